@@ -11,8 +11,8 @@ from tests.support.pod_template import BOX, SPEC, told
     ("changes", "expected"),
     [
         (
-            {f"{SPEC}.terminationGracePeriodSeconds": "30"},
-            ["spec.terminationGracePeriodSeconds: must be a whole number, not a string. Correct the type."],
+            {f"{BOX}.livenessProbe": {"exec": {"command": ["true"]}, "periodSeconds": "30"}},
+            ["spec.containers[0].livenessProbe.periodSeconds: must be a whole number, not a string. Correct the type."],
         ),
         ({f"{SPEC}.dnsConfig": "x"}, ["spec.dnsConfig: must be a mapping, not a string. Correct the type."]),
         ({f"{BOX}.stdin": "yes"}, ["spec.containers[0].stdin: must be true or false, not a string. Correct the type."]),

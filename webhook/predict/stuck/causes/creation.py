@@ -60,7 +60,7 @@ _REFUSALS: Final = (
         frozenset({"references"}),
     ),
     _Refusal(
-        re.compile(r"(?P<said>no PriorityClass with name .* was found)"),
+        re.compile(r"(?P<said>no PriorityClass with name \S* was found)"),
         "priority-class",
         "the pods need what is not there: {said}",
         "Name a class that exists: kubectl get priorityclasses",

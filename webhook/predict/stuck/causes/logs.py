@@ -128,7 +128,7 @@ KNOWN: Final = (
         "Use smaller batches, more workers, or GPUs with more memory.",
     ),
     Known(
-        re.compile(r"/dev/shm.*No space left on device|unable to (?:create|allocate) shared memory|Bus error"),  # noqa: S108
+        re.compile(r"/dev/shm.{0,300}No space left on device|unable to (?:create|allocate) shared memory|Bus error"),  # noqa: S108
         "shared-memory",
         "/dev/shm is too small",  # noqa: S108
         "Mount an emptyDir with medium Memory at /dev/shm.",
