@@ -130,20 +130,6 @@ def test_without_its_whole_share_of_time_it_is_no_fault_of_the_policy(
         assert (response.status, response.body) == (504, b"no verdict within 0.4 s\n")
 
 
-def test_what_waits_counts_to_the_memory_for_bodies(tmp_path: Path) -> None:
-    """The question has the whole job once more."""
-    path = tmp_path / "policy.yaml"
-    path.write_text(document(rule("true", id="any")))
-    large = jobs.body(jobs.changed({"metadata.annotations": {"x": "y" * 100_000}}))
-    with live(policy=path) as service:
-        service.service.server.memory.of_one_peer = len(large) + 50_000
-        refused = service.post("/validate-mpijob", large)
-        assert (refused.status, refused.body) == (503, b"too many large bodies at once\n")
-        service.service.server.memory.of_one_peer = 2 * len(large) + 50_000
-        assert service.post("/validate-mpijob", large).status == 200
-        assert not service.service.server.memory.held
-
-
 def test_a_policy_that_cannot_be_evaluated_is_refused_when_it_is_applied() -> None:
     with live() as service:
         answer = service.post("/validate-policy", policy_review(document(rule("1 + 'a' == 2")))).answer
