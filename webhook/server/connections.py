@@ -20,7 +20,7 @@ RESERVED: Final = 256
 LEAST: Final = 32
 TELL_SECONDS: Final = 10.0
 # Why a connection is turned away or cut off: a metric label.
-REASONS: Final = ("full", "peer", "handshake", "silent", "head", "unread", "descriptors")
+REASONS: Final = ("full", "peer", "handshake", "silent", "head", "ahead", "unread", "descriptors")
 
 
 class Connection(Protocol):

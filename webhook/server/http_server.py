@@ -21,6 +21,8 @@ HEAD_SECONDS: Final = 10.0
 """From the handshake, or from the first byte of a later request, to the end of the head."""
 LINGER_SECONDS: Final = 2.0
 """How long the rest of a body is read and dropped after an early reply, so that the client gets to read the reply."""
+AHEAD_SECONDS: Final = 0.2
+"""For a client that sends more than it should to read the reply to its first request."""
 KEEPALIVE_SECONDS: Final = 200.0
 """Go clients keep an idle connection for 90 s: they, and not the server, are to close it."""
 MAX_UNSENT: Final = 64 * 1024
@@ -68,7 +70,7 @@ class HttpServer(web.Server):
         try:
             response = await self.handler(request)
         finally:
-            connection.busy, connection.used = False, monotonic()
+            connection.replied()
             self.in_flight -= 1
             if not self.in_flight:
                 self._idle.set()
@@ -98,6 +100,7 @@ class HttpConnection(web.RequestHandler):
         self.abort = abort
         """Ends it at once."""
         self._server = server
+        self._ahead = False  # the client has sent more than one request
         self._head = b""
         self._body_left = 0
         self._timer: TimerHandle | None = None
@@ -125,11 +128,25 @@ class HttpConnection(web.RequestHandler):
         if not data:
             return
         if self.busy or self.last:
-            self.last = True
+            self._read_no_more()
         elif self._unsent() > MAX_UNSENT:
             self.cut("unread")
         else:
             self._read_head(self._head + data)
+
+    def replied(self) -> None:
+        """The request at work gets its reply now, or none."""
+        self.busy, self.used = False, monotonic()
+        if self._ahead:
+            self._start_timer(AHEAD_SECONDS, "ahead")
+
+    def _read_no_more(self) -> None:
+        # Not even for a clean end of TLS: decrypting what a flood goes on to send would stall everything.
+        self.last = self._ahead = True
+        if self.transport is not None:
+            self.transport.pause_reading()
+        if not self.busy:
+            self._start_timer(AHEAD_SECONDS, "ahead")
 
     def _read_head(self, data: bytes) -> None:
         data = data.lstrip(b"\r\n")

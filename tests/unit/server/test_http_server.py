@@ -117,6 +117,7 @@ def test_a_pipelined_request_ends_the_connection_after_the_reply(
     assert connection.receive().body == b"1"
     assert connection.closed
     assert (slow.asked, sum(map(len, parsed))) == (1, len(review()))
+    running.wait_until(refused(running, "ahead"))
 
 
 @pytest.mark.parametrize("pieces", [1, 50])
