@@ -15,7 +15,6 @@ import msgspec
 from tests.bench.replies.cases import clusters
 from tests.fuzz.budget import Budget
 from tests.support import promises
-from tests.support.http_requests import read
 from tests.support.jobs import body, request
 from tests.support.own_rules import outcomes
 from tests.support.trainer import Runtimes
@@ -80,15 +79,6 @@ def _prepare() -> None:
     policy_model()
     for view in _views():
         _everything_on().for_namespace(view.get(NAMESPACES, NAMESPACE))
-
-
-def http_requests(data: bytes) -> None:
-    """In whatever pieces bytes come, they are the same requests."""
-    whole = read(data)
-    assert len(whole.complete) == 0 or data.count(b" HTTP/1.") >= len(whole.requests)
-    for size in (1, 7):
-        pieces = read(*(data[start : start + size] for start in range(0, len(data), size)))
-        assert (pieces.complete, pieces.stopped) == (whole.complete, whole.stopped)
 
 
 def decode(data: bytes) -> None:
@@ -241,9 +231,6 @@ _JOB = """mpiReplicaSpecs Worker Launcher template containers resources limits r
 replicas slotsPerWorker tolerations nodeSelector affinity volumes emptyDir env valueFrom annotations runPolicy
 training.openshift.io/exempt training.openshift.io/timeout"""
 TARGETS: Mapping[str, Target] = {
-    "http": Target(
-        http_requests, _SMALL, "POST /x HTTP/1.1 HTTP/1.0 Content-Length: Transfer-Encoding: chunked Connection: close"
-    ),
     "decode": Target(decode, _REVIEW, f"request uid object oldObject operation CREATE UPDATE {_JOB}"),
     "jobs": Target(jobs, _REVIEW, _JOB),
     "patches": Target(patches, Budget(lines=50_000, lines_per_byte=600), _JOB),

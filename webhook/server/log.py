@@ -1,11 +1,8 @@
 """JSON log lines on standard error, one for each event. None has the text of an exception: it may quote an object."""
 
-import asyncio
 import logging
 import traceback
-from collections import deque
 from collections.abc import MutableMapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, Protocol, cast
 
@@ -53,46 +50,6 @@ class Lines(Protocol):
     def flush(self) -> Any:
         """Hand on what was taken."""
         ...
-
-
-class Batch:
-    """Lines for `stream` that the event loop's next turn writes in one go.
-
-    Where no loop runs, so in another thread and after the loop's end, they are written at once. Whoever makes a batch
-    calls `drain` at the end of the process; only a process that is killed loses lines, those of one turn.
-    """
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._waiting: deque[bytes] = deque()  # its steps are atomic: other threads write too
-        self._due = False
-
-    def write(self, line: bytes) -> None:
-        """Take a line."""
-        self._waiting.append(line)
-
-    def flush(self) -> None:
-        """Have what was taken written soon."""
-        if self._due:
-            return
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            self.drain()
-        else:
-            self._due = True
-            loop.call_soon(self.drain)
-
-    def drain(self) -> None:
-        """Write all that waits; what cannot be written is lost, as there is nobody left to tell."""
-        self._due = False
-        lines = []
-        with suppress(IndexError):
-            while True:
-                lines.append(self._waiting.popleft())
-        with suppress(OSError, ValueError):  # a closed pipe, a closed file
-            self._stream.write(b"".join(lines))
-            self._stream.flush()
 
 
 def make_log(stream: Lines, level: str = "info") -> Any:

@@ -42,7 +42,15 @@ METRICS = (
         "counter",
         ("reason",),
         "Connections turned away or cut off: full (too many in all), peer (too many of one address), handshake (it "
-        "failed or took too long), silent (no request came), descriptors (none was left).",
+        "failed or took too long), silent (no whole head came in time), head (it was too large, or not HTTP/1), ahead "
+        "(more came than one request with a Content-Length), unread (the client did not read its reply), descriptors "
+        "(none was left).",
+    ),
+    Metric(
+        PREFIX + "log_lines_dropped_total",
+        "counter",
+        (),
+        "Lines of the log that were dropped, the oldest first, because standard error was not read.",
     ),
     Metric(PREFIX + "in_flight", "gauge", (), "Reviews at work now."),
     Metric(PREFIX + "tasks", "gauge", (), "asyncio tasks now: if they grow from day to day, some never end."),

@@ -7,13 +7,13 @@ Liveness never depends on anything outside the process: a restart repairs neithe
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol, cast
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.aiohttp import make_aiohttp_handler
 
-from webhook.server.connections import Connections
+from webhook.server.http_server import Handler
 
 
 class ReadinessCheck(Protocol):
@@ -100,29 +100,32 @@ class Readiness:
         return "\n".join([*lines, f"readyz check {'passed' if self.ready else 'failed'}", ""])
 
 
-def application(
-    readiness: Readiness, registry: CollectorRegistry, jobs: CollectorRegistry, connections: Connections
-) -> web.Application:
-    """An application with these paths, on the port of `connections`."""
+def handler(readiness: Readiness, registry: CollectorRegistry, jobs: CollectorRegistry) -> Handler:
+    """Answers requests for these paths."""
 
-    @web.middleware
-    async def noted(request: web.Request, handler: Any) -> web.StreamResponse:
-        return await connections.noting(handler)(request)
-
-    async def healthz(_: web.Request) -> web.Response:
+    async def healthz(_: web.BaseRequest) -> web.Response:
         return web.Response(text="ok\n")
 
-    async def readyz(_: web.Request) -> web.Response:
+    async def readyz(_: web.BaseRequest) -> web.Response:
         return web.Response(text=readiness.report(), status=200 if readiness.ready else 503)
 
-    async def metrics_of_jobs(_: web.Request) -> web.Response:
+    async def metrics_of_jobs(_: web.BaseRequest) -> web.Response:
         # Thousands of jobs and series take a while, and reviews do not wait for it.
         text = await asyncio.to_thread(generate_latest, jobs)
         return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-    app = web.Application(middlewares=[noted])
-    app.router.add_get("/healthz", healthz)
-    app.router.add_get("/readyz", readyz)
-    app.router.add_get("/metrics", make_aiohttp_handler(registry))
-    app.router.add_get("/metrics/jobs", metrics_of_jobs)
-    return app
+    handlers: dict[str, Handler] = {
+        "/healthz": healthz,
+        "/readyz": readyz,
+        "/metrics": cast("Handler", make_aiohttp_handler(registry)),
+        "/metrics/jobs": metrics_of_jobs,
+    }
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        if request.path not in handlers:
+            return web.Response(status=404, text="there is no such path here\n")
+        if request.method not in {"GET", "HEAD"}:
+            return web.Response(status=405, text="use GET\n", headers={"Allow": "GET, HEAD"})
+        return await handlers[request.path](request)
+
+    return handle

@@ -5,17 +5,18 @@ import os
 import socket
 from contextlib import suppress
 from ssl import SSLContext, SSLError
-
-from aiohttp import web
+from typing import cast
 
 from webhook.client.calls import Address
-from webhook.server.connections import HANDSHAKE_SECONDS, Connection, Connections
-from webhook.server.http_protocol import HttpServer
+from webhook.server.connections import HANDSHAKE_SECONDS
+from webhook.server.http_server import HttpConnection, HttpServer
 
 # Time for clients to take part in the end of a TLS connection, when no review is at work any more.
 CLOSE_SECONDS = 1.0
 EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - only compared with
 BACKLOG = 1024
+# For a client to read the rest of its last reply and to end TLS.
+SHUTDOWN_SECONDS = 2.0
 # Until a descriptor is free again.
 PAUSE_SECONDS = 0.1
 
@@ -25,21 +26,14 @@ class ListenError(Exception):
 
 
 class Port:
-    """An address that is listened on: what connects is handed to `server`, within the bounds of `connections`."""
+    """An address that is listened on: what connects is handed to `server`, within its maximum of connections."""
 
-    def __init__(
-        self,
-        server: web.Server | HttpServer,
-        connections: Connections,
-        listener: socket.socket,
-        context: SSLContext | None,
-    ) -> None:
+    def __init__(self, server: HttpServer, listener: socket.socket, context: SSLContext | None) -> None:
         self._server = server
-        self._connections = connections
         self._listener = listener
         self._context = context
         self._opening: set[asyncio.Task[None]] = set()
-        self._tasks = [asyncio.create_task(self._accept()), asyncio.create_task(connections.run())]
+        self._accepting = asyncio.create_task(self._accept())
         self.listening = True
 
     @property
@@ -50,7 +44,7 @@ class Port:
     async def stop(self) -> None:
         """Accept nothing any more; what is open stays open."""
         self.listening = False
-        await _ended(self._tasks)
+        await _ended([self._accepting])
         self._listener.close()
 
     async def close(self) -> None:
@@ -66,11 +60,9 @@ class Port:
             async with asyncio.timeout(CLOSE_SECONDS):
                 while server.connections:  # noqa: ASYNC110 - there is no event for the end of one
                     await asyncio.sleep(0.01)
-        left = [connection.transport for connection in server.connections]
-        await server.shutdown(0)
-        for transport in left:
-            if transport is not None:
-                transport.abort()
+        for connection in server.connections:
+            cast("HttpConnection", connection).abort()
+        await server.shutdown(CLOSE_SECONDS)
 
     async def _accept(self) -> None:
         loop = asyncio.get_running_loop()
@@ -78,7 +70,7 @@ class Port:
             try:
                 accepted, address = await loop.sock_accept(self._listener)
             except OSError as error:  # no descriptor is left, or the client has gone already
-                self._connections.turned_away("descriptors", os.strerror(error.errno or 0))
+                self._server.limit.turned_away("descriptors", os.strerror(error.errno or 0))
                 await asyncio.sleep(PAUSE_SECONDS)
                 continue
             accepted.setblocking(False)
@@ -90,37 +82,27 @@ class Port:
         """The handshake, and after it the connection is the server's."""
         task = asyncio.current_task()
         assert task is not None, "this runs in a task"  # noqa: S101 - for the type checker
-        connection = self._connections.admit(peer, task.cancel)
-        if connection is None:
+        connection = self._server.connect(peer, task.cancel)
+        if not self._server.limit.admit(connection):
             accepted.close()
             return
-        protocol = self._server()
-        self._connections.speaks(connection, protocol)
         try:
-            transport, _ = await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: protocol,
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: connection,
                 accepted,
                 ssl=self._context,
                 ssl_handshake_timeout=HANDSHAKE_SECONDS if self._context else None,
+                ssl_shutdown_timeout=SHUTDOWN_SECONDS if self._context else None,
             )
-        except (OSError, SSLError, TimeoutError):
-            self._connections.turned_away("handshake", peer)
-            self._end(connection, accepted)
-        except asyncio.CancelledError:
-            self._end(connection, accepted)
-            raise
-        else:
-            connection.abort = transport.abort
-            connection.is_open = True
-
-    def _end(self, connection: Connection, accepted: socket.socket) -> None:
-        self._connections.forget(connection)
-        accepted.close()
+        except BaseException as error:
+            self._server.limit.forget(connection)
+            accepted.close()
+            if not isinstance(error, (OSError, SSLError, TimeoutError)):
+                raise
+            self._server.limit.turned_away("handshake", peer)
 
 
-def listen(
-    server: web.Server | HttpServer, connections: Connections, address: Address, context: SSLContext | None = None
-) -> tuple[Port, str]:
+def listen(server: HttpServer, address: Address, context: SSLContext | None = None) -> tuple[Port, str]:
     """Listen until the port is closed; returns it and its URL. ListenError when that is not possible."""
     host, port = address
     try:
@@ -128,7 +110,7 @@ def listen(
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
         raise ListenError(f"cannot listen on {_authority(host, port)}: {reason}") from None
-    opened = Port(server, connections, listener, context)
+    opened = Port(server, listener, context)
     scheme = "http" if context is None else "https"
     return opened, f"{scheme}://{_authority(host, opened.number)}"
 

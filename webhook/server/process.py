@@ -14,7 +14,8 @@ import uvloop
 from webhook import PROGRAM
 from webhook.policy.in_force import policy_model
 from webhook.server.connections import raise_limit
-from webhook.server.log import Batch, LibraryLog, make_log
+from webhook.server.log import LibraryLog, make_log
+from webhook.server.log_writer import LogWriter
 from webhook.server.service import ServeSettings, StartError, running
 from webhook.server.telemetry import Telemetry
 
@@ -40,7 +41,7 @@ async def serve(settings: ServeSettings) -> int:
 
     Before the service is ready the first signal ends it at once: it may be waiting for its certificate.
     """
-    lines = Batch(sys.stderr.buffer)
+    lines = LogWriter(sys.stderr.fileno())
     atexit.register(lines.drain)
     log = make_log(lines, settings.log_level)
     logging.basicConfig(handlers=[LibraryLog(log)], level=logging.WARNING, force=True)
@@ -62,7 +63,9 @@ async def serve(settings: ServeSettings) -> int:
         loop.add_signal_handler(number, on_signal, number)
     _load_for_good()
     try:
-        async with running(settings, Telemetry(log)) as service:
+        telemetry = Telemetry(log)
+        lines.on_drop = telemetry.log_lines_dropped.inc
+        async with running(settings, telemetry) as service:
             freezing = asyncio.create_task(_freeze(service.settled))
             ready = True
             log.info("ready")

@@ -10,12 +10,9 @@ from urllib.parse import parse_qs
 
 from webhook.admission.pipelines import Hook
 from webhook.cluster.resources.namespaces import Namespace
-from webhook.server.memory import Claim, NoRoom
 
 # Two objects of 3 MB and what goes with them: controller-runtime's limit too (`pkg/webhook/admission/http.go`).
 MAX_BODY = 7 * 1024**2
-# A body in pieces of no fewer bytes takes hardly more than it has.
-SMALL_PIECE = 4096
 # Of what a refusal quotes.
 MAX_DETAIL = 1000
 JSON = "application/json"
@@ -78,14 +75,14 @@ class Refused(Exception):
 
 @dataclass(eq=False, slots=True)
 class Request:
-    """A request, as far as it has come."""
+    """A request; its body is read only after `Application.expect`."""
 
-    target: bytes = b""
-    method: bytes = b""
-    headers: dict[bytes, bytes] = field(default_factory=dict)
-    """Those that are asked for here, with their names in lower case."""
-    keep_alive: bool = False
-    """Whether another one may follow on its connection."""
+    target: str = ""
+    method: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Their names in any case."""
+    length: int | None = None
+    """The Content-Length."""
     peer: str = ""
     """The address of whoever sent it."""
     certificate: Mapping[str, Any] = field(default_factory=dict)
@@ -95,48 +92,9 @@ class Request:
     deadline: float = 0.0
     """When the client would not get the answer in time any more."""
     asked: Target = Target(hook=None, timeout=None)
-    pieces: list[bytes | bytearray] = field(default_factory=list)
-    """Of the body; small ones are gathered, for each takes some fifty bytes more than it has."""
-    size: int = 0
-    """Of all of them."""
-    claim: Claim | None = None
-    """What it takes of the memory for all; None for one that nobody reads."""
+    body: bytes = b""
     namespace: Namespace | None = None
     """That of the reviewed object, read for it alone; None where the cache has it."""
-    complete: bool = False
-    refused: Refused | None = None
-    """Why it gets no decision; its body is not kept."""
-
-    @property
-    def body(self) -> bytes:
-        """The whole body."""
-        body = b"".join(self.pieces)
-        self.pieces[:] = [body]  # two of them would take more than is counted
-        return body
-
-    def add(self, piece: bytes) -> None:
-        """Another piece of the body has come."""
-        pieces = self.pieces
-        if not pieces or len(piece) >= SMALL_PIECE:
-            pieces.append(piece)
-        elif isinstance(last := pieces[-1], bytearray):
-            last += piece
-        else:
-            pieces.append(bytearray(piece))
-
-    def hold(self, size: int) -> None:
-        """Take memory for `size` bytes in all, until its reply is sent; Refused where there is none."""
-        try:
-            if self.claim is not None:
-                self.claim.hold(size)
-        except NoRoom:
-            reason = "too many large bodies at once"
-            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, reason, shed=True) from None
-
-    def refuse(self, refused: Refused) -> None:
-        """It gets no decision, if it was to get one until now."""
-        self.refused = self.refused or refused
-        self.pieces.clear()
 
     def too_late(self) -> Refused:
         """The refusal when the deadline has passed."""
@@ -149,21 +107,7 @@ class Reply:
 
     body: bytes
     status: HTTPStatus = HTTPStatus.OK
-    content_type: bytes = JSON.encode()
-    headers: bytes = b""
-    """More of them, each with its end of line."""
-
-    def wire(self, *, keep_alive: bool) -> bytes:
-        """All that is sent, in one piece."""
-        return b"HTTP/1.1 %d %b\r\nContent-Type: %b\r\nContent-Length: %d\r\n%b%b\r\n%b" % (
-            self.status,
-            self.status.phrase.encode(),
-            self.content_type,
-            len(self.body),
-            self.headers,
-            b"" if keep_alive else b"Connection: close\r\n",
-            self.body,
-        )
+    headers: Mapping[str, str] = field(default_factory=lambda: {"Content-Type": JSON})
 
 
 class Application(Protocol):
@@ -195,22 +139,19 @@ def expect_review(request: Request) -> None:
     """Refused for what cannot be a review."""
     if request.asked.hook is None:
         raise Refused(HTTPStatus.NOT_FOUND, "there is no such path here")
-    if request.method != b"POST":
+    if request.method != "POST":
         raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, "reviews are sent with POST")
-    kind = request.headers.get(b"content-type", b"")
-    if kind != JSON.encode() and kind.partition(b";")[0].strip().lower() != JSON.encode():
+    kind = request.headers.get("Content-Type", "")
+    if kind != JSON and kind.partition(";")[0].strip().lower() != JSON:
         raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"the content type must be {JSON}")
-    if b"content-encoding" in request.headers:
+    if "Content-Encoding" in request.headers:
         raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body must not be compressed")
-    if int(request.headers.get(b"content-length", 0)) > MAX_BODY:
-        raise too_large()
+    if request.length is None:
+        raise Refused(HTTPStatus.LENGTH_REQUIRED, "the body needs a Content-Length")
+    if request.length > MAX_BODY:
+        raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {MAX_BODY} bytes")
 
 
 def broken_off() -> Refused:
     """The refusal of a body whose end cannot come any more."""
     return Refused(HTTPStatus.BAD_REQUEST, "the body broke off")
-
-
-def too_large() -> Refused:
-    """The refusal of a body that is too large."""
-    return Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {MAX_BODY} bytes")

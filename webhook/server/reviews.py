@@ -117,7 +117,7 @@ class ReviewHandler:
         """Look at a request whose head is there, and set its deadline; Refused for what is no review."""
         if len(request.target) > MAX_TARGET:
             raise Refused(HTTPStatus.REQUEST_URI_TOO_LONG, "the path is too long")
-        asked = request.asked = requests.parse(request.target.decode("latin-1"))
+        asked = request.asked = requests.parse(request.target)
         timeout = self._timeout if asked.timeout is None else min(asked.timeout, self._timeout)
         request.deadline = request.started + SHARE_OF_TIMEOUT * timeout
         if self._clients:
@@ -327,12 +327,10 @@ class ReviewHandler:
             request.asked.hook, refused.status, refused.reason, peer=request.peer, seconds=seconds, shed=refused.shed
         )
         text = f"{refused.reason}: {refused.detail}" if refused.detail else refused.reason
-        return Reply(
-            b"" if request.method == b"HEAD" else f"{text}\n".encode(),
-            status=refused.status,
-            content_type=b"text/plain; charset=utf-8",
-            headers=b"Allow: POST\r\n" if refused.status == HTTPStatus.METHOD_NOT_ALLOWED else b"",
-        )
+        headers = {"Content-Type": "text/plain; charset=utf-8"}
+        if refused.status == HTTPStatus.METHOD_NOT_ALLOWED:
+            headers["Allow"] = "POST"
+        return Reply(f"{text}\n".encode(), status=refused.status, headers=headers)
 
 
 def _seen(request: Request, view: ClusterView) -> ClusterView:

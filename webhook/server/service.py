@@ -11,8 +11,6 @@ from pathlib import Path
 from ssl import SSLContext
 from typing import Final
 
-from aiohttp import web
-
 from certs.serving import CertificateError, ServingCertificate
 from webhook.cel.evaluation import installed
 from webhook.cel.trial import Trial, TrialFailed, try_expressions
@@ -30,7 +28,7 @@ from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
-from webhook.server import certificates, memory, ops
+from webhook.server import certificates, ops
 from webhook.server import settings as serve_settings
 from webhook.server.background import in_background
 from webhook.server.certificates.source import CertificateSource
@@ -38,9 +36,10 @@ from webhook.server.client_ca import ClientCaFile
 from webhook.server.cluster_link import ClusterLink, linked
 from webhook.server.companions import Surroundings, start_companions
 from webhook.server.connections import Connections, most_connections
-from webhook.server.http_protocol import HttpServer
+from webhook.server.http_server import HttpServer
 from webhook.server.ops import AskedCheck, Readiness
 from webhook.server.ports import ListenError, Port, listen
+from webhook.server.review_port import ReviewPort
 from webhook.server.reviews import ReviewHandler
 from webhook.server.settings import ServeSettings, StartError
 from webhook.server.telemetry import Telemetry
@@ -75,8 +74,6 @@ class Service:
     """On the review port."""
     port: Port
     """The review port."""
-    ops_connections: Connections
-    """Of the port with health and metrics."""
     url: str
     """Of the review port."""
     ops_url: str
@@ -168,19 +165,14 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     readiness.concerns_of(lambda: _left_out(handler.policies))
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(keys.filled())
-        await stack.enter_async_context(in_background("memory", memory.kept_small, log=telemetry.log))
-        ops_connections = _connections(telemetry, MOST_OPS)
-        application = ops.application(readiness, telemetry.registry, telemetry.jobs.registry, ops_connections)
-        ops_runner = web.AppRunner(application, access_log=None)
-        await ops_runner.setup()
-        stack.push_async_callback(ops_runner.cleanup)
-        assert ops_runner.server is not None, "it has been set up"  # noqa: S101 - for the type checker
-        _, ops_url = _open(stack, ops_runner.server, ops_connections, settings.ops_listen)
+        ops_handler = ops.handler(readiness, telemetry.registry, telemetry.jobs.registry)
+        ops_server = HttpServer(ops_handler, _connections(telemetry, MOST_OPS))
+        _, ops_url = _open(stack, ops_server, settings.ops_listen)
         certificate = await _start(stack, source)
         if settings.client_ca is not None:
             await _require_clients(stack, settings.client_ca, certificate, telemetry, readiness)
         server = _review_server(handler, telemetry)
-        port, url = _open(stack, server, server.of_port, settings.listen, certificate.context)
+        port, url = _open(stack, server, settings.listen, certificate.context)
         service = Service(
             settings=settings,
             telemetry=telemetry,
@@ -190,7 +182,6 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
             ca_pem=source.ca_pem,
             server=server,
             port=port,
-            ops_connections=ops_connections,
             url=url,
             ops_url=ops_url,
         )
@@ -233,8 +224,8 @@ async def _require_clients(
 
 
 def _review_server(handler: ReviewHandler, telemetry: Telemetry) -> HttpServer:
-    connections = _connections(telemetry, most_connections())
-    server = HttpServer(handler, connections)
+    connections, port = _connections(telemetry, most_connections()), ReviewPort(handler)
+    server = HttpServer(port.handle, connections, port.bad_request)
     telemetry.connections.set_function(lambda: len(connections))
     telemetry.in_flight.set_function(lambda: server.in_flight)
     return server
@@ -251,13 +242,12 @@ def _connections(telemetry: Telemetry, in_all: int) -> Connections:
 
 def _open(
     stack: AsyncExitStack,
-    server: web.Server | HttpServer,
-    connections: Connections,
+    server: HttpServer,
     address: Address,
     context: SSLContext | None = None,
 ) -> tuple[Port, str]:
     try:
-        port, url = listen(server, connections, address, context)
+        port, url = listen(server, address, context)
     except ListenError as error:
         raise StartError(str(error)) from None
     stack.push_async_callback(port.close)

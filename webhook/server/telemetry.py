@@ -71,6 +71,7 @@ class Telemetry:
         self._shed: Counter = made["shed_total"]
         self.connections: Gauge = made["connections"]
         self.connections_refused: Counter = made["connections_refused_total"]
+        self.log_lines_dropped: Counter = made["log_lines_dropped_total"]
         self._cluster_errors: Counter = made["cluster_errors_total"]
         self._bad_requests: Counter = made["bad_requests_total"]
         self.in_flight: Gauge = made["in_flight"]

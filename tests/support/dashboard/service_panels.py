@@ -42,6 +42,7 @@ SERVICE: Final = Row(
                 ),
                 Query(each(P + "bad_requests_total", "code", minutes=False), "HTTP {{code}}", empty="nobody sends one"),
                 Query(each(P + "connections_refused_total", "reason", minutes=False), "connection: {{reason}}"),
+                Query(f"sum(rate({P}log_lines_dropped_total[$__rate_interval]))", "log lines dropped"),
             ),
             "reqps",
         ),

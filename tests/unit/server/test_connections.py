@@ -3,29 +3,33 @@
 import socket
 from collections import Counter
 from http.client import HTTPConnection
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from tests.support import jobs
-from tests.support.live_service import Live, head, live
+from tests.support.live_service import Live, live
 from tests.support.logs import Log
 from webhook.server import connections, ports, service
-from webhook.server.connections import (
-    FIRST_REQUEST_SECONDS,
-    LEAST,
-    RESERVED,
-    TELL_SECONDS,
-    Connection,
-    Connections,
-)
+from webhook.server.connections import LEAST, RESERVED, TELL_SECONDS, Connections
 
 GOOD = jobs.body(jobs.GOOD)
 
 
-class Protocol:
-    transport: Any = "open"
+class Connection:
+    """One of a World."""
+
+    def __init__(self, world: "World", name: str, *, busy: bool) -> None:
+        self.peer = name[0]
+        self.used = world.now
+        self.busy = busy
+        self._name = name
+        self._world = world
+
+    def cut(self, reason: str) -> None:
+        self._world.cut.append(self._name)
+        self._world.all.turned_away(reason, self.peer)
+        self._world.all.forget(self)
 
 
 class World:
@@ -44,74 +48,48 @@ class World:
             clock=lambda: self.now,
         )
 
-    def connect(self, name: str, *, requests: int = 0, at_work: int = 0) -> Connection | None:
-        """Another one; its peer is the first letter of `name`."""
+    def connect(self, name: str, *, busy: bool = False) -> bool:
+        """Whether another one is admitted; its peer is the first letter of `name`."""
         self.now += 0.1
-        made = self.all.admit(name[0], lambda: self.cut.append(name))
-        if made is not None:
-            self.all.speaks(made, Protocol())
-            made.is_open, made.requests, made.at_work = True, requests, at_work
-        return made
+        return self.all.admit(Connection(self, name, busy=busy))
 
 
-def test_a_peer_has_a_bound_of_its_own() -> None:
+def test_a_peer_has_a_maximum_of_its_own() -> None:
     world = World()
     for name in ("a1", "a2", "a3"):
-        assert world.connect(name, requests=1)
-    assert world.connect("a4") is None
+        assert world.connect(name, busy=True)
+    assert not world.connect("a4")
     assert world.connect("b1")
     assert (world.reasons, world.cut, len(world.all)) == ({"peer": 1}, [], 4)
 
 
-def test_a_silent_one_gives_way_to_a_new_one_of_the_same_peer() -> None:
+def test_an_idle_one_gives_way_to_a_new_one_of_the_same_peer() -> None:
     world = World()
     for name in ("a1", "a2", "a3"):
-        world.connect(name, requests=name == "a1")
+        world.connect(name, busy=name == "a1")
     assert world.connect("a4")
-    assert (world.cut, len(world.all)) == (["a2"], 3)
+    assert (world.cut, world.reasons, len(world.all)) == (["a2"], {"peer": 1}, 3)
 
 
 def test_when_all_are_taken_the_peer_with_the_most_gives_way() -> None:
     world = World(in_all=5, of_one_peer=4)
-    for name in ("a1", "a2", "a3", "b1", "b2"):
-        world.connect(name, requests=1, at_work=name == "a1")
+    for name in ("b1", "a1", "a2", "a3", "b2"):
+        world.connect(name, busy=name == "a1")
     assert world.connect("c1")  # the one that has been idle for longest
     assert (world.cut, world.reasons) == (["a2"], {"full": 1})
 
 
-def test_what_is_at_work_is_never_cut_off() -> None:
+def test_a_busy_one_is_never_cut_off() -> None:
     world = World(in_all=3)
     for name in ("a1", "a2", "b1"):
-        world.connect(name, requests=1, at_work=1)
-    assert world.connect("c1") is None
+        world.connect(name, busy=True)
+    assert not world.connect("c1")
     assert (world.cut, world.reasons) == ([], {"full": 1})
-
-
-def test_those_that_have_ended_take_no_place() -> None:
-    world = World(in_all=2, of_one_peer=2)
-    for name in ("a1", "a2"):
-        made = world.connect(name, requests=1, at_work=1)
-        assert made is not None
-        made.protocol.transport = None
-    assert world.connect("b1")
-    assert (len(world.all), world.cut) == (1, [])
-
-
-def test_who_asks_for_nothing_is_cut_off() -> None:
-    world = World()
-    world.connect("a1")
-    world.connect("b1", requests=1)
-    world.now += FIRST_REQUEST_SECONDS - 1
-    world.all.sweep()
-    assert world.cut == []
-    world.now += 1
-    world.all.sweep()
-    assert (world.cut, world.reasons, len(world.all)) == (["a1"], {"silent": 1}, 1)
 
 
 def test_the_log_has_few_lines_about_many() -> None:
     world = World(in_all=100, of_one_peer=1)
-    world.connect("a1", requests=1)
+    world.connect("a1", busy=True)
     for _ in range(50):
         world.connect("a2")
     assert world.log.events("connections refused") == [{"reason": "peer", "peer": "a", "count": 1}]
@@ -126,10 +104,6 @@ def test_the_log_has_few_lines_about_many() -> None:
 def test_descriptors_are_left_for_everything_else(monkeypatch: pytest.MonkeyPatch, soft: int, most: int) -> None:
     monkeypatch.setattr(connections.resource, "getrlimit", lambda _: (soft, -1))
     assert connections.most_connections() == most
-
-
-def of_ops(running: Live) -> Connections:
-    return running.service.ops_connections
 
 
 def silent(running: Live) -> socket.socket:
@@ -163,17 +137,17 @@ def test_a_handshake_that_does_not_come_and_one_that_fails(monkeypatch: pytest.M
         assert running.metric("internal_errors_total", webhook="validate") == 0
 
 
-def test_half_a_head_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "FIRST_REQUEST_SECONDS", 0.1)
+def test_a_connection_that_is_used_again_is_kept_and_counted_once() -> None:
     with live() as running:
-        slow = running.connect()
-        slow.send(head("/validate-mpijob")[:30])
-        running.wait_until(lambda: running.metric("connections_refused_total", reason="silent") == 1)
-        assert running.metric("connections") == 0
-        slow.close()
+        connection = running.connect()
+        for _ in range(2):
+            assert connection.post("/validate-mpijob", GOOD).status == 200
+            assert running.metric("connections") == 1
+        connection.close()
+        running.wait_until(lambda: running.metric("connections") == 0)
 
 
-def test_a_connection_that_was_answered_is_not_silent() -> None:
+def test_probes_use_a_connection_again() -> None:
     with live() as running:
         address = urlsplit(running.service.ops_url)
         probe = HTTPConnection(str(address.hostname), address.port)
@@ -182,23 +156,4 @@ def test_a_connection_that_was_answered_is_not_silent() -> None:
             probe.request("GET", "/healthz")
             assert probe.getresponse().read() == b"ok\n"
             assert (probe.sock is before) == connection_stays
-            running.wait_until(lambda: not any(each.at_work for each in of_ops(running)._open))
-            assert [each.requests for each in of_ops(running)._open] == [1 + connection_stays]
         probe.close()
-        connection = running.connect()
-        assert connection.post("/validate-mpijob", GOOD).status == 200
-        running.wait_until(lambda: running.metric("connections") == 1)
-        assert connection.post("/validate-mpijob", GOOD).status == 200
-        connection.close()
-
-
-def test_tasks_are_counted_and_a_connection_needs_none() -> None:
-    with live() as running:
-        before = running.metric("tasks")
-        held = [running.connect() for _ in range(20)]
-        for connection in held:
-            assert connection.post("/validate-mpijob", GOOD).status == 200
-        assert running.metric("connections") == 20
-        assert 0 < running.metric("tasks") < before + 10
-        for connection in held:
-            connection.close()

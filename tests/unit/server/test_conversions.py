@@ -162,27 +162,6 @@ def test_no_object_is_kept_decoded_while_others_have_their_turn(
     assert at_once == [before] * 3
 
 
-def test_what_is_converted_is_counted_while_others_have_their_turn(
-    shared: Live, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What comes of a body may be several times as large."""
-    budget = shared.service.server.memory
-    held: list[int] = []
-
-    async def count(_: float) -> None:
-        held.append(budget.held.total())
-
-    monkeypatch.setattr(conversions, "asyncio", SimpleNamespace(sleep=count))
-    objects = review(*[OLD] * 200)
-    reply = shared.post("/convert?timeout=600s", objects)
-    assert reply.status == 200
-    assert len(objects) < held[50] < held[100] < held[-1] < len(objects) + len(reply.body)
-    monkeypatch.setattr(budget, "of_one_peer", held[100])
-    refused = shared.post("/convert?timeout=600s", objects)
-    assert (refused.status, refused.body) == (503, b"too many large bodies at once\n")
-    shared.wait_until(lambda: not budget.held)
-
-
 def many(count: int, **metadata: Any) -> dict[str, Any]:
     """A job of the older version with so many variables."""
     job = deepcopy(OLD)

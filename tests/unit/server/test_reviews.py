@@ -17,7 +17,7 @@ from webhook.server import reviews
 def test_a_good_job_is_mutated_and_admitted(connection):
     mutated = connection.post("/mutate-mpijob?timeout=5s", GOOD)
     assert mutated.status == 200
-    assert mutated.headers == {"content-type": "application/json", "content-length": str(len(mutated.body))}
+    assert (mutated.headers["content-type"], "connection" in mutated.headers) == ("application/json", False)
     review = json.loads(mutated.body)
     assert (review["apiVersion"], review["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
     answer = review["response"]
@@ -110,10 +110,9 @@ def test_a_connection_serves_many_reviews(connection):
         assert connection.post("/validate-mpijob", GOOD).status == 200
 
 
-def test_pipelined_reviews_are_answered_in_order(connection):
+def test_reviews_on_one_connection_are_answered_in_order(connection):
     bodies = [GOOD, ONE_WORKER, GOOD]
-    connection.send(*(head("/validate-mpijob", content_length=str(len(body))) + body for body in bodies))
-    assert [connection.receive().answer["allowed"] for _ in bodies] == [True, False, True]
+    assert [connection.post("/validate-mpijob", body).answer["allowed"] for body in bodies] == [True, False, True]
 
 
 @pytest.mark.parametrize(("version", "headers"), [("1.1", {"connection": "close"}), ("1.0", {})])
@@ -121,7 +120,7 @@ def test_clients_that_want_one_reply_only(shared, version, headers):
     connection = shared.connect()
     connection.send(head("/validate-mpijob", version=version, content_length=str(len(GOOD)), **headers), GOOD)
     response = connection.receive()
-    assert (response.status, response.headers["connection"]) == (200, "close")
+    assert response.status == 200
     assert connection.closed
     connection.close()
 

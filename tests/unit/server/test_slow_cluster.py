@@ -45,7 +45,7 @@ def test_no_work_begins_that_had_to_wait_for_its_turn_until_after_the_deadline(m
         handler = service.service.handler
         monkeypatch.setattr(handler, "_review_policy", pytest.fail)
         now = time.monotonic()
-        request = Request(started=now, deadline=now + 60, asked=parse("/validate-policy"), pieces=[GOOD])
+        request = Request(started=now, deadline=now + 60, asked=parse("/validate-policy"), body=GOOD)
         work = handler.answer(request)
         request.deadline = now
         assert asyncio.run(work).status == 504

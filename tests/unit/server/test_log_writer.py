@@ -1,0 +1,125 @@
+"""A thread writes the log: all of it while standard error is read, and never at the expense of reviews."""
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.support import jobs
+from tests.support.live_service import LOOPBACK, Connection
+from webhook.server import log_writer
+from webhook.server.log import make_log
+from webhook.server.log_writer import LogWriter
+
+PIPE_SIZE = 64 * 1024
+SMALL_PIPE = 4096
+
+
+class Pipe:
+    """A pipe; `lines` reads all that was written."""
+
+    def __init__(self) -> None:
+        self.output, self.input = os.pipe()
+
+    def lines(self) -> list[dict[str, object]]:
+        os.close(self.input)
+        with os.fdopen(self.output, "rb") as output:
+            return [json.loads(line) for line in output]
+
+
+@pytest.fixture
+def pipe() -> Iterator[Pipe]:
+    made = Pipe()
+    yield made
+    for descriptor in (made.output, made.input):
+        with suppress(OSError):
+            os.close(descriptor)
+
+
+def test_lines_of_several_threads_are_all_there_and_whole(pipe: Pipe) -> None:
+    writer = LogWriter(pipe.input)
+    log = make_log(writer)
+    threads = [threading.Thread(target=lambda: [log.info("x" * 9) for _ in range(100)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    writer.drain()
+    assert [line["event"] for line in pipe.lines()] == ["x" * 9] * 400
+
+
+def test_while_nobody_reads_the_oldest_lines_are_dropped_and_counted(
+    pipe: Pipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_writer, "MAX_WAITING_LINES", 10)
+    monkeypatch.setattr(log_writer, "DRAIN_SECONDS", 30)
+    writer = LogWriter(pipe.input)
+    counted: list[int] = []
+    writer.on_drop = lambda: counted.append(1)
+    log = make_log(writer)
+    log.info("x" * 2 * PIPE_SIZE)
+    os.read(pipe.output, 1)  # the thread is in its write
+    for number in range(25):
+        log.info(str(number))
+    assert len(counted) == 15
+    drained = threading.Thread(target=lambda: (writer.drain(), os.close(pipe.input)))
+    drained.start()
+    with os.fdopen(pipe.output, "rb") as output:
+        _, dropped, *rest = output
+    drained.join()
+    assert json.loads(dropped)["count"] == 15
+    assert [json.loads(line)["event"] for line in rest] == [str(number) for number in range(15, 25)]
+
+
+def test_a_closed_pipe_ends_nothing(pipe: Pipe) -> None:
+    writer = LogWriter(pipe.input)
+    os.close(pipe.output)
+    log = make_log(writer)
+    for _ in range(2):
+        log.info("lost")
+        writer.drain()
+    assert not writer._lines
+
+
+@pytest.mark.parametrize("end", ["pass", "sys.exit(3)", "raise KeyError", "loop.stop()"])
+def test_a_process_that_ends_has_written_all(end: str) -> None:
+    program = f"""
+import asyncio, atexit, sys
+from webhook.server.log import make_log
+from webhook.server.log_writer import LogWriter
+lines = LogWriter(sys.stderr.fileno())
+atexit.register(lines.drain)
+async def main():
+    loop = asyncio.get_running_loop()
+    make_log(lines).info("the last line")
+    {end}
+asyncio.run(main())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert b"the last line" in done.stderr
+
+
+def test_reviews_go_on_while_nobody_reads_standard_error(tmp_path: Path) -> None:
+    """The replica froze, probes included, until its liveness probe killed it."""
+    ca_file, good = tmp_path / "ca.pem", jobs.body(jobs.GOOD)
+    addresses = ("--listen", f"{LOOPBACK[0]}:0", "--ops-listen", f"{LOOPBACK[0]}:0", "--ca-file", str(ca_file))
+    command = [sys.executable, "-m", "webhook", "serve", *addresses, "--drain-seconds", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        address = ""
+        while not address:
+            address = json.loads(process.stderr.readline()).get("address", "")
+        fcntl.fcntl(process.stderr, fcntl.F_SETPIPE_SZ, SMALL_PIPE)
+        connection = Connection(address, ca_file.read_bytes())
+        for _ in range(SMALL_PIPE // 50):  # each has a line of more than 200 bytes
+            assert connection.post("/validate-mpijob", good).status == 200
+        connection.close()
+        process.terminate()
+        assert process.wait(60) == 0

@@ -1,0 +1,213 @@
+"""aiohttp's server, with the limits that aiohttp lacks.
+
+An API server sends one request at a time and says how long its body is. A connection on which a client does anything
+else is closed after the reply, and no more of it is parsed: parsing is what costs processor time.
+"""
+
+import asyncio
+from asyncio import BaseTransport, TimerHandle, Transport
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from typing import Any, Final, cast
+
+from aiohttp import web
+from aiohttp.http import RawRequestMessage
+
+from webhook.server.connections import Connections
+
+MAX_HEAD: Final = 16 * 1024
+"""Bytes of request line and headers."""
+HEAD_SECONDS: Final = 10.0
+"""From the handshake, or from the first byte of a later request, to the end of the head."""
+LINGER_SECONDS: Final = 2.0
+"""How long the rest of a body is read and dropped after an early reply, so that the client gets to read the reply."""
+AHEAD_SECONDS: Final = 0.2
+"""For a client that sends more than it should to read the reply to its first request."""
+KEEPALIVE_SECONDS: Final = 200.0
+"""Go clients keep an idle connection for 90 s: they, and not the server, are to close it."""
+MAX_UNSENT: Final = 64 * 1024
+"""Bytes of replies that the client has not taken when it sends another request."""
+
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+
+
+class HttpServer(web.Server):
+    """`handler` gets each request as soon as its head is parsed; `bad_request` makes the reply to what is not HTTP."""
+
+    def __init__(
+        self, handler: Handler, connections: Connections, bad_request: Callable[[str], web.Response] | None = None
+    ) -> None:
+        super().__init__(
+            self._handle,
+            handler_cancellation=True,  # no work for a client that has gone
+            keepalive_timeout=KEEPALIVE_SECONDS,
+            lingering_time=LINGER_SECONDS,
+            auto_decompress=False,
+            access_log=None,
+        )
+        self.handler = handler
+        self.limit = connections
+        self.bad_request = bad_request or _bad_request
+        self.draining = False
+        """Each reply closes its connection."""
+        self.in_flight = 0
+        """Requests that wait for their reply."""
+        self._idle = asyncio.Event()
+
+    def connect(self, peer: str, abort: Callable[[], object]) -> "HttpConnection":
+        """A new connection; until its handshake is over, `abort` ends it."""
+        return HttpConnection(self, peer, abort, loop=self._loop, **self._kwargs)
+
+    async def idle(self) -> None:
+        """Return when no request waits for its reply."""
+        while self.in_flight:
+            self._idle.clear()
+            await self._idle.wait()
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        self.in_flight += 1
+        connection = cast("HttpConnection", request.protocol)
+        try:
+            response = await self.handler(request)
+        finally:
+            connection.replied()
+            self.in_flight -= 1
+            if not self.in_flight:
+                self._idle.set()
+        if self.draining or connection.last or not request.content.is_eof():
+            connection.last = True
+            response.force_close()
+        return response
+
+
+class HttpConnection(web.RequestHandler):
+    """One connection. aiohttp's parser gets one head, then as many bytes as its Content-Length says, and no others."""
+
+    def __init__(self, server: HttpServer, peer: str, abort: Callable[[], object], **options: Any) -> None:
+        super().__init__(server, **options)
+        self.peer = peer
+        """The client's address."""
+        self.used = monotonic()
+        """When it was opened, or had its last reply."""
+        self.started = 0.0
+        """When the head of the request at work was there."""
+        self.length: int | None = None
+        """The Content-Length of the request at work."""
+        self.busy = False
+        """A request has no reply yet."""
+        self.last = False
+        """No request follows it."""
+        self.abort = abort
+        """Ends it at once."""
+        self._server = server
+        self._ahead = False  # the client has sent more than one request
+        self._head = b""
+        self._body_left = 0
+        self._timer: TimerHandle | None = None
+
+    def connection_made(self, transport: BaseTransport) -> None:
+        """The handshake is over."""
+        super().connection_made(transport)
+        opened = cast("Transport", transport)  # uvloop's has its methods
+        opened.set_write_buffer_limits(MAX_UNSENT)
+        self.abort = opened.abort
+        self._start_timer(HEAD_SECONDS, "silent")
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """It has ended."""
+        self._stop_timer()
+        self._server.limit.forget(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass on what belongs to the request at work, or the head of the next one."""
+        if self._body_left or not data:  # aiohttp itself passes b"" to continue with bytes that it holds
+            body, data = data[: self._body_left], data[self._body_left :]
+            self._body_left -= len(body)
+            super().data_received(body)
+        if not data:
+            return
+        if self.busy or self.last:
+            self._read_no_more()
+        elif self._unsent() > MAX_UNSENT:
+            self.cut("unread")
+        else:
+            self._read_head(self._head + data)
+
+    def replied(self) -> None:
+        """The request at work gets its reply now, or none."""
+        self.busy, self.used = False, monotonic()
+        if self._ahead:
+            self._start_timer(AHEAD_SECONDS, "ahead")
+
+    def _read_no_more(self) -> None:
+        # Not even for a clean end of TLS: decrypting what a flood goes on to send would stall everything.
+        self.last = self._ahead = True
+        if self.transport is not None:
+            self.transport.pause_reading()
+        if not self.busy:
+            self._start_timer(AHEAD_SECONDS, "ahead")
+
+    def _read_head(self, data: bytes) -> None:
+        data = data.lstrip(b"\r\n")
+        end = data.find(b"\r\n\r\n") + 4
+        complete = end >= 4
+        if (end if complete else len(data)) > MAX_HEAD:
+            self.cut("head")
+        elif not complete:
+            self._head = data
+            if self._timer is None:
+                self._start_timer(HEAD_SECONDS, "silent")
+        else:
+            self._stop_timer()
+            self._head, self.busy, self.started = b"", True, monotonic()
+            super().data_received(data[:end])
+            if not self._messages:  # the beginning of HTTP/2
+                self.cut("head")
+                return
+            message, _ = self._messages[-1]
+            given = message.headers.get("Content-Length") if isinstance(message, RawRequestMessage) else None
+            # The parser admits any number of leading zeros, and int() does not.
+            self.length = None if given is None else int(given.lstrip("0") or 0)
+            self._body_left = self.length or 0
+            if data[end:]:
+                self.data_received(data[end:])
+
+    def handle_error(
+        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> web.StreamResponse:
+        """The reply to what the parser does not take; aiohttp would log the bytes."""
+        if status != web.HTTPBadRequest.status_code:
+            return super().handle_error(request, status, exc, message)
+        response = self._server.bad_request(self.peer)
+        response.force_close()
+        return response
+
+    def _unsent(self) -> int:
+        """Bytes of replies that the client has not taken yet."""
+        return 0 if self.transport is None else self.transport.get_write_buffer_size()
+
+    def close(self) -> None:
+        """End it after the reply to the request at work, if there is one."""
+        self.last = True
+        if not self.busy:  # aiohttp's own close() may leave a request that has just come without a reply
+            self.force_close()
+
+    def cut(self, reason: str) -> None:
+        """End it at once, and count why."""
+        self._server.limit.turned_away(reason, self.peer)
+        self._server.limit.forget(self)
+        self.abort()
+
+    def _start_timer(self, seconds: float, reason: str) -> None:
+        self._stop_timer()
+        self._timer = self._loop.call_later(seconds, self.cut, reason)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _bad_request(_: str) -> web.Response:
+    return web.Response(status=400, text="this is not HTTP\n")

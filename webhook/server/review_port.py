@@ -1,0 +1,102 @@
+"""Between aiohttp and the answers to reviews: reads bodies, within the time and the memory that there is for them."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from time import monotonic
+from typing import Final, cast
+
+from aiohttp import web
+
+from webhook.server.http_server import HttpConnection
+from webhook.server.requests import Application, Refused, Reply, Request, broken_off
+
+LARGE_BODY: Final = 64 * 2**10
+"""Bytes. Smaller ones are not counted: there are never more of them than connections."""
+PIECE: Final = 64 * 2**10
+"""Bytes of a reply that are written at a time: a transport has no limit to what it takes at once."""
+SEND_SECONDS: Final = 10.0
+"""For a client to read a large reply."""
+MAX_LARGE_BODIES: Final = 96 * 2**20
+"""Bytes of large bodies that are held at once, so that the container keeps within its memory."""
+
+
+class ReviewPort:
+    """Has `application` answer each request."""
+
+    def __init__(self, application: Application) -> None:
+        self.application = application
+        self.held = 0
+        """Bytes of large bodies, whether they have come or not."""
+
+    async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
+        """The response to a request whose head is there."""
+        connection = cast("HttpConnection", http.protocol)
+        request = Request(
+            target=http.raw_path,
+            method=http.method,
+            headers=http.headers,
+            length=connection.length,
+            peer=connection.peer,
+            certificate=http.get_extra_info("peercert") or {},
+            started=connection.started,
+        )
+        try:
+            self.application.expect(request)
+            with self._room(request.length or 0):
+                request.body = await self._body(http, request)
+                answer = self.application.answer(request)
+                reply = answer if isinstance(answer, Reply) else await answer
+        except Refused as refused:
+            reply = self.application.refuse(request, refused)
+        if len(reply.body) > PIECE:
+            return await _sent_in_pieces(http, reply)
+        return web.Response(body=reply.body, status=reply.status, headers=reply.headers)
+
+    def bad_request(self, peer: str) -> web.Response:
+        """The response to what is not HTTP."""
+        refused = Refused(HTTPStatus.BAD_REQUEST, "this is not HTTP")
+        reply = self.application.refuse(Request(peer=peer), refused)
+        return web.Response(body=reply.body, status=reply.status, headers=reply.headers)
+
+    @contextmanager
+    def _room(self, length: int) -> Iterator[None]:
+        size = length if length > LARGE_BODY else 0
+        if size and self.held + size > MAX_LARGE_BODIES:
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many large bodies at once", shed=True)
+        self.held += size
+        try:
+            yield
+        finally:
+            self.held -= size
+
+    async def _body(self, http: web.BaseRequest, request: Request) -> bytes:
+        if http.content.is_eof():
+            return http.content.read_nowait()
+        if http.headers.get("Expect", "").lower() == "100-continue":
+            await http.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            http.writer.output_size = 0
+        try:
+            async with asyncio.timeout(max(0.0, request.deadline - monotonic())):
+                return await http.content.read()
+        except TimeoutError:
+            raise request.too_late() from None
+        except ConnectionError:
+            raise broken_off() from None
+        except asyncio.CancelledError:  # the client has gone
+            self.application.refuse(request, broken_off())
+            raise
+
+
+async def _sent_in_pieces(http: web.BaseRequest, reply: Reply) -> web.StreamResponse:
+    response = web.StreamResponse(status=reply.status, headers=reply.headers)
+    response.content_length = len(reply.body)
+    try:
+        async with asyncio.timeout(SEND_SECONDS):
+            await response.prepare(http)
+            for start in range(0, len(reply.body), PIECE):
+                await response.write(reply.body[start : start + PIECE])
+    except TimeoutError:
+        cast("HttpConnection", http.protocol).cut("unread")
+    return response
