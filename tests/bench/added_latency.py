@@ -210,6 +210,7 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> Section:
     ):
         ours = f"https://{servers.service('ours', '--kubeconfig', cluster.kubeconfig).address}"
         validate, mutate = f"{ours}/validate-mpijob", f"{ours}/mutate-mpijob"
+        cluster.apply(list(needed(user_job(0)["metadata"]["namespace"])))
         patch = reply(mutate, servers.ca)
         replayed = f"https://{servers.replayed('replayed', patch).address}/"
         smallest = f"https://{servers.replayed('one-label', one_label(patch)).address}/"

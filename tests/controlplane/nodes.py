@@ -1,5 +1,6 @@
 """Simulated nodes: plain Node objects that KWOK keeps Ready, with GPUs, in racks."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -24,13 +25,16 @@ def gpu_nodes(
     memory: str = "1Ti",
     pods: int = 110,
     prefix: str = "gpu",
+    devices: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
-    """`count` Node objects `<prefix>-0` ... with `gpus` GPUs each (0: a CPU node), dealt out evenly over `racks` racks.
+    """`count` Node objects `<prefix>-0` ... with `gpus` GPUs (0: a CPU node) and `devices`, evenly in `racks` racks.
 
     Labels are those of the GPU operator (https://github.com/NVIDIA/k8s-device-plugin, gpu-feature-discovery) and the
     zone label of Kubernetes; the rack label is the one that topology-aware scheduling is commonly set up with.
     """
-    resources = {"cpu": str(cpu), "memory": memory, "pods": str(pods)} | ({"nvidia.com/gpu": str(gpus)} if gpus else {})
+    resources = {"cpu": str(cpu), "memory": memory, "pods": str(pods), **(devices or {})}
+    if gpus:
+        resources["nvidia.com/gpu"] = str(gpus)
     gpu_labels = {"nvidia.com/gpu.present": "true", "nvidia.com/gpu.product": product} if gpus else {}
     return [
         {

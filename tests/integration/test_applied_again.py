@@ -1,7 +1,9 @@
 """The same file applied again to a running and a queued job, with the real Kueue and operator."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +12,9 @@ from tests.controlplane import kueue
 from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import gpu_nodes
 from tests.support.installation import service
-from tests.support.policies import NAMESPACE, policy_configmap, quick_keys
-from tests.support.queued_jobs import MANAGED, Job, pi, settle
+from tests.support.paths import ROOT
+from tests.support.policies import policy_configmap, quick_keys
+from tests.support.queued_jobs import MANAGED, Job, pi, settle, with_kueue
 from webhook.api.annotations import INJECTED, RDMA
 
 pytestmark = pytest.mark.timeout(600)
@@ -40,20 +43,29 @@ injections:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of its own with GPU nodes, in which Kueue manages the namespaces with the label MANAGED."""
-    nodes = gpu_nodes(4)
-    for node in nodes:
-        for amounts in (node["status"]["allocatable"], node["status"]["capacity"]):
-            amounts["rdma/ib"] = "4"
-    with Cluster(log_dir=tmp_path_factory.mktemp("applied-again")) as running:
-        running.start_scheduler()
-        running.start_kwok(nodes)
-        running.start_operator()
-        running.start_kueue(settings={"managedJobsNamespaceSelector": {"matchLabels": MANAGED}})
-        running.kubectl("create", "namespace", NAMESPACE)
-        running.kubectl("apply", "-f", "-", stdin=policy_configmap(POLICY))
-        with service.running(running, *quick_keys(running.dir)):
-            yield running
+    nodes = gpu_nodes(4, devices={"rdma/ib": "4"})
+    code = older(tmp_path_factory.mktemp("older"))
+    with with_kueue(tmp_path_factory.mktemp("applied-again"), nodes, POLICY, code) as running:
+        yield running
+
+
+def older(folder: Path) -> Path:
+    """A version of the service that injects another value, and does not know one of today."""
+    package = Path(shutil.copytree(ROOT / "webhook", folder / "webhook"))
+    for name, today, before in (
+        ("mpi_env", "ConnectionAttempts=10", "ConnectionAttempts=5"),
+        ("mpi_env", '"PRTE_MCA_prte_default_hostfile": HOSTFILE, ', ""),
+    ):
+        source = package / "injections" / f"{name}.py"
+        text = source.read_text()
+        assert today in text
+        source.write_text(text.replace(today, before))
+    return folder
+
+
+def upgrade(cluster: Cluster, namespace: str) -> None:
+    service.stop(cluster)
+    service.start(cluster, *quick_keys(cluster.dir))
 
 
 def forget_gpus(cluster: Cluster, namespace: str) -> None:
@@ -76,6 +88,7 @@ CHANGES: dict[str, Callable[[Cluster, str], object]] = {
     ),
     "policy": lambda cluster, namespace: cluster.kubectl("apply", "-f", "-", stdin=policy_configmap(LATER)),
     "GPU nodes": forget_gpus,
+    "service": upgrade,
 }
 
 
@@ -140,6 +153,7 @@ def test_nothing_that_changed_since_reaches_the_pods(cluster: Cluster) -> None:
     before = {name: templates(job) for name, job in jobs.items()}
     listed = jobs["running"].get()["metadata"]["annotations"][INJECTED].split(",")
     assert {"gpu-nodes", "kueue-queue", "mpi-env", "rdma", "shared-memory", "tolerations", "topology"} <= {*listed}
+    assert "ConnectionAttempts=5" in json.dumps(before["running"]), "written by the older version"
     pods = uids(jobs["running"])
     assert len(pods) == 3
     for change, apply in CHANGES.items():

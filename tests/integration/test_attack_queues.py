@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.support.installation import service
-from tests.support.policies import NAMESPACE, policy_configmap, quick_keys
-from tests.support.queued_jobs import ASK, MANAGED, QUEUE_LABEL, add_queue, pi, settle
+from tests.support.queued_jobs import ASK, MANAGED, QUEUE_LABEL, add_queue, pi, settle, with_kueue
 
 pytestmark = pytest.mark.timeout(600)
 POLICY = """
@@ -27,14 +25,8 @@ LACKS = (
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of its own, in which Kueue manages the namespaces with the label MANAGED."""
-    with Cluster(log_dir=tmp_path_factory.mktemp("attack-queues")) as running:
-        running.start_operator()
-        running.start_kueue(settings={"managedJobsNamespaceSelector": {"matchLabels": MANAGED}})
-        running.kubectl("create", "namespace", NAMESPACE)
-        running.kubectl("apply", "-f", "-", stdin=policy_configmap(POLICY))
-        with service.running(running, *quick_keys(running.dir)):
-            yield running
+    with with_kueue(tmp_path_factory.mktemp("attack-queues"), policy=POLICY) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,6 +18,13 @@ pytestmark = pytest.mark.usefixtures("webhook")
 BAD = EXAMPLES / "bad-one-worker.yaml"
 GOOD = EXAMPLES / "openmpi-pi.yaml"
 WHERE = ("kubeflow.org", "v2beta1")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster of its own, since the nodes of others would add injections and warnings."""
+    with Cluster(log_dir=tmp_path_factory.mktemp("clients-logs")) as running:
+        yield running
 
 
 @pytest.fixture

@@ -17,8 +17,10 @@ EXPECTED = sorted(path.name for path in EXAMPLES.glob("*.yaml"))
 
 @pytest.fixture(scope="module")
 def unknowing(cluster: Cluster) -> Iterator[None]:
-    """The service, called by the API server and allowed to read nothing, as the demo has no cluster."""
+    """The service, called by the API server and allowed to read namespaces alone, as the demo has no cluster."""
     nobody = cluster.kubeconfig_for("nobody")
+    cluster.kubectl("create", "clusterrole", "namespace-reader", "--verb=get", "--resource=namespaces")
+    cluster.kubectl("create", "clusterrolebinding", "nobody", "--clusterrole=namespace-reader", "--user=nobody")
     with service.running(cluster, "--kubeconfig", str(nobody), name="unknowing", register=False) as replica:
         client = registration.by_url(replica.url, replica.ca_file.read_bytes())
         made = list(registration.configurations(client, labels={}, policy_namespace=SPACE))

@@ -10,16 +10,13 @@ from click.testing import CliRunner
 
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.nodes import gpu_nodes
-from tests.support.installation import service
-from tests.support.policies import quick_keys
-from tests.support.queued_jobs import MANAGED, QUEUE_LABEL, Job, add_queue, settle
+from tests.support.queued_jobs import MANAGED, QUEUE_LABEL, Job, add_queue, settle, with_kueue
 from tests.support.samples import rare
 from webhook.api.annotations import QUEUE
 from webhook.cli.first_job import FRAMEWORKS
 from webhook.cli.main import main
 
 pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(300)]
-POLICIES = "mpijob-webhook"
 HOSTDEV = "nvidia.com/hostdev"
 IMAGE = "registry.example.com/ml/train:1.4"
 
@@ -27,18 +24,8 @@ IMAGE = "registry.example.com/ml/train:1.4"
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster of its own, with Kueue, and nodes that have GPUs and adapters for RDMA."""
-    with Cluster(log_dir=tmp_path_factory.mktemp("init-logs")) as running:
-        nodes = gpu_nodes(4)
-        for node in nodes:
-            for amounts in ("capacity", "allocatable"):
-                node["status"][amounts] = {**node["status"][amounts], HOSTDEV: "8"}
-        running.start_scheduler()
-        running.start_kwok(nodes)
-        running.start_operator()
-        running.start_kueue(settings={"managedJobsNamespaceSelector": {"matchLabels": MANAGED}})
-        running.kubectl("create", "namespace", POLICIES)
-        with service.running(running, *quick_keys(running.dir)):
-            yield running
+    with with_kueue(tmp_path_factory.mktemp("init-logs"), gpu_nodes(4, devices={HOSTDEV: "8"})) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -13,28 +13,32 @@ from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import gpu_nodes
 from tests.support.installation import service
 from tests.support.jobs import changed
-from tests.support.policies import quick_keys
-from tests.support.queued_jobs import ASK, MANAGED, PLACES, QUEUE_LABEL, Job, add_queue, any_job, create, pi, settle
+from tests.support.policies import NAMESPACE
+from tests.support.queued_jobs import (
+    ASK,
+    MANAGED,
+    PLACES,
+    QUEUE_LABEL,
+    Job,
+    add_queue,
+    any_job,
+    create,
+    pi,
+    settle,
+    with_kueue,
+)
 from tests.support.samples import sample
 from webhook.api.annotations import RDMA, SKIP
 
 pytestmark = pytest.mark.timeout(600)
 CONFIGURATION = "kueue-mutating-webhook-configuration"
 HOOK = "mmpijob.kb.io"
-POLICIES = "mpijob-webhook"
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of its own, in which Kueue manages the namespaces with the label MANAGED."""
-    with Cluster(log_dir=tmp_path_factory.mktemp("kueue-queue")) as running:
-        running.start_scheduler()
-        running.start_kwok(gpu_nodes(8))
-        running.start_operator()
-        running.start_kueue(settings={"managedJobsNamespaceSelector": {"matchLabels": MANAGED}})
-        running.kubectl("create", "namespace", POLICIES)
-        with service.running(running, *quick_keys(running.dir)):
-            yield running
+    with with_kueue(tmp_path_factory.mktemp("kueue-queue"), gpu_nodes(8)) as running:
+        yield running
 
 
 @pytest.fixture
@@ -137,7 +141,7 @@ def test_no_job_is_left_suspended_that_nobody_would_start(cluster: Cluster) -> N
 def policy(text: str) -> dict[str, Any]:
     labels = {"training.openshift.io/mpijob-policy": "true"}
     header = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
-    metadata = {"name": "test", "namespace": POLICIES, "labels": labels}
+    metadata = {"name": "test", "namespace": NAMESPACE, "labels": labels}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"policy.yaml": header + text}}
 
 
@@ -148,7 +152,7 @@ def kueues_updates(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator
         cluster.kubectl("apply", "-f", "-", stdin=policy("controllers: []"))
     yield request.param
     if request.param == "like any user":
-        cluster.kubectl("delete", "configmap", "test", "-n", POLICIES)
+        cluster.kubectl("delete", "configmap", "test", "-n", NAMESPACE)
 
 
 def test_start_stop_and_requeue_pass_our_hooks(cluster: Cluster, managed: str, kueues_updates: str) -> None:
@@ -237,7 +241,7 @@ def test_a_device_that_the_queue_does_not_count_stays_out_and_the_job_runs(clust
     cluster.wait_for("the quota", lambda: refusal in cluster.kubectl(*asked, stdin=manifest).stderr or None)
     job, _ = create(cluster, manifest)
     job.wait_for("Running")
-    cluster.kubectl("delete", "configmap", "test", "-n", POLICIES)
+    cluster.kubectl("delete", "configmap", "test", "-n", NAMESPACE)
 
     # What would become of it with the device.
     by_hand = pi(managed, "stuck")
@@ -277,10 +281,11 @@ def test_a_file_with_another_queue_moves_a_waiting_job(cluster: Cluster, managed
     told = replace(cluster, manifest, "")
     assert "stays in queue second: Kueue lets none start without it. Delete the job and submit it again." in told
     assert (job.queue, job.suspended) == ("second", True)
-    # What Kueue would have said.
+    # Nor does a user take it out of the queue and start it: Kueue holds what has its label.
     metadata = {"annotations": {SKIP: "kueue-queue"}, "labels": {QUEUE_LABEL: None}}
-    out = job.patch(json.dumps({"metadata": metadata, "spec": {"runPolicy": {"suspend": False}}}))
-    assert "field is immutable" in out
+    job.patch(json.dumps({"metadata": metadata, "spec": {"runPolicy": {"suspend": False}}}))
+    assert job.queue == "second"
+    cluster.wait_for("Kueue to hold it again", lambda: job.suspended or None)
 
 
 def test_a_file_with_another_queue_leaves_a_running_job_where_it_is(cluster: Cluster, managed: str) -> None:

@@ -59,10 +59,9 @@ def test_a_file_that_replaces_the_job_brings_nothing_else(
     assert (after["spec"], after["metadata"]["annotations"]) == (before["spec"], before["metadata"]["annotations"])
 
     without = copy.deepcopy(job)
-    without["metadata"]["annotations"] = {SKIP: "clean-pod-policy"}
-    without["spec"]["runPolicy"].pop("cleanPodPolicy", None)
+    without["metadata"]["annotations"] = {SKIP: "istio"}
     replace(cluster, without)
-    assert "cleanPodPolicy" not in stored(cluster, namespace)["spec"]["runPolicy"]
+    assert "sidecar.istio.io/inject" not in stored(cluster, namespace)["metadata"]["annotations"]
 
 
 def test_a_file_that_asks_for_something_else_gets_that(cluster: Cluster, namespace: str, job: dict[str, Any]) -> None:
@@ -78,9 +77,9 @@ def test_a_file_that_asks_for_something_else_gets_that(cluster: Cluster, namespa
     assert "Warning: injected: job-timeout 72h" in annotate(timeout="72h")
     assert stored(cluster, namespace)["spec"]["runPolicy"]["activeDeadlineSeconds"] == 72 * 3600
     assert annotate(timeout="72h") == ""
-    assert "Warning: injected: clean-pod-policy" in annotate(**{"timeout": "72h", "debug-mode": "true"})
+    assert "no effect on a running job" in annotate(**{"timeout": "72h", "debug-mode": "true"})
     policy = stored(cluster, namespace)["spec"]["runPolicy"]
-    assert (policy["activeDeadlineSeconds"], policy["cleanPodPolicy"]) == (72 * 3600, "None")
+    assert (policy["activeDeadlineSeconds"], policy["cleanPodPolicy"]) == (72 * 3600, "Running")
     annotate(**{"timeout-action": "notify-only"})
     assert stored(cluster, namespace)["spec"]["runPolicy"]["activeDeadlineSeconds"] == 7 * 24 * 3600
 

@@ -20,7 +20,7 @@ from tests.support.strategies import COMPLETE
 from webhook import injections
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision, Policy
-from webhook.admission.restore import LAST_APPLIED
+from webhook.admission.restore import KUBECTL_APPLY, LAST_APPLIED
 from webhook.api.annotations import INJECTED
 from webhook.api.review import AdmissionRequest
 from webhook.api.untyped import at
@@ -46,7 +46,7 @@ class Example:
     view: ClusterView = VIEW
 
 
-def request(job: Any, operation: Any = "CREATE", stored: Any = None) -> AdmissionRequest:
+def request(job: Any, operation: Any = "CREATE", stored: Any = None, manager: str = KUBECTL_APPLY) -> AdmissionRequest:
     """The API server's request about `job`, JSON text or a JSON value."""
     raw = job if isinstance(job, bytes) else json.dumps(job).encode()
     return AdmissionRequest(
@@ -55,13 +55,20 @@ def request(job: Any, operation: Any = "CREATE", stored: Any = None) -> Admissio
         namespace="team",
         object=msgspec.Raw(raw),
         old_object=msgspec.Raw(json.dumps(stored).encode()),
+        options=msgspec.Raw(json.dumps({"fieldManager": manager}).encode()),
     )
 
 
 def mutate(
-    job: Any, policy: Policy = DEFAULTS, operation: Any = "CREATE", *, view: ClusterView = VIEW, stored: Any = None
+    job: Any,
+    policy: Policy = DEFAULTS,
+    operation: Any = "CREATE",
+    *,
+    view: ClusterView = VIEW,
+    stored: Any = None,
+    manager: str = KUBECTL_APPLY,
 ) -> Decision:
-    return pipelines.mutate(request(job, operation, stored), policy=policy, view=view)
+    return pipelines.mutate(request(job, operation, stored, manager), policy=policy, view=view)
 
 
 def hold(job: Any, policy: Policy = DEFAULTS, *, view: ClusterView = VIEW) -> Decision:

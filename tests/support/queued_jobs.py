@@ -1,20 +1,49 @@
 """Jobs that name no queue, and the namespaces of a cluster with the real Kueue that they come to."""
 
 import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tests.controlplane import kueue
 from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import KEEP_RUNNING
+from tests.support.installation import service
 from tests.support.installation.service import example
+from tests.support.policies import NAMESPACE, policy_configmap, quick_keys
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 ASK = "training.openshift.io/queue"
 MANAGED = {"queued": "yes"}
 """The labels of the namespaces that Kueue manages."""
+
+
+@contextmanager
+def with_kueue(
+    log_dir: Path, nodes: Sequence[dict[str, Any]] = (), policy: str = "", code: Path | None = None
+) -> Iterator[Cluster]:
+    """A cluster with the operator and these nodes, in which Kueue manages the namespaces with the labels MANAGED.
+
+    The service runs in it, with this policy; its `webhook` is that of the folder `code`, where one is named.
+    """
+    with Cluster(log_dir=log_dir) as running:
+        if nodes:
+            running.start_scheduler()
+            running.start_kwok(list(nodes))
+        running.start_operator()
+        running.start_kueue(settings={"managedJobsNamespaceSelector": {"matchLabels": MANAGED}})
+        running.kubectl("create", "namespace", NAMESPACE)
+        if policy:
+            running.apply([policy_configmap(policy)])
+        service.start(running, *quick_keys(running.dir), code=code)
+        try:
+            yield running
+        finally:
+            service.stop(running)
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def decide(
     return decision
 
 
-_INJECTED: Final[Path] = ("metadata", "annotations", annotations.INJECTED)
+_LIST_OF_INJECTIONS: Final[Path] = ("metadata", "annotations", annotations.INJECTED)
 # Seconds kept back for writing the reply.
 RESERVE = 0.05
 
@@ -126,9 +126,9 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     decision = Decision(name=_name(request, job), skipped=reason_to_inject_nothing(request, job, old, policy))
     decision.warned = preempted.findings(job)
     decision.injection_warnings = policy.document.injection_warnings
-    if decision.skipped:
-        if not only_claims(request, decision.skipped, policy, view):
-            return decision
+    if decision.skipped and not only_claims(request, decision.skipped, policy, view):
+        return decision
+    if decision.skipped and old is None:  # an update injects nothing new
         policy = replace(policy, injections=tuple(each for each in policy.injections if each[0].for_claimed))
     try:
         if request.operation == "UPDATE":
@@ -136,9 +136,11 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
             def inject(patch: PatchBuilder, ids: frozenset[str] | None) -> dict[str, list[str]]:
                 return _inject_again(request, policy, view, old, patch, ids=ids)
 
-            restored = restore.restore(stored, builder, inject, skipped=opt_out.honoured(job, policy))
+            skipped = opt_out.honoured(job, policy)
+            restored = restore.restore(stored, builder, inject, skipped=skipped, manager=request.field_manager)
             decision.told, decision.news = restored.told, restored.changed
-            if _has_new_template(stored, builder.document):
+            builder.only_below = _new_replicas(stored, builder.document)
+            if builder.only_below:
                 decision.told |= inject(builder, None)
                 decision.news = list(dict.fromkeys(builder.authors))
         else:
@@ -160,14 +162,14 @@ def _list_injections(job: MPIJob, added: list[str], builder: PatchBuilder) -> No
     """
     earlier = [each for each in job.annotations.get(annotations.INJECTED, "").split(",") if each in injections.REGISTRY]
     ids = ",".join(sorted({*earlier, *added}))
-    if added and builder.get(_INJECTED) != ids:
-        builder.write_own(_INJECTED, ids)
+    if added and builder.get(_LIST_OF_INJECTIONS) != ids:
+        builder.write_own(_LIST_OF_INJECTIONS, ids)
 
 
-def _has_new_template(stored: Any, new: Any) -> bool:
-    """Whether an update adds the launcher or the workers: a template that comes new is injected as in a new job."""
+def _new_replicas(stored: Any, new: Any) -> frozenset[Path]:
+    """Where an update adds the launcher or the workers, whose template is injected as in a new job."""
     before, after = (at(document, "spec", "mpiReplicaSpecs") for document in (stored, new))
-    return bool(before) and not after.keys() <= before.keys()
+    return frozenset(("spec", "mpiReplicaSpecs", role) for role in after if before and role not in before)
 
 
 def _inject_again(

@@ -29,8 +29,10 @@ Told = dict[str, list[str]]
 Inject = Callable[[PatchBuilder, frozenset[str] | None], Told]
 """Runs the injections of these ids, None for all, as at creation."""
 
-_INJECTED: Final = (("metadata", "labels"), ("metadata", "annotations"), ("spec",))
+_WRITTEN_PARTS: Final = (("metadata", "labels"), ("metadata", "annotations"), ("spec",))
 """The parts of a job that injections write to."""
+KUBECTL_APPLY: Final = "kubectl-client-side-apply"
+"""The field manager of `kubectl apply` without `--server-side`."""
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _KEYS: Final[Mapping[str, str]] = {
     "containers": "name",
@@ -64,22 +66,30 @@ class Dropped:
     path: Path
     """In the new job: of the value, or of the list where an item is missing."""
     value: Any
+    """What the stored job has."""
     left: Any
     """What the new job has there."""
     item: bool
+    comes_back: bool
+    """Else it is only a reason to ask whether the injection would write something else now."""
 
 
-def restore(stored: Any, builder: PatchBuilder, inject: Inject, *, skipped: frozenset[str]) -> Restored:
-    """Put back into the new job in `builder` what it lost of the `stored` one, but for the `skipped` injections."""
+def restore(
+    stored: Any, builder: PatchBuilder, inject: Inject, *, skipped: frozenset[str], manager: str = ""
+) -> Restored:
+    """Put back into the new job in `builder` what it lost of the `stored` one, but for the `skipped` injections.
+
+    `manager` is the field manager of the client.
+    """
     outcome = Restored()
-    if all(_part(stored, *path) == _part(builder.document, *path) for path in _INJECTED):
+    if all(_part(stored, *path) == _part(builder.document, *path) for path in _WRITTEN_PARTS):
         return outcome
     after = _Run(inject, builder.document)
-    file = _own_file(stored)
-    # The new job has the annotation too where `kubectl apply` writes it, and lacks it in a file that replaces the job.
-    file_known = file is not None and bool(_part(builder.document, "metadata", "annotations", LAST_APPLIED))
-    walk = _Walk(skipped, after.builder, file_known=file_known)
-    bare = walk.rest(stored, builder.document, file, (), ())
+    before_it, now = (_part(each, "metadata", "annotations", LAST_APPLIED) for each in (stored, builder.document))
+    applied = manager == KUBECTL_APPLY
+    same_file = applied and isinstance(now, str) and before_it == now
+    walk = _Walk(skipped, after.builder, same_file=same_file, other_client=not applied)
+    bare = walk.rest(stored, builder.document, (), ())
     if not walk.dropped:
         return outcome
     before = _Run(inject, bare)
@@ -93,8 +103,8 @@ def restore(stored: Any, builder: PatchBuilder, inject: Inject, *, skipped: froz
         by_default = each.form.default is not None
         if by_default and each.injection not in back and not _written(after.builder, each.path, each.value, each.form):
             continue
-        if each.injection not in changed:
-            text = _networks(each, after.builder, file_known=file_known) if each.form.text else None
+        if each.comes_back and each.injection not in changed:
+            text = _networks(each, after.builder, same_file=same_file) if each.form.text else None
             _put(each, builder, each.value if text is None else text)
             back.add(each.injection)
     start = len(builder.additions)
@@ -137,13 +147,6 @@ def _written(today: PatchBuilder, path: Path, value: Any, form: Form) -> bool:
     return value in there if isinstance(there, list) and form.path[-1] == ITEM else value == there
 
 
-def _own_file(stored: Any) -> Any:
-    """What `kubectl apply` was last given; None for a job that it did not write."""
-    with suppress(LookupError, TypeError, msgspec.DecodeError, UnicodeError, RecursionError):
-        return msgspec.json.decode(stored["metadata"]["annotations"][LAST_APPLIED])
-    return None
-
-
 def _put(dropped: Dropped, builder: PatchBuilder, value: Any) -> None:
     builder.author = dropped.injection
     if dropped.item:
@@ -152,7 +155,7 @@ def _put(dropped: Dropped, builder: PatchBuilder, value: Any) -> None:
         builder.add(dropped.path, value, over=dropped.left)
 
 
-def _networks(dropped: Dropped, today: PatchBuilder, *, file_known: bool) -> str:
+def _networks(dropped: Dropped, today: PatchBuilder, *, same_file: bool) -> str:
     """The text for a list of networks: today's if all of it comes from the stored job, else the stored one.
 
     A text of the user's that does not begin the stored one stays as it is.
@@ -163,51 +166,53 @@ def _networks(dropped: Dropped, today: PatchBuilder, *, file_known: bool) -> str
             return text
     except NetworksError:
         return left
-    return str(dropped.value) if file_known and extends(dropped.value, left) else left
+    return str(dropped.value) if same_file and extends(dropped.value, left) else left
 
 
 class _Walk:
-    """Through the stored job, the new one and the user's own file side by side."""
+    """Through the stored job and the new one side by side."""
 
-    def __init__(self, skipped: frozenset[str], today: PatchBuilder, *, file_known: bool) -> None:
+    def __init__(self, skipped: frozenset[str], today: PatchBuilder, *, same_file: bool, other_client: bool) -> None:
         self.dropped: list[Dropped] = []
         self._skipped = skipped
         self._today = today
-        self._file_known = file_known
+        self._whoever_wrote_it = {
+            ComesBack.WRITTEN_TODAY: False,
+            ComesBack.SAME_FILE: same_file,
+            ComesBack.OTHER_CLIENT: same_file or other_client,
+        }
         self._forms: dict[tuple[str, ...], list[tuple[str, Form]]] = defaultdict(list)
         for injection in injections.REGISTRY.values():
             for form in injection.forms:
                 self._forms[form.path].append((injection.id, form))
         self._ways = {path[:length] for path in self._forms for length in range(len(path))}
 
-    def rest(self, stored: Any, new: Any, own: Any, path: Path, pattern: tuple[str, ...]) -> Any:
+    def rest(self, stored: Any, new: Any, path: Path, pattern: tuple[str, ...]) -> Any:
         """What is left of `stored` without dropped values; _GONE for nothing."""
         if stored == new:
             return stored
-        if path and (found := self._form(path, stored, new, own, pattern)) is not None:
-            self.dropped.append(Dropped(*found, path, stored, new, item=False))
+        if path and (found := self._form(path, stored, new, pattern)) is not None:
+            self._drop(found, path, stored, new, item=False)
             return _GONE if new is None else new
         if pattern not in self._ways or _stays_away(stored, new, pattern):
             return stored
         if isinstance(stored, dict) and (new is None or isinstance(new, dict)):
-            there, mine = new or {}, own if isinstance(own, dict) else {}
+            there = new or {}
             if pattern[-1:] == ("resources",):
                 there = _with_changed_pairs(stored, there)
             parts = {
-                key: self.rest(value, there.get(key), mine.get(key), (*path, key), (*pattern, key))
-                for key, value in stored.items()
+                key: self.rest(value, there.get(key), (*path, key), (*pattern, key)) for key, value in stored.items()
             }
             left: Any = {key: value for key, value in parts.items() if value is not _GONE}
             return _GONE if stored and not left and new is None else left
         if isinstance(stored, list) and (new is None or isinstance(new, list)):
-            left = self._items(stored, new or [], own if isinstance(own, list) else [], path, pattern)
+            left = self._items(stored, new or [], path, pattern)
             return _GONE if stored and not left and new is None else left
         return stored
 
-    def _items(self, stored: list[Any], new: list[Any], own: list[Any], path: Path, pattern: tuple[str, ...]) -> Any:
+    def _items(self, stored: list[Any], new: list[Any], path: Path, pattern: tuple[str, ...]) -> Any:
         key = _KEYS.get(pattern[-1]) if pattern else None
         places = {_identity(item, key): index for index, item in reversed(list(enumerate(new)))}
-        mine = {_identity(item, key): item for item in own}
         left = []
         for position, item in enumerate(stored):
             identity = _identity(item, key)
@@ -215,35 +220,38 @@ class _Walk:
             if index is None and len(stored) == len(new) and _has_no_name(item, pattern[-1]):
                 index = position
             if index is not None:
-                own_item = mine.get(identity)
-                left.append(self.rest(item, new[index], own_item, (*path, index), (*pattern, ITEM)))
-            elif found := self._form(path, item, None, mine.get(identity), (*pattern, ITEM)):
-                self.dropped.append(Dropped(*found, path, item, None, item=True))
+                left.append(self.rest(item, new[index], (*path, index), (*pattern, ITEM)))
+            elif found := self._form(path, item, None, (*pattern, ITEM)):
+                self._drop(found, path, item, None, item=True)
             else:
                 left.append(item)
         return left
 
-    def _form(self, path: Path, stored: Any, new: Any, own: Any, pattern: tuple[str, ...]) -> tuple[str, Form] | None:
+    def _drop(self, found: tuple[str, Form], path: Path, value: Any, left: Any, *, item: bool) -> None:
+        comes_back = self._may(found[1], path, value)
+        self.dropped.append(Dropped(*found, path, value, left, item=item, comes_back=comes_back))
+
+    def _form(self, path: Path, stored: Any, new: Any, pattern: tuple[str, ...]) -> tuple[str, Form] | None:
         """The injection that can have written a value that is dropped, and the form that says so."""
         any_key = (*pattern[:-1], ITEM)
         fitting = [
             (author, form)
             for where in dict.fromkeys((pattern, any_key))
             for author, form in self._forms.get(where, ())
-            if _is_lost(form, stored, new) and form.holds(str(path[-1]), stored) and self._may(form, path, stored)
+            if _is_lost(form, stored, new)
+            and form.holds(str(path[-1]), stored)
+            and (form.when is ComesBack.OTHER_CLIENT or self._may(form, path, stored))
         ]
-        always = [entry for entry in fitting if entry[1].when is ComesBack.ALWAYS]
-        if own == stored or self._skipped.intersection(author for author, _ in fitting):
-            fitting = always
+        if self._skipped.intersection(author for author, _ in fitting):
+            fitting = [entry for entry in fitting if entry[1].when is ComesBack.ALWAYS]
+        fitting.sort(key=lambda entry: not self._may(entry[1], path, stored))
         return fitting[0] if fitting else None
 
     def _may(self, form: Form, path: Path, value: Any) -> bool:
-        """Whether enough is known of who wrote a value of this form."""
-        proven = self._file_known and form.when is ComesBack.NOT_IN_FILE
-        if form.text:
+        """Whether a value of this form may come back in this update."""
+        if form.text or form.default is not None or self._whoever_wrote_it.get(form.when, True):
             return True
-        doubtful = form.when in {ComesBack.NOT_IN_FILE, ComesBack.WRITTEN_TODAY} and form.default is None
-        return not doubtful or proven or _written(self._today, path, value, form)
+        return _written(self._today, path, value, form)
 
 
 def _is_lost(form: Form, stored: Any, new: Any) -> bool:

@@ -3,6 +3,7 @@
 https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
 """
 
+from contextlib import suppress
 from typing import Literal
 
 import msgspec
@@ -53,6 +54,19 @@ class AdmissionRequest(msgspec.Struct, rename="camel", gc=False):
     object: msgspec.Raw = msgspec.Raw(b"null")
     old_object: msgspec.Raw = msgspec.Raw(b"null")
     dry_run: bool | None = None
+    options: msgspec.Raw = msgspec.Raw(b"null")
+    """metav1.UpdateOptions of an update, as the API server makes them of what the client sent."""
+
+    @property
+    def field_manager(self) -> str:
+        """As whom the client of an update changes fields; empty where it does not say."""
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            return msgspec.json.decode(self.options, type=_Options).field_manager
+        return ""
+
+
+class _Options(msgspec.Struct, rename="camel", gc=False):
+    field_manager: str = ""
 
 
 class _InParts(AdmissionRequest, gc=False):

@@ -129,14 +129,14 @@ FORMS: Final = (
         "nodeSelectorTerms",
         ITEM,
         holds=is_term,
-        when=ComesBack.NOT_IN_FILE,
+        when=ComesBack.SAME_FILE,
     ),
     *in_templates(
         *("spec", "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms", ITEM, "matchExpressions", ITEM),
         holds=is_requirement,
-        when=ComesBack.NOT_IN_FILE,
+        when=ComesBack.SAME_FILE,
     ),
-    *in_templates("spec", "tolerations", ITEM, holds=_is_toleration, when=ComesBack.NOT_IN_FILE),
+    *in_templates("spec", "tolerations", ITEM, holds=_is_toleration, when=ComesBack.SAME_FILE),
 )
 
 

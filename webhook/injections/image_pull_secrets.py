@@ -25,7 +25,7 @@ class Settings(InjectionSettings):
     secrets: ObjectNames = Field((), description="Names of the pull secrets, in the namespace of the job.")
 
 
-FORMS: Final = in_templates("spec", "imagePullSecrets", ITEM, holds=with_fields("name"), when=ComesBack.NOT_IN_FILE)
+FORMS: Final = in_templates("spec", "imagePullSecrets", ITEM, holds=with_fields("name"), when=ComesBack.SAME_FILE)
 
 
 @injection("image-pull-secrets", Settings, since="0.1", forms=FORMS)

@@ -93,6 +93,8 @@ def _limit_job(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilde
         except duration.DurationError as error:
             yield Caution(f"{annotations.mention(annotations.TIMEOUT, asked)} {error}; {timeout or NO_LIMIT} applies")
             origin = "the default"
+    if timeout is None and ctx.old is not None and ctx.old.run_policy.active_deadline_seconds is not None:
+        patch.add(PATH, ctx.old.run_policy.active_deadline_seconds)  # without a default a job keeps what it has
     if timeout is not None and patch.add(PATH, duration.parse(timeout)):
         seconds = duration.parse(timeout)
         yield Note(f"the job is ended and fails after {timeout} ({seconds} s); {origin}", brief=timeout)

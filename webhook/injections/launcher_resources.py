@@ -96,7 +96,7 @@ class Settings(InjectionSettings):
 
 
 FORMS: Final = tuple(
-    in_launcher("spec", kind, ITEM, "resources", field, name, holds=a_text, when=ComesBack.NOT_IN_FILE)
+    in_launcher("spec", kind, ITEM, "resources", field, name, holds=a_text, when=ComesBack.SAME_FILE)
     for kind in ("containers", "initContainers")
     for field in (REQUESTS, LIMITS)
     for name in RESOURCES

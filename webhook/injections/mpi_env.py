@@ -49,7 +49,7 @@ _NAMES: Final = tuple(name for each in VARIABLES.values() for name in each)
 _ITEMS: Final = tuple({"name": name, "value": value} for each in VARIABLES.values() for name, value in each.items())
 FORMS: Final = (
     in_launcher(*_ENV, holds=equal(*_ITEMS)),
-    in_launcher(*_ENV, holds=named(*_NAMES), when=ComesBack.NOT_IN_FILE),
+    in_launcher(*_ENV, holds=named(*_NAMES), when=ComesBack.SAME_FILE),
 )
 
 

@@ -26,7 +26,7 @@ class Settings(InjectionSettings):
     labels: Labels = Field({}, description="Labels that a node must have to run pods of a job.")
 
 
-FORMS: Final = in_templates("spec", "nodeSelector", ITEM, holds=a_text, when=ComesBack.NOT_IN_FILE)
+FORMS: Final = in_templates("spec", "nodeSelector", ITEM, holds=a_text, when=ComesBack.SAME_FILE)
 
 
 @injection("node-selector", Settings, since="0.1", forms=FORMS)

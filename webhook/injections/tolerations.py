@@ -73,7 +73,7 @@ class Settings(InjectionSettings):
 
 
 FORMS: Final = in_templates(
-    "spec", "tolerations", ITEM, holds=lambda _, item: isinstance(item, dict), when=ComesBack.NOT_IN_FILE
+    "spec", "tolerations", ITEM, holds=lambda _, item: isinstance(item, dict), when=ComesBack.SAME_FILE
 )
 
 

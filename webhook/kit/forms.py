@@ -22,13 +22,12 @@ Holds = Callable[[str, Any], bool]
 class ComesBack(Enum):
     """When a value of this form is put back."""
 
-    DROPPED = "dropped"
-    """Unless the user's own file has it: nobody else writes such a value."""
-    NOT_IN_FILE = "not in the file"
-    """If the user's own file is known and lacks it, or the injection would write it today: users write such values
-    too."""
     WRITTEN_TODAY = "written today"
     """If the injection would write it today: for maps, of which `kubectl apply` drops nothing."""
+    SAME_FILE = "same file"
+    """Also if `kubectl apply` is given the same file again: users write such values too."""
+    OTHER_CLIENT = "other client"
+    """Also if a client other than `kubectl apply` drops it: no user writes such a value."""
     WITH_OTHERS = "with others"
     """If another value of the same injection comes back."""
     ALWAYS = "always"
@@ -42,7 +41,7 @@ class Form(msgspec.Struct, frozen=True):
     """Tokens from the job's root; `ITEM` stands for any item of a list or any key of a map."""
     holds: Holds
     """Whether it could have written this (key, value); the key of an item of a list is `ITEM`."""
-    when: ComesBack = ComesBack.DROPPED
+    when: ComesBack = ComesBack.OTHER_CLIENT
     default: object = None
     """What the API server puts in the place of a dropped value (the CRD's schema)."""
     text: bool = False
@@ -69,12 +68,12 @@ def named(*names: str) -> Holds:
     return lambda _, item: isinstance(item, dict) and item.keys() <= {"name", "value"} and item.get("name") in names
 
 
-def in_templates(*path: str, holds: Holds, when: ComesBack = ComesBack.DROPPED) -> tuple[Form, ...]:
+def in_templates(*path: str, holds: Holds, when: ComesBack = ComesBack.OTHER_CLIENT) -> tuple[Form, ...]:
     """The same form in the templates of launcher and workers."""
     return tuple(Form((*_template(role), *path), holds, when) for role in (LAUNCHER, WORKER))
 
 
-def in_launcher(*path: str, holds: Holds, when: ComesBack = ComesBack.DROPPED) -> Form:
+def in_launcher(*path: str, holds: Holds, when: ComesBack = ComesBack.OTHER_CLIENT) -> Form:
     """A form in the launcher's template."""
     return Form((*_template(LAUNCHER), *path), holds, when)
 

@@ -56,6 +56,8 @@ class PatchBuilder:
         self.operations: list[dict[str, object]] = []
         self.additions: list[Addition] = []
         self.author = ""
+        self.only_below: frozenset[Path] | None = None
+        """Where alone something is added, as `("spec", "mpiReplicaSpecs", "Worker")`; None for everywhere."""
 
     @property
     def authors(self) -> list[str]:
@@ -73,7 +75,7 @@ class PatchBuilder:
         schema, which the API server has set before us where the user wrote nothing. An annotation that the object has
         no room for is not added: the API server would refuse the job for it.
         """
-        if not self._add(path, value, over):
+        if self._is_out_of_bounds(path) or not self._add(path, value, over):
             return False
         self.additions.append(Addition(self.author, path, value))
         return True
@@ -140,6 +142,8 @@ class PatchBuilder:
         None for those without a key, such as tolerations and lists of text: there an equal item counts. An item that
         `is_new` is not looked for.
         """
+        if self._is_out_of_bounds(path):
+            return False
         items = _at(self.document, path)
         if items is None:
             self._add_with_parents(path, [item])
@@ -157,6 +161,9 @@ class PatchBuilder:
         """Keep only the first operations, after which the object was `document`."""
         self.document = document
         del self.operations[kept:], self.additions[kept:]
+
+    def _is_out_of_bounds(self, path: Path) -> bool:
+        return self.only_below is not None and path[:3] not in self.only_below
 
     def _record(self, path: Path, value: object) -> None:
         self.operations.append({"op": "add", "path": pointer(path), "value": value})

@@ -19,6 +19,8 @@ from webhook.predict.nodes import node_shapes
 _WAIT_FOR_WORKERS = "WaitForWorkersReady"
 # No node has more, and what users write is not searched without end.
 _MOST_IN_A_NODE = 1024
+# More than any object can have of workers, and no more than a range can count.
+_LARGEST = 2**31 - 1
 
 
 class Size(msgspec.Struct, frozen=True):
@@ -185,7 +187,7 @@ def fewer_workers(job: MPIJob, ctx: Context, most: int) -> str:
 def _largest(span: Span, fits: Callable[[int], bool]) -> int:
     """The largest number of the span that fits, where less always fits better; 0 for none."""
     least = max(span.least, 1)
-    fitting = bisect_left(range(least, (span.most or 0) + 1), True, key=lambda number: not fits(number))
+    fitting = bisect_left(range(least, min(span.most or 0, _LARGEST) + 1), True, key=lambda number: not fits(number))
     return least + fitting - 1 if fitting else 0
 
 

@@ -38,19 +38,38 @@ def running(
     cluster: Cluster, *flags: str, name: str = NAME, register: bool = True, ready: str = "/readyz"
 ) -> Iterator[Replica]:
     """The service, from when `ready` is answered until it is gone; `flags` are added to those of `serve`."""
+    replica = start(cluster, *flags, name=name, register=register, ready=ready)
+    try:
+        yield replica
+    finally:
+        stop(cluster, name)
+
+
+def start(
+    cluster: Cluster,
+    *flags: str,
+    name: str = NAME,
+    register: bool = True,
+    ready: str = "/readyz",
+    code: Path | None = None,
+) -> Replica:
+    """Start the service and wait until `ready` is answered; `code` is a folder whose `webhook` runs instead."""
     listen, ops = (f"127.0.0.1:{free_port()}" for _ in range(2))
     replica = Replica(f"https://{listen}", f"http://{ops}", cluster.dir / f"{name}-ca.pem")
-    command = (sys.executable, "-W", "error", "-m", "webhook", "serve")
+    interpreter = (sys.executable,) if code is None else ("/usr/bin/env", f"PYTHONPATH={code}", sys.executable, "-P")
+    command = (*interpreter, "-W", "error", "-m", "webhook", "serve")
     addresses = ["--listen", listen, "--ops-listen", ops, "--drain-seconds", "0.1", "--ca-file", str(replica.ca_file)]
     addresses += ["--ssh-keys-ready", "0"]  # no key is made that no test asks for
     connection = ["--kubeconfig", str(cluster.kubeconfig), *(["--register"] if register else [])]
     cluster.launch(
         name, command, [*addresses, *connection, *flags], ready=lambda _: responds(f"{replica.ops_url}{ready}")
     )
-    try:
-        yield replica
-    finally:
-        cluster.programs.pop(name).stop(grace=20)
+    return replica
+
+
+def stop(cluster: Cluster, name: str = NAME) -> None:
+    """Stop it as Kubernetes does."""
+    cluster.programs.pop(name).stop(grace=20)
 
 
 def review_of(replica: Replica, job: dict[str, Any], hook: str = "validate-mpijob") -> dict[str, Any]:

@@ -10,7 +10,7 @@ from tests.support.injecting import DEFAULTS, mpijob, mutate, only, operations_o
 from tests.support.kueue_objects import namespace
 from tests.support.namespaces import labelled
 from tests.support.networks import network
-from webhook.admission.restore import LAST_APPLIED
+from webhook.admission.restore import KUBECTL_APPLY, LAST_APPLIED
 from webhook.api.annotations import INJECTED
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.snapshot import API_VERSION, KIND, Snapshot
@@ -318,27 +318,36 @@ WIDE = {
 }
 
 
+CLEAN = json.dumps(job())
+FILES = {
+    # what was applied before, what is applied now, the client, whether the value comes back
+    "the same file": (CLEAN, CLEAN, KUBECTL_APPLY, True),
+    "another file": (json.dumps(job(hostname="x")), CLEAN, KUBECTL_APPLY, False),
+    "a forged one before": ("{}", CLEAN, KUBECTL_APPLY, False),
+    "none before": (None, CLEAN, KUBECTL_APPLY, False),
+    "an editor": (CLEAN, CLEAN, "kubectl-edit", False),
+    "replaced": (CLEAN, None, "kubectl-replace", False),
+    "server side": (None, None, "kubectl", False),
+}
+
+
+@pytest.mark.parametrize("case", list(FILES))
 @pytest.mark.parametrize("injection_id", list(WIDE))
-def test_a_value_that_users_write_too_comes_back_where_their_file_lacks_it(injection_id: str) -> None:
-    """The policy has changed since: only the file that `kubectl apply` recorded shows who wrote the value."""
+def test_a_value_that_users_write_too_comes_back_where_the_same_file_is_applied(injection_id: str, case: str) -> None:
+    """The policy has changed since, and a user may have written any of these values, and the file that was applied."""
+    before, now, manager, comes_back = FILES[case]
     field, settings = WIDE[injection_id]
-    stored = mutate(job(), only(injection_id, **settings), view=KNOWN).document
+    stored, new = mutate(job(), only(injection_id, **settings), view=KNOWN).document, job()
     value = pod(stored)[field]
-    later = only(injection_id)
-    for file, applied, comes_back in (
-        (job(), True, True),
-        (job(), False, False),
-        (job(**{field: value}), True, False),
-        (None, False, False),
-    ):
-        stored["metadata"]["annotations"] = {} if file is None else {LAST_APPLIED: json.dumps(file)}
-        new = job()
-        new["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(new)} if applied else {}
-        again = update(new, stored, later).document or job()
-        assert (pod(again).get(field) == value) == comes_back
+    for document, file in ((stored, before), (new, now)):
+        document["metadata"]["annotations"] = {} if file is None else {LAST_APPLIED: file}
+    again = mutate(new, only(injection_id), "UPDATE", view=KNOWN, stored=stored, manager=manager).document or new
+    assert (pod(again).get(field) == value) == comes_back
 
 
-def test_a_forged_file_brings_nothing_back_to_a_job_that_is_replaced() -> None:
+@pytest.mark.parametrize("manager", [KUBECTL_APPLY, "kubectl-edit", "kubectl-replace"])
+@pytest.mark.parametrize("forged", ["{}", "[" * 1100, "null", CLEAN])
+def test_a_forged_file_brings_nothing_back_to_a_clean_one(forged: str, manager: str) -> None:
     stored = job(tolerations=[{"operator": "Exists"}], nodeSelector={"node-role.kubernetes.io/control-plane": "x"})
     env = [
         {"name": "NCCL_NET_PLUGIN", "value": "/evil.so"},
@@ -347,9 +356,38 @@ def test_a_forged_file_brings_nothing_back_to_a_job_that_is_replaced() -> None:
     pod(stored, "Launcher")["containers"][0]["env"] = env
     template = stored["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
     template["metadata"] = {"annotations": {NETWORKS: "kube-system/evil"}}
-    for forged in ("{}", "[" * 1100, "null"):
-        stored["metadata"]["annotations"] = {LAST_APPLIED: forged}
-        assert update(job(), stored, DEFAULTS).patch == []
+    stored["metadata"]["annotations"] = {LAST_APPLIED: forged}
+    clean = job()
+    clean["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(job(hostname="of-an-administrator"))}
+    assert mutate(clean, DEFAULTS, "UPDATE", stored=stored, manager=manager).patch == []
+
+
+def test_workers_that_come_later_are_injected_and_nothing_else() -> None:
+    alone = job()
+    workers = alone["spec"]["mpiReplicaSpecs"].pop("Worker")
+    both = copy.deepcopy(alone)
+    both["spec"]["mpiReplicaSpecs"]["Worker"] = workers
+    again = update(both, alone, DEFAULTS)
+    assert again.patch
+    assert {str(operation["path"]).split("/")[3] for operation in again.patch} == {"Worker"}
+    assert again.document["spec"]["mpiReplicaSpecs"]["Launcher"] == alone["spec"]["mpiReplicaSpecs"]["Launcher"]
+
+
+def test_debug_mode_keeps_no_workers_of_a_running_job_without_a_limit() -> None:
+    stored = mutate(job(), DEFAULTS, view=KNOWN).document
+    again = update(job({"debug-mode": "true"}), stored, DEFAULTS)
+    assert again.document["spec"]["runPolicy"] == stored["spec"]["runPolicy"]
+    assert [each for each in again.warnings if "no effect on a running job" in each]
+    stored["spec"]["runPolicy"]["suspend"] = True
+    waiting = update(job({"debug-mode": "true"}), stored, DEFAULTS).document["spec"]
+    assert waiting["runPolicy"]["cleanPodPolicy"] == "None"
+    assert waiting["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["activeDeadlineSeconds"] == 7 * 86400
+
+
+def test_without_a_default_a_job_keeps_its_time_limit() -> None:
+    policy = only("job-timeout", default=None)
+    stored = mutate(job({"timeout": "24h"}), policy, view=KNOWN).document
+    assert at(update(job(), stored, policy).document, (*RUN_POLICY, "activeDeadlineSeconds")) == 86400
 
 
 def test_a_template_that_is_taken_out_is_gone() -> None:

@@ -57,6 +57,8 @@ def suggested(decision: Decision) -> list[str]:
         (job(4), {}, 4, "Reduce worker count to 2 (4 GPUs total)"),
         # one worker would fit, and worker-count wants two
         (job(4), {}, 2, "Reduce worker count to 2, GPUs per worker to 1 and slotsPerWorker to 1 (2 GPUs total)"),
+        # more than any node has, and than a range can count
+        (job(4, 10**19), {"gpus": {"action": "off"}}, 16, "Reduce GPUs per worker to 4 (16 GPUs total)"),
         (job(4), {"worker-count": {"min": 1}}, 2, "Reduce worker count to 1 (2 GPUs total)"),
         (job(4), {"worker-count": {"action": "warn"}}, 2, "Reduce worker count to 1 (2 GPUs total)"),
         (job(1, **{AS_WORKER: True}), {}, 1, "Reduce GPUs per worker to 1 and slotsPerWorker to 1 (1 GPU total)"),

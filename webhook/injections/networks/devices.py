@@ -29,7 +29,7 @@ FORMS: Final = tuple(
     form
     for field in ("limits", "requests")
     for form in in_templates(
-        "spec", "containers", ITEM, "resources", field, ITEM, holds=_is_device, when=ComesBack.NOT_IN_FILE
+        "spec", "containers", ITEM, "resources", field, ITEM, holds=_is_device, when=ComesBack.SAME_FILE
     )
 )
 Amounts = Mapping[str, str]

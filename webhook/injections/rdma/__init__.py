@@ -57,7 +57,7 @@ class _Plan:
 
 FORMS: Final = (
     *NETWORKS,
-    in_launcher("spec", "containers", ITEM, "env", ITEM, holds=is_for_ranks, when=ComesBack.NOT_IN_FILE),
+    in_launcher("spec", "containers", ITEM, "env", ITEM, holds=is_for_ranks, when=ComesBack.SAME_FILE),
     *in_templates(
         "spec",
         "containers",
@@ -67,7 +67,7 @@ FORMS: Final = (
         "add",
         ITEM,
         holds=equal(CAPABILITY),
-        when=ComesBack.NOT_IN_FILE,
+        when=ComesBack.SAME_FILE,
     ),
     *in_templates(
         "spec",
@@ -77,7 +77,7 @@ FORMS: Final = (
         "capabilities",
         "add",
         holds=equal([CAPABILITY]),
-        when=ComesBack.NOT_IN_FILE,
+        when=ComesBack.SAME_FILE,
     ),
 )
 
