@@ -41,7 +41,7 @@ from webhook.api.review import AdmissionRequest
 from webhook.api.shape import ShapeError
 from webhook.api.untyped import at
 from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.cluster.view import ClusterView, NothingKnown
+from webhook.cluster.view import ClusterView
 from webhook.kit import written_templates
 from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.context import Context
@@ -275,12 +275,8 @@ def validate(
 def _forgiven(
     policy: Policy, job: MPIJob, old: MPIJob, ctx: Context, time_left: Callable[[], float]
 ) -> Iterator[Finding]:
-    """What the rules find in the stored job; where a user resumes it, without what follows from the cluster.
-
-    A claim or a template may have been replaced while the job was suspended.
-    """
-    if old.suspended and not job.suspended:
-        ctx = structs.replace(ctx, view=NothingKnown(), memo={})
+    """What the rules find in the stored job."""
+    ctx = own_rules.before(job, old, ctx)
     yield from (finding for finding, _ in _findings(policy.rules, old, ctx, time_left))
 
 

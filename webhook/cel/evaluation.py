@@ -45,13 +45,12 @@ def _outcomes(
 ) -> Iterator[Outcome]:
     from webhook.cel.environment import activation  # noqa: PLC0415 - an option of the installation
 
-    others = variables.others()
-    new = activation({"object": job, "oldObject": stored, **others})
+    new = activation({"object": job, "oldObject": stored, **variables.others()})
     old = None
     for expression in expressions:
         outcome = _timed(expression, new)
         if stored is not None and not expression.of_change and (outcome.fault or not outcome.holds):
-            old = old or activation({"object": stored, "oldObject": stored, **others})
+            old = old or activation({"object": stored, "oldObject": stored, **variables.others(stored=True)})
             before = _timed(expression, old)
             standing = (before.holds, bool(before.fault)) == (outcome.holds, bool(outcome.fault))
             outcome = msgspec.structs.replace(outcome, standing=standing)

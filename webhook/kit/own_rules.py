@@ -38,14 +38,16 @@ class Variables(msgspec.Struct, frozen=True):
     namespace_object: Mapping[str, Any] | None = None
     params: Mapping[str, Any] = {}
     job: Any = None
+    old_job: Any = None
+    """What `job` is where the stored job is judged."""
 
-    def others(self) -> dict[str, Any]:
+    def others(self, *, stored: bool = False) -> dict[str, Any]:
         """By the names in expressions, all but the two objects, as JSON has them."""
         found = {
             "request": self.request,
             "namespaceObject": self.namespace_object,
             "params": self.params,
-            "job": self.job,
+            "job": self.old_job if stored else self.job,
         }
         others: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(found))
         return others

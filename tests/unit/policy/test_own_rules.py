@@ -147,6 +147,13 @@ def test_an_update_is_refused_for_what_it_makes_worse() -> None:
     assert not decide(found, changed(), old=changed({"spec.slotsPerWorker": 1})).allowed
 
 
+def test_the_stored_job_is_judged_by_facts_of_its_own() -> None:
+    """Else a job of 16 GPUs could be changed to one of 32."""
+    few = policy(rule("job.workers <= 2"))
+    assert not decide(few, changed({"Worker.replicas": 4}), old=changed({"Worker.replicas": 2})).allowed
+    assert decide(few, changed({"Worker.replicas": 4}), old=changed({"Worker.replicas": 3})).allowed
+
+
 def test_a_rule_about_the_change_always_counts() -> None:
     only_admins = policy(rule("request.operation == 'CREATE' || request.userInfo.username == 'admin'"))
     assert not decide(only_admins, changed({"spec.runPolicy.backoffLimit": 3}), old=changed()).allowed
