@@ -158,8 +158,8 @@ class PolicyWatch:
         outcome = store.load(self._watch.store.records.values(), remembered, policy_model())
         self._good = outcome.last_good
         self._instead = ""
-        self._apply(PolicySet([*self._base, *outcome.layers], self._cluster_version), outcome)
-        if self._can_begin(outcome):
+        if self._can_begin(outcome) or self._loaded.is_set():
+            self._apply(PolicySet([*self._base, *outcome.layers], self._cluster_version), outcome)
             self._loaded.set()
         return outcome
 

@@ -163,7 +163,7 @@ async def test_what_cannot_be_read_is_not_overwritten(fault: Exception) -> None:
     async with following(api) as (watch, applied, log):
         watch.now(a=BROKEN)
         await settle()
-        assert applied[-1][1].states == {"a": "unusable"}
+        assert applied == [], "nothing is in force before each policy can be read"
         assert "last good policies not readable" in log.told
         assert api.remembered == {"a": GOOD}
         watch.now(a=BROKEN, b=GOOD)  # any change makes it try again
