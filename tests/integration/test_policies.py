@@ -212,10 +212,9 @@ def test_what_if(cluster: Cluster, namespace: str) -> None:
     said = apply(cluster, policy_configmap("rules: {worker-count: {max: 200}}"), "--dry-run=server")
     assert "Warning: would newly deny none of " in said, said
     assert "would inject" not in said, said
-    said = apply(cluster, policy_configmap("injectOnly: [labels]"), "--dry-run=server")
-    [line] = re.findall(r"Warning: would inject (.*)", said)
-    assert re.search(r"istio no longer into \d+", line), line
-    assert "labels" not in line
+    more = "injections: {node-selector: {labels: {pool: gpu}}}"
+    [line] = re.findall(r"Warning: would inject (.*)", apply(cluster, policy_configmap(more), "--dry-run=server"))
+    assert re.fullmatch(r"node-selector newly into \d+", line), line
 
 
 NO_REASON = {"training.openshift.io/exempt": "worker-count"}

@@ -66,7 +66,7 @@ def test_messages_are_shown_with_the_mistake_and_what_to_do(site: Path) -> None:
     for text in ("1 worker, at least 2 required", "One worker", "Set replicas to 2 or more."):
         assert text in page
     told = {entry.id for entry in explanations.entries() if "What to do:" in _page(site, entry)}
-    assert told == set(REGISTRY)
+    assert told >= set(REGISTRY)
     assert all("it puts:" in _page(site, entry) for entry in explanations.entries() if entry.kind == "injection")
     catalogue = (site / "messages.html").read_text()
     assert "1 worker, at least 2 required" in catalogue

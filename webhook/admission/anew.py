@@ -1,8 +1,8 @@
 """The verdict on a job that is stored, as if it were created now: what its owner would meet who submits it again.
 
-It is judged as it is, with what is injected today in addition. The view has to
-be one `WithoutJobs`: what the job takes is in the quotas' `used`, and must not keep it out itself. Nobody submits it:
-exemptions for users do not count, and one that the job asks for does, since whoever created it was asked then.
+It is judged as it is, with what would be injected into it in addition today. The view has to be one `WithoutJobs`: what
+the job takes is in the quotas' `used`, and must not keep it out itself. No user submits it, so exemptions for users do
+not count; one that the job asks for does, since its creator was asked then.
 """
 
 from collections.abc import Mapping
