@@ -78,7 +78,10 @@ def _reply(case: dict[str, Any], policies: PolicySet, view: Snapshot) -> bytes:
     body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
     decoded = review.decode(json.dumps(body, separators=(",", ":")).encode())
     known = {"policies": policies, "view": view, "today": TODAY, "time_left": lambda: float("inf"), **KNOWN}
-    decision = pipelines.decide(case["hook"], decoded, **known)
+    try:
+        decision = pipelines.decide(case["hook"], decoded, **known)
+    except Exception as fault:  # noqa: BLE001 - a reply with HTTP 500, which another revision need not have
+        return json.dumps({"raised": repr(fault)}).encode() + b" null"
     reply = review.encode(decision.response("u-1"))
     reservation = msgspec.json.encode(decision.reservation)
     return reply + b" " + reservation
