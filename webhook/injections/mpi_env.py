@@ -45,11 +45,10 @@ VARIABLES: Mapping[str, Mapping[str, str]] = {
 
 
 _ENV: Final = ("spec", "containers", ITEM, "env", ITEM)
-_NAMES: Final = tuple(name for each in VARIABLES.values() for name in each)
 _ITEMS: Final = tuple({"name": name, "value": value} for each in VARIABLES.values() for name, value in each.items())
 FORMS: Final = (
     in_launcher(*_ENV, holds=equal(*_ITEMS)),
-    in_launcher(*_ENV, holds=named(*_NAMES), when=ComesBack.SAME_FILE),
+    in_launcher(*_ENV, holds=named(NEW_VARIABLE), when=ComesBack.SAME_FILE),
 )
 
 
