@@ -13,6 +13,7 @@ from webhook.admission import pipelines
 from webhook.api import review
 from webhook.api.yaml import load_all
 from webhook.cluster.view import NothingKnown
+from webhook.policy.in_force import Policy
 
 EXAMPLE = Path(__file__).parents[2] / "manifests" / "examples" / "horovod-gpu.yaml"
 JOBS = 200
@@ -138,12 +139,16 @@ def mutate_body(job: Mapping[str, Any]) -> bytes:
     return _review(defaulted)
 
 
+@cache
+def _default_policy() -> Policy:
+    return pipelines.load_policy(None)
+
+
 def validate_body(job: Mapping[str, Any], time: int = 0) -> bytes:
     """What the validating hook gets then: with our changes and the identity that the API server gives it each `time`.
     The managedFields are those of before, it brings them up to date afterwards."""
-    policy = pipelines.load_policy(None)
     request = review.decode(mutate_body(job))
-    decision = pipelines.mutate(request, policy=policy, view=NothingKnown())
+    decision = pipelines.mutate(request, policy=_default_policy(), view=NothingKnown())
     if decision.document is None:
         raise ValueError(f"the job of the benchmarks was not mutated: {decision.skipped}")
     changed = decision.document
