@@ -26,6 +26,10 @@ FILLED_IN: dict[tuple[str, ...], object] = {
 }
 # No injection changes what runs, or adds something that runs.
 RUNS = ("name", "image", "command", "args", "workingDir")
+# The first in a namespace without a Pod Security level, the second next to `drop: [ALL]`.
+GRANTED = ("IPC_LOCK", "NET_BIND_SERVICE")
+# Fields that give a pod access to its node.
+GRANTS = {"hostNetwork", "hostPID", "hostIPC", "hostPath", "privileged", "allowPrivilegeEscalation"}
 
 
 def keep(job: Any, decision: Decision, again: Callable[[Any], Decision]) -> None:
@@ -47,6 +51,7 @@ def keep(job: Any, decision: Decision, again: Callable[[Any], Decision]) -> None
     assert survives(without_record(without_defaults(before)), after)
     assert runs(before) == runs(after)
     assert forms_faults(decision) == []
+    assert list(grants(before)) == list(grants(after)), "no injection opens the node to a pod"
     assert_no_new_duplicates(before, after)
     assert readable(json.dumps(after).encode())
     assert again(after).patch == [], "injected twice, nothing is added the second time"
@@ -133,6 +138,17 @@ def runs(job: Any) -> list[Any]:
         for pod in [((replica or {}).get("template") or {}).get("spec") or {}]
         for kind in ("containers", "initContainers")
     ]
+
+
+def grants(value: Any) -> Iterator[tuple[str, Any]]:
+    """Fields that open the node to a pod, and added capabilities."""
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        if key in GRANTS and item:
+            yield key, item
+        elif key == "add" and isinstance(item, list):
+            yield from ((key, each) for each in item if each not in GRANTED)
+        else:
+            yield from grants(item)
 
 
 def assert_no_new_duplicates(before: Any, after: Any) -> None:

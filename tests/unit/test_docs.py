@@ -180,6 +180,15 @@ def test_every_make_target_that_is_shown_exists() -> None:
     assert {target for group in shown for target in group.split()} <= set(targets)
 
 
+def test_each_threat_names_the_tests_of_its_defence() -> None:
+    (table,) = re.findall(r"^\| who \| could try \|.*\n\|---.*\n((?:\|.*\n)+)", page("../SECURITY.md"), re.MULTILINE)
+    for row in table.splitlines():
+        files = [ROOT / path for path in re.findall(r"\]\((tests/[^)#]+)\)", row)]
+        assert files, row
+        text = "".join(file.read_text(encoding="utf-8") for file in files)
+        assert [name for name in re.findall(r"`(test_\w+)`", row) if f"def {name}(" not in text] == [], row
+
+
 def _anchors(file: Path) -> set[str]:
     """What the headings of a page can be linked by."""
     headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)

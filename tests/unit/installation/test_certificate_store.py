@@ -1,11 +1,12 @@
 """What is asked of the API server for the caBundles, and how often."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from webhook.client.calls import ApiError
-from webhook.installation.certificate_store import CRD, DENIED_PAUSE, CertificateStore
+from webhook.installation.certificate_store import CRD, DENIED_PAUSE, CertificateStore, rotation
 
 
 class Api:
@@ -20,6 +21,11 @@ class Api:
             raise ApiError(404, "not found")
         self.asked += 1
         raise ApiError(self.status, "no")
+
+
+def test_ca_bundles_are_read_every_15_seconds() -> None:
+    lifetimes = timedelta(days=365), timedelta(days=14), timedelta(minutes=2)
+    assert rotation(*lifetimes).interval == timedelta(seconds=15)
 
 
 @pytest.mark.parametrize(("status", "asked"), [(403, [1, 1, 2]), (404, [1, 2, 3])], ids=["no right", "not there"])

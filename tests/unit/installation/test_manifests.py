@@ -129,6 +129,16 @@ def test_the_ports_are_the_ones_that_are_listened_on() -> None:
     assert called == {port["port"] for port in service["spec"]["ports"] if port["targetPort"] == "review"}
 
 
+def test_a_token_of_one_hour_and_ways_out_to_api_servers_only() -> None:
+    (volume,) = deployment()["spec"]["template"]["spec"]["volumes"]
+    (token,) = [each["serviceAccountToken"] for each in volume["projected"]["sources"] if "serviceAccountToken" in each]
+    assert token["expirationSeconds"] == 3600
+    ours, others = documents("base/network-policy.yaml")
+    assert ours["spec"]["egress"] == [{"ports": [{"port": port, "protocol": "TCP"} for port in (443, 6443)]}]
+    assert (others["spec"]["podSelector"], others["spec"].get("egress")) == ({}, None)
+    assert {"Egress"} <= {*ours["spec"]["policyTypes"]} & {*others["spec"]["policyTypes"]}
+
+
 def test_a_drain_has_the_time_that_it_takes() -> None:
     params = main.commands["serve"].make_context("serve", arguments()[1:]).params
     pod = deployment()["spec"]["template"]["spec"]

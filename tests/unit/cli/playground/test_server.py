@@ -1,6 +1,7 @@
 """The page on loopback: who may ask, what is answered, and what a browser may do with it."""
 
 import json
+from base64 import urlsafe_b64decode
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,13 @@ async def test_nobody_else_may_ask(page: Playground, headers: dict[str, str], st
     found, body, answered = await ask("POST", f"{page.url}api/check", data=b"{}", headers=sent)
     assert (found, "jobs" in body) == (status, False)
     assert "content-security-policy" in answered
+
+
+async def test_it_listens_on_loopback_behind_a_secret_of_128_bits(page: Playground) -> None:
+    assert len(urlsafe_b64decode(page.secret + "==")) == 16
+    assert page.url.startswith("http://127.0.0.1:")
+    with pytest.raises(aiohttp.ClientConnectorError):
+        await ask("GET", page.url.replace("127.0.0.1", "127.0.0.2"))
 
 
 async def test_who_does_not_know_the_secret_finds_nothing(page: Playground) -> None:
