@@ -8,6 +8,7 @@ from typing import Any
 
 import jsonpatch
 
+from tests.support.written_forms import faults as forms_faults
 from webhook.admission.pipelines import Decision
 from webhook.api import document, mpijob
 from webhook.api.annotations import INJECTED
@@ -45,6 +46,7 @@ def keep(job: Any, decision: Decision, again: Callable[[Any], Decision]) -> None
     assert len(recorded) <= bool(decision.patch), "one annotation lists what was injected"
     assert survives(without_record(without_defaults(before)), after)
     assert runs(before) == runs(after)
+    assert forms_faults(decision) == []
     assert_no_new_duplicates(before, after)
     assert readable(json.dumps(after).encode())
     assert again(after).patch == [], "injected twice, nothing is added the second time"

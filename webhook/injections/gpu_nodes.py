@@ -31,6 +31,7 @@ from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodTemplate
 from webhook.api.resources import accelerators, extended_resources, is_accelerator
 from webhook.api.taints import untolerated
+from webhook.api.untyped import mapping
 from webhook.cluster.view import UNKNOWN, Unknown
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
@@ -115,8 +116,13 @@ class Settings(InjectionSettings):
     )
 
 
+def _toleration(key: str) -> dict[str, object]:
+    return {"key": key, "operator": "Exists", "effect": NO_SCHEDULE}
+
+
 def _is_toleration(_: str, item: Any) -> bool:
-    return isinstance(item, dict) and item == {"key": item.get("key"), "operator": "Exists", "effect": NO_SCHEDULE}
+    key = mapping(item).get("key")
+    return isinstance(key, str) and bool(key) and item == _toleration(key)
 
 
 FORMS: Final = (
@@ -264,6 +270,5 @@ def _tolerate(patch: PatchBuilder, pods: _Pods, nodes: AllNodes, done: _Done) ->
         guarding = {resource, *pods.vendor.taints}
         found = (taint for taint in nodes.taints.get(resource, ()) if taint.key in guarding)
         for taint in untolerated((one for one in found if one.effect == NO_SCHEDULE), own):
-            item: dict[str, object] = {"key": taint.key, "operator": "Exists", "effect": NO_SCHEDULE}
-            if patch.append((*pods.spec, "tolerations"), item, key=None):
+            if patch.append((*pods.spec, "tolerations"), _toleration(taint.key), key=None):
                 done.notes[f"a toleration of {taint.key}"] = None

@@ -12,16 +12,17 @@ has a configuration file of its own, a warning asks the user to declare the port
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from pydantic import Field
 
 from webhook.api import sshd
 from webhook.api.mpijob import WORKER, MPIJob
 from webhook.api.pod_resources import is_sidecar
+from webhook.api.untyped import mapping
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
-from webhook.kit.forms import ITEM, in_worker, with_fields
+from webhook.kit.forms import ITEM, in_worker
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
@@ -33,7 +34,16 @@ class Settings(InjectionSettings):
     port: int = Field(22, ge=1, le=65535, description="The port of sshd where a job shows no other.")
 
 
-FORMS: Final = (in_worker("spec", "containers", ITEM, "ports", ITEM, holds=with_fields("containerPort", "protocol")),)
+def _port(number: object) -> dict[str, object]:
+    return {"containerPort": number, "protocol": "TCP"}
+
+
+def _is_ours(_: str, port: Any) -> bool:
+    number = mapping(port).get("containerPort")
+    return type(number) is int and 0 < number < 65536 and port == _port(number)
+
+
+FORMS: Final = (in_worker("spec", "containers", ITEM, "ports", ITEM, holds=_is_ours),)
 
 
 @injection("host-network", Settings, since="0.1", forms=FORMS)
@@ -50,5 +60,5 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         yield Caution("sshd's port is not known: declare it in the worker's ports, or workers may share a node")
         return
     ports = (*template_path(WORKER), "spec", "containers", 0, "ports")
-    if patch.append(ports, {"containerPort": port, "protocol": "TCP"}, key="containerPort"):
+    if patch.append(ports, _port(port), key="containerPort"):
         yield f"declared port {port} of the workers' sshd, so that each has a node of its own"

@@ -49,7 +49,7 @@ class Settings(InjectionSettings):
 
 
 def _seconds(_: str, value: object) -> bool:
-    return type(value) is int
+    return type(value) is int and 0 < value <= duration.MAX_SECONDS
 
 
 FORMS: Final = (

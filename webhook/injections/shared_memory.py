@@ -24,6 +24,7 @@ from webhook.api.pod import Container, PodTemplate
 from webhook.api.pod_resources import PodResources
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, read
+from webhook.api.untyped import at
 from webhook.api.volume import SHARED_MEMORY
 from webhook.injections import injection
 from webhook.kit.context import Context
@@ -64,9 +65,13 @@ class Settings(InjectionSettings):
         return text
 
 
+def _volume(size: str | None) -> dict[str, object]:
+    return {"name": SHARED_MEMORY, "emptyDir": {"medium": "Memory", **({"sizeLimit": size} if size else {})}}
+
+
 def _is_ours(_: str, volume: Any) -> bool:
-    source = volume.get("emptyDir") if isinstance(volume, dict) and volume.get("name") == SHARED_MEMORY else None
-    return isinstance(source, dict) and source.get("medium") == "Memory" and source.keys() <= {"medium", "sizeLimit"}
+    size = at(volume, "emptyDir").get("sizeLimit")
+    return isinstance(size, str | None) and volume == _volume(size)
 
 
 FORMS: Final = (
@@ -87,9 +92,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         spec = (*template_path(role), "spec")
         resources = next((pods.resources for pods in job_pods(job, ctx) if pods.role == role), PodResources())
         size = _size(settings, [resources.limits.get("memory"), *_limits(resources, chosen, spec, patch)])
-        source = {"medium": "Memory", **({"sizeLimit": size} if size else {})}
-        volume: dict[str, object] = {"name": SHARED_MEMORY, "emptyDir": source}
-        if not patch.append((*spec, "volumes"), volume):
+        if not patch.append((*spec, "volumes"), _volume(size)):
             continue
         for index in chosen:
             mount: dict[str, object] = {"name": SHARED_MEMORY, "mountPath": SHM}

@@ -7,9 +7,10 @@ A toleration allows pods on nodes and does not direct them there: the injection 
 """
 
 from collections.abc import Iterator
-from typing import Final, Literal
+from contextlib import suppress
+from typing import Any, Final, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from webhook.api import names
 from webhook.api.mpijob import MPIJob
@@ -72,9 +73,13 @@ class Settings(InjectionSettings):
     )
 
 
-FORMS: Final = in_templates(
-    "spec", "tolerations", ITEM, holds=lambda _, item: isinstance(item, dict), when=ComesBack.SAME_FILE
-)
+def _is_of_a_policy(_: str, item: Any) -> bool:
+    with suppress(ValidationError):
+        return bool(Wanted.model_validate(item).item == item)
+    return False
+
+
+FORMS: Final = in_templates("spec", "tolerations", ITEM, holds=_is_of_a_policy, when=ComesBack.SAME_FILE)
 
 
 @injection("tolerations", Settings, since="0.1", forms=FORMS)

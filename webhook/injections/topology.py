@@ -36,7 +36,7 @@ from webhook.api import annotations, mpijob, names
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.pod import PodTemplate
-from webhook.api.untyped import at
+from webhook.api.untyped import at, mapping
 from webhook.cluster.resources.nodes import HOSTNAME
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
@@ -75,8 +75,8 @@ WELL_KNOWN: Final = (
     "topology.kubernetes.io/block",
     "topology.kubernetes.io/zone",
 )
-_WEIGHT: Final = 100
-_STEP: Final = 4
+_WEIGHTS: Final = (100, 25, 6, 1)
+"""For the keys in their order; the last one also for those that follow."""
 _ANNOTATIONS: Final = frozenset(
     {
         topology.REQUIRED,
@@ -108,12 +108,22 @@ class Settings(InjectionSettings):
     )
 
 
+def _term(weight: object, key: object, job: object, *, workers_only: bool) -> dict[str, object]:
+    """A preference for pods of this job; of the pod's own job where it is None."""
+    labels: dict[str, object] = {OPERATOR: "mpi-operator", **({ROLE: "worker"} if workers_only else {})}
+    near: dict[str, object] = {"topologyKey": key, "labelSelector": {"matchLabels": labels}}
+    if job is None:
+        near["matchLabelKeys"] = [JOB]
+    else:
+        labels[JOB] = job
+    return {"weight": weight, "podAffinityTerm": near}
+
+
 def _draws_to_a_job(_: str, item: Any) -> bool:
-    term = (
-        item.get("podAffinityTerm") if isinstance(item, dict) and item.keys() == {"weight", "podAffinityTerm"} else {}
-    )
-    labels = at(at(term, "labelSelector"), "matchLabels")
-    return labels.get(OPERATOR) == "mpi-operator" and labels.keys() <= {OPERATOR, ROLE, JOB}
+    weight, near = mapping(item).get("weight"), at(item, "podAffinityTerm")
+    key, labels = near.get("topologyKey"), at(near, "labelSelector", "matchLabels")
+    ours = _term(weight, key, labels.get(JOB), workers_only=ROLE in labels)
+    return item == ours and weight in _WEIGHTS and isinstance(key, str)
 
 
 FORMS: Final = (
@@ -203,21 +213,15 @@ def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder,
     keys = tuple(key for key in dict.fromkeys(keys) if key not in missing)
     if not keys:
         return
-    labels = {OPERATOR: "mpi-operator", **({ROLE: "worker"} if len(roles) == 1 else {})}
-    selector: dict[str, object] = {"labelSelector": {"matchLabels": labels}}
-    if job.metadata.name and not job.metadata.generate_name:
-        if names.label_value_problem(job.metadata.name):
-            return  # the name is refused, and a copy of it in a selector would be told as another fault
-        labels[JOB] = job.metadata.name
-    elif nodes is not UNKNOWN and nodes.kubelet >= MATCH_LABEL_KEYS_SINCE:
-        selector["matchLabelKeys"] = [JOB]
-    else:
+    name = None if job.metadata.generate_name else job.metadata.name or None
+    if name is not None and names.label_value_problem(name):
+        return  # the name is refused, and a copy of it in a selector would be told as another fault
+    if name is None and (nodes is UNKNOWN or nodes.kubelet < MATCH_LABEL_KEYS_SINCE):
         yield Caution("workers do not come together: with generateName that needs nodes of Kubernetes 1.31")
         return
     added: dict[str, None] = {}
     for rank, key in enumerate(keys):
-        near: dict[str, object] = {"topologyKey": key, **selector}
-        term: dict[str, object] = {"weight": max(_WEIGHT // _STEP**rank, 1), "podAffinityTerm": near}
+        term = _term(_WEIGHTS[min(rank, len(_WEIGHTS) - 1)], key, name, workers_only=len(roles) == 1)
         for role in roles:
             if patch.append(_terms(role), term, key=None):
                 added[key] = None

@@ -29,6 +29,7 @@ from webhook.api import annotations, sshd
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import AT_STARTUP, WORKER, MPIJob
 from webhook.api.pod import PodTemplate
+from webhook.api.untyped import at
 from webhook.cluster.view import UNKNOWN, Unknown
 from webhook.injections import Caution, injection
 from webhook.injections.job_timeout import limit_workers
@@ -55,8 +56,13 @@ class Settings(InjectionSettings):
     port: int = Field(22, ge=1, le=65535, description="The port of sshd where a job shows no other.")
 
 
+def _probe(port: object) -> dict[str, object]:
+    return {"tcpSocket": {"port": port}, "periodSeconds": 5, "timeoutSeconds": 5}
+
+
 def _is_ours(_: str, probe: Any) -> bool:
-    return isinstance(probe, dict) and probe.keys() == {"tcpSocket", "periodSeconds", "timeoutSeconds"}
+    port = at(probe, "tcpSocket").get("port")
+    return type(port) is int and probe == _probe(port)
 
 
 FORMS: Final = (
@@ -89,7 +95,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
             yield Caution(problem)
         return
     added = []
-    if not own_probe and patch.add(PROBE, {"tcpSocket": {"port": port}, "periodSeconds": 5, "timeoutSeconds": 5}):
+    if not own_probe and patch.add(PROBE, _probe(port)):
         added.append(f"a readiness probe on port {port} to the workers")
     if patch.add(POLICY, WAIT, over=AT_STARTUP):
         added.append(f"launcherCreationPolicy: {WAIT}")

@@ -67,7 +67,11 @@ def prefer(patch: PatchBuilder, spec: Path, template: PodTemplate, wanted: Requi
     path = (*spec, *_PREFERRED)
     if not is_free(template, wanted.key) or any(wanted.key in _keys(item) for item in patch.get(path) or ()):
         return False
-    return patch.append(path, {"weight": WEIGHT, "preference": {"matchExpressions": [wanted.item]}}, key=None)
+    return patch.append(path, _preference(wanted), key=None)
+
+
+def _preference(wanted: Requirement) -> dict[str, object]:
+    return {"weight": WEIGHT, "preference": {"matchExpressions": [wanted.item]}}
 
 
 def is_requirement(_: str, item: Any) -> bool:
@@ -77,18 +81,19 @@ def is_requirement(_: str, item: Any) -> bool:
         and item.keys() == {"key", "operator", "values"}
         and item["operator"] == "In"
         and isinstance(item["values"], list)
+        and bool(item["values"])
     )
 
 
 def is_term(_: str, term: Any) -> bool:
     """Whether `require` could have written this term as a whole."""
     conditions = term.get("matchExpressions") if isinstance(term, dict) and len(term) == 1 else None
-    return isinstance(conditions, list) and all(is_requirement("", item) for item in conditions)
+    return isinstance(conditions, list) and bool(conditions) and all(is_requirement("", item) for item in conditions)
 
 
 def is_preference(_: str, item: Any) -> bool:
     """Whether `prefer` could have written this item."""
-    return isinstance(item, dict) and item.get("weight") == WEIGHT and is_term("", item.get("preference"))
+    return any(item == _preference(Requirement(key)) for key in _keys(item))
 
 
 def _keys(item: Any) -> set[str]:

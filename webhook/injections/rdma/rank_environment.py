@@ -42,8 +42,8 @@ Variables = Annotated[dict[str, str], AfterValidator(_checked)]
 
 def is_for_ranks(_: str, item: Any) -> bool:
     """Whether `set_for_ranks` could have written this item under some policy."""
-    fixed = isinstance(item, dict) and item.keys() == {"name", "value"}
-    return fixed and isinstance(item["name"], str) and bool(_NAME.fullmatch(item["name"]))
+    name = item["name"] if isinstance(item, dict) and item.keys() == {"name", "value"} else None
+    return isinstance(name, str) and name not in _NEVER and bool(_NAME.fullmatch(name))
 
 
 def set_for_ranks(job: MPIJob, variables: Mapping[str, str], patch: PatchBuilder) -> Iterator[str]:

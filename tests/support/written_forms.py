@@ -1,0 +1,64 @@
+"""The values that injections wrote into a job, and the forms by which an update recognises them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from webhook import injections
+from webhook.admission.pipelines import Decision
+from webhook.kit.forms import ITEM, Form
+
+Tokens = tuple[str, ...]
+
+
+def faults(decision: Decision) -> list[str]:
+    """What injections wrote and no form of theirs holds, and what some form holds although no injection writes it."""
+    found = []
+    for author, path, value in _written(decision):
+        if not holds(path, value):
+            found.append(f"no form holds what {author} wrote: {value} at {path}")
+        found += [f"a form holds {other} at {path}" for other in _with_foreign_keys(value) if holds(path, other)]
+    return found
+
+
+def holds(path: Tokens, value: Any) -> bool:
+    """Whether some form of an injection holds the value."""
+    return any(form.holds(path[-1], value) for form in _forms_at(path))
+
+
+def _written(decision: Decision) -> Iterator[tuple[str, Tokens, Any]]:
+    """(injection, where, value) of each value that injections with forms wrote, taken apart as the forms do."""
+    for author, operation in zip(decision.authors, decision.patch, strict=False):
+        if author in injections.REGISTRY and injections.REGISTRY[author].forms:
+            pointer = str(operation["path"])
+            tokens = tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
+            yield from _parts(author, tokens, operation["value"])
+
+
+def _with_foreign_keys(value: Any) -> Iterator[Any]:
+    """The value with one key more, in each of the mappings within it."""
+    if isinstance(value, dict):
+        yield {**value, "foreign": "x"}
+        for key, part in value.items():
+            yield from ({**value, key: changed} for changed in _with_foreign_keys(part))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from ([*value[:index], changed, *value[index + 1 :]] for changed in _with_foreign_keys(item))
+
+
+def _parts(author: str, path: Tokens, value: Any) -> Iterator[tuple[str, Tokens, Any]]:
+    if isinstance(value, dict | list) and not _forms_at(path):
+        parts = value.items() if isinstance(value, dict) else ((ITEM, item) for item in value)
+        for key, part in parts:
+            yield from _parts(author, (*path, key), part)
+    else:
+        yield author, path, value
+
+
+def _forms_at(path: Tokens) -> list[Form]:
+    return [
+        form
+        for injection in injections.REGISTRY.values()
+        for form in injection.forms
+        if len(form.path) == len(path)
+        and all(mine in {ITEM, token} for mine, token in zip(form.path, path, strict=False))
+    ]
