@@ -10,7 +10,6 @@ from itertools import repeat
 from typing import Any, Final
 
 import msgspec
-from msgspec import structs
 
 Path = tuple[str | int, ...]
 _ANNOTATIONS: Final = ("metadata", "annotations")
@@ -38,10 +37,6 @@ class Addition(msgspec.Struct, frozen=True, gc=False):
     path: Path  # of the value; of the list, where an item was appended
     value: object
     appended: bool = False
-    key: str | None = None  # by which the items of that list are told apart
-    entries: tuple[
-        str, ...
-    ] = ()  # what of a text is the author's, where the value is the user's text with more at its end
 
 
 class PatchBuilder:
@@ -123,16 +118,6 @@ class PatchBuilder:
         """Add the entries whose keys are missing to the map at `path`; returns those that were added."""
         return {key: value for key, value in entries.items() if self.add((*path, key), value)}
 
-    def extend_text(self, path: Path, text: str, entries: tuple[str, ...]) -> bool:
-        """Put `text` at `path`, over a text that it has `entries` more than; True when it was.
-
-        What an annotation lists is the user's and ours in one text. RFC 6902 has no other way to write it than whole.
-        """
-        if not self.add(path, text, over=self.get(path)):
-            return False
-        self.additions[-1] = structs.replace(self.additions[-1], entries=entries)
-        return True
-
     def append(
         self, path: Path, item: dict[str, object] | str, *, key: str | None = "name", is_new: bool = False
     ) -> bool:
@@ -154,7 +139,7 @@ class PatchBuilder:
         else:
             items.append(_copy(item))
             self._record((*path, "-"), item)
-        self.additions.append(Addition(self.author, path, item, True, key))
+        self.additions.append(Addition(self.author, path, item, appended=True))
         return True
 
     def take_back(self, kept: int, document: dict[str, Any]) -> None:

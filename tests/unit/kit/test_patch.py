@@ -181,21 +181,6 @@ def test_a_default_may_be_of_any_type(document, replaced):
     assert builder.operations == ([{"op": "add", "path": "/a", "value": "new"}] if replaced else [])
 
 
-@pytest.mark.parametrize(
-    ("document", "operations"),
-    [
-        ({}, [("/a", {"b": "x, y"})]),
-        ({"a": {"b": None}}, [("/a/b", "x, y")]),
-        ({"a": {"b": "x"}}, [("/a/b", "x, y")]),
-        ({"a": {"b": "", "c": "1"}}, [("/a/b", "x, y")]),
-    ],
-)
-def test_extend_text(document, operations):
-    builder, (extended,) = build(document, ("extend_text", ("a", "b"), "x, y", ("y",)))
-    assert extended
-    assert [(o["path"], o["value"]) for o in builder.operations] == operations
-
-
 @pytest.mark.parametrize(("document", "added"), [({}, True), ({"a": ["x"]}, True), ({"a": ["y"]}, False)])
 def test_append_text(document, added):
     builder = PatchBuilder(copy.deepcopy(document))

@@ -135,8 +135,9 @@ def planned(patch: PatchBuilder, role: str, wanted: list[Network], ctx: Context)
 
 
 def attach(patch: PatchBuilder, role: str, found: Attachments) -> bool:
-    """Write what is to be added, if there is anything."""
-    return bool(found.added) and patch.extend_text(_path(role), found.extended, tuple(map(str, found.added)))
+    """Write what is to be added, if there is anything: after what the user wrote, in the same text."""
+    path = _path(role)
+    return bool(found.added) and patch.add(path, found.extended, over=patch.get(path))
 
 
 def _path(role: str) -> Path:
