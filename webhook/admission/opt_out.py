@@ -62,7 +62,7 @@ def _kept(policy: Policy) -> frozenset[str]:
     return frozenset(
         injection.id
         for injection, settings in policy.injections
-        if injection.for_claimed or settings.required is not Action.OFF
+        if injection.unskippable or settings.required is not Action.OFF
     )
 
 

@@ -132,7 +132,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     if decision.skipped and not only_claims(request, decision.skipped, policy, view):
         return decision
     if decision.skipped and old is None:  # an update injects nothing new
-        policy = replace(policy, injections=tuple(each for each in policy.injections if each[0].for_claimed))
+        policy = replace(policy, injections=tuple(each for each in policy.injections if each[0].unskippable))
     try:
         if request.operation == "UPDATE":
 

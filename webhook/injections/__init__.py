@@ -35,9 +35,9 @@ class Injection(msgspec.Struct, frozen=True):
     settings: type[InjectionSettings]
     inject: Callable[[MPIJob, Any, Context, PatchBuilder], Iterator[str]]
     since: str
-    for_claimed: bool = False
-    """Also into jobs that say that a controller or Kueue made them, and into those that ask to go without it: anyone
-    may write that.
+    unskippable: bool = False
+    """No job goes without it: the annotation `training.openshift.io/skip` has no effect on it, and it also goes into
+    new jobs that claim to be made by a controller or by Kueue. Any user may write those.
     """
     forms: tuple[Form, ...] = ()
     """What it can write, for updates: see `webhook.kit.forms`."""
@@ -82,7 +82,7 @@ def injection(
     settings: type[S],
     *,
     since: str,
-    for_claimed: bool = False,
+    unskippable: bool = False,
     importance: Importance = Importance.HARMS,
     forms: tuple[Form, ...] = (),
     unmet: Callable[[MPIJob, S, Context], str] | None = None,
@@ -90,7 +90,7 @@ def injection(
     """Register the decorated function as the injection `injection_id`, there since version `since`."""
 
     def register(inject: Inject[S]) -> Inject[S]:
-        entry = Injection(injection_id, settings, inject, since, for_claimed, forms, importance, unmet)
+        entry = Injection(injection_id, settings, inject, since, unskippable, forms, importance, unmet)
         REGISTRY.declare(inject, entry)
         return inject
 

@@ -58,7 +58,7 @@ FORMS: Final = (
 )
 
 
-@injection("job-timeout", Settings, since="0.1", for_claimed=True, forms=FORMS)
+@injection("job-timeout", Settings, since="0.1", unskippable=True, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Set `spec.runPolicy.activeDeadlineSeconds`, then that of workers which it does not end."""
     if job.run_policy.active_deadline_seconds is None:

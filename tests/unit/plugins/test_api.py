@@ -25,7 +25,7 @@ def test_the_names() -> None:
 
 PARAMETERS = {
     api.rule: ["rule_id", "settings", "since", "admits", "importance"],
-    api.injection: ["injection_id", "settings", "since", "for_claimed", "importance", "forms"],
+    api.injection: ["injection_id", "settings", "since", "unskippable", "importance", "forms"],
     api.Violation: ["path", "message", "fix", "reason", "advisory", "audit_only", "of_lines", "degree"],
     api.PatchBuilder.get: ["self", "path"],
     api.PatchBuilder.add: ["self", "path", "value", "over"],
