@@ -27,7 +27,7 @@ def check(job, settings, ctx):
 INJECTION = '''"""Adds something."""
 from webhook.plugins.api import *
 
-@injection("{id}", InjectionSettings, since="1.0")
+@injection("{id}", InjectionSettings, since="1.0", forms={forms})
 def inject(job, settings, ctx, patch):
     """Add it."""
     {body}
@@ -66,11 +66,11 @@ def install_rule(folder: Path, body: str = SAYS_NO, entry_id: str = "acme-no") -
     install(folder, "acme", {module: RULE.format(id=entry_id, body=body)}, {"rules": {entry_id: f"{module}:check"}})
 
 
-def install_injection(folder: Path, body: str, entry_id: str = "acme-more") -> None:
+def install_injection(folder: Path, body: str, entry_id: str = "acme-more", *, forms: str = "()") -> None:
     """Write the package `acme` with one injection, whose function has this body."""
     module = entry_id.replace("-", "_")
     points = {"injections": {entry_id: f"{module}:inject"}}
-    install(folder, "acme", {module: INJECTION.format(id=entry_id, body=body)}, points)
+    install(folder, "acme", {module: INJECTION.format(id=entry_id, body=body, forms=forms)}, points)
 
 
 @contextmanager

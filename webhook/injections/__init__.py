@@ -88,6 +88,8 @@ def injection(
     unmet: Callable[[MPIJob, S, Context], str] | None = None,
 ) -> Callable[[Inject[S]], Inject[S]]:
     """Register the decorated function as the injection `injection_id`, there since version `since`."""
+    if not all(isinstance(form, Form) and isinstance(form.path, tuple) for form in forms):
+        raise TypeError("`forms` must be a tuple of Form, each with a tuple as its path")
 
     def register(inject: Inject[S]) -> Inject[S]:
         entry = Injection(injection_id, settings, inject, since, unskippable, forms, importance, unmet)

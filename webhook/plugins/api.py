@@ -9,6 +9,7 @@ from webhook.cluster.view import ABSENT, UNKNOWN, Answer
 from webhook.injections import Caution, Note, injection
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
+from webhook.kit.forms import ITEM, ComesBack, Form, a_text, equal, in_launcher, in_templates, in_worker
 from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import Action, InjectionSettings, RuleSettings, Settings, WarningRuleSettings
@@ -16,6 +17,7 @@ from webhook.rules import CauseReason, Degree, Violation, rule
 
 __all__ = [
     "ABSENT",
+    "ITEM",
     "LAUNCHER",
     "NAMESPACES",
     "UNKNOWN",
@@ -25,8 +27,10 @@ __all__ = [
     "Answer",
     "CauseReason",
     "Caution",
+    "ComesBack",
     "Context",
     "Degree",
+    "Form",
     "Importance",
     "InjectionSettings",
     "MPIJob",
@@ -39,6 +43,11 @@ __all__ = [
     "Span",
     "Violation",
     "WarningRuleSettings",
+    "a_text",
+    "equal",
+    "in_launcher",
+    "in_templates",
+    "in_worker",
     "injection",
     "replica_path",
     "rule",

@@ -25,6 +25,7 @@ from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, Injection
 from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.context import Context
+from webhook.kit.forms import Form, Holds
 from webhook.kit.patch import PatchBuilder, PatchConflict
 from webhook.kit.settings import InjectionSettings, RuleSettings, Settings
 from webhook.rules import Rule, Violation
@@ -120,7 +121,24 @@ def injection(entry: Injection, plugin: str, told: Told) -> Injection:
             notes = [Caution("failed, so nothing was injected; tell your administrator")]
         yield from notes
 
-    return structs.replace(entry, inject=inject, plugin=plugin, settings=_guarded(entry.settings))
+    forms = tuple(structs.replace(form, holds=_holds(form, told)) for form in entry.forms)
+    return structs.replace(entry, inject=inject, forms=forms, plugin=plugin, settings=_guarded(entry.settings))
+
+
+def _holds(form: Form, told: Told) -> Holds:
+    """`form.holds`, which holds nothing where it fails."""
+
+    def holds(key: str, value: Any) -> bool:
+        try:
+            with bounded(SECONDS):
+                return bool(form.holds(key, deepcopy(value)))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a stranger's code raises
+            told(error)
+            return False
+
+    return holds
 
 
 def where(error: BaseException) -> str:

@@ -15,10 +15,11 @@ TEMPLATE = ROOT / "examples" / "plugin"
 
 def test_the_names() -> None:
     assert api.__all__ == [
-        "ABSENT", "LAUNCHER", "NAMESPACES", "UNKNOWN", "WORKER", "Action", "Admitted", "Answer", "CauseReason",
-        "Caution", "Context", "Degree", "Importance", "InjectionSettings", "MPIJob", "Namespace", "Note",
-        "PatchBuilder", "Path", "RuleSettings", "Settings", "Span", "Violation", "WarningRuleSettings", "injection",
-        "replica_path", "rule", "template_path",
+        "ABSENT", "ITEM", "LAUNCHER", "NAMESPACES", "UNKNOWN", "WORKER", "Action", "Admitted", "Answer", "CauseReason",
+        "Caution", "ComesBack", "Context", "Degree", "Form", "Importance", "InjectionSettings", "MPIJob", "Namespace",
+        "Note", "PatchBuilder", "Path", "RuleSettings", "Settings", "Span", "Violation", "WarningRuleSettings",
+        "a_text", "equal", "in_launcher", "in_templates", "in_worker", "injection", "replica_path", "rule",
+        "template_path",
     ]  # fmt: skip
     assert all(hasattr(api, name) for name in api.__all__)
 
@@ -31,7 +32,11 @@ PARAMETERS = {
     api.PatchBuilder.add: ["self", "path", "value", "over"],
     api.PatchBuilder.append: ["self", "path", "item", "key"],
     api.PatchBuilder.add_entries: ["self", "path", "entries"],
+    api.Form: ["path", "holds", "when"],
     api.Note: ["text", "brief"],
+    api.in_launcher: ["path", "holds", "when"],
+    api.in_templates: ["path", "holds", "when"],
+    api.in_worker: ["path", "holds"],
     api.replica_path: ["role"],
     api.template_path: ["role"],
     testing.violations: ["check", "job", "settings", "old", "namespace", "view"],

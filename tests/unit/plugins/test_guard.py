@@ -163,6 +163,30 @@ def test_an_injection_keeps_the_promises_of_all(tmp_path: Path) -> None:
         assert decision.response("u").audit_annotations["injected.acme-more"] == "set a to b"
 
 
+FORM = '(Form(("metadata", "labels", ITEM), lambda key, value: {}),)'
+
+
+def updated(tmp_path: Path, holds: str) -> Decision:
+    """The update that drops the label `a` from a job, with a plug-in that has a form for it."""
+    install_injection(tmp_path, "yield from ()", forms=FORM.format(holds))
+    stored = jobs.changed({"metadata.labels": {"a": "b"}})
+    with taken_in(tmp_path, "acme"):
+        return injecting.mutate(GOOD, load_policy(None), "UPDATE", stored=stored, manager="kubectl-edit")
+
+
+def test_what_an_injection_can_write_comes_back(tmp_path: Path) -> None:
+    assert updated(tmp_path, 'key == "a" and value == "b"').patch == [
+        {"op": "add", "path": "/metadata/labels", "value": {"a": "b"}}
+    ]
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("body", ["1 / 0", "exit()", "[0 for each in iter(int, 1)] # while True"])
+def test_a_form_that_fails_holds_nothing(tmp_path: Path, body: str) -> None:
+    decision = updated(tmp_path, body.partition("#")[0])
+    assert (decision.skipped, decision.patch) == ("", [])
+
+
 def test_settings_that_fail_are_a_fault_of_the_document(tmp_path: Path) -> None:
     text = RULE.replace(
         'word: str = "no"', 'word: str = "no"\n    def model_post_init(self, _): self.word == "x" and 1 / 0'

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.plugins import INJECTION, RULE, SAYS_NO, install, install_rule, taken_in
+from tests.support.plugins import INJECTION, RULE, SAYS_NO, install, install_injection, install_rule, taken_in
 from tests.support.policies import HEADER, layer
 from webhook import injections, rules
 from webhook.admission import messages, pipelines
@@ -33,7 +33,7 @@ def test_one_that_is_named_is_in_force(tmp_path: Path, name: str) -> None:
     install(
         tmp_path,
         "acme",
-        {"acme_no": GOOD, "acme_more": INJECTION.format(id="acme-more", body="yield from ()")},
+        {"acme_no": GOOD, "acme_more": INJECTION.format(id="acme-more", body="yield from ()", forms="()")},
         {"rules": {"acme-no": "acme_no:check"}, "injections": {"acme-more": "acme_more:inject"}},
     )
     with taken_in(tmp_path, name) as found:
@@ -94,6 +94,14 @@ def test_a_broken_one_is_named_and_its_policies_stay_good(tmp_path: Path, module
         assert policy.settings("acme-no") is None
         assert policy.document.model_dump(by_alias=True)["rules"]["acme-no"] == {"action": "deny", "word": [7]}
         load_policy(HEADER + "rules: {acme-no: {word: {fromNamespaceLabel: word, default: no}}}")
+
+
+@pytest.mark.parametrize("forms", ["Form(('spec',), a_text)", "(7,)", "(Form(['spec'], a_text),)"])
+def test_forms_must_be_a_tuple_of_forms(tmp_path: Path, forms: str) -> None:
+    install_injection(tmp_path, "yield from ()", forms=forms)
+    with taken_in(tmp_path, "acme") as (plugin,):
+        assert plugin.state == "broken"
+        assert plugin.faults[0].startswith("injection acme-more: cannot be imported: TypeError: ")
 
 
 def test_one_endless_import_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,12 +9,16 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from webhook.plugins.api import (
+    ITEM,
     NAMESPACES,
+    ComesBack,
     Context,
+    Form,
     InjectionSettings,
     MPIJob,
     Namespace,
     PatchBuilder,
+    a_text,
     injection,
 )
 
@@ -25,7 +29,11 @@ class Settings(InjectionSettings):
     label: str = Field("cost-centre", min_length=1, description="The label, on namespaces and on jobs.")
 
 
-@injection("example-cost-centre-label", Settings, since="0.1")
+# An update that drops the label gets it back while the namespace has it.
+FORMS = (Form(("metadata", "labels", ITEM), a_text, ComesBack.WRITTEN_TODAY),)
+
+
+@injection("example-cost-centre-label", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Copy the namespace's label to the job."""
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
