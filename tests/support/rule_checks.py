@@ -48,6 +48,7 @@ def run(
         username="alice",
         old=None if old is None else defaulted(old),
         document=json.dumps(job).encode(),
+        old_document=json.dumps(old or {}).encode(),
         view=view or NothingKnown(),
     )
     return list(rule.check(defaulted(job), rule.settings.model_validate(settings or {}), context))

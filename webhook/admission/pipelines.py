@@ -377,6 +377,7 @@ def _context(
         groups=tuple(request.user_info.groups or ()),
         old=old,
         document=document,
+        old_document=request.old_object,
         view=view,
         admitted=admitted,
     )

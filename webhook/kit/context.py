@@ -26,6 +26,8 @@ class Context(msgspec.Struct, frozen=True, eq=False):
     """The stored job on UPDATE, with the operator's defaults applied, else None."""
     document: bytes | msgspec.Raw = b"{}"
     """The JSON of the job in question, for fields that the wire types leave out."""
+    old_document: bytes | msgspec.Raw = b"{}"
+    """The JSON of the stored job on UPDATE."""
     view: ClusterView = msgspec.field(default_factory=NothingKnown)
     admitted: Admitted = ANYTHING
     """What all rules that refuse admit of workers, accelerators and slots: advice stays within it."""

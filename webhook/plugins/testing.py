@@ -39,6 +39,7 @@ def violations(
         namespace=namespace,
         old=None if old is None else _defaulted(msgspec.json.encode(old)),
         document=document,
+        old_document=msgspec.json.encode(old or {}),
         view=view or NothingKnown(),
     )
     return list(check(_defaulted(document), declared.settings.model_validate(settings or {}), context))

@@ -4,19 +4,26 @@ The operator rewrites the hostfile and the Service at once when some fields chan
 runs; other fields make it abandon the job without a word (mpi-operator `pkg/controller/mpi_job_controller.go`). These
 are refused once the operator has made the job's pods, unless the stored job is suspended. A job that it has not begun
 with, as one that it refuses, may be mended in every field. On a job that has ended such a change does nothing: that is
-a warning. So is a change of the containers of a job that Kueue has admitted: Kueue stops and queues it again. Nothing
-here looks at new jobs.
+a warning. So is a change of any field of the containers of a job that Kueue has admitted: Kueue stops the job and
+queues it again. Nothing here looks at new jobs.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
+import msgspec
+
+from webhook.api import written
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MPI_OPERATOR, MPIJob
+from webhook.api.untyped import at
 from webhook.cluster.owned import Owned
 from webhook.cluster.resources.jobs import JOBS, LAUNCHER_SUFFIX
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
+from webhook.kit.written_templates import written_templates
+from webhook.predict.kueue.managed import is_there
 from webhook.rules import CauseReason, Violation, rule
 
 
@@ -45,8 +52,10 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             reason=CauseReason.FORBIDDEN,
         )
     if not status.ended:
-        yield from _scaling(old, job)
-        yield from _restarting(old, job)
+        admitted = bool(old.labels.get(QUEUE_NAME)) and not job.suspended and is_there(ctx.view)
+        yield from _scaling(old, job, admitted=admitted)
+        if admitted:
+            yield from _restarting(job, ctx)
 
 
 def _begun(job: MPIJob, ctx: Context) -> bool:
@@ -73,11 +82,11 @@ def _manager(job: MPIJob) -> str:
     return MPI_OPERATOR if manager is None else manager
 
 
-def _scaling(old: MPIJob, new: MPIJob) -> Iterator[Violation]:
+def _scaling(old: MPIJob, new: MPIJob, *, admitted: bool) -> Iterator[Violation]:
     if old.workers == new.workers:
         return
     path = "spec.mpiReplicaSpecs[Worker].replicas"
-    if old.labels.get(QUEUE_NAME) and not new.suspended:
+    if admitted:
         yield Violation(
             path,
             "Kueue stops the job and queues it anew when the number of workers changes",
@@ -93,19 +102,11 @@ def _scaling(old: MPIJob, new: MPIJob) -> Iterator[Violation]:
         )
 
 
-def _restarting(old: MPIJob, new: MPIJob) -> Iterator[Violation]:
-    """Kueue compares containers and init containers (`pkg/util/equality/podset.go`)."""
-    if not old.labels.get(QUEUE_NAME) or new.suspended:
-        return
-    before = {role: replica.template for role, _, replica in old.replicas()}
-    for role, path, replica in new.replicas():
-        template = before.get(role)
-        if template is None:
-            continue
-        if (template.containers, template.init_containers) != (
-            replica.template.containers,
-            replica.template.init_containers,
-        ):
+def _restarting(job: MPIJob, ctx: Context) -> Iterator[Violation]:
+    """Kueue compares containers and init containers with all their fields (`pkg/util/equality/podset.go`)."""
+    before, after = written.templates(ctx.old_document), written_templates(ctx)
+    for role, path, _ in job.replicas():
+        if role in before and role in after and _containers(before[role]) != _containers(after[role]):
             yield Violation(
                 f"{path}.template",
                 "changed, so Kueue restarts the job",
@@ -113,6 +114,11 @@ def _restarting(old: MPIJob, new: MPIJob) -> Iterator[Violation]:
                 advisory=True,
             )
             return
+
+
+def _containers(template: bytes) -> list[Any]:
+    spec = at(msgspec.json.decode(template), "spec")
+    return [spec.get(field) or [] for field in ("containers", "initContainers")]
 
 
 def _shown(value: object) -> str:

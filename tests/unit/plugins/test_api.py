@@ -52,7 +52,17 @@ def test_the_parameters(name: object) -> None:
 
 
 FIELDS = {
-    api.Context: {"operation", "namespace", "username", "groups", "old", "document", "view", "admitted"},
+    api.Context: {
+        "operation",
+        "namespace",
+        "username",
+        "groups",
+        "old",
+        "document",
+        "old_document",
+        "view",
+        "admitted",
+    },
     api.MPIJob: {"api_version", "kind", "metadata", "spec"},
     api.Namespace: {"name", "labels"},
     api.Degree: {"of", "amount"},

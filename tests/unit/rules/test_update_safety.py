@@ -1,12 +1,17 @@
+from datetime import date
 from typing import Any
 
 import pytest
 
-from tests.support.jobs import REMOVE
+from tests.support.jobs import REMOVE, changed, request
+from tests.support.kueue_objects import local_queue
 from tests.support.rule_checks import fits_a_warning, found, violations
+from webhook.admission import pipelines
 from webhook.cluster.snapshot import Snapshot
+from webhook.policy.in_force import load_policy
 
 QUEUED = {"metadata.labels": {"kueue.x-k8s.io/queue-name": "team-queue"}}
+KUEUE = Snapshot([local_queue("team-queue", "cluster-queue")])
 SUSPENDED = {"spec.runPolicy.suspend": True}
 
 
@@ -119,11 +124,13 @@ def test_what_may_change(changes: dict[str, Any], old: dict[str, Any]) -> None:
 
 
 def test_scaling_what_kueue_has_admitted_is_warned() -> None:
-    [violation] = violations("update-safety", {**QUEUED, "Worker.replicas": 8}, old={**RUNS, **QUEUED})
+    changes, old = {**QUEUED, "Worker.replicas": 8}, {**RUNS, **QUEUED}
+    [violation] = violations("update-safety", changes, old=old, view=KUEUE)
     assert violation.advisory
     assert "Kueue stops the job" in violation.message
+    assert violations("update-safety", changes, old=old) == [], "the cluster may have no Kueue"
     suspended = {**QUEUED, **SUSPENDED}
-    assert violations("update-safety", {**suspended, "Worker.replicas": 8}, old=suspended) == []
+    assert violations("update-safety", {**suspended, "Worker.replicas": 8}, old=suspended, view=KUEUE) == []
 
 
 def test_scaling_down_with_the_launcher_as_worker_is_warned() -> None:
@@ -141,16 +148,34 @@ CONTAINERS = [
     ({"Worker.template.spec.containers.0.image": "registry.example.com/mpi:2"}, "Worker"),
     ({"Launcher.template.spec.containers.0.env": [{"name": "A", "value": "b"}]}, "Launcher"),
     ({"Worker.template.spec.initContainers": [{"name": "i", "image": "a:1"}]}, "Worker"),
+    ({"Worker.template.spec.containers.0.readinessProbe": {"tcpSocket": {"port": 22}}}, "Worker"),
+    ({"Worker.template.spec.containers.0.lifecycle": {"preStop": {"exec": {"command": ["sync"]}}}}, "Worker"),
+    ({"Worker.template.spec.containers.0.imagePullPolicy": "Always"}, "Worker"),
+    ({"Launcher.template.spec.containers.0.workingDir": "/data"}, "Launcher"),
 ]
 
 
 @pytest.mark.parametrize(("changes", "role"), CONTAINERS)
 def test_changing_containers_of_what_kueue_has_admitted_is_warned(changes: dict[str, Any], role: str) -> None:
-    [violation] = violations("update-safety", {**changes, **QUEUED}, old={**RUNS, **QUEUED})
+    queued = {**RUNS, **QUEUED}
+    [violation] = violations("update-safety", {**changes, **QUEUED}, old=queued, view=KUEUE)
     assert violation.path == f"spec.mpiReplicaSpecs[{role}].template"
     assert violation.advisory
     assert fits_a_warning("update-safety", violation)
-    assert violations("update-safety", changes, old=RUNS) == [], "nobody stops it"
-    assert violations("update-safety", {**changes, **QUEUED, **SUSPENDED}, old={**QUEUED, **SUSPENDED}) == []
-    label = {"Worker.template.metadata.labels": {"a": "b"}, **QUEUED}
-    assert violations("update-safety", label, old={**RUNS, **QUEUED}) == [], "Kueue compares containers"
+    assert violations("update-safety", changes, old=RUNS, view=KUEUE) == [], "it is in no queue"
+    assert violations("update-safety", {**changes, **QUEUED}, old=queued) == [], "the cluster may have no Kueue"
+    suspended = {**QUEUED, **SUSPENDED}
+    assert violations("update-safety", {**changes, **suspended}, old=suspended, view=KUEUE) == []
+
+
+def test_the_review_of_an_update_has_both_documents() -> None:
+    old = {**RUNS, **QUEUED}
+    sent = request(changed({**old, **CONTAINERS[3][0]}), old=changed(old), operation="UPDATE")
+    decision = pipelines.validate(sent, policy=load_policy(None), view=KUEUE, today=date.min)
+    assert "so Kueue restarts the job" in "\n".join(decision.warnings)
+
+
+@pytest.mark.parametrize("part", ["metadata.labels", "metadata.annotations", "spec.nodeSelector"])
+def test_what_kueue_does_not_compare_may_change(part: str) -> None:
+    changes = {f"Worker.template.{part}": {"a": "b"}, **QUEUED}
+    assert violations("update-safety", changes, old={**RUNS, **QUEUED}, view=KUEUE) == []
