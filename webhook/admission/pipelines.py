@@ -126,7 +126,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
         review.confirm(request)
         return Decision(skipped=f"schema: {error}"[:200], name=request.name)
     old = _old(request) if request.operation == "UPDATE" else None
-    decision = Decision(name=_name(request, job), skipped=reason_to_inject_nothing(request, job, old, policy))
+    decision = Decision(name=_name(request, job), skipped=reason_to_inject_nothing(request, job, old, policy, view))
     decision.warned = preempted.findings(job)
     decision.injection_warnings = policy.document.injection_warnings
     if decision.skipped and not only_claims(request, decision.skipped, policy, view):
@@ -343,7 +343,7 @@ def _missing(
     """
     if not policy.required:
         return []
-    reason = reason_to_inject_nothing(request, job, ctx.old, policy)
+    reason = reason_to_inject_nothing(request, job, ctx.old, policy, ctx.view)
     if reason == BY_CONTROLLER:
         reason = ""
     if reason and not only_claims(request, reason, policy, ctx.view):
