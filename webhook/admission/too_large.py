@@ -42,7 +42,7 @@ def beyond_ceilings(job: MPIJob, ctx: Context) -> bool:
 
 
 def changes_only_suspend(request: AdmissionRequest) -> bool:
-    """Whether spec (but for `suspend`), labels and annotations are unchanged; the API server writes both alike."""
+    """Whether spec (except `suspend`), labels and annotations are unchanged; the API server writes both alike."""
     try:
         return _but_suspend(request.object) == _but_suspend(request.old_object)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AttributeError):

@@ -126,7 +126,7 @@ def injection(entry: Injection, plugin: str, told: Told) -> Injection:
 
 
 def _holds(form: Form, told: Told) -> Holds:
-    """`form.holds`, which holds nothing where it fails."""
+    """`form.holds`, False if it fails."""
 
     def holds(key: str, value: Any) -> bool:
         try:

@@ -115,7 +115,7 @@ def load_policies(text: str | bytes | None, name: str = "") -> "PolicySet":
 
 
 def compiled(effective: Effective, stages: Sequence[Stage] = ()) -> Policy:
-    """`effective`, with what is in `stages`, which have not ended, weakened to what they say."""
+    """`effective`, with the rules in `stages` that have not ended weakened to the action there."""
     chosen = effective.document
     known = [(rule, chosen.settings_of_rule(rule.id)) for rule in rules.REGISTRY.values()]
     known += [(own_rules.compiled(own), own) for own in chosen.own_rules]

@@ -102,7 +102,7 @@ class Request:
     claim: Claim | None = None
     """What it takes of the memory for all; None for one that nobody reads."""
     namespace: Namespace | None = None
-    """That of the reviewed object, read for it alone; None where the cache has it."""
+    """The Namespace of the reviewed object, read for this request; None if the cache has it."""
     complete: bool = False
     refused: Refused | None = None
     """Why it gets no decision; its body is not kept."""

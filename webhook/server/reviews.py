@@ -139,9 +139,9 @@ class ReviewHandler:
             raise Refused(HTTPStatus.NOT_FOUND, "versions are converted with --conversion alone")
 
     def answer(self, request: Request) -> Reply | Coroutine[Any, Any, Reply]:
-        """The reply, at once unless own rules or the cluster have to be asked; never raises for what is in it.
+        """The reply. A coroutine if it needs own rules or the API server; no content of a request makes it raise.
 
-        A Namespace that the cache does not have is read first: its labels choose the policy.
+        A Namespace that is not cached is read first: its labels choose the policy.
         """
         hook = request.asked.hook
         assert hook is not None, "it was expected"  # noqa: S101 - for the type checker
@@ -373,7 +373,7 @@ class ReviewHandler:
 
 
 def _seen(request: Request, view: ClusterView) -> ClusterView:
-    """`view`, with the Namespace that was read for this request alone."""
+    """`view`, with the Namespace that was read for this request."""
     found = request.namespace
     return view if found is None else Overlay(view, found.name, {NAMESPACES: {found.name: found}})
 
