@@ -69,7 +69,7 @@ def mutating(data: bytes, policy: Policy) -> Iterator[str]:
     job, written = document.decode(request.object)
     yield "decode the job and the document"
     ctx = _context(request, policy)
-    left_alone.reason_to_inject_nothing(request, job, None, policy)
+    left_alone.reason_to_inject_nothing(request, job, None, policy, ctx.view)
     too_large.findings(job, ctx, policy)
     yield "size"
     builder = PatchBuilder(written)

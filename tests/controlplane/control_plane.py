@@ -120,6 +120,11 @@ class ControlPlane:
             )
         return done
 
+    def attempt(self, *args: str | Path, stdin: str | Mapping[str, Any] | None = None) -> str:
+        """Run kubectl as the administrator, with or without success; what it prints on both streams."""
+        done = self.kubectl(*args, *(() if stdin is None else ("-f", "-")), stdin=stdin, check=False)
+        return done.stdout + done.stderr
+
     def get(self, *args: str | Path) -> Any:
         """`kubectl get ARGS -o json`, parsed."""
         return self._reader.get(*args)

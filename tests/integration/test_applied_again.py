@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane import kueue
 from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import gpu_nodes
 from tests.support.installation import service
 from tests.support.paths import ROOT
 from tests.support.policies import policy_configmap, quick_keys
-from tests.support.queued_jobs import MANAGED, Job, pi, settle, with_kueue
+from tests.support.queued_jobs import MANAGED, Job, add_queue, pi, settle, with_kueue
 from webhook.api.annotations import INJECTED, RDMA
 
 pytestmark = pytest.mark.timeout(600)
@@ -115,20 +114,6 @@ def gpu_job(namespace: str, name: str) -> dict[str, Any]:
     return job
 
 
-def add_gpu_queue(cluster: Cluster, namespace: str) -> None:
-    """With room for one of the jobs."""
-    amounts = {"cpu": 20, "memory": "100Gi", "nvidia.com/gpu": 2, "rdma/ib": 2}
-    cluster.apply(
-        [
-            kueue.resource_flavor("gpus", node_labels={"kubernetes.io/os": "linux"}),
-            kueue.cluster_queue("gpus", quotas={"gpus": amounts}),
-            kueue.local_queue("training", namespace=namespace, cluster_queue="gpus"),
-        ]
-    )
-    active = lambda: has_condition(cluster.get("localqueue", "training", "-n", namespace), "Active") or None  # noqa: E731
-    cluster.wait_for("the queue to be active", active)
-
-
 def templates(job: Job) -> dict[str, Any]:
     specs = job.get()["spec"]["mpiReplicaSpecs"]
     return {role: specs[role]["template"] for role in specs}
@@ -141,7 +126,7 @@ def uids(job: Job) -> set[str]:
 def test_nothing_that_changed_since_reaches_the_pods(cluster: Cluster) -> None:
     namespace = cluster.create_namespace("again", {**MANAGED, "pod-security.kubernetes.io/enforce": "baseline"})
     cluster.apply([{**each, "metadata": {**each["metadata"], "namespace": namespace}} for each in (LIMITS, QUOTA)])
-    add_gpu_queue(cluster, namespace)
+    add_queue(cluster, namespace, cpu=20, devices={"nvidia.com/gpu": 2, "rdma/ib": 2})  # room for one of the jobs
     settle(cluster, namespace, "training")
     files = {name: gpu_job(namespace, name) for name in ("running", "queued")}
     jobs = {}

@@ -28,11 +28,6 @@ def worker(job: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def attempt(cluster: Cluster, *command: str, job: Any = None) -> str:
-    done = cluster.kubectl(*command, *(() if job is None else ("-f", "-")), stdin=job, check=False)
-    return done.stdout + done.stderr
-
-
 @pytest.mark.parametrize("way", list(WAYS))
 @pytest.mark.parametrize("written", list(WRITTEN))
 def test_a_new_job_that_claims_to_be_deleted_is_judged(
@@ -41,7 +36,7 @@ def test_a_new_job_that_claims_to_be_deleted_is_judged(
     bad = pi(namespace, "bad", deletionTimestamp=WRITTEN[written])
     worker(bad)["replicas"] = 500
     worker(bad)["template"]["spec"]["hostNetwork"] = True
-    said = attempt(cluster, *WAYS[way], job=bad)
+    said = cluster.attempt(*WAYS[way], stdin=bad)
     stored = cluster.get("mpijobs", "-n", namespace)["items"]
     assert stored == [], said
 
@@ -56,7 +51,7 @@ def test_an_update_that_claims_to_be_a_deletion_is_judged(
     bad = pi(namespace, "good", deletionTimestamp=value)
     worker(bad)["replicas"] = 500
     if way in WAYS:
-        said = attempt(cluster, *WAYS[way], job=bad)
+        said = cluster.attempt(*WAYS[way], stdin=bad)
     else:
         replicas = {"mpiReplicaSpecs": {"Worker": {"replicas": 500}}}
         merge: Any = {"metadata": {"deletionTimestamp": value}, "spec": replicas}
@@ -68,7 +63,7 @@ def test_an_update_that_claims_to_be_a_deletion_is_judged(
                 {"op": "replace", "path": "/spec/mpiReplicaSpecs/Worker/replicas", "value": 500},
             ]
         )
-        said = attempt(cluster, "patch", "mpijob", "good", "-n", namespace, f"--type={way}", "-p", json.dumps(patch))
+        said = cluster.attempt("patch", "mpijob", "good", "-n", namespace, f"--type={way}", "-p", json.dumps(patch))
     assert worker(cluster.get("mpijob", "good", "-n", namespace))["replicas"] == 2, said
 
 
@@ -76,7 +71,7 @@ def test_a_job_that_is_being_deleted_keeps_its_spec_and_loses_its_finalizers(clu
     cluster.kubectl("create", "-f", "-", stdin=pi(namespace, "going", finalizers=["example.com/wait"]))
     cluster.kubectl("delete", "mpijob", "going", "-n", namespace, "--wait=false")
     patch = ("patch", "mpijob", "going", "-n", namespace, "--type=merge", "-p")
-    said = attempt(cluster, *patch, json.dumps({"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 500}}}}))
+    said = cluster.attempt(*patch, json.dumps({"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 500}}}}))
     assert "at most 100 allowed" in said
     cluster.kubectl(*patch, json.dumps({"metadata": {"finalizers": None}}))
     cluster.wait_for("the job to be gone", lambda: not cluster.get("mpijobs", "-n", namespace)["items"] or None)
@@ -93,7 +88,7 @@ CLAIMS = {
 def test_a_job_that_claims_a_controller_is_judged_and_ends(cluster: Cluster, namespace: str, claim: str) -> None:
     bad = pi(namespace, "claims", **CLAIMS[claim])
     worker(bad)["replicas"] = 500
-    assert "at most 100 allowed" in attempt(cluster, "create", job=bad)
+    assert "at most 100 allowed" in cluster.attempt("create", stdin=bad)
     command = ("create", "--dry-run=server", "-o", "jsonpath={.spec.runPolicy.activeDeadlineSeconds}", "-f", "-")
     assert cluster.kubectl(*command, stdin=pi(namespace, "claims", **CLAIMS[claim])).stdout == "86400"
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.nodes import gpu_nodes
-from tests.support.queued_jobs import MANAGED, QUEUE_LABEL, Job, add_queue, settle, with_kueue
+from tests.support.queued_jobs import QUEUE_LABEL, Job, managed_namespace, with_kueue
 from tests.support.samples import rare
 from webhook.api.annotations import QUEUE
 from webhook.cli.first_job import FRAMEWORKS
@@ -30,11 +30,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def managed(cluster: Cluster) -> str:
-    """A namespace that Kueue manages, with the LocalQueue `training` for CPUs."""
-    name = cluster.create_namespace("managed", MANAGED)
-    add_queue(cluster, name, cpu=64)
-    settle(cluster, name, "training")
-    return name
+    return managed_namespace(cluster, cpu=64)
 
 
 def written(cluster: Cluster, namespace: str, folder: Path, framework: str, *flags: str) -> tuple[Path, str]:

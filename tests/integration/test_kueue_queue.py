@@ -16,13 +16,13 @@ from tests.support.jobs import changed
 from tests.support.policies import NAMESPACE
 from tests.support.queued_jobs import (
     ASK,
-    MANAGED,
     PLACES,
     QUEUE_LABEL,
     Job,
     add_queue,
     any_job,
     create,
+    managed_namespace,
     pi,
     settle,
     with_kueue,
@@ -43,16 +43,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def managed(cluster: Cluster) -> Iterator[str]:
-    """A namespace that Kueue manages, with the LocalQueue `training` for eight cores."""
-    name = cluster.create_namespace("managed", MANAGED)
-    add_queue(cluster, name, cpu=8)
+    name = managed_namespace(cluster)
     yield name
     cluster.kubectl("delete", "mpijobs", "--all", "-n", name)
     cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 def test_a_plain_job_is_queued_admitted_and_run(cluster: Cluster, managed: str) -> None:
-    settle(cluster, managed, "training")
     plain = pi(managed, "plain", runs_on=False)
     stored = cluster.kubectl("create", "-f", "-", "-o", "json", stdin=plain)
     assert '"suspend": true' in stored.stdout
@@ -80,7 +77,6 @@ def test_a_job_where_kueue_does_not_manage_is_left_alone_and_runs(cluster: Clust
 
 
 def test_a_job_waits_while_the_queue_is_full_and_starts_when_there_is_room(cluster: Cluster, managed: str) -> None:
-    settle(cluster, managed, "training")
     first, _ = create(cluster, pi(managed, "first", cpu=2))
     first.wait_for("Running")
     second, _ = create(cluster, pi(managed, "second", cpu=2))
@@ -156,7 +152,6 @@ def kueues_updates(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator
 
 
 def test_start_stop_and_requeue_pass_our_hooks(cluster: Cluster, managed: str, kueues_updates: str) -> None:
-    settle(cluster, managed, "training")
     seen = len(service.decisions(cluster))
     job, _ = create(cluster, pi(managed, "stopped"))
     job.wait_for("Running")
@@ -179,7 +174,6 @@ def test_start_stop_and_requeue_pass_our_hooks(cluster: Cluster, managed: str, k
 
 
 def test_applying_a_file_again_and_again_changes_nothing(cluster: Cluster, managed: str) -> None:
-    settle(cluster, managed, "training")
     apply = ("apply", "-f", "-")
     # Of its files this one has a list that an apply replaces, the environment of the launcher.
     manifest = pi(managed, "applied")
@@ -196,7 +190,6 @@ def test_applying_a_file_again_and_again_changes_nothing(cluster: Cluster, manag
 
 
 def test_a_running_job_is_not_suspended_by_a_file_that_replaces_it(cluster: Cluster, managed: str) -> None:
-    settle(cluster, managed, "training")
     manifest = pi(managed, "replaced")
     job, _ = create(cluster, manifest)
     job.wait_for("Running")
@@ -210,7 +203,6 @@ def test_a_running_job_is_not_suspended_by_a_file_that_replaces_it(cluster: Clus
 
 
 def test_a_waiting_job_stays_suspended_when_a_file_replaces_it(cluster: Cluster, managed: str) -> None:
-    settle(cluster, managed, "training")
     manifest = pi(managed, "waits", cpu=4)
     job, _ = create(cluster, manifest)
     cluster.wait_for("the workload", job.workload)
@@ -222,7 +214,6 @@ DEVICE = "nvidia.com/hostdev"
 
 
 def test_a_device_that_the_queue_does_not_count_stays_out_and_the_job_runs(cluster: Cluster, managed: str) -> None:
-    settle(cluster, managed, "training")
     cluster.kubectl("apply", "-f", "-", stdin=policy(f"injections:\n  rdma: {{resource: {DEVICE}, perPod: 1}}\n"))
     manifest = pi(managed, "fast", annotations={RDMA: "true"})
     refusal = f"rdma: no RDMA: ClusterQueue {managed}-training does not cover {DEVICE}"
@@ -262,7 +253,6 @@ def replace(cluster: Cluster, manifest: dict[str, Any], asked: str | None) -> st
 
 def test_a_file_with_another_queue_moves_a_waiting_job(cluster: Cluster, managed: str) -> None:
     add_queue(cluster, managed, "second", cpu=8)
-    settle(cluster, managed, "training")
     settle(cluster, managed, "second")
     manifest = pi(managed, "moves", cpu=4, annotations={ASK: "training"})
     job, _ = create(cluster, manifest)
@@ -290,7 +280,6 @@ def test_a_file_with_another_queue_moves_a_waiting_job(cluster: Cluster, managed
 
 def test_a_file_with_another_queue_leaves_a_running_job_where_it_is(cluster: Cluster, managed: str) -> None:
     add_queue(cluster, managed, "second", cpu=8)
-    settle(cluster, managed, "training")
     settle(cluster, managed, "second")
     manifest = pi(managed, "stays", annotations={ASK: "training"})
     job, _ = create(cluster, manifest)
@@ -335,7 +324,6 @@ def strip(found: dict[str, Any]) -> dict[str, Any]:
 
 def test_either_order_of_the_hooks_comes_to_the_same(cluster: Cluster, managed: str, order: str) -> None:
     """Of a job whose launcher is a worker Kueue changes the template too, so that ours is called again."""
-    settle(cluster, managed, "training")
     manifest = changed({"spec.runLauncherAsWorker": True}, pi(managed, f"in-{order[:7]}"))
     job, told = create(cluster, manifest)
     assert told.count("kueue-queue training") == 1

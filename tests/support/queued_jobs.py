@@ -1,7 +1,7 @@
 """Jobs that name no queue, and the namespaces of a cluster with the real Kueue that they come to."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,9 +87,7 @@ class Job:
         return None
 
     def patch(self, patch: str) -> str:
-        command = ("patch", "mpijob", self.name, "-n", self.namespace, "--type=merge", "-p", patch)
-        done = self.cluster.kubectl(*command, check=False)
-        return done.stdout + done.stderr
+        return self.cluster.attempt("patch", "mpijob", self.name, "-n", self.namespace, "--type=merge", "-p", patch)
 
 
 def create(cluster: Cluster, manifest: dict[str, Any]) -> tuple[Job, str]:
@@ -127,13 +125,29 @@ def any_job(chosen: random.Random, namespace: str, name: str) -> dict[str, Any]:
     return job
 
 
-def add_queue(cluster: Cluster, namespace: str, queue: str = "training", *, cpu: int, **spec: Any) -> None:
+def managed_namespace(cluster: Cluster, *, cpu: int = 8) -> str:
+    """A namespace that Kueue manages, with the LocalQueue `training` for so many cores, which the service has seen."""
+    name = cluster.create_namespace("managed", MANAGED)
+    add_queue(cluster, name, cpu=cpu)
+    settle(cluster, name, "training")
+    return name
+
+
+def add_queue(
+    cluster: Cluster,
+    namespace: str,
+    queue: str = "training",
+    *,
+    cpu: int,
+    devices: Mapping[str, int] | None = None,
+    **spec: Any,
+) -> None:
     """A LocalQueue that is active, before a ClusterQueue and a flavor that are called as both."""
-    name = f"{namespace}-{queue}"
+    name, quotas = f"{namespace}-{queue}", {"cpu": cpu, "memory": "100Gi", **(devices or {})}
     cluster.apply(
         [
             kueue.resource_flavor(name, node_labels={"kubernetes.io/os": "linux"}),
-            kueue.cluster_queue(name, quotas={name: {"cpu": cpu, "memory": "100Gi"}}, **spec),
+            kueue.cluster_queue(name, quotas={name: quotas}, **spec),
             kueue.local_queue(queue, namespace=namespace, cluster_queue=name),
         ]
     )

@@ -14,20 +14,15 @@ def faults(decision: Decision) -> list[str]:
     """What injections wrote and no form of theirs holds, and what some form holds although no injection writes it."""
     found = []
     for author, path, value in _written(decision):
-        if not holds(path, value, author):
-            found.append(f"{author} has no form for {value} at {path}")
+        if not holds(path, value):
+            found.append(f"no form holds what {author} wrote: {value} at {path}")
         found += [f"a form holds {other} at {path}" for other in _with_foreign_keys(value) if holds(path, other)]
     return found
 
 
-def holds(path: Tokens, value: Any, *authors: str) -> bool:
-    """Whether the value holds a form of one of these injections; without any, of any injection."""
-    return any(
-        form.holds(path[-1], value)
-        for author in authors or injections.REGISTRY
-        for form in injections.REGISTRY[author].forms
-        if _is_at(form, path)
-    )
+def holds(path: Tokens, value: Any) -> bool:
+    """Whether some form of an injection holds the value."""
+    return any(form.holds(path[-1], value) for form in _forms_at(path))
 
 
 def _written(decision: Decision) -> Iterator[tuple[str, Tokens, Any]]:
@@ -51,7 +46,7 @@ def _with_foreign_keys(value: Any) -> Iterator[Any]:
 
 
 def _parts(author: str, path: Tokens, value: Any) -> Iterator[tuple[str, Tokens, Any]]:
-    if isinstance(value, dict | list) and not any(_is_at(form, path) for form in injections.REGISTRY[author].forms):
+    if isinstance(value, dict | list) and not _forms_at(path):
         parts = value.items() if isinstance(value, dict) else ((ITEM, item) for item in value)
         for key, part in parts:
             yield from _parts(author, (*path, key), part)
@@ -59,7 +54,11 @@ def _parts(author: str, path: Tokens, value: Any) -> Iterator[tuple[str, Tokens,
         yield author, path, value
 
 
-def _is_at(form: Form, path: Tokens) -> bool:
-    return len(form.path) == len(path) and all(
-        ours in {ITEM, token} for ours, token in zip(form.path, path, strict=True)
-    )
+def _forms_at(path: Tokens) -> list[Form]:
+    return [
+        form
+        for injection in injections.REGISTRY.values()
+        for form in injection.forms
+        if len(form.path) == len(path)
+        and all(mine in {ITEM, token} for mine, token in zip(form.path, path, strict=False))
+    ]

@@ -1,8 +1,8 @@
-"""The verdict on a job that is stored, as if it were created now: what its owner would meet who submits it again.
+"""The verdict on a stored job, as if its owner submitted it again now.
 
-It is judged as it is, with what would be injected into it in addition today. The view has to be one `WithoutJobs`: what
-the job takes is in the quotas' `used`, and must not keep it out itself. No user submits it, so exemptions for users do
-not count; one that the job asks for does, since its creator was asked then.
+The job is judged as it is, with what would be injected into it today. The view must be `WithoutJobs`: the quotas'
+`used` includes the job, which must not be rejected because of itself. No user submits the job, so exemptions for users
+do not count. An exemption that the job requests counts, since its creator had the right to it.
 """
 
 from collections.abc import Mapping

@@ -20,11 +20,13 @@ COPY = "a copy made by Kueue"
 CLAIMED = frozenset({OWNED, COPY})
 
 
-def reason_to_inject_nothing(request: review.AdmissionRequest, job: MPIJob, old: MPIJob | None, policy: Policy) -> str:
+def reason_to_inject_nothing(
+    request: review.AdmissionRequest, job: MPIJob, old: MPIJob | None, policy: Policy, view: ClusterView
+) -> str:
     """Why nothing may be injected into this object, empty when it may."""
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
-    if request.operation == "UPDATE" and request.user_info.username in policy.document.controllers:
+    if request.operation == "UPDATE" and _is_by_controller(request, policy, view):
         return BY_CONTROLLER
     if is_being_deleted(old):
         return "being deleted"
@@ -44,12 +46,16 @@ def is_being_deleted(old: MPIJob | None) -> bool:
 
 
 def only_claims(request: review.AdmissionRequest, reason: str, policy: Policy, view: ClusterView) -> bool:
-    """Whether nothing but what a job says of itself is the `reason`: then it gets what such jobs get too.
+    """Whether nothing but what a job says of itself is the `reason`: then it gets what such jobs get too."""
+    return reason in CLAIMED and not _is_by_controller(request, policy, view)
 
-    A controller of the policy is believed where Kueue is installed. Elsewhere a user who may create the namespace
-    `kueue-system` can have its account.
+
+def _is_by_controller(request: review.AdmissionRequest, policy: Policy, view: ClusterView) -> bool:
+    """Whether the requester is one of the policy's controllers, in a cluster with Kueue.
+
+    In other clusters a user who may create the namespace `kueue-system` can have Kueue's account.
     """
-    return reason in CLAIMED and not (request.user_info.username in policy.document.controllers and is_there(view))
+    return request.user_info.username in policy.document.controllers and is_there(view)
 
 
 def reason_to_check_nothing(
@@ -58,14 +64,13 @@ def reason_to_check_nothing(
     """Why this object is admitted without a check, empty when it is not.
 
     Of a controller's updates only those that do what such controllers do: anything else is judged, since its account
-    may be another's in a cluster where the controller is not installed, or may be taken over.
+    may be taken over.
     """
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
     if is_being_deleted(old) and _same_spec(request):
         return "being deleted"
-    by_controller = request.operation == "UPDATE" and request.user_info.username in policy.document.controllers
-    if by_controller and _is_a_controllers(request, view):
+    if request.operation == "UPDATE" and _is_by_controller(request, policy, view) and _is_a_controllers(request):
         return BY_CONTROLLER
     if old is not None and job.spec == old.spec and _same_metadata(job, old) and _same_spec(request):
         return "nothing changed that is checked"
@@ -82,13 +87,13 @@ def _same_spec(request: review.AdmissionRequest) -> bool:
     return bool(new.get("spec") == old.get("spec"))
 
 
-def _is_a_controllers(request: review.AdmissionRequest, view: ClusterView) -> bool:
-    """Whether an update changes nothing but metadata and status, and what Kueue changes where there is a Kueue."""
+def _is_a_controllers(request: review.AdmissionRequest) -> bool:
+    """Whether an update changes nothing but metadata, status, and what Kueue changes to start and stop a job."""
     new, old = (msgspec.json.decode(raw).get("spec") for raw in (request.object, request.old_object))
-    return new == old or (is_there(view) and _without_kueues(new) == _without_kueues(old))
+    return _without_kueues(new) == _without_kueues(old)
 
 
-def _without_kueues(spec: Any) -> Any:
+def _without_kueues(spec: Any) -> dict[str, Any]:
     """The spec without the fields that Kueue changes, and without what is empty then."""
     spec = mapping(spec)
     policy = {name: value for name, value in at(spec, "runPolicy").items() if name != "suspend"}

@@ -107,7 +107,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     On UPDATE only values come back that the stored job has and an injection can write (see `restore`): `kubectl apply`
     replaces whole lists of a custom resource, and Kueue stops a running job whose containers change.
     """
-    request = structs.replace(request, object=too_large.without_status(request.object))
+    request = structs.replace(request, object=document.without_status(request.object))
     if too_large.unread(request.object) or (request.operation == "UPDATE" and too_large.unread(request.old_object)):
         return Decision(name=request.name, skipped=too_large.INJECT_NOTHING)
     stored = None
@@ -123,7 +123,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
         review.confirm(request)
         return Decision(skipped=f"schema: {error}"[:200], name=request.name)
     old = _old(request) if request.operation == "UPDATE" else None
-    decision = Decision(name=_name(request, job), skipped=reason_to_inject_nothing(request, job, old, policy))
+    decision = Decision(name=_name(request, job), skipped=reason_to_inject_nothing(request, job, old, policy, view))
     decision.warned = preempted.findings(job)
     decision.injection_warnings = policy.document.injection_warnings
     if decision.skipped and not only_claims(request, decision.skipped, policy, view):
@@ -284,7 +284,7 @@ def _not_judged(
     decision: Decision, large: list[Finding], request: review.AdmissionRequest, old: MPIJob | None, policy: Policy
 ) -> Decision:
     """Of a job that is too large: refused at any action and without exemption, unless it was stored as it is."""
-    if old is not None and too_large.same_pods(request):
+    if old is not None and too_large.changes_only_suspend(request):
         before = Context(document=request.old_object)
         if set(large) <= set(too_large.findings(old, before, policy)):
             decision.skipped = too_large.AS_STORED
@@ -326,7 +326,7 @@ def _missing(
     """
     if not policy.required:
         return []
-    reason = reason_to_inject_nothing(request, job, ctx.old, policy)
+    reason = reason_to_inject_nothing(request, job, ctx.old, policy, ctx.view)
     if reason == BY_CONTROLLER:
         reason = ""
     if reason and not only_claims(request, reason, policy, ctx.view):

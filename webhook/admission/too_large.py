@@ -41,24 +41,12 @@ def beyond_ceilings(job: MPIJob, ctx: Context) -> bool:
     return any(job_size.check(job, job_size.CEILING, ctx))
 
 
-def same_pods(request: AdmissionRequest) -> bool:
-    """Whether spec (but for `suspend`), labels and annotations are unchanged; the API server writes both alike."""
+def changes_only_suspend(request: AdmissionRequest) -> bool:
+    """Whether spec (except `suspend`), labels and annotations are unchanged; the API server writes both alike."""
     try:
-        new, old = (msgspec.json.decode(raw, type=_Job).parts for raw in (request.object, request.old_object))
+        return _but_suspend(request.object) == _but_suspend(request.old_object)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AttributeError):
         return False
-    return new == old
-
-
-def without_status(document: msgspec.Raw) -> msgspec.Raw:
-    """The job without its status, which the API server drops after the mutating hook: no user's status may count."""
-    try:
-        fields = msgspec.json.decode(document, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return document
-    if fields.pop("status", None) is None:
-        return document
-    return msgspec.Raw(msgspec.json.encode(fields))
 
 
 def _bounds(policy: Policy) -> job_size.Settings:
@@ -77,9 +65,10 @@ class _Job(msgspec.Struct):
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
     spec: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict)
 
-    @property
-    def parts(self) -> tuple[object, ...]:
-        spec = {name: bytes(value) for name, value in self.spec.items() if name != "runPolicy"}
-        policy = msgspec.json.decode(self.spec.get("runPolicy", b"null")) or {}
-        policy.pop("suspend", None)
-        return spec, policy, bytes(self.metadata.labels), bytes(self.metadata.annotations)
+
+def _but_suspend(document: msgspec.Raw) -> tuple[object, ...]:
+    job = msgspec.json.decode(document, type=_Job)
+    spec = {name: bytes(value) for name, value in job.spec.items() if name != "runPolicy"}
+    policy = msgspec.json.decode(job.spec.get("runPolicy", b"null")) or {}
+    policy.pop("suspend", None)
+    return spec, policy, bytes(job.metadata.labels), bytes(job.metadata.annotations)

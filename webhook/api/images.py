@@ -27,7 +27,8 @@ _REGISTRY: Final = re.compile(rf"(?:{_HOST_PART}(?:\.{_HOST_PART})*|\[[a-fA-F0-9
 _REPOSITORY: Final = re.compile(rf"{_PATH_PART}(?:/{_PATH_PART})*")
 _FOREIGN: Final = re.compile(r"[^!-~]")
 _TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-# An image that is on the node already: container runtimes look for an image id, or the start of one, before a name.
+# An image that is on the node already. The start of an id after `sha256:` is enough for containerd, if no image on the
+# node has that name (containerd v1.7.28 `pkg/cri/server/helpers.go` localResolve, go-digest `digestset` Set.Lookup).
 _IMAGE_ID: Final = re.compile(r"[a-f0-9]{64}|sha256:[a-f0-9]+")
 _HEX: Final = re.compile(r"[a-f0-9]*")
 # https://github.com/opencontainers/go-digest/blob/v1.0.0/algorithm.go

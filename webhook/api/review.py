@@ -55,11 +55,11 @@ class AdmissionRequest(msgspec.Struct, rename="camel", gc=False):
     old_object: msgspec.Raw = msgspec.Raw(b"null")
     dry_run: bool | None = None
     options: msgspec.Raw = msgspec.Raw(b"null")
-    """metav1.UpdateOptions of an update, as the API server makes them of what the client sent."""
+    """metav1.UpdateOptions of an update, as the API server fills them in for the client."""
 
     @property
     def field_manager(self) -> str:
-        """As whom the client of an update changes fields; empty where it does not say."""
+        """The field manager of the client of an update; empty if the options do not name one."""
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
             return msgspec.json.decode(self.options, type=_Options).field_manager
         return ""

@@ -1,7 +1,7 @@
-"""Whether somebody has a right: the API server is asked, with a SubjectAccessReview.
+"""Whether a user has a right, by a SubjectAccessReview.
 
-Who may exempt jobs from rules is such a question: RBAC grants the verb `exempt` on the resource `rules` of the group
-`policy.training.openshift.io`, with the ids of rules as resourceNames. That is no resource of the API server, so a role
+The right to exempt jobs from rules is the verb `exempt` on the resource `rules` of the group
+`policy.training.openshift.io`, with the ids of rules as resourceNames. The API server has no such resource, so a role
 with every verb on MPIJobs does not grant it.
 """
 

@@ -27,7 +27,7 @@ STEADY = 60  # a watch that went well for so long resets the count of failures
 WATCH_SECONDS = (240, 300)  # at random, so that replicas and kinds do not all come back at once
 RELIST_AFTER = 600  # a watch that is silent for so long is checked with a list
 PROVEN_AFTER = 5  # an API server that has lost a version says so as soon as the watch on it is open
-STALE_AFTER = 150  # while all works no cache is older: a quiet watch is opened again every 90
+STALE_AFTER = 150  # a healthy cache is never older: a quiet watch is opened again every 90
 # Objects. Pages that do not come in time get smaller down to this: so few come over any connection that is of use.
 LEAST_PAGE = 16
 
@@ -38,7 +38,7 @@ BELIEVED = 3
 REFUSED = {FaultReason.FORBIDDEN, FaultReason.NOT_FOUND}
 # After these the last resource version is of no more use.
 RELIST = REFUSED | {FaultReason.EXPIRED, FaultReason.REJECTED, FaultReason.INTERNAL}
-# A watch that ended so had missed nothing when it was opened.
+# A watch that ended for one of these reasons was complete when it was opened.
 UNBROKEN = {FaultReason.ENDED, FaultReason.STALLED, FaultReason.CUT}
 
 
@@ -135,7 +135,7 @@ class Watch(Generic[K, T]):
     async def run(self) -> NoReturn:
         """List, watch and recover, for ever.
 
-        Without a pause follows only the next watch after a steady one, and the list when a version is lost.
+        There is a pause before each retry, except after a steady watch and before the list that follows a lost version.
         """
         failures = 0
         fault: WatchFault | None = None
@@ -239,7 +239,7 @@ class Watch(Generic[K, T]):
         return {name: selector for name, selector in selectors.items() if selector}
 
     def _closed(self, fault: WatchFault) -> float:
-        """Note that no watch is open. Seconds since it was opened, below zero if there was none."""
+        """Record that no watch is open; the seconds since it was opened, negative if there was none."""
         opened, self._opened = self._opened, inf
         lasted = self._clock() - opened
         if lasted >= PROVEN_AFTER and fault.reason in UNBROKEN:
@@ -247,7 +247,7 @@ class Watch(Generic[K, T]):
         return lasted
 
     def _touch(self) -> None:
-        """Note that the records are complete now."""
+        """Record that the records are complete now."""
         self._contact = self._heard = self._clock()
         self._recovered()
 

@@ -4,8 +4,8 @@ Without `cleanPodPolicy` the operator keeps every worker after the end of the jo
 its GPUs (mpi-operator `pkg/apis/kubeflow/v2beta1/default.go`; the field's documentation says otherwise). `Running` ends
 them. The annotation `training.openshift.io/debug-mode: "true"` asks for `None`: the workers stay, to be looked into.
 
-On a job that runs the annotation has no effect where the rule `job-timeout` has a `max`: its workers would have no time
-limit, since a limit of their own is in pods that start later alone.
+The annotation has no effect on a running job if the rule `job-timeout` has a `max`: its workers would have no time
+limit, since a limit that is set now reaches only pods that start later.
 """
 
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _would_run_on(ctx: Context) -> bool:
-    """Whether an update would leave workers without a limit that end with their job now."""
+    """Whether workers that now end with their job would run on without a limit."""
     old = ctx.old
     if old is None or old.suspended or ctx.admitted.seconds.most is None or old.worker is None:
         return False

@@ -9,11 +9,12 @@ the limit is the longest that the rule `job-timeout` allows, and none where that
 
 Workers end with the launcher, except in two cases: with `WaitForWorkersReady` there is no launcher while a worker is
 not ready, and with `cleanPodPolicy: None` they stay when it has ended. Such workers get `activeDeadlineSeconds` in
-their own template: the longest that the rule `job-timeout` allows, and nothing where that allows any time or the job
-has no limit. It counts from the start of each worker, and quotas then count these pods in the scope `Terminating`.
+their own template: the maximum of the rule `job-timeout`. They get none if the rule has no maximum or the job has no
+limit. It counts from the start of each worker, and quotas then count these pods in the scope `Terminating`.
 
-A new job that says that a controller owns it, or that it is a copy by Kueue, gets the limit as well, since anyone may
-write that; but not from one of the policy's `controllers` where Kueue is installed. Kueue does not compare this field.
+A new job that claims to be owned by a controller, or copied by Kueue, gets the limit too, since any user may write
+that. Only if one of the policy's `controllers` creates such a job in a cluster with Kueue it gets none. Kueue does not
+compare this field.
 The annotation `training.openshift.io/skip` has no effect on this injection.
 """
 

@@ -17,8 +17,8 @@ An update with another annotation moves a job that waits, and leaves it where it
 that runs stays in its queue, and one that waits stays in some queue, for Kueue refuses all else: delete it and submit
 it again.
 
-With `required` a job without a queue of Kueue's is rejected wherever Kueue manages the namespace and the operator of
-this cluster runs the job, also if it asks for no queue or names one of Volcano's, and on an update too.
+With `required`, a job without a Kueue queue is rejected if Kueue manages the namespace and the operator of this cluster
+runs the job. That includes updates, and jobs that ask for no queue or name one of Volcano's.
 """
 
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ FORMS: Final = (
 
 
 def _without_queue(job: MPIJob, settings: Settings, ctx: Context) -> str:
-    """Whether Kueue would not queue the job although it manages the namespace, whatever takes it past the injection."""
+    """The fix for a job without a queue in a namespace that Kueue manages; empty for any other job."""
     if job.labels.get(QUEUE_NAME) or not job.managed_here or manages(ctx.view, ctx.namespace) is not True:
         return ""
     name = settings.queue or queues.of_namespace(ctx.view, ctx.namespace)

@@ -150,7 +150,7 @@ def _in_vain(job: MPIJob, launcher: JobPods, amounts: Mapping[Key, str], ctx: Co
 
 def _needed(job: MPIJob, ctx: Context, launcher: JobPods) -> Iterator[Key]:
     """What the namespace asks for and nobody has stated."""
-    # On an update too, to see what comes back: the arithmetic of quotas is for new jobs.
+    # Quota arithmetic is for new jobs. An update needs the same result, to see what comes back.
     found = assess(job, structs.replace(ctx, operation="CREATE", old=None, memo={}))
     if found is not None:
         part = next(part for part in found.demand.parts if part.role == LAUNCHER)

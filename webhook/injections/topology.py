@@ -76,7 +76,7 @@ WELL_KNOWN: Final = (
     "topology.kubernetes.io/zone",
 )
 _WEIGHTS: Final = (100, 25, 6, 1)
-"""For the keys in their order; the last one also for those that follow."""
+"""By the rank of the key; keys beyond these have the last weight."""
 _ANNOTATIONS: Final = frozenset(
     {
         topology.REQUIRED,
@@ -109,7 +109,7 @@ class Settings(InjectionSettings):
 
 
 def _term(weight: object, key: object, job: object, *, workers_only: bool) -> dict[str, object]:
-    """A preference for pods of this job; of the pod's own job where it is None."""
+    """A preference for the pods of `job`, or of the pod's own job if that is None."""
     labels: dict[str, object] = {OPERATOR: "mpi-operator", **({ROLE: "worker"} if workers_only else {})}
     near: dict[str, object] = {"topologyKey": key, "labelSelector": {"matchLabels": labels}}
     if job is None:

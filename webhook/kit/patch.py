@@ -52,7 +52,7 @@ class PatchBuilder:
         self.additions: list[Addition] = []
         self.author = ""
         self.only_below: frozenset[Path] | None = None
-        """Where alone something is added, as `("spec", "mpiReplicaSpecs", "Worker")`; None for everywhere."""
+        """The only parts that additions reach, as `("spec", "mpiReplicaSpecs", "Worker")`; None for the whole job."""
 
     @property
     def authors(self) -> list[str]:

@@ -180,9 +180,9 @@ class InjectionSettings(Settings):
     enabled: bool = Field(True, description="Whether anything is injected.")
     required: ActionField = Field(
         Action.OFF,
-        description="What it leads to when another webhook took out what was injected, or this one was not reached:"
-        " deny, warn, audit or off. Other than off, every job needs it, whatever training.openshift.io/skip says,"
-        " except owned jobs and copies that one of the policy's controllers creates where Kueue is installed.",
+        description="What happens to a job without the injected values, for example if another webhook removed them:"
+        " deny, warn, audit or off. Unless off, every job needs them, whatever training.openshift.io/skip says, except"
+        " owned jobs and copies that one of the policy's controllers creates in a cluster with Kueue.",
     )
 
 

@@ -121,9 +121,9 @@ class PolicyDocument(Settings):
     inject_only: tuple[str, ...] | None = Field(None, description=INJECT_ONLY)
     controllers: tuple[str, ...] = Field(
         CONTROLLERS,
-        description="Kueue and Kubernetes' own controllers: users whose updates of jobs get no injections, and pass"
-        " unchecked where they change nothing but metadata and, where there is a Kueue, what it changes to start and"
-        " stop a job; and who may, where there is a Kueue, create owned jobs and its copies without injections.",
+        description="Kueue and Kubernetes' own controllers, believed in clusters with Kueue only: users whose updates"
+        " of jobs get no injections, and pass unchecked if they change nothing but metadata and what Kueue changes to"
+        " start and stop a job; and who may create owned jobs and Kueue's copies without injections.",
     )
     injection_warnings: InjectionWarnings = Field(
         "one-line",

@@ -23,7 +23,7 @@ def texts(data: Mapping[str, object], version: str = __version__) -> dict[str, s
 
 
 def data_with(data: Mapping[str, object], copy: Mapping[str, str], version: str = __version__) -> dict[str, str]:
-    """`data` with the copy of `version`. Of other versions only the newest copy stays, so that the size is limited."""
+    """`data` with the copy of `version`. To limit the size, only the newest of the other versions keeps its copy."""
     others = {other: texts for other, texts in _copies(data).items() if other != version}
     kept = max(others, key=_order, default=None)
     written = {} if kept is None else _as_data(kept, others[kept])

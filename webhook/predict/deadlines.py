@@ -6,8 +6,8 @@ later change of the MPIJob is not copied there) from its `startTime`, which each
 annotation too, and nothing ends.
 
 The operator creates no launcher while a worker is not ready with `WaitForWorkersReady`, and leaves workers alone at the
-end with `cleanPodPolicy: None`. Only the `activeDeadlineSeconds` of their own template end such workers: the operator
-replaces no worker that failed by it.
+end with `cleanPodPolicy: None`. Only the `activeDeadlineSeconds` of their own template ends such workers: the operator
+does not replace a worker that failed by it.
 """
 
 import math

@@ -191,10 +191,10 @@ def _claim_usage(requests: Iterable[tuple[DeviceChoice, ...]]) -> dict[str, int]
 def uncounted(
     template: PodTemplate, patterns: tuple[str, ...] | None, ctx: Context, others: Collection[str] | None = None
 ) -> dict[Reason, dict[int, str]]:
-    """The claims of which it is unknown how many accelerators they have: index and name, by the reason.
+    """The claims with an unknown number of accelerators: index and name, by the reason.
 
-    With `others` so are those of DeviceClasses that are neither accelerators nor among these. Without `patterns` those
-    whose devices of any kind are unknown to quotas, which do not count shared claims again.
+    With `others`, claims of DeviceClasses that are neither accelerators nor among these count as unknown. Without
+    `patterns`, the claims with an unknown number of devices of any kind; quotas count shared claims only once.
     """
     found: dict[Reason, dict[int, str]] = {}
     for index, claim in enumerate(_claims(template)):
@@ -239,7 +239,7 @@ def _vague(choice: DeviceChoice, template: str, patterns: tuple[str, ...], ctx: 
 def _foreign(
     choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context, others: Collection[str] | None
 ) -> Reason | None:
-    """That its class is neither of accelerators nor among `others`, where these are given."""
+    """Why its class does not count: it has no accelerators and is not among `others`."""
     if others is None or choice.admin or choice.device_class in others or _bounds(choice, patterns, ctx) != (0, 0):
         return None
     why = f'its DeviceClass ("{choice.device_class}") is not among those that count'

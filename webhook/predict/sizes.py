@@ -19,7 +19,7 @@ from webhook.predict.nodes import node_shapes
 _WAIT_FOR_WORKERS = "WaitForWorkersReady"
 # No node has more, and what users write is not searched without end.
 _MOST_IN_A_NODE = 1024
-# More than any object can have of workers, and no more than a range can count.
+# More workers than any object can have, and no more than a range can count.
 _LARGEST = 2**31 - 1
 
 

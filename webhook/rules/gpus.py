@@ -255,9 +255,9 @@ def uncounted(
     ctx: Context,
     others: tuple[str, ...] | None = None,
 ) -> Iterator[Violation]:
-    """That claims count against no bound, once for each reason and role in a review, whichever rules have a bound.
+    """Claims that no maximum of GPUs can count, once for each reason and role in a review, for all rules together.
 
-    Where the policy names the `others` that claims may ask for, it is more than advice.
+    A warning, unless the policy rejects such claims: then `others` has the further DeviceClasses that are allowed.
     """
     where = f"{path}.template.spec.resourceClaims"
     told: set[str] = ctx.memo.setdefault(("uncounted", 0), set())

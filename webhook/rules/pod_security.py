@@ -66,8 +66,8 @@ class Settings(RuleSettings):
     floor_version: VersionText = Field("latest", description="The version of the floor: latest, or as v1.30.")
     cluster_version: VersionText = Field(
         "latest",
-        description="The version of Kubernetes, as v1.30: to the cluster's own Pod Security latest means that one. "
-        "Where this is latest, the service takes the version of the API server.",
+        description="The version of Kubernetes, as v1.30, which the cluster's own Pod Security takes for latest. "
+        "With latest, the service takes the version of the API server.",
     )
     exempt_runtime_classes: tuple[str, ...] = Field(
         (), description="Runtime classes that the API server's own Pod Security configuration exempts."

@@ -6,8 +6,8 @@ set. What the platform as a whole supports is said by the rules `worker-count`, 
 
 Features are what a tier may leave out: `runLauncherAsWorker`; `gangScheduling`, any field of
 `spec.runPolicy.schedulingPolicy` but the priority, or the annotation for Volcano's queue; `priorityScheduling`, a
-PriorityClass of the job's or a Kueue WorkloadPriorityClass. Kueue's own `default` is nobody's choice, so it counts for
-nothing.
+PriorityClass of the job's or a Kueue WorkloadPriorityClass. Kueue's own `default` does not count, since no user chose
+it.
 """
 
 from collections.abc import Iterator

@@ -94,7 +94,7 @@ class Request:
     asked: Target = Target(hook=None, timeout=None)
     body: bytes = b""
     namespace: Namespace | None = None
-    """That of the reviewed object, read for it alone; None where the cache has it."""
+    """The Namespace of the reviewed object, read for this request; None if the cache has it."""
 
     def too_late(self) -> Refused:
         """The refusal when the deadline has passed."""

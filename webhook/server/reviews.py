@@ -127,9 +127,9 @@ class ReviewHandler:
             raise Refused(HTTPStatus.NOT_FOUND, "versions are converted with --conversion alone")
 
     def answer(self, request: Request) -> Reply | Coroutine[Any, Any, Reply]:
-        """The reply, at once unless the cluster has to be asked; never raises for what is in it.
+        """The reply. A coroutine if the API server has to be asked; no content of a request makes it raise.
 
-        A Namespace that the cache does not have is read first: its labels choose the policy.
+        A Namespace that is not cached is read first: its labels choose the policy.
         """
         hook = request.asked.hook
         assert hook is not None, "it was expected"  # noqa: S101 - for the type checker
@@ -334,7 +334,7 @@ class ReviewHandler:
 
 
 def _seen(request: Request, view: ClusterView) -> ClusterView:
-    """`view`, with the Namespace that was read for this request alone."""
+    """`view`, with the Namespace that was read for this request."""
     found = request.namespace
     return view if found is None else Overlay(view, found.name, {NAMESPACES: {found.name: found}})
 

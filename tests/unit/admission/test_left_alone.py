@@ -88,10 +88,12 @@ def test_without_a_kueue_nobody_is_kueue() -> None:
 
 
 @pytest.mark.parametrize("username", [KUEUE, COLLECTOR])
-def test_metadata_and_status_need_no_kueue(username: str) -> None:
-    finalizer = {"metadata.finalizers": ["foregroundDeletion"], "metadata.labels": {"a": "b"}}
-    assert update(finalizer, username=username, view=NothingKnown()).skipped == UNSEEN
-    assert update({"status": {"conditions": []}}, username=username, view=NothingKnown()).skipped == UNSEEN
+@pytest.mark.parametrize("view", [WITH_KUEUE, NothingKnown()], ids=["Kueue", "no Kueue"])
+def test_metadata_and_status_pass(username: str, view: ClusterView) -> None:
+    for changes in ({"metadata.labels": {"a": "b"}}, {"metadata.finalizers": ["x/y"]}, {"status": {"conditions": []}}):
+        decision = update(changes, username=username, view=view)
+        assert decision.allowed
+        assert (decision.skipped == UNSEEN) == (view is WITH_KUEUE)
 
 
 @pytest.mark.parametrize("spec", [None, [], {"mpiReplicaSpecs": {"Worker": None}}, {"mpiReplicaSpecs": 3}])

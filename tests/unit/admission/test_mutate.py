@@ -196,9 +196,9 @@ def test_only_creates_and_updates_are_mutated(operation):
     assert (decision.skipped, decision.patch, decision.notes) == ("not a CREATE or UPDATE of a job", [], [])
 
 
-def update(new, old, username="alice", policy=DEFAULTS):
+def update(new, old, username="alice", policy=DEFAULTS, view=VIEW):
     sent = sent_for(new, old=old, operation="UPDATE", username=username, namespace="team")
-    return pipelines.mutate(sent, policy=policy, view=VIEW)
+    return pipelines.mutate(sent, policy=policy, view=view)
 
 
 class TestUpdate:
@@ -231,11 +231,13 @@ class TestUpdate:
             again = update(mpijob(), created, policy=policy)
             assert again.document["spec"]["runPolicy"]["activeDeadlineSeconds"] == 60
 
-    def test_kueue_is_left_alone(self):
-        kueue = "system:serviceaccount:kueue-system:kueue-controller-manager"
+    @pytest.mark.parametrize("controller", CONTROLLERS)
+    def test_a_controller_is_left_alone_where_kueue_is_installed(self, controller):
         created = mutate(mpijob()).document
-        again = update(mpijob(), created, username=kueue)
+        again = update(mpijob(), created, controller, view=Snapshot([config()]))
         assert (again.skipped, again.patch) == ("an update by a controller", [])
+        like_others = update(mpijob(), created, controller)
+        assert like_others.patch == update(mpijob(), created).patch != []
 
 
 @pytest.mark.parametrize("injection_id", list(injections.REGISTRY))

@@ -10,12 +10,14 @@ import pytest
 
 from tests.support import jobs
 from tests.support.jobs import NO_TOKEN, REMOVE, body, request
+from tests.support.kueue_objects import config
 from tests.support.policies import HEADER
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision, load_policy
 from webhook.api import review
 from webhook.api.annotations import TIMEOUT
-from webhook.cluster.view import NothingKnown
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import ClusterView, NothingKnown
 
 # A job whose command tells nothing about the number of ranks: no rule compares it with the workers.
 GOOD = jobs.changed({**NO_TOKEN, "Launcher.template.spec.containers.0.command": ["train.sh"]})
@@ -26,8 +28,10 @@ def changed(changes: Mapping[str, Any], base: Mapping[str, Any] = GOOD) -> dict[
     return jobs.changed(changes, base)
 
 
-def validate(job: Any, *, policy: pipelines.Policy = DEFAULTS, **fields: Any) -> Decision:
-    return pipelines.validate(request(job, **fields), policy=policy, view=NothingKnown(), today=date.min)
+def validate(
+    job: Any, *, policy: pipelines.Policy = DEFAULTS, view: ClusterView | None = None, **fields: Any
+) -> Decision:
+    return pipelines.validate(request(job, **fields), policy=policy, view=view or NothingKnown(), today=date.min)
 
 
 def test_a_good_job_is_admitted_without_a_word() -> None:
@@ -163,11 +167,6 @@ class TestUpdate:
         ("job", "fields", "why"),
         [
             (changed({"metadata.finalizers": []}, OLD), {}, "nothing changed that is checked"),
-            (
-                changed({"metadata.labels": {"a": "b"}}, OLD),
-                {"username": "system:serviceaccount:kueue-system:kueue-controller-manager"},
-                "an update by a controller",
-            ),
             (changed({"Worker.replicas": 0}), {"subResource": "status"}, "not a CREATE or UPDATE of a job"),
             (changed({"Worker.replicas": 0}), {"operation": "DELETE"}, "not a CREATE or UPDATE of a job"),
         ],
@@ -197,10 +196,10 @@ class TestUpdate:
         assert not validate(changed({"Worker.replicas": 1}), username=user).allowed
 
     def test_the_controllers_are_a_setting(self) -> None:
-        policy = load_policy(HEADER + "controllers: [bob]")
+        policy, view = load_policy(HEADER + "controllers: [bob]"), Snapshot([config()])
         job = changed({"metadata.annotations": {TIMEOUT: "x"}}, self.OLD)
-        assert validate(job, old=self.OLD, username="bob", policy=policy).allowed
-        assert not validate(job, old=self.OLD, username="alice", policy=policy).allowed
+        assert validate(job, old=self.OLD, username="bob", policy=policy, view=view).allowed
+        assert not validate(job, old=self.OLD, username="alice", policy=policy, view=view).allowed
 
     def test_an_unreadable_old_object_excuses_nothing(self) -> None:
         assert not validate(self.OLD, old={"spec": 3}).allowed

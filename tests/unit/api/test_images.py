@@ -60,6 +60,7 @@ def test_parse(text: str, expected: tuple[str, str, str | None, str | None]) -> 
         ("f" * 64, "is an image id, not a name"),
         (SHA, "is an image id, not a name"),
         ("sha256:0a", "is an image id, not a name"),
+        ("sha256:1", "is an image id, not a name"),
         ("Ubuntu", '"Ubuntu" has upper case letters, an image name is lower case'),
         ("quay.io/Team/app", '"Team/app" has upper case letters'),
         ("quay.io/", '"" is not an image name'),

@@ -91,7 +91,7 @@ def judge(
 
 
 def _too_large(request: AdmissionRequest, large: Finding, stored: Read, policy: Policy) -> Decision:
-    """Of an object that is too large: refused at any action, unless it was stored with the same pods."""
+    """Reject an object that is too large, whatever the action of the rule, unless it was stored with the same pods."""
     decision = Decision(name=request.name)
     if stored == large and unshaped.same_pods(request):
         decision.skipped = too_large.AS_STORED

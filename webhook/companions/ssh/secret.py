@@ -1,12 +1,12 @@
-"""The Secret `<job>-ssh` gets a key pair of ours while the operator creates it. Pure.
+"""The Secret `<job>-ssh` gets our key pair while the operator creates it. Pure.
 
 The operator creates that Secret for every job, and accepts any content under its two keys (mpi-operator
-`pkg/controller/mpi_job_controller.go`, getOrCreateSSHAuthSecret). Name, labels and owner stay the operator's. So there
-is no other Secret to create, to find or to remove, and no right on anybody's Secrets is needed. A stored Secret is left
-alone: a user who may write the Secrets of a namespace can replace the keys in them.
+`pkg/controller/mpi_job_controller.go`, getOrCreateSSHAuthSecret). Name, labels and owner stay the operator's. So the
+service creates, finds and removes no Secret, and needs no right on Secrets. A stored Secret is left alone: a user who
+may write the Secrets of a namespace can replace the keys in them.
 
-Who sends the request does not count: the operator's ServiceAccount has another name in each installation. What ties the
-Secret to its job is the owner reference, which the operator checks too.
+The requester does not count: the operator's ServiceAccount has another name in each installation. The owner reference
+ties the Secret to its job, and the operator checks it too.
 """
 
 import re
@@ -80,7 +80,7 @@ class Wanted:
 def what_is_needed(request: AdmissionRequest, keys: SshKeys) -> Wanted | Decision:
     """What the Secret needs, or the decision if it needs nothing. Never denies.
 
-    The pair for a dry run is thrown away, so it is of a fast algorithm and does not come from the stock.
+    A dry run discards its pair, so the pair is of a fast algorithm and does not come from the stock.
     """
     untouched = Decision(name=request.name)
     if request.operation != "CREATE" or request.sub_resource:

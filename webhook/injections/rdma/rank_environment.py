@@ -19,8 +19,8 @@ FAMILIES: Final = (
     *("NCCL_", "RCCL_", "UCX_", "UCC_", "FI_", "OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_", "MPIR_CVAR_", "MV2_", "I_MPI_"),
     *("IBV_", "RDMAV_", "MLX4_", "MLX5_", "HCOLL_", "SHARP_", "PSM2_", "PSM3_", "GLOO_", "TENSORPIPE_", "OFI_", "EFA_"),
 )
-"""What the names of variables begin with that a policy may set: those of network libraries and MPI. What the injection
-can write, an update puts back, so a name that any program reads, such as LD_PRELOAD, is not among them."""
+"""Prefixes of the variables that a policy may set: those of network libraries and MPI. An update puts back what this
+injection can write, so a variable that every program reads, such as LD_PRELOAD, must not match."""
 _NAME: Final = re.compile(rf"(?:{'|'.join(FAMILIES)})[A-Za-z0-9_]+")
 # Open MPI 4 ends with an error where this is set and mpirun has `-x`.
 _NEVER: Final = frozenset({"OMPI_MCA_mca_base_env_list"})

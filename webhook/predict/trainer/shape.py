@@ -199,7 +199,7 @@ def _ended(document: dict[str, Any]) -> bool:
 
 
 def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Without what tools keep there."""
+    """Without the records of clients, `managedFields`."""
     return {key: value for key, value in metadata.items() if key != "managedFields"}
 
 
