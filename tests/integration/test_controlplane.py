@@ -96,8 +96,8 @@ def test_users_have_only_their_own_rights(cluster: Cluster, namespace: str) -> N
 
 
 def test_audit_log_has_each_request(cluster: Cluster, namespace: str) -> None:
-    cluster.kubectl("create", "-n", namespace, "-f", "-", stdin=pi(cluster) | {"metadata": {"name": "audited"}})
-    events = cluster.wait_for("the audit event", lambda: cluster.audit_events("audited"))
+    cluster.kubectl("create", "-n", namespace, "-f", "-", stdin=pi(cluster) | {"metadata": {"name": "requested-once"}})
+    events = cluster.wait_for("the audit event", lambda: cluster.audit_events("requested-once"))
     assert [(event["verb"], event["user"]["username"]) for event in events] == [("create", "admin")]
 
 

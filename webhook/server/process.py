@@ -73,7 +73,8 @@ async def serve(settings: ServeSettings) -> int:
             freezing.cancel()
             await service.drain()
     except StartError as error:
-        sys.stderr.write(f"{PROGRAM}: {error}\n")
+        lines.write(f"{PROGRAM}: {error}\n".encode(errors="backslashreplace"))
+        lines.flush()
         return 2
     except asyncio.CancelledError:
         if not stop.is_set():

@@ -106,6 +106,30 @@ asyncio.run(main())
     assert b"the last line" in done.stderr
 
 
+def test_what_keeps_it_from_starting_is_the_last_line() -> None:
+    program = """
+import sys, time
+from contextlib import asynccontextmanager
+from webhook.server import log_writer, process
+
+@asynccontextmanager
+async def running(settings, telemetry):
+    telemetry.log.warning("watch failed")
+    time.sleep(0.1)  # the thread writes that line, and pauses
+    telemetry.log.warning("watch failed")
+    raise process.StartError("no right to register")
+    yield
+
+log_writer.PAUSE_SECONDS = 0.3
+process.running = running
+sys.exit(process.run(process.ServeSettings(listen=("127.0.0.1", 0), ops_listen=("127.0.0.1", 0))))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    *lines, last = done.stderr.splitlines()
+    assert (done.returncode, last) == (2, "mpijob-webhook: no right to register")
+    assert len(lines) == 2
+
+
 def test_reviews_go_on_while_nobody_reads_standard_error(tmp_path: Path) -> None:
     """The replica froze, probes included, until its liveness probe killed it."""
     ca_file, good = tmp_path / "ca.pem", jobs.body(jobs.GOOD)
