@@ -31,6 +31,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             fix = "Set automountServiceAccountToken: false."
             yield Violation(f"{path}.template.spec", "gets an API token", fix=fix)
         for index, volume in enumerate(pod.volumes or ()):
-            if any(source.service_account_token for source in (volume.projected and volume.projected.sources) or ()):
-                fix = "Remove serviceAccountToken, or name a serviceAccountName."
-                yield Violation(f"{path}.template.spec.volumes[{index}]", "has an API token", fix=fix)
+            for place, source in enumerate((volume.projected and volume.projected.sources) or ()):
+                if source.service_account_token:
+                    where = f"{path}.template.spec.volumes[{index}].projected.sources[{place}].serviceAccountToken"
+                    yield Violation(where, "is an API token", fix="Remove it, or name a serviceAccountName.")

@@ -51,7 +51,7 @@ def put(job: Any, path: Path, value: Any) -> None:
 def remove(job: Any, path: Path) -> None:
     """Take it out, if it is there."""
     parent, last = get(job, path[:-1]), path[-1]
-    if isinstance(parent, list) and int(last) < len(parent):
+    if isinstance(parent, list) and last.isdecimal() and int(last) < len(parent):
         del parent[int(last)]
     elif isinstance(parent, dict):
         parent.pop(key(parent, last), None)

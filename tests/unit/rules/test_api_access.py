@@ -25,6 +25,7 @@ PROJECTED = {
         {"name": "token", "projected": {"sources": [{"configMap": {"name": "c"}}, {"serviceAccountToken": {}}]}},
     ]
 }
+TOKEN = f"{PATHS['Worker']}.volumes[1].projected.sources[1].serviceAccountToken"
 LAUNCHER_OFF = {"Launcher.template.spec.automountServiceAccountToken": False}
 
 
@@ -46,8 +47,8 @@ def test_pods_that_say_nothing_get_one() -> None:
         ({f"{WORKER}.serviceAccount": "team"}, []),
         ({f"{WORKER}.serviceAccountName": "team", f"{WORKER}.automountServiceAccountToken": True}, []),
         ({"Worker.template": {}}, []),
-        ({f"{WORKER}.automountServiceAccountToken": False, **PROJECTED}, [f"{PATHS['Worker']}.volumes[1]"]),
-        (PROJECTED, [PATHS["Worker"], f"{PATHS['Worker']}.volumes[1]"]),
+        ({f"{WORKER}.automountServiceAccountToken": False, **PROJECTED}, [TOKEN]),
+        (PROJECTED, [PATHS["Worker"], TOKEN]),
         ({f"{WORKER}.serviceAccountName": "team", **PROJECTED}, []),
     ],
 )

@@ -20,7 +20,7 @@ from webhook.server.settings import ServeSettings, StartError
 from webhook.server.telemetry import Telemetry
 
 CA = Authority("test CA", lifetime=timedelta(days=1))
-LATER, EARLIER = (datetime.now(UTC) + timedelta(hours=hours) for hours in (1, -1))
+LATER, EARLIER = (datetime.now(UTC) + timedelta(hours=hours) for hours in (1000, -1))
 
 
 class Api:
