@@ -197,10 +197,10 @@ def test_what_a_deleted_job_had_is_free_at_once(deployment: Deployment, replicas
     whole = {"Worker.replicas": HOLDS * GPUS, "Launcher.template.spec.containers.0.command": ["train"]}
 
     def created() -> bool | None:
-        """None while the replica has not heard yet that a pod is gone; it says so itself in its advice."""
+        """None while the replica has not heard yet that the former job is gone; it says so itself in its advice."""
         outcome = cluster.kubectl("create", "-f", "-", stdin=job(quota, "whole", **whole), check=False)
-        # The one where it has heard that the pod's end was asked for, the other where not even that.
-        advice = r'Pod "whole-\S+" (is still being deleted|belongs to a former job)'
+        # The one where it has heard that its end was asked for, the other where not even that.
+        advice = r'"whole\S*" (is still being deleted|belongs to a former job)'
         assert outcome.returncode == 0 or re.search(advice, outcome.stderr), outcome.stderr
         return outcome.returncode == 0 or None
 
