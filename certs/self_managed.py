@@ -6,7 +6,7 @@ Any number of replicas run this side by side, without a leader (see `rotation`).
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ from typing import NoReturn
 from certs.authority import CLOCK_SKEW, Authority
 from certs.leaf import Leaf, issue, new_signer
 from certs.notice import Listener, Notice, ignore
-from certs.pem import CertificateError
+from certs.pem import CertificateError, to_pem
 from certs.rotation import MakeSuccessor, Phase, Publish, Rest, Save, lacking, phase_of, plan, signer
 from certs.serving import ServingCertificate
 from certs.settings import RotationSettings
@@ -171,7 +171,8 @@ class SelfManaged:
             secret = await self._store.read_secret()
             if secret is None:
                 self.phase = Phase.MISSING
-                raise StoreError(NO_SECRET)
+                failed = await self._restore(bundles)
+                raise StoreError("; ".join([NO_SECRET, *_reasons(failed)]))
             now = self._time(secret, ours)
             state = self._state = load(secret.data)
             self._look_after_leaf(state, bundles, now)
@@ -190,11 +191,25 @@ class SelfManaged:
                     failed |= await self._publish(replace(step, bundles=todo), state)
                 elif await self._take(step, state, secret, now):
                     if failed:
-                        raise StoreError("; ".join(f"{name}: {reason}" for name, reason in failed.items()))
+                        raise StoreError("; ".join(_reasons(failed)))
                     return
             except Conflict:
                 self.counters.conflicts += 1
         raise StoreError(f"no end of changes by others after {MOST_STEPS} steps")
+
+    async def _restore(self, bundles: Sequence[Bundle]) -> dict[str, str]:
+        """Without the Secret: publish the CAs that it held where a caBundle lacks the CA of the leaf.
+
+        Returns why some could not be written.
+        """
+        failed: dict[str, str] = {}
+        if self.leaf and (outdated := lacking(bundles, self.leaf.issuer)):
+            try:
+                failed = await self._publish(Publish(outdated, to_pem(self._state.bundle)), self._state)
+            except Conflict:  # the next pass tries again
+                self.counters.conflicts += 1
+            self._bundles = await self._store.read_bundles()
+        return failed
 
     def _without(self, rest: Sequence[Bundle], state: State, now: datetime) -> MakeSuccessor | Save | Publish | Rest:
         """The next step as if there were only these caBundles."""
@@ -275,3 +290,7 @@ class SelfManaged:
             )
             self._tell(Notice("ClockDiffers", message, warning=True))
         return now
+
+
+def _reasons(failed: Mapping[str, str]) -> list[str]:
+    return [f"{name}: {reason}" for name, reason in failed.items()]
