@@ -16,7 +16,7 @@ from typing import NoReturn
 from certs.authority import CLOCK_SKEW, Authority
 from certs.leaf import Leaf, issue, new_signer
 from certs.notice import Listener, Notice, ignore
-from certs.pem import CertificateError, to_pem
+from certs.pem import CertificateError, common_name, to_pem
 from certs.rotation import MakeSuccessor, Phase, Publish, Rest, Save, lacking, phase_of, plan, signer
 from certs.serving import ServingCertificate
 from certs.settings import RotationSettings
@@ -50,6 +50,8 @@ class SelfManaged:
     leaf: Leaf | None = None
     phase: Phase | None = None
     """None before the Secret was first read."""
+    foreign_ca: str | None = None
+    """The common name of the CA in the Secret, where this service did not make it."""
     ca_not_after: datetime | None = None
     """When the CA that signs (on a first start: will sign) expires."""
     untrusting: tuple[str, ...] = ()
@@ -170,7 +172,7 @@ class SelfManaged:
             bundles = self._bundles = await self._store.read_bundles()
             secret = await self._store.read_secret()
             if secret is None:
-                self.phase = Phase.MISSING
+                self.phase, self.foreign_ca = Phase.MISSING, None
                 failed = await self._restore(bundles)
                 raise StoreError("; ".join([NO_SECRET, *_reasons(failed)]))
             now = self._time(secret, ours)
@@ -276,8 +278,11 @@ class SelfManaged:
 
     def _notice_state(self, state: State) -> None:
         self.phase = phase_of(state)
+        self.foreign_ca = None
         if signs := state.current or state.successor:
             self.ca_not_after = signs.not_after
+            name = common_name(signs.certificate.subject)
+            self.foreign_ca = name if name != self._settings.name else None
 
     def _time(self, secret: Secret, ours: datetime) -> datetime:
         """The API server's time, else ours: one replica with a wrong clock must not touch the CA."""

@@ -144,7 +144,7 @@ async def test_a_good_policy_is_applied_and_remembered_once() -> None:
 
 
 async def test_a_broken_one_is_announced_once_by_all_replicas() -> None:
-    api = Api(remembered={"a": GOOD})
+    api = Api(remembered=copy(a=GOOD))
     for _ in range(2):
         async with following(api) as (watch, applied, _log):
             watch.now(a=BROKEN)
@@ -159,17 +159,17 @@ async def test_a_broken_one_is_announced_once_by_all_replicas() -> None:
 
 @pytest.mark.parametrize("fault", [ClusterError("no answer"), ApiError(500, "oops"), ApiError(403, "no")])
 async def test_what_cannot_be_read_is_not_overwritten(fault: Exception) -> None:
-    api = Api(fault, remembered={"a": GOOD})
+    api = Api(fault, remembered=copy(a=GOOD))
     async with following(api) as (watch, applied, log):
         watch.now(a=BROKEN)
         await settle()
         assert applied == [], "nothing is in force before each policy can be read"
         assert "last good policies not readable" in log.told
-        assert api.remembered == {"a": GOOD}
+        assert api.remembered == copy(a=GOOD)
         watch.now(a=BROKEN, b=GOOD)  # any change makes it try again
         await settle()
         assert applied[-1][1].states == {"a": "last-good", "b": "current"}
-        assert api.remembered == {"a": GOOD} | copy(a=GOOD, b=GOOD)
+        assert api.remembered == copy(a=GOOD, b=GOOD)
 
 
 async def test_an_announcement_that_fails_is_made_later() -> None:
@@ -197,13 +197,13 @@ async def test_what_cannot_be_written_is_in_force_all_the_same() -> None:
 
 
 async def test_a_deleted_one_is_forgotten() -> None:
-    api = Api(remembered={"a": GOOD})
+    api = Api(remembered=copy(a=GOOD))
     async with following(api) as (watch, applied, _):
         watch.now(a=GOOD)
         watch.now()
         await settle()
         assert applied[-1][0].layers == ()
-    assert api.remembered == {"a": GOOD} | copy()
+    assert api.remembered == copy()
 
 
 async def test_after_a_fault_of_ours_policies_are_followed_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,7 +285,7 @@ async def test_without_the_right_the_defaults_are_in_force_and_everybody_hears_o
 
 
 async def test_the_last_good_ones_stand_in_for_those_that_cannot_be_listed() -> None:
-    async with without_list(Api(remembered={"a": GOOD}), "server-error: x") as (policies, watch, applied, _):
+    async with without_list(Api(remembered=copy(a=GOOD)), "server-error: x") as (policies, watch, applied, _):
         await policies.loaded()
         [(in_force, outcome)] = applied
         assert outcome.states == {"a": "last-good"}
@@ -337,7 +337,7 @@ async def test_copies_that_cannot_be_read_stand_in_for_no_list() -> None:
 
 async def test_rollout_and_rollback_leave_each_version_its_own_copy() -> None:
     """BROKEN is what only the newer version reads. It had overwritten the only copy."""
-    api = Api(remembered={"a": GOOD})  # of a version without copies
+    api = Api(remembered=copy("0.9", a=GOOD))
     async with following(api, version="1.0") as (watch, *_):
         watch.now(a=GOOD, b=GOOD)
         await settle()
