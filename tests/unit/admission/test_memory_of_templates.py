@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.hostile import SHAPES, Job
 from tests.support.jobs import changed, request
-from webhook.admission import pipelines, quiet
+from webhook.admission import pipelines
 from webhook.api import written
 from webhook.cluster.snapshot import Snapshot
 from webhook.policy.in_force import load_policy
@@ -37,7 +37,7 @@ def taken(*jobs: Job, namespace: str = "team") -> tuple[int, int]:
     written.known.clear()
     for job in jobs:
         job["metadata"] |= {"namespace": namespace, "uid": ""}
-        for _ in range(quiet.TIMES):
+        for _ in range(3):
             pipelines.validate(request(job), policy=POLICY, view=VIEW, today=date.min)
         pipelines.mutate(request(job), policy=POLICY, view=VIEW)
     gc.collect()
@@ -75,11 +75,4 @@ def test_of_specs(metadata: dict[str, Any], namespace: str) -> None:
         job["metadata"] |= metadata
     real, counted = taken(*jobs, namespace=namespace)
     assert counted > 0
-    assert real < FACTOR * counted + SOME
-
-
-@pytest.mark.parametrize("count", [40, 60, 200])
-def test_of_what_was_asked_of_the_cluster(count: int) -> None:
-    maps = {"Worker.template.spec.containers.0.envFrom": [{"configMapRef": {"name": f"c{n}"}} for n in range(count)]}
-    real, counted = taken(*[changed({**maps, "spec.slotsPerWorker": number + 1}) for number in range(10)])
     assert real < FACTOR * counted + SOME
