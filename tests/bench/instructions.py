@@ -20,9 +20,8 @@ from tests.bench.instruction_counter import Count, NoCounterError
 from tests.bench.machine import this_machine
 from tests.bench.report import markdown, text
 from webhook.admission import left_alone, pipelines, required, too_large
-from webhook.api import document, mpijob, review, written
+from webhook.api import document, mpijob, review
 from webhook.cluster.view import NothingKnown
-from webhook.kit import written_templates
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder
 from webhook.policy.in_force import Policy
@@ -39,11 +38,10 @@ def validating(data: bytes, policy: Policy) -> Iterator[str]:
     """As `pipelines.validate` does it, of a job that is created."""
     request = review.decode(data)
     yield "decode the review"
-    job, templates = written.decode(request.object)
+    job = mpijob.decode(request.object)
     mpijob.apply_operator_defaults(job)
     yield "decode the job"
     ctx = _context(request, policy)
-    written_templates.remember(templates, ctx)
     left_alone.reason_to_check_nothing(request, job, None, policy, ctx.view)
     too_large.findings(job, ctx, policy)
     yield "size"

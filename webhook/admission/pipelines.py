@@ -34,14 +34,13 @@ from webhook.admission.left_alone import (
     reason_to_inject_nothing,
 )
 from webhook.admission.messages import SCHEMA, Finding
-from webhook.api import annotations, document, mpijob, review, written
+from webhook.api import annotations, document, mpijob, review
 from webhook.api.mpijob import MPIJob
 from webhook.api.review import AdmissionRequest
 from webhook.api.shape import ShapeError
 from webhook.api.untyped import at
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
-from webhook.kit import written_templates
 from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, PatchConflict, Path
@@ -217,7 +216,7 @@ def validate(
     if unread := too_large.unread(request.object):
         return _too_large(Decision(name=request.name), unread, policy)
     try:
-        job, templates = written.decode(request.object)
+        job = mpijob.decode(request.object)
     except ShapeError as error:
         review.confirm(request)
         return _wrong_shape(request.name, error, policy)
@@ -229,7 +228,6 @@ def validate(
         return decision
     ctx = _context(request, job, view, old, document=request.object, admitted=policy.admitted)
     ctx = excuse.but_for_excused(ctx, job, policy, today, granted)
-    written_templates.remember(templates, ctx)
     if large := too_large.findings(job, ctx, policy):
         return _not_judged(decision, large, request, old, policy)
     ctx = own_rules.evaluated(request, job, ctx, policy)
@@ -318,7 +316,7 @@ def _old(request: review.AdmissionRequest) -> MPIJob | None:
     if too_large.unread(request.old_object):
         return None
     try:
-        return mpijob.apply_operator_defaults(written.decode(request.old_object)[0])
+        return mpijob.apply_operator_defaults(mpijob.decode(request.old_object))
     except ShapeError:
         return None
 

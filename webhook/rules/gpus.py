@@ -30,7 +30,6 @@ from webhook.api import quantity
 from webhook.api.mpijob import LAUNCHER, MPIJob, replica_path
 from webhook.api.pod import PodTemplate
 from webhook.api.quantity import Quantity, QuantityError
-from webhook.api.remembered import remembered
 from webhook.api.requirements import ResourceRequirements
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, asking_for_devices, is_accelerator, read
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
@@ -129,7 +128,6 @@ def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
         yield Violation(kinds[name], fault, fix=fix, reason=CauseReason.NOT_SUPPORTED)
 
 
-@remembered
 def _asked(
     template: PodTemplate, path: str, names: tuple[str, ...], filled_in: bool
 ) -> tuple[list[Violation], Mapping[str, str]]:
@@ -260,11 +258,10 @@ def uncounted(
     A warning, unless the policy rejects such claims: then `others` has the further DeviceClasses that are allowed.
     """
     where = f"{path}.template.spec.resourceClaims"
-    told: set[str] = ctx.memo.setdefault(("uncounted", 0), set())
-    if where in told:
+    if where in ctx.memo.reported_claims:
         return
     for reason, claims in devices.uncounted(template, patterns, ctx, others).items():
-        told.add(where)
+        ctx.memo.reported_claims.add(where)
         first, of_one = f'claim "{shortened(claims[min(claims)], _LONGEST_NAME)}"', len(claims) == 1
         subject = f"{first} counts" if of_one else f"{first} and {len(claims) - 1} more count"
         at = f"{where}[{min(claims)}]" if of_one else where
