@@ -1,7 +1,7 @@
 """What a rule or an injection may look at besides the job itself."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Literal, TypeVar, cast
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -52,7 +52,8 @@ class Context(msgspec.Struct, frozen=True, eq=False):
         key = work, id(subject)
         if (known := self.memo.values.get(key)) is None:
             known = self.memo.values[key] = subject, work(subject, self)
-        return cast("T", known[1])
+        result: T = known[1]
+        return result
 
     def closest_name(self, name: str, known: Callable[[], Iterable[str]]) -> str | None:
         """The one of `known` that was probably meant; None where none is near, and after the first few of a review.
