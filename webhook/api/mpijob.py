@@ -185,6 +185,11 @@ class MPIJob(msgspec.Struct, rename="camel", gc=False):
         """Whether the job waits, for a user or for Kueue."""
         return bool(self.run_policy.suspend)
 
+    @property
+    def active_here(self) -> bool:
+        """Whether the operator of this cluster makes the job's pods now."""
+        return self.managed_here and not self.suspended
+
     def misnamed(self, role: str) -> str | None:
         """The key that was probably meant for `role`, where that is not there."""
         specs = self.spec.mpi_replica_specs or {}
