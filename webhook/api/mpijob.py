@@ -41,11 +41,17 @@ class ObjectMeta(msgspec.Struct, rename="camel", gc=False):
     name: str = ""
     generate_name: str = ""
     namespace: str = ""
-    uid: str = ""
+    written_uid: str | None = msgspec.field(default=None, name="uid")
+    """Server-side apply keeps a null; the API server fills it in after the mutating hook."""
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     deletion_timestamp: str | None = None
     owner_references: list[OwnerReference] | None = None
+
+    @property
+    def uid(self) -> str:
+        """The object's id, empty before it is stored."""
+        return self.written_uid or ""
 
 
 class SchedulingPolicy(msgspec.Struct, rename="camel", gc=False):
