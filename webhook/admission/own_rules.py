@@ -54,12 +54,12 @@ def of_stored(ctx: Context, document: msgspec.Raw) -> Context:
 
 
 def before(job: MPIJob, old: MPIJob, ctx: Context) -> Context:
-    """What the stored job is judged by; where a user resumes it, nothing of the cluster.
+    """What the stored job is judged by; where a user starts it, nothing of the cluster.
 
-    A claim or a template may have been replaced while the job was suspended.
+    A claim or a template may have been replaced while the job had no pods here.
     """
-    resumed = old.suspended and not job.suspended
-    return structs.replace(ctx, view=NothingKnown() if resumed else ctx.view, memo=Memo())
+    starts = job.active_here and not old.active_here
+    return structs.replace(ctx, view=NothingKnown() if starts else ctx.view, memo=Memo())
 
 
 def faults(ctx: Context) -> dict[str, str]:

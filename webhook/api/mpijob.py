@@ -44,11 +44,17 @@ class ObjectMeta(msgspec.Struct, rename="camel", gc=False):
     name: str = ""
     generate_name: str = ""
     namespace: str = ""
-    uid: str = ""
+    written_uid: str | None = msgspec.field(default=None, name="uid")
+    """Server-side apply keeps a null; the API server fills it in after the mutating hook."""
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     deletion_timestamp: str | None = None
     owner_references: list[OwnerReference] | None = None
+
+    @property
+    def uid(self) -> str:
+        """The object's id, empty before it is stored."""
+        return self.written_uid or ""
 
 
 class SchedulingPolicy(msgspec.Struct, rename="camel", gc=False):
@@ -192,6 +198,11 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
         if not containers:
             return ()
         return tuple(mpirun.find(containers[0].command, containers[0].args, self.spec.mpi_implementation))
+
+    @property
+    def active_here(self) -> bool:
+        """Whether the operator of this cluster makes the job's pods now."""
+        return self.managed_here and not self.suspended
 
     def misnamed(self, role: str) -> str | None:
         """The key that was probably meant for `role`, where that is not there."""

@@ -97,8 +97,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             kinds.setdefault(name, where)
         if not replica.template.containers:
             continue  # upstream-contract refuses it
-        yield from _visible(f"{path}.template", replica.template, settings, overwritten=role not in computing)
         found = devices.of_pod(replica.template, settings.resources, ctx)
+        yield from _visible(f"{path}.template", replica.template, settings, found, overwritten=role not in computing)
         if role in computing:
             faults = [*_bounds(role, path, found, settings, partial(_of_a_worker, job, settings, ctx))]
             for fault in faults:
@@ -273,7 +273,9 @@ def _count(number: int) -> str:
     return f"{number} {'GPU' if number == 1 else 'GPUs'}"
 
 
-def _visible(path: str, template: PodTemplate, settings: Settings, *, overwritten: bool) -> Iterator[Violation]:
+def _visible(
+    path: str, template: PodTemplate, settings: Settings, found: Devices, *, overwritten: bool
+) -> Iterator[Violation]:
     """GPUs by a variable that the container toolkit reads; the operator has `overwritten` that of the first container.
 
     A user's value wins over that of the device plugin (kubernetes `pkg/kubelet/kubelet_pods.go`, `opts.Envs`).
@@ -282,7 +284,7 @@ def _visible(path: str, template: PodTemplate, settings: Settings, *, overwritte
     for where, container in template.each_container(path):
         if container is first and overwritten:
             continue
-        claims = container.resources and container.resources.claims
+        claims = found.by_claim and settings.max > 0 and container.resources and container.resources.claims
         if not settings.refuse_visible_devices and (claims or accelerators(container, settings.resources)):
             continue
         for variable in container.env or ():
