@@ -10,7 +10,7 @@ import pytest
 from tests.bench import body
 from tests.bench.managed_fields import managed_fields
 from webhook.admission import pipelines
-from webhook.api import review, written
+from webhook.api import review
 from webhook.cluster.view import NothingKnown
 
 POLICY = pipelines.load_policy(None)
@@ -110,22 +110,3 @@ def test_managed_fields_of_the_spec(spec: dict[str, Any], owned: dict[str, Any])
 def test_managed_fields_of_the_metadata() -> None:
     job = {"metadata": {"name": "n", "namespace": "ns", "labels": {"a/b": "c"}}, "spec": {}}
     assert managed_fields(job)["f:metadata"] == {"f:labels": {".": {}, "f:a/b": {}}}
-
-
-def test_of_many_jobs_nothing_is_remembered_when_it_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    jobs = [json.dumps(body.user_job(number)).encode() for number in range(body.MANY_JOBS)]
-    known: list[bytes] = []
-
-    def noting(read: Any, kept: Any) -> Any:
-        def noted(text: bytes) -> Any:
-            if text in kept:
-                known.append(text)
-            return read(text)
-
-        return noted
-
-    monkeypatch.setattr(written.known, "read", noting(written.known.read, written.known._templates))
-    monkeypatch.setattr(written.known, "spec", noting(written.known.spec, written.known._specs))
-    for job in (*jobs, *jobs):
-        written.decode(job)
-    assert len(known) < len(jobs) / 10
