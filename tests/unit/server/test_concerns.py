@@ -12,15 +12,15 @@ from aiohttp.test_utils import RawTestServer
 
 from certs.authority import Authority, KeyPair
 from tests.support.ca_store import DAY, Cluster
+from tests.support.installation.looked_at import ALL, KUEUE, MUTATING, VALIDATING, Installation
+from tests.support.installation.looked_at import Api as ConfigurationApi
 from tests.support.logs import Log
 from tests.support.object_api import kubeconfig
 from tests.support.paths import ROOT
 from tests.support.policies import HEADER
 from tests.support.watch_api import FakeApi, refused, until
-from tests.unit.server.test_installation_concerns import ALL, KUEUE, MUTATING, VALIDATING, Installation
-from tests.unit.server.test_installation_concerns import Api as ConfigurationApi
-from tests.unit.server.test_policy_watch import Api as PolicyApi
-from tests.unit.server.test_policy_watch import copy, following
+from tests.support.watched_policies import Api as PolicyApi
+from tests.support.watched_policies import copy, following
 from webhook.client import calls
 from webhook.server.certificates import self_managed, source_for
 from webhook.server.cluster_link import linked
