@@ -92,26 +92,27 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     filled_in = ranges is not UNKNOWN and bool(ranges)
     for role, path, replica in job.replicas():
-        faults, first = _asked(replica.template, f"{path}.template", settings.resources, filled_in)
-        yield from faults
-        for name, where in first.items():
+        template = replica.template
+        unsound, first_seen = _asked(template, f"{path}.template", settings.resources, filled_in)
+        yield from unsound
+        for name, where in first_seen.items():
             kinds.setdefault(name, where)
-        if not replica.template.containers:
-            continue  # upstream-contract refuses it
-        yield from _visible(f"{path}.template", replica.template, settings, overwritten=role not in computing)
-        found = devices.of_pod(replica.template, settings.resources, ctx)
+        if not template.containers:
+            continue  # upstream-contract rejects it
+        pod = devices.of_pod(template, settings.resources, ctx)
+        yield from _visible(f"{path}.template", template, settings, overwritten=role not in computing, pod=pod)
         if role in computing:
-            faults = [*_bounds(role, path, found, settings, partial(_of_a_worker, job, settings, ctx))]
+            faults = list(_bounds(role, path, pod, settings, partial(_of_a_worker, job, settings, ctx)))
             for fault in faults:
-                yield _with_more_workers(fault, job, ctx) if found.asked > settings.max else fault
+                yield _with_more_workers(fault, job, ctx) if pod.asked > settings.max else fault
             if not faults:
-                yield from uncounted(path, replica.template, settings.resources, ctx, settings.others)
-        elif found.asked > settings.max:
-            yield _too_many("the launcher", role, path, found, settings)
+                yield from uncounted(path, template, settings.resources, ctx, settings.others)
+        elif pod.asked > settings.max:
+            yield _too_many("the launcher", role, path, pod, settings)
         else:
-            yield from _idle(path, replica.template, settings)
+            yield from _idle(path, template, settings)
             if settings.others is not None:
-                yield from uncounted(path, replica.template, settings.resources, ctx, settings.others)
+                yield from uncounted(path, template, settings.resources, ctx, settings.others)
     if len(kinds) > 1:
         yield from _kinds(job, kinds)
 
@@ -276,16 +277,19 @@ def _count(number: int) -> str:
     return f"{number} {'GPU' if number == 1 else 'GPUs'}"
 
 
-def _visible(path: str, template: PodTemplate, settings: Settings, *, overwritten: bool) -> Iterator[Violation]:
+def _visible(
+    path: str, template: PodTemplate, settings: Settings, *, overwritten: bool, pod: Devices
+) -> Iterator[Violation]:
     """GPUs by a variable that the container toolkit reads; the operator has `overwritten` that of the first container.
 
-    A user's value wins over that of the device plugin (kubernetes `pkg/kubelet/kubelet_pods.go`, `opts.Envs`).
+    A user's value wins over that of the device plugin (kubernetes `pkg/kubelet/kubelet_pods.go`, `opts.Envs`). Claims
+    of other devices, such as adapters, give no GPU.
     """
     first = template.containers[0]
     for where, container in template.each_container(path):
         if container is first and overwritten:
             continue
-        claims = container.resources and container.resources.claims
+        claims = pod.by_claim and container.resources and container.resources.claims
         if not settings.refuse_visible_devices and (claims or accelerators(container, settings.resources)):
             continue
         for variable in container.env or ():
