@@ -157,10 +157,10 @@ other settings stand in the [policy document](policy.md). The name of its rule e
 `{PROGRAM} explain NAME` shows what is here.""",
     "injection": """\
 What is injected into a job when it is created. What the user wrote stays, and nothing new is injected into a job that
-exists: an update only restores what the record on the stored job names, the annotation
-`training.openshift.io/injected`. A warning names the injections that did something; a job goes without those in its
-annotation `training.openshift.io/skip`, unless the policy says otherwise. Which injections are enabled is in the
-[policy document](policy.md).""",
+exists: an update only puts back what the stored job has and an injection can write. The annotation
+`training.openshift.io/injected` lists the injections, for people. A warning names the injections that did something. A
+job goes without those in its annotation `training.openshift.io/skip`, unless the policy says otherwise. The
+[policy document](policy.md) says which injections are enabled.""",
     "policy": f"""\
 What an administrator enforces and injects, in [ConfigMaps](../administrators.md#policies) or with `--policy FILE`.
 `apiVersion` and `kind` must be there; the rest is as in the documents of lower priority, and at last at its default,
