@@ -156,7 +156,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
 
 
 def _list_injections(job: MPIJob, added: list[str], builder: PatchBuilder) -> None:
-    """The ids of the injections as an annotation, for people: nothing reads it.
+    """The ids of the injections as an annotation, for people: it decides nothing.
 
     The API server may call again after another webhook changed the job, so earlier ids stay.
     """
@@ -251,7 +251,9 @@ def validate(
         ctx, old = structs.replace(ctx, old=None), None
     found = _found(policy, job, ctx, time_left) if alike else list(_findings(policy.rules, job, ctx, time_left))
     if found and old is not None and before is not None:
-        found = ratchet.worse(found, job, _forgiven(policy, job, old, before, time_left), old)
+        before = ratchet.judging_stored(before, job, old)
+        of_stored = (finding for finding, _ in _findings(policy.rules, old, before, time_left))
+        found = ratchet.worse(found, job, of_stored, old)
     found += _missing(request, job, policy, ctx)
     for finding, action in found:
         leads_to = action.at_most(finding.violation.ceiling)
@@ -270,14 +272,6 @@ def validate(
     if policy.action(QUOTA_RULE) is Action.DENY:
         decision.reservation = reservation_of(job, ctx)
     return decision
-
-
-def _forgiven(
-    policy: Policy, job: MPIJob, old: MPIJob, ctx: Context, time_left: Callable[[], float]
-) -> Iterator[Finding]:
-    """What the rules find in the stored job."""
-    ctx = own_rules.before(job, old, ctx)
-    yield from (finding for finding, _ in _findings(policy.rules, old, ctx, time_left))
 
 
 def _not_judged(

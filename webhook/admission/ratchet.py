@@ -11,8 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from msgspec import structs
+
 from webhook.admission.messages import Finding
 from webhook.api.mpijob import MPIJob, replica_path
+from webhook.cluster.view import NothingKnown
+from webhook.kit.context import Context
 from webhook.kit.settings import Action
 from webhook.rules import Degree
 
@@ -47,6 +51,15 @@ def worse(found: Sequence[Found], job: MPIJob, known: Iterable[Finding], stored:
         else:
             left.append((finding, action))
     return left
+
+
+def judging_stored(ctx: Context, job: MPIJob, old: MPIJob) -> Context:
+    """`ctx` for rules that judge the stored job. When a user resumes it, they read no cluster.
+
+    A claim or a template may have been replaced while the job was suspended.
+    """
+    resumed = old.suspended and not job.suspended
+    return structs.replace(ctx, view=NothingKnown() if resumed else ctx.view, memo={})
 
 
 def _identity(finding: Finding, named: Named) -> Key:
