@@ -138,7 +138,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
 
             skipped = opt_out.honoured(job, policy)
             restored = restore.restore(stored, builder, inject, skipped=skipped, manager=request.field_manager)
-            decision.told, decision.news = restored.told, restored.changed
+            decision.told, decision.news = restored.notes, restored.changed
             builder.only_below = _new_replicas(stored, builder.document)
             if builder.only_below:
                 decision.told |= inject(builder, None)
