@@ -2,22 +2,23 @@
 
 A worker gets between `min` and `max` of them, counted like Kubernetes counts a pod (init containers and sidecars
 included). They come whole, with requests and limits equal, and of one kind in the whole job: mixed kinds are not
-supported, so the part that needs another kind is a job of its own. Which resource names count is a setting. `max`
-holds for a launcher that is not a worker too, `min` does not. A GPU of its first container stays idle (the operator
-empties its `NVIDIA_VISIBLE_DEVICES`): that is a warning.
+supported, so the part that needs another kind is a job of its own. Which resource names count is a setting. `max` also
+holds for a launcher that is not a worker, `min` does not. A GPU of its first container stays idle (the operator empties
+its `NVIDIA_VISIBLE_DEVICES`): that is a warning.
 
-`NVIDIA_VISIBLE_DEVICES` in a container that asks for no accelerator is a warning: where NVIDIA's container toolkit has
-its defaults, it gives GPUs of the node past every request, quota and queue. `refuseVisibleDevices` and `max: 0` reject
-it. Variables of images and of `envFrom` are not seen, nor are mounts under `/var/run/nvidia-container-devices`. The
-toolkit's setting `accept-nvidia-visible-devices-envvar-when-unprivileged = false` closes that way on the nodes.
+`NVIDIA_VISIBLE_DEVICES` in a container that requests no accelerator is a warning: with the defaults of NVIDIA's
+container toolkit, it gives GPUs of the node past every request, quota and queue. `refuseVisibleDevices` and `max: 0`
+reject it. Not guaranteed: variables of images and of `envFrom` are not seen, nor are mounts under
+`/var/run/nvidia-container-devices`. The toolkit's setting `accept-nvidia-visible-devices-envvar-when-unprivileged =
+false` closes that way on the nodes.
 
-Devices that come by claims are counted where their ResourceClaimTemplate is known. Those of a DeviceClass are
-accelerators where `deviceclass.resource.kubernetes.io/` with its name, or the extended resource that it names, is among
-the resource names. Of several choices (`firstAvailable`) the largest counts against `max`. What cannot be read, is
-shared by pods, or is all that a node has, refuses nothing: a warning says which claim counts against no bound, and why.
-With `refuseUncountedClaims` such claims are rejected, as are claims of a template that does not exist yet, and of
-DeviceClasses that are neither accelerators nor in `otherClasses`. What cannot be read is a warning still. A template
-that is replaced after the job was admitted is not seen.
+Devices that come by claims are counted if their ResourceClaimTemplate is known. Those of a DeviceClass are accelerators
+if `deviceclass.resource.kubernetes.io/` with its name, or the extended resource that it names, is among the resource
+names. If a request has several choices (`firstAvailable`), the largest counts against `max`. A claim that cannot be
+read, is shared by pods, or takes all devices of a node rejects nothing: a warning says which claim counts against no
+maximum, and why. With `refuseUncountedClaims` such claims are rejected, as are claims of a template that does not exist
+yet, and of DeviceClasses that are neither accelerators nor in `otherClasses`. A claim that cannot be read is still a
+warning. Not guaranteed: a template that is replaced after the job was admitted is not seen.
 """
 
 from collections.abc import Callable, Iterator, Mapping
