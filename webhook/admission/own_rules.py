@@ -1,4 +1,4 @@
-"""The policy's own rules in a verdict: what they read, and their outcomes."""
+"""Custom rules in a verdict: what they read, and their outcomes."""
 
 from typing import Any, Final
 

@@ -240,7 +240,7 @@ def validate(
     if decision.skipped:
         return decision
     ctx = _context(request, job, view, old, document=request.object, admitted=policy.admitted)
-    ctx = excuse.but_for_excused(ctx, job, policy, today, granted)
+    ctx = excuse.without_excused_limits(ctx, job, policy, today, granted)
     written_templates.remember(templates, ctx)
     if large := too_large.findings(job, ctx, policy):
         return _not_judged(decision, large, request, old, policy)
