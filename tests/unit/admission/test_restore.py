@@ -390,12 +390,22 @@ def test_without_a_default_a_job_keeps_its_time_limit() -> None:
     assert at(update(job(), stored, policy).document, (*RUN_POLICY, "activeDeadlineSeconds")) == 86400
 
 
-def test_a_template_that_is_taken_out_is_gone() -> None:
+@pytest.mark.parametrize("manager", [KUBECTL_APPLY, "kubectl-replace"])
+def test_a_template_that_is_taken_out_is_gone(manager: str) -> None:
     stored = mutate(job(), DEFAULTS, view=KNOWN).document
     new = job()
     del new["spec"]["mpiReplicaSpecs"]["Worker"]
-    document = update(new, stored, DEFAULTS).document
+    document = mutate(new, DEFAULTS, "UPDATE", view=KNOWN, stored=stored, manager=manager).document
     assert "Worker" not in document["spec"]["mpiReplicaSpecs"]
+
+
+def test_a_skipped_injection_puts_nothing_back() -> None:
+    policy = only("shared-memory")
+    stored = mutate(job(), policy, view=KNOWN).document
+    back = mutate(job(), policy, "UPDATE", view=KNOWN, stored=stored, manager="kubectl-replace").document
+    assert pod(back)["volumes"] == pod(stored)["volumes"]
+    skipping = job({"skip": "shared-memory"})
+    assert not mutate(skipping, policy, "UPDATE", view=KNOWN, stored=stored, manager="kubectl-replace").patch
 
 
 @pytest.mark.parametrize("enforced", ["restricted", "privileged"])
