@@ -180,7 +180,6 @@ def _outcome(job: Manifest, answer: DemoAnswer) -> Iterator[str]:
 def _changes(answer: DemoAnswer) -> Iterator[str]:
     style: Mapping[str, Callable[[str], str]] = {"+": added, "-": bad, ".": faint, " ": str}
     for mark, line in changes(answer.before, answer.after):
-        # The record of what was injected is for the service, and long.
         shown = line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
         yield style[mark](f"  {mark if mark in '+-' else ' '} {printable(shown)}")
 

@@ -48,7 +48,7 @@ def test_an_admitted_job_is_shown_as_kubectl_would() -> None:
     assert "  +   runPolicy:\n  +     cleanPodPolicy: Running\n" in after
     assert after.startswith("\nWith what was injected, the job in the cluster is:\n")
     assert "image:" not in after, "unchanged lines are left out"
-    assert all(len(line) <= 120 for line in after.splitlines()), "the record of what was injected is long"
+    assert all(len(line) <= 120 for line in after.splitlines()), "lines are cut"
     assert "\n1 job: 1 admitted, 0 refused\n" in after
 
 
