@@ -3,27 +3,23 @@
 Processor time is the least of several runs, which other programs change little; so is the time that a user waits.
 """
 
-import argparse
 import os
 import subprocess
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from tests.bench import environment, full_caches
-from tests.bench.report import Budget
-from tests.bench.section import Section, Table
+from tests.bench.cluster import Size, kubeconfig
+from tests.bench.report import Budget, text, verdicts
 from tests.controlplane.process import ControlPlaneError, free_port, guarded, responds, wait_for
 from tests.controlplane.progress import Progress
+from tests.support import environment
 from tests.support.paths import EXAMPLES, ROOT
 
 RUNS: Final = 10
-SHOWN: Final = 12
-"""Packages in the table of imports."""
 CHECK: Final = ("check", str(EXAMPLES / "horovod-gpu.yaml"))
 
 
@@ -42,9 +38,9 @@ class Commands:
     python: Path
     folder: Path
 
-    def command(self, *arguments: str, flags: Sequence[str] = ()) -> list[str]:
+    def command(self, *arguments: str) -> list[str]:
         """The words of a command."""
-        return [str(self.python), *flags, "-P", "-m", "webhook", *arguments]
+        return [str(self.python), "-P", "-m", "webhook", *arguments]
 
     def environment(self) -> dict[str, str]:
         """Compiled modules are kept, as in the image."""
@@ -85,64 +81,25 @@ class Commands:
             process.wait()
         return Start(cpu=(int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), wall=took)
 
-    def imports(self) -> Mapping[str, int]:
-        """Microseconds that each module takes `check` by itself, in the best of some runs."""
-        best: dict[str, int] = {}
-        for _ in range(3):
-            done = subprocess.run(
-                self.command(*CHECK, flags=("-X", "importtime")),
-                env=self.environment(), capture_output=True, text=True, check=True,
-            )  # fmt: skip
-            for line in done.stderr.splitlines():
-                taken, _, module = (part.strip() for part in f"{line.removeprefix('import time:')}||".split("|")[:3])
-                if taken.isdigit():
-                    best[module] = min(int(taken), best.get(module, int(taken)))
-        return best
-
 
 def least(starts: Sequence[Start]) -> Start:
     """The best of each."""
     return Start(cpu=min(each.cpu for each in starts), wall=min(each.wall for each in starts))
 
 
-def packages(imports: Mapping[str, int]) -> Iterator[tuple[str, ...]]:
-    """The headings and a line for each package that takes long to import."""
-    yield "imported by `check`", "modules", "ms"
-    taken, modules = Counter[str](), Counter[str]()
-    for module, micros in imports.items():
-        package = module.partition(".")[0]
-        taken[package] += micros
-        modules[package] += 1
-    for package, micros in taken.most_common(SHOWN):
-        yield package, str(modules[package]), f"{micros / 1e3:.1f}"
-    yield "all", str(len(imports)), f"{sum(imports.values()) / 1e3:.1f}"
-
-
-def budgets(found: Mapping[str, Start]) -> list[Budget]:
-    """Those of the start."""
-    return [
-        Budget(what=what, goal=goal, now=found[what].wall, unit="s")
-        for what, goal in (("check of one file", 0.3), ("serve until it is ready", 0.5))
-    ]
-
-
-def measure(arguments: argparse.Namespace, progress: Progress) -> Section:
-    """Start both, with the Python that runs this and with another one."""
-    del arguments
+def measure(progress: Progress) -> str:
+    """A table of both commands, and the budgets."""
     with (
         TemporaryDirectory(prefix="mpijob-bench-") as name,
-        full_caches.kubeconfig(Path(name), full_caches.SMALL) as kubeconfig,
+        kubeconfig(Path(name), Size.of(10)) as small,
     ):
         commands = Commands(environment.this(progress).python, Path(name))
         progress.say(f"Starting `check` and `serve` {RUNS} times each.")
         commands.check()  # compiles
-        commands.serve(kubeconfig)
-        found = {
-            "check of one file": least([commands.check() for _ in range(RUNS)]),
-            "serve until it is ready": least([commands.serve(kubeconfig) for _ in range(RUNS)]),
-        }
-        imports = commands.imports()
-    lines = [("command", "processor s", "s"), *((what, f"{s.cpu:.2f}", f"{s.wall:.2f}") for what, s in found.items())]
-    verdicts = [("budget", "goal", "now", ""), *(budget.cells for budget in budgets(found))]
-    tables = [Table(lines=lines), Table(lines=[*packages(imports)]), Table(lines=verdicts)]
-    return Section(tables=tables, samples={"starts": found, "imports": imports})
+        commands.serve(small)
+        check = least([commands.check() for _ in range(RUNS)])
+        serve = least([commands.serve(small) for _ in range(RUNS)])
+    found = {"check of one file": (check, 0.3), "serve until it is ready": (serve, 1.5)}
+    lines = [(what, f"{least.cpu:.2f}", f"{least.wall:.2f}") for what, (least, _) in found.items()]
+    budgets = (Budget(what=what, goal=goal, now=least.wall, unit="s") for what, (least, goal) in found.items())
+    return f"{text([('command', 'processor s', 's'), *lines], left=1)}\n\n{verdicts(budgets)}"

@@ -10,7 +10,7 @@ import pytest
 from tests.bench import body
 from tests.bench.managed_fields import managed_fields
 from webhook.admission import pipelines
-from webhook.api import review, written
+from webhook.api import review
 from webhook.cluster.view import NothingKnown
 
 POLICY = pipelines.load_policy(None)
@@ -52,13 +52,16 @@ def test_objects_have_sorted_keys_as_go_writes_them() -> None:
         assert json.dumps(written) == json.dumps(written, sort_keys=True)
 
 
-def test_every_review_is_another_one() -> None:
-    for bodies, times in ((body.mutate_bodies(), 1), (body.validate_bodies(), body.CREATIONS)):
+def test_every_review_of_a_file_is_of_a_job_that_the_mark_makes_new() -> None:
+    for bodies in (body.mutate_bodies(), body.validate_bodies()):
         requests = [review.decode(line) for line in bodies.splitlines()]
-        assert len(requests) == len({r.uid for r in requests}) == body.JOBS * times
-        assert len({bytes(r.object) for r in requests}) == body.JOBS * times
-        for seen in ({r.name for r in requests}, {r.namespace for r in requests}):
-            assert len(seen) == body.JOBS
+        assert len({r.namespace for r in requests}) == len({bytes(r.object) for r in requests}) == body.JOBS
+        for request in requests:
+            assert request.uid.endswith(body.MARK)
+            job = json.loads(bytes(request.object))
+            assert job["metadata"]["name"].endswith(body.MARK)
+            for replica in job["spec"]["mpiReplicaSpecs"].values():
+                assert body.MARK in replica["template"]["spec"]["containers"][0]["image"]
 
 
 def test_reviews_are_the_same_in_every_run() -> None:
@@ -110,22 +113,3 @@ def test_managed_fields_of_the_spec(spec: dict[str, Any], owned: dict[str, Any])
 def test_managed_fields_of_the_metadata() -> None:
     job = {"metadata": {"name": "n", "namespace": "ns", "labels": {"a/b": "c"}}, "spec": {}}
     assert managed_fields(job)["f:metadata"] == {"f:labels": {".": {}, "f:a/b": {}}}
-
-
-def test_of_many_jobs_nothing_is_remembered_when_it_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    jobs = [json.dumps(body.user_job(number)).encode() for number in range(body.MANY_JOBS)]
-    known: list[bytes] = []
-
-    def noting(read: Any, kept: Any) -> Any:
-        def noted(text: bytes) -> Any:
-            if text in kept:
-                known.append(text)
-            return read(text)
-
-        return noted
-
-    monkeypatch.setattr(written.known, "read", noting(written.known.read, written.known._templates))
-    monkeypatch.setattr(written.known, "spec", noting(written.known.spec, written.known._specs))
-    for job in (*jobs, *jobs):
-        written.decode(job)
-    assert len(known) < len(jobs) / 10
