@@ -100,9 +100,9 @@ async def test_right_answers_are_counted(tmp_path: Path) -> None:
 
 async def test_each_request_has_a_number_of_its_own(tmp_path: Path) -> None:
     server = Server(allow, tmp_path)
-    result = await server.load(mark="uid", first=100)
+    result = await server.load(mark="uid-", first=100)
     assert result["errors"] == 0
-    assert [int(uid[:3]) for uid in sorted(server.uids)] == [*range(101, 101 + len(server.uids))]
+    assert [int(uid[:4]) for uid in sorted(server.uids)] == [*range(101, 101 + len(server.uids))]
 
 
 async def test_at_a_fixed_rate_exactly_what_is_due_is_sent(tmp_path: Path) -> None:
