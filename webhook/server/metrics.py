@@ -41,7 +41,7 @@ METRICS = (
         PREFIX + "connections_refused_total",
         "counter",
         ("reason",),
-        "Connections turned away or cut off: full (too many in all), peer (too many of one address), handshake (it "
+        "Connections turned away or cut off: full (there were too many), handshake (it "
         "failed or took too long), silent (no whole head came in time), head (it was too large, or not HTTP/1), ahead "
         "(more came than one request with a Content-Length), unread (the client did not read its reply), descriptors "
         "(none was left).",

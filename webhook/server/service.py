@@ -231,10 +231,9 @@ def _review_server(handler: ReviewHandler, telemetry: Telemetry) -> HttpServer:
     return server
 
 
-def _connections(telemetry: Telemetry, in_all: int) -> Connections:
+def _connections(telemetry: Telemetry, maximum: int) -> Connections:
     return Connections(
-        in_all=in_all,
-        of_one_peer=in_all // 2,
+        maximum=maximum,
         refused=lambda reason: telemetry.connections_refused.labels(reason).inc(),
         log=telemetry.log,
     )

@@ -52,13 +52,16 @@ def test_objects_have_sorted_keys_as_go_writes_them() -> None:
         assert json.dumps(written) == json.dumps(written, sort_keys=True)
 
 
-def test_every_review_is_another_one() -> None:
-    for bodies, times in ((body.mutate_bodies(), 1), (body.validate_bodies(), body.CREATIONS)):
+def test_every_review_of_a_file_is_of_a_job_that_the_mark_makes_new() -> None:
+    for bodies in (body.mutate_bodies(), body.validate_bodies()):
         requests = [review.decode(line) for line in bodies.splitlines()]
-        assert len(requests) == len({r.uid for r in requests}) == body.JOBS * times
-        assert len({bytes(r.object) for r in requests}) == body.JOBS * times
-        for seen in ({r.name for r in requests}, {r.namespace for r in requests}):
-            assert len(seen) == body.JOBS
+        assert len({r.namespace for r in requests}) == len({bytes(r.object) for r in requests}) == body.JOBS
+        for request in requests:
+            assert request.uid.endswith(body.MARK)
+            job = json.loads(bytes(request.object))
+            assert job["metadata"]["name"].endswith(body.MARK)
+            for replica in job["spec"]["mpiReplicaSpecs"].values():
+                assert body.MARK in replica["template"]["spec"]["containers"][0]["image"]
 
 
 def test_reviews_are_the_same_in_every_run() -> None:

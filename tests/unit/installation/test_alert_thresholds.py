@@ -68,7 +68,7 @@ CASES = [
     ),
     *pairs(
         "MPIJobWebhookConnectionsRefused",
-        f'{OURS}connections_refused_total{{reason="peer"}}',
+        f'{OURS}connections_refused_total{{reason="full"}}',
         above="0+1x60",
         below="7x60",
         minutes=7,
