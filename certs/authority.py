@@ -14,12 +14,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from certs.limits import MAX_COMMON_NAME_CHARACTERS
 from certs.pem import NO_EXTENSION, CertificateError, fingerprint, load_pair
 
 # A verifier whose clock is a little behind ours must not find the certificate "not yet valid".
 CLOCK_SKEW = timedelta(minutes=5)
-# X.520 allows no longer common name.
-MAX_COMMON_NAME = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +164,7 @@ def _key_usage(*, digital_signature: bool, certificates: bool) -> x509.KeyUsage:
 
 
 def _name(common_name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name[:MAX_COMMON_NAME])])
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name[:MAX_COMMON_NAME_CHARACTERS])])
 
 
 def _general_name(host: str) -> x509.GeneralName:

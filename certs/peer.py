@@ -5,10 +5,8 @@ import ssl
 
 from cryptography import x509
 
+from certs.limits import MAX_PEER_SECONDS
 from certs.pem import load_certificates
-
-# Seconds for the connection and the handshake: no API server waits longer for a webhook's whole answer than 30.
-TIMEOUT = 5.0
 
 
 class PeerError(Exception):
@@ -50,10 +48,10 @@ async def refusal(host: str, port: int, *, ca_pem: bytes, server_name: str) -> s
 
 async def _handshake(context: ssl.SSLContext, host: str, port: int, server_name: str) -> ssl.SSLObject:
     try:
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(MAX_PEER_SECONDS):
             _, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=server_name)
     except TimeoutError:
-        raise PeerError(f"no answer from {host}:{port} within {TIMEOUT:g} s") from None
+        raise PeerError(f"no answer from {host}:{port} within {MAX_PEER_SECONDS:g} s") from None
     except ssl.SSLError:
         raise
     except OSError as error:

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from certs.authority import CLOCK_SKEW, Authority
 from certs.leaf import Leaf, issue, new_signer
+from certs.limits import MAX_ROTATION_STEPS
 from certs.notice import Listener, Notice, ignore
 from certs.pem import CertificateError, common_name, to_pem
 from certs.rotation import MakeSuccessor, Phase, Publish, Rest, Save, lacking, phase_of, plan, signer
@@ -23,8 +24,6 @@ from certs.settings import RotationSettings
 from certs.state import State, load
 from certs.store import Bundle, Conflict, Secret, Store, StoreError
 
-# A whole rotation takes five steps; each conflict means that another replica has taken one of them.
-MOST_STEPS = 20
 # Seconds between two passes, however often somebody pokes.
 LEAST_PAUSE = 1.0
 NO_SECRET = "the CA Secret does not exist; apply the manifests again: they ship it empty"  # noqa: S105 (no password)
@@ -166,7 +165,7 @@ class SelfManaged:
 
     async def _steps(self) -> None:
         failed: dict[str, str] = {}  # why a caBundle could not be written
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_ROTATION_STEPS):
             # The clock is read before the Secret, so a leaf never outlives the CA that signed it.
             ours = self._clock()
             bundles = self._bundles = await self._store.read_bundles()
@@ -197,7 +196,7 @@ class SelfManaged:
                     return
             except Conflict:
                 self.counters.conflicts += 1
-        raise StoreError(f"no end of changes by others after {MOST_STEPS} steps")
+        raise StoreError(f"no end of changes by others after {MAX_ROTATION_STEPS} steps")
 
     async def _restore(self, bundles: Sequence[Bundle]) -> dict[str, str]:
         """Without the Secret: publish the CAs that it held where a caBundle lacks the CA of the leaf.

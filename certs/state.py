@@ -18,13 +18,12 @@ from datetime import UTC, datetime
 from cryptography import x509
 
 from certs.authority import Authority
+from certs.limits import MAX_OLD_AUTHORITIES
 from certs.pem import CertificateError, fingerprint, load_certificates, to_pem
 
 KEYS = frozenset(
     {"ca.crt", "ca.key", "next-ca.crt", "next-ca.key", "next-ca.published-at", "old-ca.crt", "old-ca.retired-at"}
 )
-# The API server reads every caBundle on every call's first connection; clocks that fight must not let them grow.
-MOST_OLD = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class State:
     def with_old(self, certificates: Iterable[x509.Certificate], now: datetime) -> "State":
         """The state in which these sign no more, as of `now`, but are still trusted."""
         old = {fingerprint(certificate): certificate for certificate in (*self.old, *certificates)}
-        newest = sorted(old.values(), key=lambda certificate: certificate.not_valid_before_utc)[-MOST_OLD:]
+        newest = sorted(old.values(), key=lambda certificate: certificate.not_valid_before_utc)[-MAX_OLD_AUTHORITIES:]
         return replace(self, old=tuple(newest), retired_at=now)
 
     def with_successor(self, authority: Authority, now: datetime) -> "State":

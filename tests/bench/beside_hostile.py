@@ -1,6 +1,6 @@
 """What an ordinary review waits beside hostile ones: `python -m tests.bench.beside_hostile`.
 
-One client sends one costly job after the other to a real server, each as large as `job-size` lets it be judged; another
+One client sends one costly job after the other to a real server, each as large as objects are decoded; another
 sends the example job every few milliseconds.
 """
 # ruff: noqa: T201 - a command prints
@@ -17,9 +17,10 @@ from threading import Event, Thread
 from typing import Any
 
 from tests.bench.body import user_job, validate_body
-from tests.bench.hostile import BYTES, admitted
+from tests.bench.hostile import BYTES, largest
 from tests.bench.machine import this_machine
 from tests.bench.servers import Server, Servers
+from tests.support.hostile import SHAPES
 from tests.support.jobs import body
 
 PAUSE = 0.01
@@ -69,14 +70,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=3, help="for each shape of job")
     parser.add_argument("--most", type=float, default=350, help="milliseconds that an ordinary review may take")
+    parser.add_argument("--shape", default="", help="only shapes with this in their name")
     parser.add_argument("--lines", type=int, default=10, help="lines of the table")
     chosen = parser.parse_args()
     print(this_machine().summary)
     found = []
     with tempfile.TemporaryDirectory() as folder, Servers(Path(folder), core=0) as servers:
         server = servers.service("hostile")
-        for name, job in admitted(BYTES):
-            own, others = beside(server, servers.ca, job, chosen.seconds)
+        for name in (name for name in SHAPES if chosen.shape in name):
+            own, others = beside(server, servers.ca, largest(SHAPES[name], BYTES), chosen.seconds)
             found.append((own[-1], name, own[len(own) // 2], others[-1]))
     found.sort(reverse=True)
     print(f"{'beside':24}{'most ms':>9}{'median ms':>11}{'hostile ms':>12}")

@@ -16,10 +16,10 @@ from tests.support.installation.exempting import may_exempt
 from tests.support.jobs import changed
 from tests.support.paths import DOCS
 from tests.support.policies import HEADER, policy_configmap
-from webhook.client.reading import PAGE
+from webhook.client.limits import SNAPSHOT_OBJECTS_PER_PAGE
 from webhook.policy.store import LABEL
 
-JOBS = PAGE + 5
+JOBS = SNAPSHOT_OBJECTS_PER_PAGE + 5
 
 
 def apply(cluster: Cluster, namespace: str, *objects: dict[str, Any]) -> None:

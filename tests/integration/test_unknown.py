@@ -167,7 +167,7 @@ async def test_before_the_first_list_nothing_is_known(full: Cluster, tmp_path: P
 async def test_what_an_api_server_told_long_ago_is_not_known_any_more(
     full: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, impatient: None
 ) -> None:
-    for limit in ("CONNECT_TIMEOUT", "PAGE_TIMEOUT"):
+    for limit in ("MAX_CONNECT_SECONDS", "MAX_PAGE_SECONDS"):
         monkeypatch.setattr(connections, limit, 1)
     async with viewing(full.kubeconfig, tmp_path / "log", places=PLACES, inactivity=1) as view:
         await until(lambda: not any(view.all(resource) is UNKNOWN for resource in ALL))

@@ -124,7 +124,7 @@ async def test_a_restarted_api_server_is_found_again(cluster: Cluster, log: Any,
 async def test_a_frozen_api_server_is_noticed_and_found_again(
     cluster: Cluster, log: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "CONNECT_TIMEOUT", 1)
+    monkeypatch.setattr(connections, "MAX_CONNECT_SECONDS", 1)
     async with connected(cluster.kubeconfig, inactivity=1) as connection:
         watch = quick(NAMESPACE_KIND, connection, log)
         frozen = cluster.programs["kube-apiserver"].pid

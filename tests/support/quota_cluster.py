@@ -16,7 +16,8 @@ from msgspec import Raw
 from tests.support.jobs import changed
 from tests.support.quota_objects import pods, quota
 from webhook.api.mpijob import WORKER
-from webhook.client.calls import CALL_TIMEOUT, ApiError, ClusterError
+from webhook.client.calls import ApiError, ClusterError
+from webhook.client.limits import MAX_CALL_SECONDS
 from webhook.client.wire import Page, PageMetadata
 from webhook.cluster.resource import Resource
 from webhook.cluster.resources.mpijobs import MPI_JOBS
@@ -220,7 +221,7 @@ class Cluster:
             loop.call_later(self.random.uniform(0, there + back), lambda: answer.done() or answer.set_result(None))
         loop.call_later(there, arrive)
         try:
-            async with asyncio.timeout(CALL_TIMEOUT):
+            async with asyncio.timeout(MAX_CALL_SECONDS):
                 found = await answer
         except TimeoutError:
             found = None

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.support.jobs import changed
-from webhook.admission.messages import MAX_WARNING_LENGTH, Finding
+from webhook.admission.limits import MAX_WARNING_CHARACTERS
+from webhook.admission.messages import Finding
 from webhook.api import mpijob
 from webhook.cluster.view import ClusterView, NothingKnown
 from webhook.kit.context import Context
@@ -66,4 +67,4 @@ def found(result: list[Violation]) -> list[str]:
 
 def fits_a_warning(rule_id: str, violation: Violation) -> bool:
     """Whether the violation is shown uncut when it only warns, as an advisory one always does."""
-    return len(f"{violation.path}: {Finding(rule_id, violation).sentence}") <= MAX_WARNING_LENGTH
+    return len(f"{violation.path}: {Finding(rule_id, violation).sentence}") <= MAX_WARNING_CHARACTERS

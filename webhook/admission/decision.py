@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from webhook.admission import messages
+from webhook.admission.limits import MAX_FINDINGS_PER_DECISION, MAX_LISTED_FINDINGS
 from webhook.admission.messages import Finding
 from webhook.api import mpijob, review
 from webhook.api.text import visible
@@ -65,8 +66,10 @@ class Decision(msgspec.Struct):
         {Action.DENY: self.denied, Action.WARN: self.warned}.get(action, self.audited).append(finding)
 
     def put_worst_first(self) -> None:
-        """Sort the warnings, once all findings are there."""
+        """Sort the warnings, once all findings are there, and keep no more findings than a reply is made of."""
         self.warned.sort(key=lambda finding: finding.importance)
+        for found in (self.denied, self.warned, self.audited, self.exempted):
+            del found[MAX_FINDINGS_PER_DECISION:]
 
     @property
     def allowed(self) -> bool:
@@ -137,7 +140,7 @@ class Decision(msgspec.Struct):
     def _status(self) -> review.ResponseStatus:
         causes = [
             review.StatusCause(reason=str(f.violation.reason), message=f.sentence, field=f.violation.path)
-            for f in self.denied[: messages.MAX_LISTED]
+            for f in self.denied[:MAX_LISTED_FINDINGS]
         ]
         causes[0].message = messages.first_of(causes[0].message, len(self.denied))
         details = review.StatusDetails(name=visible(self.name), group=self.group, kind=self.kind, causes=causes)
@@ -149,7 +152,7 @@ class Decision(msgspec.Struct):
             "denied": _ids(self.denied),
             "warned": _ids(self.warned),
             "audited": _ids(self.audited),
-            "audit-violations": "; ".join(map(_audit_line, self.audited[: messages.MAX_LISTED])),
+            "audit-violations": "; ".join(map(_audit_line, self.audited[:MAX_LISTED_FINDINGS])),
             "exempted": "; ".join(dict.fromkeys([f"{finding.rule}: {reason}" for finding, reason in self.exempted])),
             "injected": ",".join(injected),
             **{f"injected.{author}": "; ".join(notes) for author, notes in self.told.items() if author in injected},

@@ -1,10 +1,11 @@
 """Reasons to inject nothing into an object, or to admit it without a check."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from webhook.api import review
+from webhook.api import review, untyped
 from webhook.api.kueue import FOREIGN, without_kueues
 from webhook.api.mpijob import MPIJob
 from webhook.api.untyped import at, mapping
@@ -85,7 +86,7 @@ def _same_metadata(job: MPIJob, old: MPIJob) -> bool:
 
 def _same_spec(request: review.AdmissionRequest, *metadata: str) -> bool:
     """Whether the specs are equal, and these fields of the metadata, including fields that the wire types leave out."""
-    new, old = (msgspec.json.decode(raw) for raw in (request.object, request.old_object))
+    new, old = (untyped.decode(raw) for raw in (request.object, request.old_object))
     if new.get("spec") != old.get("spec"):
         return False
     return all(at(new, "metadata").get(field) == at(old, "metadata").get(field) for field in metadata)
@@ -93,8 +94,59 @@ def _same_spec(request: review.AdmissionRequest, *metadata: str) -> bool:
 
 def _is_a_controllers(request: review.AdmissionRequest) -> bool:
     """Whether an update changes nothing but metadata, status, and what Kueue changes to start and stop a job."""
-    new, old = (msgspec.json.decode(raw).get("spec") for raw in (request.object, request.old_object))
+    new, old = (untyped.decode(raw).get("spec") for raw in (request.object, request.old_object))
     return _without_kueues(new) == _without_kueues(old)
+
+
+def only_kueues_change(request: review.AdmissionRequest) -> bool:
+    """Whether an update leaves labels, annotations and spec as they are, except what Kueue changes in a spec.
+
+    Compared byte by byte, since the API server writes both alike. So it takes a few milliseconds for any job.
+    """
+    if request.operation != "UPDATE":
+        return False
+    try:
+        parts = zip(_but_for_kueue(request.object), _but_for_kueue(request.old_object), strict=True)
+        return all(new == old for new, old in parts)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
+_Raws = dict[str, msgspec.Raw]
+
+
+class _Metadata(msgspec.Struct):
+    labels: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    annotations: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+
+
+class _Job(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    spec: _Raws = msgspec.field(default_factory=dict)
+
+
+def _but_for_kueue(document: msgspec.Raw) -> Iterator[object]:
+    """The parts of a job that Kueue does not change, those first that are read with the least work."""
+    job = msgspec.json.decode(document, type=_Job)
+    run_policy = job.spec.pop("runPolicy", msgspec.Raw(b"{}"))
+    replicas = job.spec.pop("mpiReplicaSpecs", msgspec.Raw(b"{}"))
+    yield bytes(job.metadata.labels), bytes(job.metadata.annotations), _bytes(job.spec)
+    policy = msgspec.json.decode(run_policy, type=_Raws | None) or {}
+    policy.pop("suspend", None)
+    yield _bytes(policy)
+    roles = msgspec.json.decode(replicas, type=dict[str, _Raws] | None) or {}
+    templates = {
+        role: without_kueues(msgspec.json.decode(replica.pop("template", b"{}"), type=dict[str, _Raws]))
+        for role, replica in roles.items()
+    }
+    yield _bytes(roles), _bytes(templates)
+
+
+def _bytes(value: Any) -> Any:
+    """`value` with bytes in the place of Raw, which is never equal to another."""
+    if isinstance(value, dict):
+        return {key: _bytes(item) for key, item in value.items()}
+    return bytes(value)
 
 
 def _without_kueues(spec: Any) -> dict[str, Any]:

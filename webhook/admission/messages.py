@@ -11,18 +11,13 @@ from functools import lru_cache
 from textwrap import indent
 
 from webhook import PROGRAM
+from webhook.admission.limits import MAX_IDS_CHARACTERS, MAX_LISTED_FINDINGS, MAX_WARNING_CHARACTERS, MAX_WARNINGS
 from webhook.api.text import visible, visible_lines
 from webhook.kit.importance import Importance
 from webhook.rules import REGISTRY, Violation
 
 SCHEMA = "schema"
 """In place of a rule where a job is not what its schema says."""
-MAX_WARNINGS = 10
-# Kubernetes asks for no more than 120 characters where that is possible, and may cut what has more than 256.
-MAX_WARNING_LENGTH = 120
-MAX_LENGTH_OF_IDS = 256
-# Nobody reads a finding for each of thousands of containers.
-MAX_LISTED = 50
 
 # Where to read what was injected, and why: as much as there is room for.
 _WHERE = (f" (kubectl get mpijob NAME -o yaml; {PROGRAM} explain NAME)", f" ({PROGRAM} explain NAME)")
@@ -75,7 +70,7 @@ class Finding:
         """
         path, fault = self.violation.path, self.violation.message
         heading, *lines = fault.split("\n")
-        room = MAX_WARNING_LENGTH - len(f":  {self.label}")
+        room = MAX_WARNING_CHARACTERS - len(f":  {self.label}")
         if lines:
             fault = lines[0].removeprefix("Details: ").rstrip(".") or heading
         else:
@@ -97,7 +92,7 @@ def denial(name: str, findings: Sequence[Finding], kind: str = "MPIJob") -> str:
     """
     problems = "1 problem" if len(findings) == 1 else f"{len(findings)} problems"
     lines = [f'{kind} "{visible(name)}" is refused, {problems} to mend:']
-    for number, finding in enumerate(findings[:MAX_LISTED], start=1):
+    for number, finding in enumerate(findings[:MAX_LISTED_FINDINGS], start=1):
         violation = finding.violation
         if "\n" in violation.message:
             lines.append(f"{number}. {violation.path} [{finding.rule}]")
@@ -105,8 +100,8 @@ def denial(name: str, findings: Sequence[Finding], kind: str = "MPIJob") -> str:
         else:
             lines.append(f"{number}. {violation.path}: {violation.message} [{finding.rule}]")
             lines.append(f"   {violation.fix}")
-    if len(findings) > MAX_LISTED:
-        lines.append(f"... and {len(findings) - MAX_LISTED} more")
+    if len(findings) > MAX_LISTED_FINDINGS:
+        lines.append(f"... and {len(findings) - MAX_LISTED_FINDINGS} more")
     return "\n".join(lines)
 
 
@@ -139,14 +134,14 @@ def _injected(told: tuple[tuple[str, str], ...]) -> str:
     ids = sorted(briefs, key=lambda author: not briefs[author])
     whole = _listing(ids, briefs)
     for where in (*_WHERE, ""):
-        if _length(line := whole + where) <= MAX_WARNING_LENGTH:
+        if _length(line := whole + where) <= MAX_WARNING_CHARACTERS:
             return line
     for shown in range(len(ids), -1, -1):
-        if _length(line := _listing(ids, {author: briefs[author] for author in ids[:shown]})) <= MAX_WARNING_LENGTH:
+        if _length(line := _listing(ids, {author: briefs[author] for author in ids[:shown]})) <= MAX_WARNING_CHARACTERS:
             return line
     for listed in range(len(ids), 0, -1):
         more = f" and {len(ids) - listed} more" if listed < len(ids) else ""
-        if _length(line := _listing(ids[:listed], briefs) + more) <= MAX_LENGTH_OF_IDS:
+        if _length(line := _listing(ids[:listed], briefs) + more) <= MAX_IDS_CHARACTERS:
             return line
     return shorten(line)
 
@@ -158,7 +153,7 @@ def _listing(ids: Sequence[str], briefs: Mapping[str, str]) -> str:
 
 def shorten(text: str) -> str:
     """`text` on one line, cut to the length of a warning."""
-    return _cut(visible(" ".join(text.split())), MAX_WARNING_LENGTH)
+    return _cut(visible(" ".join(text.split())), MAX_WARNING_CHARACTERS)
 
 
 def _length(text: str) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from webhook import PROGRAM, injections, rules
+from webhook.admission.limits import MAX_SKIP_CHARACTERS, MAX_UNKNOWN_SHOWN
 from webhook.api import annotations
 from webhook.api.mpijob import MPIJob
 from webhook.api.names import closest_name
@@ -12,9 +13,6 @@ from webhook.kit.settings import Action
 from webhook.policy import exemptions
 from webhook.policy.in_force import Policy
 
-# Characters of the annotation that are read: more than the names of all injections have.
-MAX_LENGTH = 1024
-MAX_SHOWN = 3
 # Letters of an id that is compared with the known ones: fewer are in many names.
 SHORTEST = 3
 
@@ -37,7 +35,7 @@ def asked(job: MPIJob) -> tuple[str, ...]:
     text = job.annotations.get(annotations.SKIP)
     if not text:
         return ()
-    parts = text[:MAX_LENGTH].split(",")
+    parts = text[:MAX_SKIP_CHARACTERS].split(",")
     return tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
 
 
@@ -78,15 +76,17 @@ def misplaced(entries: Sequence[str], kind: Kind, other: Kind) -> Iterator[Cauti
 def _unknown_names(unknown: Sequence[str], known: Iterable[str]) -> str:
     """The first few, each with the name that was probably meant. Without one, the command that lists the names."""
     known = tuple(known)
-    near = {entry: closest_name(entry, known) if len(entry) >= SHORTEST else None for entry in unknown[:MAX_SHOWN]}
+    near = {
+        entry: closest_name(entry, known) if len(entry) >= SHORTEST else None for entry in unknown[:MAX_UNKNOWN_SHOWN]
+    }
     shown = [
         f"{annotations.quoted(entry)}, but {name}" if name else annotations.quoted(entry)
         for entry, name in near.items()
     ]
-    more = f" and {len(unknown) - MAX_SHOWN} more" if len(unknown) > MAX_SHOWN else ""
+    more = f" and {len(unknown) - MAX_UNKNOWN_SHOWN} more" if len(unknown) > MAX_UNKNOWN_SHOWN else ""
     return f"{'; '.join(shown)}{more}" + ("" if all(near.values()) else f"; `{PROGRAM} rules` lists them")
 
 
 def _shown(ids: Sequence[str]) -> str:
-    quoted = ", ".join(annotations.quoted(entry) for entry in ids[:MAX_SHOWN])
-    return f"{quoted} and {len(ids) - MAX_SHOWN} more" if len(ids) > MAX_SHOWN else quoted
+    quoted = ", ".join(annotations.quoted(entry) for entry in ids[:MAX_UNKNOWN_SHOWN])
+    return f"{quoted} and {len(ids) - MAX_UNKNOWN_SHOWN} more" if len(ids) > MAX_UNKNOWN_SHOWN else quoted

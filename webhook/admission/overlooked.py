@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Final
 
+from webhook.admission.limits import MAX_UNKNOWN_ANNOTATIONS
 from webhook.api import annotations
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution
@@ -14,13 +15,12 @@ KNOWN: Final = frozenset({*annotations.OF_USERS, exemptions.ASKED, exemptions.RE
 _NAMES: Final = [key.removeprefix(PREFIX) for key in sorted(KNOWN)]
 # Others may have keys of this prefix too, so only what can hardly be meant otherwise is told.
 _ALIKE: Final = 0.75
-_LOOKED_AT: Final = 5
 
 
 def cautions(job: MPIJob) -> dict[str, list[str]]:
     """By the key that nobody reads."""
     found: dict[str, list[str]] = {}
-    for key in [key for key in _ours(job.annotations) if key not in KNOWN][:_LOOKED_AT]:
+    for key in [key for key in _ours(job.annotations) if key not in KNOWN][:MAX_UNKNOWN_ANNOTATIONS]:
         near = get_close_matches(key.removeprefix(PREFIX)[:64], _NAMES, n=1, cutoff=_ALIKE)
         if near:
             found[key] = [Caution(f"has no effect, did you mean {PREFIX}{near[0]}?")]

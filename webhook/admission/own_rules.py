@@ -9,7 +9,8 @@ from webhook.admission import ratchet
 from webhook.api.mpijob import MPIJob
 from webhook.api.review import AdmissionRequest
 from webhook.cel import evaluation
-from webhook.cluster.resources.namespaces import LONGEST_ANNOTATION, NAMESPACES, Namespace
+from webhook.cluster.limits import MAX_ANNOTATION_CHARACTERS
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.kit.context import Context, Memo
 from webhook.kit.own_rules import Outcome, Variables, full_id
 from webhook.policy.in_force import Policy
@@ -59,7 +60,7 @@ def faults(ctx: Context) -> dict[str, str]:
 
 
 def _namespace(namespace: Namespace) -> dict[str, Any]:
-    whole = {key: value for key, value in namespace.annotations.items() if len(value) <= LONGEST_ANNOTATION}
+    whole = {key: value for key, value in namespace.annotations.items() if len(value) <= MAX_ANNOTATION_CHARACTERS}
     return {"metadata": {"name": namespace.name, "labels": namespace.labels, "annotations": whole}}
 
 

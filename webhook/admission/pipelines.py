@@ -30,11 +30,12 @@ from webhook.admission.decision import QUOTA_RULE, Decision
 from webhook.admission.left_alone import (
     BY_CONTROLLER,
     only_claims,
+    only_kueues_change,
     reason_to_check_nothing,
     reason_to_inject_nothing,
 )
 from webhook.admission.messages import SCHEMA, Finding
-from webhook.api import annotations, document, mpijob, review
+from webhook.api import annotations, document, mpijob, review, untyped
 from webhook.api.mpijob import MPIJob
 from webhook.api.review import AdmissionRequest
 from webhook.api.shape import ShapeError
@@ -99,17 +100,15 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     replaces whole lists of a custom resource, and Kueue stops a running job whose containers change.
     """
     request = structs.replace(request, object=document.without_status(request.object))
-    if too_large.unread(request.object) or (request.operation == "UPDATE" and too_large.unread(request.old_object)):
-        return Decision(name=request.name, skipped=too_large.INJECT_NOTHING)
+    if too_large.finding(request.object) or (request.operation == "UPDATE" and too_large.finding(request.old_object)):
+        return Decision(name=request.name, skipped=too_large.TOO_LARGE)
     stored = None
     try:
         job, written = document.decode(request.object)
         ctx = _context(request, job, view, old=None, document=request.object, admitted=policy.admitted)
-        if too_large.findings(job, ctx, policy):
-            return Decision(name=_name(request, job), skipped=too_large.INJECT_NOTHING)
         builder = PatchBuilder(written)
         if request.operation == "UPDATE":
-            stored = msgspec.json.decode(request.old_object)
+            stored = untyped.decode(request.old_object)
     except (ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
         review.confirm(request)
         return Decision(skipped=f"schema: {error}"[:200], name=request.name)
@@ -213,8 +212,8 @@ def validate(
     missing the decision names the rule in `requested`, for the caller to find out and call again. DeadlineExceeded
     when the time is up.
     """
-    if unread := too_large.unread(request.object):
-        return _too_large(Decision(name=request.name), unread, policy)
+    if large := too_large.finding(request.object):
+        return _too_large(request, large, policy)
     try:
         job = mpijob.decode(request.object)
     except ShapeError as error:
@@ -228,13 +227,9 @@ def validate(
         return decision
     ctx = _context(request, job, view, old, document=request.object, admitted=policy.admitted)
     ctx = excuse.without_excused_limits(ctx, job, policy, today, granted)
-    if large := too_large.findings(job, ctx, policy):
-        return _not_judged(decision, large, request, old, policy)
     ctx = own_rules.evaluated(request, job, ctx, policy)
     decision.rule_faults = own_rules.faults(ctx)
     before = None if old is None else own_rules.of_stored(ctx, request.old_object)
-    if old is not None and before is not None and too_large.beyond_ceilings(old, before):
-        ctx, old = structs.replace(ctx, old=None), None
     found = list(_findings(policy.rules, job, ctx, time_left))
     if found and old is not None and before is not None:
         before = ratchet.judging_stored(before, job, old)
@@ -260,21 +255,13 @@ def validate(
     return decision
 
 
-def _not_judged(
-    decision: Decision, large: list[Finding], request: review.AdmissionRequest, old: MPIJob | None, policy: Policy
-) -> Decision:
-    """Of a job that is too large: refused at any action and without exemption, unless it was stored as it is."""
-    if old is not None and too_large.changes_only_suspend(request):
-        before = Context(document=request.old_object)
-        if set(large) <= set(too_large.findings(old, before, policy)):
-            decision.skipped = too_large.AS_STORED
-            return decision
-    return _too_large(decision, large, policy)
-
-
-def _too_large(decision: Decision, large: list[Finding], policy: Policy) -> Decision:
-    for finding in large:
-        decision.add(finding, policy.document.ceiling)
+def _too_large(request: review.AdmissionRequest, large: Finding, policy: Policy) -> Decision:
+    """Reject an object that is not decoded, at any action and without exemption, unless it was stored as it is."""
+    decision = Decision(name=request.name)
+    if only_kueues_change(request):
+        decision.skipped = too_large.AS_STORED
+    else:
+        decision.add(large, policy.document.ceiling)
     return decision
 
 
@@ -307,7 +294,7 @@ def _missing(
 
 def _old(request: review.AdmissionRequest) -> MPIJob | None:
     """The stored object, None when it cannot be read: then everything about the new one counts."""
-    if too_large.unread(request.old_object):
+    if too_large.finding(request.old_object):
         return None
     try:
         return mpijob.apply_operator_defaults(mpijob.decode(request.old_object))

@@ -9,22 +9,19 @@ from datetime import datetime
 
 import msgspec
 
-from webhook.admission.messages import MAX_LISTED, first_of, warnings
+from webhook.admission.limits import MAX_FAULT_CHARACTERS, MAX_LISTED_FINDINGS
+from webhook.admission.messages import first_of, warnings
 from webhook.api import review
 from webhook.api.review import AdmissionRequest, AdmissionResponse, ResponseStatus, StatusCause, StatusDetails
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.kit.own_rules import Outcome
 from webhook.policy import layers, own_rules_check, store
-from webhook.policy.document import PolicyDocument, PolicyError
+from webhook.policy.document import TOO_EXPENSIVE, PolicyDocument, PolicyError, PolicyFault
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.overlap import may_meet
 
 NAME_LABEL = "kubernetes.io/metadata.name"
-
-
-# Characters of one fault: a document may have a key, or a value, of any length.
-MAX_FAULT = 500
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -73,7 +70,7 @@ class PolicyVerdict:
         """The reply, with the notes as warnings."""
         if self.error is None:
             return AdmissionResponse(uid=self.uid, allowed=True, warnings=warnings(self.notes))
-        faults = self.error.faults[:MAX_LISTED]
+        faults = self.error.faults[:MAX_LISTED_FINDINGS]
         causes = [
             StatusCause(
                 reason="FieldValueInvalid",
@@ -93,6 +90,11 @@ class PolicyVerdict:
             status=ResponseStatus(message=message, reason="Invalid", code=422, details=details),
             audit_annotations={"denied": "policy"},
         )
+
+
+def too_expensive(request: AdmissionRequest) -> PolicyVerdict:
+    """The verdict on a ConfigMap that took more processor time than one policy may."""
+    return PolicyVerdict(request.uid, request.name, PolicyError(PolicyFault("", TOO_EXPENSIVE)))
 
 
 def verdict_on(
@@ -117,7 +119,7 @@ def verdict_on(
         return verdict
     try:
         data = new.data or {}
-        found = store.read_from(data, policy_model(), MAX_LISTED)
+        found = store.read_from(data, policy_model(), MAX_LISTED_FINDINGS)
     except PolicyError as error:
         # Without its traceback: that leads to the verdict, and what was read would go with neither for minutes.
         verdict.error = PolicyError(*error.faults, more=error.more)
@@ -174,4 +176,4 @@ def _unknown(names: Iterable[str], namespaces: Sequence[Namespace] | None) -> li
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MAX_FAULT else text[: MAX_FAULT - 3] + "..."
+    return text if len(text) <= MAX_FAULT_CHARACTERS else text[: MAX_FAULT_CHARACTERS - 3] + "..."

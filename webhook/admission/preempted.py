@@ -10,6 +10,7 @@ https://github.com/kubernetes/kubernetes/blob/v1.35.4/staging/src/k8s.io/apiserv
 import re
 from collections.abc import Iterator
 
+from webhook.admission.limits import MAX_SHOWN_PATH_CHARACTERS, MAX_SHOWN_VALUE_CHARACTERS
 from webhook.admission.messages import Finding
 from webhook.api import names, quantities, quantity
 from webhook.api.mpijob import MPIJob
@@ -19,8 +20,6 @@ from webhook.rules import Violation, shortened
 
 RULE = "upstream-contract"
 NAME = "Use lower case letters, digits and -, a letter first."
-_SHOWN = 30
-_LONGEST_PATH = 60
 _EXAMPLE = ", such as "
 # Of every quantity in the CRD (`x-kubernetes-int-or-string`); what else is no quantity reaches the rule.
 _PATTERN = re.compile(
@@ -39,7 +38,9 @@ def _names(job: MPIJob) -> Iterator[Violation]:
     if names.is_generated(name, prefix := job.metadata.generate_name):
         field, name, base = "generateName", prefix, f"{prefix[: names.GENERATED_BASE_MAX_LENGTH]}x"
     if base and (problem := names.dns_1123_subdomain_problem(base)):
-        yield Violation(f"metadata.{field}", f'"{shortened(name, _SHOWN)}" {problem.partition(";")[0]}', NAME)
+        yield Violation(
+            f"metadata.{field}", f'"{shortened(name, MAX_SHOWN_VALUE_CHARACTERS)}" {problem.partition(";")[0]}', NAME
+        )
 
 
 def _metadata(job: MPIJob) -> Iterator[Violation]:
@@ -47,7 +48,7 @@ def _metadata(job: MPIJob) -> Iterator[Violation]:
     check_labels(job.labels, "metadata.labels", found)
     check_annotations(job.annotations, "metadata.annotations", found)
     for fault in found:
-        yield Violation(shortened(fault.path, _LONGEST_PATH), fault.message.partition(";")[0], fault.fix)
+        yield Violation(shortened(fault.path, MAX_SHOWN_PATH_CHARACTERS), fault.message.partition(";")[0], fault.fix)
 
 
 def _quantities(job: MPIJob) -> Iterator[Violation]:

@@ -1,17 +1,14 @@
 """The GPUs and other accelerators that a refused job asked for, for the metric about them."""
 
 from collections import Counter
-from typing import Final
 
 from webhook.admission.decision import Decision
+from webhook.admission.limits import MAX_COUNTED_GPUS
 from webhook.api.mpijob import MPIJob
 from webhook.api.resources import counted_accelerators
 from webhook.kit.context import Context
 from webhook.predict.devices import by_claims
 from webhook.predict.job_pods import job_pods
-
-MOST: Final = 10_000
-"""Of one job: who adds a few zeros to `replicas` by mistake does not drown what all others asked for."""
 
 
 def of(decision: Decision, job: MPIJob, ctx: Context) -> dict[str, int]:
@@ -23,4 +20,4 @@ def of(decision: Decision, job: MPIJob, ctx: Context) -> dict[str, int]:
         claims = pods.shape.device_claims
         for name, count in (*counted_accelerators(pods.requests), *by_claims(claims, ctx.namespace, ctx.view)):
             found[name] += pods.count * count
-    return {name: min(count, MOST) for name, count in found.items()}
+    return {name: min(count, MAX_COUNTED_GPUS) for name, count in found.items()}

@@ -7,22 +7,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from webhook.admission import anew
 from webhook.admission.decision import Decision
+from webhook.admission.limits import MAX_NAMED_INJECTIONS, MAX_NAMED_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
 from webhook.cluster.without_jobs import WithoutJobs
 from webhook.kit.settings import Action
 from webhook.policy.in_force import Policy, PolicySet
 
-# Names that a warning has room for.
-MAX_NAMED: Final = 3
-# Injections that a warning has room for.
-MAX_INJECTIONS: Final = 6
 NEWLY: Final = "newly"
 NO_LONGER: Final = "no longer"
 OTHERWISE: Final = "otherwise"
@@ -53,9 +50,15 @@ class Replay:
     """By what it leads to, the rule and the namespace."""
     complete: bool = True
     """False when there were more jobs than there was time for."""
+    too_expensive: int = 0
+    """Jobs that take more processor time than one may. They are not in `total`."""
 
     def summary(self) -> str:
         """One line for a user: what would change, most frequent rule first."""
+        more = f"; {self.too_expensive:,} more are too expensive to judge" if self.too_expensive else ""
+        return self._summary() + more
+
+    def _summary(self) -> str:
         jobs = f"{self.total:,} jobs" if self.complete else f"the first {self.total:,} jobs"
         if self.newly_denied:
             by_rule = Counter(rule for rules in self.newly_denied.values() for rule in rules)
@@ -74,12 +77,22 @@ class Replay:
             for injection, changes in sorted(self.injections.items())
             for how, jobs in changes.items()
         ]
-        more = [f"and {len(found) - MAX_INJECTIONS} more"] if len(found) > MAX_INJECTIONS else []
-        return f"would inject {', '.join([*found[:MAX_INJECTIONS], *more])}" if found else ""
+        more = [f"and {len(found) - MAX_NAMED_INJECTIONS} more"] if len(found) > MAX_NAMED_INJECTIONS else []
+        return f"would inject {', '.join([*found[:MAX_NAMED_INJECTIONS], *more])}" if found else ""
+
+
+class Replayed(NamedTuple):
+    """A job as it is judged under both sets of policies."""
+
+    namespace: str
+    name: str
+    injected: tuple[Decision, Decision]
+    """What is injected now and then; one and the same decision where it cannot differ."""
+    verdicts: tuple[Decision, Decision]
 
 
 class Replayer:
-    """Judges jobs under both sets of policies, in portions, so that the caller can do other work in between."""
+    """Judges jobs under both sets of policies, one after the other: the caller can do other work in between."""
 
     def __init__(self, *, before: PolicySet, after: PolicySet, view: ClusterView, today: date) -> None:
         self._before = before
@@ -89,20 +102,29 @@ class Replayer:
         self.result = Replay()
 
     def add(self, jobs: Iterable[bytes | msgspec.Raw]) -> None:
-        """Judge some more jobs, each as JSON of a stored MPIJob; what cannot be read is not counted."""
+        """Judge and count some more jobs, each as JSON of a stored MPIJob."""
         for data in jobs:
-            request = anew.creation(data)
-            if request is None:
-                continue
-            namespace = self._view.get(NAMESPACES, request.namespace)
-            old, new = (policies.for_namespace(namespace) for policies in (self._before, self._after))
-            injected = anew.inject(request, old, self._view)
-            injected_then = injected if _inject_alike(old, new) else anew.inject(request, new, self._view)
-            before = anew.verdict(request, injected, old, view=self._view, today=self._today)
-            after = anew.verdict(request, injected_then, new, view=self._view, today=self._today)
+            self.count(self.judge(data))
+
+    def judge(self, data: bytes | msgspec.Raw) -> Replayed | None:
+        """The job under both sets of policies, None for what cannot be read. Nothing is counted yet."""
+        request = anew.creation(data)
+        if request is None:
+            return None
+        namespace = self._view.get(NAMESPACES, request.namespace)
+        old, new = (policies.for_namespace(namespace) for policies in (self._before, self._after))
+        injected = anew.inject(request, old, self._view)
+        injected_then = injected if _inject_alike(old, new) else anew.inject(request, new, self._view)
+        before = anew.verdict(request, injected, old, view=self._view, today=self._today)
+        after = anew.verdict(request, injected_then, new, view=self._view, today=self._today)
+        return Replayed(request.namespace, request.name, (injected, injected_then), (before, after))
+
+    def count(self, job: Replayed | None) -> None:
+        """Add what changes for the job to `result`."""
+        if job is not None:
             self.result.total += 1
-            self._compare(request.namespace, request.name, before, after)
-            self._compare_injections(f"{request.namespace}/{request.name}", injected, injected_then)
+            self._compare(job.namespace, job.name, *job.verdicts)
+            self._compare_injections(f"{job.namespace}/{job.name}", *job.injected)
 
     def _compare(self, namespace: str, name: str, before: Decision, after: Decision) -> None:
         job = f"{namespace}/{name}"
@@ -157,5 +179,5 @@ def _parts(path: str, value: Any) -> Iterator[tuple[str, bytes]]:
 
 
 def _named(names: list[str]) -> str:
-    shown = ", ".join(sorted(names)[:MAX_NAMED])
-    return shown if len(names) <= MAX_NAMED else f"{shown}, ..."
+    shown = ", ".join(sorted(names)[:MAX_NAMED_JOBS])
+    return shown if len(names) <= MAX_NAMED_JOBS else f"{shown}, ..."

@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from webhook import injections
+from webhook.api import untyped
 from webhook.api.networks import NetworksError, extends, parse
 from webhook.api.shape import ShapeError
 from webhook.api.untyped import at, mapping
@@ -115,7 +116,7 @@ class _Run:
     """A run of the injections on a copy of a job: what each adds and reports."""
 
     def __init__(self, inject: Inject, document: Any) -> None:
-        self.builder = PatchBuilder(msgspec.json.decode(msgspec.json.encode(document)))
+        self.builder = PatchBuilder(untyped.decode(msgspec.json.encode(document)))
         self.added: dict[str, list[Addition]] = defaultdict(list)
         self.notes: Notes = {}
         with suppress(ShapeError, PatchConflict):

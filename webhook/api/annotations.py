@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from webhook.api.limits import MAX_SHOWN_KEY_BYTES
+
 DEBUG_MODE: Final = "training.openshift.io/debug-mode"
 """`"true"`: keep the pods after the end, to look into them."""
 
@@ -47,9 +49,6 @@ OF_USERS: Final = (
 )  # fmt: skip
 """All of them."""
 
-_SHOWN: Final = 12
-"""Bytes of UTF-8: the length of a warning is counted in them."""
-
 
 def mention(key: str, value: str) -> str:
     """The annotation for use in a message of one line: the key, and enough of the value to recognise it."""
@@ -62,6 +61,6 @@ def quoted(value: str) -> str:
     Control characters are replaced: the API server drops a warning that has one (apimachinery `pkg/util/net/http.go`,
     `NewWarningHeader`).
     """
-    raw = value[: _SHOWN + 1].encode(errors="replace")
-    start = value if len(raw) <= _SHOWN else raw[: _SHOWN - 3].decode(errors="ignore") + "..."
+    raw = value[: MAX_SHOWN_KEY_BYTES + 1].encode(errors="replace")
+    start = value if len(raw) <= MAX_SHOWN_KEY_BYTES else raw[: MAX_SHOWN_KEY_BYTES - 3].decode(errors="ignore") + "..."
     return f'"{"".join(char if char.isprintable() else "?" for char in start)}"'

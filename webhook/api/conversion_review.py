@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
-from webhook.api.review import MAX_UID, ReviewError
+from webhook.api import untyped
+from webhook.api.limits import MAX_UID_CHARACTERS
+from webhook.api.review import ReviewError
 
 API_VERSION: Final = "apiextensions.k8s.io/v1"
 KIND: Final = "ConversionReview"
-# The API server sends one, and where it ever sends a list all of it.
-MOST_OBJECTS: Final = 10_000
 
 
 class ConversionRequest(msgspec.Struct, gc=False):
@@ -47,7 +47,7 @@ class _Reply(msgspec.Struct, rename="camel", gc=False):
 
 
 _review = msgspec.json.Decoder(_Review)
-_object = msgspec.json.Decoder(dict[str, Any])
+_object = msgspec.json.Decoder(dict[str, Any], float_hook=untyped.number)
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _annotations = msgspec.json.Decoder(dict[str, str] | None)
 _string = msgspec.json.Decoder(str)
@@ -64,10 +64,8 @@ def decode(body: bytes) -> ConversionRequest:
     if review.api_version != API_VERSION or review.kind != KIND:
         got = f"{review.api_version} {review.kind}"
         raise ReviewError(f"expected {API_VERSION} {KIND}, got {got[:100]}", uid=review.request.uid)
-    if not review.request.uid or len(review.request.uid) > MAX_UID:
-        raise ReviewError(f"request.uid is empty, or has more than {MAX_UID} characters")
-    if len(review.request.objects) > MOST_OBJECTS:
-        raise ReviewError(f"more than {MOST_OBJECTS} objects", uid=review.request.uid)
+    if not review.request.uid or len(review.request.uid) > MAX_UID_CHARACTERS:
+        raise ReviewError(f"request.uid is empty, or has more than {MAX_UID_CHARACTERS} characters")
     return review.request
 
 

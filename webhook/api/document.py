@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType, structs
 
-from webhook.api import mpijob
+from webhook.api import mpijob, untyped
 from webhook.api.mpijob import MPIJob
 
 
@@ -37,7 +37,7 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True, rename="camel", gc=F
     status: Raw | UnsetType = UNSET
 
 
-_usual = msgspec.json.Decoder(_Document)
+_usual = msgspec.json.Decoder(_Document, float_hook=untyped.number)
 _parts = msgspec.json.Decoder(dict[str, Raw])
 _metadata = msgspec.json.Decoder(dict[str, Raw] | None)
 
@@ -61,7 +61,7 @@ def _decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:
     status = document.pop("status", None)
     job = msgspec.convert(document, MPIJob)
     if status is not None:
-        job.raw_status, document["status"] = status, msgspec.json.decode(status)
+        job.raw_status, document["status"] = status, untyped.decode(status)
     return job, document
 
 
@@ -70,7 +70,7 @@ def object_of(data: bytes | Raw) -> dict[str, Any]:
 
     DecodeError where it is no object, or its metadata is none.
     """
-    decode = msgspec.json.decode
+    decode = untyped.decode
     document: dict[str, Any] = {}
     for key, part in _parts.decode(data).items():
         if key == "metadata" and (fields := _metadata.decode(part)) is not None:

@@ -9,11 +9,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
+from webhook.api.limits import MAX_DURATION_CHARACTERS
+
 MAX_SECONDS: Final = 2**31 - 1
 """The longest `activeDeadlineSeconds` that Kubernetes takes on a pod, 68 years (core validation, `ValidatePodSpec`)."""
 
-MAX_LENGTH: Final = 16
-"""Characters in a text; `24855d3h14m7s` is MAX_SECONDS."""
 
 _UNITS: Final = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -27,13 +27,13 @@ class DurationError(ValueError):
 
 def is_written_well(text: str) -> bool:
     """Whether it is a number and a unit, or several, of whatever amount."""
-    return len(text) <= MAX_LENGTH and _GRAMMAR.fullmatch(text) is not None
+    return len(text) <= MAX_DURATION_CHARACTERS and _GRAMMAR.fullmatch(text) is not None
 
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> int:
     """The seconds in `text`, at least 1 and at most MAX_SECONDS; DurationError for anything else."""
-    if len(text) <= MAX_LENGTH and _NUMBER.fullmatch(text):
+    if len(text) <= MAX_DURATION_CHARACTERS and _NUMBER.fullmatch(text):
         raise DurationError("has no unit, as 72h or 7d have")
     if not is_written_well(text):
         raise DurationError("is not a duration like 72h or 7d")

@@ -16,8 +16,9 @@ from typing import Final
 
 import msgspec
 
+from webhook.api.limits import MAX_IMAGE_CHARACTERS
+
 DOCKER_HUB: Final = "docker.io"
-MAX_LENGTH: Final = 1024
 REPOSITORY_MAX_LENGTH: Final = 255
 TAG_MAX_LENGTH: Final = 128
 
@@ -63,8 +64,8 @@ class ImageReference(msgspec.Struct, frozen=True):
 
 def parse(text: str) -> ImageReference:
     """The parts of an image reference; raises `ImageError`."""
-    if len(text) > MAX_LENGTH:
-        raise ImageError(f"an image reference has at most {MAX_LENGTH} characters, this one has {len(text)}")
+    if len(text) > MAX_IMAGE_CHARACTERS:
+        raise ImageError(f"an image reference has at most {MAX_IMAGE_CHARACTERS} characters, this one has {len(text)}")
     return _parse(text)
 
 
@@ -147,7 +148,11 @@ def registry_problem(prefix: str) -> str | None:
     if "://" in prefix:
         return "starts with a scheme: remove everything up to and including ://"
     host, slash, path = prefix.partition("/")
-    if len(prefix) > MAX_LENGTH or not _REGISTRY.fullmatch(host) or (slash and not _REPOSITORY.fullmatch(path)):
+    if (
+        len(prefix) > MAX_IMAGE_CHARACTERS
+        or not _REGISTRY.fullmatch(host)
+        or (slash and not _REPOSITORY.fullmatch(path))
+    ):
         return 'is not a registry with an optional path, such as "quay.io" or "registry.example.com:5000/team"'
     if not _is_host(host):
         return f'does not start with a registry: for an organisation on Docker Hub write "{DOCKER_HUB}/{prefix}"'

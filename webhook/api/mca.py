@@ -6,11 +6,12 @@ https://docs.open-mpi.org/en/v5.0.x/mca.html
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from webhook.api.limits import MAX_MCA_VALUE_CHARACTERS
+
 ENV_PREFIX: Final = "OMPI_MCA_"
 _OPTIONS: Final = frozenset(("mca", "gmca", "omca", "gomca", "prtemca"))
 # `$` is a variable to the shell and to Kubernetes, a backtick to the shell.
 _EXPANDED: Final = frozenset("$`")
-_MAX_LENGTH: Final = 1000
 
 
 def parameters(words: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -31,4 +32,4 @@ def parameters(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def is_literal(value: str) -> bool:
     """Whether `value` is what the program gets, with nothing in it that somebody expands before."""
-    return value.isprintable() and len(value) <= _MAX_LENGTH and _EXPANDED.isdisjoint(value)
+    return value.isprintable() and len(value) <= MAX_MCA_VALUE_CHARACTERS and _EXPANDED.isdisjoint(value)

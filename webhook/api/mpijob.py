@@ -8,7 +8,7 @@ from typing import Annotated
 
 import msgspec
 
-from webhook.api import mpirun
+from webhook.api import mpirun, untyped
 from webhook.api.mpirun import Invocation
 from webhook.api.owner import OwnerReference
 from webhook.api.pod import PodTemplate
@@ -242,7 +242,7 @@ def replica_path(role: str) -> str:
 
 
 _LAUNCHER_PATH, _WORKER_PATH = replica_path(LAUNCHER), replica_path(WORKER)
-_decoder = msgspec.json.Decoder(MPIJob)
+_decoder = msgspec.json.Decoder(MPIJob, float_hook=untyped.number)
 _status_decoder = msgspec.json.Decoder(JobStatus | None)
 
 
@@ -257,7 +257,7 @@ def decode(data: bytes | msgspec.Raw) -> MPIJob:
 def _bad_replica(data: bytes | msgspec.Raw) -> str:
     """Which key of mpiReplicaSpecs does not decode: msgspec's own paths leave map keys out."""
     try:
-        replicas = msgspec.json.decode(data)["spec"]["mpiReplicaSpecs"]
+        replicas = untyped.decode(data)["spec"]["mpiReplicaSpecs"]
     except (msgspec.DecodeError, RecursionError, LookupError, TypeError):
         return "..."
     for role, spec in replicas.items() if isinstance(replicas, dict) else ():

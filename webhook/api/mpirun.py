@@ -7,21 +7,16 @@ variable, an unknown option, several programs, hosts that the user names) it is 
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Final
 
 import msgspec
 
+from webhook.api.limits import MAX_CHARACTERS_BEFORE_PROGRAM
 from webhook.api.mpirun_options import HOROVODRUN, HOSTS, HYDRA, OPEN_MPI, PAIRS, PER_NODE, Dialect
 from webhook.api.pod import Container
 
 HOSTFILE: Final = "/etc/mpi/hostfile"
 """The operator's own list of workers and slots."""
-
-# What is longer than this is not read: admission must stay fast whatever a job holds.
-MAX_SCRIPT_LENGTH: Final = 32_768
-MAX_CALLS: Final = 20
-MAX_WORDS: Final = 1000
 
 
 class Invocation(msgspec.Struct, frozen=True, gc=False):
@@ -67,7 +62,6 @@ _BEFORE: Final = re.compile(
     r"(?:^|[\n;&|(]|(?:\b(?:do|then|else|if|while|until|exec|time|nohup|env|command)|[!{])[ \t])[ \t]*+"
     r"(?:[A-Za-z_]\w*=[^\s;&|()]*+[ \t]++)*+(?:\$\{?\w++\}?)?(?:[^\s;&|()<>'\"`$={}#]*/)?\Z"
 )
-_BEFORE_MAX_LENGTH: Final = 200
 _WORD: Final = re.compile(
     r"""(?:[ \t]|\\\n)*+((?:[^\s;&|()<>'"\\`#]++|\\[^\n]|'[^']*+'|"(?:[^"\\`]++|\\.)*+"|(?<!\s)\#)++)""", re.DOTALL
 )
@@ -127,7 +121,7 @@ class Exports:
             )
             self._named = {name: bool(equals) for name, equals, _ in named}
         else:
-            text = "\n".join((*(command or ()), *(args or ())))[:MAX_SCRIPT_LENGTH]
+            text = "\n".join((*(command or ()), *(args or ())))
             self._named = {found[1]: bool(found[2]) for found in _EXPORT.finditer(text)}
 
     def passes(self, name: str) -> bool:
@@ -148,19 +142,12 @@ def _script(options: Sequence[str]) -> str:
 
 
 def _calls(script: str, implementation: str | None) -> Iterator[Invocation]:
-    mentions = list(islice(_mentions(script[:MAX_SCRIPT_LENGTH]), MAX_CALLS + 1))
-    # A here-document holds lines that may never run.
-    readable = len(script) <= MAX_SCRIPT_LENGTH and len(mentions) <= MAX_CALLS and "<<" not in script
-    # A call may stand among the words of another, but not each among those of all before: what is remembered of a
-    # template may not be many times the template.
-    room = 2 * len(script.split()) if len(mentions) > 1 else MAX_WORDS
-    for start in mentions:
-        first = max(script.rfind("\n", 0, start), start - _BEFORE_MAX_LENGTH, 0)
+    readable = "<<" not in script  # a here-document holds lines that may never run
+    for start in _mentions(script):
+        first = max(script.rfind("\n", 0, start), start - MAX_CHARACTERS_BEFORE_PROGRAM, 0)
         program = _PROGRAM.match(script, start)
         if readable and program and _BEFORE.search(script, first, start):
-            call = _read(program[0], _words(script, program.end()), implementation)
-            room -= len(call.words)
-            yield call if room >= 0 else Invocation("mpirun")
+            yield _read(program[0], _words(script, program.end()), implementation)
         else:
             yield Invocation("mpirun")
 
@@ -184,7 +171,7 @@ def _words(script: str, position: int) -> Iterator[str]:
 def _read(program: str, words: Iterator[str], implementation: str | None) -> Invocation:
     """The call of `program` with these words, read up to the program that it starts."""
     spoken = dialect(program, implementation)
-    given = tuple(islice(words, MAX_WORDS))
+    given = tuple(words)
     options: list[tuple[str, tuple[str, ...]]] = []
     position, end = 0, len(given)
     while position < end and (word := given[position]).startswith("-"):

@@ -16,6 +16,8 @@ from typing import Final
 
 import msgspec
 
+from webhook.api.limits import MAX_NAMES_COMPARED, MAX_NAMES_LOOKED_AT
+
 DNS_LABEL_MAX_LENGTH: Final = 63
 DNS_SUBDOMAIN_MAX_LENGTH: Final = 253
 LABEL_NAME_MAX_LENGTH: Final = 63
@@ -129,9 +131,6 @@ label_value_problem: Final = _LABEL_VALUE.problem
 """What keeps the text from being a label's value. An empty value is valid."""
 
 
-# Comparing takes hundreds of microseconds for each name, and a namespace may hold many thousand.
-_LOOKED_AT: Final = 2000
-_COMPARED: Final = 16
 _LENGTHS: Final = 3
 _SHORTEST_PART: Final = 3
 """Less than that is in many names by chance, as "d" in "shared-memory"."""
@@ -143,11 +142,11 @@ def closest_name(name: str, known: Iterable[str]) -> str | None:
         return None
     near = [
         other
-        for other in islice(known, _LOOKED_AT)
+        for other in islice(known, MAX_NAMES_LOOKED_AT)
         if abs(len(other) - len(name)) <= _LENGTHS or name in other or other in name
     ]
     letters = Counter(name)
-    likely = nsmallest(_COMPARED, near, key=lambda other: (letters - Counter(other)).total())
+    likely = nsmallest(MAX_NAMES_COMPARED, near, key=lambda other: (letters - Counter(other)).total())
     found = get_close_matches(name, likely, n=1, cutoff=0.6)
     if found or len(name) < _SHORTEST_PART:
         return found[0] if found else None

@@ -19,15 +19,15 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NewType
 
+from webhook.api.limits import MAX_QUANTITY_CHARACTERS, MAX_QUANTITY_EXPONENT
+
 Quantity = NewType("Quantity", int)
 
 NANO: Final = 10**9
 """Nano units in one unit."""
 
-MAX_LENGTH: Final = 64
-MAX_EXPONENT: Final = 99
 
-_TOO_LARGE: Final = 10**MAX_LENGTH
+_TOO_LARGE: Final = 10**MAX_QUANTITY_CHARACTERS
 _CAP: Final = (2**63 - 1) * NANO
 _BINARY: Final = {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", 1)}
 _DECIMAL: Final = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -54,7 +54,7 @@ def parse(value: object) -> Quantity:
     counts as the shortest decimal that names it: `0.1` is exactly 100m. All else, bool included, is a `QuantityError`.
     """
     if isinstance(value, str):
-        if len(value) <= MAX_LENGTH:
+        if len(value) <= MAX_QUANTITY_CHARACTERS:
             return _parse_text(value)
         raise QuantityError(f"text of {len(value)} characters is too long for a quantity: {_HELP}")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -83,8 +83,8 @@ def _parse_text(text: str) -> Quantity:
         raise QuantityError(_explain(text))
     sign, digits, fraction, unit = match.groups(default="")
     exponent = 0 if unit in _BINARY else _DECIMAL[unit] if unit in _DECIMAL else int(unit[1:])
-    if abs(exponent) > MAX_EXPONENT:
-        raise QuantityError(f"{json.dumps(text)} has an exponent beyond {MAX_EXPONENT}: {_HELP}")
+    if abs(exponent) > MAX_QUANTITY_EXPONENT:
+        raise QuantityError(f"{json.dumps(text)} has an exponent beyond {MAX_QUANTITY_EXPONENT}: {_HELP}")
     mantissa = int(digits + fraction) * _BINARY.get(unit, 1)
     shift = exponent + 9 - len(fraction)
     amount: int = mantissa * 10**shift if shift >= 0 else -(-mantissa // 10**-shift)

@@ -9,11 +9,9 @@ from typing import Literal
 import msgspec
 from msgspec import structs
 
+from webhook.api.limits import MAX_UID_CHARACTERS
+
 API_VERSION = "admission.k8s.io/v1"
-
-
-# The API server's have 36. It is sent back, so it has a bound.
-MAX_UID = 256
 
 
 class ReviewError(ValueError):
@@ -157,8 +155,8 @@ def decode(body: bytes) -> AdmissionRequest:
         raise ReviewError(f"expected {API_VERSION} AdmissionReview, got {got[:100]}", uid=review.request.uid)
     if not review.request.uid:
         raise ReviewError("the AdmissionReview has an empty request.uid")
-    if len(review.request.uid) > MAX_UID:
-        raise ReviewError(f"request.uid has more than {MAX_UID} characters")
+    if len(review.request.uid) > MAX_UID_CHARACTERS:
+        raise ReviewError(f"request.uid has more than {MAX_UID_CHARACTERS} characters")
     return review.request
 
 

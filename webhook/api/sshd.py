@@ -56,8 +56,8 @@ def starts(container: Container) -> bool:
 
 
 def text(container: Container) -> str:
-    """What the container runs, as far as it is read."""
-    return " ".join(container.argv)[: mpirun.MAX_SCRIPT_LENGTH]
+    """What the container runs."""
+    return " ".join(container.argv)
 
 
 def _in_options(text: str) -> int | None:

@@ -1,9 +1,8 @@
 """Text that users wrote, made fit for a message."""
 
 from functools import lru_cache
-from typing import Final
 
-_SHORT: Final = 256
+from webhook.api.limits import MAX_CACHED_TEXT_CHARACTERS
 
 
 def visible(text: str) -> str:
@@ -22,7 +21,7 @@ def visible_lines(text: str) -> str:
 
 
 def _is_printable(text: str) -> bool:
-    return _is_short_printable(text) if len(text) <= _SHORT else text.isprintable()
+    return _is_short_printable(text) if len(text) <= MAX_CACHED_TEXT_CHARACTERS else text.isprintable()
 
 
 @lru_cache(maxsize=1024)  # messages are mostly the same; each character costs as much as one of Python's own steps

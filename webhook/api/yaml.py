@@ -13,6 +13,7 @@ from typing import Any, Final
 import yaml
 from yaml import events
 
+from webhook.api.limits import MAX_ALIASED_VALUES, MAX_YAML_DEPTH
 from webhook.api.yaml_words import words
 
 try:
@@ -24,10 +25,6 @@ except ImportError:  # without libyaml, as in a browser: slower, and other words
 
 Path = tuple[str | int, ...]
 
-# Values that aliases may repeat in one document: real files repeat a few hundred.
-MAX_ALIASED: Final = 100_000
-# Kubernetes' deepest schemas (CustomResourceDefinitions) stay below 100 levels.
-MAX_DEPTH: Final = 200
 
 _TRUE: Final = ("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON")
 _FALSE: Final = ("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF")
@@ -52,15 +49,14 @@ class YamlError(ValueError):
     """The text is not YAML, or not YAML that can be used; the message has line and column."""
 
 
-def load_all(text: str | bytes, most: int | None = None) -> list[Any]:
+def load_all(text: str | bytes) -> list[Any]:
     """Every document in `text` as JSON values, empty ones left out; YamlError for what cannot be read.
 
-    Mappings have text as keys, numbers are finite. Values that an alias repeats are the same objects. With `most` a
-    document of more keys and values is an error, and no more of it is read.
+    Mappings have text as keys, numbers are finite. Values that an alias repeats are the same objects.
     """
     try:
         readable = _readable(text)
-        return list(_documents(yaml.parse(readable, Loader=_Loader), most))
+        return list(_documents(yaml.parse(readable, Loader=_Loader)))
     except yaml.YAMLError as error:
         raise YamlError(words(error, readable)) from None
     except UnicodeError:
@@ -98,7 +94,7 @@ def lines(text: str | bytes, to: Iterable[Path] | None = None) -> dict[Path, int
 
 
 def _note_lines(node: yaml.Node, path: Path, found: dict[Path, int], wanted: Set[Path] | None) -> None:
-    if path in found or len(found) > MAX_ALIASED:
+    if path in found or len(found) > MAX_ALIASED_VALUES:
         return  # an alias, seen at its anchor
     found[path] = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
@@ -168,10 +164,10 @@ _Dumper.add_representer(str, _text)
 _FastDumper.add_representer(str, _text)
 
 
-def _documents(stream: Iterator[events.Event], most: int | None = None) -> Iterator[Any]:
+def _documents(stream: Iterator[events.Event]) -> Iterator[Any]:
     for event in stream:
         if isinstance(event, events.DocumentStartEvent):
-            document = _Document(stream, most).value(next(stream))
+            document = _Document(stream).value(next(stream))
             if document is not None:
                 yield document
 
@@ -179,9 +175,8 @@ def _documents(stream: Iterator[events.Event], most: int | None = None) -> Itera
 class _Document:
     """Builds one document from the parser's events; `anchors` holds finished values with their expanded size."""
 
-    def __init__(self, stream: Iterator[events.Event], most: int | None = None) -> None:
+    def __init__(self, stream: Iterator[events.Event]) -> None:
         self.stream = stream
-        self.most = most
         self.anchors: dict[str, tuple[Any, int]] = {}
         self.size = self.aliased = self.depth = 0
 
@@ -191,10 +186,8 @@ class _Document:
         before = self.size
         self.size += 1
         self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise _error(f"nested deeper than {MAX_DEPTH} levels", event)
-        if self.most is not None and self.size > self.most:
-            raise _error(f"has more than {self.most:,} keys and values in all", event)
+        if self.depth > MAX_YAML_DEPTH:
+            raise _error(f"nested deeper than {MAX_YAML_DEPTH} levels", event)
         if isinstance(event, events.ScalarEvent):
             value = _scalar(event)
         elif isinstance(event, events.SequenceStartEvent):
@@ -212,8 +205,8 @@ class _Document:
         value, size = self.anchors[event.anchor]
         self.size += size
         self.aliased += size
-        if self.aliased > MAX_ALIASED:
-            raise _error(f"aliases repeat more than {MAX_ALIASED:,} values", event)
+        if self.aliased > MAX_ALIASED_VALUES:
+            raise _error(f"aliases repeat more than {MAX_ALIASED_VALUES:,} values", event)
         return value
 
     def sequence(self, event: events.SequenceStartEvent) -> list[Any]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from webhook.api import untyped
 from webhook.cel import limits
 from webhook.cel.job_defaults import with_defaults
 from webhook.kit.own_rules import Expression, Outcome, Variables
@@ -17,7 +18,7 @@ NOT_INSTALLED: Final = "own rules need the package cel-expr-python, which is not
 TOO_SLOW: Final = f"it took more than {limits.MAX_REVIEW_SECONDS * 1000:.0f} ms of processor time"
 _LARGE_NUMBER: Final = re.compile(rb"[0-9]{19}")
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, OverflowError, RecursionError)
-_objects: Final = msgspec.json.Decoder(dict[str, Any] | None)
+_objects: Final = msgspec.json.Decoder(dict[str, Any] | None, float_hook=untyped.number)
 
 
 @cache

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from webhook.api import yaml
 from webhook.api.metadata import SET_BY_SERVER
+from webhook.cli.limits import MAX_FILE_BYTES
 
 STDIN: Final = "-"
 STDIN_TITLE: Final = "standard input"
 SUFFIXES: Final = (".json", ".yaml", ".yml")
-MAX_BYTES: Final = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +108,14 @@ def read(source: str) -> bytes:
     """The content of a file, or of standard input for `-`; ManifestError when it cannot be read."""
     try:
         if source == STDIN:
-            content = sys.stdin.buffer.read(MAX_BYTES + 1)
+            content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
         else:
             with Path(source).open("rb") as file:
-                content = file.read(MAX_BYTES + 1)
+                content = file.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:
         raise ManifestError(f"{source}: {_reason(error)}", source) from None
-    if len(content) > MAX_BYTES:
-        raise ManifestError(f"{source}: is larger than {MAX_BYTES // 2**20} MiB", source)
+    if len(content) > MAX_FILE_BYTES:
+        raise ManifestError(f"{source}: is larger than {MAX_FILE_BYTES // 2**20} MiB", source)
     return content
 
 

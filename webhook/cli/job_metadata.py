@@ -5,12 +5,11 @@ https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/validation/objec
 """
 
 from collections.abc import Mapping
-from itertools import islice
 from typing import Any, Final
 
 from webhook.api import names
 from webhook.predict.pod_template import Kind
-from webhook.predict.pod_template.fault import MANY, Faults, shown
+from webhook.predict.pod_template.fault import Faults, shown
 from webhook.predict.pod_template.labels import check_annotations, check_labels
 from webhook.rules import CauseReason, Violation
 
@@ -63,8 +62,8 @@ def _owners(owners: list[Any], found: Faults) -> None:
 def _texts(value: Any) -> dict[str, str]:
     """The entries that are text."""
     entries = value.items() if isinstance(value, dict) else ()
-    return {key: text for key, text in islice(entries, MANY) if isinstance(text, str)}
+    return {key: text for key, text in entries if isinstance(text, str)}
 
 
 def _list(value: Any) -> list[Any]:
-    return value[:MANY] if isinstance(value, list) else []
+    return value if isinstance(value, list) else []

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from webhook.api.crd_schema import ANY, CrdSchema, Shape
 from webhook.api.names import closest_name
+from webhook.cli.limits import MAX_SCHEMA_FAULTS
 from webhook.rules import CauseReason, Violation, shortened
 
 _OF_TYPE: Final[dict[str, tuple[type, ...]]] = {
@@ -34,7 +35,6 @@ _IN_WORDS: Final = {
 _KINDS: Final = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
 # Fields of these are often written into another of them.
 _PLACES: Final = (("spec",), ("spec", "runPolicy"), ("spec", "runPolicy", "schedulingPolicy"))
-MAX_FAULTS: Final = 50
 
 
 @dataclass(slots=True)
@@ -137,7 +137,7 @@ class _Walk:
 
     def _near(self, key: str, value: dict[str, Any], shape: Shape) -> str | None:
         """The field that was probably meant, as long as there is room to say so."""
-        if len(self.verdict.violations) >= MAX_FAULTS:
+        if len(self.verdict.violations) >= MAX_SCHEMA_FAULTS:
             return None
         fitting = [name for name, field in shape.fields.items() if name not in value and _takes(field, value[key])]
         lower = key.lower()
@@ -198,7 +198,7 @@ class _Walk:
         return f"is no field of an MPIJob ({self.schema.origin}): kubectl refuses it, other clients lose it"
 
     def _report(self, path: str, fault: str, fix: str, reason: CauseReason = CauseReason.INVALID) -> None:
-        if len(self.verdict.violations) < MAX_FAULTS:
+        if len(self.verdict.violations) < MAX_SCHEMA_FAULTS:
             self.verdict.violations.append(Violation(shortened(path, 300), fault, fix, reason))
 
 

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 from webhook.api import kueue, mpijob
 from webhook.cli.job_check import as_new
 from webhook.cli.job_world import POLICIES, JobWorld
+from webhook.cli.limits import MAX_LOGS_READ, MAX_OBJECTS_READ
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import KubernetesObject, get, listed
 from webhook.installation.doctor.unread import Unread, attempt
@@ -25,9 +26,6 @@ T = TypeVar("T")
 JOBS: Final = f"/apis/{mpijob.API_VERSION}/namespaces/%s/mpijobs"
 JOB_NAME: Final = "training.kubeflow.org/job-name"
 VISIBILITY: Final = ("visibility.kueue.x-k8s.io/v1beta2", "visibility.kueue.x-k8s.io/v1beta1")
-OBJECTS_ASKED: Final = 12
-"""So many objects are asked about one by one: thousands of pods say the same."""
-LOGS: Final = 2
 TAIL: Final = {"tailLines": "60", "limitBytes": "16384"}
 
 
@@ -126,8 +124,8 @@ class SightReader:
         self, owners: Iterable[Mapping[str, Any]], pods: list[KubernetesObject]
     ) -> list[KubernetesObject]:
         """Those about the job's objects; of pods only about the ones that are not ready, and their claims."""
-        unhappy = [pod for pod in pods if not loose.holds(pod, "Ready")][:OBJECTS_ASKED]
-        claims = sorted({claim for pod in unhappy for claim in claims_of(pod)})[:OBJECTS_ASKED]
+        unhappy = [pod for pod in pods if not loose.holds(pod, "Ready")][:MAX_OBJECTS_READ]
+        claims = sorted({claim for pod in unhappy for claim in claims_of(pod)})[:MAX_OBJECTS_READ]
         objects = [each for each in (*owners, *unhappy) if each]
         uids = {loose.text(each, "metadata", "uid") for each in objects}
         found = []
@@ -147,7 +145,7 @@ class SightReader:
         failed = [(pod, status) for pod in reversed(pods) if (status := _failed(pod)) is not None]
         failed.sort(key=lambda each: "launcher" not in loose.name(each[0]))
         found = {}
-        for pod, status in failed[:LOGS]:
+        for pod, status in failed[:MAX_LOGS_READ]:
             query = {"container": loose.text(status, "name"), **TAIL}
             if not loose.mapping(status, "state", "terminated"):
                 query["previous"] = "true"

@@ -1,25 +1,33 @@
 """Writes the reference pages out of the code: `python -m webhook.cli.reference docs`."""
 
+import ast
+import inspect
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from importlib import import_module
+from itertools import chain, pairwise
 from pathlib import Path
+from pkgutil import walk_packages
+from types import ModuleType
 from typing import Final
 
 import click
 
+import certs
+import webhook
 from webhook import PROGRAM
 from webhook.admission import pipelines
 from webhook.api import yaml
 from webhook.cli import explanations
 from webhook.cli.explanations import Explanation, Setting
 from webhook.cli.main import main
-from webhook.companions.job_metrics import BEYOND, MOST_NAMESPACES
+from webhook.companions.job_metrics import BEYOND
+from webhook.companions.limits import MAX_NAMESPACE_LABELS
 from webhook.kit.importance import Importance
 from webhook.plugins import loading
-from webhook.policy.bounds import MAX_ENTRIES, MAX_VALUES
 from webhook.policy.document import PolicyDocument
-from webhook.policy.own_rules import MAX_RULES
+from webhook.policy.limits import MAX_CUSTOM_RULES, MAX_ENTRIES
 from webhook.predict.pod_security.table import table
 from webhook.rules import REGISTRY
 from webhook.server.audit_telemetry import AUDIT_METRICS
@@ -42,6 +50,7 @@ def pages() -> dict[str, str]:
             "cli": _commands(),
             "metrics": _metrics(),
             "pod-security": _pod_security(),
+            "limits": _limits(),
         }.items()
     }
 
@@ -128,6 +137,24 @@ def _metric_table(metrics: Iterable[Metric]) -> Iterator[str]:
     yield from _table(("Metric", "Kind", "Labels", "Meaning"), rows)
 
 
+def _limits() -> Iterator[str]:
+    yield "# Limits\n"
+    yield _INTRODUCTIONS["limits"] + "\n"
+    packages = (webhook, certs)
+    names = (each.name for each in chain.from_iterable(walk_packages(p.__path__, f"{p.__name__}.") for p in packages))
+    modules = (import_module(name) for name in sorted(names) if name.endswith(".limits"))
+    yield from _table(("Package", "Limit", "Value", "Of what"), chain.from_iterable(map(_limits_of, modules)))
+
+
+def _limits_of(module: ModuleType) -> Iterator[tuple[str, str, str, str]]:
+    """(package, name, value, docstring) of each constant. Its docstring is only in the source."""
+    package = module.__name__.rpartition(".")[0]
+    for node, text in pairwise(ast.parse(inspect.getsource(module)).body):
+        if isinstance(node, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+            name = ast.unparse(node.target)
+            yield f"`{package}`", f"`{name}`", f"{getattr(module, name):,}", " ".join(str(text.value.value).split())
+
+
 def _pod_security() -> Iterator[str]:
     yield "# Pod Security checks\n"
     yield _INTRODUCTIONS["pod-security"] + "\n"
@@ -168,8 +195,8 @@ job goes without those in its annotation `training.openshift.io/skip`, unless th
 What an administrator enforces and injects, in [ConfigMaps](../administrators.md#policies) or with `--policy FILE`.
 `apiVersion` and `kind` must be there; the rest is as in the documents of lower priority, and at last at its default,
 where the document says nothing. A document with an unknown field or a value out of range is refused as a whole, with
-the field and the reason. A list or a mapping takes up to {MAX_ENTRIES:,} entries (`rules.custom` {MAX_RULES}), a
-document {MAX_VALUES:,} keys and values in all.""",
+the field and the reason. A list or a mapping takes up to {MAX_ENTRIES:,} entries (`rules.custom`
+{MAX_CUSTOM_RULES}).""",
     "metrics": f"""\
 At `/metrics` of the operations port, with the standard `process_*` metrics beside them. No label names a namespace, a
 user or a job.
@@ -186,11 +213,11 @@ By the other rules the policy keeps GPUs back for others. Who tries again is cou
     "job-metrics": f"""\
 At `/metrics/jobs` of the operations port, with `--job-metrics`; `deadline_remaining_seconds` is there with
 `--deadline-events`. The label `namespace` is the job's: it needs `honorLabels` where it is scraped. At most
-{MOST_NAMESPACES} namespaces have their names, all others are `{BEYOND}`: in counters the first that a replica meets
-have them, of verdicts the first that it knows to exist, in gauges the first by name of those that have jobs now. An
-accelerator is what the rule `gpus` takes for one by default, and `resource` is its name there: `nvidia.com/mig-*` for
-all MIG profiles, and the resource of the class for devices that pods get by claims of their own, as far as the number
-is in the ResourceClaimTemplate.
+{MAX_NAMESPACE_LABELS} namespaces have their names, all others are `{BEYOND}`: in counters the first that a
+replica meets have them, of verdicts the first that it knows to exist, in gauges the first by name of those that have
+jobs now. An accelerator is what the rule `gpus` takes for one by default, and `resource` is its name there:
+`nvidia.com/mig-*` for all MIG profiles, and the resource of the class for devices that pods get by claims of their own,
+as far as the number is in the ResourceClaimTemplate.
 
 Every replica reports all jobs. So take `max by (namespace) (...)` of the replicas, of counters after `rate`; a `sum`
 counts each job as often as there are replicas. Only verdicts (`mpijob_webhook_namespace_*`) are those of one replica,
@@ -204,6 +231,10 @@ them.""",
 At `/metrics/jobs` too, with `--audit`, and with the same bound on namespaces. Every replica judges all jobs that have
 not ended, so take the `max` of the replicas, never the `sum`. A replica that has not judged all jobs yet tells of none.
 A job that breaks several rules is counted once for each of them in `audit_violations`, and once in `audit_refused`.""",
+    "limits": """\
+What limits sizes, numbers of items and waiting. Work as such has one limit, on the processor time of a decision: see
+[what one review may cost](../../SECURITY.md#what-one-review-may-cost). The others protect memory, calls that nothing
+can interrupt, the API server, or readers of a message.""",
     "pod-security": """\
 What [Pod Security](../pod-security.md) asks of a pod, by level and version. `containers[*]` stands for containers, init
 containers and ephemeral containers alike. Versions after the newest one here mean that one.""",

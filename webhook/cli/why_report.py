@@ -8,18 +8,18 @@ from typing import Any, Final
 from webhook import PROGRAM
 from webhook.cli import world_sources
 from webhook.cli.job_sight import SightReader, workloads_of
+from webhook.cli.limits import MAX_JOBS_READ_AT_ONCE
 from webhook.cli.stored_jobs import stored_jobs
 from webhook.cli.terminal import bad, caution, counted, faint, good, heading, printable
 from webhook.client.calls import Client
 from webhook.client.objects import KubernetesObject
+from webhook.predict.limits import MAX_LINE_CHARACTERS
 from webhook.predict.stuck import loose
-from webhook.predict.stuck.cause import A_LINE, Cause, cut
+from webhook.predict.stuck.cause import Cause, cut
 from webhook.predict.stuck.diagnosis import Diagnosis, diagnose
 from webhook.predict.stuck.sight import Sight
 from webhook.predict.stuck.state import State
 
-# Jobs that are read at the same time: each takes some calls, and a namespace may have hundreds.
-AT_ONCE: Final = 8
 WORST_FIRST: Final = (State.STUCK, State.FAILED, State.STARTS, State.RUNS, State.SUCCEEDED)
 
 
@@ -60,7 +60,7 @@ class JobReport:
 
     def _warning(self, event: Mapping[str, Any]) -> str:
         about = f"{loose.text(event, 'involvedObject', 'kind')} {loose.text(event, 'involvedObject', 'name')}"
-        said = cut(loose.text(event, "message"), A_LINE)
+        said = cut(loose.text(event, "message"), MAX_LINE_CHARACTERS)
         return f"{self.sight.when(event)} ago, {about}: {loose.text(event, 'reason')}: {said}"
 
     def as_json(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ async def reports(api: Client, namespace: str, name: str, policy_namespace: str)
     found = await stored_jobs(api, namespace, name)
     jobs = found if name else [each for each in found if not loose.holds(each, "Succeeded")]
     world = await world_sources.of_cluster(api, [namespace], policy_namespace=policy_namespace, with_schema=False)
-    workloads, gate = await workloads_of(api, namespace), asyncio.Semaphore(AT_ONCE)
+    workloads, gate = await workloads_of(api, namespace), asyncio.Semaphore(MAX_JOBS_READ_AT_ONCE)
 
     async def report(job: KubernetesObject) -> JobReport:
         reader = SightReader(api, namespace, world, workloads)

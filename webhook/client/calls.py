@@ -20,12 +20,11 @@ import msgspec
 import yaml
 
 from webhook.client.access import DEFAULT_NAMESPACE, ONESELF, Access, Impersonation
+from webhook.client.limits import MAX_CALL_SECONDS
 
 Address = tuple[str, int]
 
 
-# Seconds; the API server itself gives most requests 60.
-CALL_TIMEOUT = 10.0
 # What the body of a PATCH can be.
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -129,7 +128,7 @@ class Client:
             raise ClusterError(f"cannot use the credentials for {self.host}: {type(error).__name__}") from None
         sent = time.monotonic()
         try:
-            response = await self._api.call_api(*prepared, _request_timeout=CALL_TIMEOUT)
+            response = await self._api.call_api(*prepared, _request_timeout=MAX_CALL_SECONDS)
             data = await response.read()
         except TimeoutError:
             raise ClusterError(f"the API server at {self.host} does not answer") from None

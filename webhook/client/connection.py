@@ -21,22 +21,16 @@ from aiohttp.http_exceptions import BadHttpMessage
 from msgspec import Raw
 
 from webhook.client import wire
+from webhook.client.limits import MAX_CONNECT_SECONDS, MAX_ERROR_BYTES, MAX_LINE_BYTES, MAX_PAGE_BYTES, MAX_PAGE_SECONDS
 from webhook.client.wire import FaultReason, Page, WatchFault, refusal
 
 JSON = "application/json"
 # The API server then sends the metadata alone: of ConfigMaps, for example, nobody's data.
 METADATA = f"{JSON};as=PartialObjectMetadata%s;g=meta.k8s.io;v=v1"
 
-# Seconds.
-CONNECT_TIMEOUT = 10
-PAGE_TIMEOUT = 60  # the API server's own limit for a request that is no watch
 OVERDUE = 15  # how much longer than agreed a watch may stay open
 # An API server sends a bookmark about every 60 s, but none while nothing in the cluster changes: silence is no fault.
 INACTIVITY = 90.0
-# Bytes. Objects have 1.5 MiB at most in etcd, and JSON writes some characters as six bytes.
-MAX_LINE = 8 * 2**20
-MAX_PAGE = 16 * 2**20  # of a list; a watch then asks for fewer objects at a time
-MAX_REFUSAL = 64 * 2**10
 # Probes after 30 s of silence, every 10 s, three times. They also keep load balancers from dropping an idle watch.
 KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 
@@ -62,15 +56,15 @@ class Connection:
 
     async def page(self, target: str, *, metadata_only: bool = False) -> bytes:
         """The JSON answer to a GET of `target`, a path with its query; WatchFault when there is none."""
-        limits = ClientTimeout(total=PAGE_TIMEOUT, sock_connect=CONNECT_TIMEOUT)
+        limits = ClientTimeout(total=MAX_PAGE_SECONDS, sock_connect=MAX_CONNECT_SECONDS)
         async with self._get(target, METADATA % "List" if metadata_only else JSON, limits) as response:
             chunks = []
             size = 0
             async for chunk in response.content.iter_any():
                 chunks.append(chunk)
                 size += len(chunk)
-                if size > MAX_PAGE:
-                    raise WatchFault(FaultReason.TOO_LARGE, f"a page of more than {MAX_PAGE >> 20} MiB")
+                if size > MAX_PAGE_BYTES:
+                    raise WatchFault(FaultReason.TOO_LARGE, f"a page of more than {MAX_PAGE_BYTES >> 20} MiB")
             return b"".join(chunks)
 
     async def list_page(self, target: str, *, metadata_only: bool = False) -> Page[Raw]:
@@ -90,7 +84,7 @@ class Connection:
         """
         longest = seconds + OVERDUE
         silence = min(self._inactivity, longest)
-        limits = ClientTimeout(total=longest, sock_connect=CONNECT_TIMEOUT, sock_read=silence)
+        limits = ClientTimeout(total=longest, sock_connect=MAX_CONNECT_SECONDS, sock_read=silence)
         accept = METADATA % "" if metadata_only else JSON
         async with self._get(target, accept, limits) as response, aclosing(_lines(response)) as lines:
             _keep_alive(response)
@@ -109,7 +103,7 @@ class Connection:
             response: ClientResponse = (await self._api.call_api(*prepared, _request_timeout=limits)).response
             try:
                 if response.status != 200:
-                    data = await response.content.read(MAX_REFUSAL)
+                    data = await response.content.read(MAX_ERROR_BYTES)
                     raise refusal(data, code=response.status, retry_after=_retry_after(response))
                 if response.content_type != JSON:
                     raise WatchFault(FaultReason.GARBAGE, f"an answer of type {response.content_type[:100]}")
@@ -129,7 +123,7 @@ class Connection:
 
 
 async def _lines(response: ClientResponse) -> AsyncGenerator[bytes, None]:
-    while line := await response.content.readuntil(b"\n", max_size=MAX_LINE):
+    while line := await response.content.readuntil(b"\n", max_size=MAX_LINE_BYTES):
         if not line.endswith(b"\n"):
             raise WatchFault(FaultReason.CUT, "in the middle of an event")
         yield line

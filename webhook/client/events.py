@@ -6,9 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from webhook import PROGRAM
-
-# The API server takes 1024 characters.
-MAX_MESSAGE = 1000
+from webhook.client.limits import MAX_EVENT_CHARACTERS
 
 
 def event(
@@ -32,7 +30,7 @@ def event(
         "metadata": {"name": f"{about['name'][:200]}.{digest}", "namespace": namespace},
         "involvedObject": {"namespace": namespace, **about},
         "reason": reason,
-        "message": message[:MAX_MESSAGE],
+        "message": message[:MAX_EVENT_CHARACTERS],
         "type": kind,
         "source": {"component": PROGRAM},
         "reportingComponent": PROGRAM,

@@ -1,13 +1,12 @@
 """Single objects and whole lists as plain JSON, for those who ask once and need all of each object."""
 
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.connection import JSON, METADATA
+from webhook.client.limits import OBJECTS_PER_PAGE
 from webhook.client.paging import pages
 from webhook.client.wire import Page, PageMetadata, WatchFault
-
-PAGE: Final = 200
 
 KubernetesObject = dict[str, Any]
 
@@ -46,7 +45,7 @@ async def listed(api: Client, path: str, *, metadata_only: bool = False, **query
         return Page(PageMetadata(token=str(metadata.get("continue") or "")), items)
 
     try:
-        found = pages(fetch, path, limit=PAGE, **query)
+        found = pages(fetch, path, limit=OBJECTS_PER_PAGE, **query)
         return [each async for page in found for each in page.items or ()]
     except WatchFault:
         raise ClusterError(f"the cluster at {api.host} sends a list without end") from None

@@ -6,15 +6,11 @@ from urllib.parse import urlencode
 
 from msgspec import Raw
 
+from webhook.client.limits import MAX_BYTES_AT_STRETCH, MAX_OBJECTS_AT_STRETCH, MAX_PAGES
 from webhook.client.wire import FaultReason, Item, Page, WatchFault
 
 # What a page that is too large, or too slow, is divided by.
 SMALLER: Final = 4
-# An API server keeps the state that a list began with for some minutes, in which nobody reads so many pages.
-MAX_PAGES: Final = 50_000
-# So many objects, or bytes of JSON, are decoded at a stretch: reviews wait for that long, a few milliseconds.
-SLICE_OBJECTS: Final = 50
-SLICE_BYTES: Final = 512 * 2**10
 
 
 async def pages(
@@ -54,7 +50,7 @@ def slices(items: Sequence[Raw]) -> Iterator[Sequence[Raw]]:
     start = size = 0
     for end, item in enumerate(items):
         size += len(memoryview(item))
-        if end - start + 1 >= SLICE_OBJECTS or size >= SLICE_BYTES:
+        if end - start + 1 >= MAX_OBJECTS_AT_STRETCH or size >= MAX_BYTES_AT_STRETCH:
             yield items[start : end + 1]
             start, size = end + 1, 0
     if start < len(items):

@@ -13,6 +13,7 @@ import msgspec
 from webhook.client import wire
 from webhook.client.calls import Client, ClusterError
 from webhook.client.connection import Connection
+from webhook.client.limits import MAX_READ_ATTEMPTS, SNAPSHOT_OBJECTS_PER_PAGE
 from webhook.client.objects import KubernetesObject
 from webhook.client.paging import pages
 from webhook.client.wire import FaultReason, WatchFault
@@ -21,9 +22,6 @@ from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.snapshot import NOT_INSTALLED, Extent, Head
 
-PAGE: Final = 500
-# The API server keeps the state that a list began with for five minutes; a slower list has to start again.
-ATTEMPTS: Final = 3
 PAUSE: Final = 1.0
 AGAIN: Final = {
     FaultReason.EXPIRED,
@@ -146,13 +144,13 @@ async def _objects(
     connection: Connection, resource: Resource[Any, Any], namespace: str, watch: Callable[[str], None]
 ) -> list[msgspec.Raw]:
     """The objects of the first version that is served; WatchFault with NOT_FOUND where none is."""
-    for attempt in range(1, ATTEMPTS + 1):
+    for attempt in range(1, MAX_READ_ATTEMPTS + 1):
         try:
             if resource is NAMESPACES and namespace:
                 return await _namespace(connection, namespace)
             return await _served(connection, resource, namespace, watch)
         except WatchFault as fault:
-            if fault.reason not in AGAIN or attempt == ATTEMPTS:
+            if fault.reason not in AGAIN or attempt == MAX_READ_ATTEMPTS:
                 raise
             await asyncio.sleep(max(PAUSE, fault.retry_after))
     raise AssertionError("the last attempt returns or raises")
@@ -191,7 +189,7 @@ async def _all(
     found = pages(
         partial(connection.list_page, metadata_only=resource.metadata_only),
         resource.path(version, quote(namespace, safe="")),
-        limit=PAGE,
+        limit=SNAPSHOT_OBJECTS_PER_PAGE,
         labelSelector=resource.label_selector,
         fieldSelector=resource.field_selector,
     )

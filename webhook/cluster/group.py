@@ -50,12 +50,16 @@ class Group(dict[K, T]):
             self._tell(old, None)
 
     def derived(self, make: "Callable[[Group[K, T]], D]") -> D:
-        """What `make` gives for this group: made once, then updated with each change."""
+        """What `make` gives for this group: made once, then updated with each change.
+
+        It listens before it is stored: a decision may end in between, and what is stored must not miss a change.
+        """
         if self._derived is None:
             self._derived = {}
         if make not in self._derived:
-            found = self._derived[make] = make(self)
-            self.listen(found)
+            made = make(self)
+            self.listen(made)
+            self._derived[make] = made
         return cast("D", self._derived[make])
 
     def listen(self, listener: Listener) -> None:

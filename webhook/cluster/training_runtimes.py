@@ -11,13 +11,8 @@ import msgspec
 from webhook.api import trainer
 from webhook.api.presence import Presence
 from webhook.cluster.budget import Budget
+from webhook.cluster.limits import MAX_NAMESPACE_RUNTIMES_BYTES, MAX_RUNTIME_BYTES, MAX_RUNTIMES_BYTES
 from webhook.cluster.resource import Resource, Wire, cluster_wide, namespaced
-
-# Bytes. Trainer's own runtimes have some 2 KiB. None of much more than 1 MiB makes a pod: it would not fit into the
-# ConfigMap that Trainer copies it into.
-MOST_OF_ONE: Final = 256 * 1024
-MOST_OF_A_NAMESPACE: Final = 1024 * 1024
-MOST_IN_ALL: Final = 16 * 1024 * 1024
 
 
 class TrainingRuntime(msgspec.Struct, frozen=True):
@@ -72,9 +67,9 @@ def _record(found: _Runtime) -> TrainingRuntime:
 
 _BUDGET: Final[Budget[TrainingRuntime]] = Budget(
     size=lambda runtime: len(runtime.spec),
-    of_one=MOST_OF_ONE,
-    of_group=MOST_OF_A_NAMESPACE,
-    in_all=MOST_IN_ALL,
+    of_one=MAX_RUNTIME_BYTES,
+    of_group=MAX_NAMESPACE_RUNTIMES_BYTES,
+    in_all=MAX_RUNTIMES_BYTES,
 )
 
 TRAINING_RUNTIMES: Final = namespaced(

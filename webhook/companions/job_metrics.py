@@ -18,9 +18,9 @@ from webhook.cluster.job_lives import JobLife, Phase
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPIJobRecord
 from webhook.cluster.view import ClusterView
+from webhook.companions.limits import MAX_NAMESPACE_LABELS
 from webhook.predict.devices import by_claims
 
-MOST_NAMESPACES: Final = 500
 BEYOND: Final = "_other"
 """The label value of all that come later; no namespace can be called that."""
 
@@ -43,7 +43,7 @@ class Labels:
 
 def of_now(namespaces: Iterable[str]) -> Labels:
     """For gauges: the first by name of those that are there now, so replicas agree whatever each has seen before."""
-    labels = Labels(MOST_NAMESPACES)
+    labels = Labels(MAX_NAMESPACE_LABELS)
     for each in sorted(set(namespaces)):
         labels.bounded(each)
     return labels

@@ -2,14 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any
 
 from webhook.client.calls import Client
-
-# Calls a second and of one companion, and how many of them at once after a pause. An operator with its usual limits
-# makes 5 objects a second, and several for each job.
-RATE: Final = 40.0
-BURST: Final = 80
+from webhook.companions.limits import MAX_CALLS_AT_ONCE, MAX_CALLS_PER_SECOND
 
 
 class PacedClient:
@@ -22,8 +18,8 @@ class PacedClient:
         self,
         api: Client,
         *,
-        rate: float = RATE,
-        burst: int = BURST,
+        rate: float = MAX_CALLS_PER_SECOND,
+        burst: int = MAX_CALLS_AT_ONCE,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] | None = None,
     ) -> None:

@@ -15,10 +15,9 @@ from typing import Any, Final, Generic, NoReturn
 
 from webhook.client import wire
 from webhook.client.calls import ClusterError
+from webhook.companions.limits import MAX_RECONCILES_AT_ONCE
 from webhook.companions.work_queue import Key, WorkQueue
 
-# Keys that are worked on at the same time.
-AT_ONCE: Final = 8
 # Seconds. The longest is for what fails all the time, such as for want of a right: each is a line in an audit log.
 FIRST_DELAY: Final = 1.0
 LAST_DELAY: Final = 300.0
@@ -42,7 +41,7 @@ class Reconciler(Generic[Key]):
         reconcile: Callable[[Key], Awaitable[float | None]],
         *,
         log: Any,
-        at_once: int = AT_ONCE,
+        at_once: int = MAX_RECONCILES_AT_ONCE,
         uniform: Callable[[float, float], float] = random.uniform,
         clock: Callable[[], float] | None = None,
     ) -> None:

@@ -20,8 +20,10 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from webhook.api import untyped
 from webhook.api.mpijob import API_VERSION, IMPLEMENTATIONS, OLDER_VERSIONS
 from webhook.converters import older_jobs, older_types
+from webhook.converters.limits import MAX_ANNOTATIONS_BYTES, MAX_DEPTH, MIN_OTHER_ANNOTATIONS_BYTES
 from webhook.converters.merge import merge
 from webhook.converters.options import Options
 from webhook.converters.replica_specs import NEW_FIELDS
@@ -32,12 +34,6 @@ T = TypeVar("T")
 
 WRITTEN_AS: Final = "training.openshift.io/written-as"
 SHOWN: Final = "training.openshift.io/shown-from-v2beta1"
-# All annotations of an object together: apimachinery `pkg/api/validation/objectmeta.go`, `TotalAnnotationSizeLimitB`.
-MOST_OF_ANNOTATIONS: Final = 256 * 1024
-# What is left of it for others.
-ROOM: Final = 16 * 1024
-# Four times what a spec has. Far above it Python cannot copy what it can still decode: no version would list the job.
-MOST_DEEP: Final = 64
 DEFAULTS: Final[Document] = {
     "slotsPerWorker": 1,
     "runLauncherAsWorker": False,
@@ -68,8 +64,8 @@ class _Written(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename="
     spec: Any
 
 
-_shown = msgspec.json.Decoder(_Shown)
-_written = msgspec.json.Decoder(_Written)
+_shown = msgspec.json.Decoder(_Shown, float_hook=untyped.number)
+_written = msgspec.json.Decoder(_Written, float_hook=untyped.number)
 
 
 def convert(document: Document, version: str, *, too_large: str = "") -> Document:
@@ -180,8 +176,8 @@ def _own(spec: Any) -> Document:
 
 def _plain(value: Any) -> Any:
     """The value decoded, unless it is larger than any that was written down."""
-    if isinstance(value, msgspec.Raw) and len(memoryview(value)) <= MOST_OF_ANNOTATIONS:
-        return msgspec.json.decode(value)
+    if isinstance(value, msgspec.Raw) and len(memoryview(value)) <= MAX_ANNOTATIONS_BYTES:
+        return untyped.decode(value)
     return value
 
 
@@ -245,23 +241,23 @@ def _keep(annotations: dict[str, str], written: _Written) -> None:
     annotations.pop(WRITTEN_AS, None)
     value = msgspec.json.encode(written).decode()
     others = sum(len(f"{key}{text}".encode()) for key, text in annotations.items())
-    if others + len(WRITTEN_AS) + len(value.encode()) <= MOST_OF_ANNOTATIONS - ROOM:
+    if others + len(WRITTEN_AS) + len(value.encode()) <= MAX_ANNOTATIONS_BYTES - MIN_OTHER_ANNOTATIONS_BYTES:
         annotations[WRITTEN_AS] = value
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], text: object) -> T | None:
     """What an annotation says; None where it is absent, somebody else's, or larger than the API server takes."""
-    if not isinstance(text, str) or len(text) > MOST_OF_ANNOTATIONS:
+    if not isinstance(text, str) or len(text) > MAX_ANNOTATIONS_BYTES:
         return None
     try:
-        return None if _is_deep(msgspec.json.decode(text)) else decoder.decode(text)
+        return None if _is_deep(untyped.decode(text)) else decoder.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return None
 
 
 def _is_deep(value: Any) -> bool:
     level = [value]
-    for _ in range(MOST_DEEP):
+    for _ in range(MAX_DEPTH):
         level = [item for each in level for item in _items(each)]
         if not level:
             return False

@@ -34,6 +34,7 @@ from webhook.api.taints import untolerated
 from webhook.api.untyped import mapping
 from webhook.cluster.view import UNKNOWN, Unknown
 from webhook.injections import Caution, injection
+from webhook.injections.limits import MAX_GPU_PRODUCTS
 from webhook.kit.context import Context
 from webhook.kit.forms import ITEM, ComesBack, in_templates
 from webhook.kit.importance import Importance
@@ -55,7 +56,6 @@ from webhook.kit.settings import Settings as PolicySettings
 from webhook.predict.nodes import AllNodes, all_nodes
 
 NO_SCHEDULE: Final = "NoSchedule"
-_MAX_PRODUCTS: Final = 16
 
 
 def _key(key: str) -> str:
@@ -196,7 +196,7 @@ def _products(job: MPIJob) -> list[str]:
     """The products that the job names, without any that no label of a node can have."""
     written = job.annotations.get(annotations.GPU_PRODUCT, "").split(",")
     found = list(dict.fromkeys(value for each in written if (value := each.strip())))
-    return [] if len(found) > _MAX_PRODUCTS or any(map(names.label_value_problem, found)) else found
+    return [] if len(found) > MAX_GPU_PRODUCTS or any(map(names.label_value_problem, found)) else found
 
 
 def _unserved(job: MPIJob, products: list[str], done: _Done) -> Iterator[Caution]:

@@ -24,7 +24,7 @@ import msgspec
 from msgspec import structs
 from pydantic import AfterValidator, Field, model_validator
 
-from webhook.api import mpijob, quantity
+from webhook.api import mpijob, quantity, untyped
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.pod_resources import PodResources
@@ -142,7 +142,7 @@ def _in_vain(job: MPIJob, launcher: JobPods, amounts: Mapping[Key, str], ctx: Co
     label = patch.get(("metadata", "labels", QUEUE_NAME))
     if not amounts or never_has(job, ctx, RESOURCES, label=label):
         return ""
-    trial = PatchBuilder(msgspec.json.decode(msgspec.json.encode(patch.document)))
+    trial = PatchBuilder(untyped.decode(msgspec.json.encode(patch.document)))
     _write(launcher, amounts, trial)
     document = msgspec.Raw(msgspec.json.encode(trial.document))
     return never_has(

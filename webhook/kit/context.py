@@ -1,7 +1,7 @@
 """What a rule or an injection may look at besides the job itself."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -9,9 +9,9 @@ from webhook.api import names
 from webhook.api.mpijob import MPIJob
 from webhook.cluster.view import ClusterView, NothingKnown
 from webhook.kit.admitted import ANYTHING, Admitted
+from webhook.kit.limits import MAX_SUGGESTIONS
 from webhook.kit.own_rules import Outcome
 
-MOST_SUGGESTIONS: Final = 5
 S = TypeVar("S")
 T = TypeVar("T")
 
@@ -61,4 +61,4 @@ class Context(msgspec.Struct, frozen=True, eq=False):
         Looking for it takes milliseconds among many names, and nobody needs it for each of a hundred faults.
         """
         self.memo.suggestions += 1
-        return names.closest_name(name, known()) if self.memo.suggestions <= MOST_SUGGESTIONS else None
+        return names.closest_name(name, known()) if self.memo.suggestions <= MAX_SUGGESTIONS else None

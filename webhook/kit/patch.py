@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
+from webhook.kit.limits import MAX_ANNOTATIONS_BYTES
+
 Path = tuple[str | int, ...]
 _ANNOTATIONS: Final = ("metadata", "annotations")
-# What all annotations of an object may have together (apimachinery `pkg/api/validation/objectmeta.go`).
-MAX_ANNOTATIONS: Final = 256 * 1024
 _ATOMS: Final = frozenset({str, bool, int})
 
 
@@ -181,10 +181,10 @@ def _copy(value: object) -> object:
 
 def _has_room(annotations: Any, key: str | int, value: object) -> bool:
     others = annotations if type(annotations) is dict else {}
-    if len(f"{others}{key}{value}") <= MAX_ANNOTATIONS // 4:
+    if len(f"{others}{key}{value}") <= MAX_ANNOTATIONS_BYTES // 4:
         return True  # a character has four bytes at most, and is no shorter as it is shown
     wanted = {**others, key: value}
-    return len("".join(map(str, (*wanted, *wanted.values()))).encode(errors="replace")) <= MAX_ANNOTATIONS
+    return len("".join(map(str, (*wanted, *wanted.values()))).encode(errors="replace")) <= MAX_ANNOTATIONS_BYTES
 
 
 def _is_in(items: list[Any], item: dict[str, object] | str, key: str | None) -> bool:

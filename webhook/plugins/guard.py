@@ -17,7 +17,7 @@ import msgspec
 from msgspec import structs
 from pydantic import ValidationError, create_model, model_validator
 
-from webhook.api import mpijob
+from webhook.api import mpijob, untyped
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, Injection
 from webhook.kit.admitted import ANYTHING, Admitted
@@ -25,12 +25,8 @@ from webhook.kit.context import Context, Memo
 from webhook.kit.forms import Form, Holds
 from webhook.kit.patch import PatchBuilder, PatchConflict
 from webhook.kit.settings import InjectionSettings, RuleSettings, Settings
+from webhook.plugins.limits import MAX_FINDINGS, MAX_TEXT_CHARACTERS
 from webhook.rules import Rule, Violation
-
-MOST_FINDINGS: Final = 100
-"""Of one rule or injection in one review."""
-LONGEST: Final = 2_000
-"""Characters of a message, a fix or a note."""
 
 RAISED: Final = (Exception, SystemExit)
 """What a plug-in's code may raise. Other exceptions, such as KeyboardInterrupt, are for the process."""
@@ -45,7 +41,7 @@ def rule(entry: Rule, plugin: str, told: Told) -> Rule:
     def check(_: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
         try:
             job = mpijob.apply_operator_defaults(mpijob.decode(ctx.document))
-            found = [*map(_cut, islice(entry.check(job, settings, _own(ctx)), MOST_FINDINGS))]
+            found = [*map(_cut, islice(entry.check(job, settings, _own(ctx)), MAX_FINDINGS))]
         except RAISED as error:
             told(error)
             message = f"the plug-in {plugin} failed ({where(error)}): the job was judged without this rule"
@@ -70,13 +66,13 @@ def injection(entry: Injection, plugin: str, told: Told) -> Injection:
         before, done = msgspec.json.encode(patch.document), len(patch.operations)
         try:
             job = mpijob.decode(ctx.document)
-            notes = [*map(_note, islice(entry.inject(job, settings, _own(ctx), patch), MOST_FINDINGS))]
+            notes = [*map(_note, islice(entry.inject(job, settings, _own(ctx), patch), MAX_FINDINGS))]
             msgspec.json.encode(patch.operations[done:])  # now, and not while the reply is written
         except PatchConflict as error:
-            patch.take_back(done, msgspec.json.decode(before))
-            notes = [Caution(f"nothing was injected: {error}"[:LONGEST])]
+            patch.take_back(done, untyped.decode(before))
+            notes = [Caution(f"nothing was injected: {error}"[:MAX_TEXT_CHARACTERS])]
         except RAISED as error:
-            patch.take_back(done, msgspec.json.decode(before))
+            patch.take_back(done, untyped.decode(before))
             told(error)
             notes = [Caution("failed, so nothing was injected; tell your administrator")]
         yield from notes
@@ -112,15 +108,16 @@ def _own(ctx: Context) -> Context:
 
 def _cut(found: Violation) -> Violation:
     message, fix = (
-        text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..." for text in (found.message, found.fix)
+        text if len(text) <= MAX_TEXT_CHARACTERS else f"{text[: MAX_TEXT_CHARACTERS - 3]}..."
+        for text in (found.message, found.fix)
     )
-    return replace(found, path=str(found.path)[:LONGEST], message=message, fix=fix)
+    return replace(found, path=str(found.path)[:MAX_TEXT_CHARACTERS], message=message, fix=fix)
 
 
 def _note(note: str) -> str:
     if not isinstance(note, str):
         raise TypeError("a note is no text")
-    return note if len(note) <= LONGEST else note[:LONGEST]
+    return note if len(note) <= MAX_TEXT_CHARACTERS else note[:MAX_TEXT_CHARACTERS]
 
 
 def _guarded(model: type[Any]) -> type[Any]:

@@ -20,6 +20,7 @@ from webhook.kit.own_rules import PREFIX
 from webhook.kit.registry import Registry
 from webhook.kit.settings import InjectionSettings, RuleSettings, Settings
 from webhook.plugins import guard
+from webhook.plugins.limits import MAX_ENTRIES, MAX_ID_CHARACTERS
 from webhook.policy.exemptions import REQUIRED_INJECTION
 
 if TYPE_CHECKING:
@@ -27,14 +28,11 @@ if TYPE_CHECKING:
 
 ALL: Final = "all"
 VARIABLE: Final = "MPIJOB_WEBHOOK_PLUGINS"
-MOST: Final = 100
-"""Rules and injections of all plug-ins: each is a value of labels of metrics."""
 RESERVED: Final = frozenset({"schema", REQUIRED_INJECTION, PREFIX})
 """Ids of findings that are of no rule, and of the rules that a policy itself says."""
 
 State = Literal["in force", "broken", "not named"]
 _ID: Final = re.compile(r"[a-z](?:[a-z0-9]*-)*[a-z0-9]+")
-_LONGEST_ID: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,15 +200,15 @@ def _take_in(point: "EntryPoint", group: _Group, plugin: str) -> None:
 
 
 def _check_id(entry_id: str, group: _Group) -> None:
-    if not _ID.fullmatch(entry_id) or len(entry_id) > _LONGEST_ID:
-        raise PluginFault(f"is no id: small letters, digits and single hyphens, {_LONGEST_ID} characters at most")
+    if not _ID.fullmatch(entry_id) or len(entry_id) > MAX_ID_CHARACTERS:
+        raise PluginFault(f"is no id: small letters, digits and single hyphens, {MAX_ID_CHARACTERS} characters at most")
     if entry_id in RESERVED or hasattr(BaseModel, entry_id.replace("-", "_")):
         raise PluginFault("has a name that is reserved; begin it with the name of your organisation")
     if (there := group.registry.get(entry_id)) is not None:
         whose = f"the plug-in {there.plugin}" if there.plugin else "this service"
         raise PluginFault(f"there is {_a(group)} of {whose} with this name, which stays in force")
-    if len(FAILURES.counts) >= MOST:
-        raise PluginFault(f"there are {MOST} rules and injections of plug-ins already")
+    if len(FAILURES.counts) >= MAX_ENTRIES:
+        raise PluginFault(f"there are {MAX_ENTRIES} rules and injections of plug-ins already")
 
 
 def _check_entry(entry: Any, guarded: Any, group: _Group) -> None:

@@ -1,15 +1,10 @@
 """How much a policy document may hold: reviews walk over its lists, and none may take long."""
 
-from typing import Any, Final
+from typing import Any
 
 from webhook.kit.own_rules import PREFIX
 from webhook.policy.faults import Location
-from webhook.policy.own_rules import MAX_RULES
-
-# Those of several documents that add up may be more together.
-MAX_ENTRIES: Final = 1_000
-# Keys and values: to read one takes microseconds.
-MAX_VALUES: Final = 20_000
+from webhook.policy.limits import MAX_CUSTOM_RULES, MAX_ENTRIES
 
 
 def beyond(document: Any) -> list[tuple[Location, str]]:
@@ -19,7 +14,7 @@ def beyond(document: Any) -> list[tuple[Location, str]]:
     for path, value in places:  # it grows on the way
         if not isinstance(value, dict | list):
             continue
-        what, most = ("rules", MAX_RULES) if path == ("rules", PREFIX) else ("entries", MAX_ENTRIES)
+        what, most = ("rules", MAX_CUSTOM_RULES) if path == ("rules", PREFIX) else ("entries", MAX_ENTRIES)
         if len(value) > most:
             found.append((path, f"has {len(value):,} {what}, at most {most:,} are taken"))
             continue

@@ -39,6 +39,7 @@ CONTROLLERS = (
     "system:serviceaccount:kube-system:generic-garbage-collector",
     "system:serviceaccount:kube-system:namespace-controller",
 )
+TOO_EXPENSIVE = "is too expensive to read: it takes more processor time than one policy may have. Write less in it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +192,7 @@ def assemble(rules: Mapping[str, Described], injections: Mapping[str, Described]
 def load(text: str | bytes, model: type[PolicyDocument], most: int | None = None) -> PolicyDocument:
     """The document in YAML `text`; PolicyError that names fields (with `most` so many) and what is wrong there."""
     try:
-        documents = yaml.load_all(text, bounds.MAX_VALUES)
+        documents = yaml.load_all(text)
     except yaml.YamlError as error:
         raise PolicyError(PolicyFault("", str(error))) from None
     if len(documents) != 1 or not isinstance(documents[0], dict):

@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 from webhook import PROGRAM
 from webhook.api import yaml
 from webhook.api.names import closest_name
+from webhook.policy.limits import MAX_EXAMPLE_CHARACTERS, MAX_LISTED_CHOICES
 
 Location = tuple[str | int, ...]
 
@@ -23,8 +24,6 @@ HINT: Final = f"`{PROGRAM} rules` lists rules and injections, `{PROGRAM} explain
 INDENTED: Final = "is empty; is the next line indented too little?"
 
 _QUOTED: Final = re.compile(r"'([^']*)'")
-_LISTED: Final = 8  # more choices than these are not all told
-_LONGEST: Final = 120  # characters of an example made of what somebody wrote
 _MAPPING: Final = ", as {key: value}"
 _NO_MAPPING: Final = frozenset({"model_type", "model_attributes_type", "dict_type"})
 
@@ -55,7 +54,8 @@ def first(
         location: Location = fault["loc"]
         reason = _reason(fault, location, model)
         if members := [str(member[-1]) for member, owner in left_out.items() if owner == location]:
-            reason = f"{INDENTED} {', '.join(members[:_LISTED])} {'belongs' if len(members) == 1 else 'belong'} to it"
+            verb = "belongs" if len(members) == 1 else "belong"
+            reason = f"{INDENTED} {', '.join(members[:MAX_LISTED_CHOICES])} {verb} to it"
         found.append((location, reason))
     return found, len(told) - len(found)
 
@@ -93,7 +93,7 @@ def _of_value(kind: str, value: Any, context: Mapping[str, Any], annotation: Any
     choices = _QUOTED.findall(str(context.get("expected", ""))) if kind in {"literal_error", "enum"} else []
     if value is None:
         return f"is empty: {_wanted(kind, choices)}, or remove it"
-    if len(choices) > _LISTED:
+    if len(choices) > MAX_LISTED_CHOICES:
         near = closest_name(str(value), choices)
         return f'there is no "{str(value)[:100]}"{f", but {near}" if near else f"; {HINT}"}'
     if kind == "tuple_type":
@@ -148,7 +148,7 @@ def _unknown(location: Location, model: type[BaseModel]) -> str:
     known = _fields(_at(model, location[:-1]))
     if near := _like(name, known):
         return f"is not a setting; did you mean {near}?"
-    return f"is not a setting; {'accepted: ' + ', '.join(known) if 0 < len(known) <= _LISTED else HINT}"
+    return f"is not a setting; {'accepted: ' + ', '.join(known) if 0 < len(known) <= MAX_LISTED_CHOICES else HINT}"
 
 
 def _like(name: str, known: Iterable[str]) -> str | None:
@@ -164,11 +164,11 @@ def _as_list(value: Any, annotation: Any) -> str:
     if not isinstance(value, dict):
         entries = [part.strip() for part in _plain(value).split(",")]
         if choices:
-            instead = choices[0] if len(choices) <= _LISTED else ""
+            instead = choices[0] if len(choices) <= MAX_LISTED_CHOICES else ""
             entries = [*dict.fromkeys(closest_name(entry, choices) or instead or entry for entry in entries)]
     fitting = not isinstance(value, dict) or _fields(annotation)
     example = yaml.dump_inline(entries)
-    return f": {example}" if fitting and len(example) <= _LONGEST else ", each entry after `- `"
+    return f": {example}" if fitting and len(example) <= MAX_EXAMPLE_CHARACTERS else ", each entry after `- `"
 
 
 def _as_mapping(value: Any, annotation: Any) -> str:
@@ -185,7 +185,7 @@ def _as_mapping(value: Any, annotation: Any) -> str:
     elif isinstance(value, list) and all(isinstance(entry, str) and entry in fields for entry in value):
         meant = {entry: {} for entry in value}
     example = yaml.dump_inline(meant) if meant else ""
-    return f": {example}{_shown(value)}" if 0 < len(example) <= _LONGEST else _MAPPING + _shown(value)
+    return f": {example}{_shown(value)}" if 0 < len(example) <= MAX_EXAMPLE_CHARACTERS else _MAPPING + _shown(value)
 
 
 def _choices(annotation: Any) -> Iterator[str]:

@@ -6,7 +6,6 @@ Compiled once for each combination of documents that selects a namespace.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, reduce
-from typing import Final
 
 from webhook import injections, rules
 from webhook.cluster.resources.namespaces import Namespace
@@ -23,12 +22,10 @@ from webhook.kit.settings import (
 from webhook.policy import document, layers, own_rules, store
 from webhook.policy.document import PolicyDocument
 from webhook.policy.layers import Effective, Layer
+from webhook.policy.limits import MAX_NAMED_DOCUMENTS
 from webhook.policy.own_rules import OwnRule
 from webhook.policy.stand_ins import with_stand_ins
 from webhook.rules import Rule
-
-MOST_NAMED: Final = 8
-"""Documents whose names each log line has room for."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +117,8 @@ def compiled(effective: Effective) -> Policy:
 
 
 def _identity(kept: Sequence[Layer]) -> str:
-    more = [f"and {len(kept) - MOST_NAMED} more"] if len(kept) > MOST_NAMED else []
-    return ", ".join([*(layer.identity for layer in kept[:MOST_NAMED]), *more])
+    more = [f"and {len(kept) - MAX_NAMED_DOCUMENTS} more"] if len(kept) > MAX_NAMED_DOCUMENTS else []
+    return ", ".join([*(layer.identity for layer in kept[:MAX_NAMED_DOCUMENTS]), *more])
 
 
 class PolicySet:

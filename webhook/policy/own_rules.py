@@ -12,11 +12,9 @@ from webhook.api.mpijob import MPIJob
 from webhook.kit.context import Context
 from webhook.kit.own_rules import Expression, Outcome, full_id
 from webhook.kit.settings import Action, RuleSettings
+from webhook.policy.limits import MAX_CUSTOM_RULES, MAX_EXPRESSION_CHARACTERS, MAX_RULE_TEXT_CHARACTERS
 from webhook.rules import Rule, Violation, shortened
 
-MAX_SOURCE: Final = 2_000
-MAX_TEXT: Final = 300
-MAX_RULES: Final = 100
 NO_FAULT: Final = Outcome()
 # Raw strings first: in them a backslash is no escape.
 _NOT_CODE: Final = re.compile(
@@ -45,8 +43,8 @@ def _name(own_id: str) -> str:
     return own_id
 
 
-Source = Annotated[str, _at_most(MAX_SOURCE)]
-Text = Annotated[str, _at_most(MAX_TEXT)]
+Source = Annotated[str, _at_most(MAX_EXPRESSION_CHARACTERS)]
+Text = Annotated[str, _at_most(MAX_RULE_TEXT_CHARACTERS)]
 
 
 class OwnRule(RuleSettings):
@@ -145,5 +143,7 @@ def each_once(rules: tuple[OwnRule, ...]) -> tuple[OwnRule, ...]:
     return rules
 
 
-OwnRules = Annotated[tuple[OwnRule, ...], AfterValidator(each_once), Field(json_schema_extra={"maxItems": MAX_RULES})]
+OwnRules = Annotated[
+    tuple[OwnRule, ...], AfterValidator(each_once), Field(json_schema_extra={"maxItems": MAX_CUSTOM_RULES})
+]
 """Those of all documents together may be more: `webhook.policy.bounds` counts those of one."""

@@ -1,7 +1,7 @@
 """Policy ConfigMaps become layers; where one is broken, its last good document stays in force."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
@@ -13,17 +13,14 @@ from webhook.api.names import closest_name
 from webhook.policy import document
 from webhook.policy.document import KIND, PolicyDocument, PolicyError, PolicyFault
 from webhook.policy.layers import Layer, digest_of
+from webhook.policy.limits import MAX_DOCUMENT_CHARACTERS, MAX_DOCUMENT_FAULTS
 
 REMEMBERED = f"{PROGRAM}-last-good"
 
 
 LABEL = "training.openshift.io/mpijob-policy"
 KEY = "policy.yaml"
-# A policy with every setting has a few kilobytes; parsing must not hold up admission.
-MAX_LENGTH = 256 * 1024
 
-# Of a broken one that is told in an Event and the log.
-MOST_FAULTS: Final = 50
 
 MISSING = f"is missing: it belongs under the key {KEY} of data"
 
@@ -58,8 +55,17 @@ class Loaded:
     """The texts to remember, for all ConfigMaps that still exist."""
 
 
-def load(sources: Iterable[PolicySource], remembered: Mapping[str, str], model: type[PolicyDocument]) -> Loaded:
-    """Load every ConfigMap, with the texts in `remembered` (by name) where one is broken. Never raises."""
+def load(
+    sources: Iterable[PolicySource],
+    remembered: Mapping[str, str],
+    model: type[PolicyDocument],
+    reader: Callable[[str | None, type[PolicyDocument], int], PolicyDocument] | None = None,
+) -> Loaded:
+    """Load every ConfigMap, with the texts in `remembered` (by name) where one is broken. Never raises.
+
+    `reader` reads a document in place of `read`.
+    """
+    reader = reader or read
     layers: list[Layer] = []
     states: dict[str, State] = {}
     errors: dict[str, str] = {}
@@ -67,7 +73,7 @@ def load(sources: Iterable[PolicySource], remembered: Mapping[str, str], model: 
     for source in sorted(sources, key=lambda each: each.name):
         for state, text in (("current", source.text), ("last-good", remembered.get(source.name))):
             try:
-                found = read(text, model, MOST_FAULTS)
+                found = reader(text, model, MAX_DOCUMENT_FAULTS)
             except PolicyError as error:
                 errors.setdefault(source.name, str(error))
                 continue
@@ -133,7 +139,12 @@ def misplaced(data: Mapping[str, object]) -> str:
     if KEY in data:
         return ""
     return next(
-        (key for key, text in data.items() if isinstance(text, str) and _DOCUMENT.search(text, 0, MAX_LENGTH)), ""
+        (
+            key
+            for key, text in data.items()
+            if isinstance(text, str) and _DOCUMENT.search(text, 0, MAX_DOCUMENT_CHARACTERS)
+        ),
+        "",
     )
 
 
@@ -154,6 +165,8 @@ def read(text: str | None, model: type[PolicyDocument], most: int | None = None)
     """The document in a ConfigMap's text; PolicyError for a broken one."""
     if text is None:
         raise PolicyError(PolicyFault("", MISSING))
-    if len(text) > MAX_LENGTH:
-        raise PolicyError(PolicyFault("", f"has {len(text):,} characters, at most {MAX_LENGTH:,} are read"))
+    if len(text) > MAX_DOCUMENT_CHARACTERS:
+        raise PolicyError(
+            PolicyFault("", f"has {len(text):,} characters, at most {MAX_DOCUMENT_CHARACTERS:,} are read")
+        )
     return document.load(text, model, most)

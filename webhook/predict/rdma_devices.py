@@ -15,11 +15,10 @@ from webhook.api.quantity import Quantity
 from webhook.api.resources import is_accelerator
 from webhook.cluster.resources.nodes import NodeShape
 from webhook.predict.job_pods import JobPods
+from webhook.predict.limits import MAX_SHOWN_RDMA_DEVICES
 from webhook.predict.scheduler import demands
 
 HUGEPAGES: Final = "hugepages-2Mi"
-
-_SHOWN: Final = 3
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -107,6 +106,6 @@ def _only_one(wanted: Wanted, shapes: Collection[NodeShape]) -> str:
     if not found:
         raise Undecided("no node that could hold the pods has an RDMA device")
     if len(found) > 1:
-        shown = ", ".join(found[:_SHOWN]) + (", ..." if len(found) > _SHOWN else "")
+        shown = ", ".join(found[:MAX_SHOWN_RDMA_DEVICES]) + (", ..." if len(found) > MAX_SHOWN_RDMA_DEVICES else "")
         raise Undecided(f"nodes have several RDMA devices. Choose nodes, or ask for one device: {shown}")
     return found[0]

@@ -14,13 +14,10 @@ from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.mpirun_calls import ranks_with_slots
 from webhook.predict.devices import claimed_resource, of_each, of_pod
+from webhook.predict.limits import MAX_GPUS_PER_NODE_TRIED, MAX_WORKERS_TRIED
 from webhook.predict.nodes import node_shapes
 
 _WAIT_FOR_WORKERS = "WaitForWorkersReady"
-# No node has more, and what users write is not searched without end.
-_MOST_IN_A_NODE = 1024
-# More workers than any object can have, and no more than a range can count.
-_LARGEST = 2**31 - 1
 
 
 class Size(msgspec.Struct, frozen=True):
@@ -100,7 +97,7 @@ class Sizes(msgspec.Struct, frozen=True):
         if self.computing_launcher:
             return None  # it would need fewer too, so the number in all is another
         total = self.own.workers * self.own.gpus
-        for gpus in range(min(most, self.own.gpus - 1, _MOST_IN_A_NODE), 0, -1):
+        for gpus in range(min(most, self.own.gpus - 1, MAX_GPUS_PER_NODE_TRIED), 0, -1):
             workers, rest = divmod(total, gpus)
             if not rest and workers in self.replicas(gpus) and gpus in self.gpus(workers):
                 return Size(workers, gpus)
@@ -184,7 +181,9 @@ def fewer_workers(job: MPIJob, ctx: Context, most: int) -> str:
 def _largest(span: Span, fits: Callable[[int], bool]) -> int:
     """The largest number of the span that fits, where less always fits better; 0 for none."""
     least = max(span.least, 1)
-    fitting = bisect_left(range(least, min(span.most or 0, _LARGEST) + 1), True, key=lambda number: not fits(number))
+    fitting = bisect_left(
+        range(least, min(span.most or 0, MAX_WORKERS_TRIED) + 1), True, key=lambda number: not fits(number)
+    )
     return least + fitting - 1 if fitting else 0
 
 

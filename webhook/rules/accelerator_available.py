@@ -47,12 +47,11 @@ from webhook.predict.scheduler import (
 )
 from webhook.predict.sizes import Sizes
 from webhook.rules import CauseReason, Violation, rule
+from webhook.rules.limits import MAX_LISTED_SHAPES, MAX_SHOWN_KINDS
 
 Shapes = Collection[NodeShape]
 
-_SHOWN = 3
 _KARPENTER = "karpenter.sh/"
-_LONG = 10
 _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
@@ -201,7 +200,7 @@ def _meant(name: str, ctx: Context) -> str | None:
 def _shown(amount: Quantity) -> str:
     """The amount, about, where the exact text is long."""
     exact = quantity.format(amount)
-    if len(exact) <= _LONG:
+    if len(exact) <= MAX_LISTED_SHAPES:
         return exact
     power = min((quantity.whole(amount).bit_length() - 1) // 10, len(_UNITS) - 1)
     return f"{amount / quantity.NANO / 1024**power:.4g}{_UNITS[power]}"
@@ -240,4 +239,4 @@ def _one_of(values: list[str]) -> str:
 
 
 def _listed(values: list[str]) -> str:
-    return ", ".join(values[:_SHOWN]) + (", ..." if len(values) > _SHOWN else "")
+    return ", ".join(values[:MAX_SHOWN_KINDS]) + (", ..." if len(values) > MAX_SHOWN_KINDS else "")

@@ -29,16 +29,12 @@ from webhook.kit.settings import RuleSettings
 from webhook.predict.open_mpi import is_all_that_runs
 from webhook.predict.sizes import Sizes
 from webhook.rules import Violation, rule, shortened
+from webhook.rules.limits import MAX_LISTED_WORDS, MAX_SHOWN_WORDS_CHARACTERS, MAX_SPLIT_CHARACTERS
 
 _NUMBER: Final = re.compile(r"\d{1,9}", re.ASCII)
 # Only a shell makes something of these, or Kubernetes puts a variable there.
 _EXPANDED: Final = re.compile(r"[$`]")
 _OF_A_SHELL: Final = re.compile(r"[$`;&|<>\n]")
-# A longer list leaves a warning no room for it.
-_ROOM: Final = 24
-# And no more of a text is split: that goes character by character.
-_READ: Final = 256
-_LISTED: Final = 50
 _BLANKS: Final = " \t\r\n"
 
 
@@ -82,12 +78,12 @@ def _program(command: Sequence[str], argv: Sequence[str], path: str) -> Iterator
 def _words(command: Sequence[str]) -> str:
     """The beginning of the list that was meant."""
     text = command[0].strip(_BLANKS)
-    cut = len(text) > _READ
-    words = _split(text[:_READ], cut=cut)
-    quoted = [json.dumps(shortened(word, _ROOM), ensure_ascii=False) for word in words]
+    cut = len(text) > MAX_SPLIT_CHARACTERS
+    words = _split(text[:MAX_SPLIT_CHARACTERS], cut=cut)
+    quoted = [json.dumps(shortened(word, MAX_SHOWN_WORDS_CHARACTERS), ensure_ascii=False) for word in words]
     shown = quoted[:1]
     for word in quoted[1:]:
-        if len(", ".join((*shown, word))) > _ROOM:
+        if len(", ".join((*shown, word))) > MAX_SHOWN_WORDS_CHARACTERS:
             break
         shown.append(word)
     whole = len(shown) == len(quoted) and len(command) == 1 and not cut
@@ -112,8 +108,8 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
     certain = spoken is OPEN_MPI and is_all_that_runs(launcher, call)
     words = call.unread.split()
     if len(words) > 1 and words[0] in spoken.options:
-        more = ", ..." if len(words) > _LISTED else "."
-        fix = f"Split it: {', '.join(json.dumps(word, ensure_ascii=False) for word in words[:_LISTED])}{more}"
+        more = ", ..." if len(words) > MAX_LISTED_WORDS else "."
+        fix = f"Split it: {', '.join(json.dumps(word, ensure_ascii=False) for word in words[:MAX_LISTED_WORDS])}{more}"
         fault = f'"{shortened(call.unread)}" is one word, and no option'
         yield Violation(_place(launcher, call.unread), fault, fix, advisory=not certain)
     for name, values in call.options or ():

@@ -35,9 +35,7 @@ from webhook.predict.kueue.managed import configuration, framework, manages
 from webhook.predict.kueue.pod_sets import PodSet, pod_sets
 from webhook.predict.sizes import Size, Sizes, listed
 from webhook.rules import CauseReason, Violation, rule
-
-# Other queues of the namespace that are tried for a suggestion.
-_TRIED = 10
+from webhook.rules.limits import MAX_QUEUES_TRIED
 
 Fits = Callable[[ClusterQueue, tuple[PodSet, ...]], bool]
 
@@ -121,7 +119,7 @@ def _share(short: FlavorShortage) -> float:
 
 def _other_queue(ctx: Context, name: str | None, sets: tuple[PodSet, ...], fits: Fits) -> str:
     """Where the whole job fits as it is."""
-    for other, behind in islice(queues.usable(ctx.view, ctx.namespace), _TRIED):
+    for other, behind in islice(queues.usable(ctx.view, ctx.namespace), MAX_QUEUES_TRIED):
         if other != name and fits(behind, sets):
             return f"Use queue {other}."
     return ""

@@ -43,12 +43,11 @@ from webhook.predict import devices
 from webhook.predict.devices import Devices
 from webhook.predict.sizes import Sizes
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
+from webhook.rules.limits import MAX_CLAIM_NAME_CHARACTERS
 
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
 # Values by which the toolkit gives no GPU: https://github.com/NVIDIA/nvidia-container-toolkit
 NO_DEVICES = frozenset({None, "", "none", "void"})
-# A claim is named in a warning, which has little room.
-_LONGEST_NAME = 20
 
 
 class Settings(RangeRuleSettings):
@@ -264,7 +263,7 @@ def uncounted(
         return
     for reason, claims in devices.uncounted(template, patterns, ctx, others).items():
         ctx.memo.reported_claims.add(where)
-        first, of_one = f'claim "{shortened(claims[min(claims)], _LONGEST_NAME)}"', len(claims) == 1
+        first, of_one = f'claim "{shortened(claims[min(claims)], MAX_CLAIM_NAME_CHARACTERS)}"', len(claims) == 1
         subject = f"{first} counts" if of_one else f"{first} and {len(claims) - 1} more count"
         at = f"{where}[{min(claims)}]" if of_one else where
         advisory = others is None or not reason.known

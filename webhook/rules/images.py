@@ -23,6 +23,7 @@ from pydantic import Field
 
 from webhook.api import images
 from webhook.api.images import ImageError, ImageReference
+from webhook.api.limits import MAX_IMAGE_CHARACTERS
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodSpec, PodTemplate
 from webhook.kit.context import Context
@@ -31,8 +32,8 @@ from webhook.kit.settings import RuleSettings, each
 from webhook.predict import image_mirrors
 from webhook.predict.image_mirrors import TagSource
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
+from webhook.rules.limits import MAX_SHOWN_REGISTRIES
 
-_SHOWN_REGISTRIES = 5
 _TAG_OR_DIGEST = re.compile("[:@]")
 
 # Each with or without a path: `registry.example.com/team`.
@@ -152,7 +153,7 @@ def _unreadable(field: str, image: str, error: ImageError) -> Violation:
 
 def _likely_reference(image: str) -> str | None:
     """The reference without blanks around it and without a scheme, its name in lower case, if that is a valid one."""
-    text = image[: 2 * images.MAX_LENGTH].strip().rpartition("://")[2]
+    text = image[: 2 * MAX_IMAGE_CHARACTERS].strip().rpartition("://")[2]
     path, slash, last = text.rpartition("/")
     name = _TAG_OR_DIGEST.split(last, maxsplit=1)[0]
     candidate = f"{path}{slash}{name}".lower() + last[len(name) :]
@@ -167,7 +168,7 @@ def _policy(where: str, image: str, reference: ImageReference, settings: Setting
     allowed = settings.allowed_registries
     if allowed and not any(images.in_registry(reference, entry) for entry in allowed):
         source = f"{reference.registry}/{reference.repository}"
-        shown = ", ".join(allowed[:_SHOWN_REGISTRIES]) + (", ..." if len(allowed) > _SHOWN_REGISTRIES else "")
+        shown = ", ".join(allowed[:MAX_SHOWN_REGISTRIES]) + (", ..." if len(allowed) > MAX_SHOWN_REGISTRIES else "")
         yield Violation(
             where,
             f'"{shortened(source)}" is not from an allowed registry',

@@ -24,9 +24,9 @@ from webhook.kit.settings import RuleSettings
 from webhook.predict.job_pods import job_pods
 from webhook.predict.limit_ranges import AbovePod, Asked, HugePagesAlone, NoLimit, OutOfBounds, faults
 from webhook.rules import CauseReason, Degree, Violation, rule
+from webhook.rules.limits import MAX_SHOWN_LIMIT_RANGES
 
 _REFUSED = "the pods are refused"
-_SHOWN = 3
 _NOUNS = {"Container": "container", "Pod": "pod", CLAIM: "claim"}
 
 
@@ -181,4 +181,4 @@ def _shown(amount: Quantity | None) -> str:
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    return ", ".join(names[:MAX_SHOWN_LIMIT_RANGES]) + (", ..." if len(names) > MAX_SHOWN_LIMIT_RANGES else "")

@@ -48,8 +48,8 @@ from webhook.predict.pod_security.mpi_pods import templates
 from webhook.predict.pod_security.places import places
 from webhook.predict.pod_security.standard import NEWEST
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
+from webhook.rules.limits import MAX_POD_SECURITY_CHARACTERS
 
-MAX_TEXT: Final = 1_000
 _COUNTS: Final = {"enforce": "restricted", "audit": "privileged", "warn": "privileged"}
 
 
@@ -150,7 +150,9 @@ def _faults(asked: LevelVersion, template: PodTemplate, newest: Version) -> list
 
 
 def _violation(path: str, result: Result, message: str, fix: str, degree: Degree | None, **limit: bool) -> Violation:
-    shown = message if len(message) <= MAX_TEXT else f"{message[: MAX_TEXT - 3]}..."
+    shown = (
+        message if len(message) <= MAX_POD_SECURITY_CHARACTERS else f"{message[: MAX_POD_SECURITY_CHARACTERS - 3]}..."
+    )
     return Violation(f"{path}.{result.paths[0]}", shown, fix=fix, reason=CauseReason.FORBIDDEN, degree=degree, **limit)
 
 

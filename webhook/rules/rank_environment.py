@@ -26,11 +26,9 @@ from webhook.api.pod import PodTemplate
 from webhook.kit.context import Context
 from webhook.kit.settings import WarningRuleSettings
 from webhook.rules import Violation, rule
+from webhook.rules.limits import MAX_SHOWN_VARIABLES
 
 DEFAULT_NAMES: Final = ("NCCL_*", "RCCL_*", "UCX_*", "FI_*", "HCOLL_*", "SHARP_*", "GLOO_*", "OMP_NUM_THREADS")
-# How many names a message has, and how many variables of a container are looked at.
-SHOWN: Final = 3
-MAX_VARIABLES: Final = 1000
 # What also passes variables on, and what passes on fewer than all.
 _OTHER_WAYS: Final = ("mca_base_env_list", "/proc/1/environ")
 _ONLY_SOME: Final = frozenset(("envlist", "envnone", "genvlist", "genvnone"))
@@ -75,7 +73,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     own = _names(launcher, settings)
     if selective:
         lost = [name for name in own if not passed_on.exports(name)]
-        yield from _violation(LAUNCHER, lost, f"Add -x {' -x '.join(lost[:SHOWN])} to mpirun.")
+        yield from _violation(LAUNCHER, lost, f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun.")
     worker = job.worker.template if job.worker else PodTemplate()
     if not launcher.containers[0].env_from and _only_sshd(worker):
         known = passed_on.assigned.union(own)
@@ -87,8 +85,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 def _violation(role: str, names: Sequence[str], fix: str) -> Iterator[Violation]:
     if names:
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        fault = f"{', '.join(names[:SHOWN])}{more} {'does' if len(names) == 1 else 'do'} not reach the ranks on workers"
+        more = f" and {len(names) - MAX_SHOWN_VARIABLES} more" if len(names) > MAX_SHOWN_VARIABLES else ""
+        verb = "does" if len(names) == 1 else "do"
+        fault = f"{', '.join(names[:MAX_SHOWN_VARIABLES])}{more} {verb} not reach the ranks on workers"
         yield Violation(f"{replica_path(role)}.template.spec.containers[0].env", fault, fix=fix, advisory=True)
 
 
@@ -99,7 +98,7 @@ def _script(launcher: PodTemplate) -> str:
 def _names(template: PodTemplate, settings: Settings) -> Sequence[str]:
     """The variables of the first container that are for ranks."""
     matches = settings.for_ranks.fullmatch
-    return [one.name for one in (template.containers[0].env or ())[:MAX_VARIABLES] if matches(one.name)]
+    return [one.name for one in template.containers[0].env or () if matches(one.name)]
 
 
 class _PassedOn(msgspec.Struct):

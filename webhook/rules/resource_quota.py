@@ -34,10 +34,9 @@ from webhook.predict.quota.fit import Shortage, charged
 from webhook.predict.sizes import Size
 from webhook.rules import CauseReason, Violation, rule
 from webhook.rules.gpus import uncounted
+from webhook.rules.limits import MAX_NAMED_QUOTAS, MAX_QUOTA_WARNINGS
 
 SUSPEND: Final = "spec.runPolicy.suspend"
-_MOST_WARNINGS: Final = 3
-_MOST_NAMED: Final = 5
 
 
 class Settings(RuleSettings):
@@ -66,7 +65,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     queued = _queued(job, ctx)
     if not first.impossible and (job.suspended or queued):
         fitting, wait = _fitting(fits, found), "It waits" if queued else "Resume it later"
-        for each in short[:_MOST_WARNINGS]:
+        for each in short[:MAX_QUOTA_WARNINGS]:
             yield _busy(path, each, fitting, settings, wait=wait)
         return
     yield Violation(
@@ -184,9 +183,9 @@ def _unstated(found: Assessment) -> Iterator[Violation]:
         fields = dict.fromkeys(
             f"resources.{resource if '.' in resource else f'requests.{resource}'}" for resource in sorted(missing)
         )
-        quotas = ", ".join(f'"{name}"' for name, _ in refusing[:_MOST_NAMED])
-        if len(refusing) > _MOST_NAMED:
-            quotas += f" and {len(refusing) - _MOST_NAMED} more"
+        quotas = ", ".join(f'"{name}"' for name, _ in refusing[:MAX_NAMED_QUOTAS])
+        if len(refusing) > MAX_NAMED_QUOTAS:
+            quotas += f" and {len(refusing) - MAX_NAMED_QUOTAS} more"
         yield Violation(
             f"{pods.path}.template.{containers[first].path}.resources",
             f"must specify {named} (quota{'s' if len(refusing) > 1 else ''} {quotas})",

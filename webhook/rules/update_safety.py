@@ -11,9 +11,7 @@ queues it again. Nothing here looks at new jobs.
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
-from webhook.api import written
+from webhook.api import untyped, written
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MPI_OPERATOR, MPIJob
 from webhook.api.untyped import at
@@ -117,7 +115,7 @@ def _restarting(job: MPIJob, ctx: Context) -> Iterator[Violation]:
 
 
 def _containers(template: bytes) -> list[Any]:
-    spec = at(msgspec.json.decode(template), "spec")
+    spec = at(untyped.decode(template), "spec")
     return [spec.get(field) or [] for field in ("containers", "initContainers")]
 
 

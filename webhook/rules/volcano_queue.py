@@ -37,12 +37,10 @@ from webhook.kit.settings import RuleSettings
 from webhook.predict import volcano
 from webhook.predict.sizes import Sizes
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
+from webhook.rules.limits import MAX_QUEUE_NAME_CHARACTERS, MAX_SHOWN_QUEUES
 
 MIN_RESOURCES = f"{volcano.POLICY}.minResources"
 WORKERS = f"{replica_path(WORKER)}.replicas"
-_SHOWN = 3
-# A queue is named in warnings, which have little room.
-_LONGEST_NAME = 30
 
 
 class Settings(RuleSettings):
@@ -72,7 +70,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 def _found(job: MPIJob, path: str, name: str, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if problem := names.dns_1123_subdomain_problem(name):
         fix = "Correct the name: the API server refuses the PodGroup."
-        yield Violation(path, f'"{shortened(name, _LONGEST_NAME)}" {problem}', fix=fix)
+        yield Violation(path, f'"{shortened(name, MAX_QUEUE_NAME_CHARACTERS)}" {problem}', fix=fix)
         return
     queue = ctx.view.get(VOLCANO_QUEUES, name)
     if queue is ABSENT:
@@ -106,7 +104,7 @@ def _closed(path: str, queue: VolcanoQueue) -> Iterator[Violation]:
 
 def _no_leaf(path: str, queue: VolcanoQueue, settings: Settings, view: ClusterView) -> Iterator[Violation]:
     if below := volcano.children(view, queue.name):
-        shown = ", ".join(below[:_SHOWN])
+        shown = ", ".join(below[:MAX_SHOWN_QUEUES])
         yield Violation(
             path,
             f"{_called(queue.name)} has others below it",
@@ -181,4 +179,4 @@ def _path(job: MPIJob) -> str:
 
 
 def _called(name: str) -> str:
-    return f'queue "{shortened(name, _LONGEST_NAME)}"'
+    return f'queue "{shortened(name, MAX_QUEUE_NAME_CHARACTERS)}"'

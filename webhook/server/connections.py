@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Final, Protocol
 
-# Seconds. It takes some milliseconds.
-HANDSHAKE_SECONDS: Final = 5.0
-MOST: Final = 1024
+from webhook.server.limits import MAX_CONNECTIONS
+
 # Descriptors for everything else: the operations port, the calls to the API server, files.
 RESERVED: Final = 256
 LEAST: Final = 32
@@ -80,7 +79,7 @@ class Connections:
 def most_connections() -> int:
     """As many as the descriptors of this process allow, and no more than `MOST`."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MOST if soft == resource.RLIM_INFINITY else max(LEAST, min(MOST, soft - RESERVED))
+    return MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else max(LEAST, min(MAX_CONNECTIONS, soft - RESERVED))
 
 
 def raise_limit() -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from time import monotonic
 from typing import Any, Final, NamedTuple
@@ -15,14 +14,13 @@ from webhook.api import conversion_review, mpijob
 from webhook.api.review import ReviewError
 from webhook.converters import both_ways
 from webhook.converters.report import ConversionError
-from webhook.server.log import MAX_LOGGED
+from webhook.server.limits import MAX_LOGGED_CHARACTERS
 from webhook.server.requests import Reply, Request
 from webhook.server.telemetry import Telemetry
+from webhook.work_limit import TooExpensive, limited
 
 KNOWN: Final = (mpijob.API_VERSION, *mpijob.OLDER_VERSIONS)
-# Bytes of an object. The largest that is converted takes some 200 ms, and others must not wait for that.
-MOST_AT_ONCE: Final = 256 * 1024
-_ASIDE: Final = ThreadPoolExecutor(1, thread_name_prefix="conversions")
+TOO_EXPENSIVE: Final = "too expensive to convert: it takes more processor time than one job may have"
 
 
 class _New(NamedTuple):
@@ -43,8 +41,8 @@ class _NoJob(NamedTuple):
 async def converted(request: Request, telemetry: Telemetry) -> Reply:
     """The reply to a ConversionReview. What cannot be converted is no fault of ours: the reply says why.
 
-    Others have their turn between two objects, and while a large one is converted: one of these at a time, in a thread
-    of its own. ReviewError for what is no such review, and DeadlineExceeded.
+    Other reviews have their turn between two objects. A stored job that takes too much time is shown as a stand-in, so
+    that lists of jobs do not fail. ReviewError for what is no such review, and DeadlineExceeded.
     """
     asked = conversion_review.decode(request.body)
     version = asked.desired if asked.desired in KNOWN else "unknown"
@@ -53,8 +51,15 @@ async def converted(request: Request, telemetry: Telemetry) -> Reply:
     for written in asked.objects:
         if found:
             await asyncio.sleep(0)
-        work = partial(_converted, written, asked.desired, request.deadline)
-        new = await asyncio.get_running_loop().run_in_executor(_ASIDE, work) if len(written) > MOST_AT_ONCE else work()
+        if monotonic() > request.deadline:
+            raise DeadlineExceeded("conversion")
+        large = too_large.finding(written)
+        fault = large.violation.message if large else ""
+        try:
+            new = limited(partial(_converted, written, asked.desired, fault))
+        except TooExpensive:
+            new = _converted(written, asked.desired, TOO_EXPENSIVE)
+            telemetry.too_expensive("convert", *_place(conversion_review.opened(written)))
         if isinstance(new, _NoJob):
             telemetry.converted(version, {"refused": 1}, monotonic() - request.started)
             telemetry.log.info("conversion refused", version=version, namespace=new.namespace, name=new.name)
@@ -66,11 +71,8 @@ async def converted(request: Request, telemetry: Telemetry) -> Reply:
     return Reply(conversion_review.encode(asked.uid, found))
 
 
-def _converted(written: msgspec.Raw, version: str, deadline: float) -> _New | _NoJob:
-    """One object. Decoded it takes many times as much, so nothing of that is left when others have their turn."""
-    if monotonic() > deadline:
-        raise DeadlineExceeded("conversion")
-    fault = next((finding.violation.message for finding in too_large.unread(written)), "")
+def _converted(written: msgspec.Raw, version: str, fault: str) -> _New | _NoJob:
+    """One object, which is not decoded where it has a `fault`. Nothing decoded is left when others have their turn."""
     document = conversion_review.opened(written) if fault else conversion_review.document(written)
     try:
         new = both_ways.convert(document, version, too_large=fault)
@@ -87,4 +89,4 @@ def _place(document: dict[str, Any]) -> tuple[str, str]:
     metadata = document.get("metadata")
     found = metadata if isinstance(metadata, dict) else {}
     name = found.get("name") or f"{found.get('generateName', '')}*"
-    return str(found.get("namespace", ""))[:MAX_LOGGED], str(name)[:MAX_LOGGED]
+    return str(found.get("namespace", ""))[:MAX_LOGGED_CHARACTERS], str(name)[:MAX_LOGGED_CHARACTERS]

@@ -14,19 +14,14 @@ from aiohttp import web
 from aiohttp.http import RawRequestMessage
 
 from webhook.server.connections import Connections
+from webhook.server.limits import MAX_HEAD_BYTES, MAX_HEAD_SECONDS, MAX_UNSENT_BYTES
 
-MAX_HEAD: Final = 16 * 1024
-"""Bytes of request line and headers."""
-HEAD_SECONDS: Final = 10.0
-"""From the handshake, or from the first byte of a later request, to the end of the head."""
 LINGER_SECONDS: Final = 2.0
 """How long the rest of a body is read and dropped after an early reply, so that the client gets to read the reply."""
 AHEAD_SECONDS: Final = 0.2
 """For a client that sends more than it should to read the reply to its first request."""
 KEEPALIVE_SECONDS: Final = 200.0
 """Go clients keep an idle connection for 90 s: they, and not the server, are to close it."""
-MAX_UNSENT: Final = 64 * 1024
-"""Bytes of replies that the client has not taken when it sends another request."""
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -109,9 +104,9 @@ class HttpConnection(web.RequestHandler):
         """The handshake is over."""
         super().connection_made(transport)
         opened = cast("Transport", transport)  # uvloop's has its methods
-        opened.set_write_buffer_limits(MAX_UNSENT)
+        opened.set_write_buffer_limits(MAX_UNSENT_BYTES)
         self.abort = opened.abort
-        self._start_timer(HEAD_SECONDS, "silent")
+        self._start_timer(MAX_HEAD_SECONDS, "silent")
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """It has ended."""
@@ -129,7 +124,7 @@ class HttpConnection(web.RequestHandler):
             return
         if self.busy or self.last:
             self._read_no_more()
-        elif self.transport is not None and self.transport.get_write_buffer_size() > MAX_UNSENT:
+        elif self.transport is not None and self.transport.get_write_buffer_size() > MAX_UNSENT_BYTES:
             self.cut("unread")
         else:
             self._read_head(self._head + data)
@@ -152,12 +147,12 @@ class HttpConnection(web.RequestHandler):
         data = data.lstrip(b"\r\n")
         end = data.find(b"\r\n\r\n") + 4
         complete = end >= 4
-        if (end if complete else len(data)) > MAX_HEAD:
+        if (end if complete else len(data)) > MAX_HEAD_BYTES:
             self.cut("head")
         elif not complete:
             self._head = data
             if self._timer is None:
-                self._start_timer(HEAD_SECONDS, "silent")
+                self._start_timer(MAX_HEAD_SECONDS, "silent")
         else:
             self._stop_timer()
             self._head, self.busy, self.started = b"", True, monotonic()

@@ -18,7 +18,8 @@ from webhook.cluster.job_lives import REASONS, JobLife
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.view import Answer
-from webhook.companions.job_metrics import MOST_NAMESPACES, Changes, Counted, Labels, of_now, standing
+from webhook.companions.job_metrics import Changes, Counted, Labels, of_now, standing
+from webhook.companions.limits import MAX_NAMESPACE_LABELS
 from webhook.server.gauges import READ, gauge
 from webhook.server.metrics import Metric
 from webhook.server.namespace_verdicts import VERDICT_METRICS, NamespaceVerdicts
@@ -127,7 +128,7 @@ class _Happenings:
 
     def __init__(self, lives: Watch[ByNamespace, JobLife], registry: CollectorRegistry) -> None:
         self._lives = lives
-        self._namespaces = Labels(MOST_NAMESPACES)
+        self._namespaces = Labels(MAX_NAMESPACE_LABELS)
         self._changes: Changes | None = None
         self._counters = {
             what: Counter(metric.name, metric.help, metric.labels, registry=registry)

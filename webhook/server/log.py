@@ -9,9 +9,7 @@ from typing import Any, BinaryIO, Protocol, cast
 import msgspec
 import structlog
 
-# Kubernetes names are shorter; a user name of an identity provider may have any length.
-MAX_LOGGED = 256
-MAX_FRAMES = 30
+from webhook.server.limits import MAX_LOGGED_CHARACTERS, MAX_LOGGED_FRAMES
 
 _encoder = msgspec.json.Encoder()
 
@@ -75,13 +73,15 @@ class LibraryLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write `record` as one line."""
         fields = describe(record.exc_info[1]) if record.exc_info and record.exc_info[1] else {}
-        text = record.getMessage().partition("\n")[0][:MAX_LOGGED]  # asyncio puts the exception's text on the next line
+        text = record.getMessage().partition("\n")[0][
+            :MAX_LOGGED_CHARACTERS
+        ]  # asyncio puts the exception's text on the next line
         self._log.log(record.levelno, "library", logger=record.name, message=text, **fields)
 
 
 def describe(error: BaseException) -> dict[str, Any]:
     """The type of `error` and where it came from, without its text, which may quote a user's object."""
-    frames = traceback.extract_tb(error.__traceback__)[-MAX_FRAMES:]
+    frames = traceback.extract_tb(error.__traceback__)[-MAX_LOGGED_FRAMES:]
     fields: dict[str, Any] = {
         "error": f"{type(error).__module__}.{type(error).__qualname__}",
         "traceback": [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames],

@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-MAX_WAITING_LINES: Final = 10_000
-"""Some megabytes. Beyond it the oldest are dropped."""
+from webhook.server.limits import MAX_WAITING_LINES
+
 PAUSE_SECONDS: Final = 0.02
 """Between two writes: one for the lines of several reviews is cheaper."""
 DRAIN_SECONDS: Final = 2.0

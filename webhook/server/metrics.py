@@ -88,6 +88,12 @@ METRICS = (
         "Reviews given up with 504 because the API server would not have waited for the answer.",
     ),
     Metric(
+        PREFIX + "too_expensive_total",
+        "counter",
+        ("webhook",),
+        "Jobs, objects and policies that took more processor time than one decision may. See the log for their names.",
+    ),
+    Metric(
         PREFIX + "internal_errors_total",
         "counter",
         ("webhook",),

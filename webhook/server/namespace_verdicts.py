@@ -7,7 +7,8 @@ from prometheus_client import CollectorRegistry, Counter
 from webhook.admission.pipelines import Decision
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import Answer, ClusterView
-from webhook.companions.job_metrics import BEYOND, MOST_NAMESPACES, Labels
+from webhook.companions.job_metrics import BEYOND, Labels
+from webhook.companions.limits import MAX_NAMESPACE_LABELS
 from webhook.server.metrics import PREFIX, Metric
 
 READ: Final = "dry runs left out. Of this replica: take the sum."
@@ -31,7 +32,7 @@ class NamespaceVerdicts:
 
     def __init__(self, registry: CollectorRegistry, view: ClusterView) -> None:
         self._view = view
-        self._namespaces = Labels(MOST_NAMESPACES)
+        self._namespaces = Labels(MAX_NAMESPACE_LABELS)
         self._verdicts, self._results = (
             Counter(metric.name, metric.help, metric.labels, registry=registry) for metric in VERDICT_METRICS
         )

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from prometheus_client import Counter
 
-MOST: Final = 100
+from webhook.server.limits import MAX_RULES_WITH_FAULTS
+
 # What is quoted may be a value out of a job.
 _QUOTED: Final = re.compile(r""""[^"]*"|'[^']*'""")
 
@@ -24,7 +25,7 @@ class OwnRuleFaults:
         for rule, fault in faults.items():
             self._counter.labels(rule).inc()
             told = _QUOTED.sub("...", fault)
-            if self._faults.get(rule) != told and (rule in self._faults or len(self._faults) < MOST):
+            if self._faults.get(rule) != told and (rule in self._faults or len(self._faults) < MAX_RULES_WITH_FAULTS):
                 self._faults[rule] = told
                 self._log.warning("own rule not evaluated", rule=rule, fault=told)
 

@@ -9,10 +9,8 @@ from prometheus_client import Gauge
 
 from webhook.plugins.loading import Failures, Plugin
 from webhook.server.asked_counter import AskedCounter
+from webhook.server.limits import MAX_LOGGED_FAILURES
 from webhook.server.log import describe
-
-# Of failures that the log tells of, each once.
-MOST_PLACES = 100
 
 
 class PluginTelemetry:
@@ -45,6 +43,6 @@ class PluginTelemetry:
     def _failed(self, kind: str, entry_id: str, error: BaseException) -> None:
         fields = describe(error)
         place = kind, entry_id, fields["error"], *fields["traceback"][-1:]
-        if place not in self._places and len(self._places) < MOST_PLACES:
+        if place not in self._places and len(self._places) < MAX_LOGGED_FAILURES:
             self._places.add(place)
             self._log.error("plug-in failed", kind=kind, name=entry_id, **fields)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from datetime import date
+from functools import partial
 from typing import Final
 
 from webhook.admission.replay import Replayer
@@ -12,11 +13,10 @@ from webhook.client.paging import pages
 from webhook.client.wire import WatchFault
 from webhook.cluster.view import ClusterView
 from webhook.policy.in_force import PolicySet
+from webhook.server.limits import JOBS_PER_PAGE
+from webhook.work_limit import TooExpensive, limited
 
 JOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
-PAGE: Final = 200
-# Jobs judged at a stretch: other reviews wait for that long, a few milliseconds.
-PORTION: Final = 8
 
 
 async def policy_impact(
@@ -36,12 +36,14 @@ async def policy_impact(
     listed = False
     try:
         async with asyncio.timeout(max(0, time_left())):
-            async for page in pages(connection.list_page, JOBS, limit=PAGE):
+            async for page in pages(connection.list_page, JOBS, limit=JOBS_PER_PAGE):
                 listed = True
-                jobs = page.items or []
-                for start in range(0, len(jobs), PORTION):
-                    replayer.add(jobs[start : start + PORTION])
-                    await asyncio.sleep(0)
+                for job in page.items or ():
+                    try:
+                        replayer.count(limited(partial(replayer.judge, job)))
+                    except TooExpensive:
+                        replayer.result.too_expensive += 1
+                    await asyncio.sleep(0)  # so that reviews go on
     except TimeoutError:
         if not listed:
             return ["what it would change is unknown: existing jobs were not listed in time"]

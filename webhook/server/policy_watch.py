@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, NoReturn
 
 import msgspec
@@ -15,14 +16,17 @@ import msgspec
 from webhook import PROGRAM, __version__
 from webhook.client.access_reviews import Right, have_right
 from webhook.client.calls import ApiError, Client, ClusterError
-from webhook.client.events import MAX_MESSAGE, event
+from webhook.client.events import event
+from webhook.client.limits import MAX_EVENT_CHARACTERS
 from webhook.client.objects import get
 from webhook.client.store import Kind, by_name
 from webhook.client.watch import Watch
 from webhook.policy import last_good, store
+from webhook.policy.document import TOO_EXPENSIVE, PolicyDocument, PolicyError, PolicyFault
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.store import KEY, LABEL, REMEMBERED, Loaded, PolicySource
+from webhook.work_limit import TooExpensive, limited
 
 POLICIES: Final = "policies"
 # Seconds until a write that failed is tried again.
@@ -122,7 +126,7 @@ class PolicyWatch:
                 self._force((), "the right to list them is missing, so the built-in defaults are in force")
 
     def _force(self, sources: Iterable[PolicySource], instead: str) -> None:
-        outcome = store.load(sources, {}, policy_model())
+        outcome = store.load(sources, {}, policy_model(), _read)
         self._unreadable = _unreadable(outcome)
         if self._unreadable:
             return
@@ -157,7 +161,7 @@ class PolicyWatch:
 
     def _load(self) -> Loaded:
         remembered = {**(self._written or {}), **self._good}
-        outcome = store.load(self._watch.store.records.values(), remembered, policy_model())
+        outcome = store.load(self._watch.store.records.values(), remembered, policy_model(), _read)
         self._good = outcome.last_good
         self._instead = ""
         self._broken = {
@@ -180,7 +184,7 @@ class PolicyWatch:
             if source is None or self._reported.get(name) == source.version:
                 continue
             state = outcome.states[name]
-            self._log.warning("policy is broken", configmap=name, in_force=state, error=error[:MAX_MESSAGE])
+            self._log.warning("policy is broken", configmap=name, in_force=state, error=error[:MAX_EVENT_CHARACTERS])
             if await self._announce(source, error, state):
                 self._reported[name] = source.version
             else:
@@ -244,12 +248,20 @@ class PolicyWatch:
         return f"/api/v1/namespaces/{self._namespace}/configmaps"
 
 
+def _read(text: str | None, model: type[PolicyDocument], most: int) -> PolicyDocument:
+    """The document; PolicyError also where it takes too much processor time."""
+    try:
+        return limited(partial(store.read, text, model, most))
+    except TooExpensive:
+        raise PolicyError(PolicyFault("", TOO_EXPENSIVE)) from None
+
+
 def _in_force(state: store.State) -> str:
     return "its last good document stays in force" if state == "last-good" else "nothing of it is in force"
 
 
 def _line(error: str) -> str:
-    return "; ".join(error.splitlines())[:MAX_MESSAGE]
+    return "; ".join(error.splitlines())[:MAX_EVENT_CHARACTERS]
 
 
 def _unreadable(outcome: Loaded) -> str:

@@ -8,8 +8,8 @@ from ssl import SSLContext, SSLError
 from typing import cast
 
 from webhook.client.calls import Address
-from webhook.server.connections import HANDSHAKE_SECONDS
 from webhook.server.http_server import HttpConnection, HttpServer
+from webhook.server.limits import MAX_HANDSHAKE_SECONDS
 
 # Time for clients to take part in the end of a TLS connection, when no review is at work any more.
 CLOSE_SECONDS = 1.0
@@ -91,7 +91,7 @@ class Port:
                 lambda: connection,
                 accepted,
                 ssl=self._context,
-                ssl_handshake_timeout=HANDSHAKE_SECONDS if self._context else None,
+                ssl_handshake_timeout=MAX_HANDSHAKE_SECONDS if self._context else None,
                 ssl_shutdown_timeout=SHUTDOWN_SECONDS if self._context else None,
             )
         except BaseException as error:

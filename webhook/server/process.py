@@ -11,7 +11,7 @@ import sys
 
 import uvloop
 
-from webhook import PROGRAM
+from webhook import PROGRAM, work_limit
 from webhook.policy.in_force import policy_model
 from webhook.server.connections import raise_limit
 from webhook.server.log import LibraryLog, make_log
@@ -64,6 +64,7 @@ async def serve(settings: ServeSettings) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal, number)
     _load_for_good()
+    work_limit.arm()
     try:
         telemetry = Telemetry(log)
         lines.on_drop = telemetry.log_lines_dropped.inc

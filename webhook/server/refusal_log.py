@@ -2,12 +2,10 @@
 
 from collections import Counter
 from time import monotonic
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from webhook.server.connections import TELL_SECONDS
-
-# Of those that differ, in so many seconds.
-MOST: Final = 20
+from webhook.server.limits import MAX_LOGGED_REFUSALS
 
 
 class Refusal(NamedTuple):
@@ -36,7 +34,7 @@ class RefusalLog:
             self._tell_more()
         if refusal in self._more:
             self._more[refusal] += 1
-        elif len(self._more) < MOST:
+        elif len(self._more) < MAX_LOGGED_REFUSALS:
             self._more[refusal] = 0
             self._log.warning("refused", **refusal._asdict())
         else:

@@ -10,11 +10,8 @@ from urllib.parse import parse_qs
 
 from webhook.admission.pipelines import Hook
 from webhook.cluster.resources.namespaces import Namespace
+from webhook.server.limits import MAX_BODY_BYTES, MAX_DURATION_CHARACTERS, MAX_QUOTED_CHARACTERS
 
-# Two objects of 3 MB and what goes with them: controller-runtime's limit too (`pkg/webhook/admission/http.go`).
-MAX_BODY = 7 * 1024**2
-# Of what a refusal quotes.
-MAX_DETAIL = 1000
 JSON = "application/json"
 HOOKS: dict[str, Hook] = {
     "/mutate-mpijob": "mutate",
@@ -24,10 +21,6 @@ HOOKS: dict[str, Hook] = {
     "/validate-policy": "policy",
     "/convert": "convert",
 }
-# Far longer than any that an API server sends.
-MAX_TARGET = 2048
-# Longer than any that Go writes, and short enough for the pattern's backtracking.
-MAX_LENGTH = 32
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 _WHOLE = re.compile(rf"(?:{_PART.pattern})+", re.ASCII)
@@ -54,7 +47,7 @@ def parse(raw: str) -> Target:
 
 def _duration(text: str) -> float | None:
     """`text` in seconds; None for anything that is not a duration above zero."""
-    if len(text) > MAX_LENGTH or not _WHOLE.fullmatch(text):
+    if len(text) > MAX_DURATION_CHARACTERS or not _WHOLE.fullmatch(text):
         return None
     return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text)) or None
 
@@ -69,7 +62,7 @@ class Refused(Exception):
         super().__init__(reason)
         self.status = status
         self.reason = reason
-        self.detail = detail[:MAX_DETAIL]
+        self.detail = detail[:MAX_QUOTED_CHARACTERS]
         self.shed = shed
 
 
@@ -148,8 +141,8 @@ def expect_review(request: Request) -> None:
         raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body must not be compressed")
     if request.length is None:
         raise Refused(HTTPStatus.LENGTH_REQUIRED, "the body needs a Content-Length")
-    if request.length > MAX_BODY:
-        raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {MAX_BODY} bytes")
+    if request.length > MAX_BODY_BYTES:
+        raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {MAX_BODY_BYTES} bytes")
 
 
 def broken_off() -> Refused:

@@ -10,16 +10,11 @@ from typing import Final, cast
 from aiohttp import web
 
 from webhook.server.http_server import HttpConnection
+from webhook.server.limits import MAX_LARGE_BODIES_BYTES, MAX_SEND_SECONDS, MIN_LARGE_BODY_BYTES
 from webhook.server.requests import Application, Refused, Reply, Request, broken_off
 
-LARGE_BODY: Final = 64 * 2**10
-"""Bytes. Smaller ones are not counted: there are never more of them than connections."""
 PIECE: Final = 64 * 2**10
 """Bytes of a reply that are written at a time: a transport has no limit to what it takes at once."""
-SEND_SECONDS: Final = 10.0
-"""For a client to read a large reply."""
-MAX_LARGE_BODIES: Final = 96 * 2**20
-"""Bytes of large bodies that are held at once, so that the container keeps within its memory."""
 
 
 class ReviewPort:
@@ -62,8 +57,8 @@ class ReviewPort:
 
     @contextmanager
     def _room(self, length: int) -> Iterator[None]:
-        size = length if length > LARGE_BODY else 0
-        if size and self.held + size > MAX_LARGE_BODIES:
+        size = length if length > MIN_LARGE_BODY_BYTES else 0
+        if size and self.held + size > MAX_LARGE_BODIES_BYTES:
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many large bodies at once", shed=True)
         self.held += size
         try:
@@ -93,7 +88,7 @@ async def _sent_in_pieces(http: web.BaseRequest, reply: Reply) -> web.StreamResp
     response = web.StreamResponse(status=reply.status, headers=reply.headers)
     response.content_length = len(reply.body)
     try:
-        async with asyncio.timeout(SEND_SECONDS):
+        async with asyncio.timeout(MAX_SEND_SECONDS):
             await response.prepare(http)
             for start in range(0, len(reply.body), PIECE):
                 await response.write(reply.body[start : start + PIECE])

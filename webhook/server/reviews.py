@@ -14,7 +14,7 @@ from http import HTTPStatus
 from time import monotonic
 from typing import Any, Protocol, TypeVar
 
-from webhook.admission import policy_review
+from webhook.admission import policy_review, too_expensive
 from webhook.admission.pipelines import DeadlineExceeded, Decision, Hook, decide
 from webhook.api import review
 from webhook.api.review import AdmissionRequest, ReviewError
@@ -28,16 +28,16 @@ from webhook.companions.ssh.pool import KeyPool, NoKey
 from webhook.kit.own_rules import Outcome
 from webhook.policy import own_rules_check
 from webhook.policy.document import PolicyDocument
-from webhook.policy.in_force import PolicySet
+from webhook.policy.in_force import Policy, PolicySet
 from webhook.server import clock, requests
-from webhook.server.requests import MAX_TARGET, Refused, Reply, Request, expect_client, expect_review
+from webhook.server.limits import MAX_REPLAYS, MAX_TARGET_CHARACTERS
+from webhook.server.requests import Refused, Reply, Request, expect_client, expect_review
 from webhook.server.telemetry import Telemetry
+from webhook.work_limit import TooExpensive, limited
 
 T = TypeVar("T")
 # The rest of the time that the API server waits is for the network.
 SHARE_OF_TIMEOUT = 0.8
-# Changes of policies that are replayed on the existing jobs at once.
-MAX_REPLAYS = 2
 
 
 class ClusterAnswers(Protocol):
@@ -113,7 +113,7 @@ class ReviewHandler:
 
     def expect(self, request: Request) -> None:
         """Look at a request whose head is there, and set its deadline; Refused for what is no review."""
-        if len(request.target) > MAX_TARGET:
+        if len(request.target) > MAX_TARGET_CHARACTERS:
             raise Refused(HTTPStatus.REQUEST_URI_TOO_LONG, "the path is too long")
         asked = request.asked = requests.parse(request.target)
         timeout = self._timeout if asked.timeout is None else min(asked.timeout, self._timeout)
@@ -258,9 +258,28 @@ class ReviewHandler:
         *,
         granted: Mapping[str, bool] | None = None,
     ) -> Decision:
+        """The decision of the pipeline, or the one on an object that is too expensive to judge."""
+        view = _seen(request, view)
+        namespace = view.get(NAMESPACES, asked.namespace)
+        policy = self.policies.for_namespace(namespace)  # made once, for all jobs of the namespace
+        try:
+            return limited(partial(self._pipeline, hook, request, asked, view, granted))
+        except TooExpensive:
+            decision = _too_expensive(hook, asked, policy)
+            self._telemetry.too_expensive(hook, asked.namespace, decision.name, asked.user_info.username)
+            return decision
+
+    def _pipeline(
+        self,
+        hook: Hook,
+        request: Request,
+        asked: AdmissionRequest,
+        view: ClusterView,
+        granted: Mapping[str, bool] | None,
+    ) -> Decision:
         known: dict[str, Any] = {
             "policies": self.policies,
-            "view": _seen(request, view),
+            "view": view,
             "granted": granted,
             "today": self.now().date(),
             "time_left": lambda: request.deadline - monotonic(),
@@ -284,12 +303,18 @@ class ReviewHandler:
     async def _review_policy(self, asked: AdmissionRequest, request: Request) -> Reply:
         """The reply to a change of a policy ConfigMap; for a good one, with what it would do to existing jobs."""
         namespaces = self.view.all(NAMESPACES)
-        verdict = policy_review.verdict_on(
-            asked,
-            policies=self.policies,
-            namespaces=None if isinstance(namespaces, Answer) else list(namespaces.values()),
-            now=self.now(),
-        )
+        try:
+            verdict = limited(
+                lambda: policy_review.verdict_on(
+                    asked,
+                    policies=self.policies,
+                    namespaces=None if isinstance(namespaces, Answer) else list(namespaces.values()),
+                    now=self.now(),
+                )
+            )
+        except TooExpensive:
+            verdict = policy_review.too_expensive(asked)
+            self._telemetry.too_expensive("policy", asked.namespace, asked.name, asked.user_info.username)
         if verdict.document is not None and verdict.document.own_rules:
             verdict.add_trial(await self._tried(verdict.document, request.deadline))
         if verdict.after is not None and self.cluster is not None:
@@ -328,6 +353,16 @@ class ReviewHandler:
         if refused.status == HTTPStatus.METHOD_NOT_ALLOWED:
             headers["Allow"] = "POST"
         return Reply(f"{text}\n".encode(), status=refused.status, headers=headers)
+
+
+def _too_expensive(hook: Hook, asked: AdmissionRequest, policy: Policy) -> Decision:
+    if hook == "mutate":
+        return too_expensive.injection(asked, policy)
+    if hook == "trainer":
+        from webhook.admission.trainer import unshaped  # noqa: PLC0415 - most have no TrainJobs
+
+        return too_expensive.verdict(asked, policy, unchanged=unshaped.same_pods(asked))
+    return too_expensive.verdict(asked, policy)
 
 
 def _seen(request: Request, view: ClusterView) -> ClusterView:

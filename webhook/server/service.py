@@ -37,6 +37,7 @@ from webhook.server.cluster_link import ClusterLink, linked
 from webhook.server.companions import Surroundings, start_companions
 from webhook.server.connections import Connections, most_connections
 from webhook.server.http_server import HttpServer
+from webhook.server.limits import MAX_OPS_CONNECTIONS
 from webhook.server.ops import AskedCheck, Readiness
 from webhook.server.ports import ListenError, Port, listen
 from webhook.server.review_port import ReviewPort
@@ -55,8 +56,6 @@ _ONLY_WHERE_ON: Final[dict[str, Callable[[ServeSettings], bool]]] = {
     "webhook.admission.trainer.pipeline": lambda settings: settings.trainer,
     "webhook.client.kubeconfig": lambda settings: settings.in_cluster,  # it imports the official client: 0.8 s
 }
-# Connections to the port with health and metrics: probes, and those who scrape it.
-MOST_OPS = 64
 
 
 @dataclass(slots=True, kw_only=True)
@@ -166,7 +165,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(keys.filled())
         ops_handler = ops.handler(readiness, telemetry.registry, telemetry.jobs.registry)
-        ops_server = HttpServer(ops_handler, _connections(telemetry, MOST_OPS))
+        ops_server = HttpServer(ops_handler, _connections(telemetry, MAX_OPS_CONNECTIONS))
         _, ops_url = _open(stack, ops_server, settings.ops_listen)
         certificate = await _start(stack, source)
         if settings.client_ca is not None:

@@ -30,7 +30,8 @@ from webhook.server import requests
 from webhook.server.asked_counter import AskedCounter
 from webhook.server.connections import REASONS
 from webhook.server.job_telemetry import JobTelemetry
-from webhook.server.log import MAX_LOGGED, DecisionLine, describe, make_log
+from webhook.server.limits import MAX_LOGGED_CHARACTERS
+from webhook.server.log import DecisionLine, describe, make_log
 from webhook.server.metrics import BUCKETS, METRICS, PREFIX, Metric
 from webhook.server.own_rule_faults import OwnRuleFaults
 from webhook.server.plugin_telemetry import PluginTelemetry
@@ -67,6 +68,7 @@ class Telemetry:
         self._refused_gpus = Children(made["refused_gpus_total"])
         self._patch_ops = Children(made["patch_ops_total"])
         self._deadline_exceeded: Counter = made["deadline_exceeded_total"]
+        self._too_expensive: Counter = made["too_expensive_total"]
         self._internal_errors: Counter = made["internal_errors_total"]
         self._shed: Counter = made["shed_total"]
         self.connections: Gauge = made["connections"]
@@ -102,7 +104,13 @@ class Telemetry:
 
     def _begin(self) -> None:
         """Expose what alerts ask about from the start: a rate has no first step where there was no series."""
-        by_hook = (self._shed, self._cluster_errors, self._deadline_exceeded, self._internal_errors)
+        by_hook = (
+            self._shed,
+            self._cluster_errors,
+            self._deadline_exceeded,
+            self._too_expensive,
+            self._internal_errors,
+        )
         for counter, hook in product(by_hook, requests.HOOKS.values()):
             counter.labels(hook)
         for outcome in OUTCOMES:
@@ -127,10 +135,10 @@ class Telemetry:
         self._policy_reviews.labels("allowed" if response.allowed else "denied").inc()
         self.log.info(
             "policy review",
-            uid=request.uid[:MAX_LOGGED],
+            uid=request.uid[:MAX_LOGGED_CHARACTERS],
             operation=request.operation,
-            configmap=name[:MAX_LOGGED],
-            user=request.user_info.username[:MAX_LOGGED],
+            configmap=name[:MAX_LOGGED_CHARACTERS],
+            user=request.user_info.username[:MAX_LOGGED_CHARACTERS],
             allowed=response.allowed,
             warnings=response.warnings,
         )
@@ -220,11 +228,11 @@ class Telemetry:
             DecisionLine(
                 time=datetime.now(UTC),
                 webhook=webhook,
-                uid=request.uid[:MAX_LOGGED],
+                uid=request.uid[:MAX_LOGGED_CHARACTERS],
                 operation=request.operation,
-                namespace=request.namespace[:MAX_LOGGED],
-                name=decision.name[:MAX_LOGGED],
-                user=request.user_info.username[:MAX_LOGGED],
+                namespace=request.namespace[:MAX_LOGGED_CHARACTERS],
+                name=decision.name[:MAX_LOGGED_CHARACTERS],
+                user=request.user_info.username[:MAX_LOGGED_CHARACTERS],
                 dry_run=bool(request.dry_run),
                 allowed=decision.allowed,
                 denied=_ids(decision.denied),
@@ -232,7 +240,7 @@ class Telemetry:
                 audited=_ids(decision.audited),
                 exempted=_ids([finding for finding, _ in decision.exempted]) if decision.exempted else [],
                 injected=list(injected),
-                skipped=decision.skipped[:MAX_LOGGED],
+                skipped=decision.skipped[:MAX_LOGGED_CHARACTERS],
                 policy=decision.policy,
                 duration_ms=round(seconds * 1000, 3),
             )
@@ -261,6 +269,17 @@ class Telemetry:
         elif status < HTTPStatus.INTERNAL_SERVER_ERROR:
             self._bad_requests.labels(status.value).inc()
         self._refusals.tell(Refusal(webhook, status.value, reason, peer))
+
+    def too_expensive(self, webhook: str, namespace: str, name: str, user: str = "") -> None:
+        """Count and log an object that took too much processor time."""
+        self._too_expensive.labels(webhook).inc()
+        self.log.warning(
+            "too expensive to judge",
+            webhook=webhook,
+            namespace=namespace[:MAX_LOGGED_CHARACTERS],
+            name=name[:MAX_LOGGED_CHARACTERS],
+            user=user[:MAX_LOGGED_CHARACTERS],
+        )
 
     def failed(self, webhook: str, error: Exception) -> None:
         """Count and log a fault of ours."""

@@ -16,6 +16,8 @@ from tests.bench.revision import tree
 from tests.support.paths import ROOT
 
 SHOWN = 5
+CHANGED_ON_PURPOSE = ("[job-size]", "too large to judge")
+"""A reply with one of these texts is not compared: the rule counts only bytes, so other rules look at such jobs."""
 
 
 def main() -> int:
@@ -30,11 +32,16 @@ def main() -> int:
         (work / "given.json").write_text(json.dumps(given))
         before = answers(tree(options.revision, work), work / "given.json", work / "before")
         after = answers(ROOT, work / "given.json", work / "after")
-    differing = [number for number, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
+    pairs = list(zip(before, after, strict=True))
+    left_out = {
+        number for number, pair in enumerate(pairs) if any(text in "".join(pair) for text in CHANGED_ON_PURPOSE)
+    }
+    differing = [number for number, pair in enumerate(pairs) if pair[0] != pair[1] and number not in left_out]
     for number in differing[:SHOWN]:
         print(f"case {number}: {json.dumps(given['cases'][number])[:600]}")
         print(f"  before: {before[number]}", f"  after:  {after[number]}", sep="\n")
-    print(f"{len(given['cases'])} replies compared with {options.revision}, {len(differing)} differ")
+    print(f"{len(pairs) - len(left_out)} replies compared with {options.revision}, {len(differing)} differ")
+    print(f"{len(left_out)} replies left out, which say one of: {', '.join(CHANGED_ON_PURPOSE)}")
     return 1 if differing else 0
 
 

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from tests.support.strategies import PROPERTY
 from webhook import injections
-from webhook.admission.messages import MAX_LENGTH_OF_IDS, MAX_WARNING_LENGTH, Finding, denial, injected, shorten
+from webhook.admission.limits import MAX_IDS_CHARACTERS, MAX_WARNING_CHARACTERS
+from webhook.admission.messages import Finding, denial, injected, shorten
 from webhook.predict.pod_security import Level
 from webhook.predict.pod_security.checks import REGISTRY
 from webhook.rules import Violation
@@ -55,7 +56,7 @@ def test_pod_security_in_a_warning() -> None:
 def test_a_path_of_very_many_parts() -> None:
     path = f"{ROLE}.template.spec.nodeSelector[x]{'.a' * 200_000}]"
     shown = warning(path, "no node has this label")
-    assert len(shown) <= MAX_WARNING_LENGTH
+    assert len(shown) <= MAX_WARNING_CHARACTERS
     assert shown.startswith(f"{ROLE}...a.a")
 
 
@@ -64,7 +65,7 @@ def test_a_path_of_very_many_parts() -> None:
 def test_any_path_and_fault(path: str, message: str) -> None:
     text = warning(path, message)
     assert text.endswith(" [some-rule]")
-    assert len(text) <= MAX_WARNING_LENGTH or len(path) > 50
+    assert len(text) <= MAX_WARNING_CHARACTERS or len(path) > 50
 
 
 LONG = Violation(
@@ -125,7 +126,7 @@ FULL = " (kubectl get mpijob NAME -o yaml; mpijob-webhook explain NAME)"
 )
 def test_one_line_for_all_injections(briefs: dict[str, str], expected: str) -> None:
     assert injected(briefs) == expected
-    assert len(expected) <= MAX_LENGTH_OF_IDS
+    assert len(expected) <= MAX_IDS_CHARACTERS
 
 
 def test_the_ids_of_a_job_that_needs_much_are_not_cut() -> None:
@@ -136,9 +137,9 @@ def test_the_ids_of_a_job_that_needs_much_are_not_cut() -> None:
 
 @pytest.mark.parametrize("letter", ["é", "日", "😀", "\ud800"])
 def test_the_length_is_what_the_api_server_counts(letter: str) -> None:
-    assert len(shorten(letter * 200).encode()) <= MAX_WARNING_LENGTH
+    assert len(shorten(letter * 200).encode()) <= MAX_WARNING_CHARACTERS
     shown = Finding("a-rule", Violation("spec.a", letter * 200, fix="Mend it.")).warning
-    assert len(shown.encode()) <= MAX_WARNING_LENGTH
+    assert len(shown.encode()) <= MAX_WARNING_CHARACTERS
     assert shown.endswith("... [a-rule]")
 
 
@@ -146,5 +147,5 @@ def test_the_length_is_what_the_api_server_counts(letter: str) -> None:
 @given(st.dictionaries(st.text("ab-", min_size=1, max_size=30), st.text("x ", max_size=40), min_size=1, max_size=40))
 def test_the_line_of_any_injections_has_room_for_the_first(briefs: dict[str, str]) -> None:
     line = injected(briefs)
-    assert len(line) <= MAX_LENGTH_OF_IDS
+    assert len(line) <= MAX_IDS_CHARACTERS
     assert line.startswith("injected: ")

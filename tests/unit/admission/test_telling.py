@@ -7,7 +7,8 @@ import pytest
 from tests.support.injecting import DEFAULTS, mpijob, only
 from tests.support.injecting import mutate as mutated
 from webhook.admission.decision import Decision
-from webhook.admission.messages import MAX_WARNINGS, Finding
+from webhook.admission.limits import MAX_WARNINGS
+from webhook.admission.messages import Finding
 from webhook.admission.pipelines import load_policy
 from webhook.injections import Caution, Injection, Note
 from webhook.kit.importance import Importance

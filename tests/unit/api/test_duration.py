@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from tests.support.strategies import PROPERTY
 from webhook.api import annotations, duration
 from webhook.api.duration import DurationError
+from webhook.api.limits import MAX_DURATION_CHARACTERS
 
 UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
@@ -77,7 +78,7 @@ def test_any_text_is_a_bounded_duration_or_an_error(text):
         return
     assert 1 <= seconds <= duration.MAX_SECONDS
     assert text.isascii()
-    assert len(text) <= duration.MAX_LENGTH
+    assert len(text) <= MAX_DURATION_CHARACTERS
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ async def test_no_server(monkeypatch):
         with pytest.raises(PeerError, match=f"^cannot reach 127.0.0.1:{port}: "):
             await fetch_chain("127.0.0.1", port)
         silent.listen()
-        monkeypatch.setattr(peer, "TIMEOUT", 0.05)
+        monkeypatch.setattr(peer, "MAX_PEER_SECONDS", 0.05)
         with pytest.raises(PeerError, match=f"^no answer from 127.0.0.1:{port} within 0.05 s$"):
             await refusal("127.0.0.1", port, **TRUST)
 

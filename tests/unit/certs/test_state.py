@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from certs.authority import Authority
+from certs.limits import MAX_OLD_AUTHORITIES
 from certs.pem import fingerprint
 from certs.rotation import Publish, Rest, plan
 from certs.settings import RotationSettings
-from certs.state import KEYS, MOST_OLD, State, load
+from certs.state import KEYS, State, load
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -116,7 +117,7 @@ def test_other_damage_leaves_the_ca_alone(change, damage):
 
 
 def test_old_ones_are_kept_once_and_the_newest_of_too_many():
-    many = [authority(NOW + number * DAY).certificate for number in range(MOST_OLD + 3)]
+    many = [authority(NOW + number * DAY).certificate for number in range(MAX_OLD_AUTHORITIES + 3)]
     state = State(old=tuple(many[:3])).with_old([*many[2:], many[0]], NOW)
     assert state.old == tuple(many[3:])
     assert state.retired_at == NOW

@@ -130,7 +130,7 @@ def test_an_unreadable_file(check: Check, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_file_without_end(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifests, "MAX_BYTES", 2**20)
+    monkeypatch.setattr(manifests, "MAX_FILE_BYTES", 2**20)
     result = check("/dev/zero")
     assert (result.exit_code, result.stderr) == (2, "error: /dev/zero: is larger than 1 MiB\n")
 

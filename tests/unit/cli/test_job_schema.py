@@ -13,7 +13,8 @@ from tests.support.jobs import REMOVE, changed
 from tests.support.strategies import PROPERTY
 from webhook.api import crd_schema
 from webhook.api.crd_schema import Shape, short_form
-from webhook.cli.job_schema import MAX_FAULTS, judge
+from webhook.cli.job_schema import judge
+from webhook.cli.limits import MAX_SCHEMA_FAULTS
 from webhook.cli.main import main
 
 Json = dict[str, Any]
@@ -264,14 +265,14 @@ def test_what_is_mended_is_good() -> None:
 
 
 def test_not_more_than_anybody_reads() -> None:
-    assert len(told({"spec": {f"x{number}": 1 for number in range(1000)}})) == MAX_FAULTS
+    assert len(told({"spec": {f"x{number}": 1 for number in range(1000)}})) == MAX_SCHEMA_FAULTS
 
 
 @PROPERTY
 @given(any_job())
 def test_any_job(job: Json) -> None:
     verdict = judge(job, SCHEMA)
-    if verdict.readable and len(verdict.violations) < MAX_FAULTS:
+    if verdict.readable and len(verdict.violations) < MAX_SCHEMA_FAULTS:
         again = judge(verdict.mended, SCHEMA).violations
         assert [each.path for each in again if each.fix.startswith(("Write", "Move"))] == []
 

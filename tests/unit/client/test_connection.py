@@ -147,7 +147,7 @@ async def test_a_server_with_a_foreign_certificate_is_unreachable(tmp_path: Path
 @pytest.mark.parametrize("talks", ["page", "watch"])
 async def test_a_server_that_lets_nobody_in_is_unreachable(monkeypatch: pytest.MonkeyPatch, talks: str) -> None:
     """Packets are dropped, or the kernel of a frozen server still accepts: nothing says that an answer is too large."""
-    monkeypatch.setattr(connection, "CONNECT_TIMEOUT", 0.1)
+    monkeypatch.setattr(connection, "MAX_CONNECT_SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as frozen:
         async with client(f"https://127.0.0.1:{frozen.getsockname()[1]}") as api:
             link = Connection(api)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.watch_api import page, serving, thing
 from webhook.client import paging
+from webhook.client.limits import MAX_PAGES
 from webhook.client.paging import pages
 from webhook.client.wire import Page, PageMetadata, WatchFault
 
@@ -62,7 +63,7 @@ async def test_tokens_that_take_turns_are_a_list_without_end() -> None:
 
 async def test_no_list_has_more_pages_than_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """However new each token is."""
-    assert paging.MAX_PAGES >= 50_000, "with the smallest pages too every cluster can be read"
+    assert MAX_PAGES >= 50_000, "with the smallest pages too every cluster can be read"
     monkeypatch.setattr(paging, "MAX_PAGES", 50)
     fetch = Fetch(*((["a"], f"t{number}") for number in range(51)))
     with pytest.raises(WatchFault, match="garbage: a list of more than 50 pages"):

@@ -150,7 +150,7 @@ async def test_items_may_be_null(world: World) -> None:
     assert watch.get("a") is ABSENT
 
 
-@pytest.mark.parametrize(("limit", "watches"), [("MAX_LINE", True), ("MAX_PAGE", False)])
+@pytest.mark.parametrize(("limit", "watches"), [("MAX_LINE_BYTES", True), ("MAX_PAGE_BYTES", False)])
 async def test_what_has_no_bounds_is_cut_off(
     world: World, monkeypatch: pytest.MonkeyPatch, limit: str, watches: bool
 ) -> None:

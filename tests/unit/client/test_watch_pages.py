@@ -11,7 +11,8 @@ from msgspec import Raw
 from tests.support.watch_api import page, stream, thing, until
 from tests.support.watching import THINGS, World
 from webhook.client import connection
-from webhook.client.paging import SLICE_BYTES, SLICE_OBJECTS, slices
+from webhook.client.limits import MAX_BYTES_AT_STRETCH, MAX_OBJECTS_AT_STRETCH
+from webhook.client.paging import slices
 from webhook.client.store import Kind, by_name
 from webhook.client.watch import LEAST_PAGE
 from webhook.client.wire import FaultReason, Page, PageMetadata, WatchFault
@@ -21,7 +22,7 @@ from webhook.server.background import at_work
 async def test_a_page_that_is_too_large_is_asked_for_again_with_fewer_objects(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "MAX_PAGE", 10_000)
+    monkeypatch.setattr(connection, "MAX_PAGE_BYTES", 10_000)
     large = {name: thing(name, data="x" * 6_000) for name in "abcd"}
     world.api.lists = [
         page(*large.values()),
@@ -88,7 +89,7 @@ async def test_no_other_fault_makes_pages_smaller(world: World, reason: FaultRea
 
 
 async def test_a_page_that_does_not_come_is_one_that_stalls(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "PAGE_TIMEOUT", 0.5)
+    monkeypatch.setattr(connection, "MAX_PAGE_SECONDS", 0.5)
     world.api.lists = [stream(), stream(), page(thing("a"))]
     watch = world.watch(replace(THINGS, page=128))
     world.start(watch)
@@ -116,12 +117,12 @@ async def test_others_go_on_while_a_large_page_is_decoded(world: World) -> None:
     world.start(watch)
     await others()
     assert len(decoded) == 500
-    assert turns >= 500 // SLICE_OBJECTS
+    assert turns >= 500 // MAX_OBJECTS_AT_STRETCH
 
 
 def test_a_slice_has_few_objects_and_few_bytes() -> None:
-    small, large = Raw(b"{}"), Raw(b" " * SLICE_BYTES)
-    items = [small] * (SLICE_OBJECTS + 1) + [large, large, small]
-    assert [len(some) for some in slices(items)] == [SLICE_OBJECTS, 2, 1, 1]
+    small, large = Raw(b"{}"), Raw(b" " * MAX_BYTES_AT_STRETCH)
+    items = [small] * (MAX_OBJECTS_AT_STRETCH + 1) + [large, large, small]
+    assert [len(some) for some in slices(items)] == [MAX_OBJECTS_AT_STRETCH, 2, 1, 1]
     assert [item for some in slices(items) for item in some] == items
     assert list(slices([])) == []

@@ -280,7 +280,7 @@ async def test_a_quiet_watch_is_resumed_at_once_and_is_no_fault() -> None:
 
 
 async def test_a_list_without_an_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "PAGE_TIMEOUT", 0.1)
+    monkeypatch.setattr(connection, "MAX_PAGE_SECONDS", 0.1)
     async with serving() as (api, link):
         world = World(api, link)
         api.lists = [stream(b"{"), page()]

@@ -12,15 +12,8 @@ from webhook.api.bounds import Bounds
 from webhook.client.live_view import kinds
 from webhook.client.store import Store
 from webhook.client.wire import Metadata
-from webhook.cluster.resources.limit_ranges import (
-    CONTAINER,
-    LIMIT_RANGES,
-    MAX_ENTRIES,
-    POD,
-    LimitRange,
-    bounds,
-    defaults,
-)
+from webhook.cluster.limits import MAX_LIMIT_RANGE_ENTRIES
+from webhook.cluster.resources.limit_ranges import CONTAINER, LIMIT_RANGES, POD, LimitRange, bounds, defaults
 from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeClass
 from webhook.cluster.snapshot import Snapshot, SnapshotError
 from webhook.cluster.view import UNKNOWN
@@ -112,9 +105,13 @@ def test_more_than_any_is_unknown_in_its_namespace_alone() -> None:
         )
 
     # Of each name a bound and a default.
-    for name, namespace, names in (("a", "team-a", MAX_ENTRIES // 2 - 1), ("b", "team-a", 1), ("c", "team-b", 1)):
+    for name, namespace, names in (
+        ("a", "team-a", MAX_LIMIT_RANGE_ENTRIES // 2 - 1),
+        ("b", "team-a", 1),
+        ("c", "team-b", 1),
+    ):
         put(name, namespace, names)
     assert not store.unreadable
     put("d", "team-a", 1)
-    put("e", "team-c", MAX_ENTRIES // 2 + 1)
+    put("e", "team-c", MAX_LIMIT_RANGE_ENTRIES // 2 + 1)
     assert store.unreadable == {("team-a", "d"), ("team-c", "e")}

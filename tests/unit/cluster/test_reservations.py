@@ -6,15 +6,8 @@ import pytest
 from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.api.quota_charges import Charge
 from webhook.api.quota_scopes import ClaimTraits, PodTraits
-from webhook.cluster.resources.reservations import (
-    MOST_BYTES,
-    MOST_OF_ONE_JOB,
-    LedgerEntry,
-    Reservation,
-    ReservedPods,
-    decode,
-    encode,
-)
+from webhook.cluster.limits import MAX_LEDGER_BYTES, MAX_RESERVATION_BYTES
+from webhook.cluster.resources.reservations import LedgerEntry, Reservation, ReservedPods, decode, encode
 
 POD = Charge(PodTraits(), {"pods": 10**9, "requests.cpu": 16 * 10**9, "requests.nvidia.com/gpu": 8 * 10**9})
 LAUNCHER_POD = Charge(PodTraits(best_effort=None, priority_class=None), {"pods": 10**9})
@@ -40,13 +33,13 @@ def test_two_thousand_jobs_of_a_kind_fit() -> None:
     """An entry had 608 bytes: of a thousand jobs at once 250 were turned away, though their quota was ample."""
     text, left_out = encode(entry(f"train-{number}") for number in range(2_000))
     assert left_out == []
-    assert len(text) < MOST_BYTES
+    assert len(text) < MAX_LEDGER_BYTES
     assert len(decode(text)) == 2_000
 
 
 def test_what_does_not_fit_is_named_and_the_text_never_grows_beyond_its_bound() -> None:
     text, left_out = encode(entry(f"train-{number}") for number in range(5_000))
-    assert len(text) <= MOST_BYTES + 30
+    assert len(text) <= MAX_LEDGER_BYTES + 30
     assert left_out
     assert len(decode(text)) + len(left_out) == 5_000
 
@@ -66,7 +59,7 @@ RESOURCES = Charge(PodTraits(), {f"requests.example.com/resource-{number}": 1 fo
 def test_one_job_does_not_take_all_the_room(greedy: LedgerEntry) -> None:
     text, left_out = encode([greedy, entry("modest")])
     assert left_out == [greedy.reservation.name]
-    assert len(text) < MOST_OF_ONE_JOB
+    assert len(text) < MAX_RESERVATION_BYTES
     assert [each.reservation.name for each in decode(text)] == ["modest"]
 
 

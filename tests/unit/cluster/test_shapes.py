@@ -11,6 +11,7 @@ from webhook.cluster.resources import mpijobs, nodes
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.nodes import NODES
 from webhook.kit.context import Context
+from webhook.predict.limits import MAX_CACHED_DEFAULTS
 from webhook.predict.quota import assessment, promises
 
 UPDATES = 130
@@ -68,7 +69,7 @@ def test_one_shape_with_the_defaults_of_many_namespaces() -> None:
     shape = workers(stored(1))
     for number in range(1_000):
         promises._charges_of(shape, (("cpu", number),), (), None, "")  # type: ignore[arg-type]
-        assert len(promises._CHARGES[shape]) <= promises._MOST_DEFAULTS
+        assert len(promises._CHARGES[shape]) <= MAX_CACHED_DEFAULTS
 
 
 def test_nodes_share_a_shape_while_they_are_there() -> None:

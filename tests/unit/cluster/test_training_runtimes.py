@@ -11,16 +11,10 @@ from webhook.api import trainer
 from webhook.client.live_view import kinds
 from webhook.client.store import Store
 from webhook.client.wire import Metadata
+from webhook.cluster.limits import MAX_NAMESPACE_RUNTIMES_BYTES, MAX_RUNTIME_BYTES, MAX_RUNTIMES_BYTES
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.train_jobs import OF_TRAINER
-from webhook.cluster.training_runtimes import (
-    CLUSTER_TRAINING_RUNTIMES,
-    MOST_IN_ALL,
-    MOST_OF_A_NAMESPACE,
-    MOST_OF_ONE,
-    RUNTIMES,
-    TRAINING_RUNTIMES,
-)
+from webhook.cluster.training_runtimes import CLUSTER_TRAINING_RUNTIMES, RUNTIMES, TRAINING_RUNTIMES
 from webhook.cluster.view import UNKNOWN
 
 
@@ -97,7 +91,7 @@ def test_many_runtimes_of_a_namespace_keep_out_those_of_no_other():
         cache.put("team", f"runtime-{number}", 200_000)
     cache.put("other", "runtime", 200_000)
 
-    assert MOST_OF_A_NAMESPACE - MOST_OF_ONE < cache.bytes - 200_000 <= MOST_OF_A_NAMESPACE
+    assert MAX_NAMESPACE_RUNTIMES_BYTES - MAX_RUNTIME_BYTES < cache.bytes - 200_000 <= MAX_NAMESPACE_RUNTIMES_BYTES
     assert cache.store.get(("team", "runtime-299")) is UNKNOWN
     assert cache.store.get(("other", "runtime")) is not UNKNOWN
 
@@ -109,7 +103,7 @@ def test_all_runtimes_have_a_bound_together(resource):
     for number in range(200):
         cache.put(f"team-{number}", f"runtime-{number}", 200_000)
 
-    assert MOST_IN_ALL - MOST_OF_ONE < cache.bytes <= MOST_IN_ALL
+    assert MAX_RUNTIMES_BYTES - MAX_RUNTIME_BYTES < cache.bytes <= MAX_RUNTIMES_BYTES
 
 
 def test_a_runtime_that_is_changed_or_removed_makes_room():

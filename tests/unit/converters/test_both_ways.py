@@ -13,8 +13,8 @@ from tests.support.older_jobs import V1, V1ALPHA1, V1ALPHA2
 from tests.support.strategies import PROPERTY, json_values
 from tests.support.two_versions import NEW_SPECS, OLDER, OLDER_SPECS, document
 from webhook.api.mpijob import API_VERSION
-from webhook.converters import both_ways
 from webhook.converters.both_ways import NO_JOB, SHOWN, WRITTEN_AS, convert
+from webhook.converters.limits import MAX_ANNOTATIONS_BYTES, MIN_OTHER_ANNOTATIONS_BYTES
 from webhook.converters.older_types import faults
 from webhook.converters.report import ConversionError
 
@@ -257,7 +257,7 @@ def test_odd_annotations_are_no_fault_of_ours(job: Json, one: Any, other: Any) -
 
 def test_more_than_annotations_hold_is_not_remembered() -> None:
     job = horovod()
-    job["metadata"]["annotations"]["large"] = "x" * (both_ways.MOST_OF_ANNOTATIONS - both_ways.ROOM)
+    job["metadata"]["annotations"]["large"] = "x" * (MAX_ANNOTATIONS_BYTES - MIN_OTHER_ANNOTATIONS_BYTES)
     new = convert(job, API_VERSION)
     assert WRITTEN_AS not in new["metadata"]["annotations"]
     assert convert(convert(new, V1), API_VERSION) == new

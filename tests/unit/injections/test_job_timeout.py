@@ -6,6 +6,7 @@ from pydantic import ValidationError
 from tests.support.injecting import Example, hold, inject, mpijob, mutate, only
 from webhook.admission.pipelines import load_policy
 from webhook.api import annotations, duration
+from webhook.api.limits import MAX_DURATION_CHARACTERS
 
 TIMEOUT = "training.openshift.io/timeout"
 ACTION = "training.openshift.io/timeout-action"
@@ -114,8 +115,8 @@ def test_the_longest_notes_fit_a_warning():
     assert duration.parse(longest) == duration.MAX_SECONDS
     for text in (
         "x" * 300,
-        "1" * duration.MAX_LENGTH,
-        "0" * (duration.MAX_LENGTH - 1) + "s",
+        "1" * MAX_DURATION_CHARACTERS,
+        "0" * (MAX_DURATION_CHARACTERS - 1) + "s",
         "99999999999d",
         "0.00001s",
     ):

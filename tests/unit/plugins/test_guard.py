@@ -13,7 +13,8 @@ from tests.support.policies import HEADER
 from webhook.admission import pipelines
 from webhook.admission.decision import Decision
 from webhook.cluster.view import NothingKnown
-from webhook.plugins import guard, loading
+from webhook.plugins import loading
+from webhook.plugins.limits import MAX_FINDINGS, MAX_TEXT_CHARACTERS
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import Policy, load_policy
 
@@ -102,8 +103,8 @@ def test_what_it_says_is_bounded(tmp_path: Path) -> None:
     install_rule(tmp_path, 'yield from (Violation(f"spec.{n}", "x" * 10_000, fix="y") for n in range(10**9))')
     with taken_in(tmp_path, "acme"):
         found = validate(GOOD, load_policy(None)).denied
-        assert len(found) == guard.MOST_FINDINGS
-        assert {len(finding.violation.message) for finding in found} == {guard.LONGEST}
+        assert len(found) == MAX_FINDINGS
+        assert {len(finding.violation.message) for finding in found} == {MAX_TEXT_CHARACTERS}
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def test_a_package_with_unreadable_metadata_is_passed_over(tmp_path: Path) -> No
 
 def test_so_many_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is a label of metrics."""
-    monkeypatch.setattr(loading, "MOST", 1)
+    monkeypatch.setattr(loading, "MAX_ENTRIES", 1)
     second = RULE.format(id="acme-two", body=SAYS_NO)
     points = {"rules": {"acme-no": "acme_no:check", "acme-two": "acme_two:check"}}
     install(tmp_path, "acme", {"acme_no": GOOD, "acme_two": second}, points)

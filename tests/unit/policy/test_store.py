@@ -6,7 +6,8 @@ import pytest
 from tests.support.policies import HEADER
 from webhook.cluster.view import ABSENT
 from webhook.policy import store
-from webhook.policy.in_force import MOST_NAMED, PolicySet, policy_model
+from webhook.policy.in_force import PolicySet, policy_model
+from webhook.policy.limits import MAX_DOCUMENT_CHARACTERS, MAX_NAMED_DOCUMENTS
 from webhook.policy.store import Loaded, PolicySource
 
 GOOD = HEADER + "rules: {gpus: {max: 4}}"
@@ -31,7 +32,7 @@ def most_gpus(loaded: Loaded) -> int:
         ({"a": "x", "base.yaml": GOOD}, "base.yaml"),
         ({"base.json": '{"apiVersion": "x", "kind": "MPIJobPolicy"}'}, "base.json"),
         ({"base.json": '{\n  "kind":"MPIJobPolicy"\n}'}, "base.json"),
-        ({"base.yaml": "#" * store.MAX_LENGTH + "\n" + GOOD}, ""),
+        ({"base.yaml": "#" * MAX_DOCUMENT_CHARACTERS + "\n" + GOOD}, ""),
         ({"notes": "kind: MPIJobPolicyX\nabout a kind MPIJobPolicy", "n": 1}, ""),
         ({}, ""),
     ],
@@ -108,7 +109,7 @@ def test_what_is_in_force_is_known_by_name_version_and_digest() -> None:
 def test_of_many_policies_the_first_are_named() -> None:
     loaded = load({f"p{number}": GOOD for number in range(10)})
     identity = PolicySet(loaded.layers).for_namespace(ABSENT).identity
-    assert identity.count("sha256:") == MOST_NAMED
+    assert identity.count("sha256:") == MAX_NAMED_DOCUMENTS
     assert identity.endswith(", and 2 more")
 
 

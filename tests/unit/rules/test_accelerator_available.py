@@ -13,7 +13,8 @@ from tests.support.devices import device_class
 from tests.support.jobs import changed, request
 from tests.support.rule_checks import found, run, violations
 from tests.support.strategies import PROPERTY
-from webhook.admission.messages import MAX_WARNING_LENGTH, Finding
+from webhook.admission.limits import MAX_WARNING_CHARACTERS
+from webhook.admission.messages import Finding
 from webhook.admission.pipelines import load_policy, validate
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView, NothingKnown
@@ -369,7 +370,7 @@ def test_a_warning_has_room_for_the_longest_advice() -> None:
     assert result.fix == "Use 80 workers with 8, slots too."
     warning = Finding(RULE, result).warning
     assert result.fix in warning
-    assert len(warning) <= MAX_WARNING_LENGTH
+    assert len(warning) <= MAX_WARNING_CHARACTERS
 
 
 @PROPERTY

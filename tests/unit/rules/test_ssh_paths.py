@@ -13,7 +13,8 @@ from tests.support.namespaces import labelled
 from tests.support.paths import EXAMPLES as EXAMPLES_FOLDER
 from tests.support.rule_checks import found, run, violations
 from tests.support.strategies import PROPERTY
-from webhook.admission.messages import MAX_WARNING_LENGTH, Finding
+from webhook.admission.limits import MAX_WARNING_CHARACTERS
+from webhook.admission.messages import Finding
 from webhook.api import yaml
 from webhook.rules import Violation
 
@@ -255,7 +256,7 @@ def test_advice_is_short() -> None:
 
 def warning(violation: Violation) -> str:
     text = Finding("ssh-paths", violation).warning
-    assert len(text) <= MAX_WARNING_LENGTH
+    assert len(text) <= MAX_WARNING_CHARACTERS
     return text
 
 

@@ -6,7 +6,7 @@ from tests.support import jobs
 from tests.support.live_service import head, live
 from tests.support.reviews_to_send import GOOD
 from webhook.server import review_port
-from webhook.server.requests import MAX_BODY
+from webhook.server.limits import MAX_BODY_BYTES
 
 
 def padded(size):
@@ -14,11 +14,11 @@ def padded(size):
 
 
 def test_a_body_as_large_as_the_api_server_sends(shared):
-    assert shared.post("/validate-mpijob", padded(MAX_BODY)).status == 200
+    assert shared.post("/validate-mpijob", padded(MAX_BODY_BYTES)).status == 200
 
 
 def test_a_body_beyond_the_limit(shared):
-    response = shared.post("/validate-mpijob", padded(MAX_BODY + 1))
+    response = shared.post("/validate-mpijob", padded(MAX_BODY_BYTES + 1))
     assert (response.status, response.body) == (413, b"the body is larger than 7340032 bytes\n")
 
 
@@ -85,7 +85,7 @@ def test_half_sent_bodies_keep_nobody_out():
 
 
 def test_large_bodies_have_a_maximum_all_together(monkeypatch):
-    monkeypatch.setattr(review_port, "MAX_LARGE_BODIES", 300_000)
+    monkeypatch.setattr(review_port, "MAX_LARGE_BODIES_BYTES", 300_000)
     with live() as service:
         slow = service.connect()
         slow.send(head("/validate-mpijob", content_length="200001"), b" " * 200_000)

@@ -12,6 +12,7 @@ from tests.support.live_service import Live, live
 from tests.support.logs import Log
 from webhook.server import connections, ports, service
 from webhook.server.connections import LEAST, RESERVED, TELL_SECONDS, Connections
+from webhook.server.limits import MAX_CONNECTIONS
 
 GOOD = jobs.body(jobs.GOOD)
 
@@ -81,7 +82,7 @@ def test_the_log_has_few_lines_about_many() -> None:
 
 
 @pytest.mark.parametrize(
-    ("soft", "most"), [(256, LEAST), (1024, 1024 - RESERVED), (2**20, connections.MOST), (-1, connections.MOST)]
+    ("soft", "most"), [(256, LEAST), (1024, 1024 - RESERVED), (2**20, MAX_CONNECTIONS), (-1, MAX_CONNECTIONS)]
 )
 def test_descriptors_are_left_for_everything_else(monkeypatch: pytest.MonkeyPatch, soft: int, most: int) -> None:
     monkeypatch.setattr(connections.resource, "getrlimit", lambda _: (soft, -1))
@@ -109,7 +110,7 @@ def test_silent_connections_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_handshake_that_does_not_come_and_one_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ports, "HANDSHAKE_SECONDS", 0.1)
+    monkeypatch.setattr(ports, "MAX_HANDSHAKE_SECONDS", 0.1)
     with live() as running:
         with silent(running) as never, silent(running) as garbage:
             garbage.sendall(b"GET / HTTP/1.1\r\n\r\n" * 20)

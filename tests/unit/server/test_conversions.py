@@ -3,12 +3,11 @@
 import asyncio
 import gc
 import json
-import threading
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -19,6 +18,7 @@ from webhook.converters import both_ways
 from webhook.converters.both_ways import convert
 from webhook.server import conversions, settings
 from webhook.server.settings import ServeSettings, StartError
+from webhook.work_limit import TooExpensive
 
 V1 = "kubeflow.org/v1"
 V2BETA1 = "kubeflow.org/v2beta1"
@@ -106,7 +106,6 @@ def test_a_version_that_nobody_serves(shared: Live, connection: Connection, vers
         review(OLD, uid=""),
         review(OLD, uid="x" * 1000),
         review(OLD, objects=None),
-        review(*[{}] * (conversion_review.MOST_OBJECTS + 1)),
     ],
 )
 def test_what_is_no_review(connection: Connection, sent: bytes) -> None:
@@ -171,25 +170,18 @@ def many(count: int, **metadata: Any) -> dict[str, Any]:
     return job
 
 
-def test_others_have_their_turn_while_a_large_one_is_converted(shared: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, go_on = threading.Event(), threading.Event()
+def test_a_job_too_expensive_to_convert_is_shown_and_a_new_one_is_rejected(
+    shared: Live, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_expensive(_: object) -> NoReturn:
+        raise TooExpensive
 
-    def wait(*arguments: Any, **options: Any) -> Any:
-        begun.set()
-        assert go_on.wait(60)
-        return convert(*arguments, **options)
-
-    monkeypatch.setattr(conversions.both_ways, "convert", wait)
-    large = review(many(10_000))
-    assert len(large) > conversions.MOST_AT_ONCE
-    first = shared.connect()
-    first.send(head("/convert?timeout=600s", content_length=str(len(large))), large)
-    assert begun.wait(60)
-    assert shared.post("/validate-mpijob?timeout=600s", body(GOOD)).answer["allowed"]
-    assert shared.service.server.in_flight == 1
-    go_on.set()
-    assert first.receive().answer["convertedObjects"] == [convert(many(10_000), V2BETA1)]
-    first.close()
+    monkeypatch.setattr(conversions, "limited", too_expensive)
+    reply = connection.post("/convert", review(many(1)))
+    assert "too expensive to convert" in reply.answer["result"]["message"]
+    (stand_in,) = connection.post("/convert", review(many(1, uid="7"))).answer["convertedObjects"]
+    assert stand_in["spec"] == both_ways.NO_JOB
+    assert shared.metric("too_expensive_total", webhook="convert") == 2
 
 
 def test_what_no_api_server_takes_is_refused_and_what_is_stored_is_not(connection: Connection) -> None:

@@ -10,14 +10,15 @@ from aiohttp import web
 from tests.support import jobs
 from tests.support.live_service import Connection, Live, head, live
 from webhook.server import http_server, review_port
-from webhook.server.http_server import MAX_HEAD, HttpConnection
+from webhook.server.http_server import HttpConnection
+from webhook.server.limits import MAX_HEAD_BYTES
 from webhook.server.requests import Refused, Reply, Request
 from webhook.server.review_port import ReviewPort
 
 GOOD = jobs.body(jobs.GOOD)
 PATH = "/validate-mpijob"
 CHUNKED = head(PATH, transfer_encoding="chunked")
-LONG_HEAD = b"POST / HTTP/1.1\r\n" + b"X: a\r\n" * (MAX_HEAD // 6)
+LONG_HEAD = b"POST / HTTP/1.1\r\n" + b"X: a\r\n" * (MAX_HEAD_BYTES // 6)
 
 
 def review(path: str = PATH, **headers: str) -> bytes:
@@ -200,7 +201,7 @@ def test_half_a_head_is_cut_off(monkeypatch: pytest.MonkeyPatch, before: int) ->
         connection = running.connect()
         for _ in range(before):
             assert connection.post(PATH, GOOD).status == 200
-        monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.1)
+        monkeypatch.setattr(http_server, "MAX_HEAD_SECONDS", 0.1)
         connection.send(review()[:20])
         if not before:  # its time runs from the handshake
             connection.close()
@@ -224,7 +225,7 @@ def test_a_head_that_is_too_large_or_not_http_1_is_cut_off(running: Live, connec
 def test_a_client_that_does_not_read_a_large_reply_is_cut_off(
     running: Live, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(review_port, "SEND_SECONDS", 0.5)
+    monkeypatch.setattr(review_port, "MAX_SEND_SECONDS", 0.5)
     large = answer_with(running, Large())
     connection.send(review())
     running.wait_until(refused(running, "unread"))

@@ -13,8 +13,9 @@ from webhook.api.quota_charges import PodShape
 from webhook.cluster.job_lives import REASONS
 from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
 from webhook.cluster.view import UNKNOWN
-from webhook.companions.job_metrics import BEYOND, MOST_NAMESPACES
+from webhook.companions.job_metrics import BEYOND
 from webhook.companions.job_watches import JOB_LIVES
+from webhook.companions.limits import MAX_NAMESPACE_LABELS
 from webhook.server.job_telemetry import JOB_METRICS, JOB_PREFIX, JobTelemetry
 from webhook.server.metrics import METRICS
 
@@ -104,24 +105,24 @@ def test_the_least_time_that_is_left(world: World) -> None:
 
 def test_namespaces_are_bounded(world: World) -> None:
     world.lives.list()
-    for each in range(MOST_NAMESPACES + 10):
+    for each in range(MAX_NAMESPACE_LABELS + 10):
         world.lives.put(mpijob(namespace=f"team-{each}"))
     assert world.value("created_total", BEYOND) == world.value("queued", BEYOND) == 10
     for metric in ("created_total", "queued"):
         found = set(re.findall(rf'^{JOB_PREFIX}{metric}{{namespace="([^"]+)"', world.text(), re.MULTILINE))
-        assert len(found) == MOST_NAMESPACES + 1
+        assert len(found) == MAX_NAMESPACE_LABELS + 1
 
 
 def test_replicas_that_have_seen_different_things_name_the_same_namespaces() -> None:
     """Or one of them would have in BEYOND what another has by name, and a sum of the greatest would count it twice."""
-    jobs = [mpijob(namespace=f"team-{each}") for each in range(MOST_NAMESPACES + 10)]
+    jobs = [mpijob(namespace=f"team-{each}") for each in range(MAX_NAMESPACE_LABELS + 10)]
     first, second = World(), World()
     first.lives.list(*jobs[:5])
     for job in reversed(jobs):
         first.lives.put(job)
     second.lives.list(*jobs)
     named = [re.findall(rf"^{JOB_PREFIX}queued{{.*", world.text(), re.MULTILINE) for world in (first, second)]
-    assert len(named[0]) == MOST_NAMESPACES + 1
+    assert len(named[0]) == MAX_NAMESPACE_LABELS + 1
     assert sorted(named[0]) == sorted(named[1])
     restarted = World()
     restarted.lives.list(*reversed(jobs))

@@ -11,8 +11,9 @@ from tests.support.job_lives import Seen
 from webhook.admission import pipelines
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import ABSENT, UNKNOWN, NothingKnown
-from webhook.companions.job_metrics import BEYOND, MOST_NAMESPACES
+from webhook.companions.job_metrics import BEYOND
 from webhook.companions.job_watches import JOB_LIVES
+from webhook.companions.limits import MAX_NAMESPACE_LABELS
 from webhook.server.metrics import PREFIX
 from webhook.server.telemetry import Telemetry
 
@@ -58,20 +59,20 @@ def test_a_verdict_counts_for_its_namespace(telemetry: Telemetry) -> None:
 
 
 def test_names_of_namespaces_are_few(telemetry: Telemetry) -> None:
-    for number in range(MOST_NAMESPACES + 2):
+    for number in range(MAX_NAMESPACE_LABELS + 2):
         review(telemetry, f"team-{number}")
-    assert value(telemetry, "reviews", namespace=f"team-{MOST_NAMESPACES}", decision="allowed") is None
+    assert value(telemetry, "reviews", namespace=f"team-{MAX_NAMESPACE_LABELS}", decision="allowed") is None
     assert value(telemetry, "reviews", namespace=BEYOND, decision="allowed") == 2
 
 
 def test_names_that_anyone_may_invent_take_no_room(telemetry: Telemetry) -> None:
     """They took megabytes each, for good, and the names of those that there are."""
-    for number in range(MOST_NAMESPACES):
+    for number in range(MAX_NAMESPACE_LABELS):
         review(telemetry, f"invented-{number}" * 1000)
     review(telemetry, "new")
     review(telemetry, "team-a")
     assert value(telemetry, "reviews", namespace="team-a", decision="allowed") == 1
-    assert value(telemetry, "reviews", namespace=BEYOND, decision="allowed") == MOST_NAMESPACES + 1
+    assert value(telemetry, "reviews", namespace=BEYOND, decision="allowed") == MAX_NAMESPACE_LABELS + 1
     assert b"new" not in generate_latest(telemetry.jobs.registry)
     assert len(generate_latest(telemetry.jobs.registry)) < 10_000
 

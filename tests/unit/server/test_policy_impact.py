@@ -1,8 +1,9 @@
 """What is said of a change of policies when the jobs that exist cannot be listed, or not in time."""
 
 import asyncio
+import re
 from datetime import date
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 import pytest
@@ -14,7 +15,9 @@ from webhook.cluster.view import NothingKnown
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.store import read
+from webhook.server import policy_impact as module
 from webhook.server.policy_impact import policy_impact
+from webhook.work_limit import TooExpensive
 
 JOB = msgspec.Raw(msgspec.json.encode(jobs.GOOD))
 UNKNOWN = "what it would change is unknown: existing jobs"
@@ -48,7 +51,8 @@ async def test_nothing_is_known_of_the_jobs(lists: Any, said: str) -> None:
 
 async def test_what_was_judged_in_time_is_said_to_be_a_part() -> None:
     """The list went on for 25 s when the API server waits for 10, and a change of a policy failed for its advice."""
-    assert await impact(Lists([JOB] * 20)) == ["would newly deny none of the first 20 jobs"]
+    (line,) = await impact(Lists([JOB] * 20))
+    assert re.fullmatch(r"would newly deny none of the first \d+ jobs", line)
 
 
 async def impact(lists: Any) -> list[str]:
@@ -79,3 +83,11 @@ async def test_jobs_are_judged_by_own_rules_too() -> None:
         time_left=lambda: 60.0,
     )
     assert found == ["would newly deny 1 of 1 jobs: custom/mine 1 (team-a/train)"]
+
+
+async def test_a_job_that_is_too_expensive_is_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_expensive(_: object) -> NoReturn:
+        raise TooExpensive
+
+    monkeypatch.setattr(module, "limited", too_expensive)
+    assert await impact(OnePage()) == ["would newly deny none of 0 jobs; 1 more are too expensive to judge"]

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.support.paths import ROOT
 from webhook.server.process import _freeze
 
 LIMITS = """
@@ -41,3 +42,32 @@ async def test_the_garbage_collector_is_spared_the_caches_once_they_are_full(mon
     settled.set()
     await task
     assert calls == ["collect", "freeze", "by (1000, 2, 300)"]
+
+
+LOADED = """
+import sys
+from datetime import date
+from webhook.server.process import _load_for_good
+_load_for_good()
+from tests.bench.replies.cases import clusters
+from tests.support.hostile import SHAPES
+from tests.support.jobs import body, changed
+from webhook.admission import pipelines
+from webhook.api import review
+from webhook.cluster.snapshot import Snapshot
+from webhook.policy.in_force import PolicySet
+before = {name for name in sys.modules if name.startswith("webhook")}
+view = Snapshot(clusters()[1])
+for job in (changed(), *(make(3_000) for make in SHAPES.values())):
+    for hook in ("mutate", "validate"):
+        for old in (None, changed()):
+            asked = review.decode(body(job, old=old))
+            pipelines.decide(hook, asked, policies=PolicySet(), view=view, today=date.min, time_left=lambda: 9)
+print(sorted({name for name in sys.modules if name.startswith("webhook")} - before))
+"""
+
+
+def test_a_decision_imports_nothing() -> None:
+    """An import that the limit on processor time interrupts would leave half a module."""
+    done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout == "[]\n"

@@ -6,7 +6,8 @@ import pytest
 
 from tests.support.logs import Log
 from webhook.server import refusal_log
-from webhook.server.refusal_log import MOST, TELL_SECONDS
+from webhook.server.limits import MAX_LOGGED_REFUSALS
+from webhook.server.refusal_log import TELL_SECONDS
 from webhook.server.telemetry import PREFIX, Telemetry
 
 
@@ -45,13 +46,13 @@ def test_those_of_a_kind_are_told_once_and_then_counted(refusing: Refusing) -> N
 
 
 def test_those_of_many_kinds_are_counted_together(refusing: Refusing) -> None:
-    for number in range(MOST + 5):
+    for number in range(MAX_LOGGED_REFUSALS + 5):
         refusing.refuse(2, f"reason {number}")
-    assert len(refusing.log.lines) == MOST
+    assert len(refusing.log.lines) == MAX_LOGGED_REFUSALS
     refusing.now += TELL_SECONDS
     refusing.refuse()
     assert refusing.log.events("others refused") == [{"count": 10}]
-    assert [again["count"] for again in refusing.log.events("refused again")] == [1] * MOST
+    assert [again["count"] for again in refusing.log.events("refused again")] == [1] * MAX_LOGGED_REFUSALS
     assert refusing.log.told[-1] == "refused"
 
 

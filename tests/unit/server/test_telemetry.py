@@ -15,7 +15,8 @@ from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision
 from webhook.cluster.view import NothingKnown
 from webhook.plugins.loading import Failures
-from webhook.server.log import MAX_LOGGED, LibraryLog, describe, make_log
+from webhook.server.limits import MAX_LOGGED_CHARACTERS
+from webhook.server.log import LibraryLog, describe, make_log
 from webhook.server.telemetry import METRICS, PREFIX, Telemetry
 
 POLICY = pipelines.load_policy(None)
@@ -229,7 +230,7 @@ def test_what_users_write_is_data_of_bounded_length_on_one_line(telemetry, strea
     assert stream.getvalue().count(b"\n") == 1
     assert b"\x1b" not in stream.getvalue()
     (line,) = lines(stream)
-    assert line[field] == HOSTILE[:MAX_LOGGED]
+    assert line[field] == HOSTILE[:MAX_LOGGED_CHARACTERS]
     assert line["level"] == "info"
 
 

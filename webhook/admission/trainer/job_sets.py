@@ -8,14 +8,13 @@ https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/batch/validation/
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any, Final
 
 from webhook.api import names, trainer
 from webhook.api.mpijob import WORKER, replica_path
 from webhook.api.untyped import at, mapping, mappings
 from webhook.kit.context import Context
-from webhook.predict.pod_template.fault import MANY, Faults
+from webhook.predict.pod_template.fault import Faults
 from webhook.predict.pod_template.labels import check_annotations, check_labels
 from webhook.predict.trainer.replicated_jobs import METADATA, ReplicatedJob, claim_templates
 from webhook.predict.trainer.shape import Shape
@@ -46,7 +45,7 @@ _REASONS: Final = (
 def faults(shape: Shape, _: Context) -> Iterator[Violation]:
     """Of the replicated jobs in their order, then of all together."""
     known: set[str] = set()
-    for each in islice(shape.jobs, MANY):
+    for each in shape.jobs:
         known.add(each.name)
         yield from _of_one(each, known)
     yield from _of_metadata(shape)
@@ -108,7 +107,7 @@ def _of_metadata(shape: Shape) -> Iterator[Violation]:
         for number, each in enumerate(mappings(at(template, "spec").get("replicatedJobs"))):
             place = f"{path}.spec.replicatedJobs[{number}].template.metadata"
             written.append((place, at(each, "template", "metadata")))
-    for path, metadata in islice(written, MANY):
+    for path, metadata in written:
         check_labels(_texts(metadata.get("labels")), f"{path}.labels", found)
         check_annotations(_texts(metadata.get("annotations")), f"{path}.annotations", found)
     return (Violation(fault.path, fault.message, fix=fault.fix) for fault in found)
@@ -119,7 +118,7 @@ def _of_policies(spec: dict[str, Any], known: set[str]) -> Iterator[Violation]:
     yield from _targets(f"{JOB_SET}.successPolicy", mapping(spec.get("successPolicy")), known)
     rules = mappings(at(spec, "failurePolicy").get("rules"))
     given = Counter(str(rule["name"]) for rule in rules if rule.get("name"))
-    for index, rule in enumerate(islice(rules, MANY)):
+    for index, rule in enumerate(rules):
         path, name = f"{JOB_SET}.failurePolicy.rules[{index}]", str(rule.get("name") or "")
         if name and (len(name) > _RULE_NAME_LENGTH or not _RULE_NAME.fullmatch(name)):
             fault = f'{_quoted(name)} is no name of a rule: a letter first, then up to 127 letters, digits or "_,:"'
@@ -166,7 +165,7 @@ def _of_claims(spec: dict[str, Any], shape: Shape) -> Iterator[Violation]:
     seen: set[str] = set()
     mounted = {mount for each in shape.jobs for mount in each.mounts}
     volumes = {str(volume.get("name")) for each in shape.jobs for volume in _volumes(each)}
-    for path, claim in islice(claim_templates(spec), MANY):
+    for path, claim in claim_templates(spec):
         if problem := names.dns_1123_subdomain_problem(claim):
             yield Violation(path, f"{_quoted(claim)} is no name of a claim, which {problem}", fix=_FIX)
         elif claim in seen:

@@ -12,13 +12,13 @@ from webhook.api.shape import ShapeError
 from webhook.kit.context import Context, Memo
 from webhook.kit.settings import RuleSettings
 from webhook.predict.trainer.shape import OtherPods, Shape
-from webhook.rules import Rule, Violation, job_size
+from webhook.rules import Rule, Violation
 
 _AS_LAUNCHER: Final = replica_path(LAUNCHER)
 
 
 def faults(shape: Shape, rule: Rule, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
-    """What the rule finds in them; of those that are too large nothing but that."""
+    """What the rule finds in them."""
     for pods in shape.others:
         made = ctx.once(_read, pods)
         if isinstance(made, ShapeError):
@@ -26,8 +26,6 @@ def faults(shape: Shape, rule: Rule, settings: RuleSettings, ctx: Context) -> It
                 yield Violation(_moved(made.path, pods.path), made.message, fix="Correct the value.")
             continue
         job, own = made
-        if rule.id != job_size.RULE and any(job_size.check(job, job_size.CEILING, own)):
-            continue
         for found in rule.check(job, settings, own):
             path, message, fix = (_moved(text, pods.path) for text in (found.path, found.message, found.fix))
             yield replace(found, path=path, message=message, fix=fix)

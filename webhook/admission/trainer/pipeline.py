@@ -14,7 +14,7 @@ from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
 from webhook.admission.trainer import unshaped
 from webhook.admission.trainer.selection import OF_TEMPLATES, selected
-from webhook.api import mpijob, review, trainer
+from webhook.api import mpijob, review, trainer, untyped
 from webhook.api.review import AdmissionRequest, GroupVersionKind
 from webhook.api.untyped import at, mapping
 from webhook.cluster.resources.namespaces import NAMESPACES
@@ -31,7 +31,6 @@ from webhook.rules import CauseReason, Violation, job_size
 NOT_OURS: Final = "neither a TrainJob nor a runtime"
 NOT_OF_MPI: Final = "not of an MPI runtime"
 RUNTIME_UNKNOWN: Final = "its runtime is not known"
-RUNTIME_TOO_LARGE: Final = "its runtime is too large to judge"
 UNREADABLE: Final = "not an object"
 Read = Shape | Finding | str
 """An object that was looked at: why it is too large, or why it is not looked at any further."""
@@ -71,9 +70,9 @@ def judge(
     made = _shape(request, request.object, view)
     if isinstance(made, str):
         return Decision(skipped=made, name=request.name)
-    stored = _stored(request, made, view) if request.operation == "UPDATE" else ""
     if isinstance(made, Finding):
-        return _too_large(request, made, stored, policy)
+        return _too_large(request, made, policy)
+    stored = _stored(request, made, view) if request.operation == "UPDATE" else ""
     shapes = {shape.document: shape for shape in (stored, made) if isinstance(shape, Shape)}
     decision = pipelines.validate(
         _as_mpi_job(request, made, stored),
@@ -89,10 +88,10 @@ def judge(
     return _placed(decision, made.places)
 
 
-def _too_large(request: AdmissionRequest, large: Finding, stored: Read, policy: Policy) -> Decision:
+def _too_large(request: AdmissionRequest, large: Finding, policy: Policy) -> Decision:
     """Reject an object that is too large, whatever the action of the rule, unless it was stored with the same pods."""
     decision = Decision(name=request.name)
-    if stored == large and unshaped.same_pods(request):
+    if request.operation == "UPDATE" and unshaped.same_pods(request):
         decision.skipped = too_large.AS_STORED
     else:
         decision.add(large, policy.document.ceiling)
@@ -107,14 +106,12 @@ def _stored(request: AdmissionRequest, made: Read, view: ClusterView) -> Read:
 
 def _shape(request: AdmissionRequest, written: msgspec.Raw, view: ClusterView) -> Read:
     """The shape of the object, or why there is none: a finding where it is too large to be put together."""
-    if unread := too_large.unread(written):
-        return unread[0] if _is_of_mpi(request, written, view) else too_large.INJECT_NOTHING
+    if large := too_large.finding(written):
+        return large if _is_of_mpi(request, written, view) else too_large.TOO_LARGE
     try:
         return _put_together(request, written, view)
-    except TooLarge as large:
-        if large.of_others:
-            return RUNTIME_TOO_LARGE
-        violation = Violation(large.path, large.message, fix=size.FIX, reason=CauseReason.NOT_SUPPORTED)
+    except TooLarge as error:
+        violation = Violation(error.path, error.message, fix=size.FIX, reason=CauseReason.NOT_SUPPORTED)
         return Finding(job_size.RULE, violation)
 
 
@@ -129,7 +126,7 @@ def _is_of_mpi(request: AdmissionRequest, unread: msgspec.Raw, view: ClusterView
 
 def _put_together(request: AdmissionRequest, written: msgspec.Raw, view: ClusterView) -> Shape | str:
     try:
-        document = msgspec.json.decode(written)
+        document = untyped.decode(written)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         review.confirm(request)
         return UNREADABLE

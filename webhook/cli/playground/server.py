@@ -14,12 +14,11 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from webhook.cli.limits import MAX_PLAYGROUND_BODY_BYTES
 from webhook.cli.playground import verdicts
 from webhook.cli.playground.page_data import page_data
 
 HOST: Final = "127.0.0.1"
-# A cluster's text with its jobs; more is for `check --cluster`.
-MOST_BYTES: Final = 32 * 2**20
 _TYPES: Final = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".txt": "text/plain"}
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -78,7 +77,7 @@ class Playground:
         return f"http://{HOST}:{self.port}/{self.secret}/"
 
     def _application(self) -> web.Application:
-        application = web.Application(middlewares=[self._guard], client_max_size=MOST_BYTES)
+        application = web.Application(middlewares=[self._guard], client_max_size=MAX_PLAYGROUND_BODY_BYTES)
         application.add_routes(
             [
                 web.post(f"/{self.secret}/api/check", self._check),

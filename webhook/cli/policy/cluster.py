@@ -21,9 +21,10 @@ from webhook.client.access import Access
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get, listed
 from webhook.client.reading import read
+from webhook.cluster.limits import MAX_ANNOTATION_CHARACTERS
 from webhook.cluster.resource import KUEUE_NAMESPACE, WatchedPlace
 from webhook.cluster.resources.mpijobs import MPI_JOBS
-from webhook.cluster.resources.namespaces import LONGEST_ANNOTATION, NAMESPACES, Namespace
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.snapshot import Snapshot, SnapshotError
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView, NothingKnown
 from webhook.policy import store
@@ -115,7 +116,7 @@ def _named(found: Mapping[str, Any]) -> Namespace:
     labels, annotations = (
         {key: str(value) for key, value in mapping(metadata, part).items()} for part in ("labels", "annotations")
     )
-    return Namespace(name, labels, {key: value[: LONGEST_ANNOTATION + 1] for key, value in annotations.items()})
+    return Namespace(name, labels, {key: value[: MAX_ANNOTATION_CHARACTERS + 1] for key, value in annotations.items()})
 
 
 async def _jobs(api: Client, namespace: str) -> list[dict[str, Any]]:

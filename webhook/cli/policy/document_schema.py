@@ -14,10 +14,10 @@ from webhook.cli.policy.documents import TEST_KIND
 from webhook.cli.policy.suite_document import SuiteDocument
 from webhook.injections import Injection
 from webhook.kit.own_rules import PREFIX
-from webhook.policy.bounds import MAX_ENTRIES
 from webhook.policy.document import API_VERSION, KIND
 from webhook.policy.exemptions import EVERY_RULE
 from webhook.policy.in_force import policy_model
+from webhook.policy.limits import MAX_ENTRIES
 from webhook.rules import Rule
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"

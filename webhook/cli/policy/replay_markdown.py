@@ -5,14 +5,13 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from webhook.admission.replay import Hit
+from webhook.cli.limits import MAX_NAMES_IN_ROW
 from webhook.cli.terminal import printable
 from webhook.kit.settings import Action
 
 if TYPE_CHECKING:
     from webhook.cli.policy.replay_report import ReplayReport
 
-MOST: Final = 5
-"""Names of jobs in a row."""
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>|#])")
 _TITLES: Final = {Action.DENY: "Refused", Action.WARN: "Warned about"}
 
@@ -42,9 +41,9 @@ def _rows(hits: Iterable[tuple[str, str, Hit]]) -> Iterator[tuple[str, ...]]:
     """The most new ones first."""
     for rule, namespace, hit in sorted(hits, key=lambda each: (-len(each[2].new), -len(each[2].gone), each[:2])):
         names = sorted(job.removeprefix(f"{namespace}/") for job in hit.new)
-        more = f", and {len(names) - MOST:,} more" if len(names) > MOST else ""
+        more = f", and {len(names) - MAX_NAMES_IN_ROW:,} more" if len(names) > MAX_NAMES_IN_ROW else ""
         counts = (f"{len(jobs):,}" for jobs in (hit.new, hit.gone, hit.stays))
-        yield (rule, _plain(namespace), *counts, _plain(", ".join(names[:MOST])) + more)
+        yield (rule, _plain(namespace), *counts, _plain(", ".join(names[:MAX_NAMES_IN_ROW])) + more)
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from datetime import date
 from typing import Any, Final
 
 from webhook.admission.replay import NEWLY, NO_LONGER, OTHERWISE, Replay, Replayer
+from webhook.cli.limits import MAX_NAMES_ON_LINE
 from webhook.cli.policy.cluster import ClusterPolicies
 from webhook.cli.progress import counted_off
 from webhook.cli.terminal import bad, counted, good, heading, printable
@@ -109,13 +110,11 @@ class ReplayReport:
 
 
 _CAMEL: Final = {NEWLY: "newly", NO_LONGER: "noLonger", OTHERWISE: "otherwise"}
-MOST: Final = 10
-"""Names of jobs on a line."""
 
 
 def _some(jobs: Sequence[str]) -> str:
-    more = f", ... and {len(jobs) - MOST:,} more" if len(jobs) > MOST else ""
-    return ", ".join(sorted(jobs)[:MOST]) + more
+    more = f", ... and {len(jobs) - MAX_NAMES_ON_LINE:,} more" if len(jobs) > MAX_NAMES_ON_LINE else ""
+    return ", ".join(sorted(jobs)[:MAX_NAMES_ON_LINE]) + more
 
 
 def replay(cluster: ClusterPolicies, after: Sequence[Layer], *, today: date) -> ReplayReport:

@@ -12,14 +12,14 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from webhook.cli.files import MAX_BYTES, STDIN, SUFFIXES, ManifestError
+from webhook.cli.files import STDIN, SUFFIXES, ManifestError
+from webhook.cli.limits import MAX_FILE_BYTES, MAX_GIT_SECONDS
 from webhook.cli.policy import documents
 from webhook.cli.policy.documents import Found
 
 # Branches, tags, hashes, HEAD~2, main@{2 days ago}; never an option, since it does not begin with a dash.
 _REVISION: Final = re.compile(r"[\w@][\w./@{}~^+ :-]{0,255}")
 _FILE: Final = frozenset({"100644", "100755"})
-SECONDS: Final = 30
 
 
 class RevisionError(ValueError):
@@ -99,7 +99,7 @@ def _written(top: Path, revision: Revision, path: Path, into: Path) -> Iterator[
         if mode not in _FILE or (stored != name and PurePosixPath(stored).suffix not in SUFFIXES):
             continue
         content = _git(top, "cat-file", "blob", blob)
-        if content is None or len(content) > MAX_BYTES:
+        if content is None or len(content) > MAX_FILE_BYTES:
             raise RevisionError(f"{stored} cannot be read at {revision.title}")
         target = into / stored
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -114,7 +114,9 @@ def _git(folder: Path, *arguments: str) -> bytes | None:
         raise RevisionError("git is not installed, or not in PATH")
     command = [program, "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=SECONDS)  # noqa: S603 - a fixed list, no shell
+        done = subprocess.run(  # noqa: S603 - a fixed list, no shell
+            command, capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=MAX_GIT_SECONDS
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RevisionError(f"git does not answer: {error}") from None
     return done.stdout if done.returncode == 0 else None

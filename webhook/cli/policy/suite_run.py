@@ -14,6 +14,7 @@ from webhook.cli.ci_reports import Rule
 from webhook.cli.files import Manifest, objects
 from webhook.cli.job_verdict import Verdict
 from webhook.cli.job_world import JobWorld
+from webhook.cli.limits import MAX_VALUE_CHARACTERS
 from webhook.cli.policy import job_fields
 from webhook.cli.policy.suite import Location, Suite, findings_known
 from webhook.cli.policy.suite_document import Case, Expected, NamespaceFacts
@@ -35,8 +36,6 @@ KINDS: Final = {
 
 FAULT: Final = "fault"
 """The action of an own rule that has no value, so that the job is let through."""
-
-_SHOWN: Final = 300  # characters of a value
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,4 +258,4 @@ def _value(value: Any) -> str:
     if value is None:
         return "nothing"
     text = yaml.dump_inline(value)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+    return text if len(text) <= MAX_VALUE_CHARACTERS else f"{text[: MAX_VALUE_CHARACTERS - 3]}..."

@@ -10,6 +10,7 @@ from webhook.api.bounds import Bounds
 from webhook.api.pod_resources import Amounts, parse_amounts
 from webhook.api.quantity import Quantity
 from webhook.cluster.budget import Budget
+from webhook.cluster.limits import MAX_LIMIT_RANGE_ENTRIES
 from webhook.cluster.resource import Wire, namespaced
 
 CONTAINER = "Container"
@@ -72,9 +73,9 @@ def _entries(found: LimitRange) -> int:
     return len(found.default_requests) + sum(map(len, found.bounds.values()))
 
 
-# Far beyond those in use, which have a dozen; memory is the administrators' own, who write them.
-MAX_ENTRIES: Final = 500
-_BUDGET: Final[Budget[LimitRange]] = Budget(size=_entries, of_one=MAX_ENTRIES, of_group=MAX_ENTRIES, in_all=sys.maxsize)
+_BUDGET: Final[Budget[LimitRange]] = Budget(
+    size=_entries, of_one=MAX_LIMIT_RANGE_ENTRIES, of_group=MAX_LIMIT_RANGE_ENTRIES, in_all=sys.maxsize
+)
 
 LIMIT_RANGES = namespaced("limitranges", "LimitRange", "v1", wire=_LimitRange, record=_record, budget=_BUDGET)
 

@@ -1,13 +1,9 @@
 """Namespaces, their labels and annotations."""
 
-from typing import Final
-
 import msgspec
 
+from webhook.cluster.limits import MAX_ANNOTATION_CHARACTERS
 from webhook.cluster.resource import Metadata, Wire, cluster_wide
-
-LONGEST_ANNOTATION: Final = 256
-"""Characters of one that is read. Some tools keep whole objects in theirs."""
 
 
 class Namespace(msgspec.Struct, frozen=True):
@@ -30,7 +26,7 @@ class _Namespace(Wire):
 
 def _record(namespace: _Namespace) -> Namespace:
     metadata = namespace.metadata
-    annotations = {key: value[: LONGEST_ANNOTATION + 1] for key, value in (metadata.annotations or {}).items()}
+    annotations = {key: value[: MAX_ANNOTATION_CHARACTERS + 1] for key, value in (metadata.annotations or {}).items()}
     return Namespace(metadata.name, metadata.labels or {}, annotations)
 
 

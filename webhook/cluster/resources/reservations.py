@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from webhook.api.quota_charges import Charge
+from webhook.cluster.limits import MAX_LEDGER_BYTES, MAX_RESERVATION_BYTES
 from webhook.cluster.resource import Metadata, WatchedPlace, Wire, namespaced
 
 
@@ -71,11 +72,6 @@ class Lease(Wire):
     metadata: _Metadata
 
 
-# An object's annotations have room for 256 KiB (apimachinery `pkg/api/validation`, TotalAnnotationSizeLimitB).
-MOST_BYTES = 250_000
-# Of what one job adds: a job with hundreds of resources, or a name without end, must not keep the others out.
-MOST_OF_ONE_JOB = 10_000
-
 _Row = tuple[str, tuple[Charge, ...]]
 """The role of pods, or "" for objects, and what one takes."""
 
@@ -118,7 +114,7 @@ def encode(entries: Iterable[LedgerEntry]) -> tuple[str, list[str]]:
         expires = round(entry.expires, 1)
         job = msgspec.json.encode(_Job(wanted.uid, wanted.name, expires, takes, wanted.new))
         adds = sum(len(row) + 1 for row in new) + len(job) + 1
-        if adds > MOST_OF_ONE_JOB or size + adds > MOST_BYTES:
+        if adds > MAX_RESERVATION_BYTES or size + adds > MAX_LEDGER_BYTES:
             left_out.append(wanted.name)
             continue
         size += adds

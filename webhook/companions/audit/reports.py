@@ -27,6 +27,7 @@ from webhook.client.store import Kind, by_namespace
 from webhook.client.watch import Watch
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.view import ABSENT, Answer
+from webhook.companions.limits import MAX_REPORTED_CHARACTERS, MAX_REPORTED_RESULTS
 from webhook.companions.paced import PacedClient
 from webhook.companions.restraint import Restraint
 from webhook.kit.importance import Importance
@@ -34,9 +35,6 @@ from webhook.kit.settings import Action
 
 LABEL: Final = "training.openshift.io/audit"
 PREFIX: Final = f"{PROGRAM}-"
-# What a report has room for: some tens of kilobytes.
-MOST_RESULTS: Final = 50
-MOST_TEXT: Final = 1024
 SEVERITY: Final = {Importance.FAILS: "high", Importance.HARMS: "medium", Importance.MINOR: "low"}
 # What only warns does not count in a score.
 RESULT: Final = {Action.DENY: "fail", Action.WARN: "warn", Action.AUDIT: "warn"}
@@ -115,7 +113,7 @@ def report(job: ReportedJob, decision: Decision) -> KubernetesObject | None:
         },
         "scope": {**owner, "namespace": job.namespace},
         "summary": counts,
-        "results": results[:MOST_RESULTS],
+        "results": results[:MAX_REPORTED_RESULTS],
     }
 
 
@@ -138,8 +136,8 @@ def _result(action: Action, finding: Finding) -> dict[str, Any]:
         "severity": SEVERITY[finding.importance[0]],
         "result": RESULT[action],
         "scored": action is Action.DENY,
-        "message": f"{finding.violation.path}: {finding.sentence}"[:MOST_TEXT],
-        "properties": {"action": str(action), "field": finding.violation.path[:MOST_TEXT]},
+        "message": f"{finding.violation.path}: {finding.sentence}"[:MAX_REPORTED_CHARACTERS],
+        "properties": {"action": str(action), "field": finding.violation.path[:MAX_REPORTED_CHARACTERS]},
     }
 
 

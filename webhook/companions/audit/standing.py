@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import date
+from functools import partial
 from math import inf
 from typing import Any, Final, NoReturn
 from urllib.parse import quote
@@ -36,16 +37,14 @@ from webhook.cluster.view import ABSENT, Answer
 from webhook.cluster.without_jobs import WithoutJobs
 from webhook.companions.audit.outcome import Broken, broken
 from webhook.companions.audit.reports import ReportedJob, Reports
+from webhook.companions.limits import AUDITED_JOBS_PER_PAGE, MAX_AUDIT_SHARE
 from webhook.companions.paced import PacedClient
 from webhook.companions.reconciler import Reconciler
 from webhook.policy.in_force import PolicySet
+from webhook.work_limit import TooExpensive, limited
 
 NAME: Final = "audit"
 JOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
-# Half a megabyte of usual jobs: a page is decoded at a stretch.
-PAGE: Final = 50
-# Of a processor, while an audit runs.
-SHARE: Final = 0.25
 # Seconds.
 INTERVAL: Final = 600.0
 DEBOUNCE: Final = 5.0  # policies are often changed several at a time
@@ -130,11 +129,11 @@ class StandingAudit:
         self._touched.clear()
         began, found = self._clock(), dict[ByNamespace, tuple[Broken, ...]]()
         try:
-            async for page in pages(self._connection.list_page, JOBS, limit=PAGE):
+            async for page in pages(self._connection.list_page, JOBS, limit=AUDITED_JOBS_PER_PAGE):
                 for data in page.items or ():
                     before = self._clock()
                     await self._take(data, found)
-                    await self._sleep((self._clock() - before) * (1 / SHARE - 1))
+                    await self._sleep((self._clock() - before) * (1 / MAX_AUDIT_SHARE - 1))
         except WatchFault as fault:
             if not self.problem:
                 self._log.warning("audit incomplete", reason=str(fault))
@@ -178,7 +177,13 @@ class StandingAudit:
         self, key: ByNamespace, data: bytes | msgspec.Raw, into: dict[ByNamespace, tuple[Broken, ...]]
     ) -> Decision | None:
         view = WithoutJobs(self._view)
-        decision = anew.judge(data, policies=self._policies(), view=view, today=self._today())
+        work = partial(anew.judge, data, policies=self._policies(), view=view, today=self._today())
+        try:
+            decision = limited(work)
+        except TooExpensive:
+            self._log.warning("too expensive to judge", companion=NAME, namespace=key[0], name=key[1])
+            self.outcomes.pop(key, None)
+            return None
         if decision is not None:
             into[key] = broken(decision)
         return decision

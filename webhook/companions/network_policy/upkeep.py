@@ -35,10 +35,11 @@ from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS, ServiceAccount
 from webhook.cluster.view import Answer
+from webhook.companions.limits import MAX_CALLS_PER_SECOND
 from webhook.companions.network_policy import NAME, RULE
 from webhook.companions.network_policy.seen import PATH, SeenPolicy, record
 from webhook.companions.network_policy.wanted import PREFIX, is_filtered, network_policy
-from webhook.companions.paced import RATE, PacedClient
+from webhook.companions.paced import PacedClient
 from webhook.companions.reconciler import Reconciler
 from webhook.companions.restraint import Restraint
 from webhook.policy.in_force import PolicySet
@@ -123,7 +124,7 @@ class NetworkPolicies:
         """Look at new ones first: what has its NetworkPolicy already is looked at by and by."""
         if isinstance(jobs, Answer):
             return
-        span = CALLS * len(jobs) / RATE
+        span = CALLS * len(jobs) / MAX_CALLS_PER_SECOND
         for key, job in jobs.items():
             self._add(key, self._uniform(0, span) if _owns(job.uid, self._seen(key)) else 0)
 

@@ -13,7 +13,8 @@ import msgspec
 from webhook.client import wire
 from webhook.client.calls import Client, ClusterError
 from webhook.client.connection import Connection
-from webhook.client.objects import PAGE, get
+from webhook.client.limits import OBJECTS_PER_PAGE
+from webhook.client.objects import get
 from webhook.client.paging import pages, slices
 from webhook.client.wire import WatchFault
 from webhook.cluster.group import Group
@@ -60,7 +61,7 @@ class LedgerApi:
         path = resource.path(resource.api_versions[0], quote(namespace, safe=""))
         records: Group[ByNamespace, T] = Group()
         try:
-            async for page in pages(fetch, path, limit=PAGE, labelSelector=resource.label_selector):
+            async for page in pages(fetch, path, limit=OBJECTS_PER_PAGE, labelSelector=resource.label_selector):
                 for some in slices(page.items or ()):
                     for data in some:
                         record = resource.project(data)

@@ -16,14 +16,11 @@ from contextlib import asynccontextmanager, suppress
 from time import monotonic
 from typing import Final
 
+from webhook.companions.limits import MAX_KEY_WORKERS, MAX_WAITING_FOR_KEYS
 from webhook.companions.ssh import pair as ssh_pair
 from webhook.companions.ssh.pair import INSTANT, Algorithm, KeyPair
 
 STOCKED: Final[Algorithm] = "rsa-4096"
-# More than come at once: the operator itself sends a few at a time.
-MAX_WAITING = 256
-# However many processors the node has, more than this are not for making keys.
-MAX_WORKERS = 4
 NICENESS = 10  # more than that of the process
 LOWEST = 19
 
@@ -46,7 +43,7 @@ class KeyPool:
         *,
         size: int,
         rate: float = 1,
-        workers: int = min(MAX_WORKERS, os.cpu_count() or 1),
+        workers: int = min(MAX_KEY_WORKERS, os.cpu_count() or 1),
         make: Callable[[Algorithm], KeyPair] = ssh_pair.generate,
         made: Observe = lambda *_: None,
         waited: Observe = lambda *_: None,
@@ -112,7 +109,7 @@ class KeyPool:
             self._waited(algorithm, monotonic() - started)
 
     async def _wait(self, deadline: float) -> KeyPair:
-        if len(self._waiting) >= MAX_WAITING:
+        if len(self._waiting) >= MAX_WAITING_FOR_KEYS:
             raise NoKey("too many requests wait for an SSH key")
         place: asyncio.Future[KeyPair] = asyncio.get_running_loop().create_future()
         self._waiting.append(place)

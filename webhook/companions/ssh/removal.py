@@ -21,6 +21,7 @@ from webhook.client.calls import ApiError, ClusterError
 from webhook.client.objects import get
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.view import Answer, ClusterView
+from webhook.companions.limits import MAX_FAILED_REMOVALS
 from webhook.companions.paced import PacedClient
 from webhook.companions.reconciler import DONE, FAILED, LAST_DELAY
 from webhook.companions.ssh.removed_until import RemovedUntil
@@ -32,8 +33,6 @@ EVERY_SECONDS: Final = 10.0
 MARGIN_SECONDS: Final = 600.0
 # Sweeps in a row that were denied: then the right is missing, and it is tried no more.
 DENIALS: Final = 3
-# So many failures end a sweep: where the API server fails, it fails for all.
-AT_MOST_FAILED: Final = 10
 # What a deletion answers when another object has the name, or none.
 _NOT_IT: Final = {404, 409}
 _LEFT: Final = "SSH keys of ended jobs are left"
@@ -134,7 +133,7 @@ class KeyRemoval:
                 self._failed(job, error)
                 failed += 1
                 unanswered = isinstance(error, ClusterError) and not isinstance(error, ApiError)
-                if unanswered or failed == AT_MOST_FAILED:
+                if unanswered or failed == MAX_FAILED_REMOVALS:
                     return
             else:
                 self.results[DONE] += 1

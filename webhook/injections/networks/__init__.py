@@ -28,6 +28,7 @@ from webhook.api import annotations, networks
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.networks import Network, NetworksError
 from webhook.injections import Caution, injection
+from webhook.injections.limits import MAX_NETWORKS_CHARACTERS
 from webhook.injections.networks.devices import FORMS as DEVICES
 from webhook.injections.networks.devices import QUEUE, ask, refusal
 from webhook.kit.context import Context
@@ -37,9 +38,6 @@ from webhook.kit.settings import InjectionSettings
 from webhook.predict.attachments import Attachments, attachments, devices, listed
 from webhook.predict.job_pods import job_pods
 from webhook.predict.kueue.coverage import not_covered
-
-# More interfaces than any machine has: what is beyond is not read.
-MAX_LENGTH: Final = 4096
 
 
 def _one(text: str) -> str:
@@ -145,6 +143,6 @@ def _path(role: str) -> Path:
 
 
 def _own(text: str) -> list[Network]:
-    if len(text) > MAX_LENGTH:
-        raise NetworksError(f"has more than {MAX_LENGTH} characters")
+    if len(text) > MAX_NETWORKS_CHARACTERS:
+        raise NetworksError(f"has more than {MAX_NETWORKS_CHARACTERS} characters")
     return networks.parse_strictly(text)

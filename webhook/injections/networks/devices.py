@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import structs
 
-from webhook.api import mpijob, quantity
+from webhook.api import mpijob, quantity, untyped
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.cluster.resources.nodes import NodeShape
@@ -54,7 +54,7 @@ def refusal(wanted: Mapping[str, Amounts], resources: set[str], ctx: Context, pa
     queue = patch.get(QUEUE)
     if problem := not_covered(ctx.view, ctx.namespace, queue, resources):
         return problem
-    copy: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(patch.document))
+    copy: dict[str, Any] = untyped.decode(msgspec.json.encode(patch.document))
     trial = PatchBuilder(copy)
     trial.additions = [*patch.additions]
     for role, amounts in wanted.items():

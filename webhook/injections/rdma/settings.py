@@ -1,17 +1,16 @@
 """What an administrator can say of RDMA devices."""
 
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
 from webhook.api import names, quantity
 from webhook.api.quantity import QuantityError
 from webhook.api.resources import DEFAULT_ACCELERATORS, RDMA_DEVICES
+from webhook.injections.limits import MAX_RDMA_DEVICES
 from webhook.injections.networks import NetworkNames
 from webhook.injections.rdma.rank_environment import Variables
 from webhook.kit.settings import InjectionSettings, ResourceNames
-
-_MOST: Final = 64
 
 
 def _pages(text: str) -> str:
@@ -29,9 +28,11 @@ class Settings(InjectionSettings):
 
     always: bool = Field(False, description="Whether jobs with accelerators get it that do not ask.")
     resource: str = Field("", description="The device, as rdma/ib; empty for the only one that the nodes have.")
-    per_gpu: int | None = Field(None, ge=1, le=_MOST, description="How many for each accelerator of the pod.")
+    per_gpu: int | None = Field(
+        None, ge=1, le=MAX_RDMA_DEVICES, description="How many for each accelerator of the pod."
+    )
     per_pod: int | None = Field(
-        None, ge=1, le=_MOST, description="How many for each pod; with neither, by what the nodes have."
+        None, ge=1, le=MAX_RDMA_DEVICES, description="How many for each pod; with neither, by what the nodes have."
     )
     devices: ResourceNames = Field(
         RDMA_DEVICES, description="Names of the resources that are RDMA devices; * stands for any text."

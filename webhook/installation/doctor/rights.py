@@ -12,11 +12,10 @@ from webhook.installation import manifests, registration
 from webhook.installation.certificate_store import CRD
 from webhook.installation.companions import COMPANIONS
 from webhook.installation.doctor.facts import KUEUE_CONFIGURATION, Location
+from webhook.installation.limits import MAX_RIGHTS_READ_AT_ONCE
 from webhook.policy.store import REMEMBERED
 
 SECRET_VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete")
-# The API server answers each within a millisecond or two: more at once would only be a burden.
-AT_ONCE: Final = 8
 ADMISSION: Final = "admissionregistration.k8s.io"
 REVIEWED: Final = "subjectaccessreviews"
 
@@ -119,7 +118,7 @@ def excess(location: Location, *, options: Container[str]) -> tuple[Right, ...]:
 
 async def ask(api: Client, account: str, namespace: str, rights: Iterable[Right]) -> Mapping[Right, bool]:
     """Whether a ServiceAccount has each of `rights`; ClusterError when that is unknown."""
-    gate = asyncio.Semaphore(AT_ONCE)
+    gate = asyncio.Semaphore(MAX_RIGHTS_READ_AT_ONCE)
     wanted = tuple(dict.fromkeys(rights))
 
     subject = {

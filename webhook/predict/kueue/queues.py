@@ -15,11 +15,10 @@ from webhook.cluster.resources.cluster_queues import CLUSTER_QUEUES, ClusterQueu
 from webhook.cluster.resources.local_queues import LOCAL_QUEUES, LocalQueue
 from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView, Unknown
 from webhook.predict.kueue.managed import configuration, namespace_labels
+from webhook.predict.limits import MAX_SHOWN_LOCAL_QUEUES
 
 DEFAULT: Final = "default"
 """The LocalQueue that Kueue itself gives to jobs that name none (kueue `jobframework/defaults.go`)."""
-
-_SHOWN: Final = 3
 
 
 class State(Enum):
@@ -95,10 +94,10 @@ def of_job(view: ClusterView, namespace: str, label: object) -> str | Unknown:
 
 def advice(view: ClusterView, namespace: str, name: str) -> str:
     """What to do when the LocalQueue `name` takes no job: others that do, the first few by name."""
-    others = [other for other, _ in islice(usable(view, namespace), _SHOWN + 1) if other != name]
+    others = [other for other, _ in islice(usable(view, namespace), MAX_SHOWN_LOCAL_QUEUES + 1) if other != name]
     if not others:
         return "Ask for another."
-    return f"Use {' or '.join(others[:_SHOWN])}."
+    return f"Use {' or '.join(others[:MAX_SHOWN_LOCAL_QUEUES])}."
 
 
 def cluster_queue(view: ClusterView, namespace: str, name: str) -> ClusterQueue | None:

@@ -22,14 +22,13 @@ from webhook.predict.kueue.feasibility import obstacles
 from webhook.predict.kueue.managed import configuration, manages
 from webhook.predict.kueue.pod_sets import pod_sets
 from webhook.predict.kueue.topology import POD_SET_GROUP, PREFERRED, UNCONSTRAINED, TopologyRequest
+from webhook.predict.limits import MAX_TOPOLOGIES_TRIED
 
 Choice = Mapping[str, Mapping[str, str]]
 """Annotations by role."""
 
 GROUP: Final = "workers"
 """The pod set group of a launcher that is a worker too, and the workers. A name; Kueue refuses numbers."""
-
-_TRIED: Final = 4
 
 
 def choice(job: MPIJob, ctx: Context, queue: ClusterQueue) -> Choice | None:
@@ -41,7 +40,7 @@ def choice(job: MPIJob, ctx: Context, queue: ClusterQueue) -> Choice | None:
     if known is None:
         return None
     mixed = not all(flavor.topology for flavor in known)
-    tried = list(islice(_choices(job, _levels(ctx.view, known), mixed=mixed), _TRIED))
+    tried = list(islice(_choices(job, _levels(ctx.view, known), mixed=mixed), MAX_TOPOLOGIES_TRIED))
     sets = pod_sets(job, ctx, config) if tried else None
     if sets is None:
         # Kueue does not count this job as others. Without a topology it cannot be in a queue that has nothing else.

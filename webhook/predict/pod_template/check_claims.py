@@ -3,7 +3,7 @@
 from webhook.api import quantity
 from webhook.api.quantity import QuantityError
 from webhook.predict.pod_template import texts
-from webhook.predict.pod_template.fault import MANY, Faults, Kind, shown
+from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.labels import check_annotations, check_labels, check_selector
 from webhook.predict.pod_template.volumes import ClaimSpec, ClaimTemplate, DataSource
 
@@ -20,7 +20,7 @@ def check_claim(template: ClaimTemplate, path: str, found: Faults) -> None:
 
 
 def _spec(spec: ClaimSpec, path: str, found: Faults) -> None:
-    modes = {*spec.access_modes[:MANY]}
+    modes = {*spec.access_modes}
     if "ReadWriteOncePod" in modes and len(modes) > 1:
         found.add(f"{path}.accessModes", "ReadWriteOncePod goes with no other mode", "Keep one.", Kind.FORBIDDEN)
     _storage(spec, f"{path}.resources.requests[storage]", found)

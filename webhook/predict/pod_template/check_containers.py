@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from webhook.api import names
 from webhook.api.volume import SHARED_MEMORY
+from webhook.predict.limits import MAX_MOUNT_SUGGESTIONS
 from webhook.predict.pod_template import texts
 from webhook.predict.pod_template.check_files import check_field, check_resource_field
 from webhook.predict.pod_template.check_security import check_security
@@ -17,7 +18,7 @@ from webhook.predict.pod_template.containers import (
     VolumeDevice,
     VolumeMount,
 )
-from webhook.predict.pod_template.fault import MANY, Faults, Kind, shown
+from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.references import KeyRef, SourceRef
 from webhook.predict.pod_template.resources import check_resources
 
@@ -165,13 +166,9 @@ def _mounts(container: Container, path: str, pod: Pod, found: Faults) -> None:
 
 def _no_volume(name: str, path: str, pod: Pod, found: Faults) -> None:
     written = pod.volumes - {SHARED_MEMORY}
-    meant = names.closest_name(name, written) if len(found) < _SUGGESTIONS else None
+    meant = names.closest_name(name, written) if len(found) < MAX_MOUNT_SUGGESTIONS else None
     fix = f'Write "{meant}", or add the volume.' if meant else "Add the volume under volumes, or correct the name."
     found.add(path, f'there is no volume "{shown(name)}"', fix)
-
-
-# To look for a near name takes long, and nobody needs it for each of a hundred faults.
-_SUGGESTIONS = 5
 
 
 def _mount(mount: VolumeMount, container: Container, path: str, found: Faults) -> None:
@@ -195,7 +192,7 @@ def _mount(mount: VolumeMount, container: Container, path: str, found: Faults) -
 
 def _devices(devices: list[VolumeDevice], path: str, pod: Pod, found: Faults) -> None:
     seen: set[str] = set()
-    for index, device in enumerate(devices[:MANY]):
+    for index, device in enumerate(devices):
         where = f"{path}.volumeDevices[{index}]"
         if device.name and device.name not in pod.volumes and device.name not in pod.operators:
             _no_volume(device.name, f"{where}.name", pod, found)
@@ -225,7 +222,7 @@ def _claims(container: Container, path: str, pod: Pod, found: Faults) -> None:
 
 def _resize(container: Container, path: str, pod: Pod, found: Faults) -> None:
     seen: set[str] = set()
-    for index, policy in enumerate((container.resize_policy or ())[:MANY]):
+    for index, policy in enumerate(container.resize_policy or ()):
         if policy.resource_name in seen:
             found.add(f"{path}.resizePolicy[{index}].resourceName", "is there twice", "Remove one of the two.")
         seen.add(policy.resource_name)

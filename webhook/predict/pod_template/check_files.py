@@ -5,7 +5,7 @@ from typing import Final
 from webhook.api import quantity
 from webhook.api.quantity import QuantityError
 from webhook.predict.pod_template import texts
-from webhook.predict.pod_template.fault import MANY, Faults, Kind, shown
+from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.references import FieldRef, ResourceFieldRef
 from webhook.predict.pod_template.volumes import DownwardFile, KeyToPath
 
@@ -64,7 +64,7 @@ def check_resource_field(reference: ResourceFieldRef, path: str, found: Faults, 
 
 def check_items(items: list[KeyToPath] | None, path: str, found: Faults, used: set[str] | None = None) -> None:
     """Where keys become files; `used` are the paths of other sources of the same volume, which this adds to."""
-    for index, item in enumerate((items or ())[:MANY]):
+    for index, item in enumerate(items or ()):
         if problem := texts.file_inside(item.path):
             texts.note(found, f"{path}.items[{index}].path", item.path, problem, "Name a path inside the volume.")
         _once(item.path, f"{path}.items[{index}].path", used, found)
@@ -72,7 +72,7 @@ def check_items(items: list[KeyToPath] | None, path: str, found: Faults, used: s
 
 def check_downward(items: list[DownwardFile] | None, path: str, found: Faults, used: set[str] | None = None) -> None:
     """Where fields of the pod become files."""
-    for index, item in enumerate((items or ())[:MANY]):
+    for index, item in enumerate(items or ()):
         where = f"{path}.items[{index}]"
         if problem := texts.file_inside(item.path):
             texts.note(found, f"{where}.path", item.path, problem, "Name a path inside the volume.")

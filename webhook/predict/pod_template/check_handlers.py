@@ -4,7 +4,7 @@ from typing import Final
 
 from webhook.predict.pod_template import texts
 from webhook.predict.pod_template.containers import Container
-from webhook.predict.pod_template.fault import MANY, Faults, Kind
+from webhook.predict.pod_template.fault import Faults, Kind
 from webhook.predict.pod_template.handlers import Grpc, Handler, LifecycleHandler, Probe, ReadinessProbe, Sleep
 
 _PERIOD: Final = 30  # the API server's default for terminationGracePeriodSeconds
@@ -63,7 +63,7 @@ def _one(handler: Handler, path: str, found: Faults, other: dict[str, Grpc | Sle
             elif problem := texts.port_name(target.port):
                 texts.note(found, f"{path}.{field}.port", target.port, problem, "Write a number, or a port's name.")
     if handler.http_get is not None:
-        for index, one in enumerate((handler.http_get.http_headers or ())[:MANY]):
+        for index, one in enumerate(handler.http_get.http_headers or ()):
             if problem := texts.header(one.name):
                 where = f"{path}.httpGet.httpHeaders[{index}].name"
                 texts.note(found, where, one.name, problem, "Correct the name.")

@@ -3,7 +3,7 @@
 from typing import Final
 
 from webhook.predict.pod_template import texts
-from webhook.predict.pod_template.fault import MANY, Faults, Kind, shown
+from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.template import PodSpec
 
 _LONGEST_SEARCH: Final = 2048
@@ -19,10 +19,10 @@ def check_host(spec: PodSpec, path: str, found: Faults) -> None:
         _dns(spec, path, found)
     if spec.readiness_gates or spec.scheduling_gates:
         _gates(spec, path, found)
-    for index, alias in enumerate((spec.host_aliases or ())[:MANY]):
+    for index, alias in enumerate(spec.host_aliases or ()):
         if problem := texts.address(alias.ip):
             texts.note(found, f"{path}.hostAliases[{index}].ip", alias.ip, problem, "Write it as 10.0.0.1.")
-        for number, name in enumerate((alias.hostnames or ())[:MANY]):
+        for number, name in enumerate(alias.hostnames or ()):
             if problem := texts.subdomain(name):
                 where = f"{path}.hostAliases[{index}].hostnames[{number}]"
                 texts.note(found, where, name, problem, "Correct the name.")
@@ -69,11 +69,11 @@ def _dns(spec: PodSpec, path: str, found: Faults) -> None:
         found.add(f"{path}.dnsConfig.nameservers", fault, "Name a server, or remove dnsPolicy.", Kind.REQUIRED)
     if config is None:
         return
-    for index, server in enumerate((config.nameservers or ())[:MANY]):
+    for index, server in enumerate(config.nameservers or ()):
         if problem := texts.address(server):
             where = f"{path}.dnsConfig.nameservers[{index}]"
             texts.note(found, where, server, problem, "Write it as 10.0.0.1.")
-    searches = (config.searches or [])[:MANY]
+    searches = config.searches or []
     for index, domain in enumerate(searches):
         if problem := texts.search(domain):
             where = f"{path}.dnsConfig.searches[{index}]"
@@ -84,12 +84,12 @@ def _dns(spec: PodSpec, path: str, found: Faults) -> None:
 
 
 def _gates(spec: PodSpec, path: str, found: Faults) -> None:
-    for index, gate in enumerate((spec.readiness_gates or ())[:MANY]):
+    for index, gate in enumerate(spec.readiness_gates or ()):
         if problem := texts.label_key(gate.condition_type):
             where = f"{path}.readinessGates[{index}].conditionType"
             texts.note(found, where, gate.condition_type, problem, "Correct the name.")
     seen: set[str] = set()
-    for index, held in enumerate((spec.scheduling_gates or ())[:MANY]):
+    for index, held in enumerate(spec.scheduling_gates or ()):
         where = f"{path}.schedulingGates[{index}].name"
         if problem := texts.label_key(held.name):
             texts.note(found, where, held.name, problem, "Correct the name.")

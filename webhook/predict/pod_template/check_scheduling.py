@@ -3,7 +3,7 @@
 from typing import Final
 
 from webhook.predict.pod_template import texts
-from webhook.predict.pod_template.fault import MANY, Faults, Kind, shown
+from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.labels import check_requirement, check_selector
 from webhook.predict.pod_template.scheduling import (
     Affinity,
@@ -54,24 +54,24 @@ def _nodes(affinity: NodeAffinity, path: str, found: Faults) -> None:
     if (required := affinity.required_during_scheduling_ignored_during_execution) is not None:
         for index, term in enumerate(required.node_selector_terms):
             _node_term(term, f"{path}.{_REQUIRED}.nodeSelectorTerms[{index}]", found)
-    for index, preferred in enumerate((affinity.preferred_during_scheduling_ignored_during_execution or ())[:MANY]):
+    for index, preferred in enumerate(affinity.preferred_during_scheduling_ignored_during_execution or ()):
         if preferred.preference is not None:
             _node_term(preferred.preference, f"{path}.{_PREFERRED}[{index}].preference", found, preferred=True)
 
 
 def _node_term(term: NodeTerm, path: str, found: Faults, *, preferred: bool = False) -> None:
-    for index, one in enumerate((term.match_expressions or ())[:MANY]):
+    for index, one in enumerate(term.match_expressions or ()):
         check_requirement(one, f"{path}.matchExpressions[{index}]", found, any_value=preferred)
-    for index, field in enumerate((term.match_fields or ())[:MANY]):
+    for index, field in enumerate(term.match_fields or ()):
         for name in field.values[:1]:
             if problem := texts.subdomain(name):
                 texts.note(found, f"{path}.matchFields[{index}].values[0]", name, problem, "Name a node.")
 
 
 def _pods(affinity: PodAffinity, path: str, found: Faults) -> None:
-    for index, term in enumerate((affinity.required_during_scheduling_ignored_during_execution or ())[:MANY]):
+    for index, term in enumerate(affinity.required_during_scheduling_ignored_during_execution or ()):
         _pod_term(term, f"{path}.{_REQUIRED}[{index}]", found)
-    for index, weighted in enumerate((affinity.preferred_during_scheduling_ignored_during_execution or ())[:MANY]):
+    for index, weighted in enumerate(affinity.preferred_during_scheduling_ignored_during_execution or ()):
         _pod_term(weighted.pod_affinity_term, f"{path}.{_PREFERRED}[{index}].podAffinityTerm", found)
 
 
@@ -80,12 +80,12 @@ def _pod_term(term: PodAffinityTerm, path: str, found: Faults) -> None:
         texts.note(found, f"{path}.topologyKey", term.topology_key, problem, "Name a label of nodes.")
     check_selector(term.label_selector, f"{path}.labelSelector", found)
     check_selector(term.namespace_selector, f"{path}.namespaceSelector", found)
-    for index, name in enumerate((term.namespaces or ())[:MANY]):
+    for index, name in enumerate(term.namespaces or ()):
         if problem := texts.label(name):
             texts.note(found, f"{path}.namespaces[{index}]", name, problem, "Name a namespace.")
     _keys(term.match_label_keys, term.label_selector, f"{path}.matchLabelKeys", found)
     _keys(term.mismatch_label_keys, term.label_selector, f"{path}.mismatchLabelKeys", found)
-    for key in sorted({*(term.match_label_keys or ())[:MANY]} & {*(term.mismatch_label_keys or ())[:MANY]}):
+    for key in sorted({*(term.match_label_keys or ())} & {*(term.mismatch_label_keys or ())}):
         found.add(f"{path}.matchLabelKeys", f'"{shown(key)}" is in mismatchLabelKeys too', "Keep one of the two.")
 
 
@@ -95,7 +95,7 @@ def _keys(keys: list[str] | None, selector: Selector | None, path: str, found: F
     if selector is None:
         found.add(path, "needs a labelSelector", "Add the labelSelector, or remove it.", Kind.FORBIDDEN)
         return
-    for index, key in enumerate(keys[:MANY]):
+    for index, key in enumerate(keys):
         if problem := texts.label_key(key):
             texts.note(found, f"{path}[{index}]", key, problem, "Correct the key.")
 

@@ -1,7 +1,7 @@
 """Security contexts: what does not go together."""
 
 from webhook.predict.pod_template import texts
-from webhook.predict.pod_template.fault import MANY, Faults, Kind
+from webhook.predict.pod_template.fault import Faults, Kind
 from webhook.predict.pod_template.security import Context, PodSecurityContext, SecurityContext
 
 
@@ -25,7 +25,7 @@ def check_pod_security(context: PodSecurityContext, path: str, found: Faults) ->
     if context.seccomp_profile is not None or context.app_armor_profile is not None:
         _profiles(context, path, found)
     seen: set[str] = set()
-    for index, sysctl in enumerate((context.sysctls or ())[:MANY]):
+    for index, sysctl in enumerate(context.sysctls or ()):
         if problem := texts.sysctl(sysctl.name):
             texts.note(found, f"{path}.sysctls[{index}].name", sysctl.name, problem, "Correct the name.")
         elif sysctl.name in seen:

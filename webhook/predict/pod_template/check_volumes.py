@@ -9,7 +9,7 @@ from webhook.api.quantity import QuantityError
 from webhook.predict.pod_template import texts
 from webhook.predict.pod_template.check_claims import check_claim
 from webhook.predict.pod_template.check_files import check_downward, check_items
-from webhook.predict.pod_template.fault import MANY, Faults, Kind, shown
+from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.volumes import SOURCES, Csi, ProjectedSource, Volume
 
 # Of the sources of a volume at least so many are not there.
@@ -70,7 +70,7 @@ def _seldom(volume: Volume, path: str, found: Faults) -> None:
 
 def _projected(source: ProjectedSource, path: str, found: Faults) -> None:
     files: set[str] = set()
-    for index, one in enumerate((source.sources or ())[:MANY]):
+    for index, one in enumerate(source.sources or ()):
         where = f"{path}.sources[{index}]"
         if one.secret is not None:
             check_items(one.secret.items, f"{where}.secret", found, files)

@@ -1,7 +1,9 @@
 """What is wrong with a pod template: where, what, and what to do."""
 
 from enum import Enum, auto
-from typing import Final, NamedTuple
+from typing import NamedTuple
+
+from webhook.predict.limits import MAX_FAULTS_PER_JOB
 
 
 class Kind(Enum):
@@ -23,20 +25,12 @@ class Fault(NamedTuple):
     advisory: bool = False
 
 
-MOST: Final = 100
-"""Nobody reads more, and each costs a text."""
-
-
-MANY: Final = 1_000
-"""Of a list longer than that, which no real job has, the rest is not looked at."""
-
-
 class Faults(list[Fault]):
-    """The faults found so far, up to MOST of them."""
+    """The faults found so far, up to MAX_FAULTS_PER_JOB of them."""
 
     def add(self, path: str, message: str, fix: str, kind: Kind = Kind.INVALID, *, advisory: bool = False) -> None:
         """Note one, unless something is said of the same place already: one cause is told once."""
-        if len(self) < MOST and all((other.path, other.advisory) != (path, advisory) for other in self):
+        if len(self) < MAX_FAULTS_PER_JOB and all((other.path, other.advisory) != (path, advisory) for other in self):
             self.append(Fault(path, message, fix, kind, advisory))
 
 

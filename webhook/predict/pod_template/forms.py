@@ -23,7 +23,7 @@ HostPort = Annotated[int, Meta(ge=0, le=65535)]
 PortReference = PortNumber | str
 """A number, or the name of a port."""
 UserId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
-Amount = Annotated[int | float | str | None, Meta(extra={"read": "webhook.api.quantity"})]
+Amount = Annotated[int | str | None, Meta(extra={"read": "webhook.api.quantity"})]
 """A quantity, or what stands where one belongs."""
 Strings = dict[str, str | None]
 

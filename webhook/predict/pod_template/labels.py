@@ -1,19 +1,16 @@
 """Labels, annotations and selectors."""
 
 from collections.abc import Mapping
-from itertools import islice
 
+from webhook.predict.limits import MAX_TEMPLATE_ANNOTATIONS_BYTES
 from webhook.predict.pod_template import texts
-from webhook.predict.pod_template.fault import MANY, Faults, Kind, shown
+from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.scheduling import NodeRequirement, Requirement, Selector
-
-MOST_ANNOTATIONS = 256 * 1024
-"""Bytes of all annotations of an object together."""
 
 
 def check_labels(labels: Mapping[str, str | None], path: str, found: Faults) -> None:
     """Keys and values; `path` is that of the mapping."""
-    for key, value in islice(labels.items(), MANY):
+    for key, value in labels.items():
         if problem := texts.label_key(key):
             found.add(f"{path}[{shown(key)}]", f"its key {problem}", "Correct the key.")
         if value and (problem := texts.label_value(value)):
@@ -22,14 +19,16 @@ def check_labels(labels: Mapping[str, str | None], path: str, found: Faults) -> 
 
 def check_annotations(annotations: Mapping[str, str | None], path: str, found: Faults) -> None:
     """Keys, which may have capitals, and the size of all together."""
-    for key in islice(annotations, MANY):
+    for key in annotations:
         if problem := texts.label_key(key) and texts.label_key(key.lower()):
             found.add(f"{path}[{shown(key)}]", f"its key {problem}", "Correct the key.")
     # A character has four bytes at most.
-    if sum(len(key) + len(value or "") for key, value in annotations.items()) * 4 > MOST_ANNOTATIONS:
+    if sum(len(key) + len(value or "") for key, value in annotations.items()) * 4 > MAX_TEMPLATE_ANNOTATIONS_BYTES:
         size = sum(len(key.encode()) + len((value or "").encode()) for key, value in annotations.items())
-        if size > MOST_ANNOTATIONS:
-            found.add(path, f"have {size:,} bytes, at most {MOST_ANNOTATIONS:,} are taken", "Leave some out.")
+        if size > MAX_TEMPLATE_ANNOTATIONS_BYTES:
+            found.add(
+                path, f"have {size:,} bytes, at most {MAX_TEMPLATE_ANNOTATIONS_BYTES:,} are taken", "Leave some out."
+            )
 
 
 def check_selector(selector: Selector | None, path: str, found: Faults) -> None:
@@ -57,6 +56,6 @@ def check_requirement(one: Requirement | NodeRequirement, path: str, found: Faul
     if problem := texts.label_key(one.key):
         texts.note(found, f"{path}.key", one.key, problem, "Correct the key.")
     if not any_value:
-        for index, value in enumerate(values[:MANY]):
+        for index, value in enumerate(values):
             if problem := texts.label_value(value):
                 texts.note(found, f"{path}.values[{index}]", value, problem, "Correct the value.")

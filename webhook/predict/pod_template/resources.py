@@ -7,7 +7,6 @@ https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/v
 """
 
 from collections.abc import Mapping
-from itertools import islice
 from typing import Final
 
 from webhook.api import names, quantity
@@ -15,7 +14,7 @@ from webhook.api.pod_resources import HUGE_PAGES, is_overcommitted
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.predict.pod_template.containers import Resources
-from webhook.predict.pod_template.fault import MANY, Fault, Faults, Kind, shown
+from webhook.predict.pod_template.fault import Fault, Faults, Kind, shown
 from webhook.predict.pod_template.forms import Amount
 
 _STANDARD: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
@@ -65,7 +64,7 @@ def _faults(limits: Mapping[str, Amount], requests: Mapping[str, Amount], withou
 def _amounts(written: Mapping[str, object], path: str, found: Faults) -> dict[str, Quantity]:
     """Those that can be compared: of a good name, and not of an accelerator."""
     amounts = {}
-    for name, value in islice(written.items(), MANY):
+    for name, value in written.items():
         if name not in _STANDARD:
             if problem := _name_problem(name):
                 found.add(f"{path}[{shown(name)}]", problem, _fix_of_name(name), Kind.NOT_SUPPORTED)

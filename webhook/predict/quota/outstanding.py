@@ -84,10 +84,11 @@ class PodCounts:
     _outstanding: Outstanding | None = None
 
     def outstanding(self, jobs: Jobs) -> Outstanding:
-        """What the jobs will still take."""
+        """What the jobs will still take. It listens before it is stored, as in `Group.derived`."""
         if self._outstanding is None or self._jobs is not jobs:
-            self._jobs, self._outstanding = jobs, _outstanding(jobs, self.made)
-            jobs.listen(self._outstanding)
+            made = _outstanding(jobs, self.made)
+            jobs.listen(made)
+            self._jobs, self._outstanding = jobs, made
         return self._outstanding
 
     def changed(self, old: Owned | None, new: Owned | None) -> None:

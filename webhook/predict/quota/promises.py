@@ -20,6 +20,7 @@ from webhook.cluster.train_jobs import TRAIN_JOBS, TrainJobRecord
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.predict import devices
+from webhook.predict.limits import MAX_CACHED_DEFAULTS
 from webhook.predict.pod_priority import default_class
 from webhook.predict.quota.fit import Alternatives, charged_at_most
 from webhook.predict.quota.outstanding import Jobs, Made, Outstanding, PodCounts, pod_counts, promised, without_pods
@@ -133,7 +134,6 @@ def _charges(ctx: Context, default_priority: str | None) -> Callable[[PodShape],
 _Defaults = tuple[Pairs, Pairs, Pairs | None, str | None]
 # What pods of a shape take, for as long as a stored job has the shape, with the defaults of so many namespaces.
 _CHARGES: WeakKeyDictionary[PodShape, dict[_Defaults, tuple[Charge, ...]]] = WeakKeyDictionary()
-_MOST_DEFAULTS = 64
 
 
 def _charges_of(
@@ -143,7 +143,7 @@ def _charges_of(
     known = _CHARGES.setdefault(shape, {})
     key = (requests, limits, overhead, default_priority)
     if key not in known:
-        if len(known) >= _MOST_DEFAULTS:
+        if len(known) >= MAX_CACHED_DEFAULTS:
             known.clear()
         resources = shape.resources.with_defaults(requests=dict(requests), limits=dict(limits))
         if overhead is not None:

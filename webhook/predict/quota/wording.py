@@ -8,10 +8,10 @@ from webhook.api.mpijob import WORKER
 from webhook.api.quantity import NANO, Quantity
 from webhook.api.quota_charges import ONE
 from webhook.api.resources import DEVICE_CLASS, DEVICES_OF_CLASS, is_accelerator
+from webhook.predict.limits import MAX_OTHER_QUOTAS
 from webhook.predict.quota.fit import Demand, Shortage, charged
 
 HEADLINE: Final = "Quota exceeded"
-MAX_OTHERS: Final = 5
 
 _SIZES: Final = {"memory": "memory", "ephemeral-storage": "ephemeral storage", "storage": "storage"}
 _OBJECTS: Final = {
@@ -63,7 +63,7 @@ def details(
         f"Current usage: {usage}{users}",
         *([f"Available: {available}"] if first.known else ()),
     ]
-    if others := [_other(each, first.quota.name, accelerators) for each in short[1 : MAX_OTHERS + 1]]:
+    if others := [_other(each, first.quota.name, accelerators) for each in short[1 : MAX_OTHER_QUOTAS + 1]]:
         if more_of_them := len(short) - 1 - len(others):
             others.append(f"and {more_of_them} more")
         lines.append(f"Also exceeded: {'; '.join(others)}")

@@ -1,13 +1,11 @@
 """A cause: one sentence about why a job does not run, where that is seen, and what to do."""
 
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
-LONGEST: Final = 1024
-"""The length of an Event's message."""
-A_LINE: Final = 300
+from webhook.predict.limits import MAX_CAUSE_CHARACTERS
 
 
 class Stage(IntEnum):
@@ -61,7 +59,7 @@ class Cause(msgspec.Struct, frozen=True):
         }
 
 
-def cut(text: str, longest: int = LONGEST) -> str:
+def cut(text: str, longest: int = MAX_CAUSE_CHARACTERS) -> str:
     """Enough of what a component said, on one line, without the full stop."""
     line = " ".join(text.split()).rstrip(".")
     return line if len(line) <= longest else f"{line[: longest - 3]}..."

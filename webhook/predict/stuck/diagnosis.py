@@ -9,8 +9,9 @@ import msgspec
 from msgspec.structs import replace
 
 from webhook.kit.importance import Importance
+from webhook.predict.limits import MAX_LINE_CHARACTERS
 from webhook.predict.stuck import loose
-from webhook.predict.stuck.cause import A_LINE, Cause, Stage, cut
+from webhook.predict.stuck.cause import Cause, Stage, cut
 from webhook.predict.stuck.causes import creation, deletion, launcher, operator, queue, scheduling, start
 from webhook.predict.stuck.sight import Judged, Sight
 from webhook.predict.stuck.state import State, state
@@ -47,14 +48,14 @@ def diagnose(sight: Sight) -> Diagnosis:
     judged = list(_judged([each for each in sight.findings if each not in used]))
     causes = (*(cause for cause, _ in mended), *judged)
     if now is State.RUNS and _tried_again(sight, seen):
-        return Diagnosis(now, f"{told}; before that {cut(causes[0].text, A_LINE)}", causes)
+        return Diagnosis(now, f"{told}; before that {cut(causes[0].text, MAX_LINE_CHARACTERS)}", causes)
     fatal = {each.rule for each in sight.findings if each.importance is Importance.FAILS}
     # Of a job that waits for no one that can be seen, what admission says is the best guess.
     blocking = next(iter(seen), None) or next((cause for cause in judged if cause.id in fatal), None)
     if blocking is not None and now is State.FAILED:
-        told = f"failed: {cut(blocking.text, A_LINE)}"
+        told = f"failed: {cut(blocking.text, MAX_LINE_CHARACTERS)}"
     elif blocking is not None and (seen or now is State.STARTS):
-        now, told = State.STUCK, f"does not run: {cut(blocking.text, A_LINE)}"
+        now, told = State.STUCK, f"does not run: {cut(blocking.text, MAX_LINE_CHARACTERS)}"
     return Diagnosis(now, told, causes)
 
 

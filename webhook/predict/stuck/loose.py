@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
+
+from webhook.predict.limits import MAX_TEXT_CHARACTERS
 
 NOTHING: Mapping[str, Any] = {}
-LONGEST: Final = 8192
-"""Characters of a text that count: whoever may create Events may write a million, and patterns take the square."""
 
 
 def at(value: Any, *path: str) -> Any:
@@ -31,7 +31,7 @@ def items(value: Any, *path: str) -> list[Mapping[str, Any]]:
 def text(value: Any, *path: str) -> str:
     """The text there, on one line."""
     found = at(value, *path)
-    return " ".join(found[:LONGEST].split()) if isinstance(found, str) else ""
+    return " ".join(found[:MAX_TEXT_CHARACTERS].split()) if isinstance(found, str) else ""
 
 
 def number(value: Any, *path: str) -> int | None:

@@ -10,12 +10,12 @@ import msgspec
 
 from webhook.api import duration, kueue
 from webhook.kit.importance import Importance
+from webhook.predict.limits import MAX_EVENTS_SHOWN
 from webhook.predict.stuck import loose
 
 Json = Mapping[str, Any]
 WORKER: Final = "worker"
 LAUNCHER: Final = "launcher"
-WARNINGS: Final = 5
 _MINUTE, _HOUR = 60, 3600
 ROLE: Final = "training.kubeflow.org/job-role"
 
@@ -119,7 +119,7 @@ class Sight:
         for event in sorted(self.events, key=_happened, reverse=True):
             if event.get("type") == "Warning":
                 found.setdefault((loose.text(event, "involvedObject", "name"), loose.text(event, "reason")), event)
-        return list(found.values())[:WARNINGS]
+        return list(found.values())[:MAX_EVENTS_SHOWN]
 
     def when(self, event: Json) -> str:
         """How long ago an event happened last."""

@@ -17,8 +17,6 @@ from webhook.predict.trainer.size import JOB_SET, PATCHES, Work
 
 METADATA: Final = "spec.template.metadata"
 """Where the JobSet's labels and annotations stand in a runtime."""
-# The API server takes no more, and each is merged on its own.
-_MOST_PATCHES: Final = 16
 RESOURCES: Final = "spec.trainer.resourcesPerNode"
 # Fields of the container that a TrainJob's `trainer` replaces.
 _REPLACED: Final = ("image", "command", "args")
@@ -155,7 +153,7 @@ def claim_templates(spec: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _patches(job: dict[str, Any]) -> Mapping[str, list[tuple[str, dict[str, Any]]]]:
     """(path, patch) of each patch of a replicated job's template, by the names of these."""
     found: defaultdict[str, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
-    for index, patch in enumerate(mappings(job.get("runtimePatches"))[:_MOST_PATCHES]):
+    for index, patch in enumerate(mappings(job.get("runtimePatches"))):
         inner = at(patch, "trainingRuntimeSpec", "template", "spec")
         for number, replicated in enumerate(mappings(inner.get("replicatedJobs"))):
             path = f"{PATCHES}[{index}].trainingRuntimeSpec.template.spec.replicatedJobs[{number}].template"

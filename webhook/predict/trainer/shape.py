@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from webhook.api import mpijob, trainer
+from webhook.api import mpijob, trainer, untyped
 from webhook.api.kueue import without_kueues
 from webhook.api.mpijob import LAUNCHER, WORKER, replica_path
 from webhook.api.untyped import at, mapping, mappings
@@ -21,13 +21,11 @@ from webhook.predict.trainer.replicated_jobs import (
     replicated_jobs,
     slots,
 )
-from webhook.predict.trainer.size import JOB_SET, check_others, check_patches, check_runtime
+from webhook.predict.trainer.size import JOB_SET, check_others
 
 _ROLES: Final = {trainer.LAUNCHER: LAUNCHER, trainer.NODE: WORKER}
 # JobSet's default.
 _RESTART_POLICY: Final = "OnFailure"
-# Fetching a dataset and a model makes two.
-_MOST_OTHERS: Final = 20
 # As mpi-operator says it; the time is not looked at.
 _ENDED: Final = {
     "status": {
@@ -70,7 +68,7 @@ class Shape:
 
 
 def of_runtime(document: dict[str, Any]) -> Shape | None:
-    """Of a runtime's JSON; None where it has no MPI policy, TooLarge where it has too many pods."""
+    """Of a runtime's JSON; None where it has no MPI policy, TooLarge where its other pods are too large."""
     return _shape(mapping(document.get("spec")), {}, mapping(document.get("metadata")), _runtimes_places(), "")
 
 
@@ -85,7 +83,7 @@ def of_train_job(document: dict[str, Any], runtime: TrainingRuntime) -> Shape | 
         "spec.runPolicy": Place("spec"),
     }
     return _shape(
-        msgspec.json.decode(runtime.spec),
+        untyped.decode(runtime.spec),
         mapping(document.get("spec")),
         mapping(document.get("metadata")),
         known,
@@ -119,8 +117,6 @@ def _shape(
     policy = at(runtime, "mlPolicy").get("mpi")
     if not isinstance(policy, dict):
         return None
-    check_runtime(runtime, of_job=bool(name))
-    check_patches(job)
     jobs = replicated_jobs(runtime, job)
     specs: dict[str, Any] = {}
     claims = [name for _, name in claim_templates(at(runtime, "template", "spec"))]
@@ -128,8 +124,6 @@ def _shape(
     size = 0
     for each in jobs:
         role = _ROLES.get(each.name)
-        if role is None and len(others) == _MOST_OTHERS:
-            continue
         # No role is called a number.
         path = replica_path(role or str(each.index))
         template = _known(each, role, path, known, in_runtime=bool(name))

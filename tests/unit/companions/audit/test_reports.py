@@ -21,18 +21,9 @@ from webhook.client.calls import ApiError
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.companions.audit import reports, standing
-from webhook.companions.audit.reports import (
-    LABEL,
-    MOST_RESULTS,
-    MOST_TEXT,
-    POLICY_REPORTS,
-    REPORTS,
-    ReportedJob,
-    Reports,
-    report,
-    seen,
-)
+from webhook.companions.audit.reports import LABEL, POLICY_REPORTS, REPORTS, ReportedJob, Reports, report, seen
 from webhook.companions.audit.standing import StandingAudit
+from webhook.companions.limits import MAX_REPORTED_CHARACTERS, MAX_REPORTED_RESULTS
 from webhook.companions.paced import PacedClient
 from webhook.policy.in_force import PolicySet
 from webhook.rules import Violation
@@ -79,8 +70,8 @@ def test_a_report_is_bounded() -> None:
     made = report(JOB, Decision(denied=[finding(message="x" * 9999)] * 200))
     assert made is not None
     assert made["summary"]["fail"] == 200
-    assert len(made["results"]) == MOST_RESULTS
-    assert all(len(each["message"]) == MOST_TEXT for each in made["results"])
+    assert len(made["results"]) == MAX_REPORTED_RESULTS
+    assert all(len(each["message"]) == MAX_REPORTED_CHARACTERS for each in made["results"])
     assert len(msgspec.json.encode(made)) < 100_000
 
 

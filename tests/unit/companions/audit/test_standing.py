@@ -23,7 +23,8 @@ from webhook.client.wire import FaultReason, Page, WatchFault
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.companions.audit import standing
-from webhook.companions.audit.standing import DEBOUNCE, INTERVAL, PAGE, REST, RETRY, SHARE, StandingAudit
+from webhook.companions.audit.standing import DEBOUNCE, INTERVAL, REST, RETRY, StandingAudit
+from webhook.companions.limits import AUDITED_JOBS_PER_PAGE, MAX_AUDIT_SHARE
 from webhook.companions.paced import PacedClient
 from webhook.kit.settings import Action
 from webhook.policy.in_force import PolicySet
@@ -104,7 +105,7 @@ async def test_every_job_that_has_not_ended_is_judged(cluster: KeptObjects) -> N
     assert ("team-a", "over") not in world.audit.outcomes
     assert world.audit.age == 0
     assert len(world.lists.targets) == 4
-    assert all(f"limit={PAGE}" in target for target in world.lists.targets)
+    assert all(f"limit={AUDITED_JOBS_PER_PAGE}" in target for target in world.lists.targets)
 
 
 async def test_it_sleeps_after_each_job_longer_than_it_works(
@@ -121,8 +122,8 @@ async def test_it_sleeps_after_each_job_longer_than_it_works(
 
     monkeypatch.setattr(world.audit, "_judge", slow)
     await world.audit.audit()
-    assert world.time.sleeps == [0.5 * (1 / SHARE - 1)] * 3
-    assert world.audit.seconds == 3 * 0.5 / SHARE
+    assert world.time.sleeps == [0.5 * (1 / MAX_AUDIT_SHARE - 1)] * 3
+    assert world.audit.seconds == 3 * 0.5 / MAX_AUDIT_SHARE
 
 
 async def test_a_changed_job_is_judged_alone(cluster: KeptObjects) -> None:

@@ -44,7 +44,7 @@ async def test_times_are_those_of_the_api_server() -> None:
 async def test_when_there_is_no_room_for_a_reservation_the_verdict_stands_and_is_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("webhook.cluster.resources.reservations.MOST_BYTES", 70)
+    monkeypatch.setattr("webhook.cluster.resources.reservations.MAX_LEDGER_BYTES", 70)
     world = World()
     assert await world.submit("a", "b", "c") == ["a", "b", "c"]
     assert world.reserved == ["a", "b"]

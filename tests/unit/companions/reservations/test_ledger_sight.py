@@ -11,7 +11,7 @@ from tests.support.ledger_world import World, fits, record
 from tests.support.quota_objects import quota
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
-from webhook.client.paging import SLICE_OBJECTS
+from webhook.client.limits import MAX_OBJECTS_AT_STRETCH
 from webhook.cluster.overlay import Overlay
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.pods import JOB_NAME, PODS
@@ -92,7 +92,7 @@ async def test_thousands_of_pods_are_read_in_pages_and_others_go_on() -> None:
         await asyncio.sleep(0)
     assert await submitted == []
     assert "limit=200" in world.api.listed[-1]
-    assert turns > len(pods) / SLICE_OBJECTS
+    assert turns > len(pods) / MAX_OBJECTS_AT_STRETCH
 
 
 @pytest.mark.parametrize(("until_pods", "admitted", "looked"), [(12, True, 13), (10**9, False, 2 * MAX_REJECTIONS)])

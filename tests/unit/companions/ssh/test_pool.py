@@ -193,7 +193,7 @@ async def test_a_deadline_that_is_over(maker):
 
 
 async def test_too_many_that_wait(maker, monkeypatch):
-    monkeypatch.setattr(ssh_keys, "MAX_WAITING", 2)
+    monkeypatch.setattr(ssh_keys, "MAX_WAITING_FOR_KEYS", 2)
     maker.hold()
     async with pool(maker) as keys:
         first = [take(keys), take(keys)]

@@ -9,9 +9,10 @@ from tests.support.logs import Log
 from webhook.client.calls import ApiError, ClusterError
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
+from webhook.companions.limits import MAX_FAILED_REMOVALS
 from webhook.companions.paced import PacedClient
 from webhook.companions.reconciler import LAST_DELAY
-from webhook.companions.ssh.removal import AT_MOST_FAILED, DENIALS, EVERY_SECONDS, KeyRemoval
+from webhook.companions.ssh.removal import DENIALS, EVERY_SECONDS, KeyRemoval
 from webhook.companions.ssh.removed_until import ANNOTATION, NAME
 
 ENDED = "2026-01-01T00:00:00Z"
@@ -229,12 +230,12 @@ async def test_what_fails_is_tried_later_each_time_and_others_go_on(api: Api) ->
 
 async def test_where_everything_fails_a_sweep_soon_ends_and_begins_with_what_has_not_failed(api: Api) -> None:
     """Ten thousand jobs that had ended were ten thousand calls in each sweep, on each replica."""
-    names = [f"job-{number}" for number in range(10 * AT_MOST_FAILED)]
+    names = [f"job-{number}" for number in range(10 * MAX_FAILED_REMOVALS)]
     api.failures = dict.fromkeys(names, ApiError(500, "oops"))
     world = World(api, *(job(name, "Failed") for name in names))
     for sweep in range(1, 11):
         await world.removal.sweep()
-        assert api.attempts == sweep * AT_MOST_FAILED
+        assert api.attempts == sweep * MAX_FAILED_REMOVALS
         assert world.removal.waiting == len(names) - api.attempts
     assert sorted(api.tried) == sorted(names)
     assert world.removal.failing == len(names)

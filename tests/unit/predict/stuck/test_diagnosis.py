@@ -12,6 +12,7 @@ from msgspec import structs
 from tests.support.jobs import REMOVE
 from tests.support.stuck.seen import container, event, false, job, launcher, pod, sight, true, workload
 from webhook.kit.importance import Importance
+from webhook.predict.limits import MAX_TEXT_CHARACTERS
 from webhook.predict.stuck import loose
 from webhook.predict.stuck.cause import Stage
 from webhook.predict.stuck.diagnosis import diagnose
@@ -455,7 +456,7 @@ def test_no_more_of_a_text_is_read_than_a_component_writes() -> None:
     """Whoever may create Events could keep everybody who asks waiting: the patterns take the square of a text."""
     message = "worker pod created failed: " + "maximum " * 200_000
     seen = sight(pods=[], events=[event("train", "MPIJobFailed", message)])
-    assert len(loose.text(seen.events[0], "message")) == loose.LONGEST
+    assert len(loose.text(seen.events[0], "message")) == MAX_TEXT_CHARACTERS
     assert diagnose(seen).state is State.STUCK
 
 

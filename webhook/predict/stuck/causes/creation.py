@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from webhook.predict.limits import MAX_REJECTION_CHARACTERS
 from webhook.predict.stuck import loose
 from webhook.predict.stuck.cause import Cause, Stage, cut
 from webhook.predict.stuck.sight import Json, Sight
@@ -20,8 +21,6 @@ class _Refusal(NamedTuple):
     passes: bool = False
 
 
-# What Kubernetes lets a component say. Patterns look for the middle of it, so a long one would take its square.
-LONGEST_MESSAGE: Final = 1024
 _REFUSALS: Final = (
     _Refusal(
         re.compile(r"exceeded quota: (?P<said>.*)"),
@@ -116,7 +115,7 @@ def _refused(events: Iterator[Json], whose: str) -> Iterator[Cause]:
     event = next(events, None)
     if event is None:
         return
-    message = loose.text(event, "message")[:LONGEST_MESSAGE]
+    message = loose.text(event, "message")[:MAX_REJECTION_CHARACTERS]
     for refusal in (*_REFUSALS, _ANY):
         if found := refusal.pattern.search(message):
             text = cut(f"{whose} cannot be created, {refusal.text.format(said=found['said'])}")

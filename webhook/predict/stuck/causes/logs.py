@@ -6,6 +6,8 @@ The texts are those of OpenSSH 9 and 10, Open MPI 4.1.8 and 5.0.11, MPICH 5.0.2 
 import re
 from typing import Final, NamedTuple
 
+from webhook.predict.limits import MAX_LOG_LINE_CHARACTERS
+
 
 class Known(NamedTuple):
     """A message and what it means."""
@@ -17,7 +19,6 @@ class Known(NamedTuple):
     rules: frozenset[str] = frozenset()
 
 
-LONGEST_LINE: Final = 500
 _SSH: Final = frozenset({"ssh-paths"})
 _COMMAND: Final = frozenset({"command-line", "slots"})
 
@@ -149,7 +150,7 @@ KNOWN: Final = (
 def known(log: str) -> Known | None:
     """The first of these that the log has, with what it names filled in."""
     # Patterns look back within a line, so a long one would take its square.
-    lines = "\n".join(line[:LONGEST_LINE] for line in log.splitlines())
+    lines = "\n".join(line[:MAX_LOG_LINE_CHARACTERS] for line in log.splitlines())
     for each in KNOWN:
         if found := each.pattern.search(lines):
             named = [group for group in found.groups() if group]

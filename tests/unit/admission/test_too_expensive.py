@@ -1,0 +1,79 @@
+"""The decision on a job that took too much processor time."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.jobs import changed, request
+from tests.support.policies import HEADER
+from webhook.admission import too_expensive
+from webhook.admission.pipelines import Policy, load_policy
+from webhook.api.review import AdmissionRequest
+
+DEFAULTS = load_policy(None)
+
+
+def update(changes: dict[str, Any]) -> AdmissionRequest:
+    return request(changed(changes), old=changed())
+
+
+def test_it_is_rejected_by_a_policy_that_rejects() -> None:
+    decision = too_expensive.verdict(request(changed()), DEFAULTS)
+    assert decision.message == (
+        'MPIJob "train" is refused, 1 problem to mend:\n'
+        "1. spec: too expensive to judge: its checks take more processor time than one job may have [job-size]\n"
+        "   Make it smaller: fewer containers, variables, volumes or words of a command."
+    )
+
+
+@pytest.mark.parametrize(("mode", "field"), [("warn", "warned"), ("audit", "audited")])
+def test_a_mode_that_rejects_nothing_admits_it(mode: str, field: str) -> None:
+    policy: Policy = load_policy(f"{HEADER}mode: {mode}")
+    decision = too_expensive.verdict(request(changed()), policy)
+    assert decision.allowed
+    assert [finding.rule for finding in getattr(decision, field)] == ["job-size"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"metadata.finalizers": ["a"]},
+        {"spec.runPolicy.suspend": True},
+        {"Worker.template.spec.nodeSelector": {"a": "b"}},
+        {"Worker.template.metadata.labels": {"a": "b"}},
+        {"Launcher.template.spec.tolerations": [{"operator": "Exists"}]},
+    ],
+)
+def test_an_update_of_nothing_but_what_kueue_changes_passes(changes: dict[str, Any]) -> None:
+    decision = too_expensive.verdict(update(changes), DEFAULTS)
+    assert (decision.allowed, decision.skipped) == (True, too_expensive.AS_STORED)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"spec.slotsPerWorker": 3},
+        {"spec.runPolicy.cleanPodPolicy": "All"},
+        {"Worker.replicas": 5},
+        {"Worker.template.spec.hostNetwork": True},
+        {"Worker.template.spec.containers.0.image": "other"},
+        {"metadata.labels.a": "b"},
+        {"metadata.annotations.a": "b"},
+    ],
+)
+def test_an_update_of_anything_else_is_rejected(changes: dict[str, Any]) -> None:
+    assert not too_expensive.verdict(update(changes), DEFAULTS).allowed
+
+
+def test_nothing_is_injected_and_the_user_is_warned() -> None:
+    decision = too_expensive.injection(request(changed()), DEFAULTS)
+    assert decision.allowed
+    assert decision.patch == []
+    assert decision.warnings == ["job-size: too expensive to judge, so nothing was injected"]
+
+
+def test_what_cannot_be_read_has_the_name_of_the_request() -> None:
+    asked = request(changed())
+    asked.object = type(asked.object)(b"[")
+    assert too_expensive.verdict(asked, DEFAULTS).name == asked.name

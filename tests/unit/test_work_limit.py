@@ -1,0 +1,142 @@
+"""The limit on processor time: real signals, in a process of its own."""
+
+import re
+import subprocess
+import sys
+import time
+from textwrap import dedent
+
+import pytest
+
+from webhook import limits
+from webhook.work_limit import limited
+
+START = """
+import threading, time
+from webhook import work_limit
+from webhook.work_limit import TooExpensive, limited
+
+def busy(seconds):
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+    return "done"
+
+def took(work):
+    began = time.thread_time()
+    try:
+        ended = limited(work)
+    except TooExpensive:
+        ended = "too expensive"
+    print(ended, round(1000 * (time.thread_time() - began)))
+
+work_limit.arm()
+"""
+
+
+def run(text: str) -> list[tuple[str, int]]:
+    """How each `took` of the program ended, and its milliseconds."""
+    done = subprocess.run([sys.executable, "-c", START + dedent(text)], capture_output=True, text=True, check=True)
+    lines = (line.rpartition(" ") for line in done.stdout.splitlines())
+    return [(ended, int(milliseconds)) for ended, _, milliseconds in lines]
+
+
+def test_a_process_that_is_not_armed_has_no_limit() -> None:
+    until = time.thread_time() + limits.MAX_DECISION_SECONDS + 0.1
+
+    def work() -> str:
+        while time.thread_time() < until:
+            pass
+        return "done"
+
+    assert limited(work) == "done"
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        pytest.param("lambda: busy(9)", id="python"),
+        pytest.param("lambda: re.match('(a+)+$', 'a' * 60 + 'b')", id="regular expression"),
+        pytest.param("lambda: 7 ** (10 ** 9)", id="large integers"),
+        pytest.param("lambda: sorted(range(10 ** 6), key=lambda n: sum(range(20)))", id="callbacks from C"),
+    ],
+)
+def test_work_beyond_the_limit_is_interrupted(work: str) -> None:
+    ((ended, milliseconds),) = run(f"import re; took({work})")
+    assert ended == "too expensive"
+    assert 240 <= milliseconds < 400
+
+
+def test_work_within_the_limit_is_done() -> None:
+    assert [ended for ended, _ in run("for _ in range(3): took(lambda: busy(0.1))")] == ["done"] * 3
+
+
+def test_nothing_is_raised_after_a_decision() -> None:
+    outcomes = run(
+        """
+        for n in range(100):
+            took(lambda: busy(0.001))
+            busy(0.002)
+        took(lambda: busy(9))
+        busy(1)
+        took(lambda: busy(0.1))
+        """
+    )
+    assert [ended for ended, _ in outcomes] == ["done"] * 100 + ["too expensive", "done"]
+
+
+def test_the_time_of_other_threads_does_not_count() -> None:
+    ((ended, _),) = run(
+        """
+        import hashlib
+        for _ in range(2):
+            threading.Thread(
+                target=lambda: hashlib.pbkdf2_hmac("sha512", b"", b"", 2_000_000), daemon=True
+            ).start()
+        took(lambda: busy(0.2))
+        """
+    )
+    assert ended == "done"
+
+
+def test_an_exception_lost_in_a_finalizer_is_raised_again() -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            START
+            + dedent(
+                """
+                class Slow:
+                    def __del__(self):
+                        busy(0.4)
+
+                def work():
+                    Slow()
+                    return busy(9)
+
+                took(work)
+                """
+            ),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Exception ignored" in done.stderr
+    assert re.fullmatch(r"too expensive [23]\d\d\n", done.stdout)
+
+
+def test_except_exception_does_not_stop_it() -> None:
+    ((ended, milliseconds),) = run(
+        """
+        def work():
+            while True:
+                try:
+                    busy(9)
+                except Exception:
+                    pass
+        took(work)
+        """
+    )
+    assert (ended, milliseconds < 400) == ("too expensive", True)

@@ -1,0 +1,62 @@
+"""The decision on an object that took more processor time than one decision may."""
+
+import msgspec
+
+from webhook.admission.decision import Decision
+from webhook.admission.left_alone import only_kueues_change
+from webhook.admission.messages import Finding
+from webhook.api.review import AdmissionRequest
+from webhook.injections import Caution
+from webhook.policy.in_force import Policy
+from webhook.rules import CauseReason, Violation
+from webhook.rules.job_size import RULE
+
+TOO_EXPENSIVE = "too expensive to judge"
+AS_STORED = f"{TOO_EXPENSIVE}, and stored before as it is"
+NOTHING_INJECTED = f"{TOO_EXPENSIVE}, so nothing was injected"
+_FIX = "Make it smaller: fewer containers, variables, volumes or words of a command."
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    name: str = ""
+    generate_name: str = ""
+
+
+class _Named(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+
+
+def injection(request: AdmissionRequest, policy: Policy) -> Decision:
+    """Inject nothing, and warn the user."""
+    return _decision(request, policy, skipped=TOO_EXPENSIVE, told={RULE: [Caution(NOTHING_INJECTED)]})
+
+
+def verdict(request: AdmissionRequest, policy: Policy, *, unchanged: bool = False) -> Decision:
+    """Reject the object, as far as the policy's mode lets anything be rejected.
+
+    An update passes that is `unchanged` or changes only what Kueue changes.
+    """
+    if unchanged or only_kueues_change(request):
+        return _decision(request, policy, skipped=AS_STORED)
+    decision = _decision(request, policy)
+    message = f"{TOO_EXPENSIVE}: its checks take more processor time than one job may have"
+    violation = Violation("spec", message, fix=_FIX, reason=CauseReason.NOT_SUPPORTED)
+    decision.add(Finding(RULE, violation), policy.document.ceiling)
+    return decision
+
+
+def _decision(
+    request: AdmissionRequest, policy: Policy, *, skipped: str = "", told: dict[str, list[str]] | None = None
+) -> Decision:
+    kind = request.kind
+    return Decision(
+        name=_name(request), group=kind.group, kind=kind.kind, skipped=skipped, told=told or {}, policy=policy.identity
+    )
+
+
+def _name(request: AdmissionRequest) -> str:
+    try:
+        found = msgspec.json.decode(request.object, type=_Named).metadata
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return request.name
+    return found.name or request.name or f"{found.generate_name}*"

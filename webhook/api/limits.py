@@ -1,0 +1,34 @@
+"""Limits of what is read from the wire."""
+
+from typing import Final
+
+MAX_OBJECT_BYTES: Final = 1536 * 1024
+"""Bytes of an object that is decoded: none larger can be stored (https://etcd.io/docs/v3.6/dev-guide/limit/)."""
+MAX_NESTED_VALUES: Final = 20_000
+"""Mappings and lists in an object: decoded, an empty one takes hundreds of bytes. No timer interrupts that call."""
+MAX_CHARACTERS_BEFORE_PROGRAM: Final = 200
+"""Characters before mpirun in which assignments and a folder are looked for: that search is quadratic."""
+MAX_UID_CHARACTERS: Final = 256
+"""Characters of a review's uid, which the reply repeats."""
+MAX_QUANTITY_CHARACTERS: Final = 64
+"""Characters of a quantity: arithmetic with more digits is slow."""
+MAX_QUANTITY_EXPONENT: Final = 99
+"""Exponent of a quantity: 1e999999999 would take gigabytes."""
+MAX_IMAGE_CHARACTERS: Final = 1024
+"""Characters of an image reference that is parsed: longer ones are wrong."""
+MAX_CACHED_TEXT_CHARACTERS: Final = 256
+"""Characters of a text whose visible form is cached."""
+MAX_NAMES_LOOKED_AT: Final = 2000
+"""Names among which a similar one is looked for: a namespace may have thousands."""
+MAX_NAMES_COMPARED: Final = 16
+"""Names that are compared letter by letter, which takes hundreds of microseconds each."""
+MAX_SHOWN_KEY_BYTES: Final = 12
+"""Bytes of an annotation's key in a warning."""
+MAX_DURATION_CHARACTERS: Final = 16
+"""Characters of a duration."""
+MAX_MCA_VALUE_CHARACTERS: Final = 1000
+"""Characters of an MCA parameter that is injected."""
+MAX_ALIASED_VALUES: Final = 100_000
+"""Values that aliases may repeat in a YAML document: memory."""
+MAX_YAML_DEPTH: Final = 200
+"""Levels of a YAML document: Python's recursion. Kubernetes' deepest schemas have fewer than 100."""

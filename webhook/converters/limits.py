@@ -1,0 +1,10 @@
+"""Limits of the conversion between versions."""
+
+from typing import Final
+
+MAX_ANNOTATIONS_BYTES: Final = 256 * 1024
+"""Bytes of all annotations of an object: the API server takes no more."""
+MIN_OTHER_ANNOTATIONS_BYTES: Final = 16 * 1024
+"""Bytes of the annotations that are left for others."""
+MAX_DEPTH: Final = 64
+"""Levels of a spec in an annotation, four times what a spec has: Python cannot copy much deeper ones."""

@@ -1,0 +1,10 @@
+"""Limits of what injections read."""
+
+from typing import Final
+
+MAX_NETWORKS_CHARACTERS: Final = 4096
+"""Characters of the networks annotation that are read."""
+MAX_GPU_PRODUCTS: Final = 16
+"""GPU products in the annotation of a job: each becomes a value of a node affinity."""
+MAX_RDMA_DEVICES: Final = 64
+"""RDMA devices of a pod that a policy may ask for."""

@@ -1,0 +1,48 @@
+"""Limits of the server: connections, requests and log lines."""
+
+from typing import Final
+
+MAX_RULES_WITH_FAULTS: Final = 100
+"""Custom rules whose faults are logged and counted by name: each is a label value of a metric."""
+MAX_BODY_BYTES: Final = 7 * 1024**2
+"""Bytes of a body: two objects of 3 MB and what goes with them, as in controller-runtime
+(`pkg/webhook/admission/http.go`)."""
+MAX_QUOTED_CHARACTERS: Final = 1000
+"""Characters of a bad request that the reply quotes."""
+MAX_TARGET_CHARACTERS: Final = 2048
+"""Characters of a request's path and query: far more than an API server sends."""
+MAX_DURATION_CHARACTERS: Final = 32
+"""Characters of the `timeout` parameter: the pattern that reads it backtracks."""
+MAX_HEAD_BYTES: Final = 16 * 1024
+"""Bytes of a request's head: memory of a connection that sends no review."""
+MAX_HEAD_SECONDS: Final = 10.0
+"""Seconds in which a head must come: a slow client holds a connection."""
+MAX_UNSENT_BYTES: Final = 64 * 1024
+"""Bytes of replies that wait for a client to read them: memory of a connection."""
+MIN_LARGE_BODY_BYTES: Final = 64 * 2**10
+"""Bytes from which a body counts as large: there are never more small ones than connections."""
+MAX_SEND_SECONDS: Final = 10.0
+"""Seconds in which a client must read a large reply."""
+MAX_LARGE_BODIES_BYTES: Final = 96 * 2**20
+"""Bytes of all large bodies that are held at once: the memory of the container."""
+MAX_HANDSHAKE_SECONDS: Final = 5.0
+"""Seconds in which a TLS handshake must end."""
+MAX_CONNECTIONS: Final = 1024
+"""Connections to the review port at once: memory and file descriptors."""
+MAX_OPS_CONNECTIONS: Final = 64
+"""Connections to the port with health and metrics at once."""
+MAX_LOGGED_REFUSALS: Final = 20
+"""Different bad requests that are logged between two summaries: a client that floods the port must not flood the
+log."""
+MAX_LOGGED_CHARACTERS: Final = 256
+"""Characters of a name in a log line: user names of an identity provider may have any length."""
+MAX_LOGGED_FRAMES: Final = 30
+"""Frames of a traceback in a log line."""
+MAX_WAITING_LINES: Final = 10_000
+"""Log lines that wait for a slow reader: older ones are dropped."""
+MAX_LOGGED_FAILURES: Final = 100
+"""Different failures of plug-ins that are logged, each once."""
+JOBS_PER_PAGE: Final = 200
+"""Stored jobs that are listed at once for the impact of a policy: memory."""
+MAX_REPLAYS: Final = 2
+"""Changes of policies whose impact is computed at once: each reads every job."""
