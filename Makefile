@@ -13,7 +13,7 @@ ONCE_MORE = $(if $(filter true,$(CI)),--reruns 1 -rR --rerun-show-tracebacks)
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground page page-static docs site chart dashboard dashboard-pictures sessions why corpus schema examples mender manifests bundle audit release-check lock clean
+.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground page page-static docs site chart sessions why corpus schema examples mender manifests bundle audit release-check lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -114,14 +114,6 @@ site: page-static  ## The documentation as a site for any web server, with the p
 
 chart: install  ## Write the Helm chart anew, out of the manifests for kustomize.
 	@$(BIN)/python -m tests.support.chart
-
-dashboard: install  ## Write the Grafana dashboard and the page about it anew.
-	@$(BIN)/python -m tests.support.dashboard
-
-dashboard-pictures: install  ## Let Prometheus scrape a real run, and draw what each panel shows into docs/dashboard.
-	@$(BIN)/python -m tests.controlplane.build
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/draw.txt
-	@$(BIN)/python -m tests.support.dashboard.draw docs/dashboard
 
 sessions: install  ## Type every command of the docs on a real cluster, and write what came into docs/.
 	@$(BIN)/python -m tests.controlplane.build
