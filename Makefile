@@ -13,7 +13,7 @@ ONCE_MORE = $(if $(filter true,$(CI)),--reruns 1 -rR --rerun-show-tracebacks)
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground page page-static docs site chart sessions why corpus schema examples mender manifests bundle audit release-check lock clean
+.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz playground page page-static docs site chart sessions why corpus schema examples mender manifests bundle audit lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,10 +90,6 @@ fuzz: install  ## Inputs that reach new code, added to the corpus: make fuzz SEC
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzz.txt
 	@$(BIN)/python -m tests.fuzz $(TARGETS) --seconds $(or $(SECONDS_EACH),60)
 
-integration-under-load: install  ## The integration tests beside two busy loops, a line for each run: RUNS=10 AT_ONCE=3.
-	@$(BIN)/python -m tests.controlplane.build
-	@$(BIN)/python -m tests.support.under_load --runs $(or $(RUNS),10) --at-once $(or $(AT_ONCE),1) tests/integration
-
 playground: install  ## A real API server, operator, nodes and the webhook to type kubectl at, until Ctrl-C.
 	@$(BIN)/python -m tests.controlplane.playground
 
@@ -105,7 +101,6 @@ page-static: install  ## The same for any web server, its verdicts made in the b
 
 docs: install  ## Write the generated parts of docs/ anew.
 	@$(BIN)/python -m webhook.cli.reference docs
-	@$(BIN)/python -m tests.support.architecture docs/architecture.svg
 	@$(BIN)/python -m release.licences docs/reference/licences.md
 
 site: page-static  ## The documentation as a site for any web server, with the playground: into build/site.
@@ -147,9 +142,6 @@ bundle: page  ## All that a cluster without a network needs, in build/bundle: ma
 audit: install  ## Known vulnerabilities of what is locked: needs a network, or pip-audit's cache.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bundle.txt
 	@$(BIN)/pip-audit --disable-pip --require-hashes --requirement requirements/run.txt
-
-release-check: install  ## Whether this checkout can be released: a line for each thing to do.
-	@$(BIN)/python -m release.checklist
 
 lock: install  ## Renew the hashed lock files.
 	@$(BIN)/python -m pip install --quiet uv
