@@ -13,7 +13,7 @@ ONCE_MORE = $(if $(filter true,$(CI)),--reruns 1 -rR --rerun-show-tracebacks)
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz playground page page-static docs site chart sessions why corpus schema examples mender manifests bundle audit lock clean
+.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz playground page page-static docs site chart sessions why corpus schema examples manifests bundle audit lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -123,9 +123,6 @@ corpus: install  ## Write anew what becomes of the jobs of tests/corpus, and doc
 
 examples: install  ## Write the example of each framework anew, as `mpijob-webhook init` does.
 	@$(BIN)/python -m tests.support.first_jobs
-
-mender: install  ## Do what the messages say to every bad job, and print in how many rounds that helps.
-	@$(BIN)/python -m tests.support.mender
 
 schema: install  ## Write the packaged schema of MPIJobs anew, out of the pinned mpi-operator.
 	@$(BIN)/python -m tests.support.mpijob_schema
