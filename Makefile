@@ -13,7 +13,7 @@ ONCE_MORE = $(if $(filter true,$(CI)),--reruns 1 -rR --rerun-show-tracebacks)
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak playground page page-static docs site chart sessions why corpus schema examples manifests bundle audit lock clean
+.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos playground page page-static docs site chart sessions why corpus schema examples manifests bundle audit lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,10 +81,6 @@ lives: install  ## The whole life of 500 jobs under two replicas, one killed: Ev
 chaos: install  ## Faults at random, some at once: make chaos MINUTES=30 SEED=7.
 	@$(BIN)/python -m tests.controlplane.build
 	@MPIJOB_CHAOS_MINUTES=$(or $(MINUTES),10) MPIJOB_CHAOS_SEED=$(or $(SEED),1) $(BIN)/pytest tests/chaos
-
-soak: install  ## Reviews at a rate, with faults, and what became of each: make soak MINUTES=30 RATE=200 SEED=1.
-	@$(BIN)/python -m tests.controlplane.build
-	@$(BIN)/python -m tests.chaos.soak --minutes $(or $(MINUTES),30) --rate $(or $(RATE),200) --seed $(or $(SEED),1) --output soak.json
 
 playground: install  ## A real API server, operator, nodes and the webhook to type kubectl at, until Ctrl-C.
 	@$(BIN)/python -m tests.controlplane.playground
