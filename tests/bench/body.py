@@ -18,7 +18,6 @@ from webhook.policy.in_force import Policy
 EXAMPLE = Path(__file__).parents[2] / "manifests" / "examples" / "horovod-gpu.yaml"
 JOBS = 200
 MANY_JOBS = 1000
-"""So many that none of their templates is still remembered when it comes again, as for jobs that are all new."""
 CREATIONS = 5
 """So many times each of them is created: its validating review has another uid each time."""
 CREATED = "2026-03-02T09:30:00Z"

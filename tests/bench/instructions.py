@@ -20,10 +20,8 @@ from tests.bench.instruction_counter import Count, NoCounterError
 from tests.bench.machine import this_machine
 from tests.bench.report import markdown, text
 from webhook.admission import left_alone, pipelines, required, too_large
-from webhook.admission.decided_before import DecidedBefore
-from webhook.api import document, mpijob, review, written
+from webhook.api import document, mpijob, review
 from webhook.cluster.view import NothingKnown
-from webhook.kit import written_templates
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder
 from webhook.policy.in_force import Policy
@@ -33,21 +31,17 @@ Stages = Callable[[bytes, Policy], Iterator[str]]
 
 ROUNDS: Final = 5
 WHOLE: Final = "whole review"
-AGAIN: Final = "whole review that came before"
 _TODAY: Final = date(2026, 1, 1)
-_mutated: Final = DecidedBefore()
-_validated: Final = DecidedBefore()
 
 
 def validating(data: bytes, policy: Policy) -> Iterator[str]:
     """As `pipelines.validate` does it, of a job that is created."""
     request = review.decode(data)
     yield "decode the review"
-    job, templates = written.decode(request.object)
+    job = mpijob.decode(request.object)
     mpijob.apply_operator_defaults(job)
     yield "decode the job"
     ctx = _context(request, policy)
-    written_templates.remember(templates, ctx)
     left_alone.reason_to_check_nothing(request, job, None, policy, ctx.view)
     too_large.findings(job, ctx, policy)
     yield "size"
@@ -103,23 +97,9 @@ def _whole_mutating(data: bytes, policy: Policy) -> Iterator[str]:
     yield WHOLE
 
 
-def _validating_again(data: bytes, policy: Policy) -> Iterator[str]:
-    request = review.decode(data)
-    decision = _validated.validate(request, policy=policy, view=NothingKnown(), today=_TODAY)
-    review.encode(decision.response(request.uid))
-    yield AGAIN
-
-
-def _mutating_again(data: bytes, policy: Policy) -> Iterator[str]:
-    request = review.decode(data)
-    decision = _mutated.mutate(request, policy=policy, view=NothingKnown())
-    review.encode(decision.response(request.uid))
-    yield AGAIN
-
-
 HOOKS: Final[Mapping[str, tuple[Callable[[int], bytes], Sequence[Stages]]]] = {
-    "validate": (body.validate_bodies, (_whole_validating, validating, _validating_again)),
-    "mutate": (body.mutate_bodies, (_whole_mutating, mutating, _mutating_again)),
+    "validate": (body.validate_bodies, (_whole_validating, validating)),
+    "mutate": (body.mutate_bodies, (_whole_mutating, mutating)),
 }
 
 

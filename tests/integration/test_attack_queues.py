@@ -72,7 +72,18 @@ def test_an_update_does_not_empty_the_label_of_a_job_that_waits(cluster: Cluster
         assert cluster.get("mpijob", "waits", "-n", managed)["metadata"]["labels"][QUEUE_LABEL] == "training"
 
 
-def test_a_claim_that_is_replaced_while_the_job_is_suspended_is_seen(cluster: Cluster, namespace: str) -> None:
+STARTS = {
+    "suspended": ({"suspend": True}, {"suspend": False}),
+    "away": ({"managedBy": "kueue.x-k8s.io/multikueue"}, {"managedBy": "kubeflow.org/mpi-operator"}),
+}
+
+
+@pytest.mark.parametrize("waits", list(STARTS))
+def test_a_claim_that_is_replaced_while_the_job_has_no_pods_is_seen(
+    cluster: Cluster, namespace: str, waits: str
+) -> None:
+    before, starts = STARTS[waits]
+
     def claim(storage_class: str) -> dict[str, Any]:
         spec = {
             "accessModes": ["ReadWriteMany"],
@@ -84,7 +95,7 @@ def test_a_claim_that_is_replaced_while_the_job_is_suspended_is_seen(cluster: Cl
 
     cluster.kubectl("create", "-f", "-", stdin=claim("encrypted"))
     job = pi(namespace, "regulated", labels={"regulated": "yes"})
-    job["spec"]["runPolicy"]["suspend"] = True
+    job["spec"]["runPolicy"] |= before
     worker = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
     worker["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     said = cluster.wait_for(
@@ -96,8 +107,8 @@ def test_a_claim_that_is_replaced_while_the_job_is_suspended_is_seen(cluster: Cl
     cluster.attempt("patch", "pvc", "data", "-n", namespace, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
     cluster.kubectl("create", "-f", "-", stdin=claim("plain"))
     patch = ("patch", "mpijob", "regulated", "-n", namespace, "--type=merge", "--dry-run=server", "-p")
-    resume = json.dumps({"spec": {"runPolicy": {"suspend": False}}})
-    cluster.wait_for("the resumption to be rejected", lambda: "[compliance]" in cluster.attempt(*patch, resume) or None)
+    start = json.dumps({"spec": {"runPolicy": starts}})
+    cluster.wait_for("the start to be rejected", lambda: "[compliance]" in cluster.attempt(*patch, start) or None)
 
 
 def test_workers_that_come_later_are_judged_as_new(cluster: Cluster, namespace: str) -> None:

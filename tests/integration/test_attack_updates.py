@@ -41,6 +41,13 @@ def test_a_new_job_that_claims_to_be_deleted_is_judged(
     assert stored == [], said
 
 
+def test_a_new_job_without_an_id_gets_its_time_limit(cluster: Cluster, namespace: str) -> None:
+    """Server-side apply keeps the null; a job that could not be read for it got nothing injected."""
+    said = cluster.attempt(*SERVER_SIDE, stdin=pi(namespace, "no-id", uid=None))
+    stored = cluster.get("mpijob", "no-id", "-n", namespace)
+    assert stored["spec"]["runPolicy"]["activeDeadlineSeconds"] == 86400, said
+
+
 @pytest.mark.parametrize("way", ["apply", "server-side", "merge", "json"])
 @pytest.mark.parametrize("written", list(WRITTEN))
 def test_an_update_that_claims_to_be_a_deletion_is_judged(

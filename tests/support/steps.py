@@ -9,16 +9,11 @@ from typing import Any
 
 from tests.support.jobs import request
 from webhook.admission import pipelines
-from webhook.api import written
 from webhook.cluster.view import ClusterView
-from webhook.predict.pod_template import resources
 
 
 def calls(job: Any, policy: pipelines.Policy, view: ClusterView) -> int:
     """How many functions the reviews of a job call, of Python and of C."""
-    # As if it were the first job of its kind.
-    written.known.clear()
-    resources._known_faults.cache_clear()
     return calls_of(lambda: reviews(job, policy, view))
 
 

@@ -70,11 +70,24 @@ def test_the_action_is_one_for_github() -> None:
 
 
 def test_all_that_the_action_installs_is_locked() -> None:
-    """Without build isolation pip builds with what is installed, and otherwise with whatever the index has."""
+    """Without build isolation pip builds with what is installed, and otherwise with whatever the index has.
+
+    The locks have hashes of source distributions too: from one of these pip would build a dependency.
+    """
     locks, package = INSTALL["run"].partition("install --quiet --no-deps")[::2]
-    assert locks.count("--require-hashes") == locks.count("--requirement") == 2
+    assert locks.count("--require-hashes --only-binary=:all:") == locks.count("--requirement") == 2
     assert re.findall(r"requirements/(\w+)\.txt", locks) == ["build", "run"]
     assert "--no-build-isolation" in package
+
+
+def test_no_module_of_the_repository_is_run(tmp_path: Path) -> None:
+    """A runner works in the folder of the repository, and `python -m` looks for modules there."""
+    (tmp_path / "venv.py").write_text("open('made', 'w')")
+    (command,) = [line for line in INSTALL["run"].splitlines() if "-m venv" in line]
+    env = {**os.environ, "RUNNER_TEMP": str(tmp_path / "temp")}
+    subprocess.run(["bash", "-e", "-c", command], cwd=tmp_path, env=env, check=True, timeout=120)
+    assert not (tmp_path / "made").exists()
+    assert (tmp_path / "temp" / "mpijob-webhook" / "bin" / "python3").exists()
 
 
 def test_no_input_is_in_a_script() -> None:

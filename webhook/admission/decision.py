@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-from msgspec import structs
 
 from webhook.admission import messages
 from webhook.admission.messages import Finding
@@ -60,9 +59,6 @@ class Decision(msgspec.Struct):
     """Added to those of the audit log."""
     policy: str = ""
     """Which policies decided, in which versions; empty for the built-in defaults alone."""
-
-    said: review.AdmissionResponse | None = None
-    """The reply to one request, where others get the same."""
 
     def add(self, finding: Finding, action: Action) -> None:
         """Note a finding by what it leads to."""
@@ -128,8 +124,6 @@ class Decision(msgspec.Struct):
 
     def response(self, uid: str) -> review.AdmissionResponse:
         """The reply for the request `uid`."""
-        if self.said is not None:
-            return structs.replace(self.said, uid=uid)
         return review.AdmissionResponse(
             uid=uid,
             allowed=self.allowed,
@@ -139,13 +133,6 @@ class Decision(msgspec.Struct):
             warnings=self.warnings,
             audit_annotations=self._audit(),
         )
-
-    def for_others(self) -> "Decision":
-        """What the log, the metrics and the reply to another request need of it."""
-        said = self.response("")
-        if said.patch:
-            said.patch = msgspec.Raw(msgspec.json.encode(said.patch))  # in base64 once and for all
-        return structs.replace(self, said=said, patch=[], document=None)
 
     def _status(self) -> review.ResponseStatus:
         causes = [

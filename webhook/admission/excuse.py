@@ -42,14 +42,14 @@ def excuse_for(
 ) -> ExemptionVerdict:
     """Whether the finding is excused: the policy's exemptions come first, then the job's annotation."""
     ended: date | None = None
-    for exemption in _concerned(policy, ctx):
+    for exemption in ctx.once(_concerned, policy):
         if names_rule(exemption.rules, finding.rule):
             if not exemption.expired(today):
                 return ExemptionVerdict(finding, reason=exemption.reason)
             ended = exemption.expires
     if ended is not None:
         finding = _noting(finding, f"the exemption from this rule ended on {ended}")
-    asked = _asked(job, ctx)
+    asked = ctx.once(_asked, job)
     if not names_rule(asked, finding.rule):
         return ExemptionVerdict(finding)
     reason = job.annotations.get(REASON, "").strip()
@@ -81,7 +81,7 @@ def but_for_excused(
 ) -> Context:
     """`ctx` for advice that keeps to no bound of a rule from which the job is exempt."""
     document = policy.document
-    if not document.exemptions and not _asked(job, ctx):
+    if not document.exemptions and not ctx.once(_asked, job):
         return ctx
     anything = Violation("", "", "")
     verdicts = (
@@ -94,7 +94,7 @@ def but_for_excused(
 
 def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:
     """What the job's annotation asks for in vain: exemptions from rules that there are not."""
-    if not (asked := _asked(job, ctx)):
+    if not (asked := ctx.once(_asked, job)):
         return
     known = {*rules.REGISTRY, required.RULE, EVERY_RULE, PREFIX}
     unknown = [entry for entry in asked if entry not in known and not is_own(entry)]
@@ -102,28 +102,18 @@ def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:
 
 
 def _concerned(policy: PolicyDocument, ctx: Context) -> Sequence[Exemption]:
-    """The policy's exemptions that are for this request, looked for once in a review: it has many findings."""
-    if not policy.exemptions:
-        return ()
-    key = ("exempting", id(policy))
-    if key not in ctx.memo:
-        groups = frozenset(ctx.groups)
-        ctx.memo[key] = [
-            each
-            for each in policy.exemptions
-            if each.concerns(namespace=ctx.namespace, username=ctx.username, groups=groups)
-        ]
-    concerned: Sequence[Exemption] = ctx.memo[key]
-    return concerned
+    """The policy's exemptions for this request."""
+    groups = frozenset(ctx.groups)
+    return [
+        each
+        for each in policy.exemptions
+        if each.concerns(namespace=ctx.namespace, username=ctx.username, groups=groups)
+    ]
 
 
-def _asked(job: MPIJob, ctx: Context) -> dict[str, None]:
-    """What the annotation names, in its order, read once in a review."""
-    key = ("exemptions", id(job))
-    if key not in ctx.memo:
-        ctx.memo[key] = dict.fromkeys(asked_rules(job.annotations))
-    asked: dict[str, None] = ctx.memo[key]
-    return asked
+def _asked(job: MPIJob, _: Context) -> dict[str, None]:
+    """The rules in the job's annotation, in its order."""
+    return dict.fromkeys(asked_rules(job.annotations))
 
 
 def _noting(finding: Finding, note: str) -> Finding:

@@ -18,6 +18,8 @@ OWNED = "owned by a controller"
 COPY = "a copy made by Kueue"
 # What a job says of itself.
 CLAIMED = frozenset({OWNED, COPY})
+_METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
+"""What users write of the metadata, so custom rules may read it."""
 
 
 def reason_to_inject_nothing(
@@ -72,7 +74,7 @@ def reason_to_check_nothing(
         return "being deleted"
     if request.operation == "UPDATE" and _is_by_controller(request, policy, view) and _is_a_controllers(request):
         return BY_CONTROLLER
-    if old is not None and job.spec == old.spec and _same_metadata(job, old) and _same_spec(request):
+    if old is not None and job.spec == old.spec and _same_metadata(job, old) and _same_spec(request, *_METADATA):
         return "nothing changed that is checked"
     return ""
 
@@ -81,10 +83,15 @@ def _same_metadata(job: MPIJob, old: MPIJob) -> bool:
     return job.labels == old.labels and job.annotations == old.annotations
 
 
-def _same_spec(request: review.AdmissionRequest) -> bool:
-    """Whether the specs are the same, including fields that the wire types leave out and some rule may read."""
+def _same_spec(request: review.AdmissionRequest, *metadata: str) -> bool:
+    """Whether the specs are the same, and these fields of the metadata.
+
+    That includes fields that the wire types leave out and some rule may read.
+    """
     new, old = (msgspec.json.decode(raw) for raw in (request.object, request.old_object))
-    return bool(new.get("spec") == old.get("spec"))
+    if new.get("spec") != old.get("spec"):
+        return False
+    return all(at(new, "metadata").get(field) == at(old, "metadata").get(field) for field in metadata)
 
 
 def _is_a_controllers(request: review.AdmissionRequest) -> bool:

@@ -10,7 +10,7 @@ from webhook.api.review import AdmissionRequest
 from webhook.cel import evaluation
 from webhook.cluster.resources.namespaces import LONGEST_ANNOTATION, NAMESPACES, Namespace
 from webhook.cluster.view import NothingKnown
-from webhook.kit.context import Context
+from webhook.kit.context import Context, Memo
 from webhook.kit.own_rules import Outcome, Variables, full_id
 from webhook.policy.in_force import Policy
 from webhook.policy.own_rules import OwnRule
@@ -50,16 +50,16 @@ def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Poli
 def of_stored(ctx: Context, document: msgspec.Raw) -> Context:
     """The context of the stored job, with what does not hold of it either."""
     standing = {own_id: outcome for own_id, outcome in ctx.own_rules.items() if outcome.standing}
-    return structs.replace(ctx, old=None, document=document, own_rules=standing, memo={})
+    return structs.replace(ctx, old=None, document=document, own_rules=standing, memo=Memo())
 
 
 def before(job: MPIJob, old: MPIJob, ctx: Context) -> Context:
-    """What the stored job is judged by; where a user resumes it, nothing of the cluster.
+    """What the stored job is judged by; where a user starts it, nothing of the cluster.
 
-    A claim or a template may have been replaced while the job was suspended.
+    A claim or a template may have been replaced while the job had no pods here.
     """
-    resumed = old.suspended and not job.suspended
-    return structs.replace(ctx, view=NothingKnown() if resumed else ctx.view, memo={})
+    starts = job.active_here and not old.active_here
+    return structs.replace(ctx, view=NothingKnown() if starts else ctx.view, memo=Memo())
 
 
 def faults(ctx: Context) -> dict[str, str]:

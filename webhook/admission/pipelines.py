@@ -20,7 +20,6 @@ from webhook.admission import (
     overlooked,
     own_rules,
     preempted,
-    quiet,
     ratchet,
     refused_gpus,
     required,
@@ -35,14 +34,13 @@ from webhook.admission.left_alone import (
     reason_to_inject_nothing,
 )
 from webhook.admission.messages import SCHEMA, Finding
-from webhook.api import annotations, document, mpijob, review, written
+from webhook.api import annotations, document, mpijob, review
 from webhook.api.mpijob import MPIJob
 from webhook.api.review import AdmissionRequest
 from webhook.api.shape import ShapeError
 from webhook.api.untyped import at
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
-from webhook.kit import written_templates
 from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, PatchConflict, Path
@@ -64,13 +62,8 @@ def decide(
     today: date,
     time_left: Callable[[], float],
     granted: Mapping[str, bool] | None = None,
-    mutating: Callable[..., Decision] | None = None,
-    validating: Callable[..., Decision] | None = None,
 ) -> Decision:
-    """The decision of the pipeline behind `hook`, for every kind of review that a configuration could send here.
-
-    `mutating` and `validating` stand for `mutate` and `validate`.
-    """
+    """The decision of the pipeline behind `hook`, for every kind of review that a configuration could send here."""
     kind = request.kind
     if request.operation not in {"CREATE", "UPDATE"}:
         return Decision(skipped="not a CREATE or UPDATE", name=request.name)
@@ -83,11 +76,9 @@ def decide(
     namespace = view.get(NAMESPACES, request.namespace)
     policy = policies.for_namespace(namespace)
     if hook == "mutate":
-        decision = (mutating or mutate)(request, policy=policy, view=view)
+        decision = mutate(request, policy=policy, view=view)
     else:
-        decision = (validating or validate)(
-            request, policy=policy, view=view, today=today, granted=granted, time_left=time_left
-        )
+        decision = validate(request, policy=policy, view=view, today=today, granted=granted, time_left=time_left)
     decision.policy = policy.identity
     return decision
 
@@ -214,8 +205,6 @@ def validate(
     today: date,
     granted: Mapping[str, bool] | None = None,
     time_left: Callable[[], float] = lambda: float("inf"),
-    alike: bool = True,
-    handed: Callable[[MPIJob], MPIJob] = lambda job: job,
 ) -> Decision:
     """Every violation in one decision; `time_left` gives the seconds until the API server stops waiting.
 
@@ -223,17 +212,15 @@ def validate(
     by. `granted` says, for each rule that the job asks to be exempted from, whether the requester may. Where that is
     missing the decision names the rule in `requested`, for the caller to find out and call again. DeadlineExceeded
     when the time is up.
-    Jobs of one spec are not judged `alike` where rules of the policy look at more than the job. What is `handed` to the
-    rules may note which fields they look at.
     """
     if unread := too_large.unread(request.object):
         return _too_large(Decision(name=request.name), unread, policy)
     try:
-        job, templates = written.decode(request.object)
+        job = mpijob.decode(request.object)
     except ShapeError as error:
         review.confirm(request)
         return _wrong_shape(request.name, error, policy)
-    job = handed(mpijob.apply_operator_defaults(job))
+    job = mpijob.apply_operator_defaults(job)
     decision = Decision(name=_name(request, job))
     old = _old(request) if request.operation == "UPDATE" else None
     decision.skipped = reason_to_check_nothing(request, job, old, policy, view)
@@ -241,7 +228,6 @@ def validate(
         return decision
     ctx = _context(request, job, view, old, document=request.object, admitted=policy.admitted)
     ctx = excuse.but_for_excused(ctx, job, policy, today, granted)
-    written_templates.remember(templates, ctx)
     if large := too_large.findings(job, ctx, policy):
         return _not_judged(decision, large, request, old, policy)
     ctx = own_rules.evaluated(request, job, ctx, policy)
@@ -249,7 +235,7 @@ def validate(
     before = None if old is None else own_rules.of_stored(ctx, request.old_object)
     if old is not None and before is not None and too_large.beyond_ceilings(old, before):
         ctx, old = structs.replace(ctx, old=None), None
-    found = _found(policy, job, ctx, time_left) if alike else list(_findings(policy.rules, job, ctx, time_left))
+    found = list(_findings(policy.rules, job, ctx, time_left))
     if found and old is not None and before is not None:
         found = ratchet.worse(found, job, _forgiven(policy, job, old, before, time_left), old)
     found += _missing(request, job, policy, ctx)
@@ -298,15 +284,6 @@ def _too_large(decision: Decision, large: list[Finding], policy: Policy) -> Deci
     return decision
 
 
-def _found(policy: Policy, job: MPIJob, ctx: Context, time_left: Callable[[], float]) -> list[tuple[Finding, Action]]:
-    """What the rules find that have to be asked."""
-    like = quiet.jobs_like(job, ctx, policy)
-    found = list(_findings(policy.rules if like is None else like.to_ask(job, ctx), job, ctx, time_left))
-    if like is not None:
-        like.watch(job, ctx, found)
-    return found
-
-
 def _findings(
     rules: Sequence[tuple[Rule, RuleSettings, Action]], job: MPIJob, ctx: Context, time_left: Callable[[], float]
 ) -> Iterator[tuple[Finding, Action]]:
@@ -339,7 +316,7 @@ def _old(request: review.AdmissionRequest) -> MPIJob | None:
     if too_large.unread(request.old_object):
         return None
     try:
-        return mpijob.apply_operator_defaults(written.decode(request.old_object)[0])
+        return mpijob.apply_operator_defaults(mpijob.decode(request.old_object))
     except ShapeError:
         return None
 

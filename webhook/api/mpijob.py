@@ -3,10 +3,13 @@
 Upstream: mpi-operator `pkg/apis/kubeflow/v2beta1/{types,default}.go`.
 """
 
+from functools import cached_property
 from typing import Annotated
 
 import msgspec
 
+from webhook.api import mpirun
+from webhook.api.mpirun import Invocation
 from webhook.api.owner import OwnerReference
 from webhook.api.pod import PodTemplate
 from webhook.api.shape import ShapeError, decode_error
@@ -41,11 +44,17 @@ class ObjectMeta(msgspec.Struct, rename="camel", gc=False):
     name: str = ""
     generate_name: str = ""
     namespace: str = ""
-    uid: str = ""
+    written_uid: str | None = msgspec.field(default=None, name="uid")
+    """Server-side apply keeps a null; the API server fills it in after the mutating hook."""
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     deletion_timestamp: str | None = None
     owner_references: list[OwnerReference] | None = None
+
+    @property
+    def uid(self) -> str:
+        """The object's id, empty before it is stored."""
+        return self.written_uid or ""
 
 
 class SchedulingPolicy(msgspec.Struct, rename="camel", gc=False):
@@ -78,11 +87,8 @@ class ReplicaSpec(msgspec.Struct, rename="camel", gc=False):
     template: PodTemplate = msgspec.field(default_factory=PodTemplate)
 
 
-class MPIJobSpec(msgspec.Struct, rename="camel", dict=True):
-    """The job's spec; `mpi_replica_specs` keeps every key that the user wrote.
-
-    What is found out about it is kept in its `__dict__`.
-    """
+class MPIJobSpec(msgspec.Struct, rename="camel", gc=False):
+    """The job's spec; `mpi_replica_specs` keeps every key that the user wrote."""
 
     mpi_replica_specs: dict[str, ReplicaSpec | None] | None = None
     slots_per_worker: Int32 | None = None
@@ -120,7 +126,7 @@ class JobStatus(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
         return bool(self.completion_time) and self.has("Succeeded", "Failed")
 
 
-class MPIJob(msgspec.Struct, rename="camel", gc=False):
+class MPIJob(msgspec.Struct, rename="camel", dict=True):
     """An MPIJob as a user, the API server or a file gives it."""
 
     api_version: str = ""
@@ -184,6 +190,19 @@ class MPIJob(msgspec.Struct, rename="camel", gc=False):
     def suspended(self) -> bool:
         """Whether the job waits, for a user or for Kueue."""
         return bool(self.run_policy.suspend)
+
+    @cached_property
+    def mpirun_calls(self) -> tuple[Invocation, ...]:
+        """Calls of mpirun and its like by the launcher's first container; see `mpirun.find`. They are read once."""
+        containers = self.launcher.template.containers if self.launcher is not None else ()
+        if not containers:
+            return ()
+        return tuple(mpirun.find(containers[0].command, containers[0].args, self.spec.mpi_implementation))
+
+    @property
+    def active_here(self) -> bool:
+        """Whether the operator of this cluster makes the job's pods now."""
+        return self.managed_here and not self.suspended
 
     def misnamed(self, role: str) -> str | None:
         """The key that was probably meant for `role`, where that is not there."""

@@ -94,20 +94,14 @@ _LABEL_VALUE = _Syntax(
     max_length=LABEL_VALUE_MAX_LENGTH,
 )
 
+dns_1035_label_problem: Final = _DNS_1035_LABEL.problem
+"""What keeps the text from being the name of a Service."""
 
-def dns_1035_label_problem(text: str) -> str | None:
-    """What keeps the text from being the name of a Service."""
-    return _DNS_1035_LABEL.problem(text)
+dns_1123_label_problem: Final = _DNS_1123_LABEL.problem
+"""What keeps the text from being the name of a namespace, container or volume."""
 
-
-def dns_1123_label_problem(text: str) -> str | None:
-    """What keeps the text from being the name of a namespace, container or volume."""
-    return _DNS_1123_LABEL.problem(text)
-
-
-def dns_1123_subdomain_problem(text: str) -> str | None:
-    """What keeps the text from being the name of most objects."""
-    return _DNS_1123_SUBDOMAIN.problem(text)
+dns_1123_subdomain_problem: Final = _DNS_1123_SUBDOMAIN.problem
+"""What keeps the text from being the name of most objects."""
 
 
 def label_key_problem(text: str) -> str | None:
@@ -131,9 +125,8 @@ def is_generated(name: str, prefix: str) -> bool:
     return bool(prefix) and (not name or made)
 
 
-def label_value_problem(text: str) -> str | None:
-    """What keeps the text from being a label's value. An empty value is valid."""
-    return _LABEL_VALUE.problem(text)
+label_value_problem: Final = _LABEL_VALUE.problem
+"""What keeps the text from being a label's value. An empty value is valid."""
 
 
 # Comparing takes hundreds of microseconds for each name, and a namespace may hold many thousand.

@@ -251,8 +251,8 @@ class TemplateMeta(msgspec.Struct, gc=False):
     annotations: dict[str, str] | None = None
 
 
-class PodTemplate(msgspec.Struct, dict=True):
-    """A pod template; `metadata` and `spec` may be missing. What is `remembered` of it is kept in its `__dict__`."""
+class PodTemplate(msgspec.Struct, gc=False):
+    """A pod template; `metadata` and `spec` may be missing."""
 
     metadata: TemplateMeta | None = None
     spec: PodSpec | None = None

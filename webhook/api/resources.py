@@ -13,7 +13,6 @@ from webhook.api import quantity
 from webhook.api.pod import Container, PodTemplate
 from webhook.api.pod_resources import Use, at_once, is_sidecar
 from webhook.api.quantity import Quantity, QuantityError
-from webhook.api.remembered import remembered
 
 DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 """What comes before the name of a DeviceClass in the extended resource that each has."""
@@ -132,7 +131,6 @@ def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
     return total
 
 
-@remembered
 def asking_for_devices(template: PodTemplate) -> list[tuple[str, Container]]:
     """(place in the template, container) of those that ask for resources with a domain: what devices are called."""
     found: list[tuple[str, Container]] = []

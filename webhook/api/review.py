@@ -113,8 +113,8 @@ class AdmissionResponse(msgspec.Struct, rename="camel", omit_defaults=True, gc=F
     uid: str
     allowed: bool
     status: ResponseStatus | None = None
-    patch: bytes | msgspec.Raw | None = None
-    """JSON, which is written in base64; Raw where it has been."""
+    patch: bytes | None = None
+    """JSON, which is written in base64."""
     patch_type: Literal["JSONPatch"] | None = None
     audit_annotations: dict[str, str] = {}
     warnings: list[str] = []

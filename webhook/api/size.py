@@ -10,7 +10,6 @@ import msgspec
 from webhook.api.mpijob import MPIJob
 from webhook.api.networks import NETWORKS
 from webhook.api.pod import Container, PodAffinity, PodSpec, PodTemplate, TemplateMeta
-from webhook.api.remembered import remembered
 from webhook.api.requirements import ResourceRequirements
 from webhook.api.volume import Volume
 
@@ -142,7 +141,6 @@ def _long_text(document: Any, most: int) -> Size | None:
     return None
 
 
-@remembered
 def _of_template(template: PodTemplate) -> tuple[int, ...]:
     """How much there is of each of `_IN_TEMPLATE`."""
     metadata, spec = template.metadata or _NO_METADATA, template.spec or _NO_SPEC

@@ -14,13 +14,11 @@ R = TypeVar("R")
 class Groups(dict[Hashable, Group[K, T]]):
     """Groups by name, and what was worked out of their names, which is kept until a group comes or goes."""
 
-    __slots__ = ("_known", "version")
+    __slots__ = ("_known",)
 
     def __init__(self) -> None:
         super().__init__()
         self._known: dict[object, object] = {}
-        self.version = object()
-        """Another one after each change of a record."""
 
     def __setitem__(self, name: Hashable, group: Group[K, T]) -> None:
         self._known.clear()
@@ -73,8 +71,6 @@ class Contents(Generic[K, T]):
         if group is None:
             group = self.groups[name] = Group()
         group.put(key, record)
-        if record != old:
-            self.groups.version = object()
 
     def remove(self, key: K) -> T | None:
         """Remove the record under `key` and return it, if there was one."""
@@ -88,6 +84,5 @@ class Contents(Generic[K, T]):
     def _leave(self, name: Hashable, key: K) -> None:
         group = self.groups[name]
         group.drop(key)
-        self.groups.version = object()
         if not group:
             del self.groups[name]

@@ -29,28 +29,23 @@ D = TypeVar("D", bound=Derived)
 class Group(dict[K, T]):
     """The records of a group by key; only `put` and `drop` change them."""
 
-    __slots__ = ("_derived", "_listeners", "version")
+    __slots__ = ("_derived", "_listeners")
 
     def __init__(self, records: Mapping[K, T] | None = None) -> None:
         super().__init__(records or {})
         self._derived: dict[object, Derived] | None = None
         self._listeners: WeakSet[Listener] | None = None
-        self.version = object()
-        """Another one after each change of a record."""
 
     def put(self, key: K, record: T) -> None:
         """Store this record under `key`, in place of any other."""
         old = self.get(key)
         self[key] = record
-        if record != old:
-            self.version = object()
         if self._listeners:
             self._tell(old, record)
 
     def drop(self, key: K) -> None:
         """Remove the record under `key`; KeyError if there is none."""
         old = self.pop(key)
-        self.version = object()
         if self._listeners:
             self._tell(old, None)
 

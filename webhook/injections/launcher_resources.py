@@ -32,7 +32,7 @@ from webhook.api.quantity import Quantity, QuantityError
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
-from webhook.kit.context import Context
+from webhook.kit.context import Context, Memo
 from webhook.kit.forms import ITEM, ComesBack, a_text, in_launcher
 from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, template_path
@@ -145,13 +145,15 @@ def _in_vain(job: MPIJob, launcher: JobPods, amounts: Mapping[Key, str], ctx: Co
     trial = PatchBuilder(msgspec.json.decode(msgspec.json.encode(patch.document)))
     _write(launcher, amounts, trial)
     document = msgspec.Raw(msgspec.json.encode(trial.document))
-    return never_has(mpijob.decode(document), structs.replace(ctx, document=document, memo={}), RESOURCES, label=label)
+    return never_has(
+        mpijob.decode(document), structs.replace(ctx, document=document, memo=Memo()), RESOURCES, label=label
+    )
 
 
 def _needed(job: MPIJob, ctx: Context, launcher: JobPods) -> Iterator[Key]:
     """What the namespace asks for and nobody has stated."""
     # Quota arithmetic is for new jobs. An update needs the same result, to see what comes back.
-    found = assess(job, structs.replace(ctx, operation="CREATE", old=None, memo={}))
+    found = assess(job, structs.replace(ctx, operation="CREATE", old=None, memo=Memo()))
     if found is not None:
         part = next(part for part in found.demand.parts if part.role == LAUNCHER)
         for quota in found.quotas:

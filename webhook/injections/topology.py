@@ -40,7 +40,7 @@ from webhook.api.untyped import at, mapping
 from webhook.cluster.resources.nodes import HOSTNAME
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
-from webhook.kit.context import Context
+from webhook.kit.context import Context, Memo
 from webhook.kit.forms import ITEM, a_text, in_templates
 from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, Path, template_path
@@ -190,7 +190,7 @@ def _of_queue(ctx: Context, patch: PatchBuilder) -> Choice | None:
         return None
     # With what other injections have injected, for that counts too.
     document = msgspec.json.encode(patch.document)
-    return choice(mpijob.decode(document), structs.replace(ctx, document=document, memo={}), queue)
+    return choice(mpijob.decode(document), structs.replace(ctx, document=document, memo=Memo()), queue)
 
 
 def _annotate(wanted: Choice, patch: PatchBuilder) -> Iterator[str]:

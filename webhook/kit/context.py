@@ -1,7 +1,7 @@
 """What a rule or an injection may look at besides the job itself."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -12,7 +12,19 @@ from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.own_rules import Outcome
 
 MOST_SUGGESTIONS: Final = 5
-_SUGGESTIONS: Final = ("suggestions", 0)
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+class Memo(msgspec.Struct):
+    """Values that rules and injections share in one review."""
+
+    suggestions: int = 0
+    """Closest names searched for so far."""
+    reported_claims: set[str] = msgspec.field(default_factory=set)
+    """Paths of resource claims with a violation of any rule."""
+    values: dict[tuple[Any, int], tuple[Any, Any]] = msgspec.field(default_factory=dict)
+    """(function, id of its subject) to (subject, result); the subject is held, so that its id stays its own."""
 
 
 class Context(msgspec.Struct, frozen=True, eq=False):
@@ -33,14 +45,20 @@ class Context(msgspec.Struct, frozen=True, eq=False):
     """What all rules that refuse admit of workers, accelerators and slots: advice stays within it."""
     own_rules: Mapping[str, Outcome] = {}
     """What came of the policy's own rules, by their ids; those that are not here hold."""
-    memo: dict[tuple[str, int], Any] = msgspec.field(default_factory=dict)
-    """What several rules work out of the same object: (what, id of the object) to result."""
+    memo: Memo = msgspec.field(default_factory=Memo)
+
+    def once(self, work: Callable[[S, "Context"], T], subject: S) -> T:
+        """`work(subject, self)`, computed once per review for the same object. All callers share the result."""
+        key = work, id(subject)
+        if (known := self.memo.values.get(key)) is None:
+            known = self.memo.values[key] = subject, work(subject, self)
+        result: T = known[1]
+        return result
 
     def closest_name(self, name: str, known: Callable[[], Iterable[str]]) -> str | None:
         """The one of `known` that was probably meant; None where none is near, and after the first few of a review.
 
         Looking for it takes milliseconds among many names, and nobody needs it for each of a hundred faults.
         """
-        looked_for: int = self.memo.get(_SUGGESTIONS, 0)
-        self.memo[_SUGGESTIONS] = looked_for + 1
-        return names.closest_name(name, known()) if looked_for < MOST_SUGGESTIONS else None
+        self.memo.suggestions += 1
+        return names.closest_name(name, known()) if self.memo.suggestions <= MOST_SUGGESTIONS else None

@@ -19,7 +19,7 @@ from webhook.api import mpijob
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, Injection
 from webhook.kit.admitted import ANYTHING, Admitted
-from webhook.kit.context import Context
+from webhook.kit.context import Context, Memo
 from webhook.kit.forms import Form, Holds
 from webhook.kit.patch import PatchBuilder, PatchConflict
 from webhook.kit.settings import InjectionSettings, RuleSettings, Settings
@@ -102,7 +102,7 @@ def where(error: BaseException) -> str:
 
 def _own(ctx: Context) -> Context:
     """`ctx` with nothing in it that other rules see too and that can be written to."""
-    return structs.replace(ctx, old=deepcopy(ctx.old), memo={})
+    return structs.replace(ctx, old=deepcopy(ctx.old), memo=Memo())
 
 
 def _all(found: Iterable[Any], kind: type[T]) -> list[T]:

@@ -6,15 +6,17 @@ https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/servi
 
 from webhook.api.pod import PodSpec
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS, ServiceAccount
-from webhook.cluster.view import ClusterView
+from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
 
 DEFAULT_ACCOUNT = "default"
 
 
-def gets_token(pod: PodSpec | None, view: ClusterView, namespace: str) -> bool:
-    """What the pod says counts, then what its account says; it gets one where that is not known."""
+def gets_token(pod: PodSpec | None, view: ClusterView, namespace: str) -> bool | Unknown:
+    """What the pod says counts, then what its account says. UNKNOWN is true: count such a pod as one with a token."""
     if pod is not None and pod.automount_service_account_token is not None:
         return pod.automount_service_account_token
     name = (pod and (pod.service_account_name or pod.service_account)) or DEFAULT_ACCOUNT
     account = view.get(SERVICE_ACCOUNTS, (namespace, name))
+    if account is UNKNOWN:
+        return UNKNOWN
     return account.token if isinstance(account, ServiceAccount) else True

@@ -18,7 +18,6 @@ from webhook.api.mpijob import ReplicaSpec
 from webhook.api.pod import PodResourceClaim, PodTemplate
 from webhook.api.quota_charges import ONE, Charge
 from webhook.api.quota_scopes import ObjectTraits
-from webhook.api.remembered import remembered
 from webhook.api.resources import (
     DEVICE_CLASS,
     DEVICES_OF_CLASS,
@@ -70,34 +69,40 @@ class Reason(msgspec.Struct, frozen=True):
 
 def names(patterns: tuple[str, ...], ctx: Context) -> tuple[str, ...]:
     """The patterns of accelerators, with the extended resources behind which there are devices that they name."""
-    key = ("accelerators", id(patterns))  # which the settings of the policy in force keep
-    if key not in ctx.memo:
-        classes = ctx.view.all(DEVICE_CLASSES)
-        ctx.memo[key] = patterns
-        if classes is not UNKNOWN:
-            found = (each for each in classes.values() if is_accelerator(DEVICE_CLASS + each.name, patterns))
-            behind = (each.extended_resource for each in found)
-            ctx.memo[key] = (*patterns, *(_SPECIAL.sub(r"[\1]", name) for name in behind if name))
-    known: tuple[str, ...] = ctx.memo[key]
-    return known
+    return ctx.once(_names, patterns)
+
+
+def _names(patterns: tuple[str, ...], ctx: Context) -> tuple[str, ...]:
+    classes = ctx.view.all(DEVICE_CLASSES)
+    if classes is UNKNOWN:
+        return patterns
+    found = (each for each in classes.values() if is_accelerator(DEVICE_CLASS + each.name, patterns))
+    behind = (each.extended_resource for each in found)
+    return (*patterns, *(_SPECIAL.sub(r"[\1]", name) for name in behind if name))
 
 
 def backed(name: str, ctx: Context) -> bool:
     """Whether devices stand behind the extended resource, which then no node shows."""
-    key = ("extended resources of classes", 0)
-    if key not in ctx.memo:
-        classes = ctx.view.all(DEVICE_CLASSES)
-        ctx.memo[key] = frozenset(() if classes is UNKNOWN else (each.extended_resource for each in classes.values()))
-    return name.startswith(DEVICE_CLASS) or name in ctx.memo[key]
+    return name.startswith(DEVICE_CLASS) or name in ctx.once(_extended_resources, ctx.view)
+
+
+def _extended_resources(view: ClusterView, _: Context) -> frozenset[str]:
+    """Those of all device classes."""
+    classes = view.all(DEVICE_CLASSES)
+    return frozenset(() if classes is UNKNOWN else (each.extended_resource for each in classes.values()))
 
 
 def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
     """The accelerators of a pod of this template, counted once in a review; `patterns` say which resources are."""
-    # With the template beside them: the key is its address only while it is there.
-    known: dict[tuple[str, ...], Devices] = ctx.memo.setdefault(("devices", id(template)), (template, {}))[1]
+    known = ctx.once(_by_patterns, template)
     if (found := known.get(patterns)) is None:
         found = known[patterns] = _of_pod(template, patterns, ctx)
     return found
+
+
+def _by_patterns(_: PodTemplate, __: Context) -> dict[tuple[str, ...], Devices]:
+    """Filled in by `of_pod`: rules and policies have few patterns."""
+    return {}
 
 
 def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
@@ -116,16 +121,7 @@ def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> D
 
 def _counted(template: PodTemplate, wanted: tuple[str, ...]) -> int:
     """Those that come by extended resources."""
-    counts = _counts(template)
-    if (counted := counts.get(wanted)) is None:
-        counted = counts[wanted] = pod_total(template, lambda container: accelerators(container, wanted))
-    return counted
-
-
-@remembered
-def _counts(template: PodTemplate) -> dict[tuple[str, ...], int]:
-    """By names, of which rules and policies have few."""
-    return {}
+    return pod_total(template, lambda container: accelerators(container, wanted))
 
 
 def claimed_resource(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> str:

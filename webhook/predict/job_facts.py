@@ -5,7 +5,6 @@ import msgspec
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodTemplate
-from webhook.api.remembered import remembered
 from webhook.api.resources import asking_for_devices, is_accelerator
 from webhook.kit.context import Context
 from webhook.predict import devices
@@ -48,14 +47,12 @@ def job_facts(job: MPIJob, ctx: Context) -> JobFacts:
     )
 
 
-@remembered
 def _images(template: PodTemplate) -> tuple[str, ...]:
     containers = (*template.init_containers, *template.containers)
     volumes = (volume.image.reference for volume in (template.spec and template.spec.volumes) or () if volume.image)
     return tuple(filter(None, (*(container.image for container in containers), *volumes)))
 
 
-@remembered
 def _accelerator(template: PodTemplate, names: tuple[str, ...]) -> str:
     for _, container in asking_for_devices(template):
         if (asked := container.resources) is not None:

@@ -15,7 +15,6 @@ from webhook.api.pod import PodTemplate
 from webhook.api.pod_resources import Amounts, PodResources
 from webhook.api.quantity import Quantity
 from webhook.api.quota_charges import Charge, PodShape, pod_charges, pod_shape
-from webhook.api.remembered import remembered
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES, NO_DEFAULTS, Defaults, defaults
 from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeClass
 from webhook.cluster.view import UNKNOWN
@@ -44,7 +43,9 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def resources(self) -> PodResources:
         """As the API server will store them; where `disputed`, the least that the pods may get."""
-        return _stored(self.template, self.additions)
+        filled_in, overhead = self.additions.defaults, self.additions.overhead
+        resources = self._written.with_defaults(requests=filled_in.requests, limits=filled_in.limits)
+        return resources if overhead is None else resources.with_overhead(overhead)
 
     @property
     def certain(self) -> bool:
@@ -65,54 +66,25 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def requests(self) -> dict[str, Quantity]:
         """What one pod asks for, overhead included."""
-        return _requests(self.template, self.additions)
+        return pod_resources.requests(self.resources)
 
     @cached_property
     def limits(self) -> dict[str, Quantity]:
         """What one pod may use, overhead included."""
         return pod_resources.limits(self.resources)
 
-    @property
+    @cached_property
     def shape(self) -> PodShape:
         """What quotas count of one pod."""
-        return _shape(self.template, self.additions)
+        return pod_shape(self.template, self.resources)
 
     def charges(self, default_priority: str | None) -> tuple[Charge, ...]:
         """What one pod takes of quotas, and each of its claims, but for devices; `default_priority` as there."""
-        return _charges(self.template, self.additions, self.certain, default_priority)
+        return pod_charges(self.shape, certain=self.certain, default_priority=default_priority)
 
     @cached_property
     def _written(self) -> PodResources:
-        return _written(self.template)
-
-
-@remembered
-def _written(template: PodTemplate) -> PodResources:
-    return pod_resources.of_template(template)
-
-
-@remembered
-def _stored(template: PodTemplate, additions: _Additions) -> PodResources:
-    filled_in, overhead = additions.defaults, additions.overhead
-    resources = _written(template).with_defaults(requests=filled_in.requests, limits=filled_in.limits)
-    return resources if overhead is None else resources.with_overhead(overhead)
-
-
-@remembered
-def _requests(template: PodTemplate, additions: _Additions) -> dict[str, Quantity]:
-    return pod_resources.requests(_stored(template, additions))
-
-
-@remembered
-def _shape(template: PodTemplate, additions: _Additions) -> PodShape:
-    return pod_shape(template, _stored(template, additions))
-
-
-@remembered
-def _charges(
-    template: PodTemplate, additions: _Additions, certain: bool, default_priority: str | None
-) -> tuple[Charge, ...]:
-    return pod_charges(_shape(template, additions), certain=certain, default_priority=default_priority)
+        return pod_resources.of_template(self.template)
 
 
 def job_pods(job: MPIJob, ctx: Context) -> tuple[JobPods, ...]:
@@ -120,10 +92,7 @@ def job_pods(job: MPIJob, ctx: Context) -> tuple[JobPods, ...]:
 
     None at all for a job that is managed by another controller: its pods are made elsewhere.
     """
-    known: tuple[JobPods, ...] | None = ctx.memo.get(("job_pods", id(job)))
-    if known is None:
-        known = ctx.memo["job_pods", id(job)] = _job_pods(job, ctx)
-    return known
+    return ctx.once(_job_pods, job)
 
 
 def _job_pods(job: MPIJob, ctx: Context) -> tuple[JobPods, ...]:

@@ -54,31 +54,10 @@ class Sizes(msgspec.Struct, frozen=True):
     one resource of one container, or one request of one claim.
     """
 
-    @classmethod
-    def of(cls, job: MPIJob, ctx: Context) -> "Sizes":
-        """For the job as it is; worked out once in a review."""
-        known: Sizes | None = ctx.memo.get(("sizes", id(job)))
-        if known is None:
-            known = ctx.memo["sizes", id(job)] = cls._of(job, ctx)
-        return known
-
-    @classmethod
-    def _of(cls, job: MPIJob, ctx: Context) -> "Sizes":
-        names, totals = ctx.admitted.accelerators, {LAUNCHER: 0, WORKER: 0}
-        for role, _, replica in job.replicas():
-            totals[role] = of_each(replica, names, ctx)
-        policy = job.run_policy.scheduling_policy
-        return cls(
-            admitted=ctx.admitted,
-            own=Size(job.workers, totals[WORKER]),
-            launcher=totals[LAUNCHER],
-            computing_launcher=bool(job.spec.run_launcher_as_worker),
-            slots=job.spec.slots_per_worker or 0,
-            ranks=ranks_with_slots(job),
-            gang=policy.min_available if policy is not None else None,
-            waits=job.spec.launcher_creation_policy == _WAIT_FOR_WORKERS,
-            resource=_resource(job, names, ctx),
-        )
+    @staticmethod
+    def of(job: MPIJob, ctx: Context) -> "Sizes":
+        """For the job as it is."""
+        return ctx.once(_sizes, job)
 
     def replicas(self, gpus: int | None = None) -> Span:
         """How many workers the rules admit, with so many accelerators in each, else with those of the job."""
@@ -158,6 +137,24 @@ class Sizes(msgspec.Struct, frozen=True):
         if self.gang is not None and self.gang > pods:
             parts.append(f"minAvailable to {pods}")
         return parts
+
+
+def _sizes(job: MPIJob, ctx: Context) -> Sizes:
+    names, totals = ctx.admitted.accelerators, {LAUNCHER: 0, WORKER: 0}
+    for role, _, replica in job.replicas():
+        totals[role] = of_each(replica, names, ctx)
+    policy = job.run_policy.scheduling_policy
+    return Sizes(
+        admitted=ctx.admitted,
+        own=Size(job.workers, totals[WORKER]),
+        launcher=totals[LAUNCHER],
+        computing_launcher=bool(job.spec.run_launcher_as_worker),
+        slots=job.spec.slots_per_worker or 0,
+        ranks=ranks_with_slots(job),
+        gang=policy.min_available if policy is not None else None,
+        waits=job.spec.launcher_creation_policy == _WAIT_FOR_WORKERS,
+        resource=_resource(job, names, ctx),
+    )
 
 
 def listed(parts: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from webhook.api.mpijob import MPIJob
 from webhook.kit.context import Context
 from webhook.kit.settings import WarningRuleSettings
 from webhook.predict.api_token import gets_token
-from webhook.rules import Violation, rule
+from webhook.rules import Degree, Violation, rule
 
 
 class Settings(WarningRuleSettings):
@@ -27,9 +27,11 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         pod = replica.template.spec
         if pod is None or pod.service_account_name or pod.service_account:
             continue
-        if gets_token(pod, ctx.view, ctx.namespace):
+        if token := gets_token(pod, ctx.view, ctx.namespace):
             fix = "Set automountServiceAccountToken: false."
-            yield Violation(f"{path}.template.spec", "gets an API token", fix=fix)
+            # An update is not forgiven for a token because the account of the stored job was not looked at.
+            degree = Degree(path, int(token is True))
+            yield Violation(f"{path}.template.spec", "gets an API token", fix=fix, degree=degree)
         for index, volume in enumerate(pod.volumes or ()):
             for place, source in enumerate((volume.projected and volume.projected.sources) or ()):
                 if source.service_account_token:

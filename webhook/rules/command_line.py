@@ -22,11 +22,9 @@ from webhook.api.mpijob import LAUNCHER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import HYDRA, OPEN_MPI
 from webhook.api.pod import Container, PodTemplate
-from webhook.api.remembered import remembered
 from webhook.kit.admitted import Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
-from webhook.kit.mpirun_calls import mpirun_calls
 from webhook.kit.settings import RuleSettings
 from webhook.predict.open_mpi import is_all_that_runs
 from webhook.predict.sizes import Sizes
@@ -53,11 +51,10 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """What each container starts; then the launcher's mpirun."""
     for _, path, replica in job.replicas():
         yield from _programs(replica.template, path)
-    for call in mpirun_calls(job):
+    for call in job.mpirun_calls:
         yield from _call(call, job, ctx)
 
 
-@remembered
 def _programs(template: PodTemplate, path: str) -> Sequence[Violation]:
     """What is wrong with the first words of containers."""
     found: list[Violation] = []

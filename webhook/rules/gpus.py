@@ -30,7 +30,6 @@ from webhook.api import quantity
 from webhook.api.mpijob import LAUNCHER, MPIJob, replica_path
 from webhook.api.pod import PodTemplate
 from webhook.api.quantity import Quantity, QuantityError
-from webhook.api.remembered import remembered
 from webhook.api.requirements import ResourceRequirements
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, asking_for_devices, is_accelerator, read
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
@@ -98,8 +97,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             kinds.setdefault(name, where)
         if not replica.template.containers:
             continue  # upstream-contract refuses it
-        yield from _visible(f"{path}.template", replica.template, settings, overwritten=role not in computing)
         found = devices.of_pod(replica.template, settings.resources, ctx)
+        yield from _visible(f"{path}.template", replica.template, settings, found, overwritten=role not in computing)
         if role in computing:
             faults = [*_bounds(role, path, found, settings, partial(_of_a_worker, job, settings, ctx))]
             for fault in faults:
@@ -129,7 +128,6 @@ def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
         yield Violation(kinds[name], fault, fix=fix, reason=CauseReason.NOT_SUPPORTED)
 
 
-@remembered
 def _asked(
     template: PodTemplate, path: str, names: tuple[str, ...], filled_in: bool
 ) -> tuple[list[Violation], Mapping[str, str]]:
@@ -260,11 +258,10 @@ def uncounted(
     A warning, unless the policy rejects such claims: then `others` has the further DeviceClasses that are allowed.
     """
     where = f"{path}.template.spec.resourceClaims"
-    told: set[str] = ctx.memo.setdefault(("uncounted", 0), set())
-    if where in told:
+    if where in ctx.memo.reported_claims:
         return
     for reason, claims in devices.uncounted(template, patterns, ctx, others).items():
-        told.add(where)
+        ctx.memo.reported_claims.add(where)
         first, of_one = f'claim "{shortened(claims[min(claims)], _LONGEST_NAME)}"', len(claims) == 1
         subject = f"{first} counts" if of_one else f"{first} and {len(claims) - 1} more count"
         at = f"{where}[{min(claims)}]" if of_one else where
@@ -276,7 +273,9 @@ def _count(number: int) -> str:
     return f"{number} {'GPU' if number == 1 else 'GPUs'}"
 
 
-def _visible(path: str, template: PodTemplate, settings: Settings, *, overwritten: bool) -> Iterator[Violation]:
+def _visible(
+    path: str, template: PodTemplate, settings: Settings, found: Devices, *, overwritten: bool
+) -> Iterator[Violation]:
     """GPUs by a variable that the container toolkit reads; the operator has `overwritten` that of the first container.
 
     A user's value wins over that of the device plugin (kubernetes `pkg/kubelet/kubelet_pods.go`, `opts.Envs`).
@@ -285,7 +284,7 @@ def _visible(path: str, template: PodTemplate, settings: Settings, *, overwritte
     for where, container in template.each_container(path):
         if container is first and overwritten:
             continue
-        claims = container.resources and container.resources.claims
+        claims = found.by_claim and settings.max > 0 and container.resources and container.resources.claims
         if not settings.refuse_visible_devices and (claims or accelerators(container, settings.resources)):
             continue
         for variable in container.env or ():

@@ -22,7 +22,6 @@ from webhook.api import images
 from webhook.api.images import ImageError, ImageReference
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodSpec, PodTemplate
-from webhook.api.remembered import remembered
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings, each
@@ -78,7 +77,6 @@ class _Found(NamedTuple):
     tagged: Sequence[tuple[str, str, ImageReference]]
 
 
-@remembered
 def _of_template(template: PodTemplate, path: str, settings: Settings) -> _Found:
     """What is said of the images of the template at `path` without a look at the cluster."""
     found: list[Violation] = []

@@ -81,11 +81,15 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
     Asked again by the same bounds, as in every review that comes as far as the rules, it remembers the answer.
     """
-    key = ("job-size", id(job))
-    answered: tuple[Settings, list[Violation]] | None = ctx.memo.get(key)
-    if answered is None or answered[0] is not settings:
-        answered = ctx.memo[key] = settings, list(_check(job, settings, ctx))
-    yield from answered[1]
+    by_settings = ctx.once(_by_settings, job)
+    if (found := by_settings.get(id(settings))) is None:
+        found = by_settings[id(settings)] = list(_check(job, settings, ctx))
+    yield from found
+
+
+def _by_settings(_: MPIJob, __: Context) -> dict[int, list[Violation]]:
+    """Filled in by `check`."""
+    return {}
 
 
 def _check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:

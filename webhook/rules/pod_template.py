@@ -39,7 +39,7 @@ class Settings(RuleSettings):
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Both templates."""
     roles = [
-        Role(role, f"{path}.template", RESERVED_VOLUMES[role], spec.restart_policy == "Never", spec.template)
+        Role(role, f"{path}.template", RESERVED_VOLUMES[role], spec.restart_policy == "Never")
         for role, path, spec in job.replicas()
     ]
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)

@@ -23,9 +23,7 @@ from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import OPEN_MPI, PAIRS
 from webhook.api.pod import PodTemplate
-from webhook.api.remembered import remembered
 from webhook.kit.context import Context
-from webhook.kit.mpirun_calls import mpirun_calls
 from webhook.kit.settings import WarningRuleSettings
 from webhook.rules import Violation, rule
 
@@ -66,7 +64,7 @@ class Settings(WarningRuleSettings):
 @rule("rank-environment", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """What the launcher has and does not pass on; then what only the worker has."""
-    calls = mpirun_calls(job)
+    calls = job.mpirun_calls
     if not calls or job.launcher is None:
         return
     launcher = job.launcher.template
@@ -94,12 +92,10 @@ def _violation(role: str, names: Sequence[str], fix: str) -> Iterator[Violation]
         yield Violation(f"{replica_path(role)}.template.spec.containers[0].env", fault, fix=fix, advisory=True)
 
 
-@remembered
 def _script(launcher: PodTemplate) -> str:
     return sshd.text(launcher.containers[0])
 
 
-@remembered
 def _names(template: PodTemplate, settings: Settings) -> Sequence[str]:
     """The variables of the first container that are for ranks."""
     matches = settings.for_ranks.fullmatch
@@ -123,7 +119,6 @@ class _PassedOn(msgspec.Struct):
         return name in self.exported or (place > 0 and name.startswith(self.starts[place - 1]))
 
 
-@remembered
 def _passed_on(launcher: PodTemplate, calls: Sequence[Invocation]) -> _PassedOn | None:
     """What the calls in its template say; None where it is not clear what reaches the ranks."""
     found = _PassedOn()
@@ -145,7 +140,6 @@ def _passed_on(launcher: PodTemplate, calls: Sequence[Invocation]) -> _PassedOn 
     return found
 
 
-@remembered
 def _only_sshd(worker: PodTemplate) -> bool:
     """Whether its container starts sshd, as the operator does, and nothing that might read its environment."""
     if not worker.containers:

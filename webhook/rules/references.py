@@ -18,7 +18,6 @@ from webhook.api import names, networks
 from webhook.api.mpijob import MPIJob
 from webhook.api.networks import NETWORKS, NetworksError
 from webhook.api.pod import Container, PodTemplate
-from webhook.api.remembered import remembered
 from webhook.api.volume import ConfigMapSource, Volume
 from webhook.cluster.resource import Resource
 from webhook.cluster.resources.config_maps import CONFIG_MAPS
@@ -81,7 +80,6 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             yield from _sharing(paths[name], claim, pods)
 
 
-@remembered
 def _references(template: PodTemplate, path: str) -> list[Reference]:
     """Those of the template of the replica spec at `path`."""
     found: list[Reference] = []

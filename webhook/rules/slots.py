@@ -32,7 +32,7 @@ from webhook.api.resources import CORES, DEFAULT_ACCELERATORS, read
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
-from webhook.kit.mpirun_calls import largest_call, may_share_slots, mpirun_calls, ranks_with_slots
+from webhook.kit.mpirun_calls import largest_call, may_share_slots, ranks_with_slots
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
 from webhook.predict.devices import Devices, of_pod
 from webhook.predict.open_mpi import is_certain_to_refuse
@@ -139,7 +139,7 @@ def _meant(job: MPIJob, slots: int, ctx: Context) -> bool:
     """Whether the launcher starts as many ranks as there are slots, in all or on each worker, or what starts more."""
     return any(
         call.ranks == slots * _nodes(job) or mpirun.ranks_per_node(call) == slots or mpirun.starter(call)
-        for call in mpirun_calls(job)
+        for call in job.mpirun_calls
     )
 
 
@@ -189,7 +189,7 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus
     there = _nodes(job)
     nodes = _admitted_nodes(job, ctx, nodes)  # with as many as there are, the job is refused anyway
     total = slots * nodes
-    calls, largest = mpirun_calls(job), largest_call(job)
+    calls, largest = job.mpirun_calls, largest_call(job)
     if not total or largest is None or largest.ranks is None:
         return
     in_all = f"{_count(total, 'slot')} {'in all' if nodes == there else f'with {nodes} workers'}"

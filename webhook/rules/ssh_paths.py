@@ -26,7 +26,6 @@ import msgspec
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.pod import Capabilities, Container, PodSecurityContext, PodTemplate, SecurityContext
-from webhook.api.remembered import remembered
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
@@ -92,7 +91,6 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
     yield from _server(worker, root_may_run=not keeps_root_out)
 
 
-@remembered
 def _side(template: PodTemplate, role: str, pod: str) -> _Side:
     spec, container = template.spec, template.containers[0]
     of_pod = (spec and spec.security_context) or PodSecurityContext()

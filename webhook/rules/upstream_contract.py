@@ -10,7 +10,6 @@ can read: with one of these stored, the operator lists no job at all.
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from posixpath import normpath
 
 from webhook.api import names, quantities, quantity
@@ -28,7 +27,6 @@ from webhook.api.mpijob import (
 from webhook.api.operator_checks import RESTART_POLICIES
 from webhook.api.pod import PodSpec, PodTemplate
 from webhook.api.quantities import Written
-from webhook.api.remembered import remembered
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
@@ -61,9 +59,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     yield from _replica_keys(job)
     for role, path, spec in job.replicas():
         yield from _replica(role, path, spec, job, ctx)
-        if not _is_sound(spec.template, role, job.spec.ssh_auth_mount_path, spec.restart_policy):
-            yield from _reserved(spec.template, path, role, job.spec.ssh_auth_mount_path, spec.restart_policy)
-            yield from _quantities(quantities.of_template(f"{path}.template", spec.template))
+        yield from _reserved(spec.template, path, role, job.spec.ssh_auth_mount_path, spec.restart_policy)
+        yield from _quantities(quantities.of_template(f"{path}.template", spec.template))
     yield from _spec(job, ctx)
     yield from _run_policy(job)
 
@@ -162,15 +159,6 @@ def _run_policy(job: MPIJob) -> Iterator[Violation]:
             yield _negative(f"spec.runPolicy.{field}", value)
     if policy.managed_by is not None:
         yield from _one_of("spec.runPolicy.managedBy", policy.managed_by, MANAGERS)
-
-
-@remembered
-def _is_sound(template: PodTemplate, role: str, mount_path: str | None, restart_policy: str | None) -> bool:
-    """Whether there is nothing to say of the template, wherever it stands."""
-    found = chain(
-        _reserved(template, "", role, mount_path, restart_policy), _quantities(quantities.of_template("", template))
-    )
-    return not any(found)
 
 
 def _reserved(

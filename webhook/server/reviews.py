@@ -15,7 +15,6 @@ from time import monotonic
 from typing import Any, Protocol, TypeVar
 
 from webhook.admission import policy_review
-from webhook.admission.decided_before import DecidedBefore
 from webhook.admission.pipelines import DeadlineExceeded, Decision, Hook, decide
 from webhook.api import review
 from webhook.api.review import AdmissionRequest, ReviewError
@@ -107,7 +106,6 @@ class ReviewHandler:
         self._max_in_flight = max_in_flight
         self._timeout = timeout
         self._clients = frozenset(clients)
-        self._mutated, self._validated = DecidedBefore(), DecidedBefore()
         self._waiting = 0  # for the cluster
         self._replaying = asyncio.Semaphore(MAX_REPLAYS)
         self._trials = ThreadPoolExecutor(1)  # one at a time: each has a process with much memory
@@ -271,8 +269,7 @@ class ReviewHandler:
             from webhook.admission.trainer import pipeline  # noqa: PLC0415 - most have no TrainJobs
 
             return pipeline.decide(asked, **known)
-        before: dict[str, Any] = {"mutating": self._mutated.mutate, "validating": self._validated.validate}
-        return decide(hook, asked, **before, **known)
+        return decide(hook, asked, **known)
 
     async def _ssh_keys(self, asked: AdmissionRequest, request: Request) -> Reply:
         """A key pair for the new Secret of a job; NoKey when none is ready in time: then the operator tries again."""

@@ -109,3 +109,26 @@ def test_what_a_controller_takes_out_of_the_required_is_missed() -> None:
     new = changed({"Worker.template.spec.automountServiceAccountToken": REMOVE}, stored)
     decision = validate(request(new, old=stored, username=KUEUE), policy=policy, view=WITH_KUEUE, today=date.min)
     assert [each.rule for each in decision.denied] == ["required-injection"]
+
+
+OWN_RULES = {
+    "finalizers": (["example.com/wait"], "!has(object.metadata.finalizers)"),
+    "ownerReferences": (
+        [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}],
+        "!has(object.metadata.ownerReferences)",
+    ),
+}
+
+
+@pytest.mark.parametrize("field", list(OWN_RULES))
+def test_own_rules_see_a_change_of_any_metadata_of_the_user(field: str) -> None:
+    value, expression = OWN_RULES[field]
+    policy = load_policy(f'{HEADER}rules: {{custom: [{{id: a, expression: "{expression}", message: forbidden}}]}}')
+    stored, new = changed(), changed({f"metadata.{field}": value})
+
+    def rules(job: Json, old: Json | None) -> list[str]:
+        decision = validate(request(job, old=old), policy=policy, view=NothingKnown(), today=date.min)
+        return [each.rule for each in decision.denied]
+
+    assert rules(new, None) == rules(new, stored) == ["custom/a"]
+    assert rules(stored, new) == []

@@ -283,3 +283,13 @@ def test_an_object_that_does_not_fit_an_injection_gets_no_patch_at_all():
     decision = mutate(mpijob(), policy)
     assert decision.skipped == "schema: /kind/b: does not fit the object"
     assert (decision.patch, decision.notes, decision.document) == ([], [], None)
+
+
+@pytest.mark.parametrize("field", ["uid", "deletionTimestamp", "labels", "annotations", "ownerReferences"])
+def test_null_in_the_metadata_is_nothing(field: str) -> None:
+    """Server-side apply keeps it in what the hook gets, and the API server replaces it afterwards."""
+    job = mpijob()
+    job["metadata"][field] = None
+    decision = mutate(job)
+    assert not decision.skipped
+    assert decision.document["spec"]["runPolicy"]["activeDeadlineSeconds"] == 86400

@@ -11,6 +11,7 @@ from tests.support.limit_ranges import limit_range
 from tests.support.namespaces import labelled
 from tests.support.pod_security.pods import COMPLIANT
 from tests.support.policies import HEADER
+from tests.support.service_accounts import service_account
 from webhook.admission.pipelines import load_policy, validate
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView, NothingKnown
@@ -244,13 +245,29 @@ def claim(storage_class: str) -> Json:
     }
 
 
-def test_a_user_who_resumes_a_job_is_not_forgiven_for_what_has_changed_in_the_cluster() -> None:
+AWAY = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
+HERE = {"spec.runPolicy.managedBy": "kubeflow.org/mpi-operator"}
+STARTS = [({"spec.runPolicy.suspend": True}, {"spec.runPolicy.suspend": False}), (AWAY, HERE)]
+
+
+@pytest.mark.parametrize(("waits", "starts"), STARTS, ids=["resumed", "brought here"])
+def test_a_user_who_starts_a_job_is_not_forgiven_for_what_has_changed_in_the_cluster(waits: Json, starts: Json) -> None:
     rules = "compliance: {action: deny, markers: {}, storageClasses: [encrypted]}"
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-    suspended = changed({f"{WORKER}.volumes": volumes, "spec.runPolicy.suspend": True})
-    resumed = changed({"spec.runPolicy.suspend": False}, suspended)
+    stored = changed({f"{WORKER}.volumes": volumes, **waits})
     view = Snapshot([claim("plain")])
-    assert denied(suspended, resumed, rules, view) == ["compliance"]
-    assert denied(suspended, changed({"metadata.labels": {"a": "b"}}, suspended), rules, view) == []
-    inline = changed({f"{WORKER}.volumes": [{"name": "n", "nfs": {"server": "s", "path": "/"}}]}, suspended)
-    assert denied(inline, changed({"spec.runPolicy.suspend": False}, inline), rules, view) == [], "it was so before"
+    assert denied(stored, changed(starts, stored), rules, view) == ["compliance"]
+    assert denied(stored, changed({"metadata.labels": {"a": "b"}}, stored), rules, view) == []
+    inline = changed({f"{WORKER}.volumes": [{"name": "n", "nfs": {"server": "s", "path": "/"}}]}, stored)
+    assert denied(inline, changed(starts, inline), rules, view) == [], "it was so before"
+
+
+def test_a_service_account_that_changed_while_the_job_was_suspended_is_seen() -> None:
+    suspended = changed({"spec.runPolicy.suspend": True})
+    resumed = changed({"spec.runPolicy.suspend": False}, suspended)
+    rules, view = "api-access: {action: deny}", Snapshot([service_account("default", token=True)])
+    assert denied(suspended, resumed, rules, view) == ["api-access"] * 2
+    assert denied(suspended, resumed, rules) == [], "an account that cannot be read rejects no update"
+    chosen = changed({f"{role}.template.spec.automountServiceAccountToken": True for role in ("Launcher", "Worker")})
+    stored = changed({"spec.runPolicy.suspend": True}, chosen)
+    assert denied(stored, changed({"spec.runPolicy.suspend": False}, stored), rules, view) == [], "it was so before"

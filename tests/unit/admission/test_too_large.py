@@ -13,7 +13,6 @@ from tests.support.policies import HEADER
 from tests.support.steps import calls, reviews
 from webhook.admission import pipelines, too_large
 from webhook.admission.pipelines import Decision, load_policy
-from webhook.api import written
 from webhook.cluster.resources.limit_ranges import MAX_ENTRIES
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView, NothingKnown
@@ -173,12 +172,8 @@ LARGE = sorted(SHAPES.keys() - UNCOUNTED)
 
 @pytest.mark.parametrize("view", VIEWS, ids=["nothing known", "a cluster"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_twice_the_job_is_no_more_than_twice_the_work(
-    shape: str, view: ClusterView, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_twice_the_job_is_no_more_than_twice_the_work(shape: str, view: ClusterView) -> None:
     """As far as the ceilings allow; some hundred calls are for any job."""
-    # Of two templates only the smaller may be one that is remembered.
-    monkeypatch.setattr(written, "_MOST_OF_ONE", 0)
     make = SHAPES[shape]
     reviews(make(SMALL), CEILINGS, view)
     assert calls(make(2 * SMALL), CEILINGS, view) < 2.6 * calls(make(SMALL), CEILINGS, view)

@@ -1,11 +1,11 @@
-"""Templates are looked for once in a review, and never taken from another document."""
+"""Templates are found once per review, and never taken from another document."""
 
 import pytest
 from msgspec import structs
 
 from webhook.api import written
 from webhook.kit.context import Context
-from webhook.kit.written_templates import remember, written_templates
+from webhook.kit.written_templates import written_templates
 
 DOCUMENT = b'{"spec": {"mpiReplicaSpecs": {"Worker": {"template": {"spec": {}}}}}}'
 
@@ -17,14 +17,7 @@ def test_they_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert written_templates(ctx) == {"Worker": b'{"spec": {}}'}
 
 
-def test_those_that_are_known_are_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    ctx = Context(document=DOCUMENT)
-    remember({"Worker": b"{}"}, ctx)
-    monkeypatch.setattr(written, "templates", None)
-    assert written_templates(ctx) == {"Worker": b"{}"}
-
-
 def test_another_document_has_its_own() -> None:
     ctx = Context(document=DOCUMENT)
-    remember({"Worker": b"{}"}, ctx)
+    written_templates(ctx)
     assert written_templates(structs.replace(ctx, document=b'{"spec": {}}')) == {}

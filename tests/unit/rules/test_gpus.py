@@ -302,10 +302,21 @@ class TestVisibleDevices:
 
     @pytest.mark.parametrize("resources", [{"limits": {GPU: 1}}, {"claims": [{"name": "c0"}]}])
     def test_containers_with_gpus_are_rejected_by_the_setting_alone(self, resources: Json) -> None:
-        changes = {"Worker.template.spec.containers": [visible("all", resources=resources)]}
-        assert violations("gpus", changes) == []
-        (violation,) = violations("gpus", changes, settings={"refuseVisibleDevices": True})
+        changes = {**claims("t"), "Worker.template.spec.containers": [visible("all", resources=resources)]}
+        view = Snapshot([claim_template("t", exactly())])
+        assert violations("gpus", changes, view=view) == []
+        (violation,) = violations("gpus", changes, settings={"refuseVisibleDevices": True}, view=view)
         assert (violation.path, violation.advisory) == (f"{WORKER}[0].env[{VISIBLE}]", False)
+
+    @pytest.mark.parametrize("template", ["adapters", "absent"])
+    def test_a_claim_of_another_device_is_no_request_for_gpus(self, template: str) -> None:
+        resources = {"claims": [{"name": "c0"}]}
+        changes = {**claims(template), "Worker.template.spec.containers": [visible("all", resources=resources)]}
+        view = Snapshot([claim_template("adapters", exactly("nic.example.com")), device_class("nic.example.com")])
+        found = violations("gpus", changes, settings={"max": 0}, view=view)
+        assert [each.advisory for each in found if VISIBLE in each.path] == [False]
+        advice = [each.advisory for each in violations("gpus", changes, view=view) if VISIBLE in each.path]
+        assert advice == ([True] if template == "adapters" else [])
 
 
 class TestClaims:

@@ -82,7 +82,6 @@ def judge(
         today=today,
         granted=granted,
         time_left=time_left,
-        alike=False,
     )
     if kind.kind != trainer.TRAIN_JOB:
         decision.reservation = None

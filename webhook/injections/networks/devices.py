@@ -10,7 +10,7 @@ from webhook.api import mpijob, quantity
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.cluster.resources.nodes import NodeShape
-from webhook.kit.context import Context
+from webhook.kit.context import Context, Memo
 from webhook.kit.forms import ITEM, ComesBack, in_templates
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.predict.job_pods import JobPods
@@ -60,7 +60,7 @@ def refusal(wanted: Mapping[str, Amounts], resources: set[str], ctx: Context, pa
     for role, amounts in wanted.items():
         ask(role, amounts, trial)
     document = msgspec.Raw(msgspec.json.encode(trial.document))
-    made = structs.replace(ctx, document=document, memo={})
+    made = structs.replace(ctx, document=document, memo=Memo())
     return never_has(mpijob.apply_operator_defaults(mpijob.decode(document)), made, resources, label=queue)
 
 

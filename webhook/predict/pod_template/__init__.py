@@ -9,19 +9,13 @@ say. https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validat
 """
 
 from collections.abc import Iterable
-from typing import Final
 
 import msgspec
 
-from webhook.api.pod import PodTemplate
-from webhook.api.remembered import remembered
 from webhook.api.written import Templates
 from webhook.predict.pod_template.check_pod import Surroundings, check_template
-from webhook.predict.pod_template.fault import MOST, Fault, Faults, Kind
+from webhook.predict.pod_template.fault import Fault, Faults, Kind
 from webhook.predict.pod_template.reading import decode
-
-SMALL: Final = 16 * 1024
-"""Bytes of a template of which parts may be remembered."""
 
 
 class Role(msgspec.Struct, frozen=True, gc=False):
@@ -33,8 +27,6 @@ class Role(msgspec.Struct, frozen=True, gc=False):
     volumes: tuple[str, ...]
     """Those that the operator adds."""
     never_restarts: bool
-    template: PodTemplate = msgspec.field(default_factory=PodTemplate)
-    """As it was read, where it may have been before."""
 
 
 def faults(templates: Templates, roles: Iterable[Role], *, without_ranges: bool | None = None) -> list[Fault]:
@@ -44,21 +36,10 @@ def faults(templates: Templates, roles: Iterable[Role], *, without_ranges: bool 
     """
     found = Faults()
     for role in roles:
-        text = templates.get(role.name, b"")
-        known, good = (role.volumes, role.never_restarts, without_ranges), _good(role.template)
-        if text and known not in good:
-            before = len(found)
-            around = Surroundings(role.volumes, role.never_restarts, without_ranges, len(text) <= SMALL)
+        if text := templates.get(role.name, b""):
+            around = Surroundings(role.volumes, role.never_restarts, without_ranges)
             check_template(decode(text, role.path, found), role.path, found, around)
-            if len(found) == before < MOST:
-                good.add(known)
     return found
-
-
-@remembered
-def _good(_: PodTemplate) -> set[tuple[tuple[str, ...], bool, bool | None]]:
-    """Around what it is a good template."""
-    return set()
 
 
 __all__ = ["Fault", "Kind", "Role", "faults"]

@@ -45,13 +45,11 @@ class Pod(NamedTuple):
     never_restarts: bool
     without_ranges: bool | None
     """No LimitRange fills in resources; None where that is not known."""
-    small: bool
-    """What is found about its parts may be kept for later."""
 
 
 def check_container(container: Container, path: str, pod: Pod, found: Faults) -> None:
     """Everything that init containers have too."""
-    if container.name not in texts.LABELS and (problem := texts.label(container.name)):
+    if problem := texts.label(container.name):
         texts.note(found, f"{path}.name", container.name, problem, "Rename the container.")
     if container.ports:
         _ports(container.ports, f"{path}.ports", found)
@@ -69,7 +67,6 @@ def check_container(container: Container, path: str, pod: Pod, found: Faults) ->
             f"{path}.resources",
             found,
             without_ranges=pod.without_ranges,
-            remember=pod.small,
         )
         if container.resources.claims:
             _claims(container, path, pod, found)
@@ -125,7 +122,7 @@ def _value_from(variable: EnvVar, source: ValueFrom, where: str, found: Faults) 
 
 
 def _key(reference: KeyRef, path: str, found: Faults) -> None:
-    if reference.name not in texts.NAMES and (problem := texts.subdomain(reference.name)):
+    if problem := texts.subdomain(reference.name):
         texts.note(found, f"{path}.name", reference.name, problem, "Correct the name.")
     if problem := texts.config_key(reference.key):
         texts.note(found, f"{path}.key", reference.key, problem, "Correct the key.")

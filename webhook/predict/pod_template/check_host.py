@@ -58,7 +58,7 @@ def _objects(spec: PodSpec, path: str, found: Faults) -> None:
         (account, spec.service_account_name or spec.service_account),
         ("runtimeClassName", spec.runtime_class_name),
     ):
-        if name and name not in texts.NAMES and (problem := texts.subdomain(name)):
+        if name and (problem := texts.subdomain(name)):
             texts.note(found, f"{path}.{field}", name, problem, "Correct the name.")
 
 

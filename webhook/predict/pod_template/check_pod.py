@@ -25,8 +25,6 @@ class Surroundings(NamedTuple):
     never_restarts: bool = False
     without_ranges: bool | None = None
     """No LimitRange fills in resources; None where that is not known."""
-    small: bool = False
-    """What is found about its parts may be kept for later."""
 
 
 def check_template(template: Template, path: str, found: Faults, around: Surroundings) -> None:
@@ -48,7 +46,6 @@ def check_template(template: Template, path: str, found: Faults, around: Surroun
         spec.host_users is not False,
         around.never_restarts,
         around.without_ranges,
-        around.small,
     )
     _containers(spec, path, pod, found)
     _placement(spec, path, found)

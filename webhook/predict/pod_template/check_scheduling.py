@@ -24,7 +24,7 @@ def check_tolerations(tolerations: list[Toleration], path: str, found: Faults) -
     """Key, operator, value and effect, and which go together."""
     for index, one in enumerate(tolerations):
         if one.key:
-            if one.key not in texts.KEYS and (problem := texts.label_key(one.key)):
+            if problem := texts.label_key(one.key):
                 texts.note(found, f"{path}[{index}].key", one.key, problem, "Correct the key.")
         elif one.operator in {None, "", "Equal"}:
             fault, fix = "must be Exists where no key is set", "Set the key, or operator: Exists for every taint."

@@ -22,7 +22,7 @@ def check_volumes(volumes: list[Volume], path: str, found: Faults) -> set[str]:
     """Every volume; their names."""
     used: set[str] = set()
     for index, volume in enumerate(volumes):
-        if volume.name not in texts.LABELS and (problem := texts.label(volume.name)):
+        if problem := texts.label(volume.name):
             texts.note(found, f"{path}[{index}].name", volume.name, problem, "Rename the volume.")
         elif volume.name in used:
             found.add(f"{path}[{index}].name", f'there is another volume "{volume.name}"', "Rename the volume.")

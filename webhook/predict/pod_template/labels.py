@@ -14,16 +14,16 @@ MOST_ANNOTATIONS = 256 * 1024
 def check_labels(labels: Mapping[str, str | None], path: str, found: Faults) -> None:
     """Keys and values; `path` is that of the mapping."""
     for key, value in islice(labels.items(), MANY):
-        if key not in texts.KEYS and (problem := texts.label_key(key)):
+        if problem := texts.label_key(key):
             found.add(f"{path}[{shown(key)}]", f"its key {problem}", "Correct the key.")
-        if value and value not in texts.VALUES and (problem := texts.label_value(value)):
+        if value and (problem := texts.label_value(value)):
             found.add(f"{path}[{shown(key)}]", f'"{shown(value)}" {problem}', "Correct the value.")
 
 
 def check_annotations(annotations: Mapping[str, str | None], path: str, found: Faults) -> None:
     """Keys, which may have capitals, and the size of all together."""
     for key in islice(annotations, MANY):
-        if key not in texts.KEYS and (problem := texts.label_key(key) and texts.label_key(key.lower())):
+        if problem := texts.label_key(key) and texts.label_key(key.lower()):
             found.add(f"{path}[{shown(key)}]", f"its key {problem}", "Correct the key.")
     # A character has four bytes at most.
     if sum(len(key) + len(value or "") for key, value in annotations.items()) * 4 > MOST_ANNOTATIONS:
@@ -54,9 +54,9 @@ def check_requirement(one: Requirement | NodeRequirement, path: str, found: Faul
             found.add(f"{path}.values", f"does not go with {one.operator}", "Remove it.", Kind.FORBIDDEN)
         case "Gt" | "Lt" if len(values) != 1:
             found.add(f"{path}.values", f"must be one number for {one.operator}", "Name one number.", Kind.REQUIRED)
-    if one.key not in texts.KEYS and (problem := texts.label_key(one.key)):
+    if problem := texts.label_key(one.key):
         texts.note(found, f"{path}.key", one.key, problem, "Correct the key.")
     if not any_value:
         for index, value in enumerate(values[:MANY]):
-            if value not in texts.VALUES and (problem := texts.label_value(value)):
+            if problem := texts.label_value(value):
                 texts.note(found, f"{path}.values[{index}]", value, problem, "Correct the value.")

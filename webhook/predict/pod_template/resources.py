@@ -7,7 +7,6 @@ https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/v
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 from itertools import islice
 from typing import Final
 
@@ -37,25 +36,17 @@ _MEANT: Final = {
 }
 
 
-def check_resources(
-    resources: Resources, path: str, found: Faults, *, without_ranges: bool | None, remember: bool
-) -> None:
+def check_resources(resources: Resources, path: str, found: Faults, *, without_ranges: bool | None) -> None:
     """Each amount by itself, then requests beside limits.
 
-    `without_ranges` says whether no LimitRange can fill in what is missing; None where that is not known. The same
-    amounts come with job after job: what was found is kept where the caller says that they are small (`remember`).
+    `without_ranges` says whether no LimitRange can fill in what is missing; None where that is not known.
     """
     limits, requests = resources.limits or {}, resources.requests or {}
-    faults_of = _known_faults if remember else _faults
-    for fault in faults_of(tuple(limits.items()), tuple(requests.items()), without_ranges):
+    for fault in _faults(limits, requests, without_ranges):
         found.add(f"{path}.{fault.path}", fault.message, fault.fix, fault.kind, advisory=fault.advisory)
 
 
-Pairs = tuple[tuple[str, Amount], ...]
-
-
-def _faults(limit_pairs: Pairs, request_pairs: Pairs, without_ranges: bool | None) -> tuple[Fault, ...]:
-    limits, requests = dict(limit_pairs), dict(request_pairs)
+def _faults(limits: Mapping[str, Amount], requests: Mapping[str, Amount], without_ranges: bool | None) -> list[Fault]:
     found = Faults()
     most = _amounts(limits, "limits", found)
     least = _amounts(requests, "requests", found)
@@ -68,10 +59,7 @@ def _faults(limit_pairs: Pairs, request_pairs: Pairs, without_ranges: bool | Non
             found.add(f"limits[{name}]", fault, fix, Kind.REQUIRED, advisory=without_ranges is None)
     if without_ranges is not False:
         _huge_pages_alone(limits, requests, found, advisory=without_ranges is None)
-    return tuple(found)
-
-
-_known_faults: Final = lru_cache(256)(_faults)
+    return found
 
 
 def _amounts(written: Mapping[str, object], path: str, found: Faults) -> dict[str, Quantity]:

@@ -4,7 +4,7 @@ The syntax of names is in `webhook.api.names`.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Final
 
@@ -17,35 +17,11 @@ _CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
 _SYSCTL: Final = re.compile(r"[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?(?:[./][a-z0-9](?:[-_a-z0-9]*[a-z0-9])?)*")
 _SEARCH: Final = re.compile(r"_?[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?(?:\._?[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?)*")
 _ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[0-9])")
-_REMEMBERED: Final = 4096
 
 
-class Good(set[str]):
-    """Texts that were found to be good, for these repeat from job to job, and to look here first costs no call."""
-
-    def __init__(self, problem_of: Callable[[str], str | None]) -> None:
-        super().__init__()
-        self._problem_of = problem_of
-
-    def problem(self, text: str) -> str | None:
-        """What is wrong with a text that is not known to be good."""
-        problem = self._problem_of(text)
-        if problem is None:
-            if len(self) >= _REMEMBERED:
-                self.clear()
-            self.add(text)
-        return problem
-
-
-LABELS: Final = Good(names.dns_1123_label_problem)
-"""Names of containers, volumes and claims."""
-NAMES: Final = Good(names.dns_1123_subdomain_problem)
-"""Names of most objects."""
-KEYS: Final = Good(names.label_key_problem)
-"""Keys of labels, and other qualified names."""
-VALUES: Final = Good(names.label_value_problem)
-"""Values of labels."""
-label, subdomain, label_key, label_value = LABELS.problem, NAMES.problem, KEYS.problem, VALUES.problem
+# Names of containers, volumes and claims; of most objects; keys of labels, and other qualified names; values of labels.
+label, subdomain = names.dns_1123_label_problem, names.dns_1123_subdomain_problem
+label_key, label_value = names.label_key_problem, names.label_value_problem
 
 
 def variables(texts: Iterable[str]) -> bool:

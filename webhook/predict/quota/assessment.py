@@ -220,6 +220,5 @@ def _made(job: MPIJob, ctx: Context, promises: Promises) -> Callable[[str], int]
         uid = job.metadata.uid or (old.metadata.uid if old is not None else "")
         return partial(promises.made.of, job.metadata.name, uid)
     # Those that it had to have, as far as is known.
-    running = old is not None and old.managed_here and not old.suspended
-    expected = {WORKER: old.workers, LAUNCHER: 1} if old is not None and running else {}
+    expected = {WORKER: old.workers, LAUNCHER: 1} if old is not None and old.active_here else {}
     return lambda role: expected.get(role, 0)

@@ -14,7 +14,6 @@ from tests.support.trainer import (
     decide,
     patch,
     pods,
-    record,
     refused,
     replicated_job,
     review,
@@ -23,10 +22,9 @@ from tests.support.trainer import (
 )
 from webhook import rules
 from webhook.admission.trainer import pipeline, selection
-from webhook.api import trainer, written
+from webhook.api import trainer
 from webhook.cluster.view import NothingKnown
 from webhook.policy.in_force import load_policies
-from webhook.predict.trainer.shape import of_train_job
 
 OTHER_GROUP = {**train_job(), "spec": {"runtimeRef": {"name": "deepspeed", "apiGroup": "x.io"}}}
 
@@ -160,23 +158,6 @@ def test_advice_about_a_runtime_is_for_those_who_make_it():
 
     assert decide(train_job(), base).warnings == []
     assert len(decide(base).warnings) == 1
-
-
-def test_nothing_of_a_review_is_kept_with_the_spec():
-    for length in (44, 44, 44, 44, 44, 45):
-        job = train_job(numNodes=3)
-        job["metadata"]["name"] = "x" * length
-        decision = decide(job, runtime())
-        spec, _ = written.known.spec(msgspec.json.encode(msgspec.json.decode(shape_of(job))["spec"]))
-        assert not spec.__dict__
-
-    assert [rule for *_, rule in refused(decision)] == ["name-length"]
-
-
-def shape_of(job):
-    found = of_train_job(job, record(runtime()))
-    assert found is not None
-    return found.document
 
 
 def test_a_runtime_leaves_least_numbers_to_its_jobs():
