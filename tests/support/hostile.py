@@ -3,7 +3,6 @@
 `STRINGS` are jobs with one text of so many bytes, in every field that is read and takes a text.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -38,19 +37,6 @@ def _long(path: str, text: Callable[[int], str], *, item: Callable[[str], Any] =
     def make(length: int) -> Job:
         count = min(max(length // 120_000, 1), 8)
         return changed({path: [item(text(length // count)) for _ in range(count)]})
-
-    return make
-
-
-def _record(*places: str) -> Callable[[int], Job]:
-    """A record of 128 places in a volume with many items, which `job-size` does not count."""
-
-    def make(length: int) -> Job:
-        items = [{"key": f"k{index}", "path": f"{index:040}"} for index in range(max(length // 70, 1))]
-        recorded = [place.format(index) for index in range(128 // len(places)) for place in places]
-        text = json.dumps({"istio": recorded})
-        volume = {"name": "v", "configMap": {"name": "c", "items": items}}
-        return changed({"metadata.annotations": {INJECTED: text}, f"{SPEC}.volumes": [volume]})
 
     return make
 
@@ -172,15 +158,7 @@ SHAPES: Mapping[str, Make] = {
     "networks": lambda length: changed(
         {"Worker.template.metadata.annotations": {"k8s.v1.cni.cncf.io/networks": "a/b," * (length // 4)}}
     ),
-    "a record of injections": lambda length: changed(
-        {"metadata.annotations": {INJECTED: '{"istio":[' + '"/a 00",' * (length // 10) + '"/b 00"]}'}}
-    ),
-    "a record of one place": _record("/spec 00000000"),
-    "a record of nested places": _record(
-        "/spec 0000000{}", "Worker:/spec 0000000{}", "Worker:/spec/volumes 0000000{}", "Worker:/spec/volumes/name=v 0{}"
-    ),
-    "a record of keys of lists": _record("Worker:/spec/volumes/0/configMap/items/k{}=a 0"),
-    "a record of items of lists": _record("Worker:/spec/volumes/0/configMap/items/- 0000000{}"),
+    "a list of injections": lambda length: changed({"metadata.annotations": {INJECTED: "istio," * (length // 6)}}),
     "words with blanks": _long(
         f"{SPEC}.containers",
         lambda length: "x " + "y" * length,

@@ -45,10 +45,10 @@ def keep(job: Any, decision: Decision, again: Callable[[Any], Decision]) -> None
     without_status = {key: value for key, value in after.items() if key != "status"}  # which no injection sees
     assert document.object_of(json.dumps(without_status).encode()) == decision.document
     assert {operation["op"] for operation in patch} <= {"add"}
-    recorded = [operation for operation in patch if is_record(operation)]
-    assert recorded == patch[len(decision.authors) :]
-    assert len(recorded) <= bool(decision.patch), "one annotation lists what was injected"
-    assert survives(without_record(without_defaults(before)), after)
+    listed = [operation for operation in patch if is_list_of_injections(operation)]
+    assert listed == patch[len(decision.authors) :]
+    assert len(listed) <= bool(decision.patch), "one annotation lists what was injected"
+    assert survives(without_list(without_defaults(before)), after)
     assert runs(before) == runs(after)
     assert forms_faults(decision) == []
     assert list(grants(before)) == list(grants(after)), "no injection opens the node to a pod"
@@ -63,13 +63,13 @@ def fits(warning: str) -> bool:
     return len(warning.encode()) <= (IDS_LENGTH if warning.startswith("injected: ") else WARNING_LENGTH)
 
 
-def is_record(operation: Any) -> bool:
-    """Whether this operation writes the record of what was injected, maybe with the mapping that it stands in."""
+def is_list_of_injections(operation: Any) -> bool:
+    """Whether this operation writes the list of injections, maybe with the mapping that it is in."""
     return operation["path"].endswith("training.openshift.io~1injected") or INJECTED in json.dumps(operation["value"])
 
 
-def without_record(job: Any) -> Any:
-    """The job without the record: what stands there is the service's own, and written anew."""
+def without_list(job: Any) -> Any:
+    """The job without the list of injections."""
     annotations = ((job or {}).get("metadata") or {}).get("annotations") if isinstance(job, dict) else None
     if not annotations:
         return job

@@ -1,4 +1,4 @@
-"""Whether a finding is excused: by the policy, or because the requester may exempt jobs and this one asks for it."""
+"""Exemptions of jobs from rules: by the policy, or by annotation if the requester may exempt jobs from that rule."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,9 +24,9 @@ class ExemptionVerdict(msgspec.Struct, frozen=True):
     """Whether a finding is excused."""
 
     finding: Finding
-    """As it was, with a note why it is not excused where that was asked for."""
+    """As it was. If the job asks for an exemption and gets none, a note says why."""
     reason: str = ""
-    """Why it is excused; empty when it is not."""
+    """Why it is excused; empty if it is not."""
     requested: bool = False
     """It depends on whether the requester may exempt jobs from the rule."""
 
@@ -63,9 +63,9 @@ def excuse_for(
 
 
 def for_injections(ctx: Context, job: MPIJob, policy: Policy) -> Context:
-    """`ctx` without the floor of Pod Security where the job may be exempt from it: what runs as root there goes on.
+    """`ctx` without the floor of Pod Security if the job may be exempt from it, so that its pods still run as root.
 
-    Whether an exemption has ended and an annotation has effect is found out when the job is judged.
+    Whether the exemption has expired, or the annotation has an effect, is decided when the job is judged.
     """
     if ctx.admitted.restricted_since is None:
         return ctx
@@ -76,24 +76,24 @@ def for_injections(ctx: Context, job: MPIJob, policy: Policy) -> Context:
     return structs.replace(ctx, admitted=structs.replace(ctx.admitted, restricted_since=None))
 
 
-def but_for_excused(
+def without_excused_limits(
     ctx: Context, job: MPIJob, policy: Policy, today: date, granted: Mapping[str, bool] | None
 ) -> Context:
-    """`ctx` for advice that keeps to no bound of a rule from which the job is exempt."""
+    """`ctx` for advice, without the limits of the rules that the job is exempt from."""
     document = policy.document
     if not document.exemptions and not ctx.once(_asked, job):
         return ctx
     anything = Violation("", "", "")
     verdicts = (
         (rule, excuse_for(Finding(rule, anything), job=job, ctx=ctx, policy=document, today=today, granted=granted))
-        for rule in rules.REGISTRY  # own rules bound nothing
+        for rule in rules.REGISTRY  # own rules set no limits
     )
     excused = frozenset(rule for rule, verdict in verdicts if verdict.reason)
     return structs.replace(ctx, admitted=policy.admitted_but(excused)) if excused else ctx
 
 
 def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:
-    """What the job's annotation asks for in vain: exemptions from rules that there are not."""
+    """The exemptions that the job's annotation asks for from unknown rules."""
     if not (asked := ctx.once(_asked, job)):
         return
     known = {*rules.REGISTRY, required.RULE, EVERY_RULE, PREFIX}

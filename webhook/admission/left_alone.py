@@ -1,4 +1,4 @@
-"""Why the pipelines leave an object alone: nothing is injected into it, or it is admitted without a check."""
+"""Reasons to inject nothing into an object, or to admit it without a check."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ _METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
 def reason_to_inject_nothing(
     request: review.AdmissionRequest, job: MPIJob, old: MPIJob | None, policy: Policy, view: ClusterView
 ) -> str:
-    """Why nothing may be injected into this object, empty when it may."""
+    """Why nothing may be injected into this object; empty if it may."""
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
     if request.operation == "UPDATE" and _is_by_controller(request, policy, view):
@@ -48,7 +48,7 @@ def is_being_deleted(old: MPIJob | None) -> bool:
 
 
 def only_claims(request: review.AdmissionRequest, reason: str, policy: Policy, view: ClusterView) -> bool:
-    """Whether nothing but what a job says of itself is the `reason`: then it gets what such jobs get too."""
+    """Whether the `reason` is only what the job says of itself. Any user may write that, so it is not believed."""
     return reason in CLAIMED and not _is_by_controller(request, policy, view)
 
 
@@ -63,10 +63,10 @@ def _is_by_controller(request: review.AdmissionRequest, policy: Policy, view: Cl
 def reason_to_check_nothing(
     request: review.AdmissionRequest, job: MPIJob, old: MPIJob | None, policy: Policy, view: ClusterView
 ) -> str:
-    """Why this object is admitted without a check, empty when it is not.
+    """Why this object is admitted without a check; empty if it is checked.
 
-    Of a controller's updates only those that do what such controllers do: anything else is judged, since its account
-    may be taken over.
+    A controller's update passes only if it changes what such controllers change. Anything else is checked, since the
+    account may be taken over.
     """
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
@@ -84,10 +84,7 @@ def _same_metadata(job: MPIJob, old: MPIJob) -> bool:
 
 
 def _same_spec(request: review.AdmissionRequest, *metadata: str) -> bool:
-    """Whether the specs are the same, and these fields of the metadata.
-
-    That includes fields that the wire types leave out and some rule may read.
-    """
+    """Whether the specs are equal, and these fields of the metadata, including fields that the wire types leave out."""
     new, old = (msgspec.json.decode(raw) for raw in (request.object, request.old_object))
     if new.get("spec") != old.get("spec"):
         return False
@@ -101,7 +98,7 @@ def _is_a_controllers(request: review.AdmissionRequest) -> bool:
 
 
 def _without_kueues(spec: Any) -> dict[str, Any]:
-    """The spec without the fields that Kueue changes, and without what is empty then."""
+    """The spec without the fields that Kueue changes, and without parts that are then empty."""
     spec = mapping(spec)
     policy = {name: value for name, value in at(spec, "runPolicy").items() if name != "suspend"}
     replicas = {}

@@ -12,15 +12,15 @@ from webhook.kit.settings import Action
 from webhook.policy import exemptions
 from webhook.policy.in_force import Policy
 
-# Room for every injection there is; what is beyond is not read.
+# Characters of the annotation that are read: more than the names of all injections have.
 MAX_LENGTH = 1024
 MAX_SHOWN = 3
-# What is shorter is in many names.
+# Letters of an id that is compared with the known ones: fewer are in many names.
 SHORTEST = 3
 
 
 class Kind(NamedTuple):
-    """What an annotation of users names."""
+    """What an annotation names: injections or rules."""
 
     article: str
     noun: str
@@ -42,13 +42,13 @@ def asked(job: MPIJob) -> tuple[str, ...]:
 
 
 def honoured(job: MPIJob, policy: Policy) -> frozenset[str]:
-    """The injections that leave the job alone: those asked for, without those that no job can skip."""
+    """The injections that the job skips: those that it names, except those that no job can skip."""
     ids = asked(job)
     return frozenset(ids).difference(_kept(policy)) if ids else frozenset()
 
 
 def cautions(job: MPIJob, policy: Policy) -> Iterator[Caution]:
-    """What was asked for in vain."""
+    """What the annotation names without effect."""
     ids = asked(job)
     if not ids:
         return
@@ -67,7 +67,7 @@ def _kept(policy: Policy) -> frozenset[str]:
 
 
 def misplaced(entries: Sequence[str], kind: Kind, other: Kind) -> Iterator[Caution]:
-    """What to say of entries that are no `kind`: some may be an `other`, for which there is another annotation."""
+    """Cautions about entries that are not a `kind`. Some may be an `other`, which another annotation is for."""
     if others := [entry for entry in entries if entry in other.known]:
         told = f"no {kind.noun}, but {other.article} {other.noun}: {_shown(others)}"
         yield Caution(f"{told}; {other.annotation} is for {other.noun}s")
@@ -76,7 +76,7 @@ def misplaced(entries: Sequence[str], kind: Kind, other: Kind) -> Iterator[Cauti
 
 
 def _unknown_names(unknown: Sequence[str], known: Iterable[str]) -> str:
-    """The first few, each with the name that was probably meant; where the names are listed if that is not certain."""
+    """The first few, each with the name that was probably meant. Without one, the command that lists the names."""
     known = tuple(known)
     near = {entry: closest_name(entry, known) if len(entry) >= SHORTEST else None for entry in unknown[:MAX_SHOWN]}
     shown = [

@@ -1,15 +1,15 @@
-"""The policy's own rules in a verdict: what they read, and their outcomes."""
+"""Custom rules in a verdict: what they read, and their outcomes."""
 
 from typing import Any, Final
 
 import msgspec
 from msgspec import structs
 
+from webhook.admission import ratchet
 from webhook.api.mpijob import MPIJob
 from webhook.api.review import AdmissionRequest
 from webhook.cel import evaluation
 from webhook.cluster.resources.namespaces import LONGEST_ANNOTATION, NAMESPACES, Namespace
-from webhook.cluster.view import NothingKnown
 from webhook.kit.context import Context, Memo
 from webhook.kit.own_rules import Outcome, Variables, full_id
 from webhook.policy.in_force import Policy
@@ -40,7 +40,7 @@ def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Poli
             namespace_object=_namespace(namespace) if isinstance(namespace, Namespace) else None,
             params=policy.document.params,
             job=job_facts(job, ctx),
-            old_job=None if ctx.old is None else job_facts(ctx.old, before(job, ctx.old, ctx)),
+            old_job=None if ctx.old is None else job_facts(ctx.old, ratchet.judging_stored(ctx, job, ctx.old)),
         )
         found = evaluation.evaluate([rule.asked for rule in rules], variables)
         outcomes.update(zip((rule.id for rule in rules), found, strict=True))
@@ -48,18 +48,9 @@ def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Poli
 
 
 def of_stored(ctx: Context, document: msgspec.Raw) -> Context:
-    """The context of the stored job, with what does not hold of it either."""
+    """The context of the stored job, with the own rules that it breaks too."""
     standing = {own_id: outcome for own_id, outcome in ctx.own_rules.items() if outcome.standing}
     return structs.replace(ctx, old=None, document=document, own_rules=standing, memo=Memo())
-
-
-def before(job: MPIJob, old: MPIJob, ctx: Context) -> Context:
-    """What the stored job is judged by; where a user starts it, nothing of the cluster.
-
-    A claim or a template may have been replaced while the job had no pods here.
-    """
-    starts = job.active_here and not old.active_here
-    return structs.replace(ctx, view=NothingKnown() if starts else ctx.view, memo=Memo())
 
 
 def faults(ctx: Context) -> dict[str, str]:

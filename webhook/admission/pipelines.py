@@ -129,7 +129,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
 
             skipped = opt_out.honoured(job, policy)
             restored = restore.restore(stored, builder, inject, skipped=skipped, manager=request.field_manager)
-            decision.told, decision.news = restored.told, restored.changed
+            decision.told, decision.news = restored.notes, restored.changed
             builder.only_below = _new_replicas(stored, builder.document)
             if builder.only_below:
                 decision.told |= inject(builder, None)
@@ -147,7 +147,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
 
 
 def _list_injections(job: MPIJob, added: list[str], builder: PatchBuilder) -> None:
-    """The ids of the injections as an annotation, for people: nothing reads it.
+    """The ids of the injections as an annotation, for people: it decides nothing.
 
     The API server may call again after another webhook changed the job, so earlier ids stay.
     """
@@ -227,7 +227,7 @@ def validate(
     if decision.skipped:
         return decision
     ctx = _context(request, job, view, old, document=request.object, admitted=policy.admitted)
-    ctx = excuse.but_for_excused(ctx, job, policy, today, granted)
+    ctx = excuse.without_excused_limits(ctx, job, policy, today, granted)
     if large := too_large.findings(job, ctx, policy):
         return _not_judged(decision, large, request, old, policy)
     ctx = own_rules.evaluated(request, job, ctx, policy)
@@ -237,7 +237,9 @@ def validate(
         ctx, old = structs.replace(ctx, old=None), None
     found = list(_findings(policy.rules, job, ctx, time_left))
     if found and old is not None and before is not None:
-        found = ratchet.worse(found, job, _forgiven(policy, job, old, before, time_left), old)
+        before = ratchet.judging_stored(before, job, old)
+        of_stored = (finding for finding, _ in _findings(policy.rules, old, before, time_left))
+        found = ratchet.worse(found, job, of_stored, old)
     found += _missing(request, job, policy, ctx)
     for finding, action in found:
         leads_to = action.at_most(finding.violation.ceiling)
@@ -256,14 +258,6 @@ def validate(
     if policy.action(QUOTA_RULE) is Action.DENY:
         decision.reservation = reservation_of(job, ctx)
     return decision
-
-
-def _forgiven(
-    policy: Policy, job: MPIJob, old: MPIJob, ctx: Context, time_left: Callable[[], float]
-) -> Iterator[Finding]:
-    """What the rules find in the stored job."""
-    ctx = own_rules.before(job, old, ctx)
-    yield from (finding for finding, _ in _findings(policy.rules, old, ctx, time_left))
 
 
 def _not_judged(

@@ -1,9 +1,9 @@
-"""What an update makes worse: only that counts, so that a stricter policy never keeps a job from being mended.
+"""What an update makes worse: only that counts, so that a stricter policy never keeps users from fixing a job.
 
-A finding about the new object is no worse where the stored object has one of the same fault in the same place. Places
-inside a pod template go by the names of containers and volumes, since an item that is inserted before others moves
-them; other lists have no names, so there the number of findings counts. A fault that has degrees says how bad it is
-(`Degree`): less of it passes, and more of it does not, whatever its text says.
+A finding about the new object is not worse if the stored object has the same fault in the same place. A place inside a
+pod template is identified by the names of containers and volumes, since an item that is inserted before others moves
+them. Other lists have no names, so there the number of findings counts. A fault that has degrees says how bad it is
+(`Degree`): less of it passes and more of it does not, whatever its text says.
 """
 
 import re
@@ -11,8 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from msgspec import structs
+
 from webhook.admission.messages import Finding
 from webhook.api.mpijob import MPIJob, replica_path
+from webhook.cluster.view import NothingKnown
+from webhook.kit.context import Context, Memo
 from webhook.kit.settings import Action
 from webhook.rules import Degree
 
@@ -27,7 +31,7 @@ Key = tuple[str, ...]
 
 
 def worse(found: Sequence[Found], job: MPIJob, known: Iterable[Finding], stored: MPIJob) -> list[Found]:
-    """Those of `found`, which are about `job`, that are worse than what is `known` of the `stored` job."""
+    """Those findings about `job` in `found` that are worse than the findings about the `stored` job in `known`."""
     here, there = _by_name(job), _by_name(stored)
     before: Counter[Key] = Counter()
     degrees: dict[Key, list[Degree]] = {}
@@ -49,14 +53,23 @@ def worse(found: Sequence[Found], job: MPIJob, known: Iterable[Finding], stored:
     return left
 
 
+def judging_stored(ctx: Context, job: MPIJob, old: MPIJob) -> Context:
+    """`ctx` for rules that judge the stored job. When a user starts it, they read no cluster.
+
+    A claim or a template may have been replaced while the job had no pods here.
+    """
+    starts = job.active_here and not old.active_here
+    return structs.replace(ctx, view=NothingKnown() if starts else ctx.view, memo=Memo())
+
+
 def _identity(finding: Finding, named: Named) -> Key:
-    """What two findings of one and the same fault have in common."""
+    """What two findings about the same fault have in common."""
     violation = finding.violation
     return finding.rule, violation.ceiling, named(violation.path), violation.message
 
 
 def _measured(finding: Finding, degree: Degree, named: Named) -> Key:
-    """What two findings have in common of which one may be worse than the other."""
+    """What two findings have in common if one may be worse than the other."""
     return finding.rule, finding.violation.ceiling, named(degree.of)
 
 
@@ -67,7 +80,7 @@ def _named(degree: Degree, named: Named) -> Degree:
 
 
 def _by_name(job: MPIJob) -> Named:
-    """Puts names in the place of positions in paths of `job`."""
+    """Replaces positions by names in paths of `job`."""
     items: dict[tuple[str, str], Sequence[Any]] = {}
     for role, path, replica in job.replicas():
         spec = replica.template.spec

@@ -1,8 +1,8 @@
 """Whether what the policy requires to be injected is in the job that will be stored.
 
-Mutating webhooks that run after this service's may take out what it injected, and where it was not reached nothing was.
-The injection runs on the final object, and what it would still add is missing. On an update that is what the stored
-job has and the new one lacks: an update injects nothing new, except into a template that the stored job does not have.
+Mutating webhooks that run after this service may remove what it injected, and if the mutating hook was not reached it
+injected nothing. The injection runs on the final object: what it would still add is missing. On an update only what the
+stored job has counts as missing, since an update injects nothing new, except into a template that the stored job lacks.
 """
 
 from collections.abc import Iterator
@@ -34,9 +34,9 @@ _FIX_CLAIMED = (
 def missing(
     policy: Policy, ctx: Context, *, claimed: str = "", stored: msgspec.Raw | None = None
 ) -> Iterator[tuple[Finding, Action]]:
-    """What the required injections would still add to the job of `ctx`, one finding for each of them.
+    """A finding for each required injection that would still add something to the job of `ctx`.
 
-    `claimed` is why nothing was injected into it, by its own account. `stored` is the stored job of an update.
+    `claimed` is the claim of the job for which nothing was injected, if any. `stored` is the stored job of an update.
     """
     if not policy.required:
         return
@@ -54,7 +54,7 @@ def missing(
         try:
             added = _additions(injection, settings, job, ctx, builder)
         except PatchConflict:
-            return  # the API server's schema has the words for it
+            return  # the API server's schema rejects it
         if before is not None:
             added = [each for each in added if _had(before, each)]
         if added:
@@ -86,7 +86,7 @@ def _violation(injection_id: str, added: list[Addition], fix: str) -> Violation:
 
 
 def field(path: Path) -> str:
-    """The path as it stands in messages: `spec.mpiReplicaSpecs[Worker].template`."""
+    """The path as messages show it: `spec.mpiReplicaSpecs[Worker].template`."""
     shown = ""
     for depth, token in enumerate(path):
         in_brackets = isinstance(token, int) or not token.isalnum() or path[depth - 1] == "mpiReplicaSpecs"

@@ -21,7 +21,7 @@ SKIP: Final = "training.openshift.io/skip"
 """Ids of injections that are to leave the job alone, separated by commas."""
 
 INJECTED: Final = "training.openshift.io/injected"
-"""What was injected into the job, in the service's own hand (`webhook.admission.record`)."""
+"""Ids of the injections that changed the job at its creation, separated by commas: for people."""
 
 TERMINATE: Final = "terminate"
 NOTIFY_ONLY: Final = "notify-only"

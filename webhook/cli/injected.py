@@ -47,8 +47,8 @@ class Injected:
 
 
 def by_injection(decision: Decision) -> list[Injected]:
-    """What each injection added, in the order in which it happened; the record of all of it is left out."""
-    # The record comes last and has no author.
+    """What each injection added, in the order in which it happened, without the annotation that lists them."""
+    # That annotation comes last and has no author.
     pairs = zip(decision.authors, decision.patch, strict=False)
     return [
         Injected(

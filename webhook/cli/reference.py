@@ -151,16 +151,19 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[s
 _CERTAIN: Final = ", ".join(f"`{rule.id}`" for rule in REGISTRY.values() if rule.importance is Importance.FAILS)
 _INTRODUCTIONS: Final = {
     "rule": f"""\
-What a job is checked for when it is created or changed. A violation leads to the rule's action: `deny` refuses the job,
+What a job is checked for when it is created or changed. A violation triggers the rule's action: `deny` rejects the job,
 `warn` lets it through with a warning, `audit` writes it to the audit log only, `off` does not look. The action and the
-other settings stand in the [policy document](policy.md). The name of its rule ends every refusal and warning;
-`{PROGRAM} explain NAME` shows what is here.""",
+other settings are in the [policy document](policy.md). The name of its rule ends every rejection and warning;
+`{PROGRAM} explain NAME` shows what is here.
+
+Rules judge MPIJobs, and TrainJobs only with [`serve --trainer`](../trainer.md). They judge no other Jobs and Pods that
+a user creates.""",
     "injection": """\
 What is injected into a job when it is created. What the user wrote stays, and nothing new is injected into a job that
-exists: an update only restores what the record on the stored job names, the annotation
-`training.openshift.io/injected`. A warning names the injections that did something; a job goes without those in its
-annotation `training.openshift.io/skip`, unless the policy says otherwise. Which injections are enabled is in the
-[policy document](policy.md).""",
+exists: an update only puts back what the stored job has and an injection can write. The annotation
+`training.openshift.io/injected` lists the injections, for people. A warning names the injections that did something. A
+job goes without those in its annotation `training.openshift.io/skip`, unless the policy says otherwise. The
+[policy document](policy.md) says which injections are enabled.""",
     "policy": f"""\
 What an administrator enforces and injects, in [ConfigMaps](../administrators.md#policies) or with `--policy FILE`.
 `apiVersion` and `kind` must be there; the rest is as in the documents of lower priority, and at last at its default,

@@ -2,7 +2,7 @@
 
 `training.openshift.io/timeout: "72h"` becomes `spec.runPolicy.activeDeadlineSeconds`, which the operator copies to the
 launcher's Job: when it is over, Kubernetes ends the launcher, and the job has failed, however far it has come. The time
-counts from the start of the launcher, and anew after a suspension. For longer, write the annotation, or
+counts from the start of the launcher, and again after a suspension. For longer, write the annotation, or
 `activeDeadlineSeconds` itself: a value of the user's stays. With `training.openshift.io/timeout-action: notify-only`
 the limit is the longest that the rule `job-timeout` allows, and none where that allows any; with the component
 `deadline-events` an Event tells when the time of the annotation is over.
@@ -102,9 +102,7 @@ def _limit_job(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilde
 
 
 def _longest(job: MPIJob, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """For a job that is only told when its time is over: what the rules admit, or what it asks for where that is more
-    and somebody may exempt it.
-    """
+    """The limit with notify-only: the rules' maximum. A longer annotated time counts instead: the job may be exempt."""
     seconds = ctx.admitted.seconds.most
     if seconds is None:
         return

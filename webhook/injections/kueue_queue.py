@@ -4,9 +4,9 @@ A job that names no queue gets the label `kueue.x-k8s.io/queue-name` and `suspen
 The queue is the one that the job's annotation `training.openshift.io/queue` names, else the policy's `queue`, else the
 LocalQueue `default` of the namespace, else the only one that it has. An empty annotation asks for no queue.
 
-No job is left suspended that nobody would resume. Nothing is injected unless it is known for certain that Kueue manages
-MPIJobs in the namespace, that the queue takes jobs now, and that the PriorityClass that the job names exists: without
-that class Kueue does not even look at the job. When a queue cannot be used a warning says why.
+No job stays suspended for ever. Nothing is injected unless it is certain that Kueue manages MPIJobs in the namespace,
+that the queue takes jobs now, and that the PriorityClass that the job names exists: without that class Kueue ignores
+the job. If a queue cannot be used, a warning says why.
 
 A job with `suspend: true` is one that its user wants to start: it is put into a queue only where the annotation asks
 for one, or where Kueue suspends every job (a LocalQueue `default`, `manageJobsWithoutQueueName`), for in a queue Kueue
@@ -19,6 +19,10 @@ it again.
 
 With `required`, a job without a Kueue queue is rejected if Kueue manages the namespace and the operator of this cluster
 runs the job. That includes updates, and jobs that ask for no queue or name one of Volcano's.
+
+Not guaranteed: Kueue starts a job without waiting if its owner is another MPIJob that Kueue has admitted. While it is
+unknown whether Kueue manages the namespace, no job is rejected. Kueue's own configuration decides about TrainJobs, Jobs
+and Pods of users.
 """
 
 from collections.abc import Iterator
@@ -107,7 +111,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _by_default(job: MPIJob, settings: Settings, ctx: Context) -> str:
-    """The queue of a job that asks for none, empty where it has none."""
+    """The queue of a job without the annotation; empty if it gets none."""
     if volcano.queue_of(job)[1] or _out_of_reach(job, ctx):
         return ""
     return settings.queue or queues.of_namespace(ctx.view, ctx.namespace)
@@ -122,7 +126,7 @@ def _stay(here: str, asked: str | None, patch: PatchBuilder) -> Iterator[str]:
 
 
 def _move(here: str, name: str, reason: str, patch: PatchBuilder) -> Iterator[str]:
-    """An update of a job that waits: to another queue where that takes it, else it keeps its place."""
+    """An update of a job that waits: it moves to another queue if that takes it, else it keeps its place."""
     if reason:
         yield Caution(f"stays in queue {here}: {reason}")
     to = here if reason or not name else name
@@ -133,7 +137,7 @@ def _move(here: str, name: str, reason: str, patch: PatchBuilder) -> Iterator[st
 
 
 def _out_of_reach(job: MPIJob, ctx: Context) -> str:
-    """Why no queue can take the job, empty where one may."""
+    """Why no queue can take the job; empty if one may."""
     if not job.managed_here:
         return "spec.runPolicy.managedBy names another controller"
     reason = unmanaged(ctx.view, ctx.namespace)
@@ -141,7 +145,7 @@ def _out_of_reach(job: MPIJob, ctx: Context) -> str:
 
 
 def _obstacle(job: MPIJob, name: str, ctx: Context, patch: PatchBuilder) -> str:
-    """What would keep the job in this queue from ever being resumed, or may; empty for certain that nothing does."""
+    """Why Kueue would, or might, never resume the job in this queue; empty if it certainly would."""
     if reason := _out_of_reach(job, ctx):
         return reason
     if fault := queues.fault(ctx.view, ctx.namespace, name):

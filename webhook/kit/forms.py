@@ -1,4 +1,4 @@
-"""The form of what an injection can write: place and value, by which an update recognises it in a stored job.
+"""The form of what an injection can write: path and value, by which an update recognises it in a stored job.
 
 `kubectl apply` replaces whole lists, so it drops injected items; an update puts them back (`admission.restore`).
 Nothing in a job says reliably who wrote a value, so the form decides: what no injection could write never comes back.
@@ -31,19 +31,19 @@ class ComesBack(Enum):
     WITH_OTHERS = "with others"
     """If another value of the same injection comes back."""
     ALWAYS = "always"
-    """Whoever wrote it: without it the job would never start, or never end."""
+    """Always, also if a user wrote it: without it the job would never start, or never end."""
 
 
 class Form(msgspec.Struct, frozen=True):
-    """Values that an injection can write at one place."""
+    """Values that an injection can write at one path."""
 
     path: Pattern
     """Tokens from the job's root; `ITEM` stands for any item of a list or any key of a map."""
     holds: Holds
-    """Whether it could have written this (key, value); the key of an item of a list is `ITEM`."""
+    """Whether the injection can have written this (key, value); the key of a list item is `ITEM`."""
     when: ComesBack = ComesBack.OTHER_CLIENT
     default: object = None
-    """What the API server puts in the place of a dropped value (the CRD's schema)."""
+    """What the API server writes instead of a dropped value (the default in the CRD's schema)."""
     text: bool = False
     """The value lists networks in one text, the user's before the injected ones."""
 

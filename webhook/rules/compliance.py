@@ -9,6 +9,8 @@ the disk of the node.
 The storage class of a PersistentVolumeClaim is looked up; where it is unknown, the claim is let through. A claim that
 does not exist is not: its class would be decided after the check. Storage that a pod mounts without a claim (NFS, for
 one) has no storage class, so it is refused where `storageClasses` are set.
+
+Not guaranteed: a claim that is replaced after the check is seen only when a user resumes the job.
 """
 
 import re

@@ -2,22 +2,23 @@
 
 A worker gets between `min` and `max` of them, counted like Kubernetes counts a pod (init containers and sidecars
 included). They come whole, with requests and limits equal, and of one kind in the whole job: mixed kinds are not
-supported, so the part that needs another kind is a job of its own. Which resource names count is a setting. `max`
-holds for a launcher that is not a worker too, `min` does not. A GPU of its first container stays idle (the operator
-empties its `NVIDIA_VISIBLE_DEVICES`): that is a warning.
+supported, so the part that needs another kind is a job of its own. Which resource names count is a setting. `max` also
+holds for a launcher that is not a worker, `min` does not. A GPU of its first container stays idle (the operator empties
+its `NVIDIA_VISIBLE_DEVICES`): that is a warning.
 
-`NVIDIA_VISIBLE_DEVICES` in a container that asks for no accelerator is a warning: where NVIDIA's container toolkit has
-its defaults, it gives GPUs of the node past every request, quota and queue. `refuseVisibleDevices` and `max: 0` reject
-it. Variables of images and of `envFrom` are not seen, nor are mounts under `/var/run/nvidia-container-devices`. The
-toolkit's setting `accept-nvidia-visible-devices-envvar-when-unprivileged = false` closes that way on the nodes.
+`NVIDIA_VISIBLE_DEVICES` in a container that requests no accelerator is a warning: with the defaults of NVIDIA's
+container toolkit, it gives GPUs of the node past every request, quota and queue. `refuseVisibleDevices` and `max: 0`
+reject it. Not guaranteed: variables of images and of `envFrom` are not seen, nor are mounts under
+`/var/run/nvidia-container-devices`. The toolkit's setting `accept-nvidia-visible-devices-envvar-when-unprivileged =
+false` closes that way on the nodes.
 
-Devices that come by claims are counted where their ResourceClaimTemplate is known. Those of a DeviceClass are
-accelerators where `deviceclass.resource.kubernetes.io/` with its name, or the extended resource that it names, is among
-the resource names. Of several choices (`firstAvailable`) the largest counts against `max`. What cannot be read, is
-shared by pods, or is all that a node has, refuses nothing: a warning says which claim counts against no bound, and why.
-With `refuseUncountedClaims` such claims are rejected, as are claims of a template that does not exist yet, and of
-DeviceClasses that are neither accelerators nor in `otherClasses`. What cannot be read is a warning still. A template
-that is replaced after the job was admitted is not seen.
+Devices that come by claims are counted if their ResourceClaimTemplate is known. Those of a DeviceClass are accelerators
+if `deviceclass.resource.kubernetes.io/` with its name, or the extended resource that it names, is among the resource
+names. If a request has several choices (`firstAvailable`), the largest counts against `max`. A claim that cannot be
+read, is shared by pods, or takes all devices of a node rejects nothing: a warning says which claim counts against no
+maximum, and why. With `refuseUncountedClaims` such claims are rejected, as are claims of a template that does not exist
+yet, and of DeviceClasses that are neither accelerators nor in `otherClasses`. A claim that cannot be read is still a
+warning. Not guaranteed: a template that is replaced after the job was admitted is not seen.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -91,26 +92,27 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     filled_in = ranges is not UNKNOWN and bool(ranges)
     for role, path, replica in job.replicas():
-        faults, first = _asked(replica.template, f"{path}.template", settings.resources, filled_in)
-        yield from faults
-        for name, where in first.items():
+        template = replica.template
+        unsound, first_seen = _asked(template, f"{path}.template", settings.resources, filled_in)
+        yield from unsound
+        for name, where in first_seen.items():
             kinds.setdefault(name, where)
-        if not replica.template.containers:
-            continue  # upstream-contract refuses it
-        found = devices.of_pod(replica.template, settings.resources, ctx)
-        yield from _visible(f"{path}.template", replica.template, settings, found, overwritten=role not in computing)
+        if not template.containers:
+            continue  # upstream-contract rejects it
+        pod = devices.of_pod(template, settings.resources, ctx)
+        yield from _visible(f"{path}.template", template, settings, overwritten=role not in computing, pod=pod)
         if role in computing:
-            faults = [*_bounds(role, path, found, settings, partial(_of_a_worker, job, settings, ctx))]
+            faults = list(_bounds(role, path, pod, settings, partial(_of_a_worker, job, settings, ctx)))
             for fault in faults:
-                yield _with_more_workers(fault, job, ctx) if found.asked > settings.max else fault
+                yield _with_more_workers(fault, job, ctx) if pod.asked > settings.max else fault
             if not faults:
-                yield from uncounted(path, replica.template, settings.resources, ctx, settings.others)
-        elif found.asked > settings.max:
-            yield _too_many("the launcher", role, path, found, settings)
+                yield from uncounted(path, template, settings.resources, ctx, settings.others)
+        elif pod.asked > settings.max:
+            yield _too_many("the launcher", role, path, pod, settings)
         else:
-            yield from _idle(path, replica.template, settings)
+            yield from _idle(path, template, settings)
             if settings.others is not None:
-                yield from uncounted(path, replica.template, settings.resources, ctx, settings.others)
+                yield from uncounted(path, template, settings.resources, ctx, settings.others)
     if len(kinds) > 1:
         yield from _kinds(job, kinds)
 
@@ -274,17 +276,18 @@ def _count(number: int) -> str:
 
 
 def _visible(
-    path: str, template: PodTemplate, settings: Settings, found: Devices, *, overwritten: bool
+    path: str, template: PodTemplate, settings: Settings, *, overwritten: bool, pod: Devices
 ) -> Iterator[Violation]:
     """GPUs by a variable that the container toolkit reads; the operator has `overwritten` that of the first container.
 
-    A user's value wins over that of the device plugin (kubernetes `pkg/kubelet/kubelet_pods.go`, `opts.Envs`).
+    A user's value wins over that of the device plugin (kubernetes `pkg/kubelet/kubelet_pods.go`, `opts.Envs`). Claims
+    of other devices, such as adapters, give no GPU.
     """
     first = template.containers[0]
     for where, container in template.each_container(path):
         if container is first and overwritten:
             continue
-        claims = found.by_claim and settings.max > 0 and container.resources and container.resources.claims
+        claims = pod.by_claim and settings.max > 0 and container.resources and container.resources.claims
         if not settings.refuse_visible_devices and (claims or accelerators(container, settings.resources)):
             continue
         for variable in container.env or ():

@@ -9,6 +9,9 @@ Off unless set: `allowedRegistries` (a registry, or one with a path: `registry.e
 account. An image without a tag, or with the tag `latest`, is a warning, once for each image: nodes may run different
 versions of it. `refuseLatest` refuses it, or lets it pass. On OpenShift, an image with a tag whose registry is mirrored
 by digest only is a warning too: no mirror ever serves the tag.
+
+Not guaranteed: without `requireDigest` the registry decides what a tag is when a pod starts. A command in a container
+can fetch programs from elsewhere.
 """
 
 import re

@@ -1,26 +1,26 @@
 """A job's time limit is readable, of one opinion, and no longer than the cluster allows.
 
 The limit is the annotation `training.openshift.io/timeout`, which becomes `spec.runPolicy.activeDeadlineSeconds` when
-the job is created, or that field itself. A limit above `max` is for those whom RBAC allows to exempt jobs from this
+the job is created, or that field itself. A limit above `max` is for users whom RBAC allows to exempt jobs from this
 rule: they write `training.openshift.io/exempt: job-timeout` and a reason.
 
-While there is a `max`, nobody is without a limit by their own wish: it cannot be taken out of a job, and a job with
+With a `max`, no user can have a job without a limit on purpose: it cannot be removed from a job, and a job with
 `training.openshift.io/timeout-action: notify-only` has one too. The injection `job-timeout` gives it `max`, and every
-other job its default, so that a refusal for a missing limit is rare. Where nothing is injected a job that does not ask
-for it may be without one. For services that run for ever set `max: null`, or allow those who run them to exempt jobs:
-they annotate a time such as `3650d`.
+other job its default, so that a rejection for a missing limit is rare. Without the injection, a job that does not ask
+for a limit may have none. For services that run for ever set `max: null`, or allow the users who run them to exempt
+jobs: they annotate a time such as `3650d`.
 
-Pods that end get their grace period on top: `maxGracePeriod` is the longest that a template or a probe in it may ask
-for. Suspending and deleting the job waits as long.
+Pods that are ended get their grace period in addition. `maxGracePeriod` is the longest that a template or one of its
+probes may have. Suspending and deleting the job waits as long.
 
-Workers end with the launcher's clock, except with `WaitForWorkersReady`, where no launcher runs while a worker is not
-ready, and with `cleanPodPolicy: None`. There `max` holds for the `activeDeadlineSeconds` of the Worker template, which
-the injection `job-timeout` sets, and an update may not leave workers without it.
+Workers end when the launcher's time is over, except with `WaitForWorkersReady`, where no launcher runs while a worker
+is not ready, and with `cleanPodPolicy: None`. Then `max` holds for the `activeDeadlineSeconds` of the Worker template,
+which the injection `job-timeout` sets, and an update may not leave workers without it.
 
 Not guaranteed: each resume, and each pod that a user deletes, starts the clock again. Pods of TrainJobs end with the
 TrainJob alone. A user who may create Pods or Jobs needs no MPIJob to run longer.
 
-A change of the annotation on a job that exists changes nothing, since only the field counts then: that is a warning.
+A change of the annotation on an existing job is a warning: it has no effect, since only the field counts.
 """
 
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ def admits(settings: Settings) -> Admitted:
 
 @rule("job-timeout", Settings, since="0.1", admits=admits)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The annotations, the limit against them and `max`, then what runs on after the limit."""
+    """The limit of the job, then grace periods and workers, which may run on after it."""
     yield from _limit_of_job(job, settings, ctx)
     yield from _grace_periods(job, settings)
     if settings.max is not None:
@@ -68,7 +68,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _limit_of_job(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The annotations by themselves, then against the field, then the limit against `max`."""
+    """The annotations alone, then compared with the field, then the limit compared with `max`."""
     action = job.annotations.get(TIMEOUT_ACTION, TERMINATE)
     if action not in {TERMINATE, NOTIFY_ONLY}:
         fix = f"Use {TERMINATE} or {NOTIFY_ONLY}, or remove it."
@@ -90,7 +90,7 @@ def _limit_of_job(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Vio
         as_annotated = None if action == NOTIFY_ONLY else wanted
         fix = _limit(as_annotated, most)
         yield Violation(FIELD, "is missing, and no job goes without a limit here", fix, CauseReason.REQUIRED)
-    # The annotation becomes the field: of one that says the same it is not known who wrote it.
+    # The annotation becomes the field, so a field with the same value may be the user's or injected.
     longest, path = (wanted, ANNOTATION) if seconds in {None, wanted} else (seconds, FIELD)
     if most is not None and longest is not None and longest > most:
         allowed = _allowed(most if path == FIELD else settings.max)
@@ -110,18 +110,19 @@ def _grace_periods(job: MPIJob, settings: Settings) -> Iterator[Violation]:
         return
     most = duration.parse(settings.max_grace_period)
     for _, path, replica in job.replicas():
-        asking: list[tuple[str, PodSpec | Probe | None]] = [(f"{path}.template.spec", replica.template.spec)]
+        periods: list[tuple[str, PodSpec | Probe | None]] = [(f"{path}.template.spec", replica.template.spec)]
         for where, container in replica.template.each_container(f"{path}.template"):
-            asking.append((f"{where}.livenessProbe", container.liveness_probe))
-            asking.append((f"{where}.startupProbe", container.startup_probe))
-        for where, asked in asking:
-            if asked is not None and (asked.termination_grace_period_seconds or 0) > most:
-                field, seconds = f"{where}.terminationGracePeriodSeconds", asked.termination_grace_period_seconds or 0
+            periods.append((f"{where}.livenessProbe", container.liveness_probe))
+            periods.append((f"{where}.startupProbe", container.startup_probe))
+        for where, part in periods:
+            seconds = (part and part.termination_grace_period_seconds) or 0
+            if seconds > most:
+                field = f"{where}.terminationGracePeriodSeconds"
                 yield _too_long(field, seconds, settings.max_grace_period, Degree(field, seconds))
 
 
 def _limit_of_workers(job: MPIJob, longest: str, ctx: Context) -> Iterator[Violation]:
-    """The own limit of workers that may run longer than the launcher: at most `longest`, and never removed."""
+    """Workers that may run longer than the launcher keep a limit of their own, at most `longest`."""
     field, limit, most = _outlasting(job), job.run_policy.active_deadline_seconds, duration.parse(longest)
     if not field or limit is None or not job.workers:
         return
@@ -141,7 +142,7 @@ def _limit_of_workers(job: MPIJob, longest: str, ctx: Context) -> Iterator[Viola
 
 
 def _loses_its_limit(job: MPIJob, old: MPIJob) -> bool:
-    """Whether workers end with `old` and not with `job`; those that run have the template of `old`."""
+    """Whether workers end with `old` and not with `job`. Running workers still have the template of `old`."""
     if _outlasting(old) and _own_limit(old) is None:
         return False
     return _own_limit(job) is None or (_own_limit(old) is None and not old.suspended)
@@ -163,7 +164,7 @@ def _too_long(field: str, seconds: int, longest: str, degree: Degree) -> Violati
 
 
 def _disagree(wanted: int, seconds: int, action: str) -> bool:
-    """Of a job that is only told when its time is over, the end is another moment, but no earlier one."""
+    """With notify-only the job may end later than annotated, but not earlier."""
     return seconds < wanted if action == NOTIFY_ONLY else seconds != wanted
 
 
@@ -178,7 +179,7 @@ def _allowed(most: int | str | None) -> str:
 
 
 def _limit(wanted: int | None, most: int | None) -> str:
-    """The advice to have a limit, of one opinion with the annotation."""
+    """The advice to set a limit that agrees with the annotation."""
     if wanted is not None:
         within = most is None or wanted <= most
         return f"Set it to {wanted}, as annotated." if within else "Set it to as many seconds as you annotate instead."
@@ -186,7 +187,7 @@ def _limit(wanted: int | None, most: int | None) -> str:
 
 
 def _disagreement(asked: str, wanted: int, seconds: int, *, stored: bool, beyond: int | None) -> Violation:
-    """`beyond`: what the annotation by itself would be refused for, as it is more."""
+    """`beyond`: the maximum, if the annotation is above it."""
     if stored:
         fault = f"{mention(TIMEOUT, asked)} changes nothing on a job that exists, which has {seconds} s"
         fix = f"Set {FIELD} to {wanted if beyond is None else _allowed(beyond)}."

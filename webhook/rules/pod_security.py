@@ -2,17 +2,19 @@
 
 Pod Security admission judges pods only: a job that breaks the level is accepted, and then none of its pods is. Here
 both pod templates, injections included, are judged by the same checks against the same labels of the namespace
-(`pod-security.kubernetes.io/enforce`, `audit`, `warn`, each with a `-version`): what the namespace enforces refuses the
+(`pod-security.kubernetes.io/enforce`, `audit`, `warn`, each with a `-version`): what the namespace enforces rejects the
 job, what it warns about becomes a warning, what it audits goes to the audit log. The words are those of Pod Security.
 
 A label that cannot be read counts as it does there: enforce as restricted, audit and warn as privileged, any version as
-latest. `floor` is a level that holds whatever the labels say; where the namespace enforces as much itself, its own
-version counts.
+latest. `floor` is a level that holds whatever the labels say. If the namespace enforces that level or a stricter one,
+its own version counts.
 
 The service reads the version of the API server with its policies: `hostUsers: false` excuses root only from 1.35 on,
 and API servers before 1.33 drop the field. Where no version can be read, as in `check` of files, the newest checks
 count unless `clusterVersion` says otherwise. After an upgrade of the API server the old version counts until a policy
 changes or the service restarts.
+
+Not guaranteed: `floor` is for the pods of jobs alone. For a user who may create Pods, only the labels count.
 """
 
 from collections.abc import Iterator, Mapping
@@ -60,7 +62,7 @@ VersionText = Annotated[str, AfterValidator(_readable)]
 
 
 class Settings(RuleSettings):
-    """What holds beside the labels."""
+    """What holds in addition to the labels."""
 
     floor: Level = Field(Level.PRIVILEGED, description="The level that jobs must keep even where no label asks for it.")
     floor_version: VersionText = Field("latest", description="The version of the floor: latest, or as v1.30.")
@@ -80,7 +82,7 @@ class Settings(RuleSettings):
 
 
 class _Namespace(msgspec.Struct, frozen=True):
-    """What a namespace asks for: `policy` with the floor, `labelled` without."""
+    """What a namespace requires: `policy` with the floor, `labelled` without."""
 
     name: str
     policy: labels.NamespaceLevels
@@ -141,7 +143,7 @@ def _judge(
 
 
 def _faults(asked: LevelVersion, template: PodTemplate, newest: Version) -> list[Result]:
-    """Every fault by its cause: ports that are the host's by hostNetwork alone go away with it."""
+    """Every fault at its cause: ports that are host ports only because of hostNetwork are left out."""
     return [
         result for result in evaluate(*asked, template, newest=newest) if not only_by_host_network(result, template)
     ]

@@ -8,6 +8,9 @@ Features are what a tier may leave out: `runLauncherAsWorker`; `gangScheduling`,
 `spec.runPolicy.schedulingPolicy` but the priority, or the annotation for Volcano's queue; `priorityScheduling`, a
 PriorityClass of the job's or a Kueue WorkloadPriorityClass. Kueue's own `default` does not count, since no user chose
 it.
+
+Not guaranteed: the limits are those of one job. A ResourceQuota or Kueue limits how many jobs run. GPUs that a
+container gets without a request are the subject of the rule `gpus`.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The service's connection to its cluster: the view, the policies in ConfigMaps, and questions asked one by one."""
+"""The service's connection to its cluster: the view, the policies in ConfigMaps, and single calls."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -47,13 +47,13 @@ class ClusterLink:
     policies: PolicyWatch
     """The policies in ConfigMaps."""
     read: asyncio.Event
-    """Set once each watch has read its objects, was refused or has been waited for long enough."""
+    """Set once each watch has read its objects, was refused or has timed out."""
     settled: asyncio.Event
-    """Set once this is so and policies are in force."""
+    """Set once `read` is set and policies are in force."""
     ledger: QuotaLedger
     """Verdicts on quotas that hold for all replicas."""
     faults: dict[str, str] = field(default_factory=dict)
-    """What of all this has failed and was begun again, and how."""
+    """Background tasks that failed and were started again, and how they failed."""
 
     async def first_answer(self, seconds: float) -> None:
         """Return once everything is settled, or reading namespaces has failed, or this long has passed."""
@@ -63,14 +63,14 @@ class ClusterLink:
                     await asyncio.sleep(0.02)
 
     def concerns(self) -> dict[str, str]:
-        """What cannot be read of the cluster, for the operator: reviews are answered all the same."""
+        """What cannot be read of the cluster, for the administrator: reviews are answered all the same."""
         found = {f"unknown-{name}": f"nothing is known of {name}: {why}" for name, why in self.view.faults().items()}
-        begun_again = {f"background-{name}": fault for name, fault in self.faults.items()}
+        restarted = {f"background-{name}": fault for name, fault in self.faults.items()}
         stale = {f"stale-{watch.kind.name}": _out_of_date(watch) for watch in self.watches if watch.stale}
-        return found | stale | self.policies.concerns() | begun_again
+        return found | stale | self.policies.concerns() | restarted
 
-    def misled(self) -> str:
-        """Which caches that choose the policy are stale though the API server answers; empty if there are none.
+    def misleading_caches(self) -> str:
+        """Which caches that decide about the policy are stale though the API server answers; empty if there are none.
 
         In an outage all caches age together: with every replica unready there would be no verdicts at all.
         """
@@ -108,7 +108,7 @@ class ClusterLink:
     async def policy_impact(
         self, before: PolicySet, after: PolicySet, *, today: date, time_left: Callable[[], float]
     ) -> list[str]:
-        """In lines what `after` would do to the jobs that exist, compared with `before`."""
+        """Lines about what `after` would do to the existing jobs, compared with `before`."""
         return await policy_impact(
             self.connection,
             before=before,
@@ -138,7 +138,7 @@ async def linked(
     """A link that is kept up to date until the block ends; ClusterError when there is no usable configuration.
 
     `apply` gets the policies whenever they change: those of the ConfigMaps in `namespace`, on top of `base`. Kueue's
-    configuration is in `kueue_namespace`. `more` is watched beside what every service watches. `on_quota` gets the
+    configuration is in `kueue_namespace`. `more` is watched in addition to the usual resources. `on_quota` gets the
     outcome of each verdict of the quota ledger.
     """
     api = await calls.connect(kubeconfig)

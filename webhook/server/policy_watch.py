@@ -1,7 +1,7 @@
 """Policy ConfigMaps of one namespace, in force as soon as they are seen; a broken one does no harm.
 
-The last good document of each is kept in the ConfigMap `mpijob-webhook-last-good` beside them, so that it outlives a
-restart. All replicas of a version write the same there, so none of them needs to lead.
+The last good document of each is kept in the ConfigMap `mpijob-webhook-last-good` in the same namespace, so that it
+outlives a restart. All replicas of a version write the same there, so they need no leader.
 """
 
 import asyncio
@@ -38,8 +38,8 @@ class PolicyWatch:
 
     `base` are layers that come from elsewhere (a file). `apply` gets the policies, and the state of each ConfigMap.
     While the ConfigMaps cannot be listed, the last good documents of the last run are in force. Without these nothing
-    is, unless it is certain that the right to list them is missing. Nor is anything at the start while this `version`
-    can read neither a document nor its last good copy.
+    is in force, unless the right to list them is certainly missing. At the start nothing is in force either while this
+    `version` can read neither a document nor its last good copy.
     """
 
     def __init__(
@@ -63,8 +63,8 @@ class PolicyWatch:
         self._cluster_version = ""
         self._sleep = sleep
         self._version = version
-        self._unreadable = ""  # which documents this version cannot read, nor their last good copies
-        self._instead = ""  # what is in force instead of policies that were read
+        self._unreadable = ""  # documents that this version cannot read, nor their last good copies
+        self._instead = ""  # what is in force while no policies could be read
         self._changed = asyncio.Event()
         self._loaded = asyncio.Event()
         self._good: Mapping[str, str] = {}
@@ -79,16 +79,16 @@ class PolicyWatch:
 
     @property
     def unsettled(self) -> str:
-        """Why it is not settled which policies are in force; empty once it is."""
+        """Why no policies are in force yet; empty once some are."""
         return "" if self._loaded.is_set() else self._unreadable or self.problem
 
     def concerns(self) -> dict[str, str]:
-        """For the administrator: why the policies are not read."""
+        """Why the policies cannot be read, for the administrator."""
         return {"policies-unread": self.problem} if self.problem else {}
 
     @property
     def problem(self) -> str:
-        """Why it is not known which policies there are, and what is in force instead; empty while it is known."""
+        """Why the policies cannot be read, and what is in force instead; empty while they can."""
         if self._watch.known:
             return ""
         reason = self._watch.reason or "there is no answer yet"
@@ -96,13 +96,13 @@ class PolicyWatch:
         return f"the policies in {self._namespace} cannot be read ({reason}): {in_force}"
 
     async def run(self) -> None:
-        """Load, report and remember after each change, until cancelled."""
+        """Load, report and store after each change, until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._follow())
             group.create_task(self._begin_without_list())
 
     async def _begin_without_list(self) -> None:
-        """While there is no list: put in force what was remembered, or find out that no list is to be had."""
+        """Until the first list: put the last good documents in force, or the defaults if the right is missing."""
         denials = 0
         right = Right("list", "", "configmaps", self._namespace)
         while not self._loaded.is_set():
@@ -122,7 +122,8 @@ class PolicyWatch:
 
     def _force(self, sources: Iterable[PolicySource], instead: str) -> None:
         outcome = store.load(sources, {}, policy_model())
-        if not self._can_begin(outcome):
+        self._unreadable = _unreadable(outcome)
+        if self._unreadable:
             return
         states: dict[str, store.State] = {
             name: "unusable" if state == "unusable" else "last-good" for name, state in outcome.states.items()
@@ -142,13 +143,13 @@ class PolicyWatch:
                 outcome = self._load()
                 done = await self._report(outcome)
             except BaseException:
-                self._changed.set()  # whoever begins again must not wait for the next change
+                self._changed.set()  # the next run must not wait for another change
                 raise
             if not done:
                 asyncio.get_running_loop().call_later(RETRY, self._changed.set)
 
     async def _read_cluster_version(self) -> None:
-        """As v1.35; what was read before stays where there is no answer."""
+        """As v1.35. Without an answer the version that was read before stays."""
         with suppress(ClusterError, KeyError, ValueError):
             minor = (await self._api.request("GET", "/version"))["minor"]
             self._cluster_version = f"v1.{int(str(minor).rstrip('+'))}"
@@ -158,23 +159,14 @@ class PolicyWatch:
         outcome = store.load(self._watch.store.records.values(), remembered, policy_model())
         self._good = outcome.last_good
         self._instead = ""
-        if self._can_begin(outcome) or self._loaded.is_set():
+        self._unreadable = _unreadable(outcome)
+        if not self._unreadable or self._loaded.is_set():
             self._apply(PolicySet([*self._base, *outcome.layers], self._cluster_version), outcome)
             self._loaded.set()
         return outcome
 
-    def _can_begin(self, outcome: Loaded) -> bool:
-        """Whether every policy has a document that this version can read: else jobs get in that the policy denies."""
-        unusable = (name for name, state in outcome.states.items() if state == "unusable")
-        self._unreadable = "; ".join(
-            f'policy "{name}": this version can read neither the document nor its last good copy: '
-            + "; ".join(outcome.errors[name].splitlines())[:MAX_MESSAGE]
-            for name in unusable
-        )
-        return not self._unreadable
-
     async def _report(self, outcome: Loaded) -> bool:
-        """Log and announce what is newly broken, remember what is good; False when some of it has to be tried again."""
+        """Log and announce what is newly broken, store what is good; False if some of it must be tried again."""
         sources = self._watch.store.records
         self._reported = {name: version for name, version in self._reported.items() if name in outcome.errors}
         done = True
@@ -205,11 +197,11 @@ class PolicyWatch:
         except ClusterError as failure:
             if not (isinstance(failure, ApiError) and failure.status == 409):  # another replica was first
                 self._log.warning("event not written", configmap=source.name, reason=str(failure))
-                return isinstance(failure, ApiError)  # a refusal would only be repeated
+                return isinstance(failure, ApiError)  # after a rejection a retry has no chance
         return True
 
     async def _recall(self) -> None:
-        """Read what earlier runs remembered, unless that has been read already."""
+        """Read what earlier runs stored, unless that has been read already."""
         if self._written is not None:
             return
         try:
@@ -219,7 +211,7 @@ class PolicyWatch:
             self._log.warning("last good policies not readable", reason=str(error))
 
     async def _remember(self, texts: Mapping[str, str]) -> bool:
-        """Store the texts unless they are stored already; False when that has to be tried again."""
+        """Store the texts unless they are stored already; False if that must be tried again."""
         if self._written is None:
             return False
         try:
@@ -246,6 +238,16 @@ class PolicyWatch:
     @property
     def _configmaps(self) -> str:
         return f"/api/v1/namespaces/{self._namespace}/configmaps"
+
+
+def _unreadable(outcome: Loaded) -> str:
+    """Which policies this version cannot read at all: without them it would admit what they deny."""
+    unusable = (name for name, state in outcome.states.items() if state == "unusable")
+    return "; ".join(
+        f'policy "{name}": this version can read neither the document nor its last good copy: '
+        + "; ".join(outcome.errors[name].splitlines())[:MAX_MESSAGE]
+        for name in unusable
+    )
 
 
 def _data(configmap: Mapping[str, Any]) -> dict[str, Any]:

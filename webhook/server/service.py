@@ -308,7 +308,9 @@ async def _follow_cluster(
     on_policies += await start_companions(stack, companions)
 
     service.readiness.follow("policy", AskedCheck(lambda: link.policies.unsettled))
-    service.readiness.follow("cluster", AskedCheck(lambda: link.misled() if link.read.is_set() else _unread(link)))
+    service.readiness.follow(
+        "cluster", AskedCheck(lambda: link.misleading_caches() if link.read.is_set() else _unread(link))
+    )
     service.readiness.concerns_of(link.concerns)
 
     async def settle() -> None:

@@ -51,7 +51,7 @@ def test_kueue_starts_and_stops_a_job_unseen() -> None:
 
 
 @pytest.mark.parametrize("field", sorted(STARTS))
-def test_each_of_these_by_itself(field: str) -> None:
+def test_each_change_of_kueue_alone_is_unseen(field: str) -> None:
     assert update({field: STARTS[field]}).skipped == UNSEEN
     assert update({field: STARTS[field]}, username="alice").skipped == ""
 
@@ -77,12 +77,12 @@ def test_anything_else_is_judged(changes: Json, more: Json) -> None:
         assert update({**more, **changes}, username=username).skipped == ""
 
 
-def test_what_it_changes_besides_is_judged_like_anybody_s() -> None:
+def test_other_changes_by_kueue_are_judged_as_a_users() -> None:
     changes = {**STARTS, "Worker.template.spec.containers.0.image": "evil.example.com/miner:1"}
     assert [each.rule for each in update(changes).denied] == ["images"]
 
 
-def test_without_a_kueue_nobody_is_kueue() -> None:
+def test_without_kueue_its_account_is_judged_as_a_users() -> None:
     assert update(STARTS, view=NothingKnown()).skipped == ""
     assert update(STARTS, view=NothingKnown()).allowed, "it makes nothing worse"
 
@@ -103,7 +103,7 @@ def test_odd_shapes_are_no_fault(spec: Any) -> None:
     validate(request(stored, old=STORED, username=KUEUE), policy=POLICY, view=WITH_KUEUE, today=date.min)
 
 
-def test_what_a_controller_takes_out_of_the_required_is_missed() -> None:
+def test_a_required_value_that_a_controller_removes_is_missing() -> None:
     policy = load_policy(HEADER + "injections: {api-access: {required: deny}}")
     stored = changed({f"{role}.template.spec.automountServiceAccountToken": False for role in ("Launcher", "Worker")})
     new = changed({"Worker.template.spec.automountServiceAccountToken": REMOVE}, stored)

@@ -40,7 +40,7 @@ def found(job, policy, old=None):
 
 
 @pytest.mark.parametrize("action", ["deny", "warn", "audit"])
-def test_what_another_webhook_undid(action):
+def test_a_required_value_that_another_webhook_removed_is_missing(action):
     policy = requiring(action)
     job = mutate(mpijob(), policy).document
     assert found(job, policy) == {}
@@ -86,7 +86,7 @@ def test_an_update_is_judged_by_what_it_makes_worse():
     assert found(bad, policy, old=mpijob()) == {}, "a job from before the policy"
 
 
-def test_a_forged_record_does_not_help():
+def test_a_forged_list_of_injections_does_not_help():
     policy = requiring()
     good = mutate(mpijob(), policy).document
     good["metadata"]["annotations"]["training.openshift.io/injected"] = "{}"
@@ -103,7 +103,7 @@ CLAIMS = [
 
 
 @pytest.mark.parametrize("metadata", CLAIMS)
-def test_no_claim_of_the_job_makes_up_for_what_is_missing(metadata):
+def test_a_job_that_claims_a_controller_needs_required_injections(metadata):
     (text,) = found(mpijob(metadata=metadata), requiring())["deny"]
     assert "Nothing is injected into a job that is " in text
     assert "so write it into the job, or ask your administrator to exempt the user who creates such jobs" in text

@@ -1,4 +1,4 @@
-"""What an update gets back: nothing that speaks against what the job is wanted to be now."""
+"""What an update gets back: nothing that contradicts the new file."""
 
 import copy
 import json
@@ -103,7 +103,7 @@ WISHES: dict[str, tuple[str, dict[str, Any], Any, Any, str]] = {
 
 
 @pytest.mark.parametrize("wish", list(WISHES))
-def test_what_the_file_wants_now_wins(wish):
+def test_a_setting_of_the_new_file_wins(wish):
     injection_id, settings, before, after, gone = WISHES[wish]
     outcomes = replaced(before, after, only(injection_id, **settings))
     same, again = ([each for each in operations_of(one) if gone in f"{each[0]} {each[1]}"] for one in outcomes)
@@ -200,7 +200,7 @@ def test_two_networks_of_which_one_is_another_now():
     assert at(more.document, key) == "a, b, c"
 
 
-def test_what_the_policy_still_has_comes_back_whoever_wrote_it():
+def test_a_users_value_that_the_policy_still_has_comes_back():
     mine, ours = ({"key": key, "operator": "Exists"} for key in ("mine", "ours"))
     policy = only("tolerations", tolerations=[mine, ours])
     stored = mutate(job(tolerations=[mine]), policy, view=KNOWN).document
@@ -390,21 +390,36 @@ def test_without_a_default_a_job_keeps_its_time_limit() -> None:
     assert at(update(job(), stored, policy).document, (*RUN_POLICY, "activeDeadlineSeconds")) == 86400
 
 
-def test_a_template_that_is_taken_out_is_gone() -> None:
+@pytest.mark.parametrize("manager", [KUBECTL_APPLY, "kubectl-replace"])
+def test_a_template_that_is_taken_out_is_gone(manager: str) -> None:
     stored = mutate(job(), DEFAULTS, view=KNOWN).document
     new = job()
     del new["spec"]["mpiReplicaSpecs"]["Worker"]
-    document = update(new, stored, DEFAULTS).document
+    document = mutate(new, DEFAULTS, "UPDATE", view=KNOWN, stored=stored, manager=manager).document
     assert "Worker" not in document["spec"]["mpiReplicaSpecs"]
 
 
-def test_a_changed_security_context_is_the_users() -> None:
-    view = labelled("team", enforce="restricted")
-    stored = mutate(job(), only("security-context"), view=view).document
-    new = job()
-    pod(new)["containers"][0]["securityContext"] = {"privileged": True, "runAsUser": 0}
-    again = update(new, stored, only("security-context")).document or new
-    assert pod(again)["containers"][0]["securityContext"] == {"privileged": True, "runAsUser": 0}
+def test_a_skipped_injection_puts_nothing_back() -> None:
+    policy = only("shared-memory")
+    stored = mutate(job(), policy, view=KNOWN).document
+    back = mutate(job(), policy, "UPDATE", view=KNOWN, stored=stored, manager="kubectl-replace").document
+    assert pod(back)["volumes"] == pod(stored)["volumes"]
+    skipping = job({"skip": "shared-memory"})
+    assert not mutate(skipping, policy, "UPDATE", view=KNOWN, stored=stored, manager="kubectl-replace").patch
+
+
+@pytest.mark.parametrize("enforced", ["restricted", "privileged"])
+@pytest.mark.parametrize("manager", [KUBECTL_APPLY, "kubectl-replace"])
+def test_a_changed_security_context_gets_back_nothing_that_contradicts_it(manager: str, enforced: str) -> None:
+    """The API server rejects `allowPrivilegeEscalation: false` next to `privileged: true`."""
+    policy, new = only("security-context"), job()
+    stored = mutate(job(), policy, view=labelled("team", enforce="restricted")).document
+    pod(new)["containers"][0]["securityContext"] = {"privileged": True}
+    view = labelled("team", enforce=enforced)
+    document = mutate(new, policy, "UPDATE", view=view, stored=stored, manager=manager).document or new
+    context = pod(document)["containers"][0]["securityContext"]
+    assert context["privileged"] is True
+    assert "allowPrivilegeEscalation" not in context
 
 
 def test_a_status_of_the_users_own_does_not_count() -> None:

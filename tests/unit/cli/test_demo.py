@@ -45,7 +45,7 @@ def test_an_admitted_job_is_shown_as_kubectl_would() -> None:
     assert after.startswith("\nInjected into the job in the cluster:\n")
     assert "  + spec.runPolicy.cleanPodPolicy: Running\n" in after
     assert "image:" not in after, "unchanged fields are left out"
-    assert all(len(line) <= 120 for line in after.splitlines()), "the record of what was injected is long"
+    assert all(len(line) <= 120 for line in after.splitlines()), "lines are cut"
     assert "\n1 job: 1 admitted, 0 refused\n" in after
 
 

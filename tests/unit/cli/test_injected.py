@@ -93,10 +93,10 @@ def test_nothing_injected_is_nothing_told() -> None:
     assert lines(Decision()) == []
 
 
-def test_the_record_is_left_out_and_nothing_else() -> None:
+def test_the_list_of_injections_is_left_out_and_nothing_else() -> None:
     found = mutate(mpijob(), policy_of({}))
-    *operations, record = found.patch
-    assert "injected" in str(record["path"])
+    *operations, listed = found.patch
+    assert "injected" in str(listed["path"])
     entries = by_injection(found)
     assert [operation for entry in entries for operation in entry.patch] == operations
     assert [entry.id for entry in entries] == list(dict.fromkeys(found.authors))

@@ -300,10 +300,14 @@ class TestVisibleDevices:
     def test_a_value_that_gives_no_gpu_is_accepted(self, changes: Json) -> None:
         assert violations("gpus", changes, settings={"refuseVisibleDevices": True}) == []
 
-    @pytest.mark.parametrize("resources", [{"limits": {GPU: 1}}, {"claims": [{"name": "c0"}]}])
-    def test_containers_with_gpus_are_rejected_by_the_setting_alone(self, resources: Json) -> None:
+    @pytest.mark.parametrize(
+        ("resources", "device"),
+        [({"limits": {GPU: 1}}, "nic"), ({"claims": [{"name": "c0"}]}, "gpu.nvidia.com")],
+        ids=["limit", "claim"],
+    )
+    def test_containers_with_gpus_are_rejected_by_the_setting_alone(self, resources: Json, device: str) -> None:
         changes = {**claims("t"), "Worker.template.spec.containers": [visible("all", resources=resources)]}
-        view = Snapshot([claim_template("t", exactly())])
+        view = Snapshot([claim_template("t", exactly(device)), device_class(device)])
         assert violations("gpus", changes, view=view) == []
         (violation,) = violations("gpus", changes, settings={"refuseVisibleDevices": True}, view=view)
         assert (violation.path, violation.advisory) == (f"{WORKER}[0].env[{VISIBLE}]", False)

@@ -129,7 +129,7 @@ NONE = "is missing, and no job goes without a limit here"
         (job(action="notify-only", timeout="72h"), "Set it to 604800 or less, or ask who may exempt jobs from it."),
     ],
 )
-def test_whoever_asks_for_no_limit(without: Json, fix: str) -> None:
+def test_a_job_that_asks_for_no_limit_is_rejected(without: Json, fix: str) -> None:
     [violation] = violations("job-timeout", without)
     assert (violation.path, violation.message, violation.fix) == (FIELD, NONE, fix)
     assert violation.reason is CauseReason.REQUIRED
@@ -144,14 +144,14 @@ def test_whoever_asks_for_no_limit(without: Json, fix: str) -> None:
         (job(timeout="9d"), "Set it to as many seconds as you annotate instead."),
     ],
 )
-def test_a_limit_is_not_taken_out(without: Json, fix: str) -> None:
+def test_an_update_without_the_limit_is_rejected(without: Json, fix: str) -> None:
     violation, *_ = violations("job-timeout", without, old=job(DAY))
     assert (violation.path, violation.message, violation.fix) == (FIELD, NONE, fix)
     assert found(violations("job-timeout", job(), old=job(DAY), settings={"max": None})) == []
     assert found(violations("job-timeout", without, old=job())) == found(violations("job-timeout", without))
 
 
-def test_no_time_at_all() -> None:
+def test_a_limit_of_zero_is_rejected() -> None:
     """The Job controller ends a Job whose deadline is 0 as soon as it starts."""
     for without, fix in (
         (job(0), "Set it to the seconds that the job may take."),

@@ -104,4 +104,4 @@ async def test_a_stale_cache_is_named_and_keeps_from_readiness_only_while_others
             watch._clock = lambda: 0.0
         looked_at = replace(link, watches=tuple(watches))
         assert {name for name in looked_at.concerns() if "stale-" in name} == {f"stale-{name}" for name in stale}
-        assert looked_at.misled().partition(" ")[0] == unready
+        assert looked_at.misleading_caches().partition(" ")[0] == unready
