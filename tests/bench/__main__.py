@@ -1,35 +1,17 @@
-"""What the service costs, beside others and by itself: `python -m tests.bench`, in about a quarter of an hour."""
+"""What the service costs next to servers in Go: `python -m tests.bench`, in about ten minutes."""
 # ruff: noqa: T201 - a command prints
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
 
-import msgspec
-
-from tests.bench import added_latency, curves, documented, key_pool, start, throughput
-from tests.bench.cluster_size import SIZES
+from tests.bench import added_latency, report, start, throughput
 from tests.bench.machine import this_machine
 from tests.bench.measure import positive
-from tests.bench.section import Section
 from tests.controlplane.process import ends_in_words
 from tests.controlplane.progress import Progress
 
-PARTS: Final[Mapping[str, Callable[[argparse.Namespace, Progress], Section]]] = {
-    "servers": lambda arguments, progress: throughput.measure(arguments, progress).section(),
-    "curves": curves.measure,
-    "latency": added_latency.measure,
-    "start": start.measure,
-    "keys": key_pool.measure,
-}
-
-
-def written(sections: Mapping[str, Section]) -> bytes:
-    """The figures as JSON, from which `tests.bench.documented` writes docs/benchmarks.md."""
-    found: dict[str, Any] = {"machine": this_machine().summary, "parts": sections}
-    return msgspec.json.format(msgspec.json.encode(found)) + b"\n"
+PARTS = ("servers", "latency", "start")
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -43,12 +25,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         "--without", choices=throughput.PEERS, nargs="+", default=[], help="leave out these servers (default: none)"
     )
     parser.add_argument("--base", default="", metavar="REVISION", help="measure the servers of this revision too")
-    parser.add_argument("--python", type=Path, metavar="PATH", help="measure our servers on this Python too")
-    parser.add_argument(
-        "--sizes", type=int, nargs="*", default=SIZES, metavar="JOBS", help="of the clusters (default: %(default)s)"
-    )
-    parser.add_argument("--markdown", action="store_true", help="print the tables as docs/benchmarks.md has them")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write all tables and samples as JSON")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the tables")
     return parser.parse_args(arguments)
 
 
@@ -56,21 +33,24 @@ def main() -> None:
     """Measure and print; exit code 1 if a server gave a wrong answer."""
     arguments = parse()
     progress = Progress()
-    sections: dict[str, Section] = {}
+    found, problems, failed = [f"{this_machine().summary}."], list[str](), False
     with ends_in_words():
-        for name in arguments.only:
-            sections[name] = PARTS[name](arguments, progress)
-            if arguments.output:  # what is measured is kept, whatever becomes of the rest
-                arguments.output.parent.mkdir(parents=True, exist_ok=True)
-                arguments.output.write_bytes(written(sections))
-    for section in sections.values():
-        print(section.text(markdown=arguments.markdown), end="\n\n")
-    print(f"{this_machine().summary}.")
+        if "servers" in arguments.only:
+            rows = throughput.measure(arguments, progress)
+            found.append(throughput.tables(rows))
+            problems, failed = [*report.problems(rows)], any(row.errors for row in rows)
+        if "latency" in arguments.only:
+            found.append(added_latency.measure(arguments, progress))
+        if "start" in arguments.only:
+            found.append(start.measure(progress))
+    text = "\n\n".join(found)
     if arguments.output:
-        print(f"`python -m tests.bench.documented {arguments.output}` writes this into {documented.PAGE.name}.")
-    for problem in (problem for section in sections.values() for problem in section.problems):
+        arguments.output.parent.mkdir(parents=True, exist_ok=True)
+        arguments.output.write_text(f"{text}\n")
+    print(text)
+    for problem in problems:
         print(f"\n{problem}", file=sys.stderr)
-    sys.exit(any(section.failed for section in sections.values()))
+    sys.exit(failed)
 
 
 if __name__ == "__main__":

@@ -7,21 +7,19 @@ while slows them all. Ours follows the cluster, in which all is there that the j
 import argparse
 import base64
 import json
-import ssl
 import time
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from tests.bench import engines
-from tests.bench.body import mutate_body, user_job
+from tests.bench.body import user_job
 from tests.bench.machine import two_cores
-from tests.bench.report import Budget
-from tests.bench.section import Section, Table
+from tests.bench.report import OPA, YARDSTICK, text
 from tests.bench.servers import Servers
 from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster
@@ -30,15 +28,10 @@ from tests.controlplane.progress import Progress
 from tests.support.installation.load import ADMITTED, Client
 
 NONE: Final = "none"
-GO: Final = "Go, allows only"
-REPLAYED: Final = "our patch, replayed"
-ONE_LABEL: Final = "a patch of one label, replayed"
-NO_PATCH: Final = "no patch, replayed"
-WITHIN: Final = 1.0
-"""How many ms more than the Go server's our median may be."""
 EACH: Final = 10
 """Creations in a namespace before the next one's turn; one more before, which does not count."""
 BROKEN: Final = "https://127.0.0.1:1/"
+_jobs = count()
 
 Hooks = Mapping[str, str]
 """The URL of a hook by its kind, `Validating` or `Mutating`."""
@@ -83,18 +76,11 @@ def configurations(place: Place, ca: bytes) -> Iterator[dict[str, Any]]:
         }
 
 
-def job(namespace: str) -> dict[str, Any]:
-    """The job that is created, over and over."""
-    made = user_job(0)
-    made["metadata"]["namespace"] = namespace
-    return made
-
-
 def needed(namespace: str) -> Iterator[dict[str, Any]]:
     """The namespace, and what the job refers to in it."""
     yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
     spec = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Ti"}}}
-    for name in ("imagenet-000", "resnet-checkpoints"):
+    for name in ("data", "checkpoints"):
         metadata = {"name": name, "namespace": namespace}
         yield {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
     for kind, name in (("ConfigMap", "resnet-config"), ("ServiceAccount", "default")):
@@ -117,9 +103,11 @@ def install(cluster: Cluster, places: Sequence[Place], ca: bytes) -> None:
 
 
 def create(client: Client, place: Place) -> tuple[str, float]:
-    """What the API server answered, after how many ms."""
+    """What the API server answered to the creation of a new job, after how many ms."""
+    job = user_job(0, f"{next(_jobs):09}")
+    job["metadata"]["namespace"] = place.namespace
     path = f"/apis/kubeflow.org/v2beta1/namespaces/{place.namespace}/mpijobs"
-    sent = json.dumps(job(place.namespace)).encode()
+    sent = json.dumps(job).encode()
     began = time.perf_counter()
     answer = client.create(path, sent)
     return answer, (time.perf_counter() - began) * 1e3
@@ -161,45 +149,8 @@ def p99(taken: Sequence[float]) -> float:
     return quantiles(taken, n=100)[-1]
 
 
-def reply(hook: str, ca: Path) -> bytes:
-    """What our hook says of the job."""
-    headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(hook, data=mutate_body(user_job(0)), headers=headers)
-    with urllib.request.urlopen(request, timeout=10, context=ssl.create_default_context(cafile=ca)) as answer:
-        said: bytes = answer.read()
-        return said
-
-
-def one_label(reply: bytes) -> bytes:
-    """The same reply with the smallest patch that there is."""
-    review = json.loads(reply)
-    patch = [{"op": "add", "path": "/metadata/labels/patched", "value": "yes"}]
-    review["response"]["patch"] = base64.b64encode(json.dumps(patch).encode()).decode()
-    return json.dumps(review).encode()
-
-
-def no_patch(reply: bytes) -> bytes:
-    """The same reply without a patch."""
-    review = json.loads(reply)
-    review["response"] = {"uid": review["response"]["uid"], "allowed": True}
-    return json.dumps(review).encode()
-
-
-def budgets(times: Mapping[str, Sequence[float]]) -> list[Budget]:
-    """Each hook of ours beside the Go server that only allows."""
-    return [
-        Budget(
-            what=f"{label}: median added at the API server, beyond Go's",
-            goal=WITHIN,
-            now=median(times[label]) - median(times[GO]),
-            unit="ms",
-        )
-        for label in ("validate", "mutate")
-    ]
-
-
-def measure(arguments: argparse.Namespace, progress: Progress) -> Section:
-    """Install all hooks and measure them in turns; ControlPlaneError if something cannot be built or started."""
+def measure(arguments: argparse.Namespace, progress: Progress) -> str:
+    """A table of all hooks, measured in turns; ControlPlaneError if something cannot be built or started."""
     server_core, _ = two_cores()
     programs = assets(progress=progress)
     progress.say("Starting an API server, to measure what each hook adds to a creation.")
@@ -210,28 +161,17 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> Section:
     ):
         ours = f"https://{servers.service('ours', '--kubeconfig', cluster.kubeconfig).address}"
         validate, mutate = f"{ours}/validate-mpijob", f"{ours}/mutate-mpijob"
-        cluster.apply(list(needed(user_job(0)["metadata"]["namespace"])))
-        patch = reply(mutate, servers.ca)
-        replayed = f"https://{servers.replayed('replayed', patch).address}/"
-        smallest = f"https://{servers.replayed('one-label', one_label(patch)).address}/"
-        none = f"https://{servers.replayed('no-patch', no_patch(patch)).address}/"
         places = [
             Place(label=NONE, hooks={}),
-            Place(label=GO, hooks={"Validating": f"https://{servers.yardstick(programs).address}/"}),
+            Place(label=YARDSTICK, hooks={"Validating": f"https://{servers.yardstick(programs).address}/"}),
             Place(label="validate", hooks={"Validating": validate}),
             Place(label="mutate", hooks={"Mutating": mutate}),
-            Place(label=REPLAYED, hooks={"Mutating": replayed}),
-            Place(label=ONE_LABEL, hooks={"Mutating": smallest}),
-            Place(label=NO_PATCH, hooks={"Mutating": none}),
             Place(label="validate and mutate", hooks={"Validating": validate, "Mutating": mutate}),
         ]
         if "opa" not in arguments.without:
-            opa = servers.opa(engines.OPA.program(progress), engines.OPA.policy)
-            places.append(
-                Place(label=engines.OPA.name, hooks={"Validating": f"https://{opa.address}{engines.OPA.path}"})
-            )
+            opa = servers.opa(engines.program(progress), engines.POLICY)
+            places.append(Place(label=OPA, hooks={"Validating": f"https://{opa.address}{engines.PATH}"}))
         install(cluster, places, servers.ca.read_bytes())
         progress.say(f"{arguments.rounds * 10} rounds of {EACH} creations for each of {len(places)} hooks: a minute.")
         times = in_turns(cluster, places, arguments.rounds * 10)
-    verdicts = [("budget", "goal", "now", ""), *(budget.cells for budget in budgets(times))]
-    return Section(tables=[Table(lines=[*table(times)]), Table(lines=verdicts)], samples=times)
+    return text([*table(times)], left=1)

@@ -68,7 +68,7 @@ def main() -> int:
     """Print the table, the worst first; 1 if any ordinary review took longer than allowed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=3, help="for each shape of job")
-    parser.add_argument("--most", type=float, default=300, help="milliseconds that an ordinary review may take")
+    parser.add_argument("--most", type=float, default=350, help="milliseconds that an ordinary review may take")
     parser.add_argument("--lines", type=int, default=10, help="lines of the table")
     chosen = parser.parse_args()
     print(this_machine().summary)

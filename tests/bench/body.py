@@ -2,7 +2,6 @@
 
 import copy
 import json
-import uuid
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -16,10 +15,10 @@ from webhook.cluster.view import NothingKnown
 from webhook.policy.in_force import Policy
 
 EXAMPLE = Path(__file__).parents[2] / "manifests" / "examples" / "horovod-gpu.yaml"
-JOBS = 200
-MANY_JOBS = 1000
-CREATIONS = 5
-"""So many times each of them is created: its validating review has another uid each time."""
+JOBS = 100
+"""Jobs of different teams, sizes and arguments in the files of reviews."""
+MARK = "987654321"
+"""The load generator replaces it by the number of the request, in everything that names a job or its data."""
 CREATED = "2026-03-02T09:30:00Z"
 # What the CRD's schema fills in before any webhook sees the object.
 SPEC_DEFAULTS = {
@@ -38,38 +37,38 @@ def _example() -> dict[str, Any]:
     return example
 
 
-def user_job(number: int) -> dict[str, Any]:
+def user_job(number: int, run: str = MARK) -> dict[str, Any]:
     """The project's Horovod example with what a team's templates have besides: data, caches, secrets, placement.
 
-    Jobs of other numbers (0 to 999) have another name and namespace, other data, another image, another size.
+    Jobs of other numbers have another namespace and size; `run` is in the job's name, its images, paths and arguments.
     """
     job = copy.deepcopy(_example())
-    job["metadata"] |= {"name": f"resnet-{number:03}", "namespace": f"team-{number:03}"}
+    job["metadata"] |= {"name": f"resnet-{run}", "namespace": f"team-{number:04}"}
     job["metadata"]["labels"] |= {"app.kubernetes.io/part-of": "image-models", "cost-centre": f"{4000 + number}"}
     for replica in job["spec"]["mpiReplicaSpecs"].values():
-        _furnish(replica["template"], number)
+        _furnish(replica["template"], run)
     launcher, worker = (job["spec"]["mpiReplicaSpecs"][role]["template"]["spec"] for role in ("Launcher", "Worker"))
     passed_on = [word for name in ("NCCL_IB_HCA", "NCCL_SOCKET_IFNAME", "OMP_NUM_THREADS") for word in ("-x", name)]
     launcher["containers"][0]["args"][:0] = passed_on
-    launcher["containers"][0]["args"] += ["--dataset", f"/data/imagenet-{number:03}"]
+    launcher["containers"][0]["args"] += ["--dataset", f"/data/imagenet-{run}"]
     memory = f"{64 + number}Gi"
     for amounts in worker["containers"][0]["resources"].values():
         amounts["memory"] = memory
     return job
 
 
-def _furnish(template: dict[str, Any], number: int) -> None:
+def _furnish(template: dict[str, Any], run: str) -> None:
     template["metadata"] = {"labels": {"app.kubernetes.io/name": "resnet", "app.kubernetes.io/part-of": "image-models"}}
     spec = template["spec"]
     container = spec["containers"][0]
-    container["image"] = f"registry.example.com/vision/horovod:0.28.{number}"
+    container["image"] = f"registry.example.com/vision/horovod:0.28.{run}"
     settings = {
         "NCCL_DEBUG": "INFO",
         "NCCL_IB_HCA": "mlx5_0,mlx5_1",
         "NCCL_SOCKET_IFNAME": "eth0",
         "HOROVOD_FUSION_THRESHOLD": "67108864",
         "OMP_NUM_THREADS": "4",
-        "DATA_DIR": f"/data/imagenet-{number:03}",
+        "DATA_DIR": f"/data/imagenet-{run}",
         "CHECKPOINT_DIR": "/checkpoints/resnet",
     }
     secret = {"name": "WANDB_API_KEY", "valueFrom": {"secretKeyRef": {"name": "tracking", "key": "api-key"}}}
@@ -84,8 +83,8 @@ def _furnish(template: dict[str, Any], number: int) -> None:
     )
     spec.setdefault("volumes", []).extend(
         [
-            {"name": "data", "persistentVolumeClaim": {"claimName": f"imagenet-{number:03}", "readOnly": True}},
-            {"name": "checkpoints", "persistentVolumeClaim": {"claimName": "resnet-checkpoints"}},
+            {"name": "data", "persistentVolumeClaim": {"claimName": "data", "readOnly": True}},
+            {"name": "checkpoints", "persistentVolumeClaim": {"claimName": "checkpoints"}},
             {"name": "config", "configMap": {"name": "resnet-config"}},
         ]
     )
@@ -93,7 +92,7 @@ def _furnish(template: dict[str, Any], number: int) -> None:
         {
             "name": "wait-for-data",
             "image": "busybox:1.37",
-            "command": ["sh", "-c", f"until test -f /data/imagenet-{number:03}/READY; do sleep 2; done"],
+            "command": ["sh", "-c", f"until test -f /data/imagenet-{run}/READY; do sleep 2; done"],
             "resources": {name: {"cpu": "100m", "memory": "64Mi"} for name in ("requests", "limits")},
             "volumeMounts": [{"name": "data", "mountPath": "/data", "readOnly": True}],
         }
@@ -111,16 +110,14 @@ def with_crd_defaults(job: Mapping[str, Any]) -> dict[str, Any]:
     return defaulted | {"spec": spec}
 
 
-def mutate_bodies(jobs: int | None = None) -> bytes:
-    """A line with a mutating review for each of so many jobs, or JOBS: a server that remembers answers has little of
-    it."""
-    return b"".join(mutate_body(user_job(number)) + b"\n" for number in range(jobs or JOBS))
+def mutate_bodies() -> bytes:
+    """A line with a mutating review for each of JOBS jobs."""
+    return b"".join(mutate_body(user_job(number)) + b"\n" for number in range(JOBS))
 
 
-def validate_bodies(jobs: int | None = None) -> bytes:
-    """The same with validating reviews; the JOBS are created several times."""
-    times = range(1 if jobs else CREATIONS)
-    return b"".join(validate_body(user_job(number), time) + b"\n" for time in times for number in range(jobs or JOBS))
+def validate_bodies() -> bytes:
+    """The same with validating reviews."""
+    return b"".join(validate_body(user_job(number)) + b"\n" for number in range(JOBS))
 
 
 def mutate_body(job: Mapping[str, Any]) -> bytes:
@@ -143,15 +140,15 @@ def _default_policy() -> Policy:
     return pipelines.load_policy(None)
 
 
-def validate_body(job: Mapping[str, Any], time: int = 0) -> bytes:
-    """What the validating hook gets then: with our changes and the identity that the API server gives it each `time`.
+def validate_body(job: Mapping[str, Any]) -> bytes:
+    """What the validating hook gets then: with our changes and the identity that the API server gives the job.
     The managedFields are those of before, it brings them up to date afterwards."""
     request = review.decode(mutate_body(job))
     decision = pipelines.mutate(request, policy=_default_policy(), view=NothingKnown())
     if decision.document is None:
         raise ValueError(f"the job of the benchmarks was not mutated: {decision.skipped}")
     changed = decision.document
-    created: dict[str, Any] = {"creationTimestamp": CREATED, "generation": 1, "uid": _uid(f"job-{time}", changed)}
+    created: dict[str, Any] = {"creationTimestamp": CREATED, "generation": 1, "uid": _uid("8000")}
     created["managedFields"] = json.loads(bytes(request.object))["metadata"]["managedFields"]
     return _review(changed | {"metadata": changed["metadata"] | created})
 
@@ -163,7 +160,7 @@ def _review(job: Mapping[str, Any]) -> bytes:
     kind = {"group": group, "version": version, "kind": job["kind"]}
     resource = {"group": group, "version": version, "resource": "mpijobs"}
     request = {
-        "uid": _uid(f"request/{job['metadata'].get('uid', '')}", job),
+        "uid": _uid("9000"),
         "kind": kind,
         "resource": resource,
         "requestKind": kind,
@@ -191,5 +188,5 @@ def _review(job: Mapping[str, Any]) -> bytes:
     return json.dumps(body, separators=(",", ":")).encode()
 
 
-def _uid(of: str, job: Mapping[str, Any]) -> str:
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{of}/{job['metadata']['namespace']}/{job['metadata']['name']}"))
+def _uid(kind: str) -> str:
+    return f"3f2b6c1e-5d0a-4c7b-{kind}-7a1{MARK}"

@@ -118,7 +118,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--bytes", type=int, default=BYTES, help="size of each job")
     parser.add_argument("--shape", default="", help="only shapes with this in their name")
     parser.add_argument("--admitted", action="store_true", help="as large as job-size admits, at most that size")
-    parser.add_argument("--most", type=float, default=250, help="milliseconds that a review may take")
+    parser.add_argument("--most", type=float, default=300, help="milliseconds that a review may take")
     parser.add_argument("--lines", type=int, default=20, help="lines of the table")
     chosen = parser.parse_args(arguments)
     signal.signal(signal.SIGPROF, _stop)

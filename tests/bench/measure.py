@@ -7,18 +7,23 @@ import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
+from tests.bench.body import MARK
 from tests.bench.machine import busy_seconds
 from tests.bench.servers import Server, pinned
 from tests.controlplane.process import ControlPlaneError, guarded
 
+_requests = count(step=10**6)
+"""The number of the first request of each run: no job of one run comes again in another."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What is sent: `bodies` has a review on each line. `rate` requests per second whatever the answers do, or None for
-    as many as are answered."""
+    """`bodies` has a review on each line; the job of each request is new. `rate` is in requests per second,
+    whatever the answers do; None sends the next request with the answer to the last."""
 
     path: str
     bodies: Path
@@ -83,6 +88,8 @@ class Generator:
             "ca": self.ca,
             "path": load.path,
             "bodies": load.bodies,
+            "mark": MARK,
+            "first": next(_requests),
             "expect": load.expect,
             "rate": load.rate or 0,
             "connections": self.connections,

@@ -1,23 +1,25 @@
 """From samples to the table and the budgets. Pure: no clock, no files."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Final
 
 from tests.bench.measure import Sample
 
-YARDSTICK = "Go, allows only"
-POD_SECURITY = "Go, pod-security-admission"
-OPA = "OPA, ten rules"
-HOOKS = ("validate", "mutate")
-"""Ours, as they are now."""
-FULL = ", 10,000 jobs cached"
-"""What their names end with where their caches are full."""
-NEW = ", every job new"
-"""Where no template comes again while it is remembered."""
-OFF = ", nothing on"
-"""Where every rule and injection is off, and a review is received, read, answered and logged."""
-HEADINGS = ("server", "load", "requests/s", "of Go", "p50 ms", "p99 ms", "p99.9 ms", "CPU µs", "peak MiB")
+YARDSTICK: Final = "Go, allows only"
+POD_SECURITY: Final = "Go, pod-security-admission"
+OPA: Final = "OPA, ten rules"
+HOOKS: Final = ("validate", "mutate")
+FULL: Final = ", 10,000 jobs cached"
+"""How the names of the hooks with full caches end."""
+HEADINGS: Final = (
+    "server", "load", "requests/s", "of Go", "p50 ms", "p99 ms", "p99.9 ms", "CPU µs", "peak MiB"
+)  # fmt: skip
+LOAD_LIMIT: Final = 0.9
+"""Share of its core above which the load generator may be what limits the requests/s."""
+BUSY: Final = 0.1
+"""Cores that other programs may use."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +43,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What is asked for, and what was measured; `at_least` says on which side of the `goal` is good."""
+    """A goal and what was measured; `at_least` says on which side of the goal is good."""
 
     what: str
     goal: float
@@ -64,15 +66,13 @@ class Budget:
 
 
 def ratio(row: Row, yardstick: Row) -> float:
-    """Requests/s of `row` beside those of `yardstick`, the median over the rounds: what slows the machine for a while
-    slows both."""
+    """Requests/s of `row` divided by those of `yardstick`, the median over the rounds."""
     pairs = zip(row.samples, yardstick.samples, strict=True)
     return median(ours.rps / theirs.rps if theirs.rps else 0.0 for ours, theirs in pairs)
 
 
 def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
-    """The headings and a line of cells for each row. The ratio and the processor time need a server at its limit, so
-    rows with a fixed rate have neither."""
+    """The headings and a line of cells for each row. The ratio and the processor time need a saturated server."""
     yardstick = next(row for row in rows if row.server == YARDSTICK and row.rate is None)
     lines: list[tuple[str, ...]] = [HEADINGS]
     for row in rows:
@@ -93,65 +93,53 @@ def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     return lines
 
 
-def of(revision: str) -> str:
-    """What the names of the hooks of another revision end with."""
-    return f" of {revision}"
+def budgets(rows: Sequence[Row]) -> Iterator[Budget]:
+    """Those that these rows can show."""
+    found = {(row.server, row.rate): row for row in rows}
+    for hook, goal in zip(HOOKS, (0.30, 0.45), strict=True):
+        now = ratio(found[hook, None], found[YARDSTICK, None])
+        yield Budget(what=f"{hook}: requests/s of Go's", goal=goal, now=now, at_least=True)
+    if (OPA, None) in found:
+        now = ratio(found["validate", None], found[OPA, None])
+        yield Budget(what="validate: requests/s of OPA's with ten rules", goal=1.5, now=now, at_least=True)
+    for rate, milliseconds in ((100, 5), (1000, 15)):
+        for hook in HOOKS:
+            p99 = found[hook, rate].median(lambda sample: sample.p99)
+            yield Budget(what=f"{hook}: p99 at {rate:,}/s", goal=milliseconds, now=p99, unit="ms")
+    if full := [row.memory for row in rows if row.server.endswith(FULL)]:
+        yield Budget(what="memory with 10,000 cached jobs", goal=150, now=max(full), unit="MiB")
 
 
-def compared(rows: Sequence[Row], revision: str) -> list[tuple[str, ...]]:
-    """The headings and a line for each hook and load: now beside `revision`, above 1 where there is more of it now."""
-    lines = [("server", "load", "requests/s", "p50", "p99", "CPU", "peak memory")]
+def verdicts(budgets: Iterator[Budget]) -> str:
+    """A table of budgets."""
+    return text([("budget", "goal", "now", ""), *(budget.cells for budget in budgets)], left=1)
+
+
+def problems(rows: Sequence[Row]) -> Iterator[str]:
+    """Why the figures should not be trusted."""
+    samples = [sample for row in rows for sample in row.samples]
+    others = sum(sample.others for sample in samples) / len(samples)
+    if others > BUSY:
+        yield f"Other programs used {others:.1f} cores: run this again on a quiet machine."
     for row in rows:
-        if row.server in HOOKS:
-            before = next(each for each in rows if (each.server, each.rate) == (row.server + of(revision), row.rate))
-            latencies = (
-                row.median(value) / before.median(value)
-                for value in (lambda sample: sample.p50, lambda sample: sample.p99, lambda sample: sample.cpu_micros)
-            )
-            beside = (ratio(row, before), *latencies, row.memory / before.memory)
-            load = "saturated" if row.rate is None else f"{row.rate:,}/s"
-            lines.append((row.server, load, *(f"{each:.2f}" for each in beside)))
-    return lines
-
-
-def budgets(rows: Sequence[Row]) -> list[Budget]:
-    """The budgets of the finished service that these rows can speak of."""
-    saturated = {row.server: row for row in rows if row.rate is None}
-    ours = [row for row in rows if row.server in {hook + suffix for hook in HOOKS for suffix in ("", NEW, FULL)}]
-    found = [
-        Budget(what=f"{row.server}: requests/s beside {of}", goal=goal, now=ratio(row, saturated[peer]), at_least=True)
-        for peer, of, goal in ((YARDSTICK, "Go's", 1.0), (OPA, "OPA's", 5.0), (POD_SECURITY, "Pod Security's", 2.0))
-        if peer in saturated
-        for row in ours
-        if row.rate is None
-    ]
-    for rate, goal in ((100, 5), (1000, 25)):
-        found += [
-            Budget(
-                what=f"{row.server}: p99 at {rate:,}/s", goal=goal, now=row.median(lambda sample: sample.p99), unit="ms"
-            )
-            for row in ours
-            if row.rate == rate
-        ]
-    return [*found, Budget(what="memory", goal=150, now=max(row.memory for row in ours), unit="MiB")]
+        if row.rate is None and row.median(lambda sample: sample.load_cpu) > LOAD_LIMIT:
+            yield f"{row.server}: the load generator was at its limit, the server may answer more."
+        if row.errors:
+            error = next(sample.error for sample in row.samples if sample.errors)
+            yield f"{row.server}: {row.errors} wrong or missing answers, the first: {error}"
 
 
 def text(lines: Sequence[Sequence[str]], *, left: int) -> str:
-    """Columns of equal width, the first `left` of them to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    """A table in Markdown with columns of equal width, the first `left` of them aligned to the left."""
+    widths = [max(3, *map(len, column)) for column in zip(*lines, strict=True)]
+    rule = ["-" * width if number < left else "-" * (width - 1) + ":" for number, width in enumerate(widths)]
 
     def line(cells: Sequence[str]) -> str:
         padded = (
             cell.ljust(width) if number < left else cell.rjust(width)
             for number, (cell, width) in enumerate(zip(cells, widths, strict=True))
         )
-        return "  ".join(padded).rstrip()
+        return f"| {' | '.join(padded)} |"
 
-    return "\n".join(map(line, lines))
-
-
-def markdown(lines: Sequence[Sequence[str]], *, left: int) -> str:
-    """The same as a table in Markdown."""
     headings, *rest = lines
-    rules = ["---" if number < left else "---:" for number in range(len(headings))]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (headings, rules, *rest))
+    return "\n".join(map(line, (headings, rule, *rest)))

@@ -86,29 +86,15 @@ class Servers:
         ready = lambda: responds(f"https://{host}:{port}/health", self.ca.read_bytes())  # noqa: E731
         return self._start("opa", command, (host, port), ready)
 
-    def kyverno(self, program: Path, policy: Path) -> Server:
-        """Kyverno's engine with this policy."""
-        host, port = "127.0.0.1", free_port()
-        command = [program, f"{host}:{port}", self._certificate, self._key, policy]
-        return self._start("kyverno", command, (host, port), lambda: _listens(host, port))
-
-    def replayed(self, name: str, reply: bytes) -> Server:
-        """The server that answers every review with `reply`."""
-        host, port = "127.0.0.1", free_port()
-        file = self._folder / f"{name}.json"
-        file.write_bytes(reply)
-        command = [sys.executable, "-m", "tests.bench.replayed", f"{host}:{port}", self._certificate, self._key, file]
-        return self._start(name, command, (host, port), lambda: _listens(host, port), PYTHONPATH=str(ROOT))
-
-    def service(self, name: str, *flags: str | Path, tree: Path = ROOT, python: Path = Path(sys.executable)) -> Server:
+    def service(self, name: str, *flags: str | Path, tree: Path = ROOT) -> Server:
         """This project's service with the built-in policy, its log in a file; `flags` are added to those of `serve`.
-        `tree` has another revision of it, `python` is another interpreter, in an environment with what it needs.
+        `tree` may have another revision of it.
         """
         host, port, ops = "127.0.0.1", free_port(), f"127.0.0.1:{free_port()}"
         addresses = ["--listen", f"{host}:{port}", "--ops-listen", ops, "--drain-seconds", "0"]
         addresses += ["--ssh-keys-ready", "0"]  # else they would be made while reviews are measured
         certificate = ["--tls-cert", str(self._certificate), "--tls-key", str(self._key)]
-        command: list[str | Path] = [python, "-P", "-m", "webhook", "serve", *addresses, *certificate, *flags]
+        command: list[str | Path] = [sys.executable, "-P", "-m", "webhook", "serve", *addresses, *certificate, *flags]
         ready = lambda: responds(f"http://{ops}/readyz")  # noqa: E731
         return self._start(name, command, (host, port), ready, PYTHONPATH=str(tree))
 

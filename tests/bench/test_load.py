@@ -98,6 +98,13 @@ async def test_right_answers_are_counted(tmp_path: Path) -> None:
     assert "Content-Type: application/json\r\n" in server.heads[0]
 
 
+async def test_each_request_has_a_number_of_its_own(tmp_path: Path) -> None:
+    server = Server(allow, tmp_path)
+    result = await server.load(mark="uid-", first=100)
+    assert result["errors"] == 0
+    assert [int(uid[:4]) for uid in sorted(server.uids)] == [*range(101, 101 + len(server.uids))]
+
+
 async def test_at_a_fixed_rate_exactly_what_is_due_is_sent(tmp_path: Path) -> None:
     server = Server(allow, tmp_path)
     result = await server.load(rate=200, seconds=0.5)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from release import building, page_packages
-from tests.bench import environment
 from tests.controlplane.build import ensure_built
 from tests.controlplane.progress import Progress
+from tests.support import environment
 from tests.support.image.dockerfile import parse
 from tests.support.paths import ROOT
 from tests.support.samples import rare

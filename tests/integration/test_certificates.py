@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -126,6 +127,32 @@ def test_a_deleted_ca_secret_costs_no_admission(deployment: Deployment, replicas
     cluster.apply([{"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": SPACE, "name": SECRET}}])
     cluster.wait_for("a CA in the new Secret", deployment.secret)
     cluster.wait_for("jobs to be admitted", lambda: _admits(deployment))
+
+
+@pytest.mark.parametrize("pem", [b"", Authority("foreign", lifetime=timedelta(days=1)).certificate_pem])
+def test_overwritten_ca_bundles_are_restored_while_the_ca_secret_is_deleted(
+    deployment: Deployment, replicas: list[Backend], pem: bytes
+) -> None:
+    cluster = deployment.cluster
+    _make_last(deployment)
+    cluster.kubectl("delete", "secret", SECRET, "-n", SPACE)
+    try:
+        for kind in KINDS:
+            patch = _patch("/webhooks/0/clientConfig/caBundle", base64.b64encode(pem).decode())
+            cluster.kubectl("patch", kind, registration.NAME, "--type=json", "-p", patch)
+        for kind in KINDS:
+            cluster.wait_for("the last known CA", lambda kind=kind: deployment.bundle(kind) not in {b"", pem} or None)  # type: ignore[misc]
+        cluster.wait_for("jobs to be admitted", lambda: _admits(deployment), timeout=10)
+        with Load(cluster.kubeconfig, JOBS, JOB) as load:
+            time.sleep(3)
+        assert [answer for answer in load.failed if not any(late in answer for late in LATE)] == []
+        assert load.first[ADMITTED] > 10
+        assert not deployment.secret_is_there()
+        ready = urlopen(f"{deployment.balancer.backends[0].ops_url}/readyz", timeout=10).read().decode()
+        assert "[!]ca-secret: the CA Secret does not exist" in ready
+    finally:
+        cluster.apply([{"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": SPACE, "name": SECRET}}])
+        cluster.wait_for("a CA in the new Secret", deployment.secret)
 
 
 def test_nothing_is_lost_when_the_api_server_restarts(deployment: Deployment, replicas: list[Backend]) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import environment
 from tests.controlplane.progress import Progress
+from tests.support import environment
 from tests.support.jobs import GOOD, changed
 from tests.support.paths import ROOT
 from tests.support.samples import rare

@@ -3,10 +3,11 @@
 It authenticates as its ServiceAccount, and has the command line of the Deployment, at other addresses.
 """
 
+import copy
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.process import free_port, responds
 from tests.support import jobs
-from tests.support.installation import default_overlay
+from tests.support.installation import default_overlay, service
 from tests.support.installation.custom_resources import custom_resource, install
 from tests.support.installation.exempting import may_exempt
 from tests.support.installation.installed import OURS, Installed
@@ -84,16 +85,25 @@ def account(cluster: Cluster, manifests: list[Any]) -> Path:
 @pytest.fixture(scope="module")
 def installed(cluster: Cluster, manifests: list[Any], account: Path) -> Iterator[Installed]:
     """The service, ready."""
+    with running(cluster, manifests, account, OURS) as replica:
+        yield replica
+
+
+@contextmanager
+def running(cluster: Cluster, manifests: list[Any], account: Path, name: str) -> Iterator[Installed]:
+    """A replica, ready."""
     (deployment,) = (found for found in manifests if found["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     listen, ops = (f"127.0.0.1:{free_port()}" for _ in range(2))
     elsewhere = [f"--kubeconfig={account}", f"--listen={listen}", f"--ops-listen={ops}", "--drain-seconds=0"]
     command = [sys.executable, "-W", "error", "-m", "webhook"]
     cluster.launch(
-        OURS, tuple(command), [*container["args"], *elsewhere], ready=lambda _: responds(f"http://{ops}/readyz")
+        name, tuple(command), [*container["args"], *elsewhere], ready=lambda _: responds(f"http://{ops}/readyz")
     )
-    yield Installed(cluster, f"https://{listen}", f"http://{ops}")
-    cluster.programs.pop(OURS).stop(grace=20)
+    try:
+        yield Installed(cluster, f"https://{listen}", f"http://{ops}")
+    finally:
+        cluster.programs.pop(name).stop(grace=20)
 
 
 def test_every_cache_is_in_sync(installed: Installed) -> None:
@@ -128,6 +138,44 @@ def test_policies_are_followed_remembered_and_complained_about(cluster: Cluster,
     (event,) = cluster.wait_for("an Event", lambda: cluster.get(*events)["items"])
     assert event["involvedObject"]["name"] == "platform"
     cluster.kubectl("delete", "configmap", "platform", "-n", OURS)
+
+
+def test_missing_rights_and_configurations_are_concerns_of_a_ready_replica(
+    cluster: Cluster, manifests: list[Any], account: Path
+) -> None:
+    kinds = ("namespaces", "nodes", "pods", "resourcequotas")
+    roles = [each for each in manifests if each["kind"] in {"ClusterRole", "Role"}]
+    poorer = copy.deepcopy(roles)
+    for rule in (rule for role in poorer for rule in role["rules"]):
+        if "leases" in rule["resources"]:
+            rule["verbs"] = [verb for verb in rule["verbs"] if verb in {"list", "watch"}] or ["list"]
+        if {"list", "watch"} <= {*rule["verbs"]}:
+            rule["resources"] = [each for each in rule["resources"] if each not in kinds] or ["none"]
+        if "subjectaccessreviews" in rule["resources"]:
+            rule["resources"] = ["none"]
+    cluster.apply(poorer)
+    try:
+        with running(cluster, manifests, account, "poor") as poor:
+            replica = service.Replica(poor.address, poor.ops, Path())
+            wanted = [
+                *(f"[!]unknown-{kind}: nothing is known of {kind}: forbidden" for kind in kinds),
+                "leases.coordination.k8s.io in mpijob-webhook: two jobs may get the same quota",
+                "subjectaccessreviews.authorization.k8s.io: exemptions by annotation are refused",
+                "there is no MutatingWebhookConfiguration: nothing is injected into jobs",
+                "there is no ValidatingWebhookConfiguration: jobs are not checked",
+                "readyz check passed",
+            ]
+
+            def missing() -> list[str]:
+                report = replica.ops("/readyz")
+                return [line for line in wanted if line not in report]
+
+            with suppress(TimeoutError):
+                cluster.wait_for("the concerns", lambda: not missing() or None)
+            assert missing() == []
+            assert 'mpijob_webhook_cache_faulty{kind="nodes"} 1.0' in poor.metrics()
+    finally:
+        cluster.apply(roles)
 
 
 def test_who_may_exempt_is_asked(cluster: Cluster, installed: Installed) -> None:

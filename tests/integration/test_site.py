@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from site_docs import policies
-from tests.bench import environment
 from tests.controlplane.progress import Progress
+from tests.support import environment
 from tests.support.page import build, static
 from tests.support.page.browser import browser
 from tests.support.page.person import mend_a_job

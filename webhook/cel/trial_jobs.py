@@ -49,30 +49,48 @@ def usual(params: Mapping[str, Any]) -> Variables:
 def largest(source: str) -> dict[str, Any]:
     """A job whose lists, mappings and texts are each as large as in any job that custom rules judge.
 
-    An expression reads few of them, so their sum may be beyond that. The labels and annotations that `source` names
-    have long texts.
+    An expression reads few of them, so their sum may be beyond that. The first item of each list has long texts, and
+    so have the labels and annotations that `source` names.
     """
     job: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(_JOB))
     replica = job["spec"]["mpiReplicaSpecs"]["Worker"]
     (rich,) = replica["template"]["spec"]["containers"]
     rich |= {
+        "name": _TEXT,
         "image": _TEXT,
+        "workingDir": _TEXT,
         "command": ["", *[_TEXT] * 2],
         "args": [_TEXT, *["a"] * MAX_JOB_VALUES],
-        **{name: [item] * (MAX_JOB_VALUES // (1 + len(item))) for name, item in _OF_CONTAINER.items()},
+        **_lists(_OF_CONTAINER),
     }
-    rich["env"][0] = {"name": "A", "value": _TEXT}
     containers = [rich, *[_CONTAINER] * (MAX_JOB_VALUES // 7)]  # 7 values each
     replica["template"]["spec"] |= {
         "containers": containers,
         "initContainers": containers,
         "nodeSelector": _MAPPING,
-        **{name: [item] * (MAX_JOB_VALUES // (1 + len(item))) for name, item in _OF_POD.items()},
+        **dict.fromkeys(_TEXTS_OF_POD, _TEXT),
+        **_lists(_OF_POD),
     }
     labels = _MAPPING | dict.fromkeys(map("".join, _KEY.findall(source)), _TEXT)
-    job["metadata"] |= {"labels": labels, "annotations": labels}
+    job["metadata"] |= {"name": _TEXT, "labels": labels, "annotations": labels}
     replica["template"]["metadata"] = {"labels": labels, "annotations": labels}
     return job
+
+
+def largest_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The variable `job` of the largest job."""
+    return {**facts, "images": [_TEXT, *["a"] * (MAX_JOB_VALUES // 3)], "accelerator": _TEXT, "queue": _TEXT}
+
+
+def _lists(items: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """As many of each item as a job may have; the first with long texts."""
+    return {
+        name: [
+            {key: _TEXT if isinstance(value, str) else value for key, value in item.items()},
+            *[item] * (MAX_JOB_VALUES // (1 + len(item)) - 1),
+        ]
+        for name, item in items.items()
+    }
 
 
 def _replica(role: str, replicas: int, limits: dict[str, Any]) -> dict[str, Any]:
@@ -106,7 +124,8 @@ _JOB: Final[dict[str, Any]] = {
 }
 # Runs on which a pattern may start at every character, and many parts to split it into.
 _TEXT: Final = ("a" * (MAX_JOB_BYTES // 4) + "1" * (MAX_JOB_BYTES // 4) + "/a.1-b,:" * MAX_JOB_BYTES)[:MAX_JOB_BYTES]
-_MAPPING: Final = {f"example.com/{number}": "a" for number in range(MAX_JOB_VALUES)}
+_MAPPING: Final = {_TEXT: "a", "example.com/0": _TEXT} | {f"example.com/{n}": "a" for n in range(1, MAX_JOB_VALUES)}
+_TEXTS_OF_POD: Final = ("schedulerName", "serviceAccountName", "priorityClassName", "runtimeClassName", "hostname")
 _CONTAINER: Final = {
     "name": "worker",
     "image": "registry.example.com/train:1",

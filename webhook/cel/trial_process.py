@@ -17,7 +17,7 @@ from webhook.cel.environment import ExpressionError, Program, activation
 from webhook.cel.evaluation import read
 from webhook.cel.job_defaults import with_defaults
 from webhook.cel.trial import TOO_SLOW, Trial
-from webhook.cel.trial_jobs import largest, usual
+from webhook.cel.trial_jobs import largest, largest_facts, usual
 from webhook.kit.own_rules import Outcome
 
 _STATM: Final = Path("/proc/self/statm")
@@ -35,7 +35,7 @@ def main() -> None:
     for source in trial.sources:
         of_usual = {**others, "object": read(variables.object), "oldObject": None}
         job = with_defaults(largest(source))
-        of_largest = {**others, "object": job, "oldObject": job}
+        of_largest = {**others, "object": job, "oldObject": job, "job": largest_facts(variables.job)}
         _limit()
         try:
             outcome = _tried(source, of_usual, of_largest)

@@ -95,7 +95,7 @@ class LiveView:
                 group.create_task(self._follow(watches))
 
     def faults(self) -> dict[str, str]:
-        """Why nothing is known of a resource, by its name; not of those that are not installed or not ours to see."""
+        """Why nothing is known of a resource, by its name; a resource that is not installed is left out."""
         found = {}
         for resource, watches in self._watches.items():
             faulty = [watch for watch in watches if watch.faulty]

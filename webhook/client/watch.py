@@ -101,8 +101,8 @@ class Watch(Generic[K, T]):
 
     @property
     def faulty(self) -> bool:
-        """Whether the records are no answer, though the kind is installed and ours to see."""
-        return bool(self.requests) and not self.known and not self._refused
+        """Whether the records are no answer, though the kind is installed, as far as the API server says."""
+        return bool(self.requests) and not self.known and not self._not_found
 
     @property
     def not_installed(self) -> bool:

@@ -6,6 +6,7 @@ still has the documents that it could read.
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -31,21 +32,16 @@ def data_with(data: Mapping[str, object], copy: Mapping[str, str], version: str 
 
 
 def _as_data(version: str, copy: Mapping[str, str]) -> dict[str, str]:
-    return {_COPY + version: msgspec.json.encode(copy).decode()} if version else dict(copy)
+    return {_COPY + version: msgspec.json.encode(copy).decode()}
 
 
 def _copies(data: Mapping[str, object]) -> dict[str, dict[str, str]]:
-    """The copies by version. Version "" has what was written before there were copies: texts by policy."""
+    """The copies by version."""
     found: dict[str, dict[str, str]] = {}
     for key, value in data.items():
-        version = key.removeprefix(_COPY) if key.startswith(_COPY) and key[1:2].isdigit() else ""
-        if not version:
-            found.setdefault("", {})[key] = str(value)
-            continue
-        try:
-            found[version] = msgspec.json.decode(str(value), type=dict[str, str])
-        except msgspec.DecodeError:  # edited by hand
-            continue
+        if key.startswith(_COPY):
+            with suppress(msgspec.DecodeError):  # edited by hand
+                found[key.removeprefix(_COPY)] = msgspec.json.decode(str(value), type=dict[str, str])
     return found
 
 

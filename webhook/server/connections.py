@@ -1,7 +1,6 @@
-"""How many connections a port has at once, in all and of one peer: every pod of the cluster may reach it.
+"""How many connections a port has at once: every pod of the cluster may reach it.
 
-When there are too many, the one that has been idle for longest gives way: a peer that only holds connections open keeps
-out nobody but itself.
+Beyond the maximum the connection that has been idle for longest gives way to a new one.
 """
 
 import resource
@@ -20,7 +19,7 @@ RESERVED: Final = 256
 LEAST: Final = 32
 TELL_SECONDS: Final = 10.0
 # Why a connection is turned away or cut off: a metric label.
-REASONS: Final = ("full", "peer", "handshake", "silent", "head", "ahead", "unread", "descriptors")
+REASONS: Final = ("full", "handshake", "silent", "head", "ahead", "unread", "descriptors")
 
 
 class Connection(Protocol):
@@ -41,8 +40,7 @@ class Connection(Protocol):
 class Connections:
     """The connections of one port. `refused` gets the reason for each that is turned away or cut off."""
 
-    in_all: int
-    of_one_peer: int
+    maximum: int
     refused: Callable[[str], object]
     log: Any
     clock: Callable[[], float] = monotonic
@@ -54,19 +52,13 @@ class Connections:
         return len(self._open)
 
     def admit(self, connection: Connection) -> bool:
-        """Count another connection; False when it has to be turned away, as all that could give way are busy."""
-        peer, reason = connection.peer, "peer"
-        of_peer = [each for each in self._open if each.peer == peer]
-        if len(of_peer) < self.of_one_peer and len(self._open) >= self.in_all:
-            peers = Counter(each.peer for each in self._open)
-            peer, reason = max(peers, key=lambda each: peers[each]), "full"
-            of_peer = [each for each in self._open if each.peer == peer]
-        if reason == "full" or len(of_peer) >= self.of_one_peer:
-            idle = [each for each in of_peer if not each.busy]
+        """Count another connection; False when it must be turned away, since all others are busy."""
+        if len(self._open) >= self.maximum:
+            idle = [each for each in self._open if not each.busy]
             if not idle:
-                self.turned_away(reason, peer)
+                self.turned_away("full", connection.peer)
                 return False
-            min(idle, key=lambda each: each.used).cut(reason)
+            min(idle, key=lambda each: each.used).cut("full")
         self._open.add(connection)
         return True
 

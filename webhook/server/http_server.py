@@ -129,7 +129,7 @@ class HttpConnection(web.RequestHandler):
             return
         if self.busy or self.last:
             self._read_no_more()
-        elif self._unsent() > MAX_UNSENT:
+        elif self.transport is not None and self.transport.get_write_buffer_size() > MAX_UNSENT:
             self.cut("unread")
         else:
             self._read_head(self._head + data)
@@ -182,10 +182,6 @@ class HttpConnection(web.RequestHandler):
         response = self._server.bad_request(self.peer)
         response.force_close()
         return response
-
-    def _unsent(self) -> int:
-        """Bytes of replies that the client has not taken yet."""
-        return 0 if self.transport is None else self.transport.get_write_buffer_size()
 
     def close(self) -> None:
         """End it after the reply to the request at work, if there is one."""

@@ -41,7 +41,7 @@ METRICS = (
         PREFIX + "connections_refused_total",
         "counter",
         ("reason",),
-        "Connections turned away or cut off: full (too many in all), peer (too many of one address), handshake (it "
+        "Connections turned away or cut off: full (there were too many), handshake (it "
         "failed or took too long), silent (no whole head came in time), head (it was too large, or not HTTP/1), ahead "
         "(more came than one request with a Content-Length), unread (the client did not read its reply), descriptors "
         "(none was left).",
@@ -162,8 +162,8 @@ METRICS = (
         PREFIX + "cache_faulty",
         "gauge",
         ("kind",),
-        "1 while nothing is known of this kind of object because it cannot be read, 0 where it is not installed or "
-        "not ours to see.",
+        "1 while nothing is known of this kind of object because it cannot be read, a missing right included; 0 where "
+        "it is not installed.",
     ),
     Metric(PREFIX + "cache_objects", "gauge", ("kind",), "Objects in the cache."),
     Metric(PREFIX + "cache_age_seconds", "gauge", ("kind",), "Seconds since the cache of this kind was last complete."),
@@ -198,7 +198,8 @@ METRICS = (
         PREFIX + "configuration_concerns",
         "gauge",
         ("concern",),
-        "1 for what was wrong with the webhook configurations at the start, by its name in the runbook.",
+        "1 while something is wrong with the webhook configurations or the rights of the service, by its name in the "
+        "runbook; looked at each minute.",
     ),
     Metric(
         PREFIX + "ca_bundles_untrusting",

@@ -61,7 +61,6 @@ class Readiness:
     def __init__(self, *names: str) -> None:
         """The checks `names` fail until they are set."""
         self._checks: dict[str, ReadinessCheck] = dict.fromkeys(names, _State("not yet"))
-        self._concerns: dict[str, str] = {}
         self._sources: list[Callable[[], Mapping[str, str]]] = []
 
     def follow(self, name: str, check: ReadinessCheck) -> None:
@@ -76,12 +75,8 @@ class Readiness:
         """The check `name` fails from now on; `problem` is for the operator, on one line."""
         self._checks[name] = _State(problem)
 
-    def concern(self, name: str, text: str) -> None:
-        """Report, on one line for the operator, what is wrong elsewhere: reviews are answered all the same."""
-        self._concerns[name] = text
-
     def concerns_of(self, source: Callable[[], Mapping[str, str]]) -> None:
-        """From now on `source` is asked for concerns too: for each name a text, as in `concern`."""
+        """Add a source of concerns: for each name, on one line, what is wrong while reviews are still answered."""
         self._sources.append(source)
 
     @property
@@ -95,8 +90,8 @@ class Readiness:
             f"[+]{name} ok" if check.healthy() else f"[-]{name} failed: {check.problem}"
             for name, check in self._checks.items()
         ]
-        for concerns in (self._concerns, *(source() for source in self._sources)):
-            lines += [f"[!]{name}: {text}" for name, text in concerns.items()]
+        for source in self._sources:
+            lines += [f"[!]{name}: {text}" for name, text in source().items()]
         return "\n".join([*lines, f"readyz check {'passed' if self.ready else 'failed'}", ""])
 
 

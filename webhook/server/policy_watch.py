@@ -69,6 +69,7 @@ class PolicyWatch:
         self._loaded = asyncio.Event()
         self._good: Mapping[str, str] = {}
         self._written: Mapping[str, str] | None = None  # the copy in the ConfigMap REMEMBERED; None before it was read
+        self._broken: dict[str, str] = {}  # what is in force of each broken policy, and why
         self._reported: dict[str, str] = {}
         watch.store.on_change(lambda *_: self._changed.set())
         watch.store.on_list(self._changed.set)
@@ -83,8 +84,8 @@ class PolicyWatch:
         return "" if self._loaded.is_set() else self._unreadable or self.problem
 
     def concerns(self) -> dict[str, str]:
-        """Why the policies cannot be read, for the administrator."""
-        return {"policies-unread": self.problem} if self.problem else {}
+        """For the administrator: why the policies are not read, and which are broken."""
+        return ({"policies-unread": self.problem} if self.problem else {}) | self._broken
 
     @property
     def problem(self) -> str:
@@ -159,6 +160,10 @@ class PolicyWatch:
         outcome = store.load(self._watch.store.records.values(), remembered, policy_model())
         self._good = outcome.last_good
         self._instead = ""
+        self._broken = {
+            f"policy-broken-{name}": f'policy "{name}" is broken, {_in_force(outcome.states[name])}: {_line(error)}'
+            for name, error in outcome.errors.items()
+        }
         self._unreadable = _unreadable(outcome)
         if not self._unreadable or self._loaded.is_set():
             self._apply(PolicySet([*self._base, *outcome.layers], self._cluster_version), outcome)
@@ -183,12 +188,11 @@ class PolicyWatch:
         return done & await self._remember(outcome.last_good)
 
     async def _announce(self, source: PolicySource, error: str, state: store.State) -> bool:
-        in_force = "its last good document stays in force" if state == "last-good" else "nothing of it is in force"
         body = event(
             self._namespace,
             _about(source),
             reason="PolicyBroken",
-            message=f"The policy is broken, {in_force}: {error}",
+            message=f"The policy is broken, {_in_force(state)}: {error}",
             kind="Warning",
             key=f"{source.uid} {source.version}",
         )
@@ -240,12 +244,20 @@ class PolicyWatch:
         return f"/api/v1/namespaces/{self._namespace}/configmaps"
 
 
+def _in_force(state: store.State) -> str:
+    return "its last good document stays in force" if state == "last-good" else "nothing of it is in force"
+
+
+def _line(error: str) -> str:
+    return "; ".join(error.splitlines())[:MAX_MESSAGE]
+
+
 def _unreadable(outcome: Loaded) -> str:
     """Which policies this version cannot read at all: without them it would admit what they deny."""
     unusable = (name for name, state in outcome.states.items() if state == "unusable")
     return "; ".join(
         f'policy "{name}": this version can read neither the document nor its last good copy: '
-        + "; ".join(outcome.errors[name].splitlines())[:MAX_MESSAGE]
+        + _line(outcome.errors[name])
         for name in unusable
     )
 

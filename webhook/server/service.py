@@ -46,7 +46,7 @@ from webhook.server.telemetry import Telemetry
 
 # How long registering waits for the caches to fill.
 SETTLE_SECONDS = 10.0
-# From when all is read until the webhook configurations are looked at, which needs much of `doctor`: more than between
+# From when all is read until the installation is looked at, which needs much of `doctor`: more than between
 # two probes, so that it does not hold up the start.
 BEFORE_CONCERNS_SECONDS = 3.0
 # What is needed only with some settings.
@@ -231,10 +231,9 @@ def _review_server(handler: ReviewHandler, telemetry: Telemetry) -> HttpServer:
     return server
 
 
-def _connections(telemetry: Telemetry, in_all: int) -> Connections:
+def _connections(telemetry: Telemetry, maximum: int) -> Connections:
     return Connections(
-        in_all=in_all,
-        of_one_peer=in_all // 2,
+        maximum=maximum,
         refused=lambda reason: telemetry.connections_refused.labels(reason).inc(),
         log=telemetry.log,
     )
@@ -318,10 +317,12 @@ async def _follow_cluster(
         service.settled.set()
         await asyncio.sleep(BEFORE_CONCERNS_SECONDS)
         # In a thread, so that reviews go on.
-        configuration_concerns = await asyncio.to_thread(import_module, "webhook.server.configuration_concerns")
-        await configuration_concerns.report_concerns(link.api, telemetry, service.readiness)
+        installation = await asyncio.to_thread(import_module, "webhook.server.installation_concerns")
+        await installation.follow(link.api, service.settings, telemetry, concerns)
 
-    stack.callback(asyncio.create_task(settle()).cancel)
+    concerns: dict[str, str] = {}
+    service.readiness.concerns_of(lambda: concerns)
+    await stack.enter_async_context(in_background("installation", settle, log=telemetry.log, faults=link.faults))
     return link
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tests.bench.body import user_job, with_crd_defaults
-from tests.bench.cluster_objects import Size, objects
+from tests.bench.cluster import Size, objects
 from tests.support.jobs import GOOD, changed
 from tests.support.paths import EXAMPLES, MANIFESTS
 from tests.support.strategies import COMPLETE, paths

@@ -4,6 +4,8 @@
 // Closed loop (-rate 0): every connection sends its next request as soon as it has the answer to the last.
 // Open loop: requests are due at a fixed rate whatever the answers do, and a latency counts from the moment when its
 // request was due. So a server that stalls is charged for all the requests that it kept waiting.
+//
+// Every request is new: the digits of -mark in the bodies are replaced by a running number, which starts at -first.
 package main
 
 import (
@@ -19,6 +21,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -49,18 +52,20 @@ func main() {
 	path := flag.String("path", "/", "path of the request, with its query")
 	ca := flag.String("ca", "", "PEM `file` with the CA of the server's certificate")
 	bodies := flag.String("bodies", "", "`file` with AdmissionReviews as JSON, one per line, that are sent in turns")
+	mark := flag.String("mark", "", "`digits` in the bodies that a running number replaces; none if empty")
+	first := flag.Int64("first", 0, "the `number` before that of the first request")
 	expect := flag.String("expect", `"allowed":true`, "`text` that every answer must hold, beside the request's uid")
 	connections := flag.Int("connections", 50, "how many connections")
 	rate := flag.Float64("rate", 0, "requests per second, 0 for as many as are answered")
 	seconds := flag.Float64("seconds", 5, "how long to measure")
 	warmup := flag.Float64("warmup", 1, "seconds of the same load before, which do not count")
 	flag.Parse()
-	if err := run(*address, *path, *ca, *bodies, *expect, *connections, *rate, *seconds, *warmup); err != nil {
+	if err := run(*address, *path, *ca, *bodies, *mark, *first, *expect, *connections, *rate, *seconds, *warmup); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(address, path, ca, bodies, expect string, connections int, rate, seconds, warmup float64) error {
+func run(address, path, ca, bodies, mark string, first int64, expect string, connections int, rate, seconds, warmup float64) error {
 	if host, _, err := net.SplitHostPort(address); err != nil || !net.ParseIP(host).IsLoopback() {
 		return fmt.Errorf("-address %q is not the IP:PORT of a loopback address: load is for this machine alone", address)
 	}
@@ -78,7 +83,7 @@ func run(address, path, ca, bodies, expect string, connections int, rate, second
 	if !roots.AppendCertsFromPEM(pem) {
 		return fmt.Errorf("-ca %s holds no certificate", ca)
 	}
-	exchanges, err := read(bodies, address, path)
+	exchanges, err := read(bodies, address, path, []byte(mark))
 	if err != nil {
 		return fmt.Errorf("-bodies %s: %w", bodies, err)
 	}
@@ -86,11 +91,13 @@ func run(address, path, ca, bodies, expect string, connections int, rate, second
 		address:   address,
 		tls:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}},
 		exchanges: exchanges,
+		mark:      []byte(mark),
 		expect:    []byte(expect),
 	}
+	target.number.Store(first)
 	workers := make([]*worker, connections)
 	for i := range workers {
-		workers[i] = &worker{target: target, next: i * len(exchanges) / connections}
+		workers[i] = &worker{target: target}
 		if err := workers[i].connect(); err != nil {
 			return err
 		}
@@ -107,7 +114,7 @@ func run(address, path, ca, bodies, expect string, connections int, rate, second
 }
 
 // read gives an exchange for each line of a file.
-func read(file, address, path string) ([]exchange, error) {
+func read(file, address, path string, mark []byte) ([]exchange, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -122,12 +129,28 @@ func read(file, address, path string) ([]exchange, error) {
 		if review.Request.UID == "" {
 			return nil, errors.New("no request.uid")
 		}
-		all = append(all, exchange{request: request(address, path, body), uid: []byte(review.Request.UID)})
+		now := exchange{request: request(address, path, body), uid: []byte(review.Request.UID)}
+		now.places = places(now.request, mark)
+		all = append(all, now)
 	}
 	if len(all) == 0 {
 		return nil, errors.New("it is empty")
 	}
 	return all, nil
+}
+
+// places are the offsets of the mark in a text.
+func places(text, mark []byte) []int {
+	var found []int
+	for at := 0; len(mark) > 0; at += len(mark) {
+		next := bytes.Index(text[at:], mark)
+		if next < 0 {
+			break
+		}
+		at += next
+		found = append(found, at)
+	}
+	return found
 }
 
 // request is the whole HTTP request, with the headers of an API server.
@@ -177,9 +200,10 @@ func cpu() float64 {
 	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
 }
 
-// exchange is one request as it is sent, and the uid that its answer must repeat.
+// exchange is one request with the offsets of the mark in it, and the uid that its answer must repeat.
 type exchange struct {
 	request []byte
+	places  []int
 	uid     []byte
 }
 
@@ -188,7 +212,24 @@ type target struct {
 	address   string
 	tls       *tls.Config
 	exchanges []exchange
+	mark      []byte
+	number    atomic.Int64 // of the last request of all workers
 	expect    []byte
+}
+
+// next writes the next request of all workers into a buffer; it returns the request and the uid of the answer.
+func (t *target) next(buffer []byte) ([]byte, []byte) {
+	number := t.number.Add(1)
+	now := t.exchanges[number%int64(len(t.exchanges))]
+	buffer = append(buffer[:0], now.request...)
+	if len(t.mark) == 0 {
+		return buffer, now.uid
+	}
+	digits := fmt.Appendf(nil, "%0*d", len(t.mark), number)
+	for _, at := range now.places {
+		copy(buffer[at:], digits)
+	}
+	return buffer, bytes.ReplaceAll(now.uid, t.mark, digits)
 }
 
 // check is the error in an answer, if there is one.

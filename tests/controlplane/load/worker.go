@@ -28,7 +28,7 @@ var errBehind = errors.New("not sent: the server is too slow for this rate")
 // worker is one connection and what it saw.
 type worker struct {
 	target    *target
-	next      int // the exchange that comes next
+	request   []byte // the last one that was sent
 	conn      *tls.Conn
 	reader    *bufio.Reader
 	latencies []time.Duration
@@ -125,9 +125,9 @@ func (w *worker) send() error {
 	if err := w.conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return err
 	}
-	now := w.target.exchanges[w.next]
-	w.next = (w.next + 1) % len(w.target.exchanges)
-	for first, rest := firstWrite, now.request; len(rest) > 0; first = len(rest) {
+	request, uid := w.target.next(w.request)
+	w.request = request
+	for first, rest := firstWrite, request; len(rest) > 0; first = len(rest) {
 		written, err := w.conn.Write(rest[:min(first, len(rest))])
 		if err != nil {
 			return err
@@ -142,7 +142,7 @@ func (w *worker) send() error {
 	if err != nil {
 		return err
 	}
-	if err := w.target.check(response.StatusCode, body, now.uid); err != nil {
+	if err := w.target.check(response.StatusCode, body, uid); err != nil {
 		return err
 	}
 	if response.Close {

@@ -5,9 +5,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.bench import environment
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.progress import Progress
+from tests.support import environment
 from tests.support.paths import ROOT
 
 PROGRAM = Path(__file__).with_name("program.py")

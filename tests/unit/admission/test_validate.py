@@ -166,7 +166,7 @@ class TestUpdate:
     @pytest.mark.parametrize(
         ("job", "fields", "why"),
         [
-            (changed({"metadata.finalizers": []}, OLD), {}, "nothing changed that is checked"),
+            (changed({"metadata.resourceVersion": "2"}, OLD), {}, "nothing changed that is checked"),
             (changed({"Worker.replicas": 0}), {"subResource": "status"}, "not a CREATE or UPDATE of a job"),
             (changed({"Worker.replicas": 0}), {"operation": "DELETE"}, "not a CREATE or UPDATE of a job"),
         ],

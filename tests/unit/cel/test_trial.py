@@ -30,6 +30,27 @@ def test_an_expression_that_takes_too_much_is_rejected(source: str, why: str) ->
     assert (good, bad) == (Outcome(), Outcome(fault=why, written_wrong=True))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "object.metadata.name",
+        "object.metadata.annotations.map(key, key)[0]",
+        f"{SPEC}.volumes[0].name",
+        f"{SPEC}.tolerations[0].key",
+        f"{SPEC}.nodeSelector['example.com/0']",
+        f"{SPEC}.schedulerName",
+        f"{CONTAINERS}[0].name",
+        f"{CONTAINERS}[0].workingDir",
+        f"{CONTAINERS}[0].env[0].name",
+        f"{CONTAINERS}[0].volumeMounts[0].mountPath",
+        "job.images[0]",
+        "job.queue",
+    ],
+)
+def test_every_text_that_users_write_is_as_long_as_can_be(text: str) -> None:
+    assert try_expressions(Trial([f"{text}.find('[0-9]+$') == '4'"])) == [Outcome(fault=TOO_SLOW, written_wrong=True)]
+
+
 USUAL = (
     f"{CONTAINERS}.all(c, c.image.startsWith('registry.example.com/'))",
     f"{CONTAINERS}.map(c, c.name).distinct().size() == {CONTAINERS}.size()",

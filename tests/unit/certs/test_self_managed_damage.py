@@ -87,6 +87,69 @@ async def test_a_deleted_secret():
     assert accepted(cluster, one, clock.now) == EVERY
 
 
+@pytest.mark.parametrize("pem", [b"", b"nonsense", Authority("foreign", lifetime=DAY).certificate_pem])
+@pytest.mark.parametrize("overwritten", [EVERY, {"mutating"}])
+async def test_overwritten_bundles_are_restored_without_the_secret(pem, overwritten):
+    cluster, clock, one, told = await ready()
+    leaf, bundles = one.leaf, dict(cluster.bundles)
+    cluster.data = None
+    for name in overwritten:
+        cluster.overwrite(name, pem)
+    await one.reconcile()
+    assert cluster.bundles == bundles
+    assert (one.leaf, one.untrusting, one.trusted, one.last_error) == (leaf, (), True, NO_SECRET)
+    assert accepted(cluster, one, clock.now) == EVERY
+    assert told.reasons() == ["CABundleRestored"] * len(overwritten) + ["CertificateProblem"]
+
+
+async def test_a_bundle_that_trusts_the_leaf_is_left_alone_without_the_secret():
+    cluster, _, one, _ = await ready()
+    cluster.data = None
+    both = cluster.bundles["mutating"][0] + Authority("foreign", lifetime=DAY).certificate_pem
+    cluster.overwrite("mutating", both)
+    await one.reconcile()
+    assert cluster.bundles["mutating"] == (both, both)
+
+
+async def test_one_bundle_that_cannot_be_written_without_the_secret():
+    cluster, clock, one, _ = await ready()
+    cluster.data = None
+    for name in EVERY:
+        cluster.overwrite(name, b"")
+    cluster.forbidden = {"write mutating"}
+    await one.reconcile()
+    assert one.last_error == f"{NO_SECRET}; mutating: may not write mutating"
+    assert (one.untrusting, accepted(cluster, one, clock.now)) == (("mutating",), {"validating"})
+
+
+async def test_replicas_in_the_middle_of_a_rotation_restore_one_bundle_without_the_secret():
+    """One has not read the Secret since the CA was promoted; the other serves a leaf of the new CA."""
+    cluster, clock, one, _ = await ready()
+    late = replica(cluster, clock)
+    await late.reconcile()
+    clock.now += 61 * DAY
+    await one.reconcile()
+    clock.now += SETTINGS.grace
+    await one.reconcile()
+    assert one.leaf.issuer != late.leaf.issuer
+    cluster.data = None
+    for name in EVERY:
+        cluster.overwrite(name, b"")
+    cluster.writes.clear()
+    for each in (late, one, late, one):
+        await each.reconcile()
+    assert accepted(cluster, one, clock.now) == accepted(cluster, late, clock.now) == EVERY
+    assert cluster.writes == ["validating", "mutating"] * 2  # each replica wrote once
+
+
+async def test_a_replica_that_never_read_the_secret_publishes_nothing():
+    cluster = Cluster()
+    cluster.data = None
+    one = replica(cluster, Clock())
+    await one.reconcile()
+    assert (cluster.writes, one.last_error, one.trusted) == ([], NO_SECRET, False)
+
+
 async def test_leaves_go_on_while_the_secret_is_deleted():
     """What the caBundles trust is still trusted: nobody may be kept out."""
     cluster, clock, one, told = await ready()

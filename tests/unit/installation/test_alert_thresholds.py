@@ -68,7 +68,7 @@ CASES = [
     ),
     *pairs(
         "MPIJobWebhookConnectionsRefused",
-        f'{OURS}connections_refused_total{{reason="peer"}}',
+        f'{OURS}connections_refused_total{{reason="full"}}',
         above="0+1x60",
         below="7x60",
         minutes=7,
@@ -127,6 +127,15 @@ CASES = [
         for age, synced, fires in ((151, 1, True), (150, 1, False), (900, 0, False))
     ),
     *pairs("MPIJobWebhookKindUnknown", f'{OURS}cache_faulty{{kind="pods"}}', above="1x60", below="0x60", minutes=6),
+    *(
+        Case(
+            "MPIJobWebhookInstallation",
+            {f'{OURS}configuration_concerns{{concern="{concern}"}}': "1x60"},
+            6,
+            fires=fires,
+        )
+        for concern, fires in (("configuration-missing", True), ("right-essential", True), ("right-missing", False))
+    ),
     *pairs("MPIJobWebhookPoliciesUnread", f'{OURS}policies_unread{{pod="a"}}', above="1x60", below="0x60", minutes=6),
     *pairs(
         "MPIJobWebhookLedgerUnavailable",

@@ -11,20 +11,20 @@ def copies(**by_version: str) -> dict[str, str]:
     return {f"_{version}": json.dumps({"a": text}, separators=(",", ":")) for version, text in by_version.items()}
 
 
-FLAT = {"a": "flat", "_signature.a": "signed"}
+FOREIGN = {"a": "of a user", "_b": "of a user"}
 
 
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
         ({}, {}),
-        (FLAT, FLAT),
-        (FLAT | copies(**{"1.0": "old", "2.0": "own", "10.0": "new"}), {"a": "own"}),
-        (FLAT | copies(**{"1.0": "old", "10.0": "new", "9.0": "newer"}), {"a": "new"}),
-        (FLAT | copies(**{"1.0": "old"}) | {"_2.0": "{}"}, {}),
+        (FOREIGN, {}),
+        (FOREIGN | copies(**{"1.0": "old", "2.0": "own", "10.0": "new"}), {"a": "own"}),
+        (FOREIGN | copies(**{"1.0": "old", "10.0": "new", "9.0": "newer"}), {"a": "new"}),
+        (FOREIGN | copies(**{"1.0": "old"}) | {"_2.0": "{}"}, {}),
         (copies(**{"1.0": "old"}) | {"_2.0": "no JSON"}, {"a": "old"}),
     ],
-    ids=["none", "before copies", "own", "newest", "own is empty", "own is damaged"],
+    ids=["none", "of others", "own", "newest", "own is empty", "own is damaged"],
 )
 def test_a_version_starts_from_its_own_copy_or_the_newest(data: dict[str, str], expected: dict[str, str]) -> None:
     assert texts(data, "2.0") == expected
@@ -34,9 +34,9 @@ def test_a_version_starts_from_its_own_copy_or_the_newest(data: dict[str, str], 
     ("data", "kept"),
     [
         ({}, {}),
-        (FLAT, FLAT),
+        (FOREIGN, {}),
         (copies(**{"2.0": "before"}), {}),
-        (FLAT | copies(**{"1.0": "old"}), copies(**{"1.0": "old"})),
+        (FOREIGN | copies(**{"1.0": "old"}), copies(**{"1.0": "old"})),
         (copies(**{"1.0": "old", "10.0": "new", "9.0": "newer"}), copies(**{"10.0": "new"})),
     ],
 )

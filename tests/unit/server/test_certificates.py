@@ -11,6 +11,7 @@ import pytest
 
 from certs.authority import Authority
 from certs.notice import Notice
+from certs.rotation import Phase
 from tests.support.logs import Log
 from tests.support.watch_api import until
 from webhook.client import calls
@@ -148,6 +149,8 @@ class Keeper:
         self.listener = listener
         self.trusted = False
         self.last_error: str | None = None
+        self.phase: Phase | None = None
+        self.foreign_ca: str | None = None
         self.untrusting: tuple[str, ...] = ()
         self.leaf_not_after: datetime | None = None
         self.ca_not_after: datetime | None = None
@@ -179,9 +182,12 @@ async def test_a_self_managed_certificate_has_to_be_trusted(
         keeper.after_pass()
         assert found.healthy()
         # One that does not trust it keeps no other out, but is not passed over either.
-        assert found.concerns() == {"ca-bundle": "not trusted by one, two, whose calls fail: no answer"}
+        assert found.concerns() == {
+            "certificates": "no answer",
+            "ca-bundle": "not trusted by one, two, whose calls fail: no answer",
+        }
         assert telemetry.registry.get_sample_value("mpijob_webhook_ca_bundles_untrusting") == 2
-        keeper.untrusting = ()
+        keeper.untrusting, keeper.last_error = (), None
         keeper.after_pass()
         assert found.concerns() == {}
         assert (not_after(telemetry, "serving"), not_after(telemetry, "ca")) == (LATER.timestamp(), EARLIER.timestamp())

@@ -1,4 +1,4 @@
-"""Who only holds connections open keeps out nobody but itself."""
+"""A client that only holds connections open keeps no other client out."""
 
 import socket
 from collections import Counter
@@ -35,14 +35,13 @@ class Connection:
 class World:
     """The connections of a port, and the time."""
 
-    def __init__(self, in_all: int = 4, of_one_peer: int = 3) -> None:
+    def __init__(self, maximum: int = 3) -> None:
         self.now = 100.0
         self.reasons: Counter[str] = Counter()
         self.cut: list[str] = []
         self.log = Log()
         self.all = Connections(
-            in_all=in_all,
-            of_one_peer=of_one_peer,
+            maximum=maximum,
             refused=lambda reason: self.reasons.update([reason]),
             log=self.log,
             clock=lambda: self.now,
@@ -54,33 +53,16 @@ class World:
         return self.all.admit(Connection(self, name, busy=busy))
 
 
-def test_a_peer_has_a_maximum_of_its_own() -> None:
+def test_a_new_one_beyond_the_maximum_takes_the_place_of_the_one_that_was_idle_longest() -> None:
     world = World()
-    for name in ("a1", "a2", "a3"):
-        assert world.connect(name, busy=True)
-    assert not world.connect("a4")
-    assert world.connect("b1")
-    assert (world.reasons, world.cut, len(world.all)) == ({"peer": 1}, [], 4)
-
-
-def test_an_idle_one_gives_way_to_a_new_one_of_the_same_peer() -> None:
-    world = World()
-    for name in ("a1", "a2", "a3"):
+    for name in ("a1", "a2", "b1"):
         world.connect(name, busy=name == "a1")
-    assert world.connect("a4")
-    assert (world.cut, world.reasons, len(world.all)) == (["a2"], {"peer": 1}, 3)
-
-
-def test_when_all_are_taken_the_peer_with_the_most_gives_way() -> None:
-    world = World(in_all=5, of_one_peer=4)
-    for name in ("b1", "a1", "a2", "a3", "b2"):
-        world.connect(name, busy=name == "a1")
-    assert world.connect("c1")  # the one that has been idle for longest
-    assert (world.cut, world.reasons) == (["a2"], {"full": 1})
+    assert world.connect("b2")
+    assert (world.cut, world.reasons, len(world.all)) == (["a2"], {"full": 1}, 3)
 
 
 def test_a_busy_one_is_never_cut_off() -> None:
-    world = World(in_all=3)
+    world = World()
     for name in ("a1", "a2", "b1"):
         world.connect(name, busy=True)
     assert not world.connect("c1")
@@ -88,14 +70,14 @@ def test_a_busy_one_is_never_cut_off() -> None:
 
 
 def test_the_log_has_few_lines_about_many() -> None:
-    world = World(in_all=100, of_one_peer=1)
+    world = World(maximum=1)
     world.connect("a1", busy=True)
     for _ in range(50):
         world.connect("a2")
-    assert world.log.events("connections refused") == [{"reason": "peer", "peer": "a", "count": 1}]
+    assert world.log.events("connections refused") == [{"reason": "full", "peer": "a", "count": 1}]
     world.now += TELL_SECONDS
     world.connect("a2")
-    assert world.log.events("connections refused")[1:] == [{"reason": "peer", "peer": "a", "count": 50}]
+    assert world.log.events("connections refused")[1:] == [{"reason": "full", "peer": "a", "count": 50}]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +101,7 @@ def test_silent_connections_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> 
         held = [silent(running) for _ in range(60)]
         assert running.post("/validate-mpijob", GOOD).status == 200
         assert running.metric("connections") <= 20
-        assert running.metric("connections_refused_total", reason="peer") >= 40
+        assert running.metric("connections_refused_total", reason="full") >= 40
         assert running.ops("/healthz") == "ok\n"
         assert running.log("connections refused")
         for each in held:

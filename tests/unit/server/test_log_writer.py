@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -137,13 +138,16 @@ def test_reviews_go_on_while_nobody_reads_standard_error(tmp_path: Path) -> None
     command = [sys.executable, "-m", "webhook", "serve", *addresses, "--drain-seconds", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
-        address = ""
-        while not address:
-            address = json.loads(process.stderr.readline()).get("address", "")
+        listening: dict[str, str] = {}
+        while "address" not in listening:
+            listening = json.loads(process.stderr.readline())
         fcntl.fcntl(process.stderr, fcntl.F_SETPIPE_SZ, SMALL_PIPE)
-        connection = Connection(address, ca_file.read_bytes())
+        connection = Connection(listening["address"], ca_file.read_bytes())
         for _ in range(SMALL_PIPE // 50):  # each has a line of more than 200 bytes
             assert connection.post("/validate-mpijob", good).status == 200
         connection.close()
+        for path in ("/healthz", "/readyz"):
+            with urlopen(listening["ops"] + path, timeout=10) as reply:
+                assert reply.status == 200
         process.terminate()
         assert process.wait(60) == 0

@@ -25,7 +25,7 @@ def test_readiness_needs_every_check():
 def test_a_concern_is_shown_and_does_not_make_it_fail():
     readiness = Readiness("serving")
     readiness.passes("serving")
-    readiness.concern("order", "the other way round")
+    readiness.concerns_of(lambda: {"order": "the other way round"})
     assert readiness.ready
     assert readiness.report() == "[+]serving ok\n[!]order: the other way round\nreadyz check passed\n"
 

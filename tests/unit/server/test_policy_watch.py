@@ -1,7 +1,6 @@
 """What a fault of the API server does to policies that are read, remembered and announced."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -10,95 +9,16 @@ import pytest
 
 from tests.support.logs import Log
 from tests.support.policies import HEADER
-from webhook import __version__
+from tests.support.watched_policies import Api, FakeWatch, copy, following
 from webhook.client.calls import ApiError, ClusterError
-from webhook.client.store import Store
 from webhook.cluster.contents import Contents
-from webhook.policy.in_force import PolicySet
-from webhook.policy.store import REMEMBERED, Loaded, PolicySource
+from webhook.policy.store import REMEMBERED, PolicySource
 from webhook.server import background
-from webhook.server.policy_watch import PolicyWatch, policies
+from webhook.server.policy_watch import PolicyWatch
 
 GOOD = HEADER + "rules: {gpus: {max: 4}}"
 BROKEN = HEADER + "mode: loud"
 CONFIGMAP = f"/api/v1/namespaces/ns/configmaps/{REMEMBERED}"
-
-
-def copy(version: str = __version__, **texts: str) -> dict[str, str]:
-    """What a version has stored."""
-    return {f"_{version}": json.dumps(texts, separators=(",", ":"))}
-
-
-class Api:
-    """Holds one ConfigMap and Events; `faults` are raised first, one for each request."""
-
-    def __init__(self, *faults: Exception, remembered: dict[str, str] | None = None) -> None:
-        self.faults = list(faults)
-        self.remembered = remembered
-        self.allowed = [True]
-        self.version: dict[str, Any] | None = None
-        self.events: dict[str, dict[str, Any]] = {}
-        self.calls: list[tuple[str, str]] = []
-
-    async def request(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        if path == "/version":
-            if self.version is None:
-                raise ClusterError("no answer")
-            return self.version
-        self.calls.append((method, path.rsplit("/", 1)[-1]))
-        if self.faults:
-            raise self.faults.pop(0)
-        if path.endswith("/selfsubjectaccessreviews"):
-            assert body is not None
-            assert body["spec"]["resourceAttributes"]["verb"] == "list"
-            return {"status": {"allowed": self.allowed.pop(0) if len(self.allowed) > 1 else self.allowed[0]}}
-        if path.endswith("/events"):
-            assert body is not None
-            if body["metadata"]["name"] in self.events:
-                raise ApiError(409, "exists")
-            self.events[body["metadata"]["name"]] = body
-            return body
-        if method == "GET":
-            if self.remembered is None:
-                raise ApiError(404, "not found")
-            return {"metadata": {"resourceVersion": "1"}, "data": self.remembered}
-        assert body is not None
-        self.remembered = body["data"]
-        return body
-
-
-class FakeWatch:
-    synced = known = True
-    reason = ""
-    concerns: Any = None
-    policies: Any = None
-
-    def __init__(self) -> None:
-        self.store: Store[str, PolicySource] = Store(policies("ns"), log=Log())
-
-    async def settled(self) -> None:
-        pass
-
-    def now(self, **texts: str | None) -> None:
-        """These ConfigMaps are there, and no others."""
-        records = {name: PolicySource(name, f"uid-{name}", str(hash(text)), text) for name, text in texts.items()}
-        self.store.replace(Contents(records=records))
-
-
-@asynccontextmanager
-async def following(api: Api, **options: Any) -> AsyncIterator[tuple[FakeWatch, list[tuple[PolicySet, Loaded]], Log]]:
-    watch, log = FakeWatch(), Log()
-    applied: list[tuple[PolicySet, Loaded]] = []
-    made: Any = PolicyWatch
-    policy_watch = made(
-        watch=watch, api=api, namespace="ns", apply=lambda *outcome: applied.append(outcome), log=log, **options
-    )
-    watch.concerns, watch.policies = policy_watch.concerns, policy_watch
-    task = asyncio.create_task(policy_watch.run())
-    yield watch, applied, log
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
 
 
 async def settle() -> None:
@@ -144,7 +64,7 @@ async def test_a_good_policy_is_applied_and_remembered_once() -> None:
 
 
 async def test_a_broken_one_is_announced_once_by_all_replicas() -> None:
-    api = Api(remembered={"a": GOOD})
+    api = Api(remembered=copy(a=GOOD))
     for _ in range(2):
         async with following(api) as (watch, applied, _log):
             watch.now(a=BROKEN)
@@ -159,17 +79,17 @@ async def test_a_broken_one_is_announced_once_by_all_replicas() -> None:
 
 @pytest.mark.parametrize("fault", [ClusterError("no answer"), ApiError(500, "oops"), ApiError(403, "no")])
 async def test_what_cannot_be_read_is_not_overwritten(fault: Exception) -> None:
-    api = Api(fault, remembered={"a": GOOD})
+    api = Api(fault, remembered=copy(a=GOOD))
     async with following(api) as (watch, applied, log):
         watch.now(a=BROKEN)
         await settle()
         assert applied == [], "nothing is in force before each policy can be read"
         assert "last good policies not readable" in log.told
-        assert api.remembered == {"a": GOOD}
+        assert api.remembered == copy(a=GOOD)
         watch.now(a=BROKEN, b=GOOD)  # any change makes it try again
         await settle()
         assert applied[-1][1].states == {"a": "last-good", "b": "current"}
-        assert api.remembered == {"a": GOOD} | copy(a=GOOD, b=GOOD)
+        assert api.remembered == copy(a=GOOD, b=GOOD)
 
 
 async def test_an_announcement_that_fails_is_made_later() -> None:
@@ -197,13 +117,13 @@ async def test_what_cannot_be_written_is_in_force_all_the_same() -> None:
 
 
 async def test_a_deleted_one_is_forgotten() -> None:
-    api = Api(remembered={"a": GOOD})
+    api = Api(remembered=copy(a=GOOD))
     async with following(api) as (watch, applied, _):
         watch.now(a=GOOD)
         watch.now()
         await settle()
         assert applied[-1][0].layers == ()
-    assert api.remembered == {"a": GOOD} | copy()
+    assert api.remembered == copy()
 
 
 async def test_after_a_fault_of_ours_policies_are_followed_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,7 +205,7 @@ async def test_without_the_right_the_defaults_are_in_force_and_everybody_hears_o
 
 
 async def test_the_last_good_ones_stand_in_for_those_that_cannot_be_listed() -> None:
-    async with without_list(Api(remembered={"a": GOOD}), "server-error: x") as (policies, watch, applied, _):
+    async with without_list(Api(remembered=copy(a=GOOD)), "server-error: x") as (policies, watch, applied, _):
         await policies.loaded()
         [(in_force, outcome)] = applied
         assert outcome.states == {"a": "last-good"}
@@ -337,7 +257,7 @@ async def test_copies_that_cannot_be_read_stand_in_for_no_list() -> None:
 
 async def test_rollout_and_rollback_leave_each_version_its_own_copy() -> None:
     """BROKEN is what only the newer version reads. It had overwritten the only copy."""
-    api = Api(remembered={"a": GOOD})  # of a version without copies
+    api = Api(remembered=copy("0.9", a=GOOD))
     async with following(api, version="1.0") as (watch, *_):
         watch.now(a=GOOD, b=GOOD)
         await settle()

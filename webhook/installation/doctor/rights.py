@@ -34,9 +34,14 @@ class Purpose:
 
 def purposes(location: Location, *, ca_secret: str, options: Container[str]) -> tuple[Purpose, ...]:
     """All the rights that the service needs with these `options`, by what they are for."""
+    view = Purpose("what rules ask about them is unknown, which refuses nobody", _view(location))
+    return (view, *beyond_view(location, ca_secret=ca_secret, options=options))
+
+
+def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) -> tuple[Purpose, ...]:
+    """The rights on everything that is not watched for rules."""
     own = location.namespace
     found = [
-        Purpose("what rules ask about them is unknown, which refuses nobody", _view(location)),
         Purpose(
             "policies are not followed",
             (*_each(["get", "list", "watch"], "", "configmaps", own),),
@@ -62,10 +67,11 @@ def purposes(location: Location, *, ca_secret: str, options: Container[str]) -> 
         ),
     ]
     mutating = registration.RESOURCES["MutatingWebhookConfiguration"]
+    configurations = [Right("get", ADMISSION, each, name=registration.NAME) for each in registration.RESOURCES.values()]
     found.append(
         Purpose(
-            "a wrong order of webhooks is not reported at the start",
-            tuple(Right("get", ADMISSION, mutating, name=name) for name in (registration.NAME, KUEUE_CONFIGURATION)),
+            "missing webhook configurations and a wrong order of them are not reported",
+            (*configurations, Right("get", ADMISSION, mutating, name=KUEUE_CONFIGURATION)),
         )
     )
     if ca_secret:

@@ -25,6 +25,7 @@ class FileSource(CertificateSource):
         self._key = key
         self._settings = settings
         self._telemetry = telemetry
+        self._files: FileCertificate | None = None
 
     @asynccontextmanager
     async def start(self) -> AsyncIterator[ServingCertificate]:
@@ -50,11 +51,17 @@ class FileSource(CertificateSource):
             except CertificateError as error:
                 raise StartError(f"{self._certificate}: {error}") from None
             self._update(files.serving)
+            self._files = files
             async with in_background("certificates", files.run, log=self._telemetry.log):
                 yield files.serving
         finally:
             if api is not None:
                 await api.close()
+
+    def concerns(self) -> dict[str, str]:
+        """What is wrong with the files while the last good certificate is served."""
+        problem = self._files and self._files.problem
+        return {"certificate-files": f"{self._certificate}: {problem}"} if problem else {}
 
     def _update(self, serving: ServingCertificate, notice: str = "") -> None:
         """What is wrong with the files does no harm until the certificate that was loaded before has expired."""

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from certs.rotation import Phase
 from certs.self_managed import SelfManaged
 from certs.serving import ServingCertificate
 from webhook.client import calls
@@ -20,7 +21,7 @@ class SelfManagedSource(CertificateSource):
     def __init__(self, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._settings = settings
         self._telemetry = telemetry
-        self._concern = ""
+        self._concerns: dict[str, str] = {}
 
     @asynccontextmanager
     async def start(self) -> AsyncIterator[ServingCertificate]:
@@ -43,12 +44,11 @@ class SelfManagedSource(CertificateSource):
             await api.close()
 
     def concerns(self) -> dict[str, str]:
-        """The caBundles that do not trust what is served, while others do."""
-        return {"ca-bundle": self._concern} if self._concern else {}
+        """The CA Secret, the caBundles that do not trust the served certificate, and why the last pass failed."""
+        return self._concerns
 
     def _update(self, keeper: SelfManaged) -> None:
-        lacking = f"not trusted by {', '.join(keeper.untrusting)}" if keeper.untrusting else ""
-        self._concern = f"{lacking}, whose calls fail: {keeper.last_error or 'no reason known'}" if lacking else ""
+        self._concerns = _concerns(keeper)
         self._telemetry.ca_bundles_untrusting.set(len(keeper.untrusting))
         if keeper.trusted:
             self.problem = ""
@@ -57,3 +57,18 @@ class SelfManagedSource(CertificateSource):
         for name, moment in (("serving", keeper.leaf_not_after), ("ca", keeper.ca_not_after)):
             if moment is not None:
                 self._telemetry.cert_not_after.labels(name).set(moment.timestamp())
+
+
+def _concerns(keeper: SelfManaged) -> dict[str, str]:
+    concerns = {}
+    if keeper.last_error:
+        concerns["ca-secret" if keeper.phase is Phase.MISSING else "certificates"] = keeper.last_error
+    if keeper.foreign_ca is not None:
+        concerns["ca-secret"] = (
+            f'the CA Secret has the CA "{keeper.foreign_ca}", which this service did not make. '
+            "Remove ca.key from the Secret: then the service makes a new CA"
+        )
+    if keeper.untrusting:
+        reason = keeper.last_error or "no reason known"
+        concerns["ca-bundle"] = f"not trusted by {', '.join(keeper.untrusting)}, whose calls fail: {reason}"
+    return concerns

@@ -19,12 +19,13 @@ from webhook.client.calls import ClusterError
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES, PriorityClass
 from webhook.cluster.view import ABSENT, UNKNOWN
+from webhook.policy import last_good
 
 REMEMBERED = "mpijob-webhook-last-good"
 
 GOOD = configmap("base", HEADER + "mode: warn")
 BROKEN = configmap("broken", HEADER + "priority: high\nmode: loud")
-LAST_GOOD = {**configmap(REMEMBERED, "", label=""), "data": {"broken": HEADER + "mode: audit"}}
+LAST_GOOD = {**configmap(REMEMBERED, "", label=""), "data": last_good.data_with({}, {"broken": HEADER + "mode: audit"})}
 
 
 class TestFile:

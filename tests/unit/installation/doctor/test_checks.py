@@ -43,10 +43,11 @@ from tests.support.doctor_facts import (
 from webhook.client.access_reviews import Right
 from webhook.installation import registration
 from webhook.installation.doctor import checks
+from webhook.installation.doctor.checks.order import after_kueue
+from webhook.installation.doctor.checks.secret_hook import unguarded
 from webhook.installation.doctor.diagnosis import Severity
 from webhook.installation.doctor.facts import AskedInVain, Policies, Probe
 from webhook.plugins.loading import Plugin
-from webhook.server import configuration_concerns
 
 CONVERTS = HAS | {
     Right(verb, "apiextensions.k8s.io", "customresourcedefinitions", "", "mpijobs.kubeflow.org"): True
@@ -392,7 +393,7 @@ def test_nothing_can_be_read() -> None:
     assert {each.severity for each in found if "agrees" not in each.text} == {Severity.UNKNOWN}
 
 
-# What the service looks at when it starts
+# What the service looks at while it runs
 
 
 @pytest.mark.parametrize(
@@ -404,8 +405,8 @@ def test_nothing_can_be_read() -> None:
         (named("mpijob-webhook")["mutating"], ["configuration-order"]),
     ],
 )
-def test_concerns_at_the_start(mutating: list[Any], ids: list[str]) -> None:
-    assert [each.id for each in configuration_concerns.concerns(mutating)] == ids
+def test_concerns_of_a_running_service(mutating: list[Any], ids: list[str]) -> None:
+    assert [each.id for each in (*unguarded(mutating), *after_kueue(mutating))] == ids
 
 
 # The runbook

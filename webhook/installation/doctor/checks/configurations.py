@@ -54,15 +54,18 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
             continue
         actual = configuration(found)
         if actual is None:
-            yield CONFIGURATION_MISSING(
-                f"there is no {expected['kind']}: " + " and ".join(WITHOUT[hook["name"]] for hook in hooks(expected)),
-                fix=facts.again,
-            )
+            yield missing(expected, fix=facts.again)
             continue
         total += len(hooks(actual))
         yield from _about(facts, expected["kind"], actual)
         yield from _hooks(facts, expected, actual)
     yield ok(f"{total} hooks, as this version installs them")
+
+
+def missing(expected: KubernetesObject, *, fix: str) -> Diagnosis:
+    """The diagnosis that a configuration does not exist."""
+    without = " and ".join(WITHOUT[hook["name"]] for hook in hooks(expected))
+    return CONFIGURATION_MISSING(f"there is no {expected['kind']}: {without}", fix=fix)
 
 
 def _for_trainer(facts: Facts) -> bool:

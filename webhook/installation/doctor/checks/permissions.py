@@ -1,6 +1,6 @@
 """RBAC: what the service may do, and what it must not be able to do."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from webhook import PROGRAM
@@ -22,11 +22,7 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
         return
     options = arguments(facts.deployment)
     wanted = rights.purposes(facts.location, ca_secret=facts.certificates.ca_secret, options=options)
-    for purpose in wanted:
-        missing = [right for right in purpose.rights if not facts.rights.get(right)]
-        if missing:
-            kind = RIGHT_ESSENTIAL if purpose.essential else RIGHT_MISSING
-            yield kind(f"the service may not {_words(missing)}: {purpose.without}", fix=facts.again)
+    yield from missing(wanted, facts.rights, fix=facts.again)
     if open_ := [right for right in rights.excess(facts.location, options=options) if facts.rights.get(right)]:
         yield SECRETS_OPEN(
             f"the service may {_words(open_)}, and needs it for nothing",
@@ -34,6 +30,14 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
             "take away the one that is not of the manifests",
         )
     yield ok(f"all {sum(len(purpose.rights) for purpose in wanted)} rights, and no others on Secrets")
+
+
+def missing(purposes: Iterable[rights.Purpose], allowed: Mapping[Right, bool], *, fix: str) -> Iterator[Diagnosis]:
+    """For each purpose the rights that are not allowed."""
+    for purpose in purposes:
+        if lacking := [right for right in purpose.rights if not allowed.get(right)]:
+            kind = RIGHT_ESSENTIAL if purpose.essential else RIGHT_MISSING
+            yield kind(f"the service may not {_words(lacking)}: {purpose.without}", fix=fix)
 
 
 def _words(found: list[Right], most: int = 4) -> str:

@@ -1,23 +1,28 @@
-"""A cluster of any size as its API server would list it: objects with all that real ones carry besides."""
+"""An API server with a cluster of any size: it lists objects with all that real ones have, and never changes."""
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
+
+from aiohttp import web
 
 from tests.bench.body import CREATED, user_job, with_crd_defaults
 from tests.bench.managed_fields import managed_fields
 from tests.controlplane.nodes import gpu_nodes
+from tests.support.loopback import ENDING, served
 from webhook.api.mpijob import API_VERSION
 from webhook.cluster.resource import WatchedPlace
 from webhook.cluster.resources import watched_resources
+from webhook.server.policy_watch import policies
 
 PLACES = {WatchedPlace.OWN: "mpijob-webhook", WatchedPlace.KUEUE: "kueue-system"}
-QUEUE = "kueue.x-k8s.io/queue-name"
+ABSENT = ("resourcequotas", "leases")
 JOBS_PER_NAMESPACE = 10
 WORKERS = 4  # of each job of `user_job`, and that exist of each that is stored, which has one more
-RESERVED = {"training.openshift.io/reserved": "[]"}
 
 Manifest = dict[str, Any]
 Listed = tuple[int, Callable[[int], bytes]]
@@ -43,6 +48,48 @@ class Size:
     def namespace(self, job: int) -> str:
         """That of a job."""
         return f"team-{job % self.namespaces:04}"
+
+
+@contextmanager
+def kubeconfig(folder: Path, size: Size) -> Iterator[Path]:
+    """A kubeconfig for such an API server without quotas, under which a review writes a reservation.
+
+    It runs until the block ends.
+    """
+    found = {place: listed for place, listed in collections(size).items() if not place[0].endswith(ABSENT)}
+    configmaps = policies(PLACES[WatchedPlace.OWN])
+    found[configmaps.path, configmaps.label_selector] = 0, lambda _: b""
+    with served(_application(found), shutdown_timeout=0.1) as url:
+        named: dict[str, dict[str, Any]] = {
+            "clusters": {"cluster": {"server": url}},
+            "users": {"user": {}},
+            "contexts": {"context": {"cluster": "it", "user": "it"}},
+        }
+        written = {kind: [{"name": "it", **value}] for kind, value in named.items()}
+        path = folder / f"{size.jobs}-jobs.kubeconfig"
+        path.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "it", **written}))
+        yield path
+
+
+def _application(found: dict[tuple[str, str], Listed]) -> web.Application:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        count, make = found.get((request.path, request.query.get("labelSelector", "")), (-1, bytes))
+        if count < 0:
+            return web.json_response({"kind": "Status", "code": 404, "message": "not found"}, status=404)
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        with suppress(ConnectionResetError):  # the client ended it
+            await response.prepare(request)
+            if "watch" in request.query:
+                await request.app[ENDING].wait()
+                return response
+            start, limit = int(request.query.get("continue", 0)), int(request.query["limit"])
+            for piece in pages(count, make, start, limit):
+                await response.write(piece)
+        return response
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", handle)
+    return app
 
 
 def collections(size: Size) -> dict[tuple[str, str], Listed]:
@@ -126,19 +173,6 @@ CLUSTER_QUEUE = {
 }
 
 
-def job(number: int, namespace: str, *, queued: bool) -> Manifest:
-    """What a team submits, all that it refers to being there."""
-    made = user_job(number % 1000)
-    made["metadata"] |= {"name": f"job-{number}", "namespace": namespace}
-    if queued:
-        made["metadata"]["labels"][QUEUE] = "training"
-    for replica in made["spec"]["mpiReplicaSpecs"].values():
-        for volume in replica["template"]["spec"]["volumes"]:
-            if "persistentVolumeClaim" in volume:
-                volume["persistentVolumeClaim"]["claimName"] = volume["name"]
-    return made
-
-
 def encode(name: str, namespace: str = "", **fields: Any) -> bytes:
     """An object's JSON, with a managedFields entry such as each one has."""
     metadata = {key: fields.pop(key) for key in ("labels", "annotations", "ownerReferences") if key in fields}
@@ -156,10 +190,16 @@ def job_json(number: int, namespace: str) -> bytes:
 
 @cache
 def _job(variant: int) -> bytes:
-    made = with_crd_defaults(job(variant, "NAMESPACE", queued=False))
+    made = with_crd_defaults(user_job(variant))
     made["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = WORKERS + 1
     managed = {"manager": "kubectl-create", "fieldsType": "FieldsV1", "fieldsV1": managed_fields(made)}
-    made["metadata"] |= {"name": "job-NUMBER", "uid": "uid-NUMBER", "resourceVersion": "7", "managedFields": [managed]}
+    made["metadata"] |= {
+        "name": "job-NUMBER",
+        "namespace": "NAMESPACE",
+        "uid": "uid-NUMBER",
+        "resourceVersion": "7",
+        "managedFields": [managed],
+    }
     made["status"] = {"conditions": [{"type": "Succeeded" if variant % 2 else "Running", "status": "True"}]}
     if variant % 2:
         made["status"]["completionTime"] = "2026-01-01T00:00:00Z"

@@ -1,0 +1,83 @@
+"""What the service reports about its webhook configurations and its rights while it runs."""
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.support.installation.looked_at import ALL, INSTALLED, KUEUE, MUTATING, VALIDATING, Api, Installation, kueue
+from webhook.client.calls import ApiError, ClusterError
+
+
+def without_conditions() -> dict[str, Any]:
+    """An API server before 1.28 drops the conditions."""
+    older = copy.deepcopy(INSTALLED[MUTATING])
+    for hook in older["webhooks"]:
+        hook.pop("matchConditions", None)
+    return older
+
+
+@pytest.mark.parametrize(
+    ("api", "settings", "concern", "text"),
+    [
+        pytest.param(Api({**ALL, MUTATING: ApiError(404, "")}), {}, "configuration-missing", "nothing is injected"),
+        pytest.param(Api({**ALL, VALIDATING: ApiError(404, "")}), {}, "configuration-missing", "jobs are not checked"),
+        pytest.param(Api({**ALL, MUTATING: without_conditions()}), {}, "secret-hook-unguarded", "before 1.28"),
+        pytest.param(Api({**ALL, KUEUE: kueue("a-kueue")}), {}, "configuration-order", "Kueue does not see the queue"),
+        pytest.param(Api(ALL, denied="leases"), {}, "right-missing", "two jobs may get the same quota"),
+        pytest.param(Api(ALL, denied="create events"), {}, "right-missing", "what is wrong with them is not reported"),
+        pytest.param(Api(ALL, denied="subjectaccessreviews"), {}, "right-missing", "exemptions by annotation"),
+        pytest.param(Api(ALL, denied="validatingwebhook"), {}, "right-missing", "configurations"),
+        pytest.param(Api(ALL, denied="get namespaces"), {}, "right-essential", "no verdict"),
+        pytest.param(Api(ALL, denied="configmaps"), {}, "right-essential", "policies are not followed"),
+        pytest.param(Api(ALL, denied="secrets"), {"ca_secret": "ca"}, "right-essential", "not renewed"),
+        pytest.param(Api(ALL, denied="secrets"), {"remove_keys": True}, "right-missing", "keys of ended jobs stay"),
+    ],
+)
+async def test_a_fault_is_a_concern_until_it_is_over(
+    api: Api, settings: dict[str, Any], concern: str, text: str
+) -> None:
+    installation = Installation(api, **settings)
+    await installation.look()
+    assert text in installation.concerns[concern]
+    assert "\n" not in installation.concerns[concern]
+    assert installation.metric(concern) == 1
+    await installation.look()
+    assert [level for level, event, _ in installation.log.lines if event == "installation"] == ["warning"] * len(
+        installation.concerns
+    )
+    api.configurations, api.denied = dict(ALL), ""
+    await installation.look()
+    assert (installation.concerns, installation.metric(concern)) == ({}, 0)
+
+
+@pytest.mark.parametrize("configurations", [ALL, INSTALLED])
+async def test_nothing_is_reported_of_an_installation(configurations: Mapping[str, Any]) -> None:
+    installation = Installation(Api(configurations))
+    await installation.look()
+    assert (installation.concerns, installation.log.lines) == ({}, [])
+
+
+async def test_configurations_that_must_not_be_read_are_not_missing() -> None:
+    installation = Installation(Api(dict.fromkeys(ALL, ApiError(403, "no right"))))
+    await installation.look()
+    assert installation.concerns == {}
+
+
+@pytest.mark.parametrize("fault", [ClusterError("no answer"), ApiError(500, "broken")])
+async def test_without_an_answer_the_last_concerns_stay(fault: Exception) -> None:
+    api = Api({VALIDATING: ALL[VALIDATING]})
+    installation = Installation(api)
+    await installation.look()
+    before = dict(installation.concerns)
+    api.configurations[VALIDATING] = fault
+    await installation.look()
+    assert installation.concerns == before != {}
+
+
+async def test_rights_on_kinds_that_are_watched_are_not_asked_for() -> None:
+    api = Api(ALL)
+    await Installation(api).look()
+    assert not [right for right in api.asked if right.startswith(("list pods", "watch nodes"))]
+    assert len(api.asked) < 20

@@ -1,0 +1,81 @@
+"""Each minute the service looks at its webhook configurations and at its rights.
+
+Each concern goes to the log, to a metric and to `/readyz`, which passes all the same. `mpijob-webhook doctor` finds
+more. Rights on kinds that are watched for rules are left out: the watches themselves report them.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final, NoReturn
+
+from webhook.client.access_reviews import have_right
+from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.client.objects import KubernetesObject, get
+from webhook.installation import registration
+from webhook.installation.companions import COMPANIONS
+from webhook.installation.doctor import rights
+from webhook.installation.doctor.checks import configurations, permissions
+from webhook.installation.doctor.checks.order import after_kueue
+from webhook.installation.doctor.checks.secret_hook import unguarded
+from webhook.installation.doctor.diagnosis import Diagnosis
+from webhook.installation.doctor.facts import KUEUE_CONFIGURATION, Location
+from webhook.server.settings import ServeSettings
+from webhook.server.telemetry import Telemetry
+
+INTERVAL_SECONDS: Final = 60.0
+FIX: Final = "Apply the manifests again"
+
+
+async def follow(api: Client, settings: ServeSettings, telemetry: Telemetry, concerns: dict[str, str]) -> NoReturn:
+    """Keep `concerns` up to date: for each id in the runbook, what is wrong."""
+    while True:
+        try:
+            found = [each async for each in _diagnoses(api, settings)]
+        except ClusterError as error:
+            telemetry.log.info("installation not looked at", reason=str(error))
+        else:
+            _report(found, telemetry, concerns)
+        await asyncio.sleep(INTERVAL_SECONDS)
+
+
+def _report(found: list[Diagnosis], telemetry: Telemetry, concerns: dict[str, str]) -> None:
+    before = dict(concerns)
+    concerns.clear()
+    for each in found:
+        text = f"{each.text}. {each.fix}"
+        concerns[each.id] = f"{concerns[each.id]}; {text}" if each.id in concerns else text
+    for concern in before | concerns:
+        telemetry.configuration_concerns.labels(concern).set(concern in concerns)
+        if concerns.get(concern) not in {None, before.get(concern)}:
+            telemetry.log.warning("installation", concern=concern, message=concerns[concern])
+
+
+async def _diagnoses(api: Client, settings: ServeSettings) -> AsyncIterator[Diagnosis]:
+    location = Location(namespace=settings.policy_namespace, kueue_namespace=settings.kueue_namespace)
+    client = registration.by_service(location.namespace, location.service)
+    mutating = [await _configuration(api, "MutatingWebhookConfiguration", KUEUE_CONFIGURATION)]
+    for expected in registration.configurations(client, labels={}, policy_namespace=location.namespace):
+        found = await _configuration(api, expected["kind"], registration.NAME)
+        if found is None:
+            yield configurations.missing(expected, fix=FIX)
+        elif expected["kind"] == "MutatingWebhookConfiguration":
+            mutating.append(found)
+    known = [each for each in mutating if each]
+    for each in (*unguarded(known), *after_kueue(known)):
+        yield each
+    options = [companion.option for companion in COMPANIONS] + ["--conversion"]
+    chosen = [option for option in options if getattr(settings, option.removeprefix("--").replace("-", "_"))]
+    purposes = rights.beyond_view(location, ca_secret=settings.ca_secret, options=chosen)
+    allowed = {right: await have_right(api, right) for purpose in purposes for right in purpose.rights}
+    for each in permissions.missing(purposes, allowed, fix=FIX):
+        yield each
+
+
+async def _configuration(api: Client, kind: str, name: str) -> KubernetesObject | None:
+    """The webhook configuration; None where it does not exist, and empty without the right to read it."""
+    try:
+        return await get(api, f"{registration.API}/{registration.RESOURCES[kind]}/{name}")
+    except ApiError as error:
+        if error.status != 403:
+            raise
+        return {}
