@@ -1,17 +1,15 @@
 """What stands between a plug-in and the service: a plug-in that fails is left out of that review, and nothing else is.
 
-It gets a copy of the job, so what it writes there reaches nobody. The number and length of its findings are limited.
-What it puts into a job before it fails is taken out again.
+It gets a copy of the job, so what it writes there reaches nobody. What it puts into a job before it fails is taken out
+again.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
-from dataclasses import replace
 from functools import wraps
-from itertools import islice
 from pathlib import PurePath
 from traceback import extract_tb
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -27,10 +25,7 @@ from webhook.kit.patch import PatchBuilder, PatchConflict
 from webhook.kit.settings import InjectionSettings, RuleSettings, Settings
 from webhook.rules import Rule, Violation
 
-MOST_FINDINGS: Final = 100
-"""Of one rule or injection in one review."""
-LONGEST: Final = 2_000
-"""Characters of a message, a fix or a note."""
+T = TypeVar("T")
 
 RAISED: Final = (Exception, SystemExit)
 """What a plug-in's code may raise. Other exceptions, such as KeyboardInterrupt, are for the process."""
@@ -45,7 +40,7 @@ def rule(entry: Rule, plugin: str, told: Told) -> Rule:
     def check(_: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
         try:
             job = mpijob.apply_operator_defaults(mpijob.decode(ctx.document))
-            found = [*map(_cut, islice(entry.check(job, settings, _own(ctx)), MOST_FINDINGS))]
+            found = _all(entry.check(job, settings, _own(ctx)), Violation)
         except RAISED as error:
             told(error)
             message = f"the plug-in {plugin} failed ({where(error)}): the job was judged without this rule"
@@ -70,11 +65,11 @@ def injection(entry: Injection, plugin: str, told: Told) -> Injection:
         before, done = msgspec.json.encode(patch.document), len(patch.operations)
         try:
             job = mpijob.decode(ctx.document)
-            notes = [*map(_note, islice(entry.inject(job, settings, _own(ctx), patch), MOST_FINDINGS))]
+            notes = _all(entry.inject(job, settings, _own(ctx), patch), str)
             msgspec.json.encode(patch.operations[done:])  # now, and not while the reply is written
         except PatchConflict as error:
             patch.take_back(done, msgspec.json.decode(before))
-            notes = [Caution(f"nothing was injected: {error}"[:LONGEST])]
+            notes = [Caution(f"nothing was injected: {error}")]
         except RAISED as error:
             patch.take_back(done, msgspec.json.decode(before))
             told(error)
@@ -110,17 +105,12 @@ def _own(ctx: Context) -> Context:
     return structs.replace(ctx, old=deepcopy(ctx.old), memo=Memo())
 
 
-def _cut(found: Violation) -> Violation:
-    message, fix = (
-        text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..." for text in (found.message, found.fix)
-    )
-    return replace(found, path=str(found.path)[:LONGEST], message=message, fix=fix)
-
-
-def _note(note: str) -> str:
-    if not isinstance(note, str):
-        raise TypeError("a note is no text")
-    return note if len(note) <= LONGEST else note[:LONGEST]
+def _all(found: Iterable[Any], kind: type[T]) -> list[T]:
+    """Everything that was found; TypeError for what is of another kind."""
+    values = list(found)
+    if wrong := [value for value in values if not isinstance(value, kind)]:
+        raise TypeError(f"a {type(wrong[0]).__name__} instead of a {kind.__name__}")
+    return values
 
 
 def _guarded(model: type[Any]) -> type[Any]:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 ALL: Final = "all"
 VARIABLE: Final = "MPIJOB_WEBHOOK_PLUGINS"
-MOST: Final = 100
-"""Rules and injections of all plug-ins: each is a value of labels of metrics."""
 RESERVED: Final = frozenset({"schema", REQUIRED_INJECTION, PREFIX})
 """Ids of findings that are of no rule, and of the rules that a policy itself says."""
 
@@ -209,8 +207,6 @@ def _check_id(entry_id: str, group: _Group) -> None:
     if (there := group.registry.get(entry_id)) is not None:
         whose = f"the plug-in {there.plugin}" if there.plugin else "this service"
         raise PluginFault(f"there is {_a(group)} of {whose} with this name, which stays in force")
-    if len(FAILURES.counts) >= MOST:
-        raise PluginFault(f"there are {MOST} rules and injections of plug-ins already")
 
 
 def _check_entry(entry: Any, guarded: Any, group: _Group) -> None:
