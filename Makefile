@@ -13,7 +13,7 @@ ONCE_MORE = $(if $(filter true,$(CI)),--reruns 1 -rR --rerun-show-tracebacks)
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test test-long lint types unit integration bench bench-compare compare burst lives chaos playground page page-static docs site chart sessions why corpus schema examples manifests bundle audit lock clean
+.PHONY: help install demo test test-long lint types unit integration bench bench-compare compare burst lives chaos playground page page-static docs site chart sessions why corpus schema examples manifests bundle audit release-check lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -122,6 +122,9 @@ bundle: page  ## All that a cluster without a network needs, in build/bundle: ma
 audit: install  ## Known vulnerabilities of what is locked: needs a network, or pip-audit's cache.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bundle.txt
 	@$(BIN)/pip-audit --disable-pip --require-hashes --requirement requirements/run.txt
+
+release-check: install  ## Whether this checkout can be released: a line for each thing to do.
+	@$(BIN)/python -m release.checklist
 
 lock: install  ## Renew the hashed lock files.
 	@$(BIN)/python -m pip install --quiet uv
