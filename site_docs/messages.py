@@ -1,14 +1,13 @@
-"""What the rules really say of bad jobs: the mender's, of which every rule refuses some."""
+"""What the rules really say of bad jobs."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from tests.support.bad_jobs.breaks import BREAKS
+from tests.support.bad_jobs.cases import Cause, cases, causes
 from tests.support.jobs import REMOVE
-from tests.support.mender import cases
-from tests.support.mender.breaks import BREAKS
-from tests.support.mender.rounds import Cause, ask
 from webhook.api import yaml
 
 # A message that more mistakes lead to is not of one of them: it was there before.
@@ -33,9 +32,9 @@ class Message:
 def messages() -> dict[str, list[Message]]:
     """By rule, one of each kind."""
     found: dict[tuple[str, str, str], dict[str, Cause]] = {}
-    for case in cases.quick():
-        for cause in ask(case.job, case.world):
-            found.setdefault(cause.same, {}).setdefault(case.broken, cause)
+    for case in cases():
+        for cause in causes(case):
+            found.setdefault(cause.kind, {}).setdefault(case.mistake, cause)
     by_rule: dict[str, list[Message]] = {}
     for said in found.values():
         mistake, cause = next(iter(said.items()))

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tests.bench.replies.cases import clusters
-from tests.fuzz.budget import Budget
 from tests.support import promises
 from tests.support.jobs import body, request
 from tests.support.own_rules import outcomes
@@ -44,7 +43,6 @@ class Target(NamedTuple):
     """A reader."""
 
     run: Callable[[bytes], object]
-    budget: Budget
     pieces: str
     """What texts of its kind are made of, with blanks between."""
 
@@ -52,11 +50,6 @@ class Target(NamedTuple):
     def words(self) -> list[str]:
         """Those pieces."""
         return self.pieces.split()
-
-    def spend(self, data: bytes) -> int:
-        """Run it within the budget, and give the lines that it took."""
-        _prepare()
-        return self.budget.spend(self.run, data)
 
 
 @cache
@@ -73,14 +66,6 @@ def _everything_on() -> PolicySet:
     return PolicySet([Layer("fuzz", document.load(json.dumps(head | {"injections": injections}), policy_model()))])
 
 
-@cache
-def _prepare() -> None:
-    """What is made once, and is no part of any input's cost."""
-    policy_model()
-    for view in _views():
-        _everything_on().for_namespace(view.get(NAMESPACES, NAMESPACE))
-
-
 def decode(data: bytes) -> None:
     """A body gets an answer or is none: never a fault of ours."""
     with suppress(ReviewError):
@@ -88,7 +73,7 @@ def decode(data: bytes) -> None:
 
 
 def jobs(data: bytes) -> None:
-    """Any JSON as a job, created and as the update of a good one: an answer, within the budget."""
+    """Any JSON as a job, created and as the update of a good one: an answer."""
     job = _json(data)
     if isinstance(job, dict) and isinstance(job.setdefault("metadata", {}), dict):
         job["metadata"]["namespace"] = NAMESPACE
@@ -225,33 +210,25 @@ def _json(data: bytes) -> Any:
         return None
 
 
-_SMALL = Budget(lines=5_000, lines_per_byte=200)
-_REVIEW = Budget(lines=50_000, lines_per_byte=400)
 _JOB = """mpiReplicaSpecs Worker Launcher template containers resources limits requests cpu memory nvidia.com/gpu
 replicas slotsPerWorker tolerations nodeSelector affinity volumes emptyDir env valueFrom annotations runPolicy
 training.openshift.io/exempt training.openshift.io/timeout"""
 TARGETS: Mapping[str, Target] = {
-    "decode": Target(decode, _REVIEW, f"request uid object oldObject operation CREATE UPDATE {_JOB}"),
-    "jobs": Target(jobs, _REVIEW, _JOB),
-    "patches": Target(patches, Budget(lines=50_000, lines_per_byte=600), _JOB),
-    "train-jobs": Target(
-        train_jobs, _REVIEW, f"runtime job trainer mlPolicy mpi replicatedJobs name node launcher {_JOB}"
-    ),
-    "quantities": Target(quantities, _SMALL, "Ki Mi Ei m n e9 E-3 . + -"),
-    "policies": Target(
-        policies, Budget(lines=300_000, lines_per_byte=2_000), "rules: injections: action: deny namespaces: &a *a"
-    ),
+    "decode": Target(decode, f"request uid object oldObject operation CREATE UPDATE {_JOB}"),
+    "jobs": Target(jobs, _JOB),
+    "patches": Target(patches, _JOB),
+    "train-jobs": Target(train_jobs, f"runtime job trainer mlPolicy mpi replicatedJobs name node launcher {_JOB}"),
+    "quantities": Target(quantities, "Ki Mi Ei m n e9 E-3 . + -"),
+    "policies": Target(policies, "rules: injections: action: deny namespaces: &a *a"),
     "expressions": Target(
         expressions,
-        Budget(lines=50_000, lines_per_byte=200),
         "object.spec. has( ) && || ! == < + [ ] { } 'a' 1 .map(x, .all(x, .find( quantity( ip( cidr( url( semver( .?",
     ),
-    "networks": Target(network_annotations, _SMALL, "[ ] { } name namespace interface @ , /"),
-    "images": Target(image_references, _SMALL, "docker.io localhost:5000 @sha256: : / library"),
+    "networks": Target(network_annotations, "[ ] { } name namespace interface @ , /"),
+    "images": Target(image_references, "docker.io localhost:5000 @sha256: : / library"),
     "mpirun": Target(
         mpirun_lines,
-        Budget(lines=50_000, lines_per_byte=2_000),
         "mpirun -np -x --map-by ppr:2:node && $( ' \" horovodrun mpiexec.hydra",
     ),
-    "limit-ranges": Target(limit_ranges, _SMALL, "- 1e30 10 500m 16Gi 9223372036854775807"),
+    "limit-ranges": Target(limit_ranges, "- 1e30 10 500m 16Gi 9223372036854775807"),
 }

@@ -50,29 +50,36 @@ def test_a_new_job_without_an_id_gets_its_time_limit(cluster: Cluster, namespace
     assert stored["spec"]["runPolicy"]["activeDeadlineSeconds"] == 86400, said
 
 
+CLAIMS: dict[str, dict[str, Any]] = {
+    "owner": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u", "controller": True}]},
+    "copy": {"labels": {"kueue.x-k8s.io/multikueue-origin": "multikueue"}},
+    "workload": {"annotations": {"kueue.x-k8s.io/prebuilt-workload-name": "w"}},
+}
+UPDATES = CLAIMS | {f"deleted-{name}": {"deletionTimestamp": value} for name, value in WRITTEN.items()}
+
+
 @pytest.mark.parametrize("way", ["apply", "server-side", "merge", "json"])
-@pytest.mark.parametrize("written", list(WRITTEN))
-def test_an_update_that_claims_to_be_a_deletion_is_judged(
-    cluster: Cluster, namespace: str, way: str, written: str
+@pytest.mark.parametrize("claim", list(UPDATES))
+def test_an_update_that_claims_to_be_a_deletion_or_a_controller_is_judged(
+    cluster: Cluster, namespace: str, way: str, claim: str
 ) -> None:
     cluster.kubectl(*WAYS["apply"], "-f", "-", stdin=pi(namespace, "good"))
-    value = WRITTEN[written]
-    bad = pi(namespace, "good", deletionTimestamp=value)
+    metadata = UPDATES[claim]
+    bad = pi(namespace, "good", **metadata)
     worker(bad)["replicas"] = 500
     if way in WAYS:
         said = cluster.attempt(*WAYS[way], stdin=bad)
     else:
-        replicas = {"mpiReplicaSpecs": {"Worker": {"replicas": 500}}}
-        merge: Any = {"metadata": {"deletionTimestamp": value}, "spec": replicas}
-        patch = (
-            merge
-            if way == "merge"
-            else [
-                {"op": "add", "path": "/metadata/deletionTimestamp", "value": value},
-                {"op": "replace", "path": "/spec/mpiReplicaSpecs/Worker/replicas", "value": 500},
-            ]
-        )
-        said = cluster.attempt("patch", "mpijob", "good", "-n", namespace, f"--type={way}", "-p", json.dumps(patch))
+        spec = {"mpiReplicaSpecs": {"Worker": {"replicas": 500}}}
+        merge: Any = {"metadata": metadata, "spec": spec}
+        json_patch: Any = [
+            *({"op": "add", "path": f"/metadata/{key}", "value": value} for key, value in metadata.items()),
+            {"op": "replace", "path": "/spec/mpiReplicaSpecs/Worker/replicas", "value": 500},
+        ]
+        patch = json.dumps(merge if way == "merge" else json_patch)
+        said = cluster.attempt("patch", "mpijob", "good", "-n", namespace, f"--type={way}", "-p", patch)
+    if claim in CLAIMS:
+        assert "at most 100 allowed" in said
     assert worker(cluster.get("mpijob", "good", "-n", namespace))["replicas"] == 2, said
 
 
@@ -84,13 +91,6 @@ def test_a_job_that_is_being_deleted_keeps_its_spec_and_loses_its_finalizers(clu
     assert "at most 100 allowed" in said
     cluster.kubectl(*patch, json.dumps({"metadata": {"finalizers": None}}))
     cluster.wait_for("the job to be gone", lambda: not cluster.get("mpijobs", "-n", namespace)["items"] or None)
-
-
-CLAIMS = {
-    "owner": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u", "controller": True}]},
-    "copy": {"labels": {"kueue.x-k8s.io/multikueue-origin": "multikueue"}},
-    "workload": {"annotations": {"kueue.x-k8s.io/prebuilt-workload-name": "w"}},
-}
 
 
 @pytest.mark.parametrize("claim", list(CLAIMS))

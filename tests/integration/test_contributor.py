@@ -13,7 +13,7 @@ from tests.support.samples import rare
 
 # All that development needs is installed once more.
 pytestmark = [pytest.mark.timeout(1800), rare]
-END = "}  # fmt: skip\n"
+END = '}\n"""One for each rule'
 OURS = ("CI", "MAKE", "MFLAGS", "MPIJOB_", "PYTEST", "PYTHON", "VIRTUAL_ENV")
 
 
@@ -59,11 +59,11 @@ def typed(checkout: Path, line: str) -> subprocess.CompletedProcess[str]:
 def test_a_rule_is_added(tmp_path: Path) -> None:
     subprocess.run(["git", "clone", "--quiet", ROOT, tmp_path / "checkout"], check=True)
     checkout = tmp_path / "checkout"
-    rule, tests, breaks, finish = steps(checkout, "Add a rule")
+    rule, tests, mistakes, finish = steps(checkout, "Add a rule")
     (checkout / rule.file).write_text(rule.block)
     (checkout / tests.file).write_text(tests.block)
-    listed = (checkout / breaks.file).read_text()
-    (checkout / breaks.file).write_text(listed.replace(END, breaks.block + END))
+    listed = (checkout / mistakes.file).read_text()
+    (checkout / mistakes.file).write_text(listed.replace(END, mistakes.block + END))
     assert len(finish.commands) == 4
     for line in ["make install", *finish.commands]:
         done = typed(checkout, line)

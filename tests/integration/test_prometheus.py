@@ -11,22 +11,23 @@ from urllib.error import HTTPError
 import pytest
 
 from tests.support import promtool
-from tests.support.dashboard.panels import ROWS
-from tests.support.dashboard.queries import filled
-from tests.support.dashboard.run import Run, real_run, submit
+from tests.support.dashboard import EMPTY, filled, panels
 from tests.support.prometheus import rule_groups
 from tests.support.samples import rare
+from tests.support.scraped_run import Run, real_run, submit
 from webhook.server.audit_telemetry import AUDIT_METRICS
 from webhook.server.job_telemetry import JOB_METRICS
 from webhook.server.metrics import METRICS
 
 pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(300)]
 
-QUERIES = [(panel.title, query) for row in ROWS for panel in row.panels for query in panel.queries]
+QUERIES = [
+    (panel["title"], target["legendFormat"], target["expr"]) for panel in panels() for target in panel["targets"]
+]
 RULES = [rule for group in rule_groups() for rule in group["rules"]]
 WINDOW = "2m"
 # What an alert compares, where that has no answer in a healthy cluster.
-EMPTY = {
+WITHOUT_ANSWER = {
     "MPIJobWebhookDown": "absent() of what is there",
     "MPIJobWebhookCallsFail": "the API server counts what it refuses from the first time on",
     "MPIJobWebhookFailsOpen": "the API server counts what goes on without us from the first time on",
@@ -42,9 +43,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
         submit(running, rounds=2, pause=0.1)
         told = 'sum(training_operator_mpijob_failed_total{reason="DeadlineExceeded"}) > 0'
         running.cluster.wait_for("a job to be over", lambda: running.prometheus.instant(told), timeout=60)
-        for title, query in QUERIES:
-            if not query.empty:
-                running.cluster.wait_for(f"{title}: {query.expr}", partial(once_more, running, query.expr), timeout=60)
+        for title, legend, expr in QUERIES:
+            if legend not in EMPTY:
+                running.cluster.wait_for(f"{title}: {expr}", partial(once_more, running, expr), timeout=60)
         yield running
 
 
@@ -66,8 +67,8 @@ def numbers(run: Run, expr: str) -> list[float]:
 
 
 def test_every_panel_shows_something(run: Run) -> None:
-    without = {(title, query.legend) for title, query in QUERIES if not numbers(run, query.expr)}
-    assert without == {(title, query.legend) for title, query in QUERIES if query.empty}
+    without = {legend for _, legend, expr in QUERIES if not numbers(run, expr)}
+    assert without == EMPTY.keys()
 
 
 def test_every_recording_rule_has_recorded(run: Run) -> None:
@@ -81,7 +82,7 @@ def test_what_alerts_compare_is_there(run: Run) -> None:
     assert [name for name, expr in alerts.items() if compared[name] == expr] == ["MPIJobWebhookDown"]
     # The run has hardly a whole minute.
     seconds = {name: expr.replace(":1m]", ":1s]") for name, expr in compared.items()}
-    assert {name for name, expr in seconds.items() if not numbers(run, expr)} <= EMPTY.keys()
+    assert {name for name, expr in seconds.items() if not numbers(run, expr)} <= WITHOUT_ANSWER.keys()
 
 
 def test_no_alert_fires(run: Run) -> None:

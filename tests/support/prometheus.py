@@ -40,14 +40,9 @@ class Prometheus:
         with urllib.request.urlopen(f"{self.url}/api/v1/{path}?{query}", timeout=30) as response:
             return json.load(response)["data"]
 
-    def instant(self, query: str, at: float | None = None) -> list[Any]:
-        """The series of the answer at a time, or now; HTTPError 400 for a query that cannot be read."""
-        found: list[Any] = self.ask("query", query=query, time=time.time() if at is None else at)["result"]
-        return found
-
-    def range(self, query: str, start: float, end: float, step: float) -> list[Any]:
-        """The series of the answer over a time."""
-        found: list[Any] = self.ask("query_range", query=query, start=start, end=end, step=step)["result"]
+    def instant(self, query: str) -> list[Any]:
+        """The series of the answer now; HTTPError 400 for a query that cannot be read."""
+        found: list[Any] = self.ask("query", query=query, time=time.time())["result"]
         return found
 
 

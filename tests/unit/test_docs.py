@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.support import architecture, corpus
+from tests.support import corpus
 from tests.support.paths import DOCS, EXAMPLES, MANIFESTS, ROOT
 from webhook import injections
 from webhook.api import annotations, yaml
@@ -52,10 +52,6 @@ def page(name: str) -> str:
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_the_generated_pages_are_as_the_code_is(name: str) -> None:
     assert page(name) == PAGES[name], "run `make docs`"
-
-
-def test_the_picture_of_the_rooms_is_as_the_imports_are() -> None:
-    assert architecture.PICTURE.read_text(encoding="utf-8") == architecture.draw(), "run `make docs`"
 
 
 def test_no_generated_page_is_left_over() -> None:

@@ -43,8 +43,7 @@ class Injected:
         """For people, in lines."""
         yield heading(self.id) + (f": {self.reason}" if self.reason else "")
         yield from (f"  {printable(note)}" for note in self.notes)
-        for line in _additions(self.patch):
-            yield f"  {added('+')} {printable(line)}"
+        yield from (f"  {line}" for line in additions(self.patch))
 
 
 def by_injection(decision: Decision) -> list[Injected]:
@@ -75,8 +74,12 @@ def report(entries: Sequence[Injected], *, updates: bool) -> Iterator[str]:
         yield from (f"  {line}" for line in entry.as_text())
 
 
+def additions(patch: Iterable[Operation]) -> Iterator[str]:
+    """For people, in lines: the fields and their values as YAML. What was appended to one list is shown together."""
+    return (f"{added('+')} {printable(line)}" for line in _additions(patch))
+
+
 def _additions(patch: Iterable[Operation]) -> Iterator[str]:
-    """The fields and their values as YAML; what was appended to one list is shown together."""
     for path, group in groupby(map(_target, patch), key=lambda pair: pair[0]):
         values = [value for _, value in group]
         value = [item for items in values for item in items] if isinstance(values[0], list) else values[0]

@@ -14,7 +14,6 @@ import msgspec
 from webhook import PROGRAM
 from webhook.api import mpijob, yaml
 from webhook.cli.job_world import POLICIES
-from webhook.cli.progress import Progress
 from webhook.cli.terminal import caution, fail, faint, printable
 from webhook.client import calls
 from webhook.client.access import Access
@@ -52,17 +51,12 @@ class SnapshotFile:
 
 def run(output: Path | None, **where: Any) -> int:
     """Take a snapshot and write it, to standard output for None; the exit code. For `where` see `take`."""
-    progress = Progress()
 
     def tell(line: str) -> None:
-        progress.clear()
         click.echo(faint(printable(line)), err=True)
 
     try:
-        try:
-            taken = asyncio.run(take(**where, tell=tell, watch=progress.show))
-        finally:
-            progress.clear()
+        taken = asyncio.run(take(**where, tell=tell))
         if output is None:
             for piece in taken.text():
                 click.echo(piece, nl=False)
@@ -84,13 +78,12 @@ async def take(
     kueue_namespace: str,
     namespaces: Sequence[str] = (),
     tell: Callable[[str], None] = lambda _: None,
-    watch: Callable[[str], None] = lambda _: None,
 ) -> SnapshotFile:
     """Read a cluster, in all namespaces or in these; ClusterError when it cannot be used."""
     api = await calls.connect(access)
     places = {WatchedPlace.OWN: policy_namespace, WatchedPlace.KUEUE: kueue_namespace}
     try:
-        reading = await read(api, places=places, namespaces=namespaces, more={"MPIJob": stored}, tell=tell, watch=watch)
+        reading = await read(api, places=places, namespaces=namespaces, more={"MPIJob": stored}, tell=tell)
         try:
             policies = await _policies(api, policy_namespace)
         except ApiError as error:

@@ -5,11 +5,9 @@ import copy
 import io
 import ssl
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from http import HTTPStatus
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -19,16 +17,15 @@ import click
 import msgspec
 
 from webhook import PROGRAM
-from webhook.api import yaml
 from webhook.cli import files as manifests
+from webhook.cli import injected
 from webhook.cli.files import Manifest, ManifestError
-from webhook.cli.terminal import added, bad, caution, counted, faint, good, heading, printable
+from webhook.cli.terminal import bad, caution, counted, faint, good, heading, printable
 from webhook.server.log import make_log
 from webhook.server.service import ServeSettings, Service, StartError, running
 from webhook.server.telemetry import Telemetry
 
 # In a checkout, and in an installed package.
-WIDTH: Final = 116
 EXAMPLES: Final = (Path(__file__).parents[2] / "manifests" / "examples", Path(__file__).parents[1] / "examples")
 BAD: Final = "bad-"
 NAMESPACE: Final = "default"
@@ -41,10 +38,9 @@ class DemoError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DemoAnswer:
-    """What came back for one job: both responses as JSON, the object before and after the patch."""
+    """What came back for one job: both responses as JSON, and the patch."""
 
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
+    patch: Sequence[Mapping[str, Any]]
     mutation: Mapping[str, Any]
     validation: Mapping[str, Any]
 
@@ -110,10 +106,9 @@ async def _review(client: aiohttp.ClientSession, job: Manifest) -> DemoAnswer:
     """Mutate, apply the patch, validate."""
     before = job.created_in(job.namespace or NAMESPACE)
     mutation = await _post(client, "/mutate-mpijob", job, before)
-    after = before
-    if patch := mutation.get("patch"):
-        after = apply(before, msgspec.json.decode(b64decode(patch)))
-    return DemoAnswer(before, after, mutation, await _post(client, "/validate-mpijob", job, after))
+    patch = msgspec.json.decode(b64decode(mutation["patch"])) if "patch" in mutation else []
+    validation = await _post(client, "/validate-mpijob", job, apply(before, patch))
+    return DemoAnswer(patch, mutation, validation)
 
 
 async def _post(client: aiohttp.ClientSession, path: str, job: Manifest, document: Mapping[str, Any]) -> dict[str, Any]:
@@ -171,17 +166,10 @@ def _outcome(job: Manifest, answer: DemoAnswer) -> Iterator[str]:
         yield f"{caution('Warning:')} {printable(warning)}"
     if answer.validation["allowed"]:
         yield good(f"mpijob.kubeflow.org/{printable(job.title)} created")
-        yield from ("", "With what was injected, the job in the cluster is:")
-        yield from _changes(answer)
+        yield from ("", "Injected into the job in the cluster:")
+        yield from (f"  {line}" for line in injected.additions(answer.patch))
     else:
         yield from _refusal(answer.validation["status"])
-
-
-def _changes(answer: DemoAnswer) -> Iterator[str]:
-    style: Mapping[str, Callable[[str], str]] = {"+": added, "-": bad, ".": faint, " ": str}
-    for mark, line in changes(answer.before, answer.after):
-        shown = line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
-        yield style[mark](f"  {mark if mark in '+-' else ' '} {printable(shown)}")
 
 
 def _refusal(status: Mapping[str, Any]) -> Iterator[str]:
@@ -211,44 +199,3 @@ def _next_steps(files: Sequence[str]) -> Iterator[str]:
     yield f"  {PROGRAM} check job.yaml        only the verdict; exit code 0, 1 or 2 for scripts"
     yield f"  {PROGRAM} rules                 every rule and injection"
     yield f"  {PROGRAM} explain worker-count  why a rule is there, and how a policy tunes it"
-
-
-Line = tuple[str, str]
-
-
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Line]:
-    """Lines as (mark, text): `+` and `-` as in a diff, a blank for context, `.` where unchanged lines are left out."""
-    lines = list(_diff(yaml.dump(before).splitlines(), yaml.dump(after).splitlines()))
-    kept = _with_ancestors(lines)
-    for previous, current in pairwise([-1, *kept]):
-        if current > previous + 1:
-            yield ".", " " * _indent(lines[current][1]) + "..."
-        yield lines[current]
-    if kept and kept[-1] < len(lines) - 1:
-        yield ".", "..."
-
-
-def _diff(before: list[str], after: list[str]) -> Iterator[Line]:
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if tag == "equal":
-            yield from ((" ", line) for line in after[j1:j2])
-        else:
-            yield from (("-", line) for line in before[i1:i2])
-            yield from (("+", line) for line in after[j1:j2])
-
-
-def _with_ancestors(lines: list[Line]) -> list[int]:
-    """Which lines to keep: the changed ones, and for each the closest lines before it that are indented less."""
-    kept = set()
-    open_indent: dict[int, int] = {}
-    for number, (mark, line) in enumerate(lines):
-        indent = _indent(line)
-        open_indent = {depth: at for depth, at in open_indent.items() if depth < indent}
-        if mark != " ":
-            kept |= {number, *open_indent.values()}
-        open_indent[indent] = number
-    return sorted(kept)
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip(" "))

@@ -62,15 +62,13 @@ async def read(
     namespaces: Sequence[str] = (),
     more: Mapping[str, Callable[[KubernetesObject], KubernetesObject]] = MappingProxyType({}),
     tell: Callable[[str], None] = lambda _: None,
-    watch: Callable[[str], None] = lambda _: None,
 ) -> Reading:
     """Everything that rules look at, in all namespaces or in these; ClusterError when the API server cannot be used.
 
     A resource whose place has no name in `places` is not read. `more` has, by kind, a function that returns what else
-    is kept of an object; an object for which it raises is unreadable. `tell` gets a line for each resource, and
-    `watch` one for each page that came.
+    is kept of an object; an object for which it raises is unreadable. `tell` gets a line for each resource.
     """
-    reader = _Reader(Connection(api.raw, renew=api.renew), more, tell, watch)
+    reader = _Reader(Connection(api.raw, renew=api.renew), more, tell)
     for resource in watched_resources():
         if resource.place is None:
             where = list(namespaces) if resource.is_namespaced or resource is NAMESPACES else []
@@ -90,7 +88,6 @@ class _Reader:
     connection: Connection
     more: Mapping[str, Callable[[KubernetesObject], KubernetesObject]]
     tell: Callable[[str], None]
-    watch: Callable[[str], None]
     reading: Reading = field(default_factory=Reading)
 
     async def read(self, resource: Resource[Any, Any], where: Sequence[str]) -> None:
@@ -100,7 +97,7 @@ class _Reader:
         count = 0
         for namespace in where:
             try:
-                objects = await _objects(self.connection, resource, namespace, self.watch)
+                objects = await _objects(self.connection, resource, namespace)
             except WatchFault as fault:
                 self._unknown(f"{resource.name} in {namespace}" if namespace else resource.name, fault)
                 continue
@@ -140,15 +137,13 @@ class _Reader:
             self.reading.add(kept)
 
 
-async def _objects(
-    connection: Connection, resource: Resource[Any, Any], namespace: str, watch: Callable[[str], None]
-) -> list[msgspec.Raw]:
+async def _objects(connection: Connection, resource: Resource[Any, Any], namespace: str) -> list[msgspec.Raw]:
     """The objects of the first version that is served; WatchFault with NOT_FOUND where none is."""
     for attempt in range(1, MAX_READ_ATTEMPTS + 1):
         try:
             if resource is NAMESPACES and namespace:
                 return await _namespace(connection, namespace)
-            return await _served(connection, resource, namespace, watch)
+            return await _served(connection, resource, namespace)
         except WatchFault as fault:
             if fault.reason not in AGAIN or attempt == MAX_READ_ATTEMPTS:
                 raise
@@ -166,26 +161,18 @@ async def _namespace(connection: Connection, name: str) -> list[msgspec.Raw]:
         raise
 
 
-async def _served(
-    connection: Connection, resource: Resource[Any, Any], namespace: str, watch: Callable[[str], None]
-) -> list[msgspec.Raw]:
+async def _served(connection: Connection, resource: Resource[Any, Any], namespace: str) -> list[msgspec.Raw]:
     *before, last = resource.api_versions
     for version in before:
         try:
-            return await _all(connection, resource, version, namespace, watch)
+            return await _all(connection, resource, version, namespace)
         except WatchFault as fault:
             if fault.reason is not FaultReason.NOT_FOUND:
                 raise
-    return await _all(connection, resource, last, namespace, watch)
+    return await _all(connection, resource, last, namespace)
 
 
-async def _all(
-    connection: Connection,
-    resource: Resource[Any, Any],
-    version: str,
-    namespace: str,
-    watch: Callable[[str], None],
-) -> list[msgspec.Raw]:
+async def _all(connection: Connection, resource: Resource[Any, Any], version: str, namespace: str) -> list[msgspec.Raw]:
     found = pages(
         partial(connection.list_page, metadata_only=resource.metadata_only),
         resource.path(version, quote(namespace, safe="")),
@@ -193,11 +180,7 @@ async def _all(
         labelSelector=resource.label_selector,
         fieldSelector=resource.field_selector,
     )
-    objects: list[msgspec.Raw] = []
-    async for page in found:
-        objects += page.items or ()
-        watch(f"{resource.name}: {len(objects):,} ...")
-    return objects
+    return [each async for page in found for each in page.items or ()]
 
 
 def _merged(before: KubernetesObject, after: KubernetesObject) -> KubernetesObject:

@@ -1,17 +1,15 @@
 """What stands between a plug-in and the service: a plug-in that fails is left out of that review, and nothing else is.
 
-It gets a copy of the job, so what it writes there reaches nobody. The number and length of its findings are limited.
-What it puts into a job before it fails is taken out again.
+It gets a copy of the job, so what it writes there reaches nobody. What it puts into a job before it fails is taken out
+again.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
-from dataclasses import replace
 from functools import wraps
-from itertools import islice
 from pathlib import PurePath
 from traceback import extract_tb
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -25,8 +23,9 @@ from webhook.kit.context import Context, Memo
 from webhook.kit.forms import Form, Holds
 from webhook.kit.patch import PatchBuilder, PatchConflict
 from webhook.kit.settings import InjectionSettings, RuleSettings, Settings
-from webhook.plugins.limits import MAX_FINDINGS, MAX_TEXT_CHARACTERS
 from webhook.rules import Rule, Violation
+
+T = TypeVar("T")
 
 RAISED: Final = (Exception, SystemExit)
 """What a plug-in's code may raise. Other exceptions, such as KeyboardInterrupt, are for the process."""
@@ -41,7 +40,7 @@ def rule(entry: Rule, plugin: str, told: Told) -> Rule:
     def check(_: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
         try:
             job = mpijob.apply_operator_defaults(mpijob.decode(ctx.document))
-            found = [*map(_cut, islice(entry.check(job, settings, _own(ctx)), MAX_FINDINGS))]
+            found = _all(entry.check(job, settings, _own(ctx)), Violation)
         except RAISED as error:
             told(error)
             message = f"the plug-in {plugin} failed ({where(error)}): the job was judged without this rule"
@@ -66,11 +65,11 @@ def injection(entry: Injection, plugin: str, told: Told) -> Injection:
         before, done = msgspec.json.encode(patch.document), len(patch.operations)
         try:
             job = mpijob.decode(ctx.document)
-            notes = [*map(_note, islice(entry.inject(job, settings, _own(ctx), patch), MAX_FINDINGS))]
+            notes = _all(entry.inject(job, settings, _own(ctx), patch), str)
             msgspec.json.encode(patch.operations[done:])  # now, and not while the reply is written
         except PatchConflict as error:
             patch.take_back(done, untyped.decode(before))
-            notes = [Caution(f"nothing was injected: {error}"[:MAX_TEXT_CHARACTERS])]
+            notes = [Caution(f"nothing was injected: {error}")]
         except RAISED as error:
             patch.take_back(done, untyped.decode(before))
             told(error)
@@ -106,18 +105,12 @@ def _own(ctx: Context) -> Context:
     return structs.replace(ctx, old=deepcopy(ctx.old), memo=Memo())
 
 
-def _cut(found: Violation) -> Violation:
-    message, fix = (
-        text if len(text) <= MAX_TEXT_CHARACTERS else f"{text[: MAX_TEXT_CHARACTERS - 3]}..."
-        for text in (found.message, found.fix)
-    )
-    return replace(found, path=str(found.path)[:MAX_TEXT_CHARACTERS], message=message, fix=fix)
-
-
-def _note(note: str) -> str:
-    if not isinstance(note, str):
-        raise TypeError("a note is no text")
-    return note if len(note) <= MAX_TEXT_CHARACTERS else note[:MAX_TEXT_CHARACTERS]
+def _all(found: Iterable[Any], kind: type[T]) -> list[T]:
+    """Everything that was found; TypeError for what is of another kind."""
+    values = list(found)
+    if wrong := [value for value in values if not isinstance(value, kind)]:
+        raise TypeError(f"a {type(wrong[0]).__name__} instead of a {kind.__name__}")
+    return values
 
 
 def _guarded(model: type[Any]) -> type[Any]:

@@ -20,7 +20,7 @@ from webhook.kit.own_rules import PREFIX
 from webhook.kit.registry import Registry
 from webhook.kit.settings import InjectionSettings, RuleSettings, Settings
 from webhook.plugins import guard
-from webhook.plugins.limits import MAX_ENTRIES, MAX_ID_CHARACTERS
+from webhook.plugins.limits import MAX_ID_CHARACTERS
 from webhook.policy.exemptions import REQUIRED_INJECTION
 
 if TYPE_CHECKING:
@@ -207,8 +207,6 @@ def _check_id(entry_id: str, group: _Group) -> None:
     if (there := group.registry.get(entry_id)) is not None:
         whose = f"the plug-in {there.plugin}" if there.plugin else "this service"
         raise PluginFault(f"there is {_a(group)} of {whose} with this name, which stays in force")
-    if len(FAILURES.counts) >= MAX_ENTRIES:
-        raise PluginFault(f"there are {MAX_ENTRIES} rules and injections of plug-ins already")
 
 
 def _check_entry(entry: Any, guarded: Any, group: _Group) -> None:

@@ -1,4 +1,4 @@
-"""The demo, run as a user runs it, and the lines of change that it shows."""
+"""The demo, run as a user runs it."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,6 @@ import jsonpatch
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.support.jobs import GOOD, changed, request
 from tests.support.paths import EXAMPLES
@@ -16,7 +15,6 @@ from tests.support.strategies import PROPERTY, jobs
 from webhook.admission import pipelines
 from webhook.cli import files, walkthrough
 from webhook.cli.main import main
-from webhook.cli.walkthrough import changes
 from webhook.cluster.view import NothingKnown
 
 FILES = sorted(EXAMPLES.glob("*.yaml"))
@@ -44,10 +42,9 @@ def test_an_admitted_job_is_shown_as_kubectl_would() -> None:
     before, _, after = result.stdout.partition("mpijob.kubeflow.org/openmpi-pi created\n")
     assert "== openmpi-pi.yaml\n# Pi on two workers with Open MPI." in before
     assert "$ kubectl apply -f openmpi-pi.yaml\nWarning: injected: job-timeout 24h, api-access, " in before
-    assert "    spec:\n      ...\n      mpiReplicaSpecs:\n        Launcher:\n" in after
-    assert "  +   runPolicy:\n  +     cleanPodPolicy: Running\n" in after
-    assert after.startswith("\nWith what was injected, the job in the cluster is:\n")
-    assert "image:" not in after, "unchanged lines are left out"
+    assert after.startswith("\nInjected into the job in the cluster:\n")
+    assert "  + spec.runPolicy.cleanPodPolicy: Running\n" in after
+    assert "image:" not in after, "unchanged fields are left out"
     assert all(len(line) <= 120 for line in after.splitlines()), "lines are cut"
     assert "\n1 job: 1 admitted, 0 refused\n" in after
 
@@ -140,29 +137,3 @@ def test_apply_to_lists_and_escaped_keys() -> None:
     before: dict[str, Any] = {"a/b": {}, "l": [{}]}
     assert walkthrough.apply(before, operations) == {"a/b": {"~": 1}, "l": [0, {"x": 1}, 3]}
     assert before == {"a/b": {}, "l": [{}]}
-
-
-def test_changes_show_the_keys_above_and_nothing_else() -> None:
-    before = {"a": 1, "b": {"c": [{"name": "x", "y": 1}, {"name": "z"}], "d": 2}, "e": 3}
-    after = {"a": 1, "b": {"c": [{"name": "x", "y": 1, "new": {"k": "v"}}, {"name": "z"}], "d": 5}, "e": 3, "f": 4}
-    assert [f"{mark} {line}" for mark, line in changes(before, after)] == [
-        ". ...",
-        "  b:",
-        "    c:",
-        "      - name: x",
-        ".       ...",
-        "+       new:",
-        "+         k: v",
-        ".   ...",
-        "-   d: 2",
-        "+   d: 5",
-        ". ...",
-        "+ f: 4",
-    ]
-    assert list(changes(before, before)) == []
-
-
-@PROPERTY
-@given(st.dictionaries(st.text("abc", min_size=1), st.text(), max_size=3), st.dictionaries(st.text("abc"), st.text()))
-def test_changes_of_anything(before: dict[str, str], after: dict[str, str]) -> None:
-    assert bool(list(changes(before, after))) == (before != after) or before.keys() == after.keys()

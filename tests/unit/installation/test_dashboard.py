@@ -1,25 +1,24 @@
-"""The dashboard: as the code makes it, and every query about metrics and labels that exist."""
+"""The dashboard: its page names every panel, and every query is about metrics and labels that exist."""
 
-import json
 import re
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support import promtool
-from tests.support.dashboard import build, page
-from tests.support.dashboard.panels import ROWS
-from tests.support.dashboard.queries import NAMESPACES, filled, in_all
+from tests.support.dashboard import FILE, board, filled, panels, rows
 from tests.support.paths import DOCS, MANIFESTS
 from tests.support.prometheus import rule_groups
 from webhook.api.yaml import load_all
+from webhook.kit.importance import Importance
+from webhook.rules import REGISTRY
 from webhook.server.audit_telemetry import AUDIT_METRICS
 from webhook.server.job_telemetry import JOB_METRICS
 from webhook.server.metrics import METRICS, Metric
 
-QUERIES = [query.expr for row in ROWS for panel in row.panels for query in panel.queries]
+TARGETS = [target for panel in panels() for target in panel["targets"]]
+QUERIES = [target["expr"] for target in TARGETS]
 RULES = [rule["expr"] for group in rule_groups() for rule in group["rules"]]
 RECORDED = {rule["record"]: rule["expr"] for group in rule_groups() for rule in group["rules"] if "record" in rule}
 # Of the API server, and of every process: https://kubernetes.io/docs/reference/instrumentation/metrics/
@@ -54,30 +53,34 @@ KNOWN = {
 }
 
 
-def shown() -> Any:
-    (document,) = load_all(build.FILE.read_text(encoding="utf-8"))
+def test_grafana_finds_the_dashboard_by_its_label() -> None:
+    (document,) = load_all(FILE.read_text(encoding="utf-8"))
     assert document["metadata"]["labels"]["grafana_dashboard"] == "1"
-    return json.loads(document["data"]["mpijob-webhook.json"])
 
 
-def test_the_dashboard_is_as_the_code_makes_it() -> None:
-    assert build.FILE.read_text(encoding="utf-8") == build.manifest(), "run `make dashboard`"
-    panels = shown()["panels"]
-    assert [target["expr"] for panel in panels for target in panel.get("targets", ())] == QUERIES
-    assert len({panel["id"] for panel in panels}) == len(panels)
+def test_the_page_has_a_picture_of_each_row_and_a_line_for_each_panel() -> None:
+    page = (DOCS / "dashboard.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.*)$", page, re.MULTILINE) == [row["title"] for row in rows()]
+    table = re.findall(r"^\| (.*?) \| (.*) \|$", page, re.MULTILINE)
+    lines = [line for line in table if line[0] not in {"Panel", "---"}]
+    assert lines == [(panel["title"], panel["description"]) for panel in panels()]
+    pictures = re.findall(r"^!\[.*\]\(dashboard/(.*)\)$", page, re.MULTILINE)
+    assert sorted(pictures) == sorted(path.name for path in (DOCS / "dashboard").iterdir())
+    assert len(pictures) == len(rows())
 
 
-def test_the_page_is_as_the_code_makes_it_and_has_a_picture_of_each_row() -> None:
-    assert page.PAGE.read_text(encoding="utf-8") == page.page(), "run `make dashboard`"
-    drawn = {path.name for path in (DOCS / "dashboard").iterdir()}
-    assert drawn == {page.picture_name(row) for row in ROWS}, "run `make dashboard-pictures`"
-
-
-def test_panels_stand_beside_or_below_each_other() -> None:
-    places = [panel["gridPos"] for panel in shown()["panels"]]
-    for one, next_ in pairwise(places):
+def test_panels_have_their_own_ids_and_do_not_overlap() -> None:
+    everything = board()["panels"]
+    assert len({panel["id"] for panel in everything}) == len(everything)
+    for one, next_ in pairwise(panel["gridPos"] for panel in everything):
         assert one["x"] + one["w"] <= 24
         assert next_["y"] >= one["y"] + one["h"] or next_["x"] >= one["x"] + one["w"]
+
+
+def test_gpus_are_saved_by_the_rules_whose_jobs_would_not_have_run() -> None:
+    fails = "|".join(rule.id for rule in REGISTRY.values() if rule.importance is Importance.FAILS)
+    saved = [set(re.findall(r'rule([!=]~)"([^"]*)"', expr)) for expr in QUERIES if "rule=~" in expr or "rule!~" in expr]
+    assert saved == [{("=~", fails)}, {("!~", fails)}]
 
 
 @pytest.mark.parametrize("expr", [*QUERIES, *RULES])
@@ -98,12 +101,14 @@ def test_prometheus_can_read_every_query(tmp_path: Path) -> None:
 def test_bars_count_from_the_first_one_on_and_over_restarts(tmp_path: Path) -> None:
     """Of a series that was there, of one that came, of one whose process was started again, and of one that went."""
     series = {"stays": "5+0x30 5+1x10", "comes": "_x20 3+0x20", "again": "9+0x10 9+1x10 0+1x20", "goes": "7+0x20 8x5"}
+    (expr,) = (query for query in QUERIES if "mpijob_webhook_deadline_events_total[" in query)
+    counted = expr.replace("mpijob_webhook_deadline_events_total", "n_total").replace("outcome", "rule")
     test = {
         "interval": "1m",
         "input_series": [{"series": f'n_total{{rule="{name}"}}', "values": text} for name, text in series.items()],
         "promql_expr_test": [
             {
-                "expr": f"round({filled(in_all('n_total', 'rule'), '35m')})",
+                "expr": f"round({filled(counted, '35m')})",
                 "eval_time": "41m",
                 "exp_samples": [
                     {"labels": f'{{rule="{name}"}}', "value": value}
@@ -119,11 +124,12 @@ def test_a_rate_looks_at_more_than_one_scrape() -> None:
     """Grafana's `$__rate_interval` is four intervals of the query, or of its data source, which knows nothing of us."""
     (monitor,) = load_all((MANIFESTS / "components" / "monitoring" / "service-monitor.yaml").read_text())
     (interval,) = {endpoint["interval"] for endpoint in monitor["spec"]["endpoints"]}
-    assert {target["interval"] for panel in shown()["panels"] for target in panel.get("targets", ())} == {interval}
+    assert {target["interval"] for target in TARGETS} == {interval}
 
 
 def test_the_namespaces_to_choose_from_are_those_of_all_metrics_that_have_one() -> None:
-    names = re.findall(r'__name__=~"(.*)"', NAMESPACES)[0]
+    (query,) = (each["query"] for each in board()["templating"]["list"] if each["name"] == "namespace")
+    (names,) = re.findall(r'__name__=~"([^"]*)"', query)
     chosen = [metric for metric in (*JOB_METRICS, *AUDIT_METRICS) if re.fullmatch(names, metric.name)]
     assert [metric.name for metric in chosen] == [
         "training_operator_mpijob_created_total",
@@ -134,13 +140,14 @@ def test_the_namespaces_to_choose_from_are_those_of_all_metrics_that_have_one() 
 
 
 def test_legends_name_labels_that_the_answer_has() -> None:
-    for query in (query for row in ROWS for panel in row.panels for query in panel.queries):
-        named = set(re.findall(r"\{\{(\w+)\}\}", query.legend))
-        recorded = {label for name in RECORDED if name in query.expr for label in KNOWN[name]}
-        assert named <= (grouped(query.expr) or SCRAPED) | recorded, query
+    for target in TARGETS:
+        expr = target["expr"]
+        named = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
+        recorded = {label for name in RECORDED if name in expr for label in KNOWN[name]}
+        assert named <= (grouped(expr) or SCRAPED) | recorded, expr
 
 
 def test_a_panel_says_what_it_shows() -> None:
-    titles = [panel.title for row in ROWS for panel in row.panels]
+    titles = [panel["title"] for panel in panels()]
     assert len(titles) == len(set(titles))
-    assert all(panel.text.endswith(".") for row in ROWS for panel in row.panels)
+    assert all(panel["description"].endswith(".") for panel in panels())

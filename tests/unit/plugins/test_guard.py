@@ -14,7 +14,6 @@ from webhook.admission import pipelines
 from webhook.admission.decision import Decision
 from webhook.cluster.view import NothingKnown
 from webhook.plugins import loading
-from webhook.plugins.limits import MAX_FINDINGS, MAX_TEXT_CHARACTERS
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import Policy, load_policy
 
@@ -28,7 +27,7 @@ FAILING = {
     "raises late": (f"{SAYS_NO}\n    1 / 0", "ZeroDivisionError in acme_no.py:12"),
     "ends the process": ("raise SystemExit(3)\n    yield", "SystemExit in acme_no.py:11"),
     "gives nothing": ("return None", "TypeError in guard.py:"),
-    "gives a text": ("return ['no']", "AttributeError in guard.py:"),
+    "gives a text": ("return ['no']", "TypeError in guard.py:"),
     "is deep": (
         "check.__wrapped__(job, settings, ctx) if 0 else (lambda f: f(f))(lambda f: f(f))\n    yield",
         "Recursion",
@@ -97,14 +96,6 @@ def test_an_interrupt_of_the_process_is_no_failure_of_a_plug_in(
         policy = load_policy(None)
         with pytest.raises(KeyboardInterrupt):
             decide(GOOD, policy)
-
-
-def test_what_it_says_is_bounded(tmp_path: Path) -> None:
-    install_rule(tmp_path, 'yield from (Violation(f"spec.{n}", "x" * 10_000, fix="y") for n in range(10**9))')
-    with taken_in(tmp_path, "acme"):
-        found = validate(GOOD, load_policy(None)).denied
-        assert len(found) == MAX_FINDINGS
-        assert {len(finding.violation.message) for finding in found} == {MAX_TEXT_CHARACTERS}
 
 
 @pytest.mark.parametrize(

@@ -148,16 +148,5 @@ def test_a_package_with_unreadable_metadata_is_passed_over(tmp_path: Path) -> No
         assert [each.name for each in found] == ["acme"]
 
 
-def test_so_many_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is a label of metrics."""
-    monkeypatch.setattr(loading, "MAX_ENTRIES", 1)
-    second = RULE.format(id="acme-two", body=SAYS_NO)
-    points = {"rules": {"acme-no": "acme_no:check", "acme-two": "acme_two:check"}}
-    install(tmp_path, "acme", {"acme_no": GOOD, "acme_two": second}, points)
-    with taken_in(tmp_path, "acme") as (plugin,):
-        assert plugin.rules == ("acme-no",)
-        assert plugin.faults == ("rule acme-two: there are 1 rules and injections of plug-ins already",)
-
-
 def test_names_of_findings_that_are_of_no_rule_are_reserved() -> None:
     assert {messages.SCHEMA, pipelines.required.RULE, own_rules.PREFIX} == loading.RESERVED

@@ -61,6 +61,8 @@ def replay(
         fail("nothing would change: name policies with --policy or --without")
     given = inputs.policies(files)
     known = inputs.cluster(cluster, access, policy_namespace, jobs=True)
-    report = replay_report.replay(known, inputs.after(given, known, without), today=today())
+    layers = inputs.after(given, known, without)
+    with click.progressbar(known.jobs, label="judging", file=sys.stderr, hidden=not sys.stderr.isatty()) as jobs:
+        report = replay_report.replay(known, jobs, layers, today=today())
     show(output, replay_markdown.lines(report) if output == "markdown" else report.as_text(), report.as_json())
     sys.exit(0 if report.safe else 1)

@@ -1,6 +1,6 @@
 """What would become of the jobs in a cluster under other policies."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
@@ -8,7 +8,6 @@ from typing import Any, Final
 from webhook.admission.replay import NEWLY, NO_LONGER, OTHERWISE, Replay, Replayer
 from webhook.cli.limits import MAX_NAMES_ON_LINE
 from webhook.cli.policy.cluster import ClusterPolicies
-from webhook.cli.progress import counted_off
 from webhook.cli.terminal import bad, counted, good, heading, printable
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
@@ -117,11 +116,10 @@ def _some(jobs: Sequence[str]) -> str:
     return ", ".join(sorted(jobs)[:MAX_NAMES_ON_LINE]) + more
 
 
-def replay(cluster: ClusterPolicies, after: Sequence[Layer], *, today: date) -> ReplayReport:
-    """Judge every job of `cluster` under its policies, and under `after`."""
+def replay(cluster: ClusterPolicies, jobs: Iterable[bytes], after: Sequence[Layer], *, today: date) -> ReplayReport:
+    """Judge these jobs of `cluster` under its policies, and under `after`."""
     replayer = Replayer(before=PolicySet(cluster.layers), after=PolicySet(after), view=cluster.view, today=today)
-    for job in counted_off(cluster.jobs, "jobs", len(cluster.jobs)):
-        replayer.add([job])
+    replayer.add(jobs)
     return ReplayReport(cluster.origin, cluster.layers, after, replayer.result)
 
 

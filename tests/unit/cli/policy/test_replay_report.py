@@ -22,7 +22,7 @@ def job(name: str, workers: int, namespace: str = "team-a") -> bytes:
 
 def what_if(after: list[Layer], *before: Layer, jobs: list[bytes], objects: Any = ()) -> ReplayReport:
     cluster = ClusterPolicies("namespace n of c", layers=before, view=Snapshot(objects), jobs=jobs)
-    return replay(cluster, after, today=TODAY)
+    return replay(cluster, cluster.jobs, after, today=TODAY)
 
 
 def text(outcome: ReplayReport) -> list[str]:

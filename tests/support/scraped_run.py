@@ -63,7 +63,6 @@ class Run:
 
     cluster: Cluster
     prometheus: Prometheus
-    began: float
 
 
 @contextmanager
@@ -78,7 +77,7 @@ def real_run(log_dir: Path) -> Iterator[Run]:
         replicas = {}
         for n in range(2):
             replicas[f"mpijob-webhook-{n}"] = deployment.start(*SELF_MANAGED, *OPTIONS).ops_url
-        run = Run(cluster, prometheus.start(cluster, replicas), time.time())
+        run = Run(cluster, prometheus.start(cluster, replicas))
         cluster.apply([_policy(), *itertools.chain.from_iterable(map(_namespace, TEAMS))])
         yield run
         for backend in list(balancer.backends):

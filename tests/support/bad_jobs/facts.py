@@ -1,4 +1,4 @@
-"""What the mender's clusters have, and a policy with every setting of a rule that makes it refuse more."""
+"""What the clusters have, and a policy with every setting of a rule that makes it refuse more."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final

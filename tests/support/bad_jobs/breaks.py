@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from tests.support.bad_jobs.facts import STORED, TAKEN
 from tests.support.jobs import REMOVE
-from tests.support.mender.facts import STORED, TAKEN
 
 Changes = Mapping[str, Any]
 

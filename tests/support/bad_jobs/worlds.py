@@ -1,4 +1,4 @@
-"""Where the mender submits jobs: policies in which every rule refuses, namespaces, and what is known of a cluster."""
+"""Where bad jobs are submitted: policies in which every rule refuses, namespaces, and what is known of a cluster."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
-from tests.support.mender import facts
+from tests.support.bad_jobs import facts
 from webhook.api.crd_schema import CrdSchema
 from webhook.cluster.snapshot import Snapshot
 from webhook.policy.in_force import PolicySet, load_policies

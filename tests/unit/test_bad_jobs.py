@@ -1,0 +1,8 @@
+"""The bad jobs of which the page "What the rules say" is made."""
+
+from tests.support.bad_jobs.cases import cases, causes
+from webhook.rules import REGISTRY
+
+
+def test_every_rule_rejects_one_of_them() -> None:
+    assert {cause.rule for case in cases() for cause in causes(case)} >= REGISTRY.keys()
