@@ -5,16 +5,12 @@ from typing import Any
 
 import pytest
 
-from tests.bench.replies.cases import clusters
-from tests.support.hostile import SHAPES
 from tests.support.jobs import changed, request
 from tests.support.policies import HEADER
-from tests.support.steps import calls, reviews
 from webhook.admission import pipelines, too_large
 from webhook.admission.pipelines import Decision, load_policy
 from webhook.api.limits import MAX_NESTED_VALUES, MAX_OBJECT_BYTES
-from webhook.cluster.snapshot import Snapshot
-from webhook.cluster.view import ClusterView, NothingKnown
+from webhook.cluster.view import NothingKnown
 
 DEFAULTS = load_policy(None)
 EXEMPT = 'exemptions: [{rules: ["*"], users: [alice], reason: because}]\n'
@@ -90,12 +86,3 @@ class TestObjectsThatAreNotDecoded:
 
     def test_a_stored_job_excuses_nothing_in_a_smaller_one(self, job: dict[str, Any]) -> None:
         assert "images" in rules(validate(with_text(1), old=job))
-
-
-@pytest.mark.parametrize("view", [NothingKnown(), Snapshot(clusters()[1])], ids=["nothing known", "a cluster"])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_twice_the_job_is_no_more_than_twice_the_work(shape: str, view: ClusterView) -> None:
-    """Some hundred calls are for any job."""
-    make = SHAPES[shape]
-    reviews(make(2_500), DEFAULTS, view)
-    assert calls(make(5_000), DEFAULTS, view) < 2.6 * calls(make(2_500), DEFAULTS, view)

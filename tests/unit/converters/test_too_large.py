@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from tests.support.older_jobs import V1, V1ALPHA1, V1ALPHA2
-from tests.support.steps import calls_of
 from webhook.api import conversion_review
 from webhook.api.mpijob import API_VERSION
 from webhook.converters import both_ways
@@ -19,7 +18,6 @@ Json = dict[str, Any]
 OLDER = (V1, V1ALPHA2, V1ALPHA1)
 WHY = "too large to judge: 60,000 mappings and lists, at most 20,000"
 # Of one object. Most are of `isinstance` and its like, with some 50 ns; each review has 250 ms.
-MOST_CALLS = 3_000_000
 
 
 def job(version: str, pod: Json, **metadata: Any) -> Json:
@@ -53,8 +51,7 @@ PODS = {
 @pytest.mark.parametrize("version", OLDER)
 def test_a_large_job_is_shown_as_it_is_and_led_back_without_a_look_at_its_pods(pod: str, version: str) -> None:
     whole = job(API_VERSION, PODS[pod], annotations={"team": "a"})
-    older: Json = {}
-    assert calls_of(lambda: older.update(shown(whole, version))) < 1000
+    older = shown(whole, version)
     assert older["spec"] == {key: value for key, value in whole["spec"].items() if key != "sshAuthMountPath"}
     assert older["apiVersion"] == version
     assert shown(older, API_VERSION) == whole
@@ -111,18 +108,3 @@ def test_odd_values_of_a_large_job_are_no_fault_of_ours(changes: Json, version: 
     other = V1 if version == API_VERSION else API_VERSION
     with suppress(ConversionError):
         shown({**job(version, {"containers": [{}]}), **changes}, other)
-
-
-SAME = [
-    {"containers": [{"name": "c", "env": [{"name": f"E{n}", "value": "v"} for n in range(24_000)]}]},
-    {"containers": [{"name": f"c{n}"} for n in range(24_000)]},
-    {"containers": [{"name": "c", "command": ["a"] * 190_000}]},
-    {"containers": [{"name": "c", "resources": {"limits": {f"gpu{n}": 1 for n in range(60_000)}}}]},
-]
-
-
-@pytest.mark.parametrize("pod", SAME, ids=["env", "containers", "words", "limits"])
-@pytest.mark.parametrize(("version", "other"), [(API_VERSION, V1), (V1, API_VERSION), (V1ALPHA2, API_VERSION)])
-def test_a_megabyte_takes_only_so_many_steps(pod: Json, version: str, other: str) -> None:
-    document = job(version, pod)
-    assert calls_of(lambda: both_ways.convert(document, other)) < MOST_CALLS
