@@ -25,7 +25,6 @@ from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
-from webhook.kit.written_templates import written_templates
 from webhook.predict.pod_template import Fault, Role, faults
 from webhook.rules import CauseReason, Violation, rule
 from webhook.rules.upstream_contract import RESERVED_VOLUMES
@@ -44,7 +43,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     ]
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     without_ranges = None if ranges is UNKNOWN else not ranges
-    return map(_violation, faults(written_templates(ctx), roles, without_ranges=without_ranges))
+    return map(_violation, faults(ctx.document, roles, without_ranges=without_ranges))
 
 
 def _violation(fault: Fault) -> Violation:

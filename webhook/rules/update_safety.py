@@ -20,7 +20,6 @@ from webhook.cluster.resources.jobs import JOBS, LAUNCHER_SUFFIX
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
-from webhook.kit.written_templates import written_templates
 from webhook.predict.kueue.managed import is_there
 from webhook.rules import CauseReason, Violation, rule
 
@@ -102,7 +101,7 @@ def _scaling(old: MPIJob, new: MPIJob, *, admitted: bool) -> Iterator[Violation]
 
 def _restarting(job: MPIJob, ctx: Context) -> Iterator[Violation]:
     """Kueue compares containers and init containers with all their fields (`pkg/util/equality/podset.go`)."""
-    before, after = written.templates(ctx.old_document), written_templates(ctx)
+    before, after = written.templates(ctx.old_document), written.templates(ctx.document)
     for role, path, _ in job.replicas():
         if role in before and role in after and _containers(before[role]) != _containers(after[role]):
             yield Violation(

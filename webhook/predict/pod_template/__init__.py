@@ -1,4 +1,4 @@
-"""The API server's validation of pods as a library: `faults(templates, roles)`.
+"""The API server's validation of pods as a library: `faults(document, roles)`.
 
 The API server stores a job with almost any pod template, and validates only the pods that the operator makes of it
 later: these are refused again and again, and the job's status stays empty. This validates the templates as the API
@@ -12,10 +12,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from webhook.api.written import Templates
+from webhook.api import written
 from webhook.predict.pod_template.check_pod import Surroundings, check_template
 from webhook.predict.pod_template.fault import Fault, Faults, Kind
-from webhook.predict.pod_template.reading import decode
+from webhook.predict.pod_template.reading import decode, good_templates
 
 
 class Role(msgspec.Struct, frozen=True, gc=False):
@@ -29,16 +29,22 @@ class Role(msgspec.Struct, frozen=True, gc=False):
     never_restarts: bool
 
 
-def faults(templates: Templates, roles: Iterable[Role], *, without_ranges: bool | None = None) -> list[Fault]:
-    """Why the API server will refuse the pods of a job with these templates.
+def faults(document: bytes | msgspec.Raw, roles: Iterable[Role], *, without_ranges: bool | None = None) -> list[Fault]:
+    """Why the API server will reject the pods of the job in JSON `document`, which has been decoded before.
 
     `without_ranges` says whether the namespace has no LimitRange that fills in resources; None where that is unknown.
     """
     found = Faults()
+    good = good_templates(document)
+    texts = written.templates(document) if good is None else {}
     for role in roles:
-        if text := templates.get(role.name, b""):
+        if good is not None:
+            template = good.get(role.name)
+        else:
+            template = decode(texts[role.name], role.path, found) if role.name in texts else None
+        if template is not None:
             around = Surroundings(role.volumes, role.never_restarts, without_ranges)
-            check_template(decode(text, role.path, found), role.path, found, around)
+            check_template(template, role.path, found, around)
     return found
 
 

@@ -1,6 +1,6 @@
 """Templates out of JSON; and, out of one that does not decode as its types, each value that they do not take.
 
-A good template costs one decode. Only where that fails the template is read once more, value by value along the same
+Good templates cost one decode. Only where that fails each template is read once more, value by value along the same
 types: so there is one description of what the API server takes, and all faults are told at once. What is built then has
 the user's values wherever they have the right Python type, so that checks across fields have something to look at.
 """
@@ -48,13 +48,42 @@ _NEUTRAL: Final[dict[type[inspect.Type], Any]] = {
 _UNREADABLE: Final = ""
 
 
-_template_decoder = msgspec.json.Decoder(Template | None)
+class _Replica(msgspec.Struct, gc=False):
+    template: Template | msgspec.UnsetType | None = msgspec.UNSET
+
+
+class _Spec(msgspec.Struct, rename="camel", gc=False):
+    mpi_replica_specs: dict[str, _Replica | None] | None = None
+
+
+class _Job(msgspec.Struct, gc=False):
+    spec: _Spec | None = None
+
+
+_good_job = msgspec.json.Decoder(_Job)
+_good_template = msgspec.json.Decoder(Template | None)
+
+
+def good_templates(document: bytes | msgspec.Raw) -> dict[str, Template] | None:
+    """The templates of the job in `document`, by the keys of their replica specs.
+
+    None where a value is of a type that the API server does not take; `decode` then says which.
+    """
+    try:
+        spec = _good_job.decode(document).spec
+    except (msgspec.ValidationError, RecursionError):
+        return None
+    templates = {}
+    for name, replica in ((spec and spec.mpi_replica_specs) or {}).items():
+        if replica and replica.template is not msgspec.UNSET:
+            templates[name] = replica.template or Template()
+    return templates
 
 
 def decode(template: bytes, path: str, found: Faults) -> Template:
     """The template in JSON that stands at `path`, with a fault for each value that its type does not take."""
     try:
-        return _template_decoder.decode(template) or Template()
+        return _good_template.decode(template) or Template()
     except (msgspec.ValidationError, RecursionError) as error:
         first = decode_error(error)
     reader = _Reader(found)
