@@ -140,3 +140,39 @@ def test_except_exception_does_not_stop_it() -> None:
         """
     )
     assert (ended, milliseconds < 400) == ("too expensive", True)
+
+
+def test_an_exception_that_is_swallowed_does_not_save_the_decision() -> None:
+    ((ended, milliseconds),) = run(
+        """
+        def work():
+            try:
+                busy(9)
+            except BaseException:
+                return "swallowed"
+        took(work)
+        """
+    )
+    assert (ended, milliseconds < 400) == ("too expensive", True)
+
+
+def test_work_for_all_jobs_does_not_count() -> None:
+    outcomes = run(
+        """
+        from webhook.cluster.group import Group
+        from webhook.work_limit import uncounted
+
+        def slow(group):
+            uncounted(lambda: busy(0.1))
+            busy(0.3)
+            return slow
+
+        group = Group()
+        took(lambda: group.derived(slow) is slow and busy(0.1))
+        took(lambda: group.derived(slow) is slow and busy(0.1))
+        took(lambda: (uncounted(lambda: busy(0.3)), busy(9)))
+        took(lambda: busy(9))
+        """
+    )
+    assert [ended for ended, _ in outcomes] == ["done", "done", "too expensive", "too expensive"]
+    assert [390 <= milliseconds < 700 for _, milliseconds in outcomes] == [True, False, True, False]

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar, cast
 from webhook.cluster.budget import Account
 from webhook.cluster.group import Group
 from webhook.cluster.resource import K, T
+from webhook.work_limit import uncounted
 
 R = TypeVar("R")
 
@@ -31,7 +32,7 @@ class Groups(dict[Hashable, Group[K, T]]):
     def of_names(self, make: Callable[[Iterable[Any]], R]) -> R:
         """What `make`, a function of some module, gives for the names."""
         if make not in self._known:
-            self._known[make] = make(self.keys())
+            self._known[make] = uncounted(lambda: make(self.keys()))
         return cast("R", self._known[make])
 
 

@@ -5,6 +5,7 @@ from typing import Any, Protocol, TypeVar, cast
 from weakref import WeakSet
 
 from webhook.cluster.resource import K, T
+from webhook.work_limit import uncounted
 
 
 class Listener(Protocol):
@@ -52,12 +53,13 @@ class Group(dict[K, T]):
     def derived(self, make: "Callable[[Group[K, T]], D]") -> D:
         """What `make` gives for this group: made once, then updated with each change.
 
-        It listens before it is stored: a decision may end in between, and what is stored must not miss a change.
+        The time does not count for the job that comes first: the group may be large. It listens before it is stored: a
+        decision may end in between, and what is stored must not miss a change.
         """
         if self._derived is None:
             self._derived = {}
         if make not in self._derived:
-            made = make(self)
+            made = uncounted(lambda: make(self))
             self.listen(made)
             self._derived[make] = made
         return cast("D", self._derived[make])

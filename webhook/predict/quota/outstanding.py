@@ -20,6 +20,7 @@ from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
 from webhook.cluster.resources.reservations import Reservation
 from webhook.predict.quota.fit import Alternatives, Load
 from webhook.predict.quota.train_jobs import TrainPods, train_job
+from webhook.work_limit import uncounted
 
 Jobs = Group[ByNamespace, MPIJobRecord]
 Pods = Group[ByNamespace, Owned]
@@ -86,7 +87,7 @@ class PodCounts:
     def outstanding(self, jobs: Jobs) -> Outstanding:
         """What the jobs will still take. It listens before it is stored, as in `Group.derived`."""
         if self._outstanding is None or self._jobs is not jobs:
-            made = _outstanding(jobs, self.made)
+            made = uncounted(lambda: _outstanding(jobs, self.made))
             jobs.listen(made)
             self._jobs, self._outstanding = jobs, made
         return self._outstanding

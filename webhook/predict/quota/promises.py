@@ -25,6 +25,7 @@ from webhook.predict.pod_priority import default_class
 from webhook.predict.quota.fit import Alternatives, charged_at_most
 from webhook.predict.quota.outstanding import Jobs, Made, Outstanding, PodCounts, pod_counts, promised, without_pods
 from webhook.predict.quota.train_jobs import TrainPods, pods_of_train_jobs, train_job
+from webhook.work_limit import uncounted
 
 Quotas = tuple[ResourceQuota, ...]
 Pairs = tuple[tuple[str, Quantity], ...]
@@ -145,12 +146,17 @@ def _charges_of(
     if key not in known:
         if len(known) >= MAX_CACHED_DEFAULTS:
             known.clear()
-        resources = shape.resources.with_defaults(requests=dict(requests), limits=dict(limits))
-        if overhead is not None:
-            resources = resources.with_overhead(dict(overhead))
-        filled_in = replace(shape, resources=resources)
-        known[key] = pod_charges(filled_in, certain=True, default_priority=default_priority)
+        known[key] = uncounted(lambda: _worked_out(shape, requests, limits, overhead, default_priority))
     return known[key]
+
+
+def _worked_out(
+    shape: PodShape, requests: Pairs, limits: Pairs, overhead: Pairs | None, default_priority: str | None
+) -> tuple[Charge, ...]:
+    resources = shape.resources.with_defaults(requests=dict(requests), limits=dict(limits))
+    if overhead is not None:
+        resources = resources.with_overhead(dict(overhead))
+    return pod_charges(replace(shape, resources=resources), certain=True, default_priority=default_priority)
 
 
 def default_priority_class(ctx: Context, quotas: Quotas) -> str | None:
