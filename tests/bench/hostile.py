@@ -86,8 +86,11 @@ def _milliseconds(hook: Hook, data: bytes, view: ClusterView) -> float:
             )
         )
     except TooExpensive:
-        make = too_expensive.injection if hook == "mutate" else too_expensive.verdict
-        decision = make(asked, POLICIES.for_any_namespace())
+        policy = POLICIES.for_any_namespace()
+        if hook == "mutate":
+            decision = too_expensive.injection(asked, policy)
+        else:
+            decision = too_expensive.verdict(asked, policy, view)
     review.encode(decision.response(asked.uid))
     return (time.process_time() - began) * 1000
 

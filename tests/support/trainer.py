@@ -124,7 +124,12 @@ class Runtimes(NothingKnown):
 
 
 def review(
-    manifest: Manifest, *, old: Manifest | None = None, kind: str = "", version: str = trainer.API_VERSION
+    manifest: Manifest,
+    *,
+    old: Manifest | None = None,
+    kind: str = "",
+    version: str = trainer.API_VERSION,
+    username: str = "ann",
 ) -> AdmissionRequest:
     """That of creating the object, or of changing the `old` one."""
     group, _, number = version.partition("/")
@@ -134,7 +139,7 @@ def review(
         kind=GroupVersionKind(group=group, version=number, kind=kind or manifest["kind"]),
         name=manifest["metadata"].get("name", ""),
         namespace=manifest["metadata"].get("namespace", ""),
-        user_info=UserInfo(username="ann"),
+        user_info=UserInfo(username=username),
         object=msgspec.Raw(json.dumps(manifest).encode()),
         old_object=msgspec.Raw(json.dumps(old).encode()),
     )

@@ -1,6 +1,6 @@
 """Reasons to inject nothing into an object, or to admit it without a check."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -98,18 +98,40 @@ def _is_a_controllers(request: review.AdmissionRequest) -> bool:
     return _without_kueues(new) == _without_kueues(old)
 
 
+def passes_unjudged(
+    request: review.AdmissionRequest,
+    policy: Policy,
+    view: ClusterView,
+    *,
+    controllers_change: Callable[[review.AdmissionRequest], bool] | None = None,
+) -> bool:
+    """Whether an update of an object passes that cannot be judged.
+
+    Anyone may leave labels, annotations and spec as they are. A controller may make the `controllers_change`, by
+    default what Kueue changes in a spec. A user may not: rules read these fields.
+    """
+    if request.operation != "UPDATE":
+        return False
+    try:
+        if all(new == old for new, old in _pairs(_whole, request)):
+            return True
+        return _is_by_controller(request, policy, view) and (controllers_change or only_kueues_change)(request)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
 def only_kueues_change(request: review.AdmissionRequest) -> bool:
     """Whether an update leaves labels, annotations and spec as they are, except what Kueue changes in a spec.
 
     Compared byte by byte, since the API server writes both alike. So it takes a few milliseconds for any job.
     """
-    if request.operation != "UPDATE":
-        return False
-    try:
-        parts = zip(_but_for_kueue(request.object), _but_for_kueue(request.old_object), strict=True)
-        return all(new == old for new, old in parts)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
+    return all(new == old for new, old in _pairs(_but_for_kueue, request))
+
+
+def _pairs(
+    parts: Callable[[msgspec.Raw], Iterator[object]], request: review.AdmissionRequest
+) -> Iterator[tuple[object, object]]:
+    return zip(parts(request.object), parts(request.old_object), strict=True)
 
 
 _Raws = dict[str, msgspec.Raw]
@@ -123,6 +145,16 @@ class _Metadata(msgspec.Struct):
 class _Job(msgspec.Struct):
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
     spec: _Raws = msgspec.field(default_factory=dict)
+
+
+class _Parts(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    spec: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+
+
+def _whole(document: msgspec.Raw) -> Iterator[object]:
+    job = msgspec.json.decode(document, type=_Parts)
+    yield bytes(job.metadata.labels), bytes(job.metadata.annotations), bytes(job.spec)
 
 
 def _but_for_kueue(document: msgspec.Raw) -> Iterator[object]:

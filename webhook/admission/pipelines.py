@@ -30,7 +30,7 @@ from webhook.admission.decision import QUOTA_RULE, Decision
 from webhook.admission.left_alone import (
     BY_CONTROLLER,
     only_claims,
-    only_kueues_change,
+    passes_unjudged,
     reason_to_check_nothing,
     reason_to_inject_nothing,
 )
@@ -213,7 +213,7 @@ def validate(
     when the time is up.
     """
     if large := too_large.finding(request.object):
-        return _too_large(request, large, policy)
+        return _too_large(request, large, policy, view)
     try:
         job = mpijob.decode(request.object)
     except ShapeError as error:
@@ -255,10 +255,10 @@ def validate(
     return decision
 
 
-def _too_large(request: review.AdmissionRequest, large: Finding, policy: Policy) -> Decision:
+def _too_large(request: review.AdmissionRequest, large: Finding, policy: Policy, view: ClusterView) -> Decision:
     """Reject an object that is not decoded, at any action and without exemption, unless it was stored as it is."""
     decision = Decision(name=request.name)
-    if only_kueues_change(request):
+    if passes_unjudged(request, policy, view):
         decision.skipped = too_large.AS_STORED
     else:
         decision.add(large, policy.document.ceiling)

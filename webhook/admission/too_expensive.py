@@ -1,11 +1,14 @@
 """The decision on an object that took more processor time than one decision may."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from webhook.admission.decision import Decision
-from webhook.admission.left_alone import only_kueues_change
+from webhook.admission.left_alone import passes_unjudged
 from webhook.admission.messages import Finding
 from webhook.api.review import AdmissionRequest
+from webhook.cluster.view import ClusterView
 from webhook.injections import Caution
 from webhook.policy.in_force import Policy
 from webhook.rules import CauseReason, Violation
@@ -31,12 +34,15 @@ def injection(request: AdmissionRequest, policy: Policy) -> Decision:
     return _decision(request, policy, skipped=TOO_EXPENSIVE, told={RULE: [Caution(NOTHING_INJECTED)]})
 
 
-def verdict(request: AdmissionRequest, policy: Policy, *, unchanged: bool = False) -> Decision:
-    """Reject the object, as far as the policy's mode lets anything be rejected.
-
-    An update passes that is `unchanged` or changes only what Kueue changes.
-    """
-    if unchanged or only_kueues_change(request):
+def verdict(
+    request: AdmissionRequest,
+    policy: Policy,
+    view: ClusterView,
+    *,
+    controllers_change: Callable[[AdmissionRequest], bool] | None = None,
+) -> Decision:
+    """Reject the object, as far as the policy's mode lets anything be rejected; see `passes_unjudged` for updates."""
+    if passes_unjudged(request, policy, view, controllers_change=controllers_change):
         return _decision(request, policy, skipped=AS_STORED)
     decision = _decision(request, policy)
     message = f"{TOO_EXPENSIVE}: its checks take more processor time than one job may have"

@@ -265,7 +265,7 @@ class ReviewHandler:
         try:
             return limited(partial(self._pipeline, hook, request, asked, view, granted))
         except TooExpensive:
-            decision = _too_expensive(hook, asked, policy)
+            decision = _too_expensive(hook, asked, policy, view)
             self._telemetry.too_expensive(hook, asked.namespace, decision.name, asked.user_info.username)
             return decision
 
@@ -355,14 +355,14 @@ class ReviewHandler:
         return Reply(f"{text}\n".encode(), status=refused.status, headers=headers)
 
 
-def _too_expensive(hook: Hook, asked: AdmissionRequest, policy: Policy) -> Decision:
+def _too_expensive(hook: Hook, asked: AdmissionRequest, policy: Policy, view: ClusterView) -> Decision:
     if hook == "mutate":
         return too_expensive.injection(asked, policy)
     if hook == "trainer":
         from webhook.admission.trainer import unshaped  # noqa: PLC0415 - most have no TrainJobs
 
-        return too_expensive.verdict(asked, policy, unchanged=unshaped.same_pods(asked))
-    return too_expensive.verdict(asked, policy)
+        return too_expensive.verdict(asked, policy, view, controllers_change=unshaped.same_pods)
+    return too_expensive.verdict(asked, policy, view)
 
 
 def _seen(request: Request, view: ClusterView) -> ClusterView:

@@ -5,20 +5,33 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import changed, request
+from tests.support.kueue_objects import config
 from tests.support.policies import HEADER
 from webhook.admission import too_expensive
 from webhook.admission.pipelines import Policy, load_policy
 from webhook.api.review import AdmissionRequest
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import NothingKnown
 
 DEFAULTS = load_policy(None)
 
 
-def update(changes: dict[str, Any]) -> AdmissionRequest:
-    return request(changed(changes), old=changed())
+WITH_KUEUE = Snapshot([config()])
+KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
+KUEUES = [
+    {"spec.runPolicy.suspend": True},
+    {"Worker.template.spec.nodeSelector": {"a": "b"}},
+    {"Worker.template.metadata.labels": {"a": "b"}},
+    {"Launcher.template.spec.tolerations": [{"operator": "Exists"}]},
+]
+
+
+def update(changes: dict[str, Any], username: str) -> AdmissionRequest:
+    return request(changed(changes), old=changed(), username=username)
 
 
 def test_it_is_rejected_by_a_policy_that_rejects() -> None:
-    decision = too_expensive.verdict(request(changed()), DEFAULTS)
+    decision = too_expensive.verdict(request(changed()), DEFAULTS, WITH_KUEUE)
     assert decision.message == (
         'MPIJob "train" is refused, 1 problem to mend:\n'
         "1. spec: too expensive to judge: its checks take more processor time than one job may have [job-size]\n"
@@ -29,24 +42,26 @@ def test_it_is_rejected_by_a_policy_that_rejects() -> None:
 @pytest.mark.parametrize(("mode", "field"), [("warn", "warned"), ("audit", "audited")])
 def test_a_mode_that_rejects_nothing_admits_it(mode: str, field: str) -> None:
     policy: Policy = load_policy(f"{HEADER}mode: {mode}")
-    decision = too_expensive.verdict(request(changed()), policy)
+    decision = too_expensive.verdict(request(changed()), policy, WITH_KUEUE)
     assert decision.allowed
     assert [finding.rule for finding in getattr(decision, field)] == ["job-size"]
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"metadata.finalizers": ["a"]},
-        {"spec.runPolicy.suspend": True},
-        {"Worker.template.spec.nodeSelector": {"a": "b"}},
-        {"Worker.template.metadata.labels": {"a": "b"}},
-        {"Launcher.template.spec.tolerations": [{"operator": "Exists"}]},
-    ],
-)
-def test_an_update_of_nothing_but_what_kueue_changes_passes(changes: dict[str, Any]) -> None:
-    decision = too_expensive.verdict(update(changes), DEFAULTS)
+@pytest.mark.parametrize("changes", KUEUES)
+def test_an_update_by_kueue_of_what_kueue_changes_passes(changes: dict[str, Any]) -> None:
+    decision = too_expensive.verdict(update(changes, KUEUE), DEFAULTS, WITH_KUEUE)
+    assert (decision.allowed, decision.skipped) == (True, too_expensive.AS_STORED)
+
+
+@pytest.mark.parametrize("changes", KUEUES)
+def test_an_update_by_a_user_of_what_kueue_changes_is_rejected(changes: dict[str, Any]) -> None:
+    assert not too_expensive.verdict(update(changes, "alice"), DEFAULTS, WITH_KUEUE).allowed
+    assert not too_expensive.verdict(update(changes, KUEUE), DEFAULTS, NothingKnown()).allowed
+
+
+@pytest.mark.parametrize("changes", [{}, {"metadata.finalizers": ["a"]}, {"status": {"conditions": []}}])
+def test_an_update_of_nothing_that_is_checked_passes(changes: dict[str, Any]) -> None:
+    decision = too_expensive.verdict(update(changes, "alice"), DEFAULTS, NothingKnown())
     assert (decision.allowed, decision.skipped) == (True, too_expensive.AS_STORED)
 
 
@@ -63,7 +78,7 @@ def test_an_update_of_nothing_but_what_kueue_changes_passes(changes: dict[str, A
     ],
 )
 def test_an_update_of_anything_else_is_rejected(changes: dict[str, Any]) -> None:
-    assert not too_expensive.verdict(update(changes), DEFAULTS).allowed
+    assert not too_expensive.verdict(update(changes, KUEUE), DEFAULTS, WITH_KUEUE).allowed
 
 
 def test_nothing_is_injected_and_the_user_is_warned() -> None:
@@ -76,4 +91,4 @@ def test_nothing_is_injected_and_the_user_is_warned() -> None:
 def test_what_cannot_be_read_has_the_name_of_the_request() -> None:
     asked = request(changed())
     asked.object = type(asked.object)(b"[")
-    assert too_expensive.verdict(asked, DEFAULTS).name == asked.name
+    assert too_expensive.verdict(asked, DEFAULTS, WITH_KUEUE).name == asked.name

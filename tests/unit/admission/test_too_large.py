@@ -6,13 +6,17 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import changed, request
+from tests.support.kueue_objects import config
 from tests.support.policies import HEADER
 from webhook.admission import pipelines, too_large
 from webhook.admission.pipelines import Decision, load_policy
 from webhook.api.limits import MAX_NESTED_VALUES, MAX_OBJECT_BYTES
-from webhook.cluster.view import NothingKnown
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import ClusterView, NothingKnown
 
 DEFAULTS = load_policy(None)
+NOTHING_KNOWN = NothingKnown()
+KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
 EXEMPT = 'exemptions: [{rules: ["*"], users: [alice], reason: because}]\n'
 
 
@@ -30,8 +34,10 @@ def nested(count: int, **changes: Any) -> dict[str, Any]:
     return changed({**changes, "spec.unknown": [[]] * count})
 
 
-def validate(job: Any, policy: pipelines.Policy = DEFAULTS, **fields: Any) -> Decision:
-    return pipelines.validate(request(job, **fields), policy=policy, view=NothingKnown(), today=date.min)
+def validate(
+    job: Any, policy: pipelines.Policy = DEFAULTS, view: ClusterView = NOTHING_KNOWN, **fields: Any
+) -> Decision:
+    return pipelines.validate(request(job, **fields), policy=policy, view=view, today=date.min)
 
 
 def mutate(job: Any, policy: pipelines.Policy = DEFAULTS, **fields: Any) -> Decision:
@@ -73,10 +79,11 @@ class TestObjectsThatAreNotDecoded:
         assert decision.allowed
         assert [finding.rule for finding in getattr(decision, field)] == ["job-size"]
 
-    def test_an_update_that_changes_only_what_kueue_changes_passes(self, job: dict[str, Any]) -> None:
+    def test_an_update_by_kueue_of_what_kueue_changes_passes(self, job: dict[str, Any]) -> None:
         resumed = changed({"spec.runPolicy.suspend": True, "Worker.template.spec.nodeSelector.a": "b"}, job)
-        decision = validate(resumed, old=job)
+        decision = validate(resumed, old=job, username=KUEUE, view=Snapshot([config()]))
         assert (decision.allowed, decision.skipped) == (True, too_large.AS_STORED)
+        assert not validate(resumed, old=job, view=Snapshot([config()])).allowed, "rules read what a user changes"
 
     @pytest.mark.parametrize(
         "field", ["spec.runPolicy.cleanPodPolicy", "metadata.labels.a", "Worker.template.spec.hostNetwork"]

@@ -105,9 +105,11 @@ def test_the_job_is_rejected_and_others_go_on(server: Server) -> None:
     assert 'mpijob_webhook_too_expensive_total{webhook="validate"} 1.0' in server.metrics()
 
 
-def test_an_update_of_nothing_but_suspend_passes(server: Server) -> None:
-    sent = body(slow(**{"spec.runPolicy.suspend": True}), old=slow())
+def test_an_update_passes_that_leaves_the_spec_as_it_is(server: Server) -> None:
+    sent = body(slow(**{"metadata.finalizers": ["a"]}), old=slow())
     assert server.post("/validate-mpijob", sent)["allowed"]
+    sent = body(slow(**{"Worker.template.spec.tolerations": [{"operator": "Exists"}]}), old=slow())
+    assert not server.post("/validate-mpijob", sent)["allowed"]
 
 
 def test_nothing_is_injected_and_the_user_is_warned(server: Server) -> None:

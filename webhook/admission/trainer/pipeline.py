@@ -11,6 +11,7 @@ from msgspec import structs
 
 from webhook.admission import pipelines, too_large
 from webhook.admission.decision import Decision
+from webhook.admission.left_alone import passes_unjudged
 from webhook.admission.messages import Finding
 from webhook.admission.trainer import unshaped
 from webhook.admission.trainer.selection import OF_TEMPLATES, selected
@@ -71,7 +72,7 @@ def judge(
     if isinstance(made, str):
         return Decision(skipped=made, name=request.name)
     if isinstance(made, Finding):
-        return _too_large(request, made, policy)
+        return _too_large(request, made, policy, view)
     stored = _stored(request, made, view) if request.operation == "UPDATE" else ""
     shapes = {shape.document: shape for shape in (stored, made) if isinstance(shape, Shape)}
     decision = pipelines.validate(
@@ -88,10 +89,10 @@ def judge(
     return _placed(decision, made.places)
 
 
-def _too_large(request: AdmissionRequest, large: Finding, policy: Policy) -> Decision:
-    """Reject an object that is too large, whatever the action of the rule, unless it was stored with the same pods."""
+def _too_large(request: AdmissionRequest, large: Finding, policy: Policy, view: ClusterView) -> Decision:
+    """Reject an object that is too large, whatever the action of the rule, unless it was stored as it is."""
     decision = Decision(name=request.name)
-    if request.operation == "UPDATE" and unshaped.same_pods(request):
+    if passes_unjudged(request, policy, view, controllers_change=unshaped.same_pods):
         decision.skipped = too_large.AS_STORED
     else:
         decision.add(large, policy.document.ceiling)

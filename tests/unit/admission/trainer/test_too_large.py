@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.kueue_objects import config
 from tests.support.trainer import (
     Manifest,
+    Runtimes,
     decide,
     patch,
     refused,
@@ -15,6 +17,7 @@ from tests.support.trainer import (
 )
 from webhook.admission import too_large
 from webhook.api import trainer
+from webhook.cluster.snapshot import Snapshot
 from webhook.policy.in_force import load_policies
 
 # Of a review. Most are of `len` and its like, with some 50 ns; each review has 250 ms.
@@ -22,7 +25,15 @@ MOST_CALLS = 2_000_000
 POLICIES = load_policies(None)
 ALONE = "Stay within that: no policy allows more."
 IN_RUNTIME = "spec.template.spec.replicatedJobs"
+KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
 UNREAD = {**train_job(), "x": [[]] * 60_000}
+
+
+class WithKueue(Runtimes):
+    """The runtimes, in a cluster with Kueue."""
+
+    def all(self, resource: Any) -> Any:
+        return Snapshot([config()]).all(resource)
 
 
 def with_jobs(count: int, **job: Any) -> Manifest:
@@ -111,14 +122,22 @@ def test_what_no_api_server_could_store_is_refused_unread(manifest: Manifest) ->
 class TestUpdates:
     @pytest.mark.parametrize("stored", [UNREAD, {**runtime(), "x": [[]] * 60_000}], ids=lambda each: each["kind"])
     def test_of_what_was_too_large_before(self, stored: Manifest) -> None:
-        labelled = {**stored, "metadata": {**stored["metadata"], "labels": {"a": "b"}, "finalizers": []}}
-        decision = decide(labelled, runtime(), old=stored)
+        released = {**stored, "metadata": {**stored["metadata"], "finalizers": []}}
+        decision = decide(released, runtime(), old=stored)
         assert (decision.allowed, decision.skipped) == (True, too_large.AS_STORED)
         assert decide(stored, runtime(), old=stored).allowed
+        labelled = {**stored, "metadata": {**stored["metadata"], "labels": {"a": "b"}}}
+        assert not decide(labelled, runtime(), old=stored).allowed
 
     def test_a_job_is_held_back_and_let_go(self) -> None:
         suspended = {**UNREAD, "spec": {**UNREAD["spec"], "suspend": True}}
-        assert decide(suspended, runtime(), old=UNREAD).skipped == too_large.AS_STORED
+        decision = decide(suspended, view=WithKueue(runtime()), old=UNREAD, username=KUEUE)
+        assert decision.skipped == too_large.AS_STORED
+        assert not decide(suspended, view=WithKueue(runtime()), old=UNREAD).allowed
+
+    def test_a_user_changes_no_time_limit_of_it(self) -> None:
+        longer = {**UNREAD, "spec": {**UNREAD["spec"], "activeDeadlineSeconds": 10**9}}
+        assert not decide(longer, runtime(), old=UNREAD).allowed
 
     def test_its_pods_stay_as_they_are(self) -> None:
         other = {**UNREAD, "spec": {**UNREAD["spec"], "trainer": {"numNodes": 3}}}
