@@ -88,7 +88,7 @@ def _milliseconds(hook: Hook, data: bytes, view: ClusterView) -> float:
     except TooExpensive:
         policy = POLICIES.for_any_namespace()
         if hook == "mutate":
-            decision = too_expensive.injection(asked, policy)
+            decision = too_expensive.injection(asked, policy, view)
         else:
             decision = too_expensive.verdict(asked, policy, view)
     review.encode(decision.response(asked.uid))

@@ -119,7 +119,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     if decision.skipped and not only_claims(request, decision.skipped, policy, view):
         return decision
     if decision.skipped and old is None:  # an update injects nothing new
-        policy = replace(policy, injections=tuple(each for each in policy.injections if each[0].unskippable))
+        policy = _unskippable(policy)
     try:
         if request.operation == "UPDATE":
 
@@ -143,6 +143,35 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
         decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document
         decision.skipped = ""
     return decision
+
+
+def inject_unskippable(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
+    """What no user may leave out, injected into a new job for which `mutate` takes too long; no warnings on its fields.
+
+    An update gets nothing: rules say what it may not remove.
+    """
+    decision = Decision(name=request.name)
+    if request.operation != "CREATE":
+        return decision
+    try:
+        job, written = document.decode(document.without_status(request.object))
+        decision.name = _name(request, job)
+        reason = reason_to_inject_nothing(request, job, None, policy, view)
+        if reason and not only_claims(request, reason, policy, view):
+            return decision
+        builder = PatchBuilder(written)
+        ctx = _context(request, job, view, old=None, document=request.object, admitted=policy.admitted)
+        decision.told = _inject(job, _unskippable(policy), ctx, builder)
+    except (PatchConflict, ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        decision.skipped = f"schema: {error}"[:200]
+        return decision
+    decision.news = list(dict.fromkeys(builder.authors))
+    decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document
+    return decision
+
+
+def _unskippable(policy: Policy) -> Policy:
+    return replace(policy, injections=tuple(each for each in policy.injections if each[0].unskippable))
 
 
 def _list_injections(job: MPIJob, added: list[str], builder: PatchBuilder) -> None:

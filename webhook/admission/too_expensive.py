@@ -7,6 +7,7 @@ import msgspec
 from webhook.admission.decision import Decision
 from webhook.admission.left_alone import passes_unjudged
 from webhook.admission.messages import Finding
+from webhook.admission.pipelines import inject_unskippable
 from webhook.api.review import AdmissionRequest
 from webhook.cluster.view import ClusterView
 from webhook.injections import Caution
@@ -29,9 +30,22 @@ class _Named(msgspec.Struct):
     metadata: _Meta = msgspec.field(default_factory=_Meta)
 
 
-def injection(request: AdmissionRequest, policy: Policy) -> Decision:
-    """Inject nothing, and warn the user."""
-    return _decision(request, policy, skipped=TOO_EXPENSIVE, told={RULE: [Caution(NOTHING_INJECTED)]})
+def injection(request: AdmissionRequest, policy: Policy, view: ClusterView) -> Decision:
+    """Inject only what no user may leave out, and warn the user."""
+    decision = inject_unskippable(request, policy=policy, view=view)
+    if decision.patch:
+        caution = f"{TOO_EXPENSIVE}, so nothing was injected but {', '.join(decision.news)}"
+    else:
+        caution, decision.skipped = NOTHING_INJECTED, decision.skipped or TOO_EXPENSIVE
+    decision.told[RULE], decision.policy = [Caution(caution)], policy.identity
+    return decision
+
+
+def no_injection(request: AdmissionRequest, policy: Policy) -> Decision:
+    """Inject nothing, and warn the user: even that took too long."""
+    decision = _decision(request, policy, skipped=TOO_EXPENSIVE)
+    decision.told[RULE] = [Caution(NOTHING_INJECTED)]
+    return decision
 
 
 def verdict(
@@ -51,13 +65,9 @@ def verdict(
     return decision
 
 
-def _decision(
-    request: AdmissionRequest, policy: Policy, *, skipped: str = "", told: dict[str, list[str]] | None = None
-) -> Decision:
+def _decision(request: AdmissionRequest, policy: Policy, *, skipped: str = "") -> Decision:
     kind = request.kind
-    return Decision(
-        name=_name(request), group=kind.group, kind=kind.kind, skipped=skipped, told=told or {}, policy=policy.identity
-    )
+    return Decision(name=_name(request), group=kind.group, kind=kind.kind, skipped=skipped, policy=policy.identity)
 
 
 def _name(request: AdmissionRequest) -> str:

@@ -357,7 +357,10 @@ class ReviewHandler:
 
 def _too_expensive(hook: Hook, asked: AdmissionRequest, policy: Policy, view: ClusterView) -> Decision:
     if hook == "mutate":
-        return too_expensive.injection(asked, policy)
+        try:
+            return limited(partial(too_expensive.injection, asked, policy, view))
+        except TooExpensive:
+            return too_expensive.no_injection(asked, policy)
     if hook == "trainer":
         from webhook.admission.trainer import unshaped  # noqa: PLC0415 - most have no TrainJobs
 

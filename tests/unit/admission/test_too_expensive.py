@@ -81,8 +81,29 @@ def test_an_update_of_anything_else_is_rejected(changes: dict[str, Any]) -> None
     assert not too_expensive.verdict(update(changes, KUEUE), DEFAULTS, WITH_KUEUE).allowed
 
 
+def test_only_what_no_user_may_leave_out_is_injected() -> None:
+    job = changed({"metadata.annotations": {"training.openshift.io/skip": "job-timeout"}})
+    decision = too_expensive.injection(request(job), DEFAULTS, NothingKnown())
+    assert [each["path"] for each in decision.patch] == ["/spec/runPolicy/activeDeadlineSeconds"]
+    assert "job-size: too expensive to judge, so nothing was injected but job-timeout" in decision.warnings
+
+
+@pytest.mark.parametrize(
+    "job", [changed({"spec.runPolicy": []}), changed({"spec.runPolicy.activeDeadlineSeconds": 60}), []]
+)
+def test_nothing_is_injected_where_nothing_is_missing_or_it_cannot_be_read(job: Any) -> None:
+    decision = too_expensive.injection(request(job), DEFAULTS, NothingKnown())
+    assert (decision.allowed, decision.patch) == (True, [])
+    assert "job-size: too expensive to judge, so nothing was injected" in decision.warnings
+
+
+def test_an_update_gets_no_injection() -> None:
+    decision = too_expensive.injection(update({}, "alice"), DEFAULTS, NothingKnown())
+    assert (decision.patch, decision.skipped) == ([], too_expensive.TOO_EXPENSIVE)
+
+
 def test_nothing_is_injected_and_the_user_is_warned() -> None:
-    decision = too_expensive.injection(request(changed()), DEFAULTS)
+    decision = too_expensive.no_injection(request(changed()), DEFAULTS)
     assert decision.allowed
     assert decision.patch == []
     assert decision.warnings == ["job-size: too expensive to judge, so nothing was injected"]

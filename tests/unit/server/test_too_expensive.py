@@ -1,5 +1,6 @@
 """A review that takes too much processor time: a real server process and a real signal."""
 
+import base64
 import http.client
 import json
 import ssl
@@ -18,7 +19,7 @@ from tests.support.jobs import body, changed
 # Jobs called slow are judged without end, and their injections end as little.
 START = """
 import sys
-from webhook.admission import pipelines
+from webhook.admission import pipelines, too_expensive
 from webhook.policy import document
 from webhook.server.process import ServeSettings, run
 
@@ -33,6 +34,14 @@ def slow(pipeline):
     return run
 
 pipelines.validate, pipelines.mutate = slow(pipelines.validate), slow(pipelines.mutate)
+inject = too_expensive.inject_unskippable
+
+def inject_slowly(request, **others):
+    while b'"slow":"yes"' in bytes(request.object):
+        pass
+    return inject(request, **others)
+
+too_expensive.inject_unskippable = inject_slowly
 load = document.load
 
 def read(text, *others):
@@ -112,8 +121,15 @@ def test_an_update_passes_that_leaves_the_spec_as_it_is(server: Server) -> None:
     assert not server.post("/validate-mpijob", sent)["allowed"]
 
 
-def test_nothing_is_injected_and_the_user_is_warned(server: Server) -> None:
+def test_the_time_limit_alone_is_injected_and_the_user_is_warned(server: Server) -> None:
     answer = server.post("/mutate-mpijob", body(slow()))
+    assert answer["allowed"]
+    assert b"activeDeadlineSeconds" in base64.b64decode(answer["patch"])
+    assert "job-size: too expensive to judge, so nothing was injected but job-timeout" in answer["warnings"]
+
+
+def test_nothing_is_injected_where_even_that_is_too_expensive(server: Server) -> None:
+    answer = server.post("/mutate-mpijob", body(slow(**{"metadata.labels": {"slow": "yes"}})))
     assert (answer["allowed"], answer.get("patch")) == (True, None)
     assert answer["warnings"] == ["job-size: too expensive to judge, so nothing was injected"]
 
