@@ -10,7 +10,7 @@ from datetime import date
 
 import msgspec
 
-from webhook.admission import pipelines
+from webhook.admission import pipelines, too_expensive
 from webhook.admission.decision import Decision
 from webhook.api.review import AdmissionRequest
 from webhook.cluster.resources.namespaces import NAMESPACES
@@ -77,3 +77,12 @@ def judge(
         granted = dict.fromkeys(decision.requested, True)
         decision = verdict(request, injected, policy, view=view, today=today, granted=granted)
     return decision
+
+
+def too_expensive_to_judge(data: bytes | msgspec.Raw, *, policies: PolicySet, view: WithoutJobs) -> Decision | None:
+    """The verdict on a job whose judging took too long, None for what is no job."""
+    request = creation(data)
+    if request is None:
+        return None
+    namespace = view.get(NAMESPACES, request.namespace)
+    return too_expensive.verdict(request, policies.for_namespace(namespace), view)

@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from webhook.api import untyped
 from webhook.cel import limits
 from webhook.cel.job_defaults import with_defaults
 from webhook.kit.own_rules import Expression, Outcome, Variables
+from webhook.work_limit import uncounted
 
 NOT_INSTALLED: Final = "own rules need the package cel-expr-python, which is not installed here"
 TOO_SLOW: Final = f"it took more than {limits.MAX_REVIEW_SECONDS * 1000:.0f} ms of processor time"
@@ -70,7 +71,7 @@ def _evaluated(expression: Expression, variables: Any) -> Outcome:
     for source in (expression.match, expression.source):
         if not source:
             continue
-        program = compiled(source)
+        program = uncounted(partial(compiled, source))  # once for all jobs
         if isinstance(program, ExpressionError):
             return Outcome(fault=str(program), written_wrong=True)
         try:

@@ -182,8 +182,7 @@ class StandingAudit:
             decision = limited(work)
         except TooExpensive:
             self._log.warning("too expensive to judge", companion=NAME, namespace=key[0], name=key[1])
-            self.outcomes.pop(key, None)
-            return None
+            decision = anew.too_expensive_to_judge(data, policies=self._policies(), view=view)
         if decision is not None:
             into[key] = broken(decision)
         return decision

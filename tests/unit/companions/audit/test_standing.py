@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import date
 from math import inf
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 import pytest
@@ -31,6 +31,7 @@ from webhook.policy.in_force import PolicySet
 from webhook.server.audit_telemetry import AUDIT_METRICS
 from webhook.server.background import at_work
 from webhook.server.job_telemetry import JobTelemetry
+from webhook.work_limit import TooExpensive
 
 JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"
 COUNT = ("worker-count", Action.DENY)
@@ -106,6 +107,22 @@ async def test_every_job_that_has_not_ended_is_judged(cluster: KeptObjects) -> N
     assert world.audit.age == 0
     assert len(world.lists.targets) == 4
     assert all(f"limit={AUDITED_JOBS_PER_PAGE}" in target for target in world.lists.targets)
+
+
+async def test_a_job_that_is_too_expensive_to_judge_breaks_the_rule_about_size(
+    cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user must not be able to hide a job from the audit."""
+
+    def too_expensive(_: object) -> NoReturn:
+        raise TooExpensive
+
+    store(cluster, "job")
+    world = World(cluster)
+    monkeypatch.setattr(standing, "limited", too_expensive)
+    await world.audit.audit()
+    assert world.audit.outcomes == {("team-a", "job"): (("job-size", Action.DENY),)}
+    assert "too expensive to judge" in str(world.log.lines)
 
 
 async def test_it_sleeps_after_each_job_longer_than_it_works(
