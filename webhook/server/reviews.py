@@ -262,33 +262,21 @@ class ReviewHandler:
         view = _seen(request, view)
         namespace = view.get(NAMESPACES, asked.namespace)
         policy = self.policies.for_namespace(namespace)  # made once, for all jobs of the namespace
+        decide_on = partial(
+            _pipeline(hook),  # which may import it: nothing is imported within the limit
+            asked,
+            policies=self.policies,
+            view=view,
+            granted=granted,
+            today=self.now().date(),
+            time_left=lambda: request.deadline - monotonic(),
+        )
         try:
-            return limited(partial(self._pipeline, hook, request, asked, view, granted))
+            return limited(decide_on)
         except TooExpensive:
             decision = _too_expensive(hook, asked, policy, view)
             self._telemetry.too_expensive(hook, asked.namespace, decision.name, asked.user_info.username)
             return decision
-
-    def _pipeline(
-        self,
-        hook: Hook,
-        request: Request,
-        asked: AdmissionRequest,
-        view: ClusterView,
-        granted: Mapping[str, bool] | None,
-    ) -> Decision:
-        known: dict[str, Any] = {
-            "policies": self.policies,
-            "view": view,
-            "granted": granted,
-            "today": self.now().date(),
-            "time_left": lambda: request.deadline - monotonic(),
-        }
-        if hook == "trainer":
-            from webhook.admission.trainer import pipeline  # noqa: PLC0415 - most have no TrainJobs
-
-            return pipeline.decide(asked, **known)
-        return decide(hook, asked, **known)
 
     async def _ssh_keys(self, asked: AdmissionRequest, request: Request) -> Reply:
         """A key pair for the new Secret of a job; NoKey when none is ready in time: then the operator tries again."""
@@ -353,6 +341,14 @@ class ReviewHandler:
         if refused.status == HTTPStatus.METHOD_NOT_ALLOWED:
             headers["Allow"] = "POST"
         return Reply(f"{text}\n".encode(), status=refused.status, headers=headers)
+
+
+def _pipeline(hook: Hook) -> Callable[..., Decision]:
+    if hook == "trainer":
+        from webhook.admission.trainer import pipeline  # noqa: PLC0415 - most have no TrainJobs
+
+        return pipeline.decide
+    return partial(decide, hook)
 
 
 def _too_expensive(hook: Hook, asked: AdmissionRequest, policy: Policy, view: ClusterView) -> Decision:
