@@ -49,12 +49,12 @@ def arm() -> None:
     _decision.armed = True
 
 
-def limited(work: Callable[[], T]) -> T:
+def limited(work: Callable[[], T], seconds: float = MAX_DECISION_SECONDS) -> T:
     """The result of `work`; TooExpensive when it takes too long. Without a limit in a process that is not armed."""
     if not _decision.armed:
         return work()
     try:
-        _decision.until = thread_time() + MAX_DECISION_SECONDS
+        _decision.until = thread_time() + seconds
         signal.setitimer(signal.ITIMER_VIRTUAL, WORK_CHECK_SECONDS, WORK_CHECK_SECONDS)
         result = work()
         _decision.on_timer()  # the CEL engine makes a fault of the rule of any exception

@@ -22,12 +22,13 @@ from tests.bench.report import text
 from tests.support.hostile import SHAPES, strings
 from tests.support.jobs import body
 from webhook import work_limit
-from webhook.admission import pipelines, too_expensive, too_large
+from webhook.admission import pipelines, too_large
 from webhook.admission.pipelines import Hook
 from webhook.api import review
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView
 from webhook.policy.in_force import PolicySet
+from webhook.server import reviews
 from webhook.server.process import PORTIONS
 from webhook.work_limit import TooExpensive, limited
 
@@ -73,24 +74,14 @@ def costliest(name: str, job: dict[str, Any], views: dict[str, ClusterView]) -> 
 def _milliseconds(hook: Hook, data: bytes, view: ClusterView) -> float:
     began = time.process_time()
     asked = review.decode(data)
+    decide = partial(
+        pipelines.decide, hook, asked, policies=POLICIES, view=view, today=date.min, time_left=lambda: float("inf")
+    )
+    policy = POLICIES.for_any_namespace()
     try:
-        decision = limited(
-            partial(
-                pipelines.decide,
-                hook,
-                asked,
-                policies=POLICIES,
-                view=view,
-                today=date.min,
-                time_left=lambda: float("inf"),
-            )
-        )
+        decision = limited(decide, reviews._seconds(hook))
     except TooExpensive:
-        policy = POLICIES.for_any_namespace()
-        if hook == "mutate":
-            decision = too_expensive.injection(asked, policy, view)
-        else:
-            decision = too_expensive.verdict(asked, policy, view)
+        decision = reviews._too_expensive(hook, asked, policy, view)
     review.encode(decision.response(asked.uid))
     return (time.process_time() - began) * 1000
 

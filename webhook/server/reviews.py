@@ -26,6 +26,7 @@ from webhook.cluster.view import Answer, ClusterView
 from webhook.companions.ssh import secret
 from webhook.companions.ssh.pool import KeyPool, NoKey
 from webhook.kit.own_rules import Outcome
+from webhook.limits import MAX_DECISION_SECONDS, MAX_UNSKIPPABLE_SECONDS
 from webhook.policy import own_rules_check
 from webhook.policy.document import PolicyDocument
 from webhook.policy.in_force import Policy, PolicySet
@@ -272,7 +273,7 @@ class ReviewHandler:
             time_left=lambda: request.deadline - monotonic(),
         )
         try:
-            return limited(decide_on)
+            return limited(decide_on, _seconds(hook))
         except TooExpensive:
             decision = _too_expensive(hook, asked, policy, view)
             self._telemetry.too_expensive(hook, asked.namespace, decision.name, asked.user_info.username)
@@ -343,6 +344,11 @@ class ReviewHandler:
         return Reply(f"{text}\n".encode(), status=refused.status, headers=headers)
 
 
+def _seconds(hook: Hook) -> float:
+    """Processor time for the decision: with what comes after it, a mutation takes no longer than any."""
+    return MAX_DECISION_SECONDS - MAX_UNSKIPPABLE_SECONDS if hook == "mutate" else MAX_DECISION_SECONDS
+
+
 def _pipeline(hook: Hook) -> Callable[..., Decision]:
     if hook == "trainer":
         from webhook.admission.trainer import pipeline  # noqa: PLC0415 - most have no TrainJobs
@@ -354,7 +360,7 @@ def _pipeline(hook: Hook) -> Callable[..., Decision]:
 def _too_expensive(hook: Hook, asked: AdmissionRequest, policy: Policy, view: ClusterView) -> Decision:
     if hook == "mutate":
         try:
-            return limited(partial(too_expensive.injection, asked, policy, view))
+            return limited(partial(too_expensive.injection, asked, policy, view), MAX_UNSKIPPABLE_SECONDS)
         except TooExpensive:
             return too_expensive.no_injection(asked, policy)
     if hook == "trainer":
