@@ -19,7 +19,7 @@ USERS = [
 ADMINISTRATORS = [
     "administrators", "policies", "own-rules", "roll-out", "dashboard", "runbook", "disconnected", "older-versions",
     "trainer", "benchmarks", "SECURITY", "reference/policy", "reference/cli", "reference/metrics",
-    "reference/pod-security", "reference/licences",
+    "reference/pod-security", "reference/limits", "reference/licences",
 ]  # fmt: skip
 CONTRIBUTORS = ["architecture", "development", "CHANGELOG", "README"]
 ACCESSIBLE = {
