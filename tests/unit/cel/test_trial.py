@@ -34,7 +34,7 @@ def test_an_expression_that_takes_too_much_is_rejected(source: str, why: str) ->
     "text",
     [
         "object.metadata.name",
-        "object.metadata.annotations.map(key, key)[0]",
+        "object.metadata.annotations.map(key, key).join()",
         f"{SPEC}.volumes[0].name",
         f"{SPEC}.tolerations[0].key",
         f"{SPEC}.nodeSelector['example.com/0']",
