@@ -32,6 +32,7 @@ WITHOUT_ANSWER = {
     "MPIJobWebhookCallsFail": "the API server counts what it refuses from the first time on",
     "MPIJobWebhookFailsOpen": "the API server counts what goes on without us from the first time on",
     "MPIJobWebhookPluginBroken": "there is no plug-in",
+    "MPIJobWebhookInstallation": "nothing is missing",
     "MPIJobWebhookConditionErrors": "the API server counts errors from the first one on",
 }
 
