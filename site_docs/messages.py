@@ -12,6 +12,8 @@ from webhook.api import yaml
 
 # A message that more mistakes lead to is not of one of them: it was there before.
 FEW = 3
+MAX_SHOWN_CHARACTERS = 2_000
+SHOWN_CHARACTERS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,17 @@ def examples(rule: str) -> Iterator[str]:
         by_mistake.setdefault(each.mistake, []).append(each)
     for mistake, told in by_mistake.items():
         changes = BREAKS.get(mistake, {})
-        written = {path: "(removed)" if value is REMOVE else value for path, value in changes.items()}
+        written = {path: "(removed)" if value is REMOVE else _cut(value) for path, value in changes.items()}
         yield f"### {mistake[:1].upper()}{mistake[1:]}\n" if mistake else "### Besides\n"
         if written:
             yield f"```yaml\n{yaml.dump(written)}```\n"
         yield "\nOr, with another policy, cluster or job:\n\n".join(each.as_markdown() for each in told)
+
+
+def _cut(value: object) -> object:
+    """A text of a megabyte is not shown whole."""
+    text = str(value)
+    return f"{text[:SHOWN_CHARACTERS]} ... ({len(text):,} characters)" if len(text) > MAX_SHOWN_CHARACTERS else value
 
 
 def catalogue() -> Iterator[str]:

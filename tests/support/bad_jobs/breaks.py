@@ -189,9 +189,7 @@ BREAKS: Final[Mapping[str, Changes]] = {
     "regulated data": {"metadata.labels.compliance\\.openshift\\.io/data-classification": "PHI"},
     "the name of another's object": {"metadata.name": TAKEN},
     "a change of a running job": {"metadata.name": STORED, "spec.slotsPerWorker": 3},
-    "more containers than anybody has": {
-        f"{WORKER}.containers": [{"name": f"c{number}", "image": "a:1"} for number in range(60)]
-    },
+    "more than a megabyte of text": {f"{WORKING}.args": ["x" * 2**20]},
     # the API server's checks of a pod
     "a request above the limit": {f"{WORKING}.resources": {"requests": {"memory": "8Gi"}, "limits": {"memory": "4Gi"}}},
     "thousandths of a byte": {f"{WORKING}.resources.limits.memory": "512m"},
