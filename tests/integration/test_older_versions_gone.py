@@ -7,7 +7,7 @@ from copy import deepcopy
 import pytest
 
 from tests.controlplane.cluster import Cluster, has_condition
-from tests.support import older_versions_crd
+from tools import older_versions_crd
 from tests.support.installation import service
 from tests.support.installation.older_versions import (
     CRD,

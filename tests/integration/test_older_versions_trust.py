@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.support import older_versions_crd
+from tools import older_versions_crd
 from tests.support.installation.balancer import Balancer
 from tests.support.installation.deployment import SELF_MANAGED, SERVICE, SPACE, Deployment
 from tests.support.installation.older_versions import CRD, container, horovod, read

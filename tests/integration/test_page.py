@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.support.object_api import fake_api, kubeconfig
-from tests.support.page import build
+from tools.page import build
 from tests.support.page.browser import browser
 from tests.support.paths import EXAMPLES
 from tests.support.read_paths import CONFIGMAPS, MPIJOBS, PATHS_READ

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.page import build, static
+from tools.page import build, static
 from tests.support.page.browser import browser
 from tests.support.page.person import mend_a_job
 from tests.support.page.serving import served

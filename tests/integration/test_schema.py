@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.controlplane.cluster import Cluster
-from tests.support import mpijob_schema, older_versions_crd
+from tools import mpijob_schema, older_versions_crd
 from tests.support.jobs import REMOVE, changed
 from webhook.api import crd_schema
 from webhook.api.crd_schema import CrdSchema

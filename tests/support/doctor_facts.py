@@ -13,7 +13,8 @@ from certs.store import Bundle
 from tests.support.paths import ROOT
 from webhook.api import yaml
 from webhook.client.access_reviews import Right
-from webhook.installation import manifests, registration
+from tools import manifests
+from webhook.installation import registration
 from webhook.installation.doctor import rights
 from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, Certificates
 from webhook.installation.doctor.facts import Facts, Location, Policies

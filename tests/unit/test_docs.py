@@ -12,7 +12,8 @@ from tests.support import corpus
 from tests.support.paths import DOCS, EXAMPLES, MANIFESTS, ROOT
 from webhook import injections
 from webhook.api import annotations, yaml
-from webhook.cli import explanations, files, reference
+from tools import reference
+from webhook.cli import explanations, files
 from webhook.cli.job_check import check
 from webhook.cli.job_verdict import Verdict
 from webhook.cli.job_world import JobWorld

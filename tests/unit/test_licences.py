@@ -4,7 +4,7 @@ from importlib.metadata import PackageNotFoundError, metadata
 
 import pytest
 
-from release import licences, page_packages
+from tools.release import licences, page_packages
 from tests.support.paths import DOCS
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from release import checklist
+from tools.release import checklist
 from tests.support.paths import ROOT
 
 VERSION = "1.2.3"

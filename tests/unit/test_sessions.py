@@ -6,10 +6,10 @@ import re
 import pytest
 
 from tests.support.paths import DOCS, ROOT
-from tests.support.sessions import texts
-from tests.support.sessions.comparing import same
-from tests.support.sessions.page import File, Heading, Step, parts, rewritten
-from tests.support.sessions.record import as_cast
+from tools.sessions import texts
+from tools.sessions.comparing import same
+from tools.sessions.page import File, Heading, Step, parts, rewritten
+from tools.sessions.record import as_cast
 from webhook import __version__
 
 PAGE = """# Title

@@ -6,9 +6,7 @@ Each has a component in manifests/components that adds the option and the rights
 from dataclasses import dataclass
 from typing import Final
 
-from webhook import PROGRAM
 from webhook.api import trainer
-from webhook.client.objects import KubernetesObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,28 +29,6 @@ class CompanionRights:
     without: str
     """What happens without the rights."""
     rules: tuple[RoleRule, ...]
-
-    def role(self) -> list[KubernetesObject]:
-        """The ClusterRole, and its binding to the service."""
-        name, api = f"{PROGRAM}-{self.component}", "rbac.authorization.k8s.io"
-        return [
-            {
-                "apiVersion": f"{api}/v1",
-                "kind": "ClusterRole",
-                "metadata": {"name": name},
-                "rules": [
-                    {"apiGroups": [rule.group], "resources": list(rule.resources), "verbs": list(rule.verbs)}
-                    for rule in self.rules
-                ],
-            },
-            {
-                "apiVersion": f"{api}/v1",
-                "kind": "ClusterRoleBinding",
-                "metadata": {"name": name},
-                "roleRef": {"apiGroup": api, "kind": "ClusterRole", "name": name},
-                "subjects": [{"kind": "ServiceAccount", "name": PROGRAM, "namespace": PROGRAM}],
-            },
-        ]
 
 
 KEY_REMOVAL: Final = CompanionRights(

@@ -8,7 +8,8 @@ from typing import Any
 from tests.support.logs import Log
 from webhook.client.access_reviews import SELF_PATH
 from webhook.client.calls import ApiError
-from webhook.installation import manifests, registration
+from tools import manifests
+from webhook.installation import registration
 from webhook.installation.doctor.facts import KUEUE_CONFIGURATION
 from webhook.server import installation_concerns
 from webhook.server.settings import ServeSettings

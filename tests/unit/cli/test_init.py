@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.support import first_jobs
+from tools import first_jobs
 from webhook.api import mpirun, yaml
 from webhook.cli import init as command
 from webhook.cli import job_check, job_world

@@ -10,7 +10,8 @@ from webhook import PROGRAM, __version__
 from webhook.api.yaml import load_all
 from webhook.cli.main import main
 from webhook.cluster.resources import watched_resources
-from webhook.installation import manifests, registration
+from tools import manifests
+from webhook.installation import registration
 from webhook.installation.companions import COMPANIONS, CompanionRights
 from webhook.server.audit_telemetry import AUDIT_METRICS
 from webhook.server.metrics import METRICS

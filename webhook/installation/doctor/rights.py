@@ -7,8 +7,10 @@ from typing import Final
 
 from webhook.client.access_reviews import Right, has_right
 from webhook.client.calls import Client
+from webhook.client.objects import KubernetesObject
 from webhook.cluster.resource import WatchedPlace
-from webhook.installation import manifests, registration
+from webhook.cluster.resources import watched_resources
+from webhook.installation import registration
 from webhook.installation.certificate_store import CRD
 from webhook.installation.companions import COMPANIONS
 from webhook.installation.doctor.facts import KUEUE_CONFIGURATION, Location
@@ -102,6 +104,24 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
     return tuple(found)
 
 
+def read_rules(place: WatchedPlace | None) -> list[KubernetesObject]:
+    """The RBAC rules for the resources that the service reads in `place`, or for None in all namespaces.
+
+    For a resource whose field selector has a name, the right is for that one name.
+    """
+    found: dict[tuple[str, str], set[str]] = {}
+    for resource in watched_resources():
+        if resource.place is place:
+            name = resource.field_selector.removeprefix("metadata.name=") if resource.field_selector else ""
+            found.setdefault((resource.api_group, name), set()).add(resource.plural)
+    return [
+        {"apiGroups": [group], "resources": sorted(plurals)}
+        | ({"resourceNames": [name]} if name else {})
+        | {"verbs": ["get", "list", "watch"]}
+        for (group, name), plurals in sorted(found.items())
+    ]
+
+
 def excess(location: Location, *, options: Container[str]) -> tuple[Right, ...]:
     """Rights on Secrets that the service does not need with these `options`."""
     needed = {
@@ -138,7 +158,7 @@ def _view(location: Location) -> tuple[Right, ...]:
     return tuple(
         Right(verb, group, resource, namespace, name)
         for place, namespace in namespaces.items()
-        for rule in manifests.read_rules(place)
+        for rule in read_rules(place)
         for group in rule["apiGroups"]
         for resource in rule["resources"]
         for name in rule.get("resourceNames") or [""]

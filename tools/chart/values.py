@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any, Final
 
-from tests.support.chart.sources import CERTIFICATES, camel, components
+from tools.chart.sources import CERTIFICATES, camel, components
 from tests.support.paths import MANIFESTS
 from webhook import PROGRAM
 from webhook.api import yaml

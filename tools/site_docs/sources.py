@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-ROOT: Final = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).parents[2]
 DOCS: Final = "docs/"
 BESIDE: Final = ("README.md", "SECURITY.md", "CHANGELOG.md")
 FILES: Final = "files"

@@ -10,7 +10,7 @@ import jsonpatch
 import yaml
 
 from tests.controlplane.assets import assets
-from tests.support.mpijob_schema import release
+from tools.mpijob_schema import release
 from tests.support.paths import MANIFESTS
 from webhook import PROGRAM
 

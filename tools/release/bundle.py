@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from hatch_build import commit
-from release import building, mirrors, page_packages, provenance
-from release.building import ROOT
+from tools.release import building, mirrors, page_packages, provenance
+from tools.release.building import ROOT
 from webhook import __version__
 from webhook.api import yaml
 from webhook.api.images import ImageError, ImageReference, parse
@@ -126,7 +126,7 @@ def _sums(folder: Path) -> Iterator[tuple[str, str]]:
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m release.bundle", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.release.bundle", description=__doc__)
     parser.add_argument("folder", type=Path, help="a new folder")
     parser.add_argument(
         "--image", default=f"registry.example.com/ml/mpijob-webhook:{__version__}", help="by its digest"

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from site_docs.sources import ROOT
+from tools.site_docs.sources import ROOT
 from webhook.api import yaml
 from webhook.cli.policy import suite_run
 from webhook.cli.policy.suite import Suite, load

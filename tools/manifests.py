@@ -1,19 +1,19 @@
-"""The manifests that are generated from the code: `python -m webhook.installation.manifests FOLDER` writes them."""
+"""The manifests that are generated from the code: `python -m tools.manifests FOLDER` writes them."""
 
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from webhook import PROGRAM
 from webhook.api import yaml
 from webhook.client.objects import KubernetesObject
-from webhook.cluster.resource import Resource, WatchedPlace
-from webhook.cluster.resources import watched_resources
-from webhook.installation.companions import COMPANIONS
+from webhook.cluster.resource import WatchedPlace
+from webhook.installation.companions import COMPANIONS, CompanionRights
+from webhook.installation.doctor.rights import read_rules
 from webhook.installation.registration import by_service, configurations, trainer_hooks
 
-READ: Final = ["get", "list", "watch"]
+RBAC: Final = "rbac.authorization.k8s.io"
 NOTICE: Final = "# Written by `make manifests` out of the code: changes here are lost.\n"
 
 
@@ -34,7 +34,7 @@ def files() -> dict[str, str]:
             trainer_hooks(by_service(PROGRAM, PROGRAM), PROGRAM),
         ),
         **{
-            f"components/{each.component}/rbac.yaml": _text(f"What `{each.option}` needs.", each.role())
+            f"components/{each.component}/rbac.yaml": _text(f"What `{each.option}` needs.", _companion_role(each))
             for each in COMPANIONS
         },
     }
@@ -45,38 +45,34 @@ def webhooks() -> list[KubernetesObject]:
     return configurations(by_service(PROGRAM, PROGRAM), labels={}, policy_namespace=PROGRAM)
 
 
-def read_rules(
-    place: WatchedPlace | None, resources: Iterable[Resource[Any, Any]] | None = None
-) -> list[KubernetesObject]:
-    """The RBAC rules for the resources that the service reads in `place`, or for None in all namespaces.
-
-    For a resource whose field selector has a name, the right is for that one name.
-    """
-    found: dict[tuple[str, str], set[str]] = {}
-    for resource in watched_resources() if resources is None else resources:
-        if resource.place is place:
-            name = resource.field_selector.removeprefix("metadata.name=") if resource.field_selector else ""
-            found.setdefault((resource.api_group, name), set()).add(resource.plural)
-    return [
-        {
-            "apiGroups": [group],
-            "resources": sorted(plurals),
-            **({"resourceNames": [name]} if name else {}),
-            "verbs": READ,
-        }
-        for (group, name), plurals in sorted(found.items())
-    ]
-
-
 def _role(name: str, place: WatchedPlace | None) -> KubernetesObject:
     """A Role in our own namespace, else a ClusterRole: Kueue's namespace may have another name, or not exist yet."""
     own = place is WatchedPlace.OWN
     return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "apiVersion": f"{RBAC}/v1",
         "kind": "Role" if own else "ClusterRole",
         "metadata": {"name": name, **({"namespace": PROGRAM} if own else {})},
         "rules": read_rules(place),
     }
+
+
+def _companion_role(companion: CompanionRights) -> list[KubernetesObject]:
+    """The ClusterRole of a companion, and its binding to the service."""
+    name = f"{PROGRAM}-{companion.component}"
+    rules = [
+        {"apiGroups": [rule.group], "resources": list(rule.resources), "verbs": list(rule.verbs)}
+        for rule in companion.rules
+    ]
+    return [
+        {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules},
+        {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": PROGRAM, "namespace": PROGRAM}],
+        },
+    ]
 
 
 def _patch(comment: str, hooks: Iterable[KubernetesObject]) -> str:
@@ -90,6 +86,6 @@ def _text(comment: str, manifests: Iterable[KubernetesObject]) -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m webhook.installation.manifests FOLDER")
+        sys.exit("usage: python -m tools.manifests FOLDER")
     for file, text in files().items():
         (Path(sys.argv[1]) / file).write_text(text, encoding="utf-8")

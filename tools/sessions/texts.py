@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Final
 
 from tests.support.paths import DOCS
-from tests.support.sessions.comparing import normal
-from tests.support.sessions.page import File, Heading, Step, rewritten
-from tests.support.sessions.record import as_cast
-from tests.support.sessions.stage import Played, Stage
+from tools.sessions.comparing import normal
+from tools.sessions.page import File, Heading, Step, rewritten
+from tools.sessions.record import as_cast
+from tools.sessions.stage import Played, Stage
 
 FOLDER: Final = DOCS / "sessions"
 

@@ -1,4 +1,4 @@
-"""The licences of what is installed with the service: `python -m release.licences docs/reference/licences.md`."""
+"""The licences of what is installed with the service: `python -m tools.release.licences docs/reference/licences.md`."""
 
 import re
 import sys
@@ -7,9 +7,9 @@ from importlib.metadata import PackageMetadata, PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Final
 
-from release import page_packages
+from tools.release import page_packages
 
-LOCK: Final = Path(__file__).parents[1] / "requirements" / "run.txt"
+LOCK: Final = Path(__file__).parents[2] / "requirements" / "run.txt"
 ALLOWED: Final = frozenset({"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "MPL-2.0", "PSF-2.0"})
 """All may be given on with the image, beside Apache-2.0; of MPL-2.0 nothing is changed."""
 # What packages write that name no SPDX expression: https://spdx.org/licenses.
@@ -60,5 +60,5 @@ def table() -> Iterator[str]:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m release.licences FILE")
+        sys.exit("usage: python -m tools.release.licences FILE")
     Path(sys.argv[1]).write_text("\n".join(table()) + "\n", encoding="utf-8")

@@ -11,7 +11,7 @@ import yaml
 from tests.controlplane.assets import assets
 from webhook.api import crd_schema
 
-GO_MOD = Path(__file__).parents[1] / "controlplane" / "go.mod"
+GO_MOD = Path(__file__).parents[1] / "tests" / "controlplane" / "go.mod"
 
 
 def text() -> str:

@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from site_docs.sources import ROOT
+from tools.site_docs.sources import ROOT
 from tests.support.corpus import CORPUS
 from webhook.api import yaml
 

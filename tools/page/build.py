@@ -1,4 +1,4 @@
-"""Build the page with Node: `python -m tests.support.page.build FOLDER`. What is built is kept in the user's cache."""
+"""Build the page with Node: `python -m tools.page.build FOLDER`. What is built is kept in the user's cache."""
 
 import argparse
 import fcntl
@@ -113,7 +113,7 @@ def _run(command: Sequence[str], folder: Path, node: Path | None) -> None:
 
 def main() -> None:
     """Put the built page into a folder."""
-    parser = argparse.ArgumentParser(prog="python -m tests.support.page.build", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.page.build", description=__doc__)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
     try:

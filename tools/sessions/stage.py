@@ -23,8 +23,8 @@ from tests.support.installation.installed_overlay import OPERATOR, served_here
 from tests.support.installation.service import example
 from tests.support.jobs import changed
 from tests.support.paths import DOCS, EXAMPLES, ROOT
-from tests.support.sessions.comparing import same
-from tests.support.sessions.page import File, Heading, Step, parts
+from tools.sessions.comparing import same
+from tools.sessions.page import File, Heading, Step, parts
 from webhook.api import yaml
 from webhook.installation.registration import RESOURCES
 

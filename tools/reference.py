@@ -1,4 +1,4 @@
-"""Writes the reference pages out of the code: `python -m webhook.cli.reference docs`."""
+"""Writes the reference pages out of the code: `python -m tools.reference docs`."""
 
 import ast
 import inspect
@@ -243,7 +243,7 @@ containers and ephemeral containers alike. Versions after the newest one here me
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m webhook.cli.reference FOLDER")
+        sys.exit("usage: python -m tools.reference FOLDER")
     loading.load(os.environ.get(loading.VARIABLE, "").split(","))
     for page in write(Path(sys.argv[1])):
         click.echo(page)

@@ -15,7 +15,7 @@ from typing import Final
 import yaml
 
 from tests.controlplane.build import cache_root
-from tests.support.page.build import dependency
+from tools.page.build import dependency
 from tests.support.paths import ROOT
 
 LOCK: Final = ROOT / "requirements" / "run.txt"

@@ -1,4 +1,4 @@
-"""The page for any web server, its verdicts made in the browser: `python -m tests.support.page.static FOLDER`."""
+"""The page for any web server, its verdicts made in the browser: `python -m tools.page.static FOLDER`."""
 
 import argparse
 import json
@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tests.support.page import build, python
+from tools.page import build, python
 from webhook.cli.playground.page_data import page_data
 
 
@@ -26,7 +26,7 @@ def write(folder: Path) -> None:
 
 def main() -> None:
     """Write it where the command line says."""
-    parser = argparse.ArgumentParser(prog="python -m tests.support.page.static", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.page.static", description=__doc__)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
     try:

@@ -1,4 +1,4 @@
-"""Builds it: `python -m site_docs build/site`."""
+"""Builds it: `python -m tools.site_docs build/site`."""
 
 import argparse
 import json
@@ -9,8 +9,8 @@ from pathlib import Path
 
 from sphinx.cmd.build import main as sphinx
 
-from site_docs import entries, policies
-from site_docs.sources import Sources, toctree
+from tools.site_docs import entries, policies
+from tools.site_docs.sources import Sources, toctree
 
 USERS = [
     "users", "real-jobs", "why", "clients", "command", "ci", "topology", "pod-security", "messages",
@@ -40,7 +40,7 @@ PLAY = "# Playground\n\nType a job, and see its verdict while you do, in your br
 
 def main() -> int:
     """Sphinx's exit status: a link that leads nowhere is an error."""
-    parser = argparse.ArgumentParser(prog="python -m site_docs", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.site_docs", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument(
         "--playground", type=Path, help="The page that `make page-static` writes; without it there is none."

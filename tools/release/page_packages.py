@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
-from release.building import ROOT
+from tools.release.building import ROOT
 
 LOCK: Final = ROOT / "page" / "package-lock.json"
 _FOLDER: Final = "node_modules/"

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from site_docs import injected, messages
-from site_docs.sources import ROOT
+from tools.site_docs import injected, messages
+from tools.site_docs.sources import ROOT
 from webhook.cli import explanations
 
 REFERENCE: Final = {"rule": "docs/reference/rules.md", "injection": "docs/reference/injections.md"}

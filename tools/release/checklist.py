@@ -11,10 +11,10 @@ from typing import Final
 
 from webhook import PROGRAM, __version__
 from webhook.api import yaml
-from webhook.cli import reference
-from webhook.installation import manifests
+from tools import reference
+from tools import manifests
 
-ROOT: Final = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).parents[2]
 Check = Callable[[Path, str], str]
 """Of a checkout and a version: what is to be done, or "" where nothing is."""
 

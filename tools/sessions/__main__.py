@@ -3,8 +3,8 @@
 import tempfile
 from pathlib import Path
 
-from tests.support.sessions.stage import staged
-from tests.support.sessions.texts import played
+from tools.sessions.stage import staged
+from tools.sessions.texts import played
 
 with tempfile.TemporaryDirectory() as folder, staged(Path(folder)) as stage:
     for path, text in played(stage).items():

@@ -1,5 +1,5 @@
 """`make chart`: writes the Helm chart into manifests/chart."""
 
-from tests.support.chart import build
+from tools.chart import build
 
 build.write()

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).parents[2]
 LOCK: Final = ROOT / "requirements" / "run.txt"
 PAGE: Final = ROOT / "webhook" / "cli" / "playground" / "page"
 """In the wheel, where `make page` has built it."""

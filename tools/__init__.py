@@ -1,0 +1,1 @@
+"""Generators of shipped files: manifests, chart, schemas, pages of the documentation, releases. None is in the wheel."""
