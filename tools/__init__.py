@@ -1,1 +1,1 @@
-"""Generators of shipped files: manifests, chart, schemas, pages of the documentation, releases. None is in the wheel."""
+"""Generators of shipped files: manifests, chart, schemas, documentation, releases. None is in the wheel."""

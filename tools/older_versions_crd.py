@@ -10,8 +10,8 @@ import jsonpatch
 import yaml
 
 from tests.controlplane.assets import assets
-from tools.mpijob_schema import release
 from tests.support.paths import MANIFESTS
+from tools.mpijob_schema import release
 from webhook import PROGRAM
 
 FILE: Final = MANIFESTS / "older-versions" / "versions.yaml"

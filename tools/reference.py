@@ -30,9 +30,7 @@ from webhook.policy.document import PolicyDocument
 from webhook.policy.limits import MAX_CUSTOM_RULES, MAX_ENTRIES
 from webhook.predict.pod_security.table import table
 from webhook.rules import REGISTRY
-from webhook.server.audit_telemetry import AUDIT_METRICS
-from webhook.server.job_telemetry import JOB_METRICS
-from webhook.server.metrics import METRICS, Metric
+from webhook.server.metrics import AUDIT_METRICS, JOB_METRICS, METRICS, Metric
 
 NOTICE: Final = "<!-- Written by `make docs` out of the code: changes here are lost. -->\n"
 HELP_WIDTH: Final = 100

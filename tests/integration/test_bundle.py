@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from tools.release import building, page_packages
 from tests.controlplane.build import ensure_built
 from tests.controlplane.progress import Progress
 from tests.support import environment
 from tests.support.image.dockerfile import parse
 from tests.support.paths import ROOT
 from tests.support.samples import rare
+from tools.release import building, page_packages
 from webhook import __version__
 from webhook.api import yaml
 

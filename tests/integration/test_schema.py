@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from tests.controlplane.cluster import Cluster
-from tools import mpijob_schema, older_versions_crd
 from tests.support.jobs import REMOVE, changed
+from tools import mpijob_schema, older_versions_crd
 from webhook.api import crd_schema
 from webhook.api.crd_schema import CrdSchema
 from webhook.cli import published_schema

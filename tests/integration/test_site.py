@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from tools.site_docs import policies
 from tests.controlplane.progress import Progress
 from tests.support import environment
-from tools.page import build, static
 from tests.support.page.browser import browser
 from tests.support.page.person import mend_a_job
 from tests.support.page.serving import served
 from tests.support.paths import ROOT
 from tests.support.samples import rare
+from tools.page import build, static
+from tools.site_docs import policies
 from webhook.cli import explanations
 from webhook.rules import REGISTRY
 

@@ -11,9 +11,9 @@ from certs.authority import Authority
 from certs.pem import load_certificates
 from certs.store import Bundle
 from tests.support.paths import ROOT
+from tools import manifests
 from webhook.api import yaml
 from webhook.client.access_reviews import Right
-from tools import manifests
 from webhook.installation import registration
 from webhook.installation.doctor import rights
 from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, Certificates

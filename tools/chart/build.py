@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.controlplane.recipe import Recipe, Target
+from tests.support.paths import MANIFESTS
 from tools.chart import values
 from tools.chart.sources import CERTIFICATES, camel, components, components_of, kustomization
 from tools.chart.templating import Expression, Item, Key, guarded, template
-from tests.support.paths import MANIFESTS
 from webhook import PROGRAM, __version__
 from webhook.api.yaml import load_all
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any, Final
 
-from tools.chart.sources import CERTIFICATES, camel, components
 from tests.support.paths import MANIFESTS
+from tools.chart.sources import CERTIFICATES, camel, components
 from webhook import PROGRAM
 from webhook.api import yaml
 from webhook.api.yaml import load_all

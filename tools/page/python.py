@@ -15,8 +15,8 @@ from typing import Final
 import yaml
 
 from tests.controlplane.build import cache_root
-from tools.page.build import dependency
 from tests.support.paths import ROOT
+from tools.page.build import dependency
 
 LOCK: Final = ROOT / "requirements" / "run.txt"
 CORE: Final = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")

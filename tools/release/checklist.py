@@ -1,5 +1,5 @@
 """Whether this checkout can be released as the version in webhook/__init__.py: `make release-check`."""
-# ruff: noqa: S603, T201 - the commands are this file's own, and a command prints
+# ruff: noqa: T201 - the commands are this file's own, and a command prints
 
 import re
 import subprocess
@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from tools import manifests, reference
 from webhook import PROGRAM, __version__
 from webhook.api import yaml
-from tools import reference
-from tools import manifests
 
 ROOT: Final = Path(__file__).parents[2]
 Check = Callable[[Path, str], str]

@@ -3,8 +3,8 @@
 import re
 from functools import cache
 
-from tools.site_docs.sources import ROOT
 from tests.support.corpus import CORPUS
+from tools.site_docs.sources import ROOT
 from webhook.api import yaml
 
 _PUT_IN = re.compile(r"^  ([\w-]+):\n((?:    .*\n)+)", re.MULTILINE)

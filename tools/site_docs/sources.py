@@ -34,7 +34,7 @@ class Sources:
     @cached_property
     def tracked(self) -> frozenset[str]:
         """Every file of the repository."""
-        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S607
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
         return frozenset(listed.stdout.split("\0")) - {""}
 
     def write(self) -> None:

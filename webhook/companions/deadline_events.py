@@ -7,9 +7,7 @@ Why none is lost by a restart, and none told again when the API server has dropp
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from datetime import UTC, datetime
-from math import inf
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -34,7 +32,7 @@ KNOWN: Final = "known"
 OUTCOMES: Final = (TOLD, KNOWN)
 """Told by this replica; told already, by another one or by this one before it was started."""
 
-# Seconds. However long nothing is due, the API server's clock is heard again.
+# Seconds. The API server's clock may have been set meanwhile.
 LONGEST_WAIT: Final = 300.0
 UNKNOWN_WAIT: Final = 30.0
 
@@ -60,7 +58,6 @@ class DeadlineEvents:
         self._now = now
         self._log = log
         self._told: dict[ByNamespace, set[str]] = {}
-        self._heard = -inf
         self.outcomes = Counter(dict.fromkeys(OUTCOMES, 0))
         self.reconciler: Reconciler[ByNamespace] = Reconciler(NAME, self.reconcile, log=log)
         lives.store.on_change(lambda key, *_: self.reconciler.add(key))
@@ -79,7 +76,6 @@ class DeadlineEvents:
         if job is UNKNOWN or launcher is UNKNOWN:
             return UNKNOWN_WAIT
         counting = None if launcher is ABSENT else launcher
-        await self._hear()
         for notice in deadlines.due(job, counting, self._now()):
             if notice.key not in self._told.get(key, ()):
                 await self._tell(job, notice)
@@ -100,13 +96,6 @@ class DeadlineEvents:
                 left = remaining(job, launchers.get(launcher_key(job)), now)
                 if left is not None:
                     yield job.namespace, left
-
-    async def _hear(self) -> None:
-        """Let the API server say what time it is: its answers do."""
-        if self._now() - self._heard >= LONGEST_WAIT:
-            with suppress(ApiError):  # which it answers too
-                await self._api.request("GET", "/version")
-            self._heard = self._now()
 
     async def _tell(self, job: JobLife, notice: Notice) -> None:
         path = f"/apis/events.k8s.io/v1/namespaces/{quote(job.namespace, safe='')}/events"

@@ -4,19 +4,17 @@ Beyond the maximum the connection that has been idle for longest gives way to a 
 """
 
 import resource
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from time import monotonic
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from webhook.server.limits import MAX_CONNECTIONS
+from webhook.server.refusal_log import RefusalLog
 
 # Descriptors for everything else: the operations port, the calls to the API server, files.
 RESERVED: Final = 256
 LEAST: Final = 32
-TELL_SECONDS: Final = 10.0
 # Why a connection is turned away or cut off: a metric label.
 REASONS: Final = ("full", "handshake", "silent", "head", "ahead", "unread", "descriptors")
 
@@ -41,11 +39,8 @@ class Connections:
 
     maximum: int
     refused: Callable[[str], object]
-    log: Any
-    clock: Callable[[], float] = monotonic
+    log: RefusalLog
     _open: set[Connection] = field(default_factory=set)
-    _untold: Counter[tuple[str, str]] = field(default_factory=Counter)
-    _told: float = float("-inf")
 
     def __len__(self) -> int:
         return len(self._open)
@@ -66,14 +61,9 @@ class Connections:
         self._open.discard(connection)
 
     def turned_away(self, reason: str, peer: str) -> None:
-        """Count one that was turned away or cut off; the log hears of many in one line."""
+        """Count and log one that was turned away or cut off."""
         self.refused(reason)
-        self._untold[reason, peer] += 1
-        if self.clock() - self._told >= TELL_SECONDS:
-            self._told = self.clock()
-            for (why, whose), count in self._untold.most_common(10):
-                self.log.warning("connections refused", reason=why, peer=whose, count=count)
-            self._untold.clear()
+        self.log.tell("connection refused", reason=reason, peer=peer)
 
 
 def most_connections() -> int:

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from prometheus_client import Counter
-
 from webhook.server.limits import MAX_RULES_WITH_FAULTS
+from webhook.server.metric_set import MetricSet
 
 # What is quoted may be a value out of a job.
 _QUOTED: Final = re.compile(r""""[^"]*"|'[^']*'""")
@@ -15,15 +14,15 @@ _QUOTED: Final = re.compile(r""""[^"]*"|'[^']*'""")
 class OwnRuleFaults:
     """The last fault of each rule, since the policies changed."""
 
-    def __init__(self, log: Any, counter: Counter) -> None:
+    def __init__(self, log: Any, metrics: MetricSet) -> None:
         self._log = log
-        self._counter = counter
+        self._metrics = metrics
         self._faults: dict[str, str] = {}
 
     def note(self, faults: Mapping[str, str]) -> None:
         """What came of a review."""
         for rule, fault in faults.items():
-            self._counter.labels(rule).inc()
+            self._metrics.add("own_rule_faults_total", rule)
             told = _QUOTED.sub("...", fault)
             if self._faults.get(rule) != told and (rule in self._faults or len(self._faults) < MAX_RULES_WITH_FAULTS):
                 self._faults[rule] = told
@@ -33,7 +32,7 @@ class OwnRuleFaults:
         """Other policies are in force, with these own rules."""
         self._faults.clear()
         for rule in rules:
-            self._counter.labels(rule)  # a rate needs a series that begins at 0
+            self._metrics.add("own_rule_faults_total", rule, amount=0)
 
     def concerns(self) -> dict[str, str]:
         """For `/readyz`: reviews are answered all the same."""

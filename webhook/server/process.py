@@ -8,6 +8,7 @@ import logging
 import resource
 import signal
 import sys
+from functools import partial
 
 import uvloop
 
@@ -67,7 +68,7 @@ async def serve(settings: ServeSettings) -> int:
     work_limit.arm()
     try:
         telemetry = Telemetry(log)
-        lines.on_drop = telemetry.log_lines_dropped.inc
+        lines.on_drop = partial(telemetry.metrics.add, "log_lines_dropped_total")
         async with running(settings, telemetry) as service:
             tasks = [asyncio.create_task(_freeze(service.settled)), asyncio.create_task(_give_memory_back())]
             ready = True

@@ -29,7 +29,6 @@ class Api:
         self.time = START
         self.events: dict[str, dict[str, Any]] = {}
         self.posts = 0
-        self.heard = 0
         self.failures: list[Exception] = []
 
     def now(self) -> float:
@@ -37,9 +36,6 @@ class Api:
 
     async def request(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         await asyncio.sleep(0)
-        if path == "/version":
-            self.heard += 1
-            return {}
         assert method == "POST"
         self.posts += 1
         if self.failures:
@@ -135,7 +131,6 @@ async def test_it_looks_again_in_time(api: Api) -> None:
     assert await replica.events.reconcile(KEY) == 300.0
     api.time += 790
     assert await replica.events.reconcile(KEY) == 10.0
-    assert api.heard == 2  # the clock, every few minutes
     api.time += 10
     assert await replica.events.reconcile(KEY) is None
     assert [event["reason"] for event in api.events.values()] == [IS_NEAR]
@@ -152,17 +147,6 @@ async def test_what_could_not_be_told_is_tried_again(api: Api, failure: Exceptio
     assert api.events == {}
     await replica.events.reconcile(KEY)
     assert len(api.events) == 1
-
-
-async def test_a_server_that_refuses_to_tell_its_version_tells_the_time(api: Api) -> None:
-    replica = Replica(api)
-    replica.see(RUNNING, LAUNCHER)
-
-    async def refuse(*_: Any) -> None:
-        raise ApiError(403, "no")
-
-    api.request = refuse  # type: ignore[method-assign]
-    assert await replica.events.reconcile(KEY) == 300.0
 
 
 async def test_nothing_is_told_of_what_is_not_known(api: Api) -> None:

@@ -12,7 +12,6 @@ back, by force. The job is its owner: the garbage collector deletes it, and no r
 
 import asyncio
 import random
-from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from webhook.api import mpijob
 from webhook.api.annotations import NETWORK_POLICY
 from webhook.api.shape import ShapeError
 from webhook.client.calls import ApiError, ClusterError
-from webhook.client.events import event
+from webhook.client.events import write_event
 from webhook.client.live_view import LiveView
 from webhook.client.objects import KubernetesObject, get
 from webhook.client.watch import Watch
@@ -56,8 +55,8 @@ _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
 
 
-_Basis = tuple[str, int, str, Settings, int]
-"""Of the job uid, generation and annotation; of its namespace the settings, and how often who gets a token changed."""
+_Basis = tuple[str, int, str, Settings]
+"""Of the job uid, generation and annotation; of its namespace the settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,6 @@ class NetworkPolicies:
         self._in_place: dict[ByNamespace, SeenPolicy] = {}
         self._put_back: Restraint[ByNamespace] = Restraint()
         self._taken_since: dict[ByNamespace, float] = {}
-        self._tokens: Counter[str] = Counter()
         view.on_change(MPI_JOBS, lambda key, *_: self._add(key))
         view.on_change(NAMESPACES, self._namespace_changed)
         view.on_change(SERVICE_ACCOUNTS, self._account_changed)
@@ -143,7 +141,8 @@ class NetworkPolicies:
         """Its pods get a token from now on, or none any more; which jobs that is about only they say."""
         if (old is None or old.token) == (new is None or new.token):
             return
-        self._tokens[key[0]] += 1
+        for each in [each for each in self._wanted if each[0] == key[0]]:
+            del self._wanted[each]
         self._look_at(self._view.within(MPI_JOBS, key[0]))
 
     def _seen(self, key: ByNamespace) -> SeenPolicy | Answer:
@@ -166,7 +165,7 @@ class NetworkPolicies:
         if posture(job.network_policy, settings) is Posture.NONE and not _owns(job.uid, seen):
             self._forget(key)
             return None
-        basis = job.uid, job.generation, job.network_policy, settings, self._tokens[key[0]]
+        basis = job.uid, job.generation, job.network_policy, settings
         wanted = self._wanted.get(key)
         if wanted is None or wanted.basis != basis or not wanted.met_by(seen):
             return await self._bring_about(key, settings)
@@ -194,7 +193,7 @@ class NetworkPolicies:
         asked = job.annotations.get(NETWORK_POLICY, "")
         chosen = posture(asked, settings) if is_filtered(job) else Posture.NONE
         generation = int(found["metadata"].get("generation") or 0)
-        basis = job.metadata.uid, generation, asked, settings, self._tokens[key[0]]
+        basis = job.metadata.uid, generation, asked, settings
         if chosen is Posture.NONE and not _owns(job.metadata.uid, seen):
             self._wanted[key] = _Wanted(basis, None)
             return None
@@ -265,9 +264,9 @@ class NetworkPolicies:
         """A Warning Event about the job; one for all replicas, and one an hour at most."""
         owner = body["metadata"]["ownerReferences"][0]
         about = {name: owner[name] for name in ("apiVersion", "kind", "name", "uid")}
-        told = event(key[0], about, reason=reason, message=message, kind="Warning", key=f"{owner['uid']}/{reason}")
+        once = f"{owner['uid']}/{reason}"
         with suppress(ClusterError):
-            await self._api.request("POST", f"/api/v1/namespaces/{_in_path(key[0])}/events", told)
+            await write_event(self._api, key[0], about, reason=reason, message=message, kind="Warning", key=once)
 
 
 def _owns(uid: str, seen: SeenPolicy | Answer) -> bool:

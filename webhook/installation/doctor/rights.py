@@ -43,11 +43,7 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
     """The rights on everything that is not watched for rules."""
     own = location.namespace
     found = [
-        Purpose(
-            "policies are not followed",
-            (*_each(["get", "list", "watch"], "", "configmaps", own),),
-            essential=True,
-        ),
+        Purpose("policies are not followed", _each(["get", "list", "watch"], "", "configmaps", own), essential=True),
         Purpose(
             "policies are not remembered, and what is wrong with them is not reported",
             (

@@ -65,5 +65,5 @@ class FileSource(CertificateSource):
 
     def _update(self, serving: ServingCertificate, notice: str = "") -> None:
         """What is wrong with the files does no harm until the certificate that was loaded before has expired."""
-        self._telemetry.cert_not_after.labels("serving").set(serving.not_after.timestamp())
+        self._telemetry.metrics.set("cert_expiry_timestamp_seconds", serving.not_after.timestamp(), "serving")
         self.problem = "" if serving.not_after > datetime.now(UTC) else notice

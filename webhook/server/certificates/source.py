@@ -24,7 +24,3 @@ class CertificateSource(ABC):
     def concerns(self) -> dict[str, str]:
         """By its name in the runbook, what is wrong that does not keep the certificate from being served."""
         return {}
-
-    def healthy(self) -> bool:
-        """Whether clients accept the certificate."""
-        return not self.problem

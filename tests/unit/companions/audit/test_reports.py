@@ -18,10 +18,10 @@ from tests.support.watch_api import Time, until
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
 from webhook.client.calls import ApiError
-from webhook.cluster.resources.mpijobs import MPI_JOBS
+from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.companions.audit import reports, standing
-from webhook.companions.audit.reports import LABEL, POLICY_REPORTS, REPORTS, ReportedJob, Reports, report, seen
+from webhook.companions.audit.reports import LABEL, POLICY_REPORTS, REPORTS, Reports, report, seen
 from webhook.companions.audit.standing import StandingAudit
 from webhook.companions.limits import MAX_REPORTED_CHARACTERS, MAX_REPORTED_RESULTS
 from webhook.companions.paced import PacedClient
@@ -31,7 +31,7 @@ from webhook.server.background import at_work
 
 JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"
 STRICT = "rules: {worker-count: {max: 3}}"
-JOB = ReportedJob("team-a", "train", "u-1")
+JOB = MPIJobRecord("team-a", "train", "u-1")
 
 
 def finding(rule: str = "gpus", message: str = "is wrong") -> Finding:

@@ -28,9 +28,9 @@ from webhook.companions.limits import AUDITED_JOBS_PER_PAGE, MAX_AUDIT_SHARE
 from webhook.companions.paced import PacedClient
 from webhook.kit.settings import Action
 from webhook.policy.in_force import PolicySet
-from webhook.server.audit_telemetry import AUDIT_METRICS
 from webhook.server.background import at_work
 from webhook.server.job_telemetry import JobTelemetry
+from webhook.server.metrics import AUDIT_METRICS
 from webhook.work_limit import TooExpensive
 
 JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"

@@ -1,14 +1,15 @@
-"""The webhook configurations: there, complete, and as this version installs them."""
+"""The webhook configurations: there, complete, as this version installs them, called in order and reached."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.client.objects import KubernetesObject
 from webhook.installation import registration
 from webhook.installation.companions import TRAINER
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
-from webhook.installation.doctor.facts import Facts, arguments, configuration, hooks, made_by_register
+from webhook.installation.doctor.facts import KUEUE_HOOK, Facts, arguments, configuration, hooks, made_by_register
 from webhook.installation.doctor.unread import Unread
+from webhook.installation.registration import DOMAIN
 
 CONFIGURATION_MISSING: Final = DiagnosisKind("configuration-missing", Severity.PROBLEM)
 CONFIGURATION_RENAMED: Final = DiagnosisKind("configuration-renamed", Severity.PROBLEM)
@@ -39,7 +40,7 @@ WITHOUT: Final = {
 SEEN_BY_OTHERS: Final = {"rules", "failurePolicy", "clientConfig", "name"}
 
 
-def check(facts: Facts) -> Iterator[Diagnosis]:
+def configurations(facts: Facts) -> Iterator[Diagnosis]:
     """Compare the configurations with those of the manifests."""
     wanted = registration.configurations(
         registration.by_service(facts.location.namespace, facts.location.service),
@@ -154,3 +155,113 @@ def _rules(hook: KubernetesObject) -> list[KubernetesObject]:
 
 def _short(expected: KubernetesObject, field: str) -> bool:
     return isinstance(expected.get(field), str | int)
+
+
+CONFIGURATION_ORDER: Final = DiagnosisKind("configuration-order", Severity.PROBLEM)
+
+
+def order(facts: Facts) -> Iterator[Diagnosis]:
+    """Compare the names of the configurations."""
+    if isinstance(facts.mutating, Unread):
+        yield not_known("the order of the webhooks", facts.mutating.reason)
+        return
+    yield from after_kueue(facts.mutating)
+    names = [f"before {name}" for name, _ in _kueue(facts.mutating)]
+    yield ok(f"called {' and '.join(names)}" if names else "no Kueue to come before")
+
+
+def after_kueue(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
+    """Kueue's hook is called before ours; fine if it is called again after ours."""
+    ours = configuration(mutating)
+    if ours is None:
+        return
+    for name, policy in _kueue(mutating):
+        if ours["metadata"]["name"] > name and policy != "IfNeeded":
+            yield CONFIGURATION_ORDER(
+                f"{ours['metadata']['name']} is called after {name}: Kueue does not see the queue that is injected",
+                fix="install the configuration under the name of the manifests, or set Kueue's Helm value "
+                "mutatingWebhook.reinvocationPolicy to IfNeeded",
+            )
+
+
+def _kueue(mutating: Sequence[KubernetesObject]) -> Iterator[tuple[str, str]]:
+    """(configuration, reinvocationPolicy) of Kueue's hook for MPIJobs."""
+    for found in mutating:
+        for hook in hooks(found):
+            if hook["name"] == KUEUE_HOOK:
+                yield found["metadata"]["name"], hook.get("reinvocationPolicy") or "Never"
+
+
+SECRET_HOOK_UNGUARDED: Final = DiagnosisKind("secret-hook-unguarded", Severity.PROBLEM)
+SECRET_HOOK_WIDE: Final = DiagnosisKind("secret-hook-wide", Severity.WARNING)
+SECRET_HOOK_FAILS_OPEN: Final = DiagnosisKind("secret-hook-fails-open", Severity.WARNING)
+
+LEGACY: Final = "manifests/components/legacy-no-match-conditions"
+
+
+def secret_hook(facts: Facts) -> Iterator[Diagnosis]:
+    """Say whether its failurePolicy suits the conditions that narrow it."""
+    if isinstance(facts.mutating, Unread):
+        yield not_known("the hook for SSH keys", facts.mutating.reason)
+        return
+    yield from unguarded(facts.mutating)
+    hook = _find(facts.mutating)
+    if hook is None:
+        return
+    guarded = bool(hook.get("matchConditions"))
+    knows = bool(facts.kubernetes and facts.kubernetes >= registration.MATCH_CONDITIONS_SINCE)
+    if knows and not guarded and hook["failurePolicy"] == "Ignore":
+        text = "the hook for SSH keys has no matchConditions: it sees every Secret with an `app` label"
+        fix = f"take {LEGACY} out of your overlay, then {facts.again}"
+        yield SECRET_HOOK_WIDE(text, fix=fix)
+    if guarded and hook["failurePolicy"] == "Ignore":
+        text = "the hook for SSH keys has failurePolicy Ignore: jobs made while no replica answers get weaker keys"
+        yield SECRET_HOOK_FAILS_OPEN(text, fix=f"fine in an emergency; else {facts.again}")
+    fails = "closed" if hook["failurePolicy"] == "Fail" else "open"
+    yield ok(f"narrowed by {'matchConditions' if guarded else 'label'}, fails {fails}")
+
+
+def unguarded(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
+    """A hook that can hold up any Secret. Only the stored configuration counts: older API servers drop conditions."""
+    hook = _find(mutating)
+    if hook and hook["failurePolicy"] == "Fail" and not hook.get("matchConditions"):
+        yield SECRET_HOOK_UNGUARDED(
+            "the hook for SSH keys has failurePolicy Fail and no matchConditions: "
+            "while no replica answers, no Secret with an `app` label can be stored",
+            fix=f"apply your overlay again; on Kubernetes before 1.28 with the component {LEGACY}",
+        )
+
+
+def _find(mutating: Sequence[KubernetesObject]) -> KubernetesObject | None:
+    ours = configuration(mutating)
+    return next((hook for hook in hooks(ours or {}) if hook["name"] == GUARDED), None)
+
+
+PROBE_FAILED: Final = DiagnosisKind("probe-failed", Severity.PROBLEM)
+PROBE_UNKNOWN: Final = DiagnosisKind("probe-unknown", Severity.UNKNOWN)
+HOOK: Final = f"validate.{DOMAIN}"
+
+
+def probe(facts: Facts) -> Iterator[Diagnosis]:
+    """Say whether the API server reaches the service; nothing if no probe was asked for."""
+    if facts.probe is None:
+        return
+    refusal, where = facts.probe.refusal, f"the dry run in {facts.probe.namespace}"
+    closed = _closed(facts)
+    if f'"{HOOK}" denied' in refusal or (not refusal and closed):
+        yield ok(f"the API server reached the service ({where}; nothing was stored)")
+    elif "failed calling webhook" in refusal and DOMAIN in refusal:
+        fix = "see the findings on certificates and replicas; a NetworkPolicy or firewall may keep the API server out"
+        yield PROBE_FAILED(f"the API server does not reach the service: {refusal}", fix=fix)
+    elif refusal:
+        fix = "name a namespace in which you may create MPIJobs: kubectl auth can-i create mpijobs -n NAMESPACE"
+        yield PROBE_UNKNOWN(f"{where} tells nothing: {refusal}", fix=fix)
+    else:
+        fix = "see the findings on the webhook configurations"
+        yield PROBE_UNKNOWN(f"{where} was accepted, but without the service it would be too", fix=fix)
+
+
+def _closed(facts: Facts) -> bool:
+    """Whether no job is stored unless the service answers."""
+    ours = None if isinstance(facts.validating, Unread) else configuration(facts.validating)
+    return any(hook["name"] == HOOK and hook["failurePolicy"] == "Fail" for hook in hooks(ours or {}))

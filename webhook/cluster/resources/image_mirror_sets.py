@@ -1,4 +1,4 @@
-"""OpenShift's ImageDigestMirrorSets: the sources of images that nodes pull from mirrors, by digest only."""
+"""OpenShift's ImageDigestMirrorSets and ImageTagMirrorSets: the sources of images that nodes pull from mirrors."""
 
 import msgspec
 
@@ -28,17 +28,23 @@ class MirrorSet(msgspec.Struct, frozen=True):
 
 
 class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A set has one of the two."""
+
     image_digest_mirrors: tuple[MirroredSource, ...] | None = None
+    image_tag_mirrors: tuple[MirroredSource, ...] | None = None
 
 
-class _ImageDigestMirrorSet(Wire):
+class _MirrorSet(Wire):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def _record(found: _ImageDigestMirrorSet) -> MirrorSet:
-    return MirrorSet(found.metadata.name, found.spec.image_digest_mirrors or ())
+def _record(found: _MirrorSet) -> MirrorSet:
+    return MirrorSet(found.metadata.name, found.spec.image_digest_mirrors or found.spec.image_tag_mirrors or ())
 
 
 IMAGE_DIGEST_MIRROR_SETS = cluster_wide(
-    "imagedigestmirrorsets", "ImageDigestMirrorSet", API_VERSION, wire=_ImageDigestMirrorSet, record=_record
+    "imagedigestmirrorsets", "ImageDigestMirrorSet", API_VERSION, wire=_MirrorSet, record=_record
+)
+IMAGE_TAG_MIRROR_SETS = cluster_wide(
+    "imagetagmirrorsets", "ImageTagMirrorSet", API_VERSION, wire=_MirrorSet, record=_record
 )

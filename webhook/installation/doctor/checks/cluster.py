@@ -1,13 +1,17 @@
-"""Kubernetes, the MPIJob API, the operators that run the jobs."""
+"""The cluster: Kubernetes, the MPIJob API, the operators that run the jobs, Kueue, and the clocks."""
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import Final
+
+import msgspec
 
 from webhook import PROGRAM
 from webhook.api import mpijob
+from webhook.cluster.resources.kueue_config import KUEUE_CONFIG, NAME
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
-from webhook.installation.doctor.facts import Facts, Policies, arguments, flag
+from webhook.installation.doctor.facts import KUEUE_HOOK, Facts, Policies, arguments, flag, hooks
 from webhook.installation.doctor.unread import Unread
 
 KUBERNETES_OLD: Final = DiagnosisKind("kubernetes-old", Severity.WARNING)
@@ -28,7 +32,7 @@ GANG: Final = "gang-scheduling"
 OPERATORS: Final = ("mpi-operator", "training-operator")
 
 
-def check(facts: Facts) -> Iterator[Diagnosis]:
+def versions(facts: Facts) -> Iterator[Diagnosis]:
     """Say whether this version is made for what the cluster runs."""
     version = "unknown" if isinstance(facts.version, Unread) else str(facts.version.get("gitVersion"))
     if facts.kubernetes is not None and facts.kubernetes < OLDEST:
@@ -136,3 +140,67 @@ def _tag(image: str) -> str:
 def _number(image: str) -> tuple[int, ...]:
     found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", _tag(image))
     return tuple(map(int, found.groups())) if found else ()
+
+
+CLOCK_SKEW: Final = DiagnosisKind("clock-skew", Severity.WARNING)
+MOST: Final = timedelta(seconds=30)
+
+
+def clock(facts: Facts) -> Iterator[Diagnosis]:
+    """Compare the clock of the API server with that of this machine; those of the nodes cannot be seen."""
+    if facts.server_time is None:
+        yield not_known("the clock of the API server", "its answers have no date")
+        return
+    apart = facts.now - facts.server_time
+    if abs(apart) > MOST:
+        seconds = f"{abs(apart).total_seconds():,.0f} s {'behind' if apart > timedelta(0) else 'ahead of'}"
+        yield CLOCK_SKEW(
+            f"the clock of the API server is {seconds} this machine's: one of them is wrong",
+            fix="see to NTP on the control plane (timedatectl); certificates begin an hour in the past, no more",
+        )
+    yield ok("the API server's agrees with this machine's (those of the nodes cannot be seen)")
+
+
+KUEUE_WITHOUT_MPIJOBS: Final = DiagnosisKind("kueue-without-mpijobs", Severity.WARNING)
+KUEUE_CONFIG_UNKNOWN: Final = DiagnosisKind("kueue-config-unknown", Severity.WARNING)
+FRAMEWORK: Final = "kubeflow.org/mpijob"
+
+
+def kueue(facts: Facts) -> Iterator[Diagnosis]:
+    """Read Kueue's own configuration: its webhooks exist whether it manages MPIJobs or not."""
+    if not _installed(facts):
+        if isinstance(facts.mutating, Unread):
+            yield not_known("whether Kueue is there", facts.mutating.reason)
+        yield ok("not installed")
+        return
+    if isinstance(facts.kueue_config, Unread):
+        yield not_known("Kueue's configuration", facts.kueue_config.reason)
+        return
+    place = f"ConfigMap {NAME} in {facts.location.kueue_namespace}"
+    if facts.kueue_config is None:
+        yield KUEUE_CONFIG_UNKNOWN(
+            f"Kueue is there, but not its {place}: whether it manages a job is unknown, and queues are not injected",
+            fix="kubectl get configmaps -A | grep manager-config, then --kueue-namespace here and on the Deployment",
+        )
+        return
+    try:
+        config = KUEUE_CONFIG.project(msgspec.json.encode(facts.kueue_config))
+    except (ValueError, TypeError, LookupError) as error:
+        config, fault = None, str(error)
+    else:
+        fault = "there is none under controller_manager_config.yaml"
+    if config is None:
+        fix = f"kubectl -n {facts.location.kueue_namespace} get configmap {NAME} -o yaml"
+        yield KUEUE_CONFIG_UNKNOWN(f"the configuration in {place} cannot be read: {fault}", fix=fix)
+    elif FRAMEWORK not in config.frameworks:
+        yield KUEUE_WITHOUT_MPIJOBS(
+            "Kueue does not manage MPIJobs: a job with a queue starts at once, or its pods are queued one by one",
+            fix=f"add {FRAMEWORK} to integrations.frameworks in {place}, and restart Kueue",
+        )
+    else:
+        yield ok("manages MPIJobs")
+
+
+def _installed(facts: Facts) -> bool:
+    mutating = () if isinstance(facts.mutating, Unread) else facts.mutating
+    return any(facts.images("kueue")) or any(hook["name"] == KUEUE_HOOK for each in mutating for hook in hooks(each))
