@@ -63,7 +63,7 @@ async def of_cluster(
 
 async def may_exempt(api: Client, namespace: str, rules: Iterable[str]) -> dict[str, bool]:
     """For each rule whether the user of `api` may exempt jobs from it."""
-    return {rule: await access_reviews.have_right(api, access_reviews.exempting(namespace, rule)) for rule in rules}
+    return {rule: await access_reviews.has_right(api, access_reviews.exempting(namespace, rule)) for rule in rules}
 
 
 async def _read_policies(api: Client, namespace: str, world: JobWorld) -> None:

@@ -21,10 +21,10 @@ async def write_event(
     message: str,
     kind: Literal["Normal", "Warning"],
     key: str,
-) -> None:
+) -> bool:
     """Write an Event about the object that `about` refers to (apiVersion, kind, name ...); ClusterError.
 
-    The same `key` gives the same name: a second Event, from another replica, is a conflict (409), which is no error.
+    The same `key` gives the same name: False where there is an Event already, of another replica for example.
     """
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -48,3 +48,5 @@ async def write_event(
     except ApiError as error:
         if error.status != 409:
             raise
+        return False
+    return True

@@ -18,6 +18,8 @@ from webhook.companions.limits import MAX_RECONCILES_AT_ONCE
 # Seconds. The longest is for what fails all the time, such as for want of a right: each is a line in an audit log.
 FIRST_DELAY: Final = 1.0
 LAST_DELAY: Final = 300.0
+FIRST_PAUSE: Final = 1.0  # before what was undone is done once more
+FORGOTTEN: Final = 3600.0  # the quiet time after which it counts as the first time
 DONE: Final = "done"
 FAILED: Final = "failed"
 
@@ -131,3 +133,29 @@ class Reconciler(Generic[Key]):
             tell = self._log.error if ours else self._log.warning
             tell("companion failed", companion=self.name, reason=self._last)
         self.add(key, min(LAST_DELAY, FIRST_DELAY * 2 ** min(failures - 1, 30)) * self._uniform(0.5, 1))
+
+
+class Restraint(Generic[Key]):
+    """How soon something is done once more, that somebody else undoes again and again; times are those of one clock.
+
+    That may be another replica with another policy, or an operator that has its own idea of an object: a fight over it
+    gets slower, and comes to one write in some minutes.
+    """
+
+    def __init__(self) -> None:
+        self._done: dict[Key, tuple[int, float]] = {}
+
+    def wait(self, key: Key, now: float) -> float:
+        """Seconds until it may be done for `key` once more; 0 for now."""
+        times, last = self._done.get(key, (0, now))
+        pause = min(LAST_DELAY, FIRST_PAUSE * 2 ** min(times - 1, 30)) if times else 0
+        return max(0.0, last + pause - now)
+
+    def note(self, key: Key, now: float) -> None:
+        """It was done for `key`."""
+        times, last = self._done.get(key, (0, now))
+        self._done[key] = (1 if now - last > FORGOTTEN else times + 1, now)
+
+    def forget(self, key: Key) -> None:
+        """`key` is gone."""
+        self._done.pop(key, None)

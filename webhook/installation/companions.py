@@ -3,10 +3,12 @@
 Each has a component in manifests/components that adds the option and the rights. Without it the service has neither.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from webhook.api import trainer
+from webhook.client.access_reviews import Right
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,11 @@ class CompanionRights:
     """What happens without the rights."""
     rules: tuple[RoleRule, ...]
 
+    def rights(self) -> Iterator[Right]:
+        """Each of them."""
+        for rule in self.rules:
+            yield from (Right(verb, rule.group, resource) for resource in rule.resources for verb in rule.verbs)
+
 
 KEY_REMOVAL: Final = CompanionRights(
     "key-removal", "--remove-keys", "keys of ended jobs stay", (RoleRule("", ("secrets",), ("delete",)),)
@@ -39,7 +46,7 @@ DEADLINE_EVENTS: Final = CompanionRights(
     "deadline-events",
     "--deadline-events",
     "nobody is told when a job's time is nearly over",
-    (RoleRule("events.k8s.io", ("events",), ("create",)),),
+    (RoleRule("", ("events",), ("create",)),),
 )
 
 NETWORK_POLICIES: Final = CompanionRights(

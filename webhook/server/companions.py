@@ -100,8 +100,7 @@ def _unread(watch: Watch[Any, Any]) -> dict[str, str]:
 
 async def start_network_policies(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None]:
     """NetworkPolicies of jobs; what is returned is to be called when policies have changed."""
-    from webhook.companions.network_policy.seen import NETWORK_POLICIES  # noqa: PLC0415
-    from webhook.companions.network_policy.upkeep import NetworkPolicies  # noqa: PLC0415
+    from webhook.companions.network_policy.upkeep import NETWORK_POLICIES, NetworkPolicies  # noqa: PLC0415
 
     link, log = around.link, around.telemetry.log
     api, watch = PacedClient(link.api), Watch(NETWORK_POLICIES, link.connection, log=log)

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final, NoReturn
 
-from webhook.client.access_reviews import have_right
+from webhook.client.access_reviews import has_right
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import KubernetesObject, get
 from webhook.installation import registration
@@ -64,7 +64,7 @@ async def _diagnoses(api: Client, settings: ServeSettings) -> AsyncIterator[Diag
     options = [companion.option for companion in COMPANIONS] + ["--conversion"]
     chosen = [option for option in options if getattr(settings, option.removeprefix("--").replace("-", "_"))]
     purposes = rights.beyond_view(location, ca_secret=settings.ca_secret, options=chosen)
-    allowed = {right: await have_right(api, right) for purpose in purposes for right in purpose.rights}
+    allowed = {right: await has_right(api, right) for purpose in purposes for right in purpose.rights}
     for each in permissions.missing(purposes, allowed, fix=FIX):
         yield each
 

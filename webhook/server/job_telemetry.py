@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from webhook.admission.pipelines import Decision
 from webhook.client.live_view import LiveView
+from webhook.client.store import Store
 from webhook.client.watch import Watch
 from webhook.cluster.job_lives import REASONS, JobLife
 from webhook.cluster.resource import ByNamespace
@@ -34,6 +35,8 @@ class JobTelemetry:
         self._view: LiveView | None = None
         """Of the cluster, where verdicts are counted."""
         self._judged = Labels(MAX_NAMESPACE_LABELS)
+        self._changed_in = Labels(MAX_NAMESPACE_LABELS)
+        self._changes: Changes | None = None
 
     @cached_property
     def _metrics(self) -> MetricSet:
@@ -42,8 +45,31 @@ class JobTelemetry:
     def follow(self, lives: Watch[ByNamespace, JobLife], view: LiveView) -> None:
         """Count what happens to jobs from the first list on, how many there are, and verdicts."""
         self._view = view
-        _Happenings(lives, self._metrics)
+        lives.store.on_change(self._changed)
+        lives.store.on_list(partial(self._listed, lives.store))
         self._metrics.on_scrape(partial(_standing, lives, view))
+
+    def _listed(self, lives: Store[ByNamespace, JobLife]) -> None:
+        if self._changes is None:
+            self._changes = Changes(lives.records.values())
+            # In the same order on every replica: where there are too many, all leave out the same.
+            for namespace in sorted({job.namespace for job in lives.records.values()}):
+                self._begin(self._changed_in.bounded(namespace))
+
+    def _begin(self, namespace: str) -> None:
+        self._metrics.add("created_total", namespace, amount=0)
+        self._metrics.add("succeeded_total", namespace, amount=0)
+        for reason in REASONS:
+            self._metrics.add("failed_total", namespace, reason, amount=0)
+
+    def _changed(self, _: ByNamespace, old: JobLife | None, new: JobLife | None) -> None:
+        for each in self._changes.of(old, new) if self._changes is not None else ():
+            namespace = self._changed_in.bounded(each.namespace)
+            self._begin(namespace)
+            if each.seconds is None:
+                self._metrics.add(each.metric, namespace, *each.reason)
+            else:
+                self._metrics.observe(each.metric, each.seconds, namespace)
 
     def decided(self, namespace: str, decision: Decision) -> None:
         """Count a verdict on a job, if that was asked for.
@@ -65,40 +91,6 @@ class JobTelemetry:
     def audit(self, audit: "StandingAudit") -> None:
         """Report the rules that jobs break."""
         MetricSet(AUDIT_METRICS, self.registry).on_scrape(partial(_audited, audit))
-
-
-class _Happenings:
-    """Counts what happens to the jobs of a watch."""
-
-    def __init__(self, lives: Watch[ByNamespace, JobLife], metrics: MetricSet) -> None:
-        self._lives = lives
-        self._metrics = metrics
-        self._namespaces = Labels(MAX_NAMESPACE_LABELS)
-        self._changes: Changes | None = None
-        lives.store.on_change(self._changed)
-        lives.store.on_list(self._listed)
-
-    def _listed(self) -> None:
-        if self._changes is None:
-            self._changes = Changes(self._lives.store.records.values())
-            # In the same order on every replica: where there are too many, all leave out the same.
-            for namespace in sorted({job.namespace for job in self._lives.store.records.values()}):
-                self._begin(self._namespaces.bounded(namespace))
-
-    def _begin(self, namespace: str) -> None:
-        self._metrics.add("created_total", namespace, amount=0)
-        self._metrics.add("succeeded_total", namespace, amount=0)
-        for reason in REASONS:
-            self._metrics.add("failed_total", namespace, reason, amount=0)
-
-    def _changed(self, _: ByNamespace, old: JobLife | None, new: JobLife | None) -> None:
-        for each in self._changes.of(old, new) if self._changes is not None else ():
-            namespace = self._namespaces.bounded(each.namespace)
-            self._begin(namespace)
-            if each.seconds is None:
-                self._metrics.add(each.metric, namespace, *each.reason)
-            else:
-                self._metrics.observe(each.metric, each.seconds, namespace)
 
 
 def _standing(lives: Watch[ByNamespace, JobLife], view: LiveView) -> Iterator[Value]:

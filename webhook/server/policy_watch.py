@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from webhook import PROGRAM, __version__
-from webhook.client.access_reviews import Right, have_right
+from webhook.client.access_reviews import Right, has_right
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.events import write_event
 from webhook.client.limits import MAX_EVENT_CHARACTERS
@@ -116,7 +116,7 @@ class PolicyWatch:
                 return
             await self._recall()
             try:
-                denials = 0 if await have_right(self._api, right) else denials + 1
+                denials = 0 if await has_right(self._api, right) else denials + 1
             except ClusterError:
                 denials = 0
             if self._written:

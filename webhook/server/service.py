@@ -29,15 +29,14 @@ from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
-from webhook.server import certificates, ops
+from webhook.server import ops
 from webhook.server import settings as serve_settings
 from webhook.server.background import in_background
-from webhook.server.certificates.source import CertificateSource
+from webhook.server.certificates import CertificateSource, source_for
 from webhook.server.client_ca import ClientCaFile
 from webhook.server.cluster_link import ClusterLink, linked
 from webhook.server.companions import Surroundings, start_companions
-from webhook.server.connections import Connections, most_connections
-from webhook.server.http_server import HttpServer
+from webhook.server.http_server import Connections, HttpServer, most_connections
 from webhook.server.limits import MAX_OPS_CONNECTIONS
 from webhook.server.ops import Readiness
 from webhook.server.ports import ListenError, Port, listen
@@ -176,7 +175,7 @@ async def _started(stack: AsyncExitStack, settings: ServeSettings, telemetry: Te
     )
     telemetry.policies_in_force(_digest(handler.policies), own_rules=_own_rules(handler.policies))
     telemetry.plugins(loading.loaded(), loading.FAILURES)
-    source = certificates.source_for(settings, telemetry)
+    source = source_for(settings, telemetry)
     readiness = _readiness(source, telemetry)
     readiness.concerns_of(lambda: _left_out(handler.policies))
     await stack.enter_async_context(keys.filled())
@@ -225,7 +224,7 @@ def _readiness(source: CertificateSource, telemetry: Telemetry) -> Readiness:
     readiness.follow("certificate", lambda: source.problem)
     readiness.concerns_of(source.concerns)
     readiness.concerns_of(lambda: {f"plug-in {name}": text for name, text in loading.problems().items()})
-    readiness.concerns_of(telemetry.own_rule_faults.concerns)
+    readiness.concerns_of(telemetry.concerns)
     return readiness
 
 

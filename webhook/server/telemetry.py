@@ -7,6 +7,7 @@ them as fields of limited length. No log line has an object, a value out of one,
 
 import logging
 import platform
+import re
 import sys
 from collections import Counter as Counted
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,13 +29,12 @@ from webhook.companions.reconciler import Reconciler
 from webhook.companions.reservations.ledger import OUTCOMES
 from webhook.plugins.loading import Failures, Plugin
 from webhook.server import requests
-from webhook.server.connections import REASONS
+from webhook.server.http_server import REASONS
 from webhook.server.job_telemetry import JobTelemetry
-from webhook.server.limits import MAX_LOGGED_CHARACTERS, MAX_LOGGED_FAILURES
+from webhook.server.limits import MAX_LOGGED_CHARACTERS, MAX_LOGGED_FAILURES, MAX_RULES_WITH_FAULTS
 from webhook.server.log import describe, make_log
 from webhook.server.metric_set import MetricSet, Value
 from webhook.server.metrics import METRICS
-from webhook.server.own_rule_faults import OwnRuleFaults
 from webhook.server.refusal_log import RefusalLog
 
 _BY_WEBHOOK: Final = (
@@ -44,6 +44,8 @@ _BY_WEBHOOK: Final = (
     "too_expensive_total",
     "internal_errors_total",
 )
+# What is quoted in a fault may be a value out of a job.
+_QUOTED: Final = re.compile(r""""[^"]*"|'[^']*'""")
 
 
 class Telemetry:
@@ -55,10 +57,11 @@ class Telemetry:
         ProcessCollector(registry=self.registry)
         self.metrics = MetricSet(METRICS, self.registry)
         self.jobs = JobTelemetry()
-        self.own_rule_faults = OwnRuleFaults(self.log, self.metrics)
         self._refusals = RefusalLog(self.log)
         self._policies: list[Value] = []
         self._plugin_failures: set[tuple[str, ...]] = set()
+        self._rule_faults: dict[str, str] = {}
+        """The last fault of each own rule that could not be evaluated, since the policies changed."""
         self.metrics.on_scrape(lambda: self._policies)
         self.metrics.set("build_info", 1, __version__, platform.python_version())
         # What alerts ask about is there from the start.
@@ -79,7 +82,9 @@ class Telemetry:
         ]
         broken = counts.total() > counts["current"]
         self.metrics.add("policy_reloads_total", "broken" if broken else "good")
-        self.own_rule_faults.follow(own_rules)
+        self._rule_faults.clear()
+        for rule in own_rules:
+            self.metrics.add("own_rule_faults_total", rule, amount=0)
         self.log.info("policies in force", hash=digest, documents=dict(counts))
 
     def policy_reviewed(self, request: AdmissionRequest, name: str, response: AdmissionResponse) -> None:
@@ -142,8 +147,8 @@ class Telemetry:
         metrics.observe("review_duration_seconds", seconds, webhook)
         for action, finding in decision.findings:
             metrics.add("rule_results_total", finding.rule, action)
-        if decision.rule_faults:
-            self.own_rule_faults.note(decision.rule_faults)
+        for rule, fault in decision.rule_faults.items():
+            self._rule_failed(rule, _QUOTED.sub("...", fault))
         if not request.dry_run and webhook == "validate":
             self.jobs.decided(request.namespace, decision)
             if decision.denied:
@@ -174,6 +179,20 @@ class Telemetry:
             policy=decision.policy,
             duration_ms=round(seconds * 1000, 3),
         )
+
+    def _rule_failed(self, rule: str, fault: str) -> None:
+        self.metrics.add("own_rule_faults_total", rule)
+        known = rule in self._rule_faults
+        if self._rule_faults.get(rule) != fault and (known or len(self._rule_faults) < MAX_RULES_WITH_FAULTS):
+            self._rule_faults[rule] = fault
+            self.log.warning("own rule not evaluated", rule=rule, fault=fault)
+
+    def concerns(self) -> dict[str, str]:
+        """For `/readyz`: own rules that could not be evaluated. Reviews are answered all the same."""
+        return {
+            f"own-rule-{rule}": f"the policy's rule {rule} could not be evaluated: {fault}"
+            for rule, fault in self._rule_faults.items()
+        }
 
     def refused(
         self,
@@ -219,7 +238,7 @@ class Telemetry:
 def _cache(watch: Watch[Any, Any]) -> Iterator[Value]:
     kind = watch.kind.name
     yield "cache_synced", (kind,), watch.synced
-    yield "cache_objects", (kind,), len(watch)
+    yield "cache_objects", (kind,), len(watch.store.records)
     yield "cache_age_seconds", (kind,), watch.age
     yield "cache_requests_total", (kind,), watch.requests
     yield from (("cache_restarts_total", (kind, reason), watch.restarts[reason]) for reason in wire.FaultReason)

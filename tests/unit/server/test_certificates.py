@@ -16,7 +16,7 @@ from tests.support.logs import Log
 from tests.support.watch_api import until
 from webhook.client import calls
 from webhook.client.calls import ClusterError
-from webhook.server.certificates import files, in_memory, self_managed, source, source_for
+from webhook.server.certificates import CertificateSource, files, in_memory, self_managed, source_for
 from webhook.server.settings import ServeSettings, StartError
 from webhook.server.telemetry import Telemetry
 
@@ -94,7 +94,7 @@ class Files:
 made: list[Any] = []
 
 
-def file_source(telemetry: Telemetry, **settings: Any) -> source.CertificateSource:
+def file_source(telemetry: Telemetry, **settings: Any) -> CertificateSource:
     return source_for(ServeSettings(tls_cert=Path("tls.crt"), tls_key=Path("tls.key"), **settings), telemetry)
 
 

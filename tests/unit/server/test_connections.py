@@ -10,8 +10,8 @@ import pytest
 from tests.support import jobs
 from tests.support.live_service import Live, live
 from tests.support.logs import Log
-from webhook.server import connections, ports, service
-from webhook.server.connections import LEAST, RESERVED, Connections
+from webhook.server import http_server, ports, service
+from webhook.server.http_server import LEAST, RESERVED, Connections
 from webhook.server.limits import MAX_CONNECTIONS
 from webhook.server.refusal_log import RefusalLog
 
@@ -82,8 +82,8 @@ def test_the_log_has_few_lines_about_many() -> None:
     ("soft", "most"), [(256, LEAST), (1024, 1024 - RESERVED), (2**20, MAX_CONNECTIONS), (-1, MAX_CONNECTIONS)]
 )
 def test_descriptors_are_left_for_everything_else(monkeypatch: pytest.MonkeyPatch, soft: int, most: int) -> None:
-    monkeypatch.setattr(connections.resource, "getrlimit", lambda _: (soft, -1))
-    assert connections.most_connections() == most
+    monkeypatch.setattr(http_server.resource, "getrlimit", lambda _: (soft, -1))
+    assert http_server.most_connections() == most
 
 
 def silent(running: Live) -> socket.socket:

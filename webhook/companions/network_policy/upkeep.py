@@ -11,6 +11,7 @@ back, by force. The job is its owner: the garbage collector deletes it, and no r
 """
 
 import asyncio
+import hashlib
 import random
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
@@ -23,11 +24,13 @@ import msgspec
 from webhook import PROGRAM
 from webhook.api import mpijob
 from webhook.api.annotations import NETWORK_POLICY
+from webhook.api.owner import OwnerReference
 from webhook.api.shape import ShapeError
 from webhook.client.calls import ApiError, ClusterError
 from webhook.client.events import write_event
 from webhook.client.live_view import LiveView
 from webhook.client.objects import KubernetesObject, get
+from webhook.client.store import Kind, by_namespace
 from webhook.client.watch import Watch
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
@@ -36,14 +39,13 @@ from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS, Service
 from webhook.cluster.view import Answer
 from webhook.companions.limits import MAX_CALLS_PER_SECOND
 from webhook.companions.network_policy import NAME, RULE
-from webhook.companions.network_policy.seen import PATH, SeenPolicy, record
-from webhook.companions.network_policy.wanted import PREFIX, is_filtered, network_policy
+from webhook.companions.network_policy.wanted import LABEL, PREFIX, is_filtered, network_policy
 from webhook.companions.paced import PacedClient
-from webhook.companions.reconciler import Reconciler
-from webhook.companions.restraint import Restraint
+from webhook.companions.reconciler import Reconciler, Restraint
 from webhook.policy.in_force import PolicySet
 from webhook.rules.network_policy import Posture, Settings, posture
 
+PATH: Final = "/apis/networking.k8s.io/v1/networkpolicies"
 # For each job when all are looked at: more than it takes, so that a part of the calls is left for new jobs.
 CALLS: Final = 3
 # Seconds.
@@ -54,6 +56,51 @@ PATIENCE: Final = 60.0  # with the garbage collector: anybody can write an owner
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
 
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    labels: dict[str, str] | None = None
+    owner_references: list[OwnerReference] | None = None
+
+
+class _Object(msgspec.Struct):
+    metadata: _Metadata
+    spec: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPolicy:
+    """A NetworkPolicy that exists."""
+
+    owner: str
+    """The uid of the MPIJob that controls it; empty where none does."""
+    content: str
+    """A hash of its spec and its posture."""
+
+
+def record(found: Mapping[str, Any]) -> SeenPolicy:
+    """What counts of an object."""
+    return _record(msgspec.convert(found, _Object))
+
+
+def _record(found: _Object) -> SeenPolicy:
+    owners = [owner for owner in found.metadata.owner_references or () if owner.controller]
+    uid = next((owner.uid for owner in owners if owner.kind == "MPIJob" and owner.group == mpijob.GROUP), "")
+    # An empty list is stored as none, and types in any order are the same.
+    spec = {name: value for name, value in (found.spec or {}).items() if value}
+    spec["policyTypes"] = sorted(spec.get("policyTypes") or ())
+    content = [(found.metadata.labels or {}).get(LABEL), spec]
+    return SeenPolicy(uid, hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest())
+
+
+_decoder = msgspec.json.Decoder(_Object)
+
+NETWORK_POLICIES: Final[Kind[ByNamespace, SeenPolicy]] = Kind(
+    "networkpolicies",
+    PATH,
+    key=by_namespace,
+    project=lambda data: _record(_decoder.decode(data)),
+    label_selector=LABEL,
+)
 
 _Basis = tuple[str, int, str, Settings]
 """Of the job uid, generation and annotation; of its namespace the settings."""

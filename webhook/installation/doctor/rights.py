@@ -85,17 +85,7 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
             )
             found.append(Purpose("older versions of jobs cannot be read once there is another CA", crd))
     found += [
-        Purpose(
-            companion.without,
-            tuple(
-                Right(verb, rule.group, resource)
-                for rule in companion.rules
-                for resource in rule.resources
-                for verb in rule.verbs
-            ),
-        )
-        for companion in COMPANIONS
-        if companion.option in options
+        Purpose(companion.without, tuple(companion.rights())) for companion in COMPANIONS if companion.option in options
     ]
     return tuple(found)
 
@@ -121,12 +111,11 @@ def read_rules(place: WatchedPlace | None) -> list[KubernetesObject]:
 def excess(location: Location, *, options: Container[str]) -> tuple[Right, ...]:
     """Rights on Secrets that the service does not need with these `options`."""
     needed = {
-        verb
+        right.verb
         for companion in COMPANIONS
         if companion.option in options
-        for rule in companion.rules
-        if "secrets" in rule.resources
-        for verb in rule.verbs
+        for right in companion.rights()
+        if right.resource == "secrets"
     }
     verbs = [verb for verb in SECRET_VERBS if verb not in needed]
     return tuple(Right(verb, "", "secrets", namespace) for namespace in ("", location.namespace) for verb in verbs)
@@ -144,7 +133,7 @@ async def ask(api: Client, account: str, namespace: str, rights: Iterable[Right]
 
     async def allowed(right: Right) -> bool:
         async with gate:
-            return await has_right(api, subject, right)
+            return await has_right(api, right, subject)
 
     return dict(zip(wanted, await asyncio.gather(*map(allowed, wanted)), strict=True))
 

@@ -9,7 +9,7 @@ from typing import Final
 from certs.authority import Authority
 from certs.serving import ServingCertificate
 from webhook import PROGRAM
-from webhook.server.certificates.source import CertificateSource
+from webhook.server.certificates import CertificateSource
 from webhook.server.ports import EVERY_ADDRESS
 from webhook.server.settings import ServeSettings, StartError
 from webhook.server.telemetry import Telemetry

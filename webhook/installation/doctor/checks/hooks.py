@@ -24,7 +24,7 @@ HOOK_ALTERED: Final = DiagnosisKind("hook-altered", Severity.WARNING)
 
 # What the API server fills in where a manifest has nothing.
 DEFAULTS: Final[Mapping[str, Any]] = {"namespaceSelector": {}, "objectSelector": {}, "matchConditions": []}
-# secret_hook.py has kinds of diagnosis for it.
+# `secret_hook` has kinds of diagnosis for it.
 GUARDED: Final = f"ssh-keys.{registration.DOMAIN}"
 WITHOUT: Final = {
     f"mutate.{registration.DOMAIN}": "nothing is injected into jobs",
@@ -125,7 +125,8 @@ def _hook(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) ->
         and (actual.get(field) or DEFAULTS.get(field)) != value
     ]
     if altered:
-        words = [f"{field} is not {expected[field]}" if _short(expected, field) else field for field in altered]
+        short = {field for field in altered if isinstance(expected.get(field), str | int)}
+        words = [f"{field} is not {expected[field]}" if field in short else field for field in altered]
         yield HOOK_ALTERED(
             f"the hook {name} is not as installed: {', '.join(words)}", fix=f"if unwanted: {facts.again}"
         )
@@ -151,10 +152,6 @@ def _rules(hook: KubernetesObject) -> list[KubernetesObject]:
         ),
         key=str,
     )
-
-
-def _short(expected: KubernetesObject, field: str) -> bool:
-    return isinstance(expected.get(field), str | int)
 
 
 CONFIGURATION_ORDER: Final = DiagnosisKind("configuration-order", Severity.PROBLEM)
