@@ -111,8 +111,8 @@ def _of_template(template: PodTemplate, path: str, settings: Settings) -> _Found
 
 def _images(template: PodTemplate, path: str) -> Iterator[tuple[str, str | None]]:
     """(field, image) of each container, then of volumes: there the API server wants one, and says so itself."""
-    for where, container in template.each_container(path):
-        yield f"{where}.image", container.image
+    for kind, index, container in template.each_container:
+        yield f"{path}.spec.{kind}[{index}].image", container.image
     for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
         if volume.image is not None and volume.image.reference:
             yield f"{path}.spec.volumes[{index}].image.reference", volume.image.reference

@@ -17,8 +17,7 @@ import msgspec
 from webhook.api import names, networks
 from webhook.api.mpijob import MPIJob
 from webhook.api.networks import NETWORKS, NetworksError
-from webhook.api.pod import Container, PodTemplate
-from webhook.api.volume import ConfigMapSource, Volume
+from webhook.api.pod import ConfigMapSource, Container, PodTemplate, Volume
 from webhook.cluster.resource import Resource
 from webhook.cluster.resources.config_maps import CONFIG_MAPS
 from webhook.cluster.resources.network_attachment_definitions import NETWORK_ATTACHMENT_DEFINITIONS

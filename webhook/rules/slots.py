@@ -32,7 +32,7 @@ from webhook.api.resources import CORES, DEFAULT_ACCELERATORS, read
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
-from webhook.kit.mpirun_calls import largest_call, may_share_slots, ranks_with_slots
+from webhook.kit.mpirun_calls import largest_call, may_share_slots
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
 from webhook.predict.devices import Devices, of_pod
 from webhook.predict.open_mpi import is_certain_to_refuse
@@ -110,7 +110,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _too_many_ranks(job, wanted, ctx, nodes=nodes)
     else:  # with other slots, other CPUs and fewer ranks are right
         cpus = _least_cpus(pods)
-        needed = ranks_with_slots(job) > cpus.amount * _admitted_nodes(job, ctx, nodes)
+        needed = Sizes.of(job, ctx).ranks > cpus.amount * _admitted_nodes(job, ctx, nodes)
         fixed = slots in {*gpus, wanted} or cpus.amount < settings.min or needed
         yield from _cpus(slots, cpus, fixed=fixed)
         then = fewest if with_gpus and nodes > job.workers else slots

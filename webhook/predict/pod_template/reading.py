@@ -13,9 +13,8 @@ from msgspec import inspect
 
 from webhook.api import untyped
 from webhook.api.shape import decode_error
+from webhook.predict.pod_template import model
 from webhook.predict.pod_template.fault import Faults, Kind, shown
-from webhook.predict.pod_template.forms import MOST_OF_A_MODE
-from webhook.predict.pod_template.template import Template
 
 _NOUNS: Final[dict[type[inspect.Type], str]] = {
     inspect.StrType: "a string",
@@ -49,7 +48,7 @@ _UNREADABLE: Final = ""
 
 
 class _Replica(msgspec.Struct, gc=False):
-    template: Template | msgspec.UnsetType | None = msgspec.UNSET
+    template: model.Template | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class _Spec(msgspec.Struct, rename="camel", gc=False):
@@ -61,10 +60,10 @@ class _Job(msgspec.Struct, gc=False):
 
 
 _good_job = msgspec.json.Decoder(_Job)
-_good_template = msgspec.json.Decoder(Template | None)
+_good_template = msgspec.json.Decoder(model.Template | None)
 
 
-def good_templates(document: bytes | msgspec.Raw) -> dict[str, Template] | None:
+def good_templates(document: bytes | msgspec.Raw) -> dict[str, model.Template] | None:
     """The templates of the job in `document`, by the keys of their replica specs.
 
     None where a value is of a type that the API server does not take; `decode` then says which.
@@ -76,18 +75,18 @@ def good_templates(document: bytes | msgspec.Raw) -> dict[str, Template] | None:
     templates = {}
     for name, replica in ((spec and spec.mpi_replica_specs) or {}).items():
         if replica and replica.template is not msgspec.UNSET:
-            templates[name] = replica.template or Template()
+            templates[name] = replica.template or model.Template()
     return templates
 
 
-def decode(template: bytes, path: str, found: Faults) -> Template:
+def decode(template: bytes, path: str, found: Faults) -> model.Template:
     """The template in JSON that stands at `path`, with a fault for each value that its type does not take."""
     try:
-        return _good_template.decode(template) or Template()
+        return _good_template.decode(template) or model.Template()
     except (msgspec.ValidationError, RecursionError) as error:
         first = decode_error(error)
     reader = _Reader(found)
-    read: Template = reader.read(_type_of_template(), untyped.decode(template), path)
+    read: model.Template = reader.read(_type_of_template(), untyped.decode(template), path)
     if not found and not reader.left_to_others:
         found.add(f"{path}.{first.path}", first.message, "Correct it.")
     return read
@@ -95,7 +94,7 @@ def decode(template: bytes, path: str, found: Faults) -> Template:
 
 @cache
 def _type_of_template() -> inspect.Type:
-    return inspect.type_info(Template)
+    return inspect.type_info(model.Template)
 
 
 class _Reader:
@@ -178,7 +177,7 @@ class _Reader:
     def _range(self, kind: inspect.IntType, value: int, path: str) -> None:
         amount = value if -(2**64) < value < 2**64 else "too large"
         if kind.le is not None and value > kind.le:
-            fix = "Write it in octal, as 0644." if kind.le == MOST_OF_A_MODE else "Correct the number."
+            fix = "Write it in octal, as 0644." if kind.le == model.MOST_OF_A_MODE else "Correct the number."
             self._found.add(path, f"is {amount}, at most {kind.le} is taken", fix)
         elif kind.ge is not None and value < kind.ge:
             self._found.add(path, f"is {amount}, at least {kind.ge} is taken", "Correct the number.")
