@@ -213,6 +213,10 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     def replicas(self) -> list[tuple[str, str, ReplicaSpec]]:
         """(role, path, spec) of the Launcher, then the Worker, as far as they exist."""
+        return self._replicas
+
+    @cached_property
+    def _replicas(self) -> list[tuple[str, str, ReplicaSpec]]:
         specs = self.spec.mpi_replica_specs or {}
         launcher, worker = specs.get(LAUNCHER), specs.get(WORKER)
         found = [] if launcher is None else [(LAUNCHER, _LAUNCHER_PATH, launcher)]

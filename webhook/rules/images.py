@@ -87,6 +87,7 @@ def _of_template(template: PodTemplate, path: str, settings: Settings) -> _Found
     moving: list[tuple[str, Violation]] = []
     tagged: list[tuple[str, str, ImageReference]] = []
     references = []
+    is_bounded = settings.allowed_registries or settings.require_digest or settings.refuse_latest
     for field, image in _images(template, path):
         if not image:
             fix = "Name the image, such as registry.example.com/team/app:1.0."
@@ -98,10 +99,10 @@ def _of_template(template: PodTemplate, path: str, settings: Settings) -> _Found
             found.append(_unreadable(field, image, error))
             continue
         references.append(reference)
-        refused = [*_policy(field, image, reference, settings)]
+        refused = [*_policy(field, image, reference, settings)] if is_bounded else []
         found += refused
-        if settings.refuse_latest is None and not refused:
-            moving += [(image, violation) for violation in _moving(field, image, reference)]
+        if settings.refuse_latest is None and not refused and reference.effective_tag == "latest":
+            moving.append((image, _moving(field, image, reference)))
         if not refused and reference.digest is None:
             tagged.append((field, image, reference))
     if settings.pull_secrets_for:
@@ -118,16 +119,15 @@ def _images(template: PodTemplate, path: str) -> Iterator[tuple[str, str | None]
             yield f"{path}.spec.volumes[{index}].image.reference", volume.image.reference
 
 
-def _moving(where: str, image: str, reference: ImageReference) -> Iterator[Violation]:
-    """That the image has no version; which one it is stands at `where`."""
-    if reference.digest is None and reference.effective_tag == "latest":
-        yield Violation(
-            where,
-            f"has {'the tag latest' if reference.tag else 'no tag'}, so it may change",
-            fix="Name a version.",
-            advisory=True,
-            degree=Degree("latest", frozenset({image})),
-        )
+def _moving(where: str, image: str, reference: ImageReference) -> Violation:
+    """That the image at `where` has no version."""
+    return Violation(
+        where,
+        f"has {'the tag latest' if reference.tag else 'no tag'}, so it may change",
+        fix="Name a version.",
+        advisory=True,
+        degree=Degree("latest", frozenset({image})),
+    )
 
 
 def _mirrored(where: str, image: str, pulled: TagSource) -> Violation:

@@ -43,9 +43,9 @@ RESERVED_VOLUMES = {LAUNCHER: ("ssh-auth", "mpi-job-config"), WORKER: ("ssh-auth
 CONFIG_MOUNT_PATH = "/etc/mpi"
 # A path with nothing in it that `normpath` would change.
 _PLAIN = re.compile(r"(?:/[^/.][^/]*+)++")
-RESERVED_LABELS = tuple(
-    f"training.kubeflow.org/{key}" for key in ("operator-name", "job-name", "job-role", "replica-index")
-)
+RESERVED_LABELS = {
+    f"training.kubeflow.org/{key}": None for key in ("operator-name", "job-name", "job-role", "replica-index")
+}
 
 
 class Settings(RuleSettings):
@@ -179,11 +179,13 @@ def _reserved(
             )
     own = [mount_path or "", *([CONFIG_MOUNT_PATH] if role == LAUNCHER else ())]
     folders = {_folder(path) for path in own if path}
-    ends = tuple(folder.rpartition("/")[2] for folder in folders)
-    for index, mount in enumerate((pod.containers[0].volume_mounts if pod.containers else None) or ()):
+    mounts = (pod.containers[0].volume_mounts if pod.containers else None) or ()
+    paths = "\n".join([mount.mount_path for mount in mounts])
+    # However it is written, the path of a folder holds the folder's name.
+    suspect = any(folder.rpartition("/")[2] in paths for folder in folders)
+    for index, mount in enumerate(mounts if suspect else ()):
         same = mount.mount_path in own
-        # However it is written, the path of a folder holds the folder's name.
-        if same or (any(end in mount.mount_path for end in ends) and _folder(mount.mount_path) in folders):
+        if same or _folder(mount.mount_path) in folders:
             shown = f'at "{mount.mount_path[:100]}"'
             yield Violation(
                 f"{pod_path}.containers[0].volumeMounts[{index}].mountPath",
@@ -191,7 +193,7 @@ def _reserved(
                 "Mount the volume elsewhere.",
                 advisory=not same,
             )
-    for key in RESERVED_LABELS:
+    for key in RESERVED_LABELS if labels.keys() & RESERVED_LABELS else ():
         if key in labels:
             yield _overwritten(f"{path}.template.metadata.labels[{key}]")
     if pod.hostname:

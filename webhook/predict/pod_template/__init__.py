@@ -13,6 +13,7 @@ from collections.abc import Iterable
 import msgspec
 
 from webhook.api import written
+from webhook.predict.pod_template import model
 from webhook.predict.pod_template.check_pod import Surroundings, check_template
 from webhook.predict.pod_template.fault import Fault, Faults, Kind
 from webhook.predict.pod_template.reading import decode, good_templates
@@ -37,14 +38,16 @@ def faults(document: bytes | msgspec.Raw, roles: Iterable[Role], *, without_rang
     found = Faults()
     good = good_templates(document)
     texts = written.templates(document) if good is None else {}
+    like = model.Template()
     for role in roles:
         if good is not None:
             template = good.get(role.name)
         else:
             template = decode(texts[role.name], role.path, found) if role.name in texts else None
         if template is not None:
-            around = Surroundings(role.volumes, role.never_restarts, without_ranges)
+            around = Surroundings(role.volumes, role.never_restarts, without_ranges, like)
             check_template(template, role.path, found, around)
+            like = model.Template() if found else template
     return found
 
 

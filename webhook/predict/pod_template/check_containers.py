@@ -1,7 +1,9 @@
 """What the API server checks of each container of a pod: with its probes, handlers and security context."""
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import Final, NamedTuple
+
+from msgspec.structs import astuple
 
 from webhook.api import names
 from webhook.api.pod import SHARED_MEMORY
@@ -37,14 +39,16 @@ class Pod(NamedTuple):
     """No LimitRange fills in resources; None where that is not known."""
 
 
-def check_container(container: model.Container, path: str, pod: Pod, found: Faults) -> None:
-    """Everything that init containers have too."""
+def check_container(
+    container: model.Container, path: str, pod: Pod, found: Faults, like: model.Container | None = None
+) -> None:
+    """Everything that init containers have too. What it has in common with a container without a fault is left out."""
     if problem := texts.label(container.name):
         texts.note(found, f"{path}.name", container.name, problem, "Rename the container.")
     if container.ports:
         _ports(container.ports, f"{path}.ports", found)
     if container.env:
-        _env(container.env, path, found)
+        _env(container.env, path, found, (like and like.env) or ())
     if container.env_from:
         _env_from(container.env_from, path, found)
     if container.volume_mounts:
@@ -52,12 +56,8 @@ def check_container(container: model.Container, path: str, pod: Pod, found: Faul
     if container.volume_devices:
         _devices(container.volume_devices, path, pod, found)
     if container.resources is not None:
-        check_resources(
-            container.resources,
-            f"{path}.resources",
-            found,
-            without_ranges=pod.without_ranges,
-        )
+        if not (like and container.resources == like.resources):
+            check_resources(container.resources, f"{path}.resources", found, without_ranges=pod.without_ranges)
         if container.resources.claims:
             _claims(container, path, pod, found)
     if container.resize_policy:
@@ -77,24 +77,18 @@ def _ports(ports: list[model.Port], path: str, found: Faults) -> None:
             used.add(port.name)
 
 
-def _env(env: list[model.EnvVar], path: str, found: Faults) -> None:
+def _env(env: list[model.EnvVar], path: str, found: Faults, like: Sequence[model.EnvVar]) -> None:
     if not texts.variables([variable.name for variable in env]):
         for index, variable in enumerate(env):
             if problem := texts.variable(variable.name):
                 texts.note(found, f"{path}.env[{index}].name", variable.name, problem, "Rename the variable.")
     for index, variable in enumerate(env):
-        if variable.value_from is not None:
+        if variable.value_from is not None and variable not in like:
             _value_from(variable, variable.value_from, f"{path}.env[{index}].valueFrom", found)
 
 
 def _value_from(variable: model.EnvVar, source: model.ValueFrom, where: str, found: Faults) -> None:
-    number = (
-        (source.field_ref is not None)
-        + (source.resource_field_ref is not None)
-        + (source.config_map_key_ref is not None)
-        + (source.secret_key_ref is not None)
-        + (source.file_key_ref is not None)
-    )
+    number = len(source.__struct_fields__) - astuple(source).count(None)
     if not number:
         found.add(where, "names no source", f"Set one of {_SOURCES}, or value instead of it.", Kind.REQUIRED)
     elif variable.value:

@@ -25,21 +25,24 @@ class Surroundings(NamedTuple):
     never_restarts: bool = False
     without_ranges: bool | None = None
     """No LimitRange fills in resources; None where that is not known."""
+    like: model.Template = model.Template()
+    """A template without a fault: what it has too is not looked at again."""
 
 
 def check_template(template: model.Template, path: str, found: Faults, around: Surroundings) -> None:
     """Every check."""
-    if (meta := template.metadata) is not None:
+    if (meta := template.metadata) is not None and meta != around.like.metadata:
         if meta.labels:
             check_labels(meta.labels, f"{path}.metadata.labels", found)
         if meta.annotations:
             check_annotations(meta.annotations, f"{path}.metadata.annotations", found)
     if (spec := template.spec) is None:
         return
-    path = f"{path}.spec"
-    volumes = check_volumes(spec.volumes, f"{path}.volumes", found) if spec.volumes else _NONE
+    path, like = f"{path}.spec", around.like.spec or model.PodSpec()
+    if spec.volumes:
+        check_volumes(spec.volumes, f"{path}.volumes", found, like.volumes or ())
     pod = Pod(
-        volumes,
+        {one.name for one in spec.volumes} if spec.volumes else _NONE,
         around.volumes,
         [one.name for one in spec.volumes or () if one.persistent_volume_claim or one.ephemeral],
         _claims(spec.resource_claims, f"{path}.resourceClaims", found) if spec.resource_claims else _NONE,
@@ -47,30 +50,30 @@ def check_template(template: model.Template, path: str, found: Faults, around: S
         around.never_restarts,
         around.without_ranges,
     )
-    _containers(spec, path, pod, found)
-    _placement(spec, path, found)
+    _containers(spec, path, pod, found, like)
+    _placement(spec, path, found, like)
     if spec.security_context is not None:
         check_pod_security(spec.security_context, f"{path}.securityContext", found)
     check_host(spec, path, found)
 
 
-def _placement(spec: model.PodSpec, path: str, found: Faults) -> None:
-    if spec.node_selector:
+def _placement(spec: model.PodSpec, path: str, found: Faults, like: model.PodSpec) -> None:
+    if spec.node_selector and spec.node_selector != like.node_selector:
         check_labels(spec.node_selector, f"{path}.nodeSelector", found)
-    if spec.tolerations:
+    if spec.tolerations and spec.tolerations != like.tolerations:
         check_tolerations(spec.tolerations, f"{path}.tolerations", found)
-    if spec.affinity is not None:
+    if spec.affinity is not None and spec.affinity != like.affinity:
         check_affinity(spec.affinity, f"{path}.affinity", found)
     if spec.topology_spread_constraints:
         check_spread(spec.topology_spread_constraints, f"{path}.topologySpreadConstraints", found)
 
 
-def _containers(spec: model.PodSpec, path: str, pod: Pod, found: Faults) -> None:
+def _containers(spec: model.PodSpec, path: str, pod: Pod, found: Faults, like: model.PodSpec) -> None:
     used: set[str] = set()
     host_ports: set[tuple[str, str, int]] = set()
     for index, container in enumerate(spec.containers or ()):
         where = f"{path}.containers[{index}]"
-        check_container(container, where, pod, found)
+        check_container(container, where, pod, found, _at(like.containers, index))
         _once(container.name, where, used, found)
         if container.ports:
             _host_ports(container, where, host_ports, spec, found)
@@ -78,7 +81,7 @@ def _containers(spec: model.PodSpec, path: str, pod: Pod, found: Faults) -> None
             check_handlers(container, where, found, grace_period=spec.termination_grace_period_seconds)
     for index, container in enumerate(spec.init_containers or ()):
         where = f"{path}.initContainers[{index}]"
-        check_container(container, where, pod, found)
+        check_container(container, where, pod, found, _at(like.init_containers, index))
         _once(container.name, where, used, found)
         if container.ports:
             _host_ports(container, where, set(), spec, found, init=True)
@@ -89,6 +92,10 @@ def _containers(spec: model.PodSpec, path: str, pod: Pod, found: Faults) -> None
     if spec.ephemeral_containers:
         fault = "cannot be set on pods that are made"
         found.add(f"{path}.ephemeralContainers", fault, "Remove it: kubectl debug adds them.", Kind.FORBIDDEN)
+
+
+def _at(containers: list[model.Container] | None, index: int) -> model.Container | None:
+    return containers[index] if containers and index < len(containers) else None
 
 
 def _once(name: str, path: str, used: set[str], found: Faults) -> None:

@@ -1,5 +1,6 @@
 """Volumes: names, one source each, what is inside the sources, and what references to fields of the pod name."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import astuple
@@ -153,22 +154,24 @@ _LONGEST_DRIVER: Final = 63
 _MEBIBYTE: Final = 2**20 * quantity.NANO
 
 
-def check_volumes(volumes: list[model.Volume], path: str, found: Faults) -> set[str]:
-    """Every volume; their names."""
+def check_volumes(volumes: list[model.Volume], path: str, found: Faults, like: Sequence[model.Volume] = ()) -> None:
+    """Every volume; of those that are among `like`, which have no fault, only the names."""
     used: set[str] = set()
     for index, volume in enumerate(volumes):
-        if problem := texts.label(volume.name):
+        is_sound = volume in like
+        if not is_sound and (problem := texts.label(volume.name)):
             texts.note(found, f"{path}[{index}].name", volume.name, problem, "Rename the volume.")
         elif volume.name in used:
             found.add(f"{path}[{index}].name", f'there is another volume "{volume.name}"', "Rename the volume.")
         used.add(volume.name)
+        if is_sound:
+            continue
         if astuple(volume).count(None) < _OTHERS:
             names = [name for attribute, name in model.SOURCES if getattr(volume, attribute) is not None]
             fault = f"has both {names[0]} and {names[1]}, and a volume has one source"
             found.add(f"{path}[{index}]", fault, "Make two volumes of it, or remove one of them.", Kind.FORBIDDEN)
         elif volume.persistent_volume_claim is None:
             _source(volume, f"{path}[{index}]", found)
-    return used
 
 
 def _source(volume: model.Volume, path: str, found: Faults) -> None:
