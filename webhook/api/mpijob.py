@@ -3,6 +3,7 @@
 Upstream: mpi-operator `pkg/apis/kubeflow/v2beta1/{types,default}.go`.
 """
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated
 
@@ -90,7 +91,7 @@ class ReplicaSpec(msgspec.Struct, rename="camel", gc=False):
 class MPIJobSpec(msgspec.Struct, rename="camel", gc=False):
     """The job's spec; `mpi_replica_specs` keeps every key that the user wrote."""
 
-    mpi_replica_specs: dict[str, ReplicaSpec | None] | None = None
+    mpi_replica_specs: Mapping[str, ReplicaSpec | None] | None = None
     slots_per_worker: Int32 | None = None
     run_launcher_as_worker: bool | None = None
     run_policy: RunPolicy | None = None

@@ -4,7 +4,7 @@ Every field may be absent or null: mutating webhooks see objects before schema v
 were never validated at all.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -26,9 +26,9 @@ class Presence(msgspec.Struct, gc=False):
 class ResourceRequirements(msgspec.Struct, gc=False):
     """Quantities by resource name, as written: `webhook.api.quantity.parse` reads them. `claims` name devices (DRA)."""
 
-    requests: dict[str, object] | None = None
-    limits: dict[str, object] | None = None
-    claims: list[Presence | None] | None = None
+    requests: Mapping[str, object] | None = None
+    limits: Mapping[str, object] | None = None
+    claims: Sequence[Presence | None] | None = None
 
 
 class ResourceFieldRef(msgspec.Struct, gc=False):
@@ -111,7 +111,7 @@ class DownwardItem(msgspec.Struct, rename="camel", gc=False):
 class DownwardApi(msgspec.Struct, gc=False):
     """Files with fields of the pod."""
 
-    items: list[DownwardItem] | None = None
+    items: Sequence[DownwardItem] | None = None
 
 
 class ProjectedSource(msgspec.Struct, gc=False):
@@ -125,7 +125,7 @@ class ProjectedSource(msgspec.Struct, gc=False):
 class Projected(msgspec.Struct, gc=False):
     """Several sources in one volume."""
 
-    sources: list[ProjectedSource] | None = None
+    sources: Sequence[ProjectedSource] | None = None
 
 
 class Volume(msgspec.Struct, rename="camel", gc=False):
@@ -207,8 +207,8 @@ class VolumeMount(msgspec.Struct, rename="camel", gc=False):
 class Capabilities(msgspec.Struct, gc=False):
     """Linux capabilities."""
 
-    add: list[str] | None = None
-    drop: list[str] | None = None
+    add: Sequence[str] | None = None
+    drop: Sequence[str] | None = None
 
 
 class SecurityContext(msgspec.Struct, rename="camel", gc=False):
@@ -246,14 +246,14 @@ class Container(msgspec.Struct, rename="camel", gc=False):
 
     name: str = ""
     image: str | None = None
-    command: list[str] | None = None
-    args: list[str] | None = None
-    env: list[EnvVar] | None = None
-    env_from: list[EnvFrom] | None = None
-    ports: list[ContainerPort] | None = None
+    command: Sequence[str] | None = None
+    args: Sequence[str] | None = None
+    env: Sequence[EnvVar] | None = None
+    env_from: Sequence[EnvFrom] | None = None
+    ports: Sequence[ContainerPort] | None = None
     liveness_probe: Probe | None = None
     startup_probe: Probe | None = None
-    volume_mounts: list[VolumeMount] | None = None
+    volume_mounts: Sequence[VolumeMount] | None = None
     resources: ResourceRequirements | None = None
     restart_policy: str | None = None
     security_context: SecurityContext | None = None
@@ -284,20 +284,20 @@ class NodeRequirement(msgspec.Struct, gc=False):
 
     key: str = ""
     operator: str = ""
-    values: list[str] | None = None
+    values: Sequence[str] | None = None
 
 
 class NodeTerm(msgspec.Struct, rename="camel", gc=False):
     """Conditions that hold together; a term without any selects no node."""
 
-    match_expressions: list[NodeRequirement] | None = None
-    match_fields: list[NodeRequirement] | None = None
+    match_expressions: Sequence[NodeRequirement] | None = None
+    match_fields: Sequence[NodeRequirement] | None = None
 
 
 class NodeTerms(msgspec.Struct, rename="camel", gc=False):
     """Terms of which one has to hold."""
 
-    node_selector_terms: list[NodeTerm] | None = None
+    node_selector_terms: Sequence[NodeTerm] | None = None
 
 
 class NodeAffinity(msgspec.Struct, rename="camel", gc=False):
@@ -317,7 +317,7 @@ class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=Tr
 
     topology_key: str = ""
     label_selector: PodLabels | None = None
-    namespaces: list[str] | None = None
+    namespaces: Sequence[str] | None = None
     namespace_selector: Presence | None = None
 
 
@@ -330,8 +330,8 @@ class WeightedPodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_def
 class PodAffinity(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
     """Pods to be near to, or far from."""
 
-    required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] | None = None
-    preferred_during_scheduling_ignored_during_execution: list[WeightedPodAffinityTerm] | None = None
+    required_during_scheduling_ignored_during_execution: Sequence[PodAffinityTerm] | None = None
+    preferred_during_scheduling_ignored_during_execution: Sequence[WeightedPodAffinityTerm] | None = None
 
     @property
     def terms(self) -> Iterator[PodAffinityTerm]:
@@ -367,16 +367,16 @@ class PodResourceClaim(msgspec.Struct, rename="camel", gc=False, omit_defaults=T
 class PodSpec(msgspec.Struct, rename="camel", gc=False):
     """The pod's spec."""
 
-    containers: list[Container] | None = None
-    init_containers: list[Container] | None = None
-    overhead: dict[str, object] | None = None
+    containers: Sequence[Container] | None = None
+    init_containers: Sequence[Container] | None = None
+    overhead: Mapping[str, object] | None = None
     resources: ResourceRequirements | None = None
-    resource_claims: list[PodResourceClaim | None] | None = None
-    volumes: list[Volume] | None = None
-    image_pull_secrets: list[Named] | None = None
+    resource_claims: Sequence[PodResourceClaim | None] | None = None
+    volumes: Sequence[Volume] | None = None
+    image_pull_secrets: Sequence[Named] | None = None
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
-    tolerations: list[Toleration] | None = None
+    tolerations: Sequence[Toleration] | None = None
     priority: int | None = None
     priority_class_name: str | None = None
     preemption_policy: str | None = None
@@ -391,7 +391,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     termination_grace_period_seconds: int | None = None
     host_network: bool | None = None
     host_ipc: bool | None = msgspec.field(default=None, name="hostIPC")
-    topology_spread_constraints: list[Presence | None] | None = None
+    topology_spread_constraints: Sequence[Presence | None] | None = None
     hostname: str | None = None
     subdomain: str | None = None
     os: PodOS | None = None
@@ -432,7 +432,7 @@ class PodTemplate(msgspec.Struct, gc=False):
         return (self.spec and self.spec.node_selector) or {}
 
     @property
-    def node_terms(self) -> list[NodeTerm]:
+    def node_terms(self) -> Sequence[NodeTerm]:
         """Terms of the required node affinity, of which one has to hold; empty when there are none."""
         affinity = self.spec and self.spec.affinity and self.spec.affinity.node_affinity
         required = affinity and affinity.required_during_scheduling_ignored_during_execution
@@ -450,7 +450,7 @@ class PodTemplate(msgspec.Struct, gc=False):
         )
 
     @property
-    def containers(self) -> list[Container]:
+    def containers(self) -> Sequence[Container]:
         """Containers in order: the first is the MPI container."""
         return (self.spec and self.spec.containers) or []
 
@@ -462,7 +462,7 @@ class PodTemplate(msgspec.Struct, gc=False):
         return of_pod.run_as_user if own.run_as_user is None else own.run_as_user
 
     @property
-    def init_containers(self) -> list[Container]:
+    def init_containers(self) -> Sequence[Container]:
         """Init containers in order."""
         return (self.spec and self.spec.init_containers) or []
 

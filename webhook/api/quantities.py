@@ -1,6 +1,6 @@
 """Every place in a pod template where Kubernetes' programs decode a quantity."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from webhook.api.pod import DownwardItem, PodTemplate, ResourceFieldRef, ResourceRequirements, Volume
 
@@ -56,7 +56,7 @@ def _volume(where: Where, volume: Volume) -> Iterator[Written]:
             yield from _items((*where, ".projected.sources[", index, "].downwardAPI"), source.downward_api.items)
 
 
-def _items(where: Where, items: list[DownwardItem] | None) -> Iterator[Written]:
+def _items(where: Where, items: Sequence[DownwardItem] | None) -> Iterator[Written]:
     for index, item in enumerate(items or ()):
         if item.resource_field_ref is not None:
             yield from _field((*where, ".items[", index, "]"), item.resource_field_ref)

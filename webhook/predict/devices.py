@@ -9,7 +9,7 @@ devices that is for each is unknown, as it is where the template or the class ca
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -262,7 +262,7 @@ def _unseen(kind: str, name: str, answer: Answer) -> Reason:
     return Reason(f"{plural} cannot be read", fix, known=False)
 
 
-def _claims(template: PodTemplate) -> list[PodResourceClaim | None]:
+def _claims(template: PodTemplate) -> Sequence[PodResourceClaim | None]:
     return (template.spec and template.spec.resource_claims) or []
 
 

@@ -163,7 +163,7 @@ def _quantities(
                 yield from _equal(path, name, amount, limits)
 
 
-def _equal(path: str, name: str, request: Quantity, limits: dict[str, object]) -> Iterator[Violation]:
+def _equal(path: str, name: str, request: Quantity, limits: Mapping[str, object]) -> Iterator[Violation]:
     """Kubernetes does not overcommit such resources: a request needs a limit, and the same one.
 
     https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go

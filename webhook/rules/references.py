@@ -123,7 +123,7 @@ def _environment(container: Container, path: str, found: list[Reference]) -> Non
         if source.config_map_ref is not None and not _is_no_name(source.config_map_ref.name):
             _config_map(source.config_map_ref, f"{path}.envFrom[{index}].configMapRef", found)
     for index, variable in enumerate(container.env or ()):
-        if (source := variable.value_from) is None or (key := source.config_map_key_ref) is None:
+        if (value := variable.value_from) is None or (key := value.config_map_key_ref) is None:
             continue
         if not _is_no_name(key.name):
             _config_map(key, f"{path}.env[{index}].valueFrom.configMapKeyRef", found)

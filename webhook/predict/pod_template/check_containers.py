@@ -80,8 +80,7 @@ def _ports(ports: list[model.Port], path: str, found: Faults) -> None:
 def _env(env: list[model.EnvVar], path: str, found: Faults, like: Sequence[model.EnvVar]) -> None:
     if not texts.variables([variable.name for variable in env]):
         for index, variable in enumerate(env):
-            if problem := texts.variable(variable.name):
-                texts.note(found, f"{path}.env[{index}].name", variable.name, problem, "Rename the variable.")
+            texts.check(found, f"{path}.env[{index}].name", variable.name, texts.variable, "Rename the variable.")
     for index, variable in enumerate(env):
         if variable.value_from is not None and variable not in like:
             _value_from(variable, variable.value_from, f"{path}.env[{index}].valueFrom", found)
@@ -115,8 +114,7 @@ def _key(reference: model.KeyRef, path: str, found: Faults) -> None:
 def _env_from(sources: list[model.EnvFrom], path: str, found: Faults) -> None:
     for index, source in enumerate(sources):
         where = f"{path}.envFrom[{index}]"
-        if source.prefix and (problem := texts.variable(source.prefix)):
-            texts.note(found, f"{where}.prefix", source.prefix, problem, "Correct the prefix.")
+        texts.check(found, f"{where}.prefix", source.prefix, texts.variable, "Correct the prefix.")
         references = {"configMapRef": source.config_map_ref, "secretRef": source.secret_ref}
         given = {field: reference for field, reference in references.items() if reference is not None}
         if not given:
@@ -156,8 +154,7 @@ def _no_volume(name: str, path: str, pod: Pod, found: Faults) -> None:
 
 def _mount(mount: model.VolumeMount, container: model.Container, path: str, found: Faults) -> None:
     for field, text in (("subPath", mount.sub_path), ("subPathExpr", mount.sub_path_expr)):
-        if text and (problem := texts.inside(text)):
-            texts.note(found, f"{path}.{field}", text, problem, "Name a path inside the volume.")
+        texts.check(found, f"{path}.{field}", text, texts.inside, "Name a path inside the volume.")
     if mount.sub_path and mount.sub_path_expr:
         found.add(f"{path}.subPathExpr", "does not go with subPath", "Remove one of the two.", Kind.FORBIDDEN)
     privileged = container.security_context is not None and container.security_context.privileged
@@ -185,8 +182,7 @@ def _devices(devices: list[model.VolumeDevice], path: str, pod: Pod, found: Faul
         if device.name in seen or device.device_path in seen:
             found.add(where, "is there twice", "Remove one of the two.")
         seen |= {device.name, device.device_path}
-        if problem := texts.without_steps_back(device.device_path):
-            texts.note(found, f"{where}.devicePath", device.device_path, problem, "Correct the path.")
+        texts.check(found, f"{where}.devicePath", device.device_path, texts.without_steps_back, "Correct the path.")
 
 
 def _claims(container: model.Container, path: str, pod: Pod, found: Faults) -> None:
@@ -196,8 +192,7 @@ def _claims(container: model.Container, path: str, pod: Pod, found: Faults) -> N
         if use.name and use.name not in pod.claims:
             fix = "Add it to resourceClaims of the pod, or correct the name."
             found.add(f"{where}.name", f'there is no resource claim "{shown(use.name)}"', fix)
-        if use.request and (problem := texts.label(use.request)):
-            texts.note(found, f"{where}.request", use.request, problem, "Correct the name.")
+        texts.check(found, f"{where}.request", use.request, texts.label, "Correct the name.")
         if (use.name, use.request or None) in seen and use.name:
             found.add(f"{where}.name", f'"{shown(use.name)}" is there twice', "Remove one of the two.")
         seen.add((use.name, use.request or None))
@@ -242,27 +237,27 @@ def check_no_handlers(container: model.Container, path: str, found: Faults) -> N
 
 
 def _probe(probe: model.Probe, path: str, found: Faults) -> None:
-    _one(probe, path, found, {"grpc": probe.grpc}, "exec, httpGet, tcpSocket or grpc")
+    _one(probe, path, found)
     if isinstance(probe, model.ReadinessProbe) and probe.termination_grace_period_seconds is not None:
         where = f"{path}.terminationGracePeriodSeconds"
         found.add(where, "is not for readiness probes", "Remove it.", Kind.FORBIDDEN)
 
 
 def _lifecycle(handler: model.LifecycleHandler, path: str, found: Faults, grace_period: int | None) -> None:
-    _one(handler, path, found, {"sleep": handler.sleep}, "exec, httpGet, tcpSocket or sleep")
+    _one(handler, path, found)
     most = _PERIOD if grace_period is None else grace_period
     if handler.sleep is not None and not 0 <= (handler.sleep.seconds or 0) <= most:
         fault = f"must be between 0 and terminationGracePeriodSeconds, which is {most}"
         found.add(f"{path}.sleep.seconds", fault, "Correct the number.")
 
 
-def _one(
-    handler: model.Handler, path: str, found: Faults, other: dict[str, model.Grpc | model.Sleep | None], choices: str
-) -> None:
-    ways = {"exec": handler.exec, "httpGet": handler.http_get, "tcpSocket": handler.tcp_socket, **other}
+def _one(handler: model.Probe | model.LifecycleHandler, path: str, found: Faults) -> None:
+    ways: dict[str, object] = {"exec": handler.exec, "httpGet": handler.http_get, "tcpSocket": handler.tcp_socket}
+    ways |= {"grpc": handler.grpc} if isinstance(handler, model.Probe) else {"sleep": handler.sleep}
     given = [field for field, way in ways.items() if way is not None]
     if not given:
-        found.add(path, "does nothing", f"Set one of {choices}.", Kind.REQUIRED)
+        *first, last = ways
+        found.add(path, "does nothing", f"Set one of {', '.join(first)} or {last}.", Kind.REQUIRED)
     elif given[1:]:
         found.add(path, f"has both {given[0]} and {given[1]}", "Keep one of them.", Kind.FORBIDDEN)
     for field, target in (("httpGet", handler.http_get), ("tcpSocket", handler.tcp_socket)):
@@ -273,9 +268,7 @@ def _one(
                 texts.note(found, f"{path}.{field}.port", target.port, problem, "Write a number, or a port's name.")
     if handler.http_get is not None:
         for index, one in enumerate(handler.http_get.http_headers or ()):
-            if problem := texts.header(one.name):
-                where = f"{path}.httpGet.httpHeaders[{index}].name"
-                texts.note(found, where, one.name, problem, "Correct the name.")
+            texts.check(found, f"{path}.httpGet.httpHeaders[{index}].name", one.name, texts.header, "Correct the name.")
 
 
 def check_security(context: model.SecurityContext, path: str, found: Faults, *, host_users: bool) -> None:
@@ -306,7 +299,7 @@ def check_pod_security(context: model.PodSecurityContext, path: str, found: Faul
         seen.add(sysctl.name)
 
 
-def _profiles(context: model.Context, path: str, found: Faults) -> None:
+def _profiles(context: model.SecurityContext | model.PodSecurityContext, path: str, found: Faults) -> None:
     for field, profile in (
         ("seccompProfile", context.seccomp_profile),
         ("appArmorProfile", context.app_armor_profile),

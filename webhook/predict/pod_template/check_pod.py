@@ -164,12 +164,9 @@ def check_host(spec: model.PodSpec, path: str, found: Faults) -> None:
     if spec.readiness_gates or spec.scheduling_gates:
         _gates(spec, path, found)
     for index, alias in enumerate(spec.host_aliases or ()):
-        if problem := texts.address(alias.ip):
-            texts.note(found, f"{path}.hostAliases[{index}].ip", alias.ip, problem, "Write it as 10.0.0.1.")
-        for number, name in enumerate(alias.hostnames or ()):
-            if problem := texts.subdomain(name):
-                where = f"{path}.hostAliases[{index}].hostnames[{number}]"
-                texts.note(found, where, name, problem, "Correct the name.")
+        texts.check(found, f"{path}.hostAliases[{index}].ip", alias.ip, texts.address, "Write it as 10.0.0.1.")
+        where = f"{path}.hostAliases[{index}].hostnames"
+        texts.check_each(found, where, alias.hostnames, texts.subdomain, "Correct the name.")
 
 
 def _namespaces(spec: model.PodSpec, path: str, found: Faults) -> None:
@@ -202,8 +199,7 @@ def _objects(spec: model.PodSpec, path: str, found: Faults) -> None:
         (account, spec.service_account_name or spec.service_account),
         ("runtimeClassName", spec.runtime_class_name),
     ):
-        if name and (problem := texts.subdomain(name)):
-            texts.note(found, f"{path}.{field}", name, problem, "Correct the name.")
+        texts.check(found, f"{path}.{field}", name, texts.subdomain, "Correct the name.")
 
 
 def _dns(spec: model.PodSpec, path: str, found: Faults) -> None:
@@ -213,15 +209,9 @@ def _dns(spec: model.PodSpec, path: str, found: Faults) -> None:
         found.add(f"{path}.dnsConfig.nameservers", fault, "Name a server, or remove dnsPolicy.", Kind.REQUIRED)
     if config is None:
         return
-    for index, server in enumerate(config.nameservers or ()):
-        if problem := texts.address(server):
-            where = f"{path}.dnsConfig.nameservers[{index}]"
-            texts.note(found, where, server, problem, "Write it as 10.0.0.1.")
+    texts.check_each(found, f"{path}.dnsConfig.nameservers", config.nameservers, texts.address, "Write it as 10.0.0.1.")
     searches = config.searches or []
-    for index, domain in enumerate(searches):
-        if problem := texts.search(domain):
-            where = f"{path}.dnsConfig.searches[{index}]"
-            texts.note(found, where, domain, problem, "Correct the domain.")
+    texts.check_each(found, f"{path}.dnsConfig.searches", searches, texts.search, "Correct the domain.")
     if sum(map(len, searches)) + len(searches) - 1 > _LONGEST_SEARCH:
         fault = f"has more than {_LONGEST_SEARCH} characters in all"
         found.add(f"{path}.dnsConfig.searches", fault, "Leave some out.")
@@ -229,9 +219,8 @@ def _dns(spec: model.PodSpec, path: str, found: Faults) -> None:
 
 def _gates(spec: model.PodSpec, path: str, found: Faults) -> None:
     for index, gate in enumerate(spec.readiness_gates or ()):
-        if problem := texts.label_key(gate.condition_type):
-            where = f"{path}.readinessGates[{index}].conditionType"
-            texts.note(found, where, gate.condition_type, problem, "Correct the name.")
+        where = f"{path}.readinessGates[{index}].conditionType"
+        texts.check(found, where, gate.condition_type, texts.label_key, "Correct the name.")
     seen: set[str] = set()
     for index, held in enumerate(spec.scheduling_gates or ()):
         where = f"{path}.schedulingGates[{index}].name"
@@ -290,8 +279,7 @@ def _node_term(term: model.NodeTerm, path: str, found: Faults, *, preferred: boo
         check_requirement(one, f"{path}.matchExpressions[{index}]", found, any_value=preferred)
     for index, field in enumerate(term.match_fields or ()):
         for name in field.values[:1]:
-            if problem := texts.subdomain(name):
-                texts.note(found, f"{path}.matchFields[{index}].values[0]", name, problem, "Name a node.")
+            texts.check(found, f"{path}.matchFields[{index}].values[0]", name, texts.subdomain, "Name a node.")
 
 
 def _pods(affinity: model.PodAffinity, path: str, found: Faults) -> None:
@@ -302,28 +290,25 @@ def _pods(affinity: model.PodAffinity, path: str, found: Faults) -> None:
 
 
 def _pod_term(term: model.PodAffinityTerm, path: str, found: Faults) -> None:
-    if problem := texts.label_key(term.topology_key):
-        texts.note(found, f"{path}.topologyKey", term.topology_key, problem, "Name a label of nodes.")
+    texts.check(found, f"{path}.topologyKey", term.topology_key, texts.label_key, "Name a label of nodes.")
     check_selector(term.label_selector, f"{path}.labelSelector", found)
     check_selector(term.namespace_selector, f"{path}.namespaceSelector", found)
-    for index, name in enumerate(term.namespaces or ()):
-        if problem := texts.label(name):
-            texts.note(found, f"{path}.namespaces[{index}]", name, problem, "Name a namespace.")
+    texts.check_each(found, f"{path}.namespaces", term.namespaces, texts.label, "Name a namespace.")
     _keys(term.match_label_keys, term.label_selector, f"{path}.matchLabelKeys", found)
     _keys(term.mismatch_label_keys, term.label_selector, f"{path}.mismatchLabelKeys", found)
     for key in sorted({*(term.match_label_keys or ())} & {*(term.mismatch_label_keys or ())}):
         found.add(f"{path}.matchLabelKeys", f'"{shown(key)}" is in mismatchLabelKeys too', "Keep one of the two.")
 
 
-def _keys(keys: list[str] | None, selector: model.Selector | None, path: str, found: Faults) -> None:
+def _keys(
+    keys: list[str] | None, selector: model.Selector | model.PodSelector | None, path: str, found: Faults
+) -> None:
     if not keys:
         return
     if selector is None:
         found.add(path, "needs a labelSelector", "Add the labelSelector, or remove it.", Kind.FORBIDDEN)
         return
-    for index, key in enumerate(keys):
-        if problem := texts.label_key(key):
-            texts.note(found, f"{path}[{index}]", key, problem, "Correct the key.")
+    texts.check_each(found, path, keys, texts.label_key, "Correct the key.")
 
 
 def check_spread(constraints: list[model.SpreadConstraint], path: str, found: Faults) -> None:

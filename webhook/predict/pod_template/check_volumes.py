@@ -11,6 +11,7 @@ from webhook.predict.pod_template import model, texts
 from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.labels import check_annotations, check_labels, check_selector
 
+_INSIDE: Final = "Name a path inside the volume."
 _OF_VOLUMES: Final = frozenset(
     {"metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid"}
 )
@@ -67,8 +68,7 @@ def check_resource_field(reference: model.ResourceFieldRef, path: str, found: Fa
 def check_items(items: list[model.KeyToPath] | None, path: str, found: Faults, used: set[str] | None = None) -> None:
     """Where keys become files; `used` are the paths of other sources of the same volume, which this adds to."""
     for index, item in enumerate(items or ()):
-        if problem := texts.file_inside(item.path):
-            texts.note(found, f"{path}.items[{index}].path", item.path, problem, "Name a path inside the volume.")
+        texts.check(found, f"{path}.items[{index}].path", item.path, texts.file_inside, _INSIDE)
         _once(item.path, f"{path}.items[{index}].path", used, found)
 
 
@@ -78,8 +78,7 @@ def check_downward(
     """Where fields of the pod become files."""
     for index, item in enumerate(items or ()):
         where = f"{path}.items[{index}]"
-        if problem := texts.file_inside(item.path):
-            texts.note(found, f"{where}.path", item.path, problem, "Name a path inside the volume.")
+        texts.check(found, f"{where}.path", item.path, texts.file_inside, _INSIDE)
         _once(item.path, f"{where}.path", used, found)
         if item.field_ref is not None:
             check_field(item.field_ref, f"{where}.fieldRef", _OF_VOLUMES, found)
@@ -119,8 +118,7 @@ def _spec(spec: model.ClaimSpec, path: str, found: Faults) -> None:
         ("storageClassName", spec.storage_class_name),
         ("volumeAttributesClassName", spec.volume_attributes_class_name),
     ):
-        if name and (problem := texts.subdomain(name)):
-            texts.note(found, f"{path}.{field}", name, problem, "Correct the name.")
+        texts.check(found, f"{path}.{field}", name, texts.subdomain, "Correct the name.")
     check_selector(spec.selector, f"{path}.selector", found)
     for field, origin in (("dataSource", spec.data_source), ("dataSourceRef", spec.data_source_ref)):
         if origin is not None:
@@ -216,10 +214,8 @@ def _projected(source: model.ProjectedSource, path: str, found: Faults) -> None:
             check_items(one.config_map.items, f"{where}.configMap", found, files)
         if one.downward_api is not None:
             check_downward(one.downward_api.items, f"{where}.downwardAPI", found, files)
-        token = one.service_account_token
-        if token is not None and (problem := texts.file_inside(token.path)):
-            fix = "Name a path inside the volume."
-            texts.note(found, f"{where}.serviceAccountToken.path", token.path, problem, fix)
+        if (token := one.service_account_token) is not None:
+            texts.check(found, f"{where}.serviceAccountToken.path", token.path, texts.file_inside, _INSIDE)
         if sum(each is not None for each in (one.secret, one.config_map, one.downward_api, token)) > 1:
             fix = "Make an item of each source."
             found.add(where, "has several sources, and an item has one", fix, Kind.FORBIDDEN)

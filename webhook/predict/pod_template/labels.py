@@ -30,7 +30,7 @@ def check_annotations(annotations: Mapping[str, str | None], path: str, found: F
             )
 
 
-def check_selector(selector: model.Selector | None, path: str, found: Faults) -> None:
+def check_selector(selector: model.Selector | model.PodSelector | None, path: str, found: Faults) -> None:
     """Labels and expressions."""
     if selector is None:
         return
@@ -57,6 +57,4 @@ def check_requirement(
     if problem := texts.label_key(one.key):
         texts.note(found, f"{path}.key", one.key, problem, "Correct the key.")
     if not any_value:
-        for index, value in enumerate(values):
-            if problem := texts.label_value(value):
-                texts.note(found, f"{path}.values[{index}]", value, problem, "Correct the value.")
+        texts.check_each(found, f"{path}.values", values, texts.label_value, "Correct the value.")

@@ -1,9 +1,10 @@
 """A pod template with every field whose value the API server validates, after its own defaults.
 
-The types stand apart from `webhook.api.pod`: those take what no API server has seen, these take what it admits, so that
-one decode tells a good template from one with a fault. `reading` says what is wrong with a template that does not
-decode. An empty text is among the choices where it means the default. Fields that a feature gate may leave out unseen
-are not here. https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
+Each type narrows that of `webhook.api.pod`, which takes what no API server has seen, to what the API server admits. So
+one decode tells a good template from one with a fault, and rules read what it made. `reading` says what is wrong with a
+template that does not decode. An empty text is among the choices where it means the default. Fields that a feature gate
+may leave out unseen are not here.
+https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
 """
 
 from typing import Annotated, Final, Literal
@@ -11,6 +12,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
+from webhook.api import pod
 from webhook.api.pod import Presence
 
 NonEmpty = Annotated[str, Meta(min_length=1)]
@@ -46,7 +48,7 @@ class FieldRef(msgspec.Struct, rename="camel", gc=False):
     api_version: str | None = None
 
 
-class ResourceFieldRef(msgspec.Struct, rename="camel", gc=False):
+class ResourceFieldRef(pod.ResourceFieldRef, rename="camel", gc=False, kw_only=True):
     """A resource of a container, in units of `divisor`."""
 
     resource: NonEmpty
@@ -54,23 +56,21 @@ class ResourceFieldRef(msgspec.Struct, rename="camel", gc=False):
     divisor: Amount = None
 
 
-class KeyRef(msgspec.Struct, gc=False):
+class KeyRef(pod.ConfigMapSource, gc=False, kw_only=True):
     """A key of a ConfigMap or Secret."""
 
     key: NonEmpty
     name: NonEmpty
-    optional: bool | None = None
 
 
-class SourceRef(msgspec.Struct, gc=False):
+class SourceRef(pod.ConfigMapSource, gc=False, kw_only=True):
     """A ConfigMap or Secret as a whole."""
 
     name: NonEmpty
-    optional: bool | None = None
 
 
 class LocalName(msgspec.Struct, gc=False):
-    """The name of an object beside the pod, which may be missing."""
+    """The name of an object next to the pod, which may be missing."""
 
     name: str | None = None
 
@@ -83,10 +83,16 @@ class Requirement(msgspec.Struct, gc=False):
     values: list[str] | None = None
 
 
-class Selector(msgspec.Struct, rename="camel", gc=False):
+class Selector(pod.Presence, rename="camel", gc=False, kw_only=True):
     """Objects by their labels."""
 
     match_labels: Strings | None = None
+    match_expressions: list[Requirement] | None = None
+
+
+class PodSelector(pod.PodLabels, rename="camel", gc=False):
+    """Pods by their labels."""
+
     match_expressions: list[Requirement] | None = None
 
 
@@ -98,7 +104,7 @@ class KeyToPath(msgspec.Struct, gc=False):
     mode: FileMode | None = None
 
 
-class SecretSource(msgspec.Struct, rename="camel", gc=False):
+class SecretSource(pod.Presence, rename="camel", gc=False, kw_only=True):
     """A Secret."""
 
     secret_name: NonEmpty
@@ -107,24 +113,22 @@ class SecretSource(msgspec.Struct, rename="camel", gc=False):
     optional: bool | None = None
 
 
-class ConfigMapSource(msgspec.Struct, rename="camel", gc=False):
+class ConfigMapSource(pod.ConfigMapSource, rename="camel", gc=False, kw_only=True):
     """A ConfigMap."""
 
     name: NonEmpty
     items: list[KeyToPath] | None = None
     default_mode: FileMode | None = None
-    optional: bool | None = None
 
 
-class ObjectProjection(msgspec.Struct, gc=False):
+class ObjectProjection(pod.ConfigMapSource, gc=False, kw_only=True):
     """A Secret or ConfigMap as one source of several."""
 
     name: NonEmpty
     items: list[KeyToPath] | None = None
-    optional: bool | None = None
 
 
-class DownwardFile(msgspec.Struct, rename="camel", gc=False):
+class DownwardFile(pod.DownwardItem, rename="camel", gc=False, kw_only=True):
     """A file with a field of the pod."""
 
     path: NonEmpty
@@ -133,14 +137,14 @@ class DownwardFile(msgspec.Struct, rename="camel", gc=False):
     mode: FileMode | None = None
 
 
-class DownwardSource(msgspec.Struct, rename="camel", gc=False):
+class DownwardSource(pod.DownwardApi, rename="camel", gc=False, kw_only=True):
     """Files with fields of the pod."""
 
     items: list[DownwardFile] | None = None
     default_mode: FileMode | None = None
 
 
-class TokenProjection(msgspec.Struct, rename="camel", gc=False):
+class TokenProjection(pod.Presence, rename="camel", gc=False, kw_only=True):
     """A token of the service account."""
 
     path: NonEmpty
@@ -148,7 +152,7 @@ class TokenProjection(msgspec.Struct, rename="camel", gc=False):
     audience: str | None = None
 
 
-class Projection(msgspec.Struct, rename="camel", gc=False):
+class Projection(pod.ProjectedSource, rename="camel", gc=False, kw_only=True):
     """One of several sources in a volume."""
 
     secret: ObjectProjection | None = None
@@ -157,21 +161,20 @@ class Projection(msgspec.Struct, rename="camel", gc=False):
     service_account_token: TokenProjection | None = None
 
 
-class ProjectedSource(msgspec.Struct, rename="camel", gc=False):
+class ProjectedSource(pod.Projected, rename="camel", gc=False, kw_only=True):
     """Several sources in one volume."""
 
     sources: list[Projection] | None = None
     default_mode: FileMode | None = None
 
 
-class EmptyDir(msgspec.Struct, rename="camel", gc=False):
+class EmptyDir(pod.EmptyDir, rename="camel", gc=False, kw_only=True):
     """Scratch space."""
 
-    medium: str | None = None
     size_limit: Amount = None
 
 
-class HostPath(msgspec.Struct, gc=False):
+class HostPath(pod.Presence, gc=False, kw_only=True):
     """A file or folder of the node."""
 
     path: NonEmpty
@@ -181,21 +184,21 @@ class HostPath(msgspec.Struct, gc=False):
     ) = None
 
 
-class ClaimSource(msgspec.Struct, rename="camel", gc=False):
+class ClaimSource(pod.ClaimSource, rename="camel", gc=False, kw_only=True):
     """A PersistentVolumeClaim."""
 
     claim_name: NonEmpty
     read_only: bool | None = None
 
 
-class ImageSource(msgspec.Struct, rename="camel", gc=False):
+class ImageSource(pod.ImageSource, rename="camel", gc=False, kw_only=True):
     """An image as a volume."""
 
     reference: NonEmpty
     pull_policy: PullPolicy | None = None
 
 
-class Csi(msgspec.Struct, rename="camel", gc=False):
+class Csi(pod.Csi, rename="camel", gc=False, kw_only=True):
     """A volume that a CSI driver makes for the pod."""
 
     driver: NonEmpty
@@ -205,7 +208,7 @@ class Csi(msgspec.Struct, rename="camel", gc=False):
     node_publish_secret_ref: LocalName | None = None
 
 
-class Nfs(msgspec.Struct, rename="camel", gc=False):
+class Nfs(pod.Presence, rename="camel", gc=False, kw_only=True):
     """A share of an NFS server."""
 
     server: NonEmpty
@@ -213,7 +216,7 @@ class Nfs(msgspec.Struct, rename="camel", gc=False):
     read_only: bool | None = None
 
 
-class Iscsi(msgspec.Struct, rename="camel", gc=False):
+class Iscsi(pod.Presence, rename="camel", gc=False, kw_only=True):
     """An iSCSI disk."""
 
     target_portal: NonEmpty
@@ -221,27 +224,27 @@ class Iscsi(msgspec.Struct, rename="camel", gc=False):
     lun: Byte | None = None
 
 
-class Rbd(msgspec.Struct, rename="camel", gc=False):
+class Rbd(pod.Presence, rename="camel", gc=False, kw_only=True):
     """A Ceph block device."""
 
     monitors: Annotated[list[str], Meta(min_length=1)]
     image: NonEmpty
 
 
-class CephFs(msgspec.Struct, rename="camel", gc=False):
+class CephFs(pod.Presence, rename="camel", gc=False, kw_only=True):
     """A Ceph file system."""
 
     monitors: Annotated[list[str], Meta(min_length=1)]
 
 
-class AzureFile(msgspec.Struct, rename="camel", gc=False):
+class AzureFile(pod.Presence, rename="camel", gc=False, kw_only=True):
     """A share of Azure."""
 
     secret_name: NonEmpty
     share_name: NonEmpty
 
 
-class AzureDisk(msgspec.Struct, rename="camel", gc=False):
+class AzureDisk(pod.Presence, rename="camel", gc=False, kw_only=True):
     """A disk of Azure."""
 
     disk_name: NonEmpty
@@ -250,13 +253,13 @@ class AzureDisk(msgspec.Struct, rename="camel", gc=False):
     kind: Literal["Shared", "Dedicated", "Managed"] | None = None
 
 
-class Disk(msgspec.Struct, rename="camel", gc=False):
+class Disk(pod.Presence, rename="camel", gc=False, kw_only=True):
     """A disk of AWS or Cinder."""
 
     volume_id: NonEmpty = msgspec.field(name="volumeID")
 
 
-class GceDisk(msgspec.Struct, rename="camel", gc=False):
+class GceDisk(pod.Presence, rename="camel", gc=False, kw_only=True):
     """A disk of Google."""
 
     pd_name: NonEmpty
@@ -276,13 +279,13 @@ class GitRepo(msgspec.Struct, gc=False):
     directory: str | None = None
 
 
-class FlexVolume(msgspec.Struct, gc=False):
+class FlexVolume(pod.Presence, gc=False, kw_only=True):
     """A volume of a Flex driver."""
 
     driver: NonEmpty
 
 
-class VsphereDisk(msgspec.Struct, rename="camel", gc=False):
+class VsphereDisk(pod.Presence, rename="camel", gc=False, kw_only=True):
     """A disk of vSphere."""
 
     volume_path: NonEmpty
@@ -294,7 +297,7 @@ class PhotonDisk(msgspec.Struct, rename="camel", gc=False):
     pd_id: NonEmpty = msgspec.field(name="pdID")
 
 
-class Portworx(msgspec.Struct, rename="camel", gc=False):
+class Portworx(pod.Presence, rename="camel", gc=False, kw_only=True):
     """A volume of Portworx."""
 
     volume_id: NonEmpty = msgspec.field(name="volumeID")
@@ -323,17 +326,16 @@ class ScaleIo(msgspec.Struct, rename="camel", gc=False):
     volume_name: NonEmpty
 
 
-class ClaimMeta(msgspec.Struct, gc=False):
+class ClaimMeta(pod.ClaimMeta, gc=False, kw_only=True):
     """The metadata of a claim's template. Labels and annotations alone may be set; the rest is what a job can hold."""
 
     labels: Strings | None = None
-    annotations: Strings | None = None
     name: str | None = None
     namespace: str | None = None
     finalizers: list[str] | None = None
 
 
-class ClaimResources(msgspec.Struct, gc=False):
+class ClaimResources(pod.ResourceRequirements, gc=False, kw_only=True):
     """How much storage."""
 
     requests: dict[str, Amount] | None = None
@@ -351,34 +353,32 @@ class DataSource(msgspec.Struct, rename="camel", gc=False):
     api_group: str | None = None
 
 
-class ClaimSpec(msgspec.Struct, rename="camel", gc=False):
+class ClaimSpec(pod.ClaimSpec, rename="camel", gc=False, kw_only=True):
     """What a claim asks for."""
 
     access_modes: Annotated[list[AccessMode], Meta(min_length=1)]
     resources: ClaimResources = msgspec.field(default_factory=ClaimResources)
     selector: Selector | None = None
-    storage_class_name: str | None = None
-    volume_attributes_class_name: str | None = None
     volume_mode: Literal["Block", "Filesystem"] | None = None
     volume_name: str | None = None
     data_source: DataSource | None = None
     data_source_ref: DataSource | None = None
 
 
-class ClaimTemplate(msgspec.Struct, gc=False):
+class ClaimTemplate(pod.Claim, gc=False, kw_only=True):
     """A claim that comes and goes with the pod."""
 
     spec: ClaimSpec
     metadata: ClaimMeta | None = None
 
 
-class Ephemeral(msgspec.Struct, rename="camel", gc=False):
+class Ephemeral(pod.Ephemeral, rename="camel", gc=False, kw_only=True):
     """A volume with a claim of its own."""
 
     volume_claim_template: ClaimTemplate
 
 
-class Volume(msgspec.Struct, rename="camel", gc=False):
+class Volume(pod.Volume, rename="camel", gc=False, kw_only=True):
     """A volume: at most one of its sources is set, and without one it is an `emptyDir`."""
 
     name: NonEmpty
@@ -414,7 +414,8 @@ class Volume(msgspec.Struct, rename="camel", gc=False):
     vsphere_volume: VsphereDisk | None = None
 
 
-SOURCES = tuple((field.name, field.encode_name) for field in msgspec.structs.fields(Volume) if field.name != "name")
+_NAMES = dict(zip(Volume.__struct_fields__, Volume.__struct_encode_fields__, strict=True))
+SOURCES = tuple((field, _NAMES[field]) for field in Volume.__annotations__ if field != "name")
 """The fields of a volume's sources: as attributes, and in YAML."""
 
 
@@ -461,17 +462,12 @@ class Sleep(msgspec.Struct, gc=False):
     seconds: Int64 | None = None
 
 
-class Handler(msgspec.Struct, rename="camel", gc=False):
-    """One of these."""
+class LifecycleHandler(msgspec.Struct, rename="camel", gc=False):
+    """What runs after start or before stop: one of these."""
 
     exec: Exec | None = None
     http_get: HttpGet | None = None
     tcp_socket: TcpSocket | None = None
-
-
-class LifecycleHandler(Handler, rename="camel", gc=False):
-    """What runs after start or before stop."""
-
     sleep: Sleep | None = None
 
 
@@ -482,9 +478,12 @@ class Lifecycle(msgspec.Struct, rename="camel", gc=False):
     pre_stop: LifecycleHandler | None = None
 
 
-class Probe(Handler, rename="camel", gc=False):
-    """How often is asked, and what counts."""
+class Probe(pod.Probe, rename="camel", gc=False):
+    """One of the first four, how often, and what counts."""
 
+    exec: Exec | None = None
+    http_get: HttpGet | None = None
+    tcp_socket: TcpSocket | None = None
     grpc: Grpc | None = None
     initial_delay_seconds: NotNegative | None = None
     timeout_seconds: NotNegative | None = None
@@ -514,13 +513,6 @@ class Profile(msgspec.Struct, rename="camel", gc=False):
     localhost_profile: str | None = None
 
 
-class Capabilities(msgspec.Struct, gc=False):
-    """Linux capabilities."""
-
-    add: list[str] | None = None
-    drop: list[str] | None = None
-
-
 class SELinuxOptions(msgspec.Struct, gc=False):
     """The SELinux label."""
 
@@ -530,26 +522,19 @@ class SELinuxOptions(msgspec.Struct, gc=False):
     level: str | None = None
 
 
-class Context(msgspec.Struct, rename="camel", gc=False):
-    """What pods and containers can both set."""
+class SecurityContext(pod.SecurityContext, rename="camel", gc=False):
+    """A container's own."""
 
     run_as_user: UserId | None = None
     run_as_group: UserId | None = None
-    run_as_non_root: bool | None = None
     seccomp_profile: Profile | None = None
     app_armor_profile: Profile | None = None
     se_linux_options: SELinuxOptions | None = None
     windows_options: Presence | None = None
-
-
-class SecurityContext(Context, rename="camel", gc=False):
-    """A container's own."""
-
     privileged: bool | None = None
     allow_privilege_escalation: bool | None = None
     read_only_root_filesystem: bool | None = None
     proc_mount: Literal["Default", "Unmasked"] | None = None
-    capabilities: Capabilities | None = None
 
 
 class Sysctl(msgspec.Struct, gc=False):
@@ -559,9 +544,15 @@ class Sysctl(msgspec.Struct, gc=False):
     value: str | None = None
 
 
-class PodSecurityContext(Context, rename="camel", gc=False):
+class PodSecurityContext(pod.PodSecurityContext, rename="camel", gc=False):
     """The pod's own."""
 
+    run_as_user: UserId | None = None
+    run_as_group: UserId | None = None
+    seccomp_profile: Profile | None = None
+    app_armor_profile: Profile | None = None
+    se_linux_options: SELinuxOptions | None = None
+    windows_options: Presence | None = None
     fs_group: UserId | None = None
     fs_group_change_policy: Literal["OnRootMismatch", "Always"] | None = None
     supplemental_groups: list[UserId] | None = None
@@ -570,17 +561,16 @@ class PodSecurityContext(Context, rename="camel", gc=False):
     sysctls: list[Sysctl] | None = None
 
 
-class Port(msgspec.Struct, rename="camel", gc=False):
+class Port(pod.ContainerPort, rename="camel", gc=False, kw_only=True):
     """A port on which a container listens."""
 
     container_port: PortNumber
-    name: str | None = None
     protocol: Literal["", "TCP", "UDP", "SCTP"] | None = None
     host_port: HostPort | None = None
     host_ip: str | None = msgspec.field(default=None, name="hostIP")
 
 
-class ValueFrom(msgspec.Struct, rename="camel", gc=False):
+class ValueFrom(pod.ValueFrom, rename="camel", gc=False, kw_only=True):
     """Where the value of a variable comes from: one of these."""
 
     field_ref: FieldRef | None = None
@@ -590,15 +580,14 @@ class ValueFrom(msgspec.Struct, rename="camel", gc=False):
     file_key_ref: Presence | None = None
 
 
-class EnvVar(msgspec.Struct, rename="camel", gc=False):
+class EnvVar(pod.EnvVar, rename="camel", gc=False, kw_only=True):
     """An environment variable."""
 
     name: NonEmpty
-    value: str | None = None
     value_from: ValueFrom | None = None
 
 
-class EnvFrom(msgspec.Struct, rename="camel", gc=False):
+class EnvFrom(pod.EnvFrom, rename="camel", gc=False, kw_only=True):
     """Variables that come all at once, from one of these."""
 
     prefix: str | None = None
@@ -606,7 +595,7 @@ class EnvFrom(msgspec.Struct, rename="camel", gc=False):
     secret_ref: SourceRef | None = None
 
 
-class VolumeMount(msgspec.Struct, rename="camel", gc=False):
+class VolumeMount(pod.VolumeMount, rename="camel", gc=False, kw_only=True):
     """Where a volume appears in the container."""
 
     name: NonEmpty
@@ -625,14 +614,14 @@ class VolumeDevice(msgspec.Struct, rename="camel", gc=False):
     device_path: NonEmpty
 
 
-class ClaimUse(msgspec.Struct, gc=False):
+class ClaimUse(pod.Presence, gc=False, kw_only=True):
     """A claim of the pod (DRA) that the container uses."""
 
     name: NonEmpty
     request: str | None = None
 
 
-class Resources(msgspec.Struct, gc=False):
+class Resources(pod.ResourceRequirements, gc=False, kw_only=True):
     """Amounts by resource name."""
 
     requests: dict[str, Amount] | None = None
@@ -647,11 +636,10 @@ class ResizePolicy(msgspec.Struct, rename="camel", gc=False):
     restart_policy: Literal["NotRequired", "RestartContainer"]
 
 
-class Container(msgspec.Struct, rename="camel", gc=False):
-    """A container or init container; what `webhook.api.pod` has read and the API server takes as it is, is left out."""
+class Container(pod.Container, rename="camel", gc=False, kw_only=True):
+    """A container or init container."""
 
     name: NonEmpty
-    image: str | None = None
     image_pull_policy: PullPolicy | None = None
     working_dir: str | None = None
     ports: list[Port] | None = None
@@ -683,25 +671,22 @@ class Container(msgspec.Struct, rename="camel", gc=False):
         )
 
 
-class Toleration(msgspec.Struct, rename="camel", gc=False):
+class Toleration(pod.Toleration, rename="camel", gc=False, kw_only=True):
     """Taints that the pod bears; Lt and Gt are taken where a feature gate of the API server is on."""
 
-    key: str | None = None
     operator: Literal["", "Equal", "Exists", "Lt", "Gt"] | None = None
-    value: str | None = None
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
     toleration_seconds: Int64 | None = None
 
 
-class NodeRequirement(msgspec.Struct, gc=False):
+class NodeRequirement(pod.NodeRequirement, gc=False, kw_only=True):
     """A condition on a label of nodes."""
 
     key: NonEmpty
     operator: NodeOperator
-    values: list[str] | None = None
 
 
-class FieldRequirement(msgspec.Struct, gc=False):
+class FieldRequirement(pod.NodeRequirement, gc=False, kw_only=True):
     """A condition on the name of nodes."""
 
     key: Literal["metadata.name"]
@@ -709,14 +694,14 @@ class FieldRequirement(msgspec.Struct, gc=False):
     values: Annotated[list[NonEmpty], Meta(min_length=1, max_length=1)]
 
 
-class NodeTerm(msgspec.Struct, rename="camel", gc=False):
+class NodeTerm(pod.NodeTerm, rename="camel", gc=False, kw_only=True):
     """Conditions that hold together."""
 
     match_expressions: list[NodeRequirement] | None = None
     match_fields: list[FieldRequirement] | None = None
 
 
-class NodeTerms(msgspec.Struct, rename="camel", gc=False):
+class NodeTerms(pod.NodeTerms, rename="camel", gc=False, kw_only=True):
     """Terms of which one has to hold."""
 
     node_selector_terms: Annotated[list[NodeTerm], Meta(min_length=1)]
@@ -729,39 +714,39 @@ class PreferredNodes(msgspec.Struct, gc=False):
     preference: NodeTerm | None = None
 
 
-class NodeAffinity(msgspec.Struct, rename="camel", gc=False):
+class NodeAffinity(pod.NodeAffinity, rename="camel", gc=False, kw_only=True):
     """Affinity to nodes."""
 
     required_during_scheduling_ignored_during_execution: NodeTerms | None = None
     preferred_during_scheduling_ignored_during_execution: list[PreferredNodes] | None = None
 
 
-class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False):
+class PodAffinityTerm(pod.PodAffinityTerm, rename="camel", gc=False, kw_only=True):
     """Pods, and the label of nodes that says what near is."""
 
     topology_key: NonEmpty
-    label_selector: Selector | None = None
+    label_selector: PodSelector | None = None
     namespace_selector: Selector | None = None
     namespaces: list[NonEmpty] | None = None
     match_label_keys: list[NonEmpty] | None = None
     mismatch_label_keys: list[NonEmpty] | None = None
 
 
-class WeightedTerm(msgspec.Struct, rename="camel", gc=False):
+class WeightedTerm(pod.WeightedPodAffinityTerm, rename="camel", gc=False, kw_only=True):
     """Pods that it would be better to be near to, or far from."""
 
     weight: Percentage
     pod_affinity_term: PodAffinityTerm
 
 
-class PodAffinity(msgspec.Struct, rename="camel", gc=False):
+class PodAffinity(pod.PodAffinity, rename="camel", gc=False, kw_only=True):
     """Pods to be near to, or far from."""
 
     required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] | None = None
     preferred_during_scheduling_ignored_during_execution: list[WeightedTerm] | None = None
 
 
-class Affinity(msgspec.Struct, rename="camel", gc=False):
+class Affinity(pod.Affinity, rename="camel", gc=False, kw_only=True):
     """Affinity to nodes, and to other pods."""
 
     node_affinity: NodeAffinity | None = None
@@ -769,7 +754,7 @@ class Affinity(msgspec.Struct, rename="camel", gc=False):
     pod_anti_affinity: PodAffinity | None = None
 
 
-class SpreadConstraint(msgspec.Struct, rename="camel", gc=False):
+class SpreadConstraint(pod.Presence, rename="camel", gc=False, kw_only=True):
     """How evenly pods are spread."""
 
     max_skew: Positive
@@ -816,22 +801,20 @@ class SchedulingGate(msgspec.Struct, gc=False):
     name: NonEmpty
 
 
-class ResourceClaim(msgspec.Struct, rename="camel", gc=False):
+class ResourceClaim(pod.PodResourceClaim, rename="camel", gc=False, kw_only=True):
     """Devices (DRA): a claim, or a template of one."""
 
     name: NonEmpty
-    resource_claim_name: str | None = None
-    resource_claim_template_name: str | None = None
 
 
-class OperatingSystem(msgspec.Struct, gc=False):
+class OperatingSystem(pod.PodOS, gc=False, kw_only=True):
     """What the pod is for."""
 
     name: Literal["linux", "windows"]
 
 
-class PodSpec(msgspec.Struct, rename="camel", gc=False):
-    """The pod's spec; what the operator overwrites is left out."""
+class PodSpec(pod.PodSpec, rename="camel", gc=False, kw_only=True):
+    """The pod's spec."""
 
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
@@ -839,26 +822,18 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     volumes: list[Volume] | None = None
     active_deadline_seconds: Positive | None = None
     affinity: Affinity | None = None
-    automount_service_account_token: bool | None = None
     dns_config: DnsConfig | None = None
     dns_policy: Literal["", "ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"] | None = None
     enable_service_links: bool | None = None
     host_aliases: list[HostAlias] | None = None
-    host_ipc: bool | None = msgspec.field(default=None, name="hostIPC")
-    host_network: bool | None = None
     host_pid: bool | None = msgspec.field(default=None, name="hostPID")
     host_users: bool | None = None
-    image_pull_secrets: list[LocalName] | None = None
     node_name: str | None = None
-    node_selector: Strings | None = None
     os: OperatingSystem | None = None
     preemption_policy: Literal["PreemptLowerPriority", "Never"] | None = None
     priority: Int32 | None = None
     readiness_gates: list[ReadinessGate] | None = None
     resource_claims: list[ResourceClaim] | None = None
-    runtime_class_name: str | None = None
-    service_account: str | None = None
-    service_account_name: str | None = None
     resources: Resources | None = None
     scheduling_gates: list[SchedulingGate] | None = None
     security_context: PodSecurityContext | None = None
@@ -869,15 +844,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     topology_spread_constraints: list[SpreadConstraint] | None = None
 
 
-class Metadata(msgspec.Struct, gc=False):
-    """What the operator hands on of the metadata."""
-
-    labels: Strings | None = None
-    annotations: Strings | None = None
-
-
-class Template(msgspec.Struct, gc=False):
+class Template(pod.PodTemplate, gc=False, kw_only=True):
     """A pod template."""
 
-    metadata: Metadata | None = None
     spec: PodSpec | None = None
