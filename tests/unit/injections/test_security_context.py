@@ -17,7 +17,8 @@ from tests.support.strategies import PROPERTY
 from webhook.admission import pipelines
 from webhook.cluster.view import NothingKnown
 from webhook.policy.in_force import load_policy
-from webhook.predict.pod_security import Level, Version, evaluate, mpi_pods
+from webhook.predict.pod_security import Level, Version, evaluate
+from webhook.predict.pod_security.pod import templates
 
 RESTRICTED = labelled("team", enforce="restricted")
 ALONE = only("security-context")
@@ -289,7 +290,7 @@ def test_nothing_that_is_put_in_is_wrong(seed):
 
 
 def by_role(job):
-    return {role: template for role, _, template in mpi_pods.templates(json.dumps(job).encode())}
+    return {role: template for role, _, template in templates(json.dumps(job).encode())}
 
 
 @PROPERTY
