@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from tests.fuzz import corpus
 from tests.fuzz.targets import TARGETS
-from tests.support.any_job import any_job
+from tests.support.any_job import mangled_jobs
 from tests.support.samples import sample
-from tests.support.strategies import PROPERTY, mangled_jobs
+from tests.support.strategies import PROPERTY
 
 JOBS = {"jobs", "patches"}
 NAMES = pytest.mark.parametrize("name", TARGETS)
@@ -45,7 +45,7 @@ def test_texts(name: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(JOBS))
-@given(job=any_job() | mangled_jobs())
+@given(job=mangled_jobs())
 @settings(PROPERTY, max_examples=sample(15, 30))
 def test_jobs(name: str, job: object) -> None:
     TARGETS[name].run(json.dumps(job).encode())

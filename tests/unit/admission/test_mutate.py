@@ -6,7 +6,7 @@ import json
 import pytest
 from hypothesis import given
 
-from tests.support.any_job import any_job
+from tests.support.any_job import jobs, mangled_jobs
 from tests.support.injecting import (
     DEFAULTS,
     VIEW,
@@ -23,7 +23,7 @@ from tests.support.jobs import request as sent_for
 from tests.support.kueue_objects import config
 from tests.support.paths import EXAMPLES as EXAMPLES_FOLDER
 from tests.support.promises import readable
-from tests.support.strategies import COMPLETE, PROPERTY, jobs, json_values, mangled_jobs, replaced
+from tests.support.strategies import COMPLETE, PROPERTY, json_values, replaced
 from webhook import injections
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Policy
@@ -38,7 +38,7 @@ BUSY = everything_on()
 
 
 @PROPERTY
-@given(jobs() | any_job())
+@given(jobs())
 def test_generated_jobs(job):
     assert readable(json.dumps(job).encode())
     hold(job)
