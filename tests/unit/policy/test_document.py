@@ -52,28 +52,10 @@ def test_a_ceiling_on_all_injections(text: str, at_work: set[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "expected one mapping of kind MPIJobPolicy, found nothing"),
         ("[]", "expected one mapping of kind MPIJobPolicy, found a list"),
         ("a\n---\nb", "expected one mapping of kind MPIJobPolicy, found a mere value"),
-        ("kind: MPIJobPolicy", "apiVersion: is missing, write apiVersion: policy.training.openshift.io/v1"),
         ("apiVersion: policy.training.openshift.io/v1", "kind: is missing, write kind: MPIJobPolicy"),
         (HEADER.replace("v1", "v2"), "apiVersion: must be policy.training.openshift.io/v1 (it is "),
-        (HEADER + "mode: off", "mode: must be enforce, warn or audit (it is false, as off and no are without quotes)"),
-        (HEADER + "mode: loud", 'mode: must be enforce, warn or audit (it is "loud")'),
-        (HEADER + "rules: []", "rules: must be a mapping, as {key: value}"),
-        (HEADER + "rules: {worker_count: {min: 3}}", "rules.worker_count: is not a setting"),
-        (HEADER + "rules: {worker-count: {minimum: 3}}", "rules.worker-count.minimum: is not a setting"),
-        (
-            HEADER + "rules: {worker-count: {max: 0}}",
-            "rules.worker-count.max: must be at least 1",
-        ),
-        (HEADER + "rules: {worker-count: {min: two}}", "rules.worker-count.min: must be a whole number"),
-        (HEADER + "rules: {worker-count: {min: 9, max: 8}}", "rules.worker-count: min (9) is above max (8)"),
-        (
-            HEADER + "rules: {worker-count: {action: refuse}}",
-            "rules.worker-count.action: must be deny, warn, audit or off",
-        ),
-        (HEADER + "mode: warn\nmode: audit", 'line 4, column 1: the key "mode" is there twice'),
         (HEADER + "rules: {worker-count: {min: 3}", "line 4, column 1"),
         (HEADER + "injectOnly: labels", "line 3: injectOnly: must be a list: [labels]"),
         (HEADER + "injectOnly: [label]", 'line 3: injectOnly[0]: there is no "label", but labels'),
