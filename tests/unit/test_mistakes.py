@@ -45,6 +45,11 @@ class Mistake:
     namespace: str = "team-a"
 
 
+def at(path: str, wrong: Any, right: Any, said: str, **about: Any) -> Mistake:
+    """A mistake in one place, which has the right value afterwards."""
+    return Mistake({path: wrong}, said, {path: right}, **about)
+
+
 def limits(**more: Any) -> dict[str, Any]:
     return {"limits": {GPU: 2, **more}}
 
@@ -75,20 +80,13 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         f"envFrom[0].secretKeyRef: {NO_FIELD} Write secretRef.",
         {f"{FIRST}.envFrom": [{"secretRef": {"name": "s"}}]},
     ),
-    "slots as text": Mistake(
-        {"spec.slotsPerWorker": "2"},
-        "spec.slotsPerWorker: must be a whole number, not text. Write 2.",
-        {"spec.slotsPerWorker": 2},
+    "slots as text": at(
+        "spec.slotsPerWorker", "2", 2, "spec.slotsPerWorker: must be a whole number, not text. Write 2."
     ),
     "a command as one text": Mistake(
         {f"{FIRST}.command": "python train.py"},
         "containers[0].command: must be a list, not text. Write a list",
         {f"{FIRST}.command": ["python", "train.py"]},
-    ),
-    "mpirun with fewer ranks than none": Mistake(
-        {RUN: ["mpirun", "-np", "-1", "train"]},
-        "containers[0].command: -np -1 is no number of ranks (mpirun refuses it). Set -np to 8.",
-        {RUN: ["mpirun", "-np", "8", "train"]},
     ),
     "an option and its value as one word": Mistake(
         {RUN: ["mpirun", "-np 8", "train"]},
@@ -170,10 +168,8 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         'resources.limits[memory]: "16GB" is not a quantity: there is no unit "GB", write "Gi"',
         {f"{FIRST}.resources": limits(memory="16Gi")},
     ),
-    "resnet_50": Mistake(
-        {"metadata.name": "resnet_50"},
-        'that contains "_"; allowed are lower case letters, digits',
-        {"metadata.name": "resnet-50"},
+    "resnet_50": at(
+        "metadata.name", "resnet_50", "resnet-50", 'that contains "_"; allowed are lower case letters, digits'
     ),
     "a worker in lower case": Mistake(
         {"Worker": REMOVE, "spec.mpiReplicaSpecs.worker": WORKER},
@@ -185,15 +181,9 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         "spec.mpiReplicaSpecs[Launcher]: is missing. Add the Launcher: it runs mpirun.",
         {"Launcher": changed({})["spec"]["mpiReplicaSpecs"]["Launcher"]},
     ),
-    "two launchers": Mistake(
-        {"Launcher.replicas": 2},
-        "replicas: is 2, there is always one launcher. Set replicas to 1.",
-        {"Launcher.replicas": 1},
-    ),
-    "no workers": Mistake({"Worker.replicas": 0}, "replicas: is 0 (not set counts as 0)", {"Worker.replicas": 2}),
-    "a single worker": Mistake(
-        {"Worker.replicas": 1}, "1 worker, at least 2 required. Set replicas to 2 or more.", {"Worker.replicas": 2}
-    ),
+    "two launchers": at("Launcher.replicas", 2, 1, "replicas: is 2, there is always one launcher. Set replicas to 1."),
+    "no workers": at("Worker.replicas", 0, 2, "replicas: is 0 (not set counts as 0)"),
+    "a single worker": at("Worker.replicas", 1, 2, "1 worker, at least 2 required. Set replicas to 2 or more."),
     "-np 8 with one worker": Mistake(
         {RUN: ["mpirun", "-np", "8", "train"], "Worker.replicas": 1},
         "1 worker, at least 2 required.",
@@ -214,35 +204,22 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         "is missing, but the request is 2. Set it to 2 too.",
         {f"{FIRST}.resources": {"requests": {GPU: 2}, "limits": {GPU: 2}}},
     ),
-    "cleanPodPolicy: all": Mistake(
-        {"spec.runPolicy.cleanPodPolicy": "all"},
-        '"all" is not supported. Use one of All, None',
-        {"spec.runPolicy.cleanPodPolicy": "All"},
+    "cleanPodPolicy: all": at(
+        "spec.runPolicy.cleanPodPolicy", "all", "All", '"all" is not supported. Use one of All, None'
     ),
-    "mpiImplementation: openmpi": Mistake(
-        {"spec.mpiImplementation": "openmpi"},
-        '"openmpi" is not supported. Use one of',
-        {"spec.mpiImplementation": "OpenMPI"},
+    "mpiImplementation: openmpi": at(
+        "spec.mpiImplementation", "openmpi", "OpenMPI", '"openmpi" is not supported. Use one of'
     ),
-    "restartPolicy: Always": Mistake(
-        {"Worker.restartPolicy": "Always"},
-        '"Always" is not supported. Use one of Never',
-        {"Worker.restartPolicy": "Never"},
+    "restartPolicy: Always": at(
+        "Worker.restartPolicy", "Always", "Never", '"Always" is not supported. Use one of Never'
     ),
-    "an old API version": Mistake(
-        {"apiVersion": "kubeflow.org/v1"},
-        "Run `mpijob-webhook convert FILE`",
-        {"apiVersion": "kubeflow.org/v2beta1"},
+    "an old API version": at(
+        "apiVersion", "kubeflow.org/v1", "kubeflow.org/v2beta1", "Run `mpijob-webhook convert FILE`"
     ),
     "a timeout in words": Mistake(
         {"metadata.annotations": {"training.openshift.io/timeout": "3 days"}},
         '"3 days" is not a duration',
         {TIMEOUT: "3d"},
-    ),
-    "a priority class that is not there": Mistake(
-        {f"{POD}.priorityClassName": "hihg"},
-        'PriorityClass "hihg" does not exist',
-        {f"{POD}.priorityClassName": REMOVE},
     ),
     "a service account with a space": Mistake(
         {f"{POD}.serviceAccountName": "My SA"},
@@ -269,41 +246,26 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         "metadata.ownerReferences[0].uid: is missing. Add it.",
         {"metadata.ownerReferences": REMOVE},
     ),
-    "a finalizer with a space": Mistake(
-        {"metadata.finalizers": ["my wait"]},
-        'metadata.finalizers[0]: "my wait" contains " "',
-        {"metadata.finalizers": ["example.com/my-wait"]},
+    "a finalizer with a space": at(
+        "metadata.finalizers", ["my wait"], ["example.com/my-wait"], 'metadata.finalizers[0]: "my wait" contains " "'
     ),
-    "a namespace in capitals": Mistake(
-        {"metadata.namespace": "Team_A"},
-        'metadata.namespace: "Team_A" contains "T"',
-        {"metadata.namespace": "team-a"},
+    "a namespace in capitals": at(
+        "metadata.namespace", "Team_A", "team-a", 'metadata.namespace: "Team_A" contains "T"'
     ),
     "a name that ends in a dash": Mistake(
         {"metadata.name": "bert-"},
         'metadata.name: "bert-" must start and end with a lower case letter or a digit',
         {"metadata.name": "bert"},
     ),
-    "a name of 70 characters": Mistake(
-        {"metadata.name": "b" * 70}, "and that has 79 characters, at most 63", {"metadata.name": "b" * 50}
-    ),
-    "no name": Mistake(
-        {"metadata.name": REMOVE}, "metadata.name: is missing. Name the job.", {"metadata.name": "bert"}
-    ),
-    "a mount of one letter without its volume": Mistake(
-        {f"{FIRST}.volumeMounts": [{"name": "d", "mountPath": "/d"}]},
-        'there is no volume "d". Add the volume under volumes, or correct the name.',
-        {f"{POD}.volumes": [EMPTY]},
-    ),
+    "a name of 70 characters": at("metadata.name", "b" * 70, "b" * 50, "and that has 79 characters, at most 63"),
+    "no name": at("metadata.name", REMOVE, "bert", "metadata.name: is missing. Name the job."),
     "volumes in the container": Mistake(
         {f"{FIRST}.volumes": [EMPTY], f"{FIRST}.volumeMounts": [{"name": "d", "mountPath": "/d"}]},
         f"containers[0].volumes: {NO_FIELD} Move it to spec.mpiReplicaSpecs[Worker].template.spec.volumes.",
         {f"{FIRST}.volumes": REMOVE, f"{POD}.volumes": [EMPTY]},
     ),
-    "GPUs beside limits": Mistake(
-        {f"{FIRST}.resources": {GPU: 2}},
-        f"containers[0].resources.{GPU}: {NO_FIELD} Write it below limits.",
-        {f"{FIRST}.resources": limits()},
+    "GPUs beside limits": at(
+        f"{FIRST}.resources", {GPU: 2}, limits(), f"containers[0].resources.{GPU}: {NO_FIELD} Write it below limits."
     ),
     "containers beside spec": Mistake(
         {"Worker.template": {"containers": WORKER["template"]["spec"]["containers"]}},
@@ -358,7 +320,7 @@ RULES: Final[Mapping[str, Mistake]] = {
         {"spec.runPolicy.cleanPodPolicy": "Running"},
         settings={"allowed": ["Running", "All"]},
     ),
-    "command-line": Mistake({RUN: ["mpirun", "-np", "-1", "a"]}, "Set -np to 8.", {RUN: ["mpirun", "-np", "8", "a"]}),
+    "command-line": at(RUN, ["mpirun", "-np", "-1", "a"], ["mpirun", "-np", "8", "a"], "Set -np to 8."),
     "compliance": Mistake(
         {},
         'metadata.annotations[audit]: is missing, and regulated data needs it. Set it to "research".',
@@ -384,79 +346,47 @@ RULES: Final[Mapping[str, Mistake]] = {
         "is missing. Name the image, such as registry.example.com/team/app:1.0.",
         {f"{FIRST}.image": "registry.example.com/team/app:1.0"},
     ),
-    "job-timeout": Mistake(
-        {"spec.runPolicy.activeDeadlineSeconds": 10**7},
-        "Set it to 604800 or less",
-        {"spec.runPolicy.activeDeadlineSeconds": 604800},
-    ),
-    "limit-range": Mistake(
-        {f"{FIRST}.resources.limits.cpu": "80"},
-        "Set limits[cpu] to 64.",
-        {f"{FIRST}.resources.limits.cpu": "64"},
-        namespace="limits",
-    ),
-    "local-queue": Mistake({QUEUE: "trainnig"}, "Use training", {QUEUE: "training"}, namespace="queued"),
+    "job-timeout": at("spec.runPolicy.activeDeadlineSeconds", 10**7, 604800, "Set it to 604800 or less"),
+    "limit-range": at(f"{FIRST}.resources.limits.cpu", "80", "64", "Set limits[cpu] to 64.", namespace="limits"),
+    "local-queue": at(QUEUE, "trainnig", "training", "Use training", namespace="queued"),
     "mpi-implementation": Mistake(
         {"spec.mpiImplementation": "Intel"},
         "Use one of OpenMPI, MPICH.",
         {"spec.mpiImplementation": "OpenMPI"},
         settings={"allowed": ["OpenMPI", "MPICH"]},
     ),
-    "name-length": Mistake(
-        {"metadata.name": "x" * 54}, "Use a name of at most 53 characters.", {"metadata.name": "x" * 53}
-    ),
-    "network-policy": Mistake({POSTURE: "isolated"}, "may not be chosen: it is none. Remove it.", {POSTURE: REMOVE}),
-    "pod-security": Mistake(
-        {f"{POD}.hostNetwork": True}, "hostNetwork", {f"{POD}.hostNetwork": False}, namespace="restricted"
-    ),
+    "name-length": at("metadata.name", "x" * 54, "x" * 53, "Use a name of at most 53 characters."),
+    "network-policy": at(POSTURE, "isolated", REMOVE, "may not be chosen: it is none. Remove it."),
+    "pod-security": at(f"{POD}.hostNetwork", True, False, "hostNetwork", namespace="restricted"),
     "pod-template": Mistake(
         {f"{FIRST}.securityContext": {"procMount": "Unmasked"}},
         "Unmasked needs hostUsers: false in the pod. Remove it.",
         {f"{FIRST}.securityContext": REMOVE},
     ),
-    "priority": Mistake(
-        {f"{POD}.priorityClassName": "hihg"},
-        'PriorityClass "hihg" does not exist',
-        {f"{POD}.priorityClassName": REMOVE},
-    ),
+    "priority": at(f"{POD}.priorityClassName", "hihg", REMOVE, 'PriorityClass "hihg" does not exist'),
     "rank-environment": Mistake(
         {f"{FIRST}.env": [{"name": "NCCL_IB_HCA", "value": "mlx5"}]},
         "Set it on the launcher, with -x for mpirun.",
         {f"{FIRST}.env": REMOVE},
     ),
-    "references": Mistake({f"{POD}.serviceAccountName": "reportr"}, "reportr", {f"{POD}.serviceAccountName": REMOVE}),
-    "resource-quota": Mistake(
-        {"Worker.replicas": 60}, "Reduce worker count to 8 (16 GPUs total)", {"Worker.replicas": 8}, namespace="quota"
-    ),
-    "retention": Mistake(
-        {"spec.runPolicy.ttlSecondsAfterFinished": 5},
-        "Set it to 30 or more.",
-        {"spec.runPolicy.ttlSecondsAfterFinished": 30},
-    ),
-    "slots": Mistake({"spec.slotsPerWorker": 0}, "Set slotsPerWorker to 1 or more.", {"spec.slotsPerWorker": 1}),
+    "references": at(f"{POD}.serviceAccountName", "reportr", REMOVE, "reportr"),
+    "resource-quota": at("Worker.replicas", 60, 8, "Reduce worker count to 8 (16 GPUs total)", namespace="quota"),
+    "retention": at("spec.runPolicy.ttlSecondsAfterFinished", 5, 30, "Set it to 30 or more."),
+    "slots": at("spec.slotsPerWorker", 0, 1, "Set slotsPerWorker to 1 or more."),
     "ssh-paths": Mistake(
         {f"{role}.template.spec.securityContext": {"runAsUser": 1000} for role in ("Launcher", "Worker")},
         "Set it to .ssh in the home of the user, as /home/mpiuser/.ssh.",
         {"spec.sshAuthMountPath": "/home/mpiuser/.ssh"},
     ),
-    "tier": Mistake(
-        {"Worker.replicas": 5},
-        "Set replicas to 4 or fewer",
-        {"Worker.replicas": 4},
-        settings={"name": "basic", "maxWorkers": 4},
-    ),
-    "upstream-contract": Mistake({"spec.slotsPerWorker": -1}, "Use 1 or more.", {"spec.slotsPerWorker": 1}),
+    "tier": at("Worker.replicas", 5, 4, "Set replicas to 4 or fewer", settings={"name": "basic", "maxWorkers": 4}),
+    "upstream-contract": at("spec.slotsPerWorker", -1, 1, "Use 1 or more."),
     "volcano-queue": Mistake(
         {"spec.runPolicy.schedulingPolicy": {"queue": "reserch"}},
         'queue "reserch" does not exist. Use research.',
         {"spec.runPolicy.schedulingPolicy.queue": "research"},
         settings={"gangScheduling": True, "hierarchy": True},
     ),
-    "worker-count": Mistake(
-        {"Worker.replicas": 150},
-        "150 workers, at most 100 allowed. Set replicas to 100 or fewer.",
-        {"Worker.replicas": 100},
-    ),
+    "worker-count": at("Worker.replicas", 150, 100, "150 workers, at most 100 allowed. Set replicas to 100 or fewer."),
 }
 """One for each rule, in a policy in which that rule alone counts."""
 NO_SINGLE_FIX: Final = {
