@@ -91,10 +91,6 @@ def test_the_audit_annotation_names_those_that_did_something():
     }
 
 
-def test_there_are_examples():
-    assert EXAMPLES
-
-
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_examples(path):
     for document in yaml.load_all(path.read_text()):
@@ -247,6 +243,16 @@ def test_each_injection_alone_says_what_it_did_within_a_warning(injection_id):
     assert decision.notes
     assert decision.warnings == decision.notes, "a note of the defaults is never cut"
     assert all(note.startswith(f"{injection_id}: ") for note in decision.notes)
+
+
+@pytest.mark.parametrize("injection_id", list(injections.REGISTRY))
+def test_no_injection_comes_to_a_stored_job_or_makes_a_pod_spec(injection_id):
+    example = examples()[injection_id]
+    policy = only(injection_id, **example.settings)
+    assert update(example.job, example.job, policy=policy, view=example.view).patch == []
+    without = mpijob(launcher={"spec": None}, worker={"spec": None})
+    specs = (hold(without, policy, view=example.view).document or without)["spec"]["mpiReplicaSpecs"]
+    assert [replica["template"]["spec"] for replica in specs.values()] == [None, None]
 
 
 @pytest.mark.parametrize("injection_id", list(injections.REGISTRY))

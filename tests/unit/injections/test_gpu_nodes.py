@@ -1,10 +1,6 @@
-import copy
-
 import pytest
-from pydantic import ValidationError
 
-from tests.support.injecting import PATHS, Example, hold, mpijob, mutate, only, operations_of, policy_of
-from tests.support.jobs import request
+from tests.support.injecting import PATHS, Example, hold, mpijob, mutate, only, policy_of
 from tests.support.nodes import node
 from webhook.admission import pipelines
 from webhook.cluster.snapshot import Snapshot
@@ -306,46 +302,3 @@ class TestProduct:
     def test_it_is_warned_of_in_a_line_of_its_own(self):
         decision = hold(gpu_job(product="a b"), policy_of({ID: {}}), view=NODES)
         assert any(ASKED in warning for warning in decision.warnings)
-
-
-class TestUpdate:
-    """What an apply drops comes back, nothing else comes."""
-
-    POLICY = only(ID, nodeAffinity="required")
-
-    def update(self, new, old):
-        return operations_of(pipelines.mutate(request(new, old=old), policy=self.POLICY, view=NODES))
-
-    def test_dropped(self):
-        job = gpu_job(product="H100")
-        created = hold(job, self.POLICY, view=NODES).document
-        patch = self.update(job, created)
-        assert [path for path, _ in patch] == [f"{WORKER}/spec/affinity", f"{WORKER}/spec/tolerations"]
-
-    def test_terms_of_the_users(self):
-        job = gpu_job(own={"affinity": require([one("pool", "a")])})
-        created = hold(job, self.POLICY, view=NODES).document
-        assert len(self.update(job, created)) == 2
-
-    def test_an_old_job_gets_nothing(self):
-        job = gpu_job(product="H100")
-        assert self.update(job, copy.deepcopy(job)) == []
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"nodeAffinity": "strongly"},
-        {"nodeAffinity": True},
-        {"vendors": [{"resources": ["gpu"]}]},
-        {"vendors": [{"resources": [GPU], "present": "a b"}]},
-        {"vendors": [{"resources": [GPU], "product": "/x"}]},
-        {"vendors": [{"resources": [GPU], "taints": ["a b"]}]},
-        {"vendors": [{"resources": [GPU], "label": "x"}]},
-        {"vendors": [{"resources": [GPU]}] * 17},
-        {"vendors": [{}]},
-    ],
-)
-def test_settings_that_are_none(settings):
-    with pytest.raises(ValidationError):
-        only(ID, **settings)

@@ -6,7 +6,6 @@ from datetime import date
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from tests.support.injecting import Example, inject, mpijob, mutate, only, operations_of, pod_spec, policy_of
 from tests.support.jobs import request
@@ -292,12 +291,6 @@ def test_the_users_other_labels_stay() -> None:
     job = mpijob(metadata={"labels": {"app": "train"}}, run_policy={"cleanPodPolicy": "All"})
     added, _ = injected(job, *USUAL)
     assert added == {"/metadata/labels/kueue.x-k8s.io~1queue-name": "training", "/spec/runPolicy/suspend": True}
-
-
-@pytest.mark.parametrize("settings", [{"queue": "a_b"}, {"queue": "A"}, {"queue": "x" * 64}])
-def test_a_policy_with_a_name_that_no_queue_has(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        only(ID, **settings)
 
 
 CREATED = mutate(mpijob(), only(ID), view=Snapshot(USUAL)).document or {}

@@ -6,7 +6,6 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from tests.support.injecting import PATHS, Example, hold, mpijob, mutate, only, operations_of, pod_spec
 from tests.support.jobs import request as sent
@@ -215,19 +214,3 @@ def test_the_rule_that_refused_is_content() -> None:
     assert not any(
         finding.rule == "resource-quota" and "Launcher" in finding.violation.path for finding in after.denied
     )
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"requests": {"cpu": "2", "memory": "1Gi"}},
-        {"requests": {"cpu": "x", "memory": "1Gi"}},
-        {"limits": {"cpu": "0", "memory": "1Gi"}},
-        {"requests": {"cpu": "1"}},
-        {"limits": {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}},
-        {"when": "sometimes"},
-    ],
-)
-def test_amounts_that_cannot_be(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        only("launcher-resources", **settings)

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pytest
-from pydantic import ValidationError
 
-from tests.support.injecting import PATHS, Example, inject, mpijob, only
+from tests.support.injecting import PATHS, Example, inject, mpijob
 from tests.support.kueue_objects import cluster_queue, config, flavor, local_queue, namespace
 from tests.support.networks import network
 from tests.support.nodes import node
@@ -464,11 +463,6 @@ class TestEnvironment:
     def test_not_without_devices(self) -> None:
         assert run(job(), environment={"OMPI_MCA_pml": "ucx"})[0] == {}
 
-    @pytest.mark.parametrize("names", [{"1": ""}, {"A B": ""}, {"OMPI_MCA_mca_base_env_list": "A"}])
-    def test_names_that_may_not_be(self, names: dict[str, str]) -> None:
-        with pytest.raises(ValidationError):
-            only(ID, environment=names)
-
 
 class TestIpcLock:
     ADDED = f"{SPEC}/containers/0/securityContext"
@@ -518,23 +512,3 @@ class TestIpcLock:
 
     def test_only_where_it_is_configured(self) -> None:
         assert run(job(), HOST, TEAM)[1] == ["gave the worker 8 nvidia.com/hostdev"]
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"perGpu": 1, "perPod": 1},
-        {"perGpu": 0},
-        {"perPod": 65},
-        {"resource": "gpu"},
-        {"resource": "a b/c"},
-        {"resource": "rdma/*"},
-        {"networks": ["a,b"]},
-        {"hugepages": {EFA: "1Mi"}},
-        {"hugepages": {EFA: "x"}},
-        {"hugepages": {EFA: "0"}},
-    ],
-)
-def test_settings_that_are_none(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        only(ID, **settings)

@@ -2,7 +2,6 @@ import itertools
 import json
 
 import pytest
-from pydantic import ValidationError
 
 from tests.support import kueue_objects as kueue
 from tests.support.injecting import PATHS, Example, hold, mpijob, only, pod_spec
@@ -11,7 +10,6 @@ from tests.support.nodes import node
 from webhook.admission import pipelines
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
-from webhook.injections.topology import WELL_KNOWN
 
 ID = "topology"
 RACK, BLOCK, ZONE = (f"topology.kubernetes.io/{level}" for level in ("rack", "block", "zone"))
@@ -200,16 +198,6 @@ def test_the_users_choice_stays(role, own, chosen):
 def test_an_annotation_of_kueues_is_a_choice_too(kind):
     job = mpijob(worker={"metadata": {"annotations": {f"kueue.x-k8s.io/podset-{kind}": "x"}}, "spec": pod_spec()})
     assert hold(job, only(ID), view=NODES).patch == []
-
-
-@pytest.mark.parametrize("keys", [["a b"], [""], [5], [f"k{index}" for index in range(17)]])
-def test_keys_that_are_none(keys):
-    with pytest.raises(ValidationError):
-        only(ID, keys=keys)
-
-
-def test_the_well_known_keys_are_told_apart():
-    assert len(set(WELL_KNOWN)) == len(WELL_KNOWN)
 
 
 class TestKueue:
