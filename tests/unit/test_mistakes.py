@@ -418,8 +418,7 @@ def cluster() -> Snapshot:
     """The cluster of the corpus, and a namespace with a LimitRange."""
     found, errors = files.load([str(CORPUS / "cluster.yaml")])
     assert not errors
-    limits = limit_range("limits", {"type": "Container", "max": {"cpu": "64"}})
-    limits["metadata"]["namespace"] = "limits"
+    limits = limit_range("limits", {"type": "Container", "max": {"cpu": "64"}}, namespace="limits")
     return Snapshot([*(each.document for each in found), limits])
 
 

@@ -7,6 +7,8 @@ from random import Random
 
 from tests.controlplane.cluster import Cluster
 from tests.support.api_client import DRY_RUN, Client, client
+from tests.support.kueue_objects import priority_class
+from tests.support.limit_ranges import limit_range
 from tests.support.worlds.quotas import DEFAULT_PRIORITY, PRIORITY_CLASSES, Json, resource_quota
 from tests.support.worlds.resource_pods import RUNTIME_CLASSES, decoded, job
 from webhook.cluster.snapshot import Snapshot
@@ -15,12 +17,7 @@ from webhook.predict.quota.assessment import Assessment, assess
 
 NAMESPACES = 120
 NO_LIMITS = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "elsewhere"}}
-HIGH = {
-    "apiVersion": "scheduling.k8s.io/v1",
-    "kind": "PriorityClass",
-    "metadata": {"name": PRIORITY_CLASSES[0]},
-    "value": 9,
-}
+HIGH = {**priority_class(PRIORITY_CLASSES[0]), "value": 9}
 USUAL = HIGH | {"metadata": {"name": DEFAULT_PRIORITY}, "value": 1, "globalDefault": True}
 
 
@@ -47,13 +44,8 @@ class World:
 
 def defaults(namespace: str) -> Json:
     """A LimitRange that gives every container what it leaves out."""
-    limits = [{"type": "Container", "default": {"cpu": "4", "memory": "4Gi"}, "defaultRequest": {"cpu": "300m"}}]
-    return {
-        "apiVersion": "v1",
-        "kind": "LimitRange",
-        "metadata": {"name": "defaults", "namespace": namespace},
-        "spec": {"limits": limits},
-    }
+    given = {"type": "Container", "default": {"cpu": "4", "memory": "4Gi"}, "defaultRequest": {"cpu": "300m"}}
+    return limit_range("defaults", given, namespace=namespace)
 
 
 async def make(world: World, api: Client, namespace: str, objects: Iterable[Json]) -> None:

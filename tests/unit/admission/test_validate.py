@@ -129,25 +129,6 @@ def test_advice_never_denies() -> None:
     assert decision.warnings == [f"{path}: the operator overwrites it. Remove it. [upstream-contract]"]
 
 
-def test_a_long_warning_leaves_its_fix_out() -> None:
-    decision = validate(changed({"Worker.template.spec.restartPolicy": "Always"}))
-    path = "spec.mpiReplicaSpecs[Worker].template.spec.restartPolicy"
-    assert decision.warnings == [f"{path}: the operator overwrites it with Never [upstream-contract]"]
-
-
-def test_many_warnings_are_few_and_short() -> None:
-    labels = {f"training.kubeflow.org/{key}": "x" for key in ("operator-name", "job-name", "job-role", "replica-index")}
-    pod = {"hostname": "h", "subdomain": "s", "restartPolicy": "Always"}
-    changes = {f"{role}.template.spec.{key}": value for role in ("Launcher", "Worker") for key, value in pod.items()}
-    decision = validate(
-        changed({**changes, "Worker.template.metadata.labels": labels, "Launcher.template.metadata.labels": labels})
-    )
-    assert len(decision.warned) == 14
-    assert len(decision.warnings) == 10
-    assert decision.warnings[-1] == "... and 5 more warnings"
-    assert all(len(warning) <= 120 for warning in decision.warnings)
-
-
 class TestUpdate:
     OLD = changed({"Worker.replicas": 1})
 

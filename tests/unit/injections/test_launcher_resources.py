@@ -10,6 +10,7 @@ import pytest
 from tests.support.injecting import PATHS, Example, hold, mpijob, mutate, only, operations_of, pod_spec
 from tests.support.jobs import request as sent
 from tests.support.kueue_objects import cluster_queue, config, flavor, local_queue, namespace
+from tests.support.limit_ranges import limit_range
 from tests.support.quota_objects import quota
 from webhook.admission import pipelines
 from webhook.cluster.snapshot import Snapshot
@@ -23,9 +24,7 @@ NAMED = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limi
 
 def bounds(kind: str = "Container", **item: Any) -> dict[str, Any]:
     """A LimitRange of the namespace."""
-    metadata = {"name": "bounds", "namespace": "team"}
-    spec = {"limits": [{"type": kind, **item}]}
-    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": spec}
+    return limit_range("bounds", {"type": kind, **item}, namespace="team")
 
 
 # A LimitRange that bounds nothing here says that all of them are known.

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.injecting import PATHS, Example, hold, inject, mpijob, only, policy_of
 from tests.support.jobs import GOOD
+from tests.support.limit_ranges import limit_range
 from tests.support.quota_objects import cluster, quota
 from webhook.cluster.snapshot import Snapshot
 
@@ -108,8 +109,7 @@ def test_left_alone(made: dict[str, Any]) -> None:
 
 def test_a_memory_limit_that_a_limit_range_gives_counts() -> None:
     limits = {"type": "Container", "default": {"memory": "32Gi"}}
-    metadata = {"name": "bounds", "namespace": "team"}
-    view = Snapshot([{"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": {"limits": [limits]}}])
+    view = Snapshot([limit_range("bounds", limits, namespace="team")])
     decision = hold(job(gpus()), only("shared-memory", size="40Gi"), view=view)
     assert decision.patch[0]["value"] == volume(sizeLimit="32Gi")
 
