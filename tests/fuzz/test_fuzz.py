@@ -25,18 +25,6 @@ def test_the_corpus(name: str) -> None:
         target.run(data)
 
 
-@NAMES
-def test_files_are_small_and_have_the_names_of_their_content(name: str) -> None:
-    for path in (corpus.FOLDER / name).iterdir():
-        data = path.read_bytes()
-        assert path.name == corpus.name_of(data)
-        assert len(data) <= corpus.MOST_BYTES
-
-
-def test_there_is_no_corpus_of_anything_else() -> None:
-    assert {path.name for path in corpus.FOLDER.iterdir()} == set(TARGETS)
-
-
 @pytest.mark.parametrize("name", [name for name in TARGETS if name not in JOBS])
 @given(data=st.data())
 @settings(PROPERTY, max_examples=sample(25, 60))
