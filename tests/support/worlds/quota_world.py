@@ -50,13 +50,11 @@ def defaults(namespace: str) -> Json:
 
 async def make(world: World, api: Client, namespace: str, objects: Iterable[Json]) -> None:
     core = f"/api/v1/namespaces/{namespace}"
-    await api.send("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
-    await api.send("POST", f"{core}/serviceaccounts", {"metadata": {"name": "default"}})
+    await api.make_namespace(namespace)
     world.objects[namespace] = [*objects]
     for made in world.objects[namespace]:
         plural = f"{made['kind'].lower()}s"
-        status, reply, _ = await api.send("POST", f"{core}/{plural}", made)
-        assert status == 201, reply
+        reply = await api.make(f"{core}/{plural}", made)
         if made["kind"] == "ResourceQuota":
             path = f"{core}/{plural}/{made['metadata']['name']}/status"
             status, reply, _ = await api.send("PUT", path, reply | {"status": made["status"]})
