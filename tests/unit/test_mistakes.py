@@ -8,11 +8,12 @@ from typing import Any, Final
 
 import pytest
 
+from tests.support.bad_jobs.written import change
 from tests.support.corpus import CORPUS
 from tests.support.jobs import REMOVE, changed
 from tests.support.limit_ranges import limit_range
 from webhook.admission.messages import Finding
-from webhook.api import crd_schema, yaml
+from webhook.api import crd_schema
 from webhook.cli import files, job_check
 from webhook.cli.files import Manifest
 from webhook.cli.job_world import JobWorld
@@ -25,7 +26,6 @@ FIRST: Final = f"{POD}.containers.0"
 RUN: Final = "Launcher.template.spec.containers.0.command"
 GPU: Final = "nvidia.com/gpu"
 QUEUE: Final = "metadata.labels.kueue\\.x-k8s\\.io/queue-name"
-POSTURE: Final = "metadata.annotations.training\\.openshift\\.io/network-policy"
 NO_FIELD: Final = "is no field of an MPIJob (mpi-operator v0.8.0): kubectl refuses it, other clients lose it."
 EMPTY: Final = {"name": "d", "emptyDir": {}}
 REF: Final = {"fieldRef": {"fieldPath": "metadata.name"}}
@@ -46,17 +46,12 @@ class Mistake:
     namespace: str = "team-a"
 
 
-SHORT: Final = {"first": FIRST, "pod": POD, "run": RUN, "queue": QUEUE, "posture": POSTURE, "timeout": TIMEOUT}
-CHANGE: Final = re.compile("«(.*?)→(.*?)»")
+WRONG_RIGHT: Final = re.compile("«(.*?)→(.*?)»")
 
 
-def mistake(change: str, said: str, **about: Any) -> Mistake:
-    """A mistake in one place: its path, and in YAML what is there, «wrong→right»; nothing where it is not there."""
-    path, _, text = change.partition(": ")
-    first, dot, rest = path.partition(".")
-    path = SHORT.get(first, first) + dot + rest
-    texts = (CHANGE.sub(group, text) for group in (r"\1", r"\2"))
-    wrong, right = (yaml.load_all(each)[0] if each else REMOVE for each in texts)
+def mistake(text: str, said: str, **about: Any) -> Mistake:
+    """A mistake in one place, a `change` with «wrong→right»."""
+    (path, wrong), (_, right) = (change(WRONG_RIGHT.sub(group, text)) for group in (r"\1", r"\2"))
     return Mistake({path: wrong}, said, {path: right}, **about)
 
 

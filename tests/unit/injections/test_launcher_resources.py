@@ -1,13 +1,11 @@
 """launcher-resources: what the namespace asks for and the launcher does not state, and nothing anywhere else."""
 
-import sys
 from datetime import date
-from types import FrameType
 from typing import Any
 
 import pytest
 
-from tests.support.injecting import PATHS, Example, hold, mpijob, mutate, only, operations_of, pod_spec
+from tests.support.injecting import PATHS, Example, hold, mpijob, only, operations_of, pod_spec
 from tests.support.jobs import request as sent
 from tests.support.kueue_objects import cluster_queue, config, flavor, local_queue, namespace
 from tests.support.limit_ranges import limit_range
@@ -15,7 +13,6 @@ from tests.support.quota_objects import quota
 from webhook.admission import pipelines
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView, NothingKnown
-from webhook.injections import launcher_resources
 
 RESOURCES = f"{PATHS['Launcher']}/spec/containers/0/resources"
 FULL = {"requests": {"cpu": "2", "memory": "4Gi"}, "limits": {"cpu": "2", "memory": "4Gi"}}
@@ -169,27 +166,6 @@ def test_always_but_where_the_queue_could_never_have_as_much(cpu: str, memory: s
         bool(problem),
         [f"nothing is set for the launcher: {problem}"] * bool(problem),
     )
-
-
-def test_the_work_is_linear_in_the_containers() -> None:
-    def lines(containers: int) -> int:
-        """Lines of the injection that are run, each turn of a loop counting."""
-        counted = 0
-
-        def count(frame: FrameType, event: str, _: object) -> Any:
-            nonlocal counted
-            counted += event == "line"
-            return count if frame.f_code.co_filename == launcher_resources.__file__ else None
-
-        made, policy, view = job(*[{} for _ in range(containers)]), only("launcher-resources"), quotas(*NAMED)
-        sys.settrace(count)
-        try:
-            mutate(made, policy, view=view)
-        finally:
-            sys.settrace(None)
-        return counted
-
-    assert lines(200) < 2.3 * lines(100)
 
 
 def test_always() -> None:
