@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from tests.support.samples import sample
+from webhook.api import yaml
 
 # No time limit for an example: how fast this machine is today is not a property.
 PROPERTY = settings(deadline=None, max_examples=sample(60, 150), suppress_health_check=[HealthCheck.too_slow])
@@ -51,82 +52,69 @@ def replaced(value: Any) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]
         yield path, job
 
 
+_POD_SPEC = """
+containers:
+- name: mpi
+  image: registry.example.com/mpi:1
+  env: [{name: NCCL_DEBUG, value: INFO}]
+  resources: {requests: {cpu: "1"}, limits: {cpu: "1"}}
+  volumeMounts: [{name: data, mountPath: /data}]
+  securityContext: {capabilities: {add: [CHOWN]}, runAsUser: 1000}
+initContainers: [{name: fetch, image: busybox, env: []}]
+volumes:
+- {name: data, persistentVolumeClaim: {claimName: data}}
+- {name: scratch, emptyDir: {medium: Memory}}
+- {name: cache, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: fast}}}}
+- {name: keys, csi: {driver: secrets-store.csi.k8s.io}}
+- {name: node, hostPath: {path: /data}}
+imagePullSecrets: [{name: pull}]
+serviceAccountName: ""
+serviceAccount: ""
+restartPolicy: Never
+schedulerName: default-scheduler
+nodeSelector: {disk: ssd}
+affinity:
+  nodeAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+      nodeSelectorTerms: [{matchExpressions: [{key: gpu, operator: In, values: [a100, h100]}]}]
+tolerations: [{key: spot, operator: Exists, value: "", effect: NoSchedule}]
+priorityClassName: high
+securityContext: {runAsUser: 0, fsGroup: 100}
+hostname: ""
+subdomain: ""
+"""
+_JOB = """
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata:
+  name: train
+  namespace: team
+  labels: {app: train}
+  annotations: {training.openshift.io/timeout: 72h}
+  ownerReferences: [{kind: Workflow, controller: false}]
+spec:
+  slotsPerWorker: 1
+  runLauncherAsWorker: false
+  sshAuthMountPath: /root/.ssh
+  launcherCreationPolicy: AtStartup
+  mpiImplementation: OpenMPI
+  runPolicy:
+    ttlSecondsAfterFinished: 600
+    backoffLimit: 3
+    suspend: false
+    schedulingPolicy: {minAvailable: 3, queue: q, priorityClass: p, scheduleTimeoutSeconds: 60}
+"""
+
+
 def _replica(replicas: int, **container: Any) -> dict[str, Any]:
-    return {
-        "replicas": replicas,
-        "restartPolicy": "Never",
-        "template": {
-            "metadata": {"labels": {"app": "train"}, "annotations": {"note": "x"}},
-            "spec": {
-                "containers": [
-                    {
-                        "name": "mpi",
-                        "image": "registry.example.com/mpi:1",
-                        "env": [{"name": "NCCL_DEBUG", "value": "INFO"}],
-                        "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}},
-                        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
-                        "securityContext": {"capabilities": {"add": ["CHOWN"]}, "runAsUser": 1000},
-                        **container,
-                    }
-                ],
-                "initContainers": [{"name": "fetch", "image": "busybox", "env": []}],
-                "volumes": [
-                    {"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
-                    {"name": "scratch", "emptyDir": {"medium": "Memory"}},
-                    {"name": "cache", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "fast"}}}},
-                    {"name": "keys", "csi": {"driver": "secrets-store.csi.k8s.io"}},
-                    {"name": "node", "hostPath": {"path": "/data"}},
-                ],
-                "imagePullSecrets": [{"name": "pull"}],
-                "serviceAccountName": "",
-                "serviceAccount": "",
-                "restartPolicy": "Never",
-                "schedulerName": "default-scheduler",
-                "nodeSelector": {"disk": "ssd"},
-                "affinity": {
-                    "nodeAffinity": {
-                        "requiredDuringSchedulingIgnoredDuringExecution": {
-                            "nodeSelectorTerms": [
-                                {"matchExpressions": [{"key": "gpu", "operator": "In", "values": ["a100", "h100"]}]}
-                            ]
-                        }
-                    }
-                },
-                "tolerations": [{"key": "spot", "operator": "Exists", "value": "", "effect": "NoSchedule"}],
-                "priorityClassName": "high",
-                "securityContext": {"runAsUser": 0, "fsGroup": 100},
-                "hostname": "",
-                "subdomain": "",
-            },
-        },
-    }
+    metadata = {"labels": {"app": "train"}, "annotations": {"note": "x"}}
+    (spec,) = yaml.load_all(_POD_SPEC)
+    spec["containers"][0] |= container
+    return {"replicas": replicas, "restartPolicy": "Never", "template": {"metadata": metadata, "spec": spec}}
 
 
-COMPLETE: dict[str, Any] = {
-    "apiVersion": "kubeflow.org/v2beta1",
-    "kind": "MPIJob",
-    "metadata": {
-        "name": "train",
-        "namespace": "team",
-        "labels": {"app": "train"},
-        "annotations": {"training.openshift.io/timeout": "72h"},
-        "ownerReferences": [{"kind": "Workflow", "controller": False}],
-    },
-    "spec": {
-        "slotsPerWorker": 1,
-        "runLauncherAsWorker": False,
-        "sshAuthMountPath": "/root/.ssh",
-        "launcherCreationPolicy": "AtStartup",
-        "mpiImplementation": "OpenMPI",
-        "runPolicy": {
-            "ttlSecondsAfterFinished": 600,
-            "backoffLimit": 3,
-            "suspend": False,
-            "schedulingPolicy": {"minAvailable": 3, "queue": "q", "priorityClass": "p", "scheduleTimeoutSeconds": 60},
-        },
-        "mpiReplicaSpecs": {
-            "Launcher": _replica(1, command=["mpirun", "-n", "2", "train"]),
-            "Worker": _replica(2),
-        },
-    },
+COMPLETE: dict[str, Any] = yaml.load_all(_JOB)[0]
+COMPLETE["spec"]["mpiReplicaSpecs"] = {
+    "Launcher": _replica(1, command=["mpirun", "-n", "2", "train"]),
+    "Worker": _replica(2),
 }
