@@ -159,7 +159,7 @@ NO_NAME = 'training.openshift.io/queue "{}" is no name that a queue can have'
         ),
     ],
 )
-def test_a_job_that_cannot_be_queued_is_told_why(
+def test_a_job_that_cannot_be_queued_has_a_note_with_the_reason(
     job: Json, objects: list[Json], settings: dict[str, Any], told: str
 ) -> None:
     assert injected(job, *objects, **settings) == ({}, [told])
@@ -168,7 +168,7 @@ def test_a_job_that_cannot_be_queued_is_told_why(
 @pytest.mark.parametrize(
     "fields", [{"run_policy": SUSPENDED}, {"run_policy": {"managedBy": "kubeflow.org/mpi-operator"}}, *VOLCANO]
 )
-def test_who_asks_for_a_queue_gets_it(fields: dict[str, Any]) -> None:
+def test_a_job_that_asks_for_a_queue_gets_it(fields: dict[str, Any]) -> None:
     job = mpijob(**fields)
     job["metadata"].setdefault("annotations", {})["training.openshift.io/queue"] = "training"
     added, notes = injected(job, *USUAL)
