@@ -10,7 +10,7 @@ import itertools
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -97,15 +97,8 @@ def restart(cluster: Cluster, *flags: str) -> None:
 
 
 async def make_namespaces(cluster: Cluster) -> None:
-    async def make(api: Client, name: str, given: Mapping[str, str]) -> None:
-        status, reply, _ = await api.send("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": given}})
-        assert status == 201, reply
-        account = {"metadata": {"name": "default"}}
-        status, reply, _ = await api.send("POST", f"/api/v1/namespaces/{name}/serviceaccounts", account)
-        assert status == 201, reply
-
     async with client(cluster) as api:
-        await asyncio.gather(*(make(api, *item) for item in (NAMESPACES | ODD_NAMESPACES).items()))
+        await asyncio.gather(*(api.make_namespace(*item) for item in (NAMESPACES | ODD_NAMESPACES).items()))
 
 
 def expected(policy: labels.NamespaceLevels, made: Any, newest: Version) -> tuple[str, str]:
