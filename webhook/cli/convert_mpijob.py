@@ -1,18 +1,11 @@
 """The command `convert mpijob`: jobs of older versions, written anew."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
-import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import click
 
-from webhook.cli import options
-from webhook.cli.options import OUTPUT, REFUSED, TextType, files_too
-from webhook.cli.terminal import UNUSABLE, complain
-
-if TYPE_CHECKING:
-    from webhook.cli.conversions import Conversion
+from webhook.cli.options import OUTPUT, files_too, utf8_text
 
 
 @click.command()
@@ -25,7 +18,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--ssh-path",
-    type=TextType(),
+    type=utf8_text,
     metavar="PATH",
     help="spec.sshAuthMountPath. Default: not set, which means /root/.ssh.",
 )
@@ -65,20 +58,4 @@ def mpijob(
     found, errors = manifests.load(files)
     wanted = Options(gpus_per_node=gpus_per_node, ssh_path=ssh_path, keep_launcher_small=keep_launcher_small)
     outcomes = [conversions.convert(manifest, wanted) for manifest in found]
-    show(outcomes, output)
-    if not any(outcome.is_job for outcome in outcomes) and not errors:
-        errors.append(manifests.ManifestError(f"no MPIJob in {', '.join(files)}"))
-    complain(*errors)
-    sys.exit(UNUSABLE if errors else 0 if all(outcome.good for outcome in outcomes) else REFUSED)
-
-
-def show(outcomes: "Iterable[Conversion]", output: str) -> None:
-    """Print the new jobs, and the reports."""
-    if output == "json":
-        options.show(output, (), [outcome.as_json() for outcome in outcomes])
-        return
-    for outcome in outcomes:
-        click.echo(outcome.text, nl=False)
-        for line in outcome.report:
-            click.echo(line, err=True)
-        complain(*outcome.problems)
+    conversions.end(outcomes, errors, output, f"no MPIJob in {', '.join(files)}")

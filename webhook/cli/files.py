@@ -139,7 +139,8 @@ def files(argument: str, *, recursive: bool = False) -> list[str]:
             fitting = glob(argument, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
             found, missing = [each for each in fitting if Path(each).is_file()], "fits no file"
     except (OSError, ValueError) as error:
-        raise ManifestError(f"{argument}: {_reason(error)}", argument) from None
+        where = str(getattr(error, "filename", None) or argument)  # a folder in it, perhaps
+        raise ManifestError(f"{where}: {_reason(error)}", where) from None
     if not found:
         raise ManifestError(f"{argument}: {missing}", argument)
     return sorted(found)
@@ -147,15 +148,15 @@ def files(argument: str, *, recursive: bool = False) -> list[str]:
 
 def _within(folder: Path, *, recursive: bool) -> list[str]:
     """The files of a directory; what is hidden below it, such as .git, is left out where that is searched."""
-    if not recursive:
-        return [str(path) for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file()]
-    return [
-        str(path)
-        for path in folder.rglob("*")
-        if path.suffix in SUFFIXES
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and path.is_file()
-    ]
+    found = []
+    for path in folder.iterdir():
+        if recursive and path.name.startswith("."):
+            continue
+        if path.suffix in SUFFIXES and path.is_file():
+            found.append(str(path))
+        elif recursive and path.is_dir() and not path.is_symlink():
+            found += _within(path, recursive=True)
+    return found
 
 
 def documents(source: str) -> Iterator[tuple[str, Any]]:

@@ -62,13 +62,13 @@ def test_good(changes: Json) -> None:
         ),
         (
             {"spec.runPolicy": REMOVE, "spec.cleanPodPolicy": "All"},
-            ("spec.cleanPodPolicy", UNKNOWN, "Move it to spec.runPolicy.cleanPodPolicy."),
+            ("spec.cleanPodPolicy", UNKNOWN, "Write it below runPolicy."),
         ),
         ({"spec.cleanPodPolicy": "All"}, ("spec.cleanPodPolicy", UNKNOWN, "Remove it.")),
         ({"spec.runPolicy.slotsPerWorker": 1}, ("spec.runPolicy.slotsPerWorker", UNKNOWN, "Remove it.")),
         (
             {"spec.runPolicy.minAvailable": 1},
-            ("spec.runPolicy.minAvailable", UNKNOWN, "Move it to spec.runPolicy.schedulingPolicy.minAvailable."),
+            ("spec.runPolicy.minAvailable", UNKNOWN, "Write it below schedulingPolicy."),
         ),
         # a text is no mapping
         ({"spec.runPolicy.scheduling": "x"}, ("spec.runPolicy.scheduling", UNKNOWN, "Remove it.")),

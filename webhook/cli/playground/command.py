@@ -50,7 +50,7 @@ def playground(
     from contextlib import nullcontext, suppress
     from functools import partial
 
-    from webhook.cli import snapshot_file
+    from webhook.cli import snapshot, world_sources
     from webhook.cli.playground.browser import opened
     from webhook.cli.playground.server import NotBuilt, Playground
     from webhook.cli.playground.verdicts import answer
@@ -58,8 +58,12 @@ def playground(
     from webhook.client.calls import ClusterError
 
     async def read_cluster() -> dict[str, Any]:
-        taken = await snapshot_file.take(access, namespaces=namespaces, **where)
-        return {"text": "".join(taken.text()), "problems": [*taken.problems]}
+        api = await calls.connect(access)
+        try:
+            taken = await world_sources.take(api, namespaces=namespaces, **where)
+        finally:
+            await api.close()
+        return {"text": "".join(snapshot.text(taken)), "problems": [*taken.problems]}
 
     async def of_context() -> str:
         api = await calls.connect(access)

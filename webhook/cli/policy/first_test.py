@@ -10,7 +10,7 @@ from webhook.cli.files import Manifest
 from webhook.cli.policy import job_fields, suite_run
 from webhook.cli.policy.configmap import labels_of
 from webhook.cli.policy.documents import TEST_KIND
-from webhook.cli.policy.suite import Suite
+from webhook.cli.policy.suite import PolicyTest
 from webhook.cli.policy.suite_document import SuiteDocument
 from webhook.policy import layers, store
 from webhook.policy.document import API_VERSION
@@ -76,7 +76,7 @@ def _case(policies: Sequence[Layer], job: Manifest, name: str, labels: Mapping[s
     case: dict[str, Any] = {"name": name, **({"namespace": {"labels": dict(labels)}} if labels else {})}
     head = {"apiVersion": API_VERSION, "kind": TEST_KIND, "policies": ["."]}
     suite = SuiteDocument.model_validate({**head, "tests": [case]})
-    verdict = suite_run.judged(Suite(FILE, suite, {}, policies, (), ((),), (job,)), 0, PolicySet(policies))
+    verdict = suite_run.judged(suite, PolicyTest(0, suite.tests[0], job, ()), PolicySet(policies))
     if expected := [
         {"rule": each.rule, "action": each.action, **({"field": each.field} if each.field else {})}
         for each in suite_run.seen(verdict)

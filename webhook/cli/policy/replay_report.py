@@ -1,14 +1,16 @@
 """What would become of the jobs in a cluster under other policies."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
 
-from webhook.admission.replay import NEWLY, NO_LONGER, OTHERWISE, Replay, Replayer
-from webhook.cli.limits import MAX_NAMES_ON_LINE
-from webhook.cli.policy.cluster import ClusterPolicies
+from webhook.admission.replay import NEWLY, NO_LONGER, OTHERWISE, Hit, Replay, Replayer
+from webhook.cli.job_world import JobWorld
+from webhook.cli.limits import MAX_NAMES_IN_ROW, MAX_NAMES_ON_LINE
 from webhook.cli.terminal import bad, counted, good, heading, printable
+from webhook.kit.settings import Action
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 
@@ -108,6 +110,8 @@ class ReplayReport:
                 yield layer.name if _content(layer) == before[layer.name] else f"{layer.name} (changed)"
 
 
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>|#])")
+_TITLES: Final = {Action.DENY: "Refused", Action.WARN: "Warned about"}
 _CAMEL: Final = {NEWLY: "newly", NO_LONGER: "noLonger", OTHERWISE: "otherwise"}
 
 
@@ -116,11 +120,11 @@ def _some(jobs: Sequence[str]) -> str:
     return ", ".join(sorted(jobs)[:MAX_NAMES_ON_LINE]) + more
 
 
-def replay(cluster: ClusterPolicies, jobs: Iterable[bytes], after: Sequence[Layer], *, today: date) -> ReplayReport:
-    """Judge these jobs of `cluster` under its policies, and under `after`."""
-    replayer = Replayer(before=PolicySet(cluster.layers), after=PolicySet(after), view=cluster.view, today=today)
+def replay(world: JobWorld, jobs: Iterable[bytes], after: Sequence[Layer], *, today: date) -> ReplayReport:
+    """Judge these jobs of the cluster under its policies, and under `after`."""
+    replayer = Replayer(before=PolicySet(world.layers), after=PolicySet(after), view=world.cluster, today=today)
     replayer.add(jobs)
-    return ReplayReport(cluster.origin, cluster.layers, after, replayer.result)
+    return ReplayReport(world.origin, world.layers, after, replayer.result)
 
 
 def _listed(found: Sequence[Layer]) -> str:
@@ -130,3 +134,43 @@ def _listed(found: Sequence[Layer]) -> str:
 def _content(layer: Layer) -> dict[str, Any]:
     """What its author wrote: a value that is set to its default still wins over documents of lower priority."""
     return layer.document.model_dump(exclude_unset=True)
+
+
+def markdown(report: ReplayReport) -> Iterator[str]:
+    """The report for an issue or a pull request: who would be hit, by rule and namespace."""
+    result = report.result
+    yield "# What other policies would mean for jobs"
+    yield ""
+    yield f"- now: {_plain(report.now_in_words)}"
+    yield f"- then: {_plain(report.then_in_words)}"
+    for gone in report.gone:
+        yield f"- gone: {_plain(gone)}"
+    yield ""
+    yield f"**{_plain(result.summary())}**"
+    for action, title in _TITLES.items():
+        hits = [(rule, namespace, hit) for (of, rule, namespace), hit in result.hits.items() if of is action]
+        if not hits:
+            continue
+        yield from ("", f"## {title}, by rule and namespace", "")
+        yield from _table(("Rule", "Namespace", "New", "Gone", "As now", "Jobs newly hit"), _rows(hits))
+    if line := result.injections_summary():
+        yield from ("", "## Injected", "", f"{_plain(line)}.")
+
+
+def _rows(hits: Iterable[tuple[str, str, Hit]]) -> Iterator[tuple[str, ...]]:
+    """The most new ones first."""
+    for rule, namespace, hit in sorted(hits, key=lambda each: (-len(each[2].new), -len(each[2].gone), each[:2])):
+        names = sorted(job.removeprefix(f"{namespace}/") for job in hit.new)
+        more = f", and {len(names) - MAX_NAMES_IN_ROW:,} more" if len(names) > MAX_NAMES_IN_ROW else ""
+        counts = (f"{len(jobs):,}" for jobs in (hit.new, hit.gone, hit.stays))
+        yield (rule, _plain(namespace), *counts, _plain(", ".join(names[:MAX_NAMES_IN_ROW])) + more)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    for row in (head, ("---", "---", "---:", "---:", "---:", "---"), *rows):
+        yield f"| {' | '.join(row)} |"
+
+
+def _plain(text: str) -> str:
+    """Text with Markdown escaped: users choose the names."""
+    return _SPECIAL.sub(r"\\\1", printable(text))
