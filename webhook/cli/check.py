@@ -117,12 +117,9 @@ def check(
       1  at least one would be refused, or with --fail-on warn has a warning
       2  unusable input: a file, the policy or the cluster file is broken, or there is nothing to check
     """
-    in_a_cluster = access != Access()
-    if level and (policy or cluster or in_a_cluster or ignore_others or trainer):
+    if level and (policy or cluster or access != Access() or ignore_others or trainer):
         other = "--policy, --cluster, --kubeconfig, --trainer or --ignore-others"
         fail(f"--level looks at nothing but the pods, so it takes no {other}")
-    if cluster and in_a_cluster:
-        fail("--cluster and --kubeconfig, --context or --as exclude each other")
     from webhook.cli import files as manifests
     from webhook.cli import job_check, job_verdict, level_check
 
@@ -134,9 +131,9 @@ def check(
     else:
         subject = "MPIJob, TrainJob or MPI runtime" if trainer else "MPIJob"
         spaces = [each.namespace or namespace for each in found if each.kind in kinds]
-        world = world_of(policy, cluster, access if in_a_cluster else None, spaces, policy_namespace)
+        world = world_of(policy, cluster, access, spaces, policy_namespace)
         namespace = namespace or world.namespace
-        runtimes = _runtimes(found, cluster, access if in_a_cluster else None, namespace) if trainer else None
+        runtimes = _runtimes(found, cluster, access, namespace) if trainer else None
         judge = _by_rules(world, namespace, runtimes)
     verdicts = [verdict for each in found if (verdict := judge(each)) is not None]
     failing = [each for each in verdicts if any(fail_on == "warn" or not problem.warns for problem in each.problems())]
@@ -173,23 +170,21 @@ def _passed_over(manifest: "Manifest") -> str:
 
 
 def world_of(
-    policy: Path | None,
-    cluster: Path | None,
-    access: Access | None,
-    namespaces: Sequence[str | None],
-    policy_namespace: str,
+    policy: Path | None, cluster: Path | None, access: Access, namespaces: Sequence[str | None], policy_namespace: str
 ) -> "JobWorld":
     """All that the verdicts depend on besides the jobs, which are in these namespaces."""
     from webhook.cli import job_check, job_world
     from webhook.cli.files import ManifestError
 
     instead = job_check.load_policies(policy) if policy else None
+    if cluster and access != Access():
+        fail("--cluster and --kubeconfig, --context or --as exclude each other")
     if cluster:
         try:
             world = job_world.of_file(cluster, policy_namespace=policy_namespace)
         except ManifestError as error:
             fail(error)
-    elif access is not None:
+    elif access != Access():
         from webhook.cli import world_sources
 
         world = with_api(
@@ -223,9 +218,7 @@ def _by_rules(world: "JobWorld", namespace: str, runtimes: "Sequence[Manifest] |
     return judge
 
 
-def _runtimes(
-    found: "Sequence[Manifest]", cluster: Path | None, access: Access | None, namespace: str
-) -> "list[Manifest]":
+def _runtimes(found: "Sequence[Manifest]", cluster: Path | None, access: Access, namespace: str) -> "list[Manifest]":
     """What TrainJobs may be made of: what is in the files counts before what the cluster has."""
     from webhook.cli import files as manifests
     from webhook.cli import train_job_check
@@ -233,7 +226,7 @@ def _runtimes(
     more: list[Manifest] = []
     if cluster:
         more, _ = manifests.load([str(cluster)])
-    elif access is not None:
+    elif access != Access():
         jobs = [each for each in found if each.kind == "TrainJob" and train_job_check.concerns(each)]
         more = with_api(access, lambda api: train_job_check.of_cluster(api, jobs, namespace))
     return [*found, *more]

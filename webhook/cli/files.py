@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from webhook.api import yaml
 from webhook.api.metadata import SET_BY_SERVER
+from webhook.api.untyped import without_nulls
 from webhook.cli.limits import MAX_FILE_BYTES
 
 STDIN: Final = "-"
@@ -122,7 +123,7 @@ def read(source: str) -> bytes:
 def objects(source: str, entry: Any) -> list[Manifest]:
     """The object `entry` of the file `source`, or what is in it if it is a list; ManifestError for anything else."""
     return [
-        Manifest(source, _without_nulls(document), written=document, place=place)
+        Manifest(source, without_nulls(document), written=document, place=place)
         for place, document in _objects(entry, source)
     ]
 
@@ -186,7 +187,7 @@ def parse(content: bytes, source: str, *, only: Collection[str] = ()) -> list[Ma
         raise
     several = len(found) > 1
     return [
-        Manifest(shown, _without_nulls(document), number, document, place, content)
+        Manifest(shown, without_nulls(document), number, document, place, content)
         for number, entry in enumerate(found, start=1)
         if not only or _has_kind(entry)
         for place, document in _objects(entry, shown, f": document {number}" if several else "")
@@ -222,14 +223,6 @@ def _objects(
     for number, item in enumerate(items or []):
         whole = of_items | item if isinstance(item, dict) else item
         yield from _objects(whole, file, f"{where}: items[{number}]", (*place, "items", number))
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
-    return value
 
 
 def _text(mapping: Any, key: str) -> str:

@@ -72,10 +72,7 @@ def init(
     from webhook.cli import first_job
     from webhook.cli.check import world_of
 
-    in_a_cluster = access != Access()
-    if cluster and in_a_cluster:
-        fail("--cluster and --kubeconfig, --context or --as exclude each other")
-    world = world_of(policy, cluster, access if in_a_cluster else None, [said["namespace"]], policy_namespace)
+    world = world_of(policy, cluster, access, [said["namespace"]], policy_namespace)
     try:
         wishes = first_job.wish(said, program, _gpus_of(world))
     except ValueError as error:

@@ -28,20 +28,15 @@ class ReplayReport:
     result: Replay
 
     @property
-    def now_in_words(self) -> str:
-        """The policies in force."""
-        return f"{_listed(self.before)} ({self.origin})"
-
-    @property
-    def then_in_words(self) -> str:
-        """Those that would be, and which of them are new or changed."""
-        return ", ".join(self._then()) or "the built-in defaults"
-
-    @property
-    def gone(self) -> list[str]:
-        """The policies that would not be there any more."""
-        kept = {layer.name for layer in self.after}
-        return [layer.name for layer in self.before if layer.name not in kept]
+    def policies(self) -> dict[str, str]:
+        """The policies in force, those that would be, with what is new or changed, and those that would be gone."""
+        before = {layer.name: _content(layer) for layer in self.before}
+        after = {layer.name: _content(layer) for layer in self.after}
+        how = {name: " (new)" if name not in before else " (changed)" for name in after}
+        then = [name if before.get(name) == content else f"{name}{how[name]}" for name, content in after.items()]
+        gone = ", ".join(name for name in before if name not in after)
+        now = f"{', '.join(before) or BUILT_IN} ({self.origin})"
+        return {"now": now, "then": ", ".join(then) or BUILT_IN} | ({"gone": gone} if gone else {})
 
     @property
     def safe(self) -> bool:
@@ -50,10 +45,7 @@ class ReplayReport:
 
     def as_text(self) -> Iterator[str]:
         """For people, in lines."""
-        yield printable(f"now:  {self.now_in_words}")
-        yield printable(f"then: {self.then_in_words}")
-        if self.gone:
-            yield printable(f"gone: {', '.join(self.gone)}")
+        yield from (printable(f"{when + ':':6}{names}") for when, names in self.policies.items())
         yield ""
         if self.result.newly_denied:
             yield heading("would newly be denied")
@@ -101,15 +93,8 @@ class ReplayReport:
             "injectionsSummary": self.result.injections_summary(),
         }
 
-    def _then(self) -> Iterator[str]:
-        before = {layer.name: _content(layer) for layer in self.before}
-        for layer in self.after:
-            if layer.name not in before:
-                yield f"{layer.name} (new)"
-            else:
-                yield layer.name if _content(layer) == before[layer.name] else f"{layer.name} (changed)"
 
-
+BUILT_IN: Final = "the built-in defaults"
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>|#])")
 _TITLES: Final = {Action.DENY: "Refused", Action.WARN: "Warned about"}
 _CAMEL: Final = {NEWLY: "newly", NO_LONGER: "noLonger", OTHERWISE: "otherwise"}
@@ -127,10 +112,6 @@ def replay(world: JobWorld, jobs: Iterable[bytes], after: Sequence[Layer], *, to
     return ReplayReport(world.origin, world.layers, after, replayer.result)
 
 
-def _listed(found: Sequence[Layer]) -> str:
-    return ", ".join(layer.name for layer in found) or "the built-in defaults"
-
-
 def _content(layer: Layer) -> dict[str, Any]:
     """What its author wrote: a value that is set to its default still wins over documents of lower priority."""
     return layer.document.model_dump(exclude_unset=True)
@@ -141,10 +122,7 @@ def markdown(report: ReplayReport) -> Iterator[str]:
     result = report.result
     yield "# What other policies would mean for jobs"
     yield ""
-    yield f"- now: {_plain(report.now_in_words)}"
-    yield f"- then: {_plain(report.then_in_words)}"
-    for gone in report.gone:
-        yield f"- gone: {_plain(gone)}"
+    yield from (f"- {when}: {_plain(names)}" for when, names in report.policies.items())
     yield ""
     yield f"**{_plain(result.summary())}**"
     for action, title in _TITLES.items():

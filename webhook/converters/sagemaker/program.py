@@ -127,9 +127,7 @@ def _text(written: Any) -> str:
     return str(written)
 
 
-def variables(
-    request: TrainingJob, how: Distribution, instance: Instance, hosts: Sequence[str], report: Report
-) -> dict[str, str]:
+def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], report: Report) -> dict[str, str]:
     """By name. `instance` is what a worker has, `hosts` are those of the workers."""
     parameters = distribution.of_user(request.hyper_parameters or {})
     found = {
