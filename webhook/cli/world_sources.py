@@ -36,15 +36,21 @@ async def of_cluster(
     *,
     policy_namespace: str,
     resources: Collection[Resource[Any, Any]] = (),
+    needed: Iterable[str] = (),
     with_schema: bool = True,
 ) -> JobWorld:
-    """What the user may read of a cluster, of these `resources` or of all; ClusterError when it cannot be used at all.
+    """What the user may read of a cluster, of these `resources` or of all.
 
+    ClusterError when it cannot be used at all, or something `needed` cannot be read, which has the name of a resource.
     None among the namespaces stands for that of the kubeconfig's context. What is stored needs no schema.
     """
     schema = await published_schema(api) if with_schema else None
     within = sorted({each or api.namespace for each in namespaces})
     reading = await take(api, policy_namespace=policy_namespace, namespaces=within, resources=resources)
+    for name in needed:
+        for what, why in reading.head.unknown.items():
+            if what.partition(" in ")[0] == name:
+                raise ClusterError(f"{what} cannot be read: {why}")
     found = [Manifest("", each) for each in reading.documents()]
     try:
         world = job_world.of_objects(found, f"the cluster at {api.host}", policy_namespace=policy_namespace)
@@ -73,7 +79,7 @@ async def take(
         found = await listed(api, path, labelSelector=f"{store.LABEL}=true")
         remembered = await get(api, f"{path}/{store.REMEMBERED}")
     except ApiError as error:
-        reading.head.unknown[POLICIES] = "forbidden" if error.status == 403 else str(error)
+        reading.head.unknown[POLICIES] = f"forbidden: {error}" if error.status == 403 else str(error)
         reading.problems.append(f"nothing is known of policies: {error}")
         return reading
     for policy in found:

@@ -33,7 +33,7 @@ def test_help_of_every_command(command: str) -> None:
     assert result.exit_code == 0
     assert f"Usage: main {command}" in result.stdout
     assert "Exit code:" in result.stdout or command in {"rules", "policy init", "policy schema"}
-    assert f"mpijob-webhook {command}" in result.stdout, "an example"
+    assert f"mpijob-webhook {command.removesuffix(' mpijob')}" in result.stdout, "an example"
     assert run(*command.split(), "-h").stdout == result.stdout
     options = [option for option in COMMANDS[command].params if isinstance(option, click.Option)]
     assert all(option.help for option in options)

@@ -65,19 +65,17 @@ def cluster(
         except ManifestError as error:
             fail(error)
     else:
-        needed = MPI_JOBS if jobs else NAMESPACES
         known = with_api(
             access,
             lambda api: world_sources.of_cluster(
                 api,
                 [namespace] if namespace else [],
                 policy_namespace=policy_namespace,
-                resources=() if jobs else (needed,),
+                resources=() if jobs else (NAMESPACES,),
+                needed=(POLICIES, (MPI_JOBS if jobs else NAMESPACES).name),
                 with_schema=False,
             ),
         )
-        if missing := [f"{name}: {known.why[name]}" for name in (POLICIES, needed.name) if name in known.why]:
-            fail(*missing)
     for problem in (*known.problems, *known.unread):
         click.echo(f"{caution('warning')}: {printable(problem)}", err=True)
     return known
