@@ -20,7 +20,7 @@ def jobs() -> dict[Path, str]:
 def text(**said: Any) -> str:
     """A job; the image, where nobody publishes one, is an example."""
     framework = FRAMEWORKS[said["framework"]]
-    return first_job.text(first_job.wish({**_SAID, "image": framework.image or _OWN, **said}, ()))
+    return first_job.text(first_job.wish({**_SAID, "image": framework["image"] or _OWN, **said}, ()))
 
 
 if __name__ == "__main__":

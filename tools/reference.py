@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from itertools import chain, pairwise
 from pathlib import Path
-from pkgutil import walk_packages
+from pkgutil import get_data, walk_packages
+from string import Template
 from types import ModuleType
 from typing import Final
 
@@ -67,7 +68,7 @@ def write(folder: Path) -> list[Path]:
 def _entries(title: str, kind: str, entries: Iterable[Explanation]) -> Iterator[str]:
     chosen = [entry for entry in entries if entry.kind == kind]
     yield f"# {title}\n"
-    yield _INTRODUCTIONS[kind] + "\n"
+    yield _text(kind)
     word = "Action" if kind == "rule" else "Default"
     yield from _table((title[:-1], word, ""), ((f"[{e.id}](#{e.id})", e.default, e.summary) for e in chosen))
     for entry in chosen:
@@ -85,7 +86,7 @@ def _entries(title: str, kind: str, entries: Iterable[Explanation]) -> Iterator[
 
 def _policy(entries: Iterable[Explanation]) -> Iterator[str]:
     yield "# Policy document\n"
-    yield _INTRODUCTIONS["policy"] + "\n"
+    yield _text("policy")
     top = [setting for setting in explanations.settings(PolicyDocument) if setting.name not in {"rules", "injections"}]
     yield from _settings(top)
     for kind in ("rule", "injection"):
@@ -120,13 +121,13 @@ def _help(title: str, command: click.Command) -> str:
 
 def _metrics() -> Iterator[str]:
     yield "# Metrics\n"
-    yield _INTRODUCTIONS["metrics"] + "\n"
+    yield _text("metrics")
     yield from _metric_table(METRICS)
     yield "\n## Jobs\n"
-    yield _INTRODUCTIONS["job-metrics"] + "\n"
+    yield _text("job-metrics")
     yield from _metric_table(JOB_METRICS)
     yield "\n## Audit\n"
-    yield _INTRODUCTIONS["audit-metrics"] + "\n"
+    yield _text("audit-metrics")
     yield from _metric_table(AUDIT_METRICS)
 
 
@@ -137,7 +138,7 @@ def _metric_table(metrics: Iterable[Metric]) -> Iterator[str]:
 
 def _limits() -> Iterator[str]:
     yield "# Limits\n"
-    yield _INTRODUCTIONS["limits"] + "\n"
+    yield _text("limits")
     packages = (webhook, certs)
     names = (each.name for each in chain.from_iterable(walk_packages(p.__path__, f"{p.__name__}.") for p in packages))
     modules = (import_module(name) for name in sorted(names) if name.endswith(".limits"))
@@ -155,7 +156,7 @@ def _limits_of(module: ModuleType) -> Iterator[tuple[str, str, str, str]]:
 
 def _pod_security() -> Iterator[str]:
     yield "# Pod Security checks\n"
-    yield _INTRODUCTIONS["pod-security"] + "\n"
+    yield _text("pod-security")
     yield table().rstrip("\n")
 
 
@@ -173,70 +174,18 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[s
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
 
 
-_CERTAIN: Final = ", ".join(f"`{rule.id}`" for rule in REGISTRY.values() if rule.importance is Importance.FAILS)
-_INTRODUCTIONS: Final = {
-    "rule": f"""\
-What a job is checked for when it is created or changed. A violation triggers the rule's action: `deny` rejects the job,
-`warn` lets it through with a warning, `audit` writes it to the audit log only, `off` does not look. The action and the
-other settings are in the [policy document](policy.md). The name of its rule ends every rejection and warning;
-`{PROGRAM} explain NAME` shows what is here.
-
-Rules judge MPIJobs, and TrainJobs only with [`serve --trainer`](../trainer.md). They judge no other Jobs and Pods that
-a user creates.""",
-    "injection": """\
-What is injected into a job when it is created. What the user wrote stays, and nothing new is injected into a job that
-exists: an update only puts back what the stored job has and an injection can write. The annotation
-`training.openshift.io/injected` lists the injections, for people. A warning names the injections that did something. A
-job goes without those in its annotation `training.openshift.io/skip`, unless the policy says otherwise. The
-[policy document](policy.md) says which injections are enabled.""",
-    "policy": f"""\
-What an administrator enforces and injects, in [ConfigMaps](../administrators.md#policies) or with `--policy FILE`.
-`apiVersion` and `kind` must be there; the rest is as in the documents of lower priority, and at last at its default,
-where the document says nothing. A document with an unknown field or a value out of range is refused as a whole, with
-the field and the reason. A list or a mapping takes up to {MAX_ENTRIES:,} entries (`rules.custom`
-{MAX_CUSTOM_RULES}).""",
-    "metrics": f"""\
-At `/metrics` of the operations port, with the standard `process_*` metrics beside them. No label names a namespace, a
-user or a job.
-
-Names, kinds and labels are kept from one minor version to the next: metrics, labels and their values are added, and
-what is renamed or removed is in the changelog first. Counters end in `_total` and begin at 0 with each process; times
-are in seconds; a moment is a `_timestamp_seconds`.
-
-**GPUs saved.** `mpijob_webhook_refused_gpus_total` is what refused jobs asked for. How long they would have held it
-nobody knows, so no metric tells of hours saved. What can be said: a job that one of these rules refuses could not have
-run in whole, or would have failed, and would have held for nothing what it got:
-{_CERTAIN}.
-By the other rules the policy keeps GPUs back for others. Who tries again is counted again.""",
-    "job-metrics": f"""\
-At `/metrics/jobs` of the operations port, with `--job-metrics`; `deadline_remaining_seconds` is there with
-`--deadline-events`. The label `namespace` is the job's: it needs `honorLabels` where it is scraped. At most
-{MAX_NAMESPACE_LABELS} namespaces have their names, all others are `{BEYOND}`: in counters the first that a
-replica meets have them, of verdicts the first that it knows to exist, in gauges the first by name of those that have
-jobs now. An accelerator is what the rule `gpus` takes for one by default, and `resource` is its name there:
-`nvidia.com/mig-*` for all MIG profiles, and the resource of the class for devices that pods get by claims of their own,
-as far as the number is in the ResourceClaimTemplate.
-
-Every replica reports all jobs. So take `max by (namespace) (...)` of the replicas, of counters after `rate`; a `sum`
-counts each job as often as there are replicas. Only verdicts (`mpijob_webhook_namespace_*`) are those of one replica,
-and summed. A counter begins at 0 with each process and counts what it sees from its first list on; whatever happens
-while no replica runs is counted by none. A rate of a few minutes is right while one replica has been running for so
-long, so the recording rules of `manifests/components/monitoring` keep those: the average of
-`namespace:training_operator_mpijob_succeeded:rate5m` over a day, times 86400, is the number of a day in which replicas
-were restarted. They also give the gauges `running` and `queued` the names that end in `_total`, for those who ask by
-them.""",
-    "audit-metrics": """\
-At `/metrics/jobs` too, with `--audit`, and with the same bound on namespaces. Every replica judges all jobs that have
-not ended, so take the `max` of the replicas, never the `sum`. A replica that has not judged all jobs yet tells of none.
-A job that breaks several rules is counted once for each of them in `audit_violations`, and once in `audit_refused`.""",
-    "limits": """\
-What limits sizes, numbers of items and waiting. Work as such has one limit, on the processor time of a decision: see
-[what one review may cost](../../SECURITY.md#what-one-review-may-cost). The others protect memory, calls that nothing
-can interrupt, the API server, or readers of a message.""",
-    "pod-security": """\
-What [Pod Security](../pod-security.md) asks of a pod, by level and version. `containers[*]` stands for containers, init
-containers and ephemeral containers alike. Versions after the newest one here mean that one.""",
-}
+def _text(name: str) -> str:
+    """The introduction to a page or to a part of one."""
+    text = (get_data(__package__, f"reference_texts/{name}.md") or b"").decode()
+    certain = ", ".join(f"`{rule.id}`" for rule in REGISTRY.values() if rule.importance is Importance.FAILS)
+    return Template(text).substitute(
+        program=PROGRAM,
+        entries=f"{MAX_ENTRIES:,}",
+        custom_rules=MAX_CUSTOM_RULES,
+        certain=certain,
+        namespaces=MAX_NAMESPACE_LABELS,
+        beyond=BEYOND,
+    )
 
 
 if __name__ == "__main__":

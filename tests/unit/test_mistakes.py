@@ -77,7 +77,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "a field where v1 had it": Mistake(
         {"spec.runPolicy": {}, "spec.cleanPodPolicy": "Running"},
-        f"spec.cleanPodPolicy: {NO_FIELD} Move it to spec.runPolicy.cleanPodPolicy.",
+        f"spec.cleanPodPolicy: {NO_FIELD} Write it below runPolicy.",
         {"spec.cleanPodPolicy": REMOVE, "spec.runPolicy.cleanPodPolicy": "Running"},
     ),
     "a secret in envFrom as in env": mistake(

@@ -1,6 +1,5 @@
 """`policy replay` on the jobs that exist, and its report for an issue."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -63,30 +62,6 @@ def test_who_would_be_hit_by_rule_and_namespace(folder: Path) -> None:
     ]
 
 
-def test_for_programs(folder: Path) -> None:
-    shown = replay(folder, "--policy", str(folder / "tight.yaml"), "-o", "json")
-    found = json.loads(shown.stdout)
-    assert found["hits"] == [
-        {
-            "action": "deny",
-            "rule": "worker-count",
-            "namespace": "team-a",
-            "new": ["team-a/train"],
-            "gone": [],
-            "asNow": 0,
-        },
-        {
-            "action": "deny",
-            "rule": "worker-count",
-            "namespace": "team-b",
-            "new": ["team-b/a-b", "team-b/train"],
-            "gone": [],
-            "asNow": 0,
-        },
-    ]
-    assert found["jobs"] == 4
-
-
 def test_warnings_and_refusals_have_a_table_each(folder: Path) -> None:
     store(folder, policy_configmap("mode: warn"), job("one", "team-a", 1))
     shown = replay(folder, "--without", "platform", "-o", "markdown")
@@ -94,12 +69,6 @@ def test_warnings_and_refusals_have_a_table_each(folder: Path) -> None:
     assert "| worker-count | team-a | 1 | 0 | 0 | one |" in shown.stdout
     assert "## Warned about, by rule and namespace" in shown.stdout
     assert "| worker-count | team-a | 0 | 1 | 0 |  |" in shown.stdout
-
-
-def test_a_replay_without_other_policies_is_unusable(folder: Path) -> None:
-    shown = replay(folder)
-    assert shown.exit_code == 2
-    assert "nothing would change: name policies with --policy or --without" in shown.stderr
 
 
 def test_names_of_users_are_escaped_in_markdown(folder: Path) -> None:
