@@ -14,10 +14,10 @@ from click.testing import CliRunner, Result
 
 import webhook
 from tests.support.paths import EXAMPLES
+from tools.reference import commands
 from webhook import PROGRAM, __version__
 from webhook.cli import version
 from webhook.cli.main import main
-from webhook.cli.reference import commands
 
 PACKAGE = Path(webhook.__file__).parent
 COMMANDS = dict(commands())
