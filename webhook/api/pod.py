@@ -82,6 +82,18 @@ class Probe(msgspec.Struct, rename="camel", gc=False):
     termination_grace_period_seconds: int | None = None
 
 
+class TcpSocket(msgspec.Struct, gc=False):
+    """A connection."""
+
+    port: object = None
+
+
+class ReadinessProbe(msgspec.Struct, rename="camel", gc=False):
+    """A readiness probe."""
+
+    tcp_socket: TcpSocket | None = None
+
+
 class Container(msgspec.Struct, rename="camel", gc=False):
     """A container or init container."""
 
@@ -93,6 +105,7 @@ class Container(msgspec.Struct, rename="camel", gc=False):
     env_from: list[EnvFrom] | None = None
     ports: list[ContainerPort] | None = None
     liveness_probe: Probe | None = None
+    readiness_probe: ReadinessProbe | None = None
     startup_probe: Probe | None = None
     volume_mounts: list[VolumeMount] | None = None
     resources: ResourceRequirements | None = None
@@ -103,6 +116,15 @@ class Container(msgspec.Struct, rename="camel", gc=False):
     def argv(self) -> list[str]:
         """What it runs, as far as its image does not say."""
         return [*(self.command or ()), *(self.args or ())]
+
+    @property
+    def ready_port(self) -> int | None:
+        """The port to which the readiness probe connects."""
+        probe = self.readiness_probe
+        port = probe.tcp_socket.port if probe is not None and probe.tcp_socket is not None else None
+        if isinstance(port, str):
+            return next((one.container_port for one in self.ports or () if one.name == port), None)
+        return port if isinstance(port, int) else None
 
 
 class Named(msgspec.Struct, gc=False):
@@ -234,6 +256,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     host_ipc: bool | None = msgspec.field(default=None, name="hostIPC")
     topology_spread_constraints: list[Presence | None] | None = None
     hostname: str | None = None
+    set_hostname_as_fqdn: bool | None = msgspec.field(default=None, name="setHostnameAsFQDN")
     subdomain: str | None = None
     os: PodOS | None = None
 
