@@ -55,7 +55,7 @@ def check_container(container: Container, path: str, pod: Pod, found: Faults) ->
     if container.ports:
         _ports(container.ports, f"{path}.ports", found)
     if container.env:
-        _env(container.env, path, found)
+        _env(container.env, path, pod, found)
     if container.env_from:
         _env_from(container.env_from, path, found)
     if container.volume_mounts:
@@ -88,7 +88,7 @@ def _ports(ports: list[Port], path: str, found: Faults) -> None:
             used.add(port.name)
 
 
-def _env(env: list[EnvVar], path: str, found: Faults) -> None:
+def _env(env: list[EnvVar], path: str, pod: Pod, found: Faults) -> None:
     if not texts.variables([variable.name for variable in env]):
         for index, variable in enumerate(env):
             if problem := texts.variable(variable.name):
@@ -96,6 +96,7 @@ def _env(env: list[EnvVar], path: str, found: Faults) -> None:
     for index, variable in enumerate(env):
         if variable.value_from is not None:
             _value_from(variable, variable.value_from, f"{path}.env[{index}].valueFrom", found)
+            _file(variable.value_from, f"{path}.env[{index}].valueFrom.fileKeyRef", pod, found)
 
 
 def _value_from(variable: EnvVar, source: ValueFrom, where: str, found: Faults) -> None:
@@ -120,6 +121,12 @@ def _value_from(variable: EnvVar, source: ValueFrom, where: str, found: Faults) 
         _key(source.config_map_key_ref, f"{where}.configMapKeyRef", found)
     if source.secret_key_ref is not None:
         _key(source.secret_key_ref, f"{where}.secretKeyRef", found)
+
+
+def _file(source: ValueFrom, path: str, pod: Pod, found: Faults) -> None:
+    if source.file_key_ref is not None and (name := source.file_key_ref.volume_name) and name not in pod.volumes:
+        fix = "Add an emptyDir under volumes, or correct the name."
+        found.add(f"{path}.volumeName", f'there is no volume "{shown(name)}"', fix)
 
 
 def _key(reference: KeyRef, path: str, found: Faults) -> None:

@@ -14,14 +14,14 @@ def check_handlers(container: Container, path: str, found: Faults, *, grace_peri
     """Those of a container that runs as long as the pod does."""
     for field, probe in container.probes:
         if probe is not None:
-            _probe(probe, f"{path}.{field}", found)
+            _probe(probe, f"{path}.{field}", container, found)
     if container.lifecycle is not None:
         for field, handler in (
             ("postStart", container.lifecycle.post_start),
             ("preStop", container.lifecycle.pre_stop),
         ):
             if handler is not None:
-                _lifecycle(handler, f"{path}.lifecycle.{field}", found, grace_period)
+                _lifecycle(handler, f"{path}.lifecycle.{field}", container, found, grace_period)
 
 
 def check_no_handlers(container: Container, path: str, found: Faults) -> None:
@@ -34,22 +34,32 @@ def check_no_handlers(container: Container, path: str, found: Faults) -> None:
         found.add(f"{path}.{field}", fault, "Remove it, or set restartPolicy: Always.", Kind.FORBIDDEN)
 
 
-def _probe(probe: Probe, path: str, found: Faults) -> None:
-    _one(probe, path, found, {"grpc": probe.grpc}, "exec, httpGet, tcpSocket or grpc")
+def _probe(probe: Probe, path: str, container: Container, found: Faults) -> None:
+    _one(probe, path, container, found, {"grpc": probe.grpc}, choices="exec, httpGet, tcpSocket or grpc")
     if isinstance(probe, ReadinessProbe) and probe.termination_grace_period_seconds is not None:
         where = f"{path}.terminationGracePeriodSeconds"
         found.add(where, "is not for readiness probes", "Remove it.", Kind.FORBIDDEN)
 
 
-def _lifecycle(handler: LifecycleHandler, path: str, found: Faults, grace_period: int | None) -> None:
-    _one(handler, path, found, {"sleep": handler.sleep}, "exec, httpGet, tcpSocket or sleep")
+def _lifecycle(
+    handler: LifecycleHandler, path: str, container: Container, found: Faults, grace_period: int | None
+) -> None:
+    _one(handler, path, container, found, {"sleep": handler.sleep}, choices="exec, httpGet, tcpSocket or sleep")
     most = _PERIOD if grace_period is None else grace_period
     if handler.sleep is not None and not 0 <= (handler.sleep.seconds or 0) <= most:
         fault = f"must be between 0 and terminationGracePeriodSeconds, which is {most}"
         found.add(f"{path}.sleep.seconds", fault, "Correct the number.")
 
 
-def _one(handler: Handler, path: str, found: Faults, other: dict[str, Grpc | Sleep | None], choices: str) -> None:
+def _one(
+    handler: Handler,
+    path: str,
+    container: Container,
+    found: Faults,
+    other: dict[str, Grpc | Sleep | None],
+    *,
+    choices: str,
+) -> None:
     ways = {"exec": handler.exec, "httpGet": handler.http_get, "tcpSocket": handler.tcp_socket, **other}
     given = [field for field, way in ways.items() if way is not None]
     if not given:
@@ -62,6 +72,9 @@ def _one(handler: Handler, path: str, found: Faults, other: dict[str, Grpc | Sle
                 found.add(f"{path}.{field}.port", "is empty", "Set it.", Kind.REQUIRED)
             elif problem := texts.port_name(target.port):
                 texts.note(found, f"{path}.{field}.port", target.port, problem, "Write a number, or a port's name.")
+            elif all(port.name != target.port for port in container.ports or ()):
+                fault = f'the container has no port "{target.port}"'
+                found.add(f"{path}.{field}.port", fault, "Write a number, or name the port.", advisory=True)
     if handler.http_get is not None:
         for index, one in enumerate(handler.http_get.http_headers or ()):
             if problem := texts.header(one.name):

@@ -1,12 +1,23 @@
 """What a pod has of its node and of the network: namespaces, names, the resolver, gates."""
 
+import re
 from typing import Final
 
 from webhook.predict.pod_template import texts
 from webhook.predict.pod_template.fault import Faults, Kind, shown
+from webhook.predict.pod_template.security import Sysctl
 from webhook.predict.pod_template.template import PodSpec
 
 _LONGEST_SEARCH: Final = 2048
+_SEPARATOR: Final = re.compile("[./]")
+# net/ipv4/conf/eth0.1 is net.ipv4.conf.eth0/1
+_SWAPPED: Final = str.maketrans("./", "/.")
+_OF_IPC: Final = frozenset(
+    (
+        *("kernel.sem", "kernel.shm", "kernel.shmall", "kernel.shmmax", "kernel.shmmni", "kernel.shm_rmid_forced"),
+        *("kernel.msg", "kernel.msgmax", "kernel.msgmnb", "kernel.msgmni"),
+    )
+)
 
 
 def check_host(spec: PodSpec, path: str, found: Faults) -> None:
@@ -30,7 +41,8 @@ def check_host(spec: PodSpec, path: str, found: Faults) -> None:
 
 def _namespaces(spec: PodSpec, path: str, found: Faults) -> None:
     if spec.host_users is False:
-        for field, value in (("hostPID", spec.host_pid), ("hostIPC", spec.host_ipc)):
+        of_node = (("hostPID", spec.host_pid), ("hostIPC", spec.host_ipc), ("hostNetwork", spec.host_network))
+        for field, value in of_node:
             if value:
                 found.add(
                     f"{path}.{field}", "does not go with hostUsers: false", "Remove one of the two.", Kind.FORBIDDEN
@@ -39,9 +51,25 @@ def _namespaces(spec: PodSpec, path: str, found: Faults) -> None:
         fault = "does not go with hostPID"
         found.add(f"{path}.shareProcessNamespace", fault, "Remove one of the two.", Kind.FORBIDDEN)
     context = spec.security_context
+    if context is not None and context.sysctls and (spec.host_network or spec.host_ipc):
+        _sysctls(spec, context.sysctls, f"{path}.securityContext.sysctls", found)
     if spec.os is not None and spec.os.name == "linux" and context is not None and context.windows_options is not None:
         where = f"{path}.securityContext.windowsOptions"
         found.add(where, "is not for a linux pod", "Remove it.", Kind.FORBIDDEN)
+
+
+def _sysctls(spec: PodSpec, sysctls: list[Sysctl], path: str, found: Faults) -> None:
+    """Parameters of a namespace that the pod shares with its node (component-helpers `node/util/sysctl`)."""
+    for index, sysctl in enumerate(sysctls):
+        name = sysctl.name.partition("*")[0]
+        if (separator := _SEPARATOR.search(name)) and separator[0] == "/":
+            name = name.translate(_SWAPPED)
+        of_node = "hostNetwork" if spec.host_network and name.startswith("net.") else ""
+        if spec.host_ipc and (name in _OF_IPC or name.startswith("fs.mqueue.")):
+            of_node = "hostIPC"
+        if of_node:
+            fix = f"Remove it, or {of_node}."
+            found.add(f"{path}[{index}].name", f"{shown(sysctl.name)} does not go with {of_node}", fix)
 
 
 def _node_name(spec: PodSpec, name: str, path: str, found: Faults) -> None:

@@ -6,8 +6,9 @@ from webhook.predict.pod_template import texts
 from webhook.predict.pod_template.check_containers import Pod, check_container
 from webhook.predict.pod_template.check_handlers import check_handlers, check_no_handlers
 from webhook.predict.pod_template.check_host import check_host
+from webhook.predict.pod_template.check_resources import check_huge_pages, check_pod_resources
 from webhook.predict.pod_template.check_scheduling import check_affinity, check_spread, check_tolerations
-from webhook.predict.pod_template.check_security import check_pod_security
+from webhook.predict.pod_template.check_security import check_pod_security, check_users
 from webhook.predict.pod_template.check_volumes import check_volumes
 from webhook.predict.pod_template.containers import Container
 from webhook.predict.pod_template.fault import Faults, Kind, shown
@@ -48,9 +49,17 @@ def check_template(template: Template, path: str, found: Faults, around: Surroun
         around.without_ranges,
     )
     _containers(spec, path, pod, found)
+    if spec.resources is not None:
+        check_pod_resources(spec, path, found)
+    if spec.overhead and not spec.runtime_class_name:
+        fault = "needs a RuntimeClass with the same overhead"
+        found.add(f"{path}.overhead", fault, "Remove it: a RuntimeClass sets it.", Kind.FORBIDDEN)
     _placement(spec, path, found)
     if spec.security_context is not None:
         check_pod_security(spec.security_context, f"{path}.securityContext", found)
+    check_users(spec, path, found)
+    if any(volume.empty_dir and (volume.empty_dir.medium or "")[:1] == "H" for volume in spec.volumes or ()):
+        check_huge_pages(spec, path, found, without_ranges=around.without_ranges)
     check_host(spec, path, found)
 
 

@@ -3,6 +3,7 @@
 from webhook.predict.pod_template import texts
 from webhook.predict.pod_template.fault import Faults, Kind
 from webhook.predict.pod_template.security import Context, PodSecurityContext, SecurityContext
+from webhook.predict.pod_template.template import PodSpec
 
 
 def check_security(context: SecurityContext, path: str, found: Faults, *, host_users: bool) -> None:
@@ -51,3 +52,26 @@ def _profiles(context: Context, path: str, found: Faults) -> None:
         elif name is not None and profile.type:
             fix = "Remove it, or set the type to Localhost."
             found.add(where, f"does not go with the type {profile.type}", fix, Kind.FORBIDDEN)
+
+
+def check_users(spec: PodSpec, path: str, found: Faults) -> None:
+    """Of every container: the kubelet starts none as root that must not be root (`verifyRunAsNonRoot`)."""
+    of_pod = spec.security_context
+    if spec.os is not None and spec.os.name == "windows":
+        return
+    for kind, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
+        for index, container in enumerate(containers or ()):
+            own = container.security_context
+            if own is None and of_pod is None:
+                continue
+            non_root, user, where = None, None, path
+            if of_pod is not None:
+                non_root, user = of_pod.run_as_non_root, of_pod.run_as_user
+            if own is not None:
+                non_root = non_root if own.run_as_non_root is None else own.run_as_non_root
+                if own.run_as_user is not None:
+                    user, where = own.run_as_user, f"{path}.{kind}[{index}]"
+            if non_root and user == 0:
+                fault = "is 0, but runAsNonRoot is true, so the container never starts"
+                fix = "Set it to another user, or runAsNonRoot to false."
+                found.add(f"{where}.securityContext.runAsUser", fault, fix)

@@ -4,7 +4,6 @@ from typing import Literal
 
 import msgspec
 
-from webhook.api.presence import Presence
 from webhook.predict.pod_template.forms import (
     Amount,
     HostPort,
@@ -13,7 +12,7 @@ from webhook.predict.pod_template.forms import (
     PullPolicy,
 )
 from webhook.predict.pod_template.handlers import Lifecycle, Probe, ProbeOfLife, ReadinessProbe
-from webhook.predict.pod_template.references import FieldRef, KeyRef, ResourceFieldRef, SourceRef
+from webhook.predict.pod_template.references import FieldRef, FileRef, KeyRef, ResourceFieldRef, SourceRef
 from webhook.predict.pod_template.security import SecurityContext
 
 
@@ -34,7 +33,7 @@ class ValueFrom(msgspec.Struct, rename="camel", gc=False):
     resource_field_ref: ResourceFieldRef | None = None
     config_map_key_ref: KeyRef | None = None
     secret_key_ref: KeyRef | None = None
-    file_key_ref: Presence | None = None
+    file_key_ref: FileRef | None = None
 
 
 class EnvVar(msgspec.Struct, rename="camel", gc=False):

@@ -28,6 +28,12 @@ class KeyRef(msgspec.Struct, gc=False):
     optional: bool | None = None
 
 
+class FileRef(msgspec.Struct, rename="camel", gc=False):
+    """A variable in a file of a volume."""
+
+    volume_name: str | None = None
+
+
 class SourceRef(msgspec.Struct, gc=False):
     """A ConfigMap or Secret as a whole."""
 

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from webhook.api.presence import Presence
 from webhook.predict.pod_template.containers import Container, Resources
-from webhook.predict.pod_template.forms import Int32, Int64, NonEmpty, Positive, Strings
+from webhook.predict.pod_template.forms import Amount, Int32, Int64, NonEmpty, Positive, Strings
 from webhook.predict.pod_template.references import LocalName
 from webhook.predict.pod_template.scheduling import Affinity, SpreadConstraint, Toleration
 from webhook.predict.pod_template.security import PodSecurityContext
@@ -88,6 +88,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     image_pull_secrets: list[LocalName] | None = None
     node_name: str | None = None
     node_selector: Strings | None = None
+    overhead: dict[str, Amount] | None = None
     os: OperatingSystem | None = None
     preemption_policy: Literal["PreemptLowerPriority", "Never"] | None = None
     priority: Int32 | None = None

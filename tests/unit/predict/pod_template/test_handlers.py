@@ -95,7 +95,10 @@ def test_faults(changes: dict[str, Any], expected: list[str]) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {f"{BOX}.readinessProbe": {"tcpSocket": {"port": "ssh"}, "successThreshold": 3}},
+        {
+            f"{BOX}.ports": [{"name": "ssh", "containerPort": 22}],
+            f"{BOX}.readinessProbe": {"tcpSocket": {"port": "ssh"}, "successThreshold": 3},
+        },
         {f"{BOX}.lifecycle": {"preStop": {"sleep": {}}}},
     ],
 )
