@@ -13,11 +13,19 @@ SHARED_MEMORY = "shared-memory"
 """The volume that the injection of this name adds: nobody who mistypes the name of his own means it."""
 
 
+class KeyToPath(msgspec.Struct, gc=False):
+    """A key that becomes a file."""
+
+    key: str = ""
+
+
 class ConfigMapSource(msgspec.Struct, gc=False):
-    """A ConfigMap in the job's namespace; pods start without it only if it is `optional`."""
+    """A ConfigMap in the job's namespace; pods start without it, or one of its keys, only if it is `optional`."""
 
     name: str = ""
     optional: bool | None = None
+    key: str = ""
+    items: list[KeyToPath] | None = None
 
 
 class ImageSource(msgspec.Struct, gc=False):
