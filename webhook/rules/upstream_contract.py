@@ -220,9 +220,8 @@ def _first_container(containers: Sequence[Container], path: str, role: str, job:
     for index, variable in enumerate(env or ()):
         same = overwritten.get(variable.name)
         if same is not None and (variable.value or "") not in same:
-            parameter = variable.name.removeprefix(ENV_PREFIX)
-            fix = f"Give mpirun -mca {parameter} instead." if parameter != variable.name else "Remove it."
-            yield Violation(f"{path}[0].env[{index}]", f"the operator overwrites {variable.name}", fix, advisory=True)
+            fix = "Use mpirun -mca." if variable.name.startswith(ENV_PREFIX) else "Remove it."
+            yield Violation(f"{path}[0].env[{index}]", f"the operator sets {variable.name}", fix, advisory=True)
     if len(containers) > 1:
         yield from _not_first(containers, path, role, job)
 

@@ -339,21 +339,21 @@ INTEL, MPICH = ({"spec.mpiImplementation": name} for name in ("Intel", "MPICH"))
 @pytest.mark.parametrize(
     ("changes", "name", "fix"),
     [
-        (env("OMPI_MCA_plm_rsh_args", "-p 2222"), "OMPI_MCA_plm_rsh_args", "Give mpirun -mca plm_rsh_args instead."),
+        (env("OMPI_MCA_plm_rsh_args", "-p 2222"), "OMPI_MCA_plm_rsh_args", "Use mpirun -mca."),
         (
             env("OMPI_MCA_orte_default_hostfile", "/hosts"),
             "OMPI_MCA_orte_default_hostfile",
-            "Give mpirun -mca orte_default_hostfile instead.",
+            "Use mpirun -mca.",
         ),
         (
             env("OMPI_MCA_orte_keep_fqdn_hostnames", "false"),
             "OMPI_MCA_orte_keep_fqdn_hostnames",
-            "Give mpirun -mca orte_keep_fqdn_hostnames instead.",
+            "Use mpirun -mca.",
         ),
         (
             env("OMPI_MCA_orte_set_default_slots", "8"),
             "OMPI_MCA_orte_set_default_slots",
-            "Give mpirun -mca orte_set_default_slots instead.",
+            "Use mpirun -mca.",
         ),
         (env("I_MPI_HYDRA_HOST_FILE") | INTEL, "I_MPI_HYDRA_HOST_FILE", "Remove it."),
         (env("I_MPI_PERHOST", "4") | INTEL, "I_MPI_PERHOST", "Remove it."),
@@ -366,7 +366,7 @@ def test_a_variable_that_the_operator_overwrites(changes: dict[str, Any], name: 
     [violation] = violations("upstream-contract", changes)
     role = WORKER if name.startswith("K_") else LAUNCHER
     assert violation.path == f"{role}.template.spec.containers[0].env[0]"
-    assert (violation.message, violation.fix) == (f"the operator overwrites {name}", fix)
+    assert (violation.message, violation.fix) == (f"the operator sets {name}", fix)
     assert violation.advisory
 
 
