@@ -20,7 +20,6 @@ class Case(NamedTuple):
 
 
 SYSCTLS: Final = f"{SPEC}.securityContext.sysctls"
-PAGES: Final = [{"name": "pages", "emptyDir": {"medium": "HugePages-2Mi"}}]
 MOUNTED: Final = {f"{BOX}.volumeMounts": [{"name": "pages", "mountPath": "/pages"}]}
 FILE: Final = {"key": "A", "path": "env", "volumeName": "files"}
 
@@ -94,7 +93,6 @@ CASES: Final[Mapping[str, Case]] = {
         "spec.overhead: needs a RuntimeClass with the same overhead. Remove it: a RuntimeClass sets it.",
         taken=False,
     ),
-    "no overhead": Case({f"{SPEC}.overhead": {}}),
     # Variables from files.
     "file of a volume": Case(
         {

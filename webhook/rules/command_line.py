@@ -44,11 +44,12 @@ _NUMBER: Final = re.compile(r"\d{1,9}", re.ASCII)
 _EXPANDED: Final = re.compile(r"[$`]")
 _OF_A_SHELL: Final = re.compile(r"[$`;&|<>\n]")
 _BLANKS: Final = " \t\r\n"
-_VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_VARIABLE: Final = re.compile(r"\$(?:\{(\w+)[^}]*+\}|(\w+))")
 # What Kubernetes replaces; two dollars stand for one.
 _REFERENCE: Final = re.compile(r"(?<!\$)(?:\$\$)*+\$\(([A-Za-z_][\w.-]*+)\)")
 # Variables that Kubernetes adds for the namespace's Services.
 _OF_SERVICES: Final = re.compile(r"_SERVICE_HOST\Z|_SERVICE_PORT|_PORT(?:_|\Z)")
+_PROGRAMS: Final = mpirun.LAUNCHERS | {"sshd"}
 # What scripts are given for `$0`.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
@@ -104,7 +105,7 @@ def _program(command: Sequence[str], argv: Sequence[str], path: str) -> Iterator
 
 
 def _runs_alone(script: str, rest: Sequence[str]) -> bool:
-    """Whether the words after a script are arguments that it does not use, and that its last program needs."""
+    """Whether the words after a script are arguments that it does not use, and that were meant to be a part of it."""
     words = script.split()
     if not words or "$" in script:
         return False
@@ -112,7 +113,8 @@ def _runs_alone(script: str, rest: Sequence[str]) -> bool:
     program = words[-1].rpartition("/")[2]
     if len(rest) == 1 and (name in _NO_ARGUMENTS or name in mpirun.SHELLS or name == program):
         return False
-    return len(words) == 1 or program == "sshd" or program in mpirun.LAUNCHERS
+    programs = {program, *(word.rpartition("/")[2] for word in rest)}
+    return len(words) == 1 or not programs.isdisjoint(_PROGRAMS)
 
 
 def _sshd(container: Container, path: str, *, alone: bool) -> Iterator[Violation]:
@@ -169,7 +171,8 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fault = f'"{shortened(call.unread)}" is one word, and no option'
         yield Violation(_place(launcher, call.unread), fault, fix, advisory=not certain)
     if call.starts_nothing:
-        fix = "Name it after the options." if call.without_shell else "End each line that goes on with \\."
+        of_lines = any("\n" in word for word in launcher.argv)
+        fix = "End each line that goes on with \\." if of_lines else "Name it after the options."
         yield Violation(_place(launcher, call.program), f"{call.program} gets no program", fix, advisory=True)
     elif _is_command_line(call.started):
         fix = f"Split it: {_words([call.started])[1:-1]}." if call.without_shell else "Remove its quotes."
@@ -205,9 +208,10 @@ def _unreplaced(call: Invocation, launcher: Container, job: MPIJob) -> Iterator[
     spoken = mpirun.dialect(call.program, job.spec.mpi_implementation)
     of_ranks = {"".join(values) for name, values in call.options or () if name in spoken.ranks}
     for word in words:
-        if word in of_ranks and (variable := _VARIABLE.fullmatch(word)):
+        text = word.rpartition("=")[2]
+        if text in of_ranks and (variable := _VARIABLE.fullmatch(text)):
             fix = f"Write $({variable[1] or variable[2]}) or a number."
-            yield Violation(_place(launcher, word), f"no shell replaces {shortened(word, 30)}", fix, advisory=True)
+            yield Violation(_place(launcher, word), f"no shell replaces {shortened(text, 30)}", fix, advisory=True)
         for reference in _REFERENCE.findall(word) if not launcher.env_from else ():
             if reference not in named and not _OF_SERVICES.search(reference):
                 fault = f"there is no variable {shortened(reference, 30)} in env"

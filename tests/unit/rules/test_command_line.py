@@ -163,6 +163,7 @@ def test_only_the_beginning_of_a_command_is_split(length: int, monkeypatch: pyte
         (["bash", "-c"], ["/opt/bin/mpirun", "-np", "2", "x"], "args", "/opt/bin/mpirun", "/opt/bin/mpirun -np 2 x"),
         (["bash", "-c"], ["cd /app && mpirun", "-np", "2"], "args", "cd /app && mpirun", "cd /app && mpirun -np 2"),
         (["bash", "-c"], ["python", "x.py"], "args", "python", "python x.py"),
+        (["bash", "-c"], ["cd /app", "&&", "mpirun", "x"], "args", "cd /app", "cd /app && mpirun x"),
     ],
 )
 def test_a_shell_that_gets_words_as_arguments(command: list[str], args: Any, field: str, runs: str, whole: str) -> None:
@@ -181,8 +182,9 @@ def test_a_shell_that_gets_words_as_arguments(command: list[str], args: Any, fie
         (["bash", "-c", "mpirun -np 2\n-x A=B\npython x"], "End each line that goes on with \\."),
         (["bash", "-c", "mpirun -np 2 \\ \n  python x"], "End each line that goes on with \\."),
         (["bash", "-c", "mpirun -np 2 \\\n\n  python x"], "End each line that goes on with \\."),
-        (["sh", "-ec", "cd /app; exec mpirun -np 2; python x"], "End each line that goes on with \\."),
-        (["bash", "-c", "mpirun -np 2 && python x"], "End each line that goes on with \\."),
+        (["sh", "-ec", "cd /app; exec mpirun -np 2; python x"], "Name it after the options."),
+        (["bash", "-c", "mpirun -np 2 && python x"], "Name it after the options."),
+        (["bash", "-c", "mpirun -np 2", "train"], "Name it after the options."),
     ],
 )
 @pytest.mark.parametrize("implementation", ["OpenMPI", "MPICH"])
@@ -214,6 +216,7 @@ def test_variables_that_nothing_replaces() -> None:
     [violation] = check(["mpirun", "-np", "$(NP)", "x"])
     assert found([violation]) == [f"(advice) {WHERE}.command: there is no variable NP in env"]
     assert len(check(["mpirun", "-np", "4", "x", "--lr=$(LR)"])) == 1
+    assert len(check(["mpirun", "-np=${NP:-4}", "x"])) == 1
     command = {f"{LAUNCHER}.command": ["mpirun", "-np", "$(NP)", "x"]}
     assert violations(ID, {**command, f"{LAUNCHER}.env": [{"name": "NP", "value": "8"}]}) == []
     assert violations(ID, {**command, f"{LAUNCHER}.envFrom": [{"configMapRef": {"name": "c"}}]}) == []
@@ -240,6 +243,9 @@ LEAVES = f"(advice) {SSHD}.command: sshd goes to the background, and then the co
         (["bash", "-c", "$(which sshd) -D"], []),
         (["bash", "-c", "which sshd; pgrep sshd || /usr/sbin/sshd -D"], []),
         (["bash", "-c", "case $1 in\n  sshd) ;;\nesac; sleep infinity"], []),
+        (["bash", "-c", "case $1 in\n  sshd|worker) ;;\nesac; sleep infinity"], []),
+        (["bash", "-c", "ssh-keygen -A && exec /usr/sbin/sshd -Def /etc/ssh/sshd_config"], []),
+        (["bash", "-c", "kubectl exec sshd; sleep infinity"], []),
         (["sshd", "-De"], [BY_NAME]),
         (["bash", "-c", "exec sshd -D"], [BY_NAME]),
         (["bash", "-lc", "mkdir -p /run/sshd && sshd -D"], [BY_NAME]),

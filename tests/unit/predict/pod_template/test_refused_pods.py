@@ -25,3 +25,7 @@ def test_a_limit_range_may_request_huge_pages() -> None:
 def test_windows_has_no_root() -> None:
     context = {"runAsNonRoot": True, "runAsUser": 0}
     assert told({f"{SPEC}.os": {"name": "windows"}, f"{BOX}.securityContext": context}) == []
+
+
+def test_the_operators_client_leaves_an_empty_overhead_out() -> None:
+    assert told({f"{SPEC}.overhead": {}}) == []
