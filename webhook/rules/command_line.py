@@ -124,8 +124,8 @@ def _sshd(container: Container, path: str, *, alone: bool) -> Iterator[Violation
         fault = "sshd starts only by its absolute path"
         yield Violation(_field(container, path, "sshd"), fault, "Write /usr/sbin/sshd.", advisory=True)
     elif options is not None and not sshd.stays(options):
-        fault = "sshd goes to the background, and then the container ends"
-        yield Violation(_field(container, path, "sshd"), fault, "Add -D to sshd.", advisory=True)
+        fault = "sshd goes to the background and the container ends"
+        yield Violation(_field(container, path, "sshd"), fault, "Add -D.", advisory=True)
     elif options is not None and alone and (probed := container.ready_port) is not None:
         ports = sshd.ports(options)
         if ports and probed not in ports and "&" not in sshd.text(container).replace("&&", ""):

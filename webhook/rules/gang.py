@@ -100,7 +100,7 @@ def _min_available(
         there = (
             f"the job {'may have' if too_many else 'has'} {pods}"
             if asked > pods
-            else f"the launcher waits until all {most} workers run"
+            else f"the launcher waits for {most} workers"
         )
         fix, degree = f"Set it to {most} or fewer.", Degree("too many", asked - most)
         advisory = asked <= pods and not settings.scheduler

@@ -62,7 +62,7 @@ def _full_names(job: MPIJob, length: int, ctx: Context) -> Iterator[Violation]:
         if least + len(_DOMAIN) > _LONGEST_FULL_NAME:
             yield Violation(
                 f"{path}.template.spec.setHostnameAsFQDN",
-                f"the host's full name has {least + len(_DOMAIN)} characters, at most {_LONGEST_FULL_NAME} start",
+                f"the full host name has {least + len(_DOMAIN)} characters, at most {_LONGEST_FULL_NAME} are allowed",
                 fix="Remove it, or shorten the job's name.",
                 advisory=least < _LONGEST_FULL_NAME,
             )

@@ -224,7 +224,7 @@ def test_variables_that_nothing_replaces() -> None:
 
 SSHD = "spec.mpiReplicaSpecs[Worker].template.spec.containers[0]"
 BY_NAME = f"(advice) {SSHD}.command: sshd starts only by its absolute path"
-LEAVES = f"(advice) {SSHD}.command: sshd goes to the background, and then the container ends"
+LEAVES = f"(advice) {SSHD}.command: sshd goes to the background and the container ends"
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_accepted(changes: Json, settings: Json) -> None:
         (policy(minAvailable=6) | WAIT, "6 pods, but the job has 5", "Set it to 4 or fewer."),
         (
             policy(minAvailable=5) | WAIT,
-            "5 pods, but the launcher waits until all 4 workers run",
+            "5 pods, but the launcher waits for 4 workers",
             "Set it to 4 or fewer.",
         ),
         (policy(minAvailable=2) | {"Worker": REMOVE}, "2 pods, but the job has 1", "Set it to 1 or fewer."),

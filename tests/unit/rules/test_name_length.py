@@ -45,10 +45,10 @@ FQDN = "Worker.template.spec.setHostnameAsFQDN"
         ({FQDN: True, "metadata.name": "x" * 14}, None),
         ({"metadata.name": "x" * 30}, None),
         ({FQDN: False, "metadata.name": "x" * 30}, None),
-        ({FQDN: True, "metadata.name": "x" * 15}, "(advice) {path}: the host's full name has 65 characters"),
-        ({FQDN: True, "metadata.name": "x" * 20}, "(advice) {path}: the host's full name has 75 characters"),
-        ({FQDN: True, "metadata.name": "x" * 21}, "{path}: the host's full name has 77 characters"),
-        ({FQDN.replace("Worker", "Launcher"): True, "metadata.name": "x" * 30}, "{path}: the host's full name has 95"),
+        ({FQDN: True, "metadata.name": "x" * 15}, "(advice) {path}: the full host name has 65 characters"),
+        ({FQDN: True, "metadata.name": "x" * 20}, "(advice) {path}: the full host name has 75 characters"),
+        ({FQDN: True, "metadata.name": "x" * 21}, "{path}: the full host name has 77 characters"),
+        ({FQDN.replace("Worker", "Launcher"): True, "metadata.name": "x" * 30}, "{path}: the full host name has 95"),
     ],
 )
 def test_a_full_name_that_no_host_can_have(changes: dict[str, Any], expected: str | None) -> None:
