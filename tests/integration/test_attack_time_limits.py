@@ -118,20 +118,27 @@ def test_workers_without_a_launcher_end_by_a_limit_of_their_own(
     cluster.wait_for("the launcher's own limit, which a suspension starts", ended)
 
 
-def test_kept_workers_have_a_limit_of_their_own(operator_cluster: Cluster, namespace: str) -> None:
-    job = Job(operator_cluster, namespace, runPolicy={"activeDeadlineSeconds": 5, "cleanPodPolicy": "None"})
+def test_workers_end_next_to_a_launcher_that_the_api_server_rejects(operator_cluster: Cluster, namespace: str) -> None:
+    job = Job(operator_cluster, namespace)
+    above = {"key": "example.com/level", "operator": "Gt", "value": "3", "effect": "NoSchedule"}
+    job.document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["tolerations"] = [above]
     assert "created" in job.create()
     job.wait_for_workers()
+    events = ("get", "events", "-n", namespace, "-o", "jsonpath={.items[*].message}")
+    operator_cluster.wait_for("the rejection", lambda: '"Gt"' in operator_cluster.kubectl(*events).stdout or None)
+    assert job.launchers() == []
     assert [pod["spec"].get("activeDeadlineSeconds") for pod in job.workers()] == [SEVEN_DAYS] * 2
 
 
-def test_workers_that_run_are_not_left_without_a_limit(operator_cluster: Cluster, namespace: str) -> None:
-    job = Job(operator_cluster, namespace, runPolicy={"activeDeadlineSeconds": 600, "cleanPodPolicy": "Running"})
+@pytest.mark.parametrize("keeps", ["None", "Running"])
+def test_workers_keep_a_limit_of_their_own(operator_cluster: Cluster, namespace: str, keeps: str) -> None:
+    job = Job(operator_cluster, namespace, runPolicy={"activeDeadlineSeconds": 600, "cleanPodPolicy": keeps})
     assert "created" in job.create()
     job.wait_for_workers()
-    assert [pod["spec"].get("activeDeadlineSeconds") for pod in job.workers()] == [None] * 2
-    assert '"None" lets workers run on after the time limit' in job.patch(cleanPodPolicy="None")
-    assert "patched" in job.patch(cleanPodPolicy="All")
+    assert [pod["spec"].get("activeDeadlineSeconds") for pod in job.workers()] == [SEVEN_DAYS] * 2
+    assert "patched" in job.patch(cleanPodPolicy="None")
+    operator_cluster.kubectl("delete", "mpijob", "pi", "-n", namespace, "--cascade=orphan")
+    assert [pod["spec"].get("activeDeadlineSeconds") for pod in job.workers()] == [SEVEN_DAYS] * 2
 
 
 @pytest.mark.parametrize("role", ["Launcher", "Worker"])

@@ -8,7 +8,7 @@ import pytest
 from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster
 from tests.support.installation.service import example
-from webhook.api.annotations import INJECTED
+from webhook.api.annotations import INJECTED, WORKER_READINESS
 
 pytestmark = [pytest.mark.usefixtures("webhook"), pytest.mark.timeout(300)]
 PI = assets().upstream_examples["pi"]
@@ -124,3 +124,23 @@ def test_what_an_administrator_takes_out_stays_out(cluster: Cluster, namespace: 
     assert "LD_PRELOAD" not in json.dumps(stored["spec"])
     assert "finalizers" not in stored["metadata"]
     assert INJECTED not in stored["metadata"].get("annotations", {})
+
+
+def test_an_edit_of_the_stored_job_takes_out_what_was_injected(cluster: Cluster, namespace: str) -> None:
+    job = pi(namespace, "edited")
+    worker(job)["template"]["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "1", "memory": "1Gi"}}
+    job["metadata"]["annotations"] = {WORKER_READINESS: "2222"}
+    cluster.kubectl("create", "-f", "-", stdin=job)
+
+    def injected() -> tuple[bool, bool]:
+        pod = worker(cluster.get("mpijob", "edited", "-n", namespace))["template"]["spec"]
+        return "readinessProbe" in pod["containers"][0], "activeDeadlineSeconds" in pod
+
+    assert injected() == (True, True)
+    cluster.kubectl("replace", "-f", "-", stdin=job)
+    assert injected() == (True, True), "a file without them"
+    live = cluster.get("mpijob", "edited", "-n", namespace)
+    pod = worker(live)["template"]["spec"]
+    del pod["containers"][0]["readinessProbe"], pod["activeDeadlineSeconds"]
+    cluster.kubectl("replace", "-f", "-", stdin=live)
+    assert injected() == (False, True), "only the time limit comes back"

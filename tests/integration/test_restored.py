@@ -77,9 +77,9 @@ def test_a_file_that_asks_for_something_else_gets_that(cluster: Cluster, namespa
     assert "Warning: injected: job-timeout 72h" in annotate(timeout="72h")
     assert stored(cluster, namespace)["spec"]["runPolicy"]["activeDeadlineSeconds"] == 72 * 3600
     assert annotate(timeout="72h") == ""
-    assert "no effect on a running job" in annotate(**{"timeout": "72h", "debug-mode": "true"})
+    assert "Warning: injected: clean-pod-policy" in annotate(**{"timeout": "72h", "debug-mode": "true"})
     policy = stored(cluster, namespace)["spec"]["runPolicy"]
-    assert (policy["activeDeadlineSeconds"], policy["cleanPodPolicy"]) == (72 * 3600, "Running")
+    assert (policy["activeDeadlineSeconds"], policy["cleanPodPolicy"]) == (72 * 3600, "None")
     annotate(**{"timeout-action": "notify-only"})
     assert stored(cluster, namespace)["spec"]["runPolicy"]["activeDeadlineSeconds"] == 7 * 24 * 3600
 

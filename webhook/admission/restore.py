@@ -3,6 +3,8 @@
 `kubectl apply` replaces whole lists of a custom resource and so drops injected items; Kueue stops a running job whose
 containers change. An update gets back what the stored job has, the new one lacks, and an injection can write (`Form`).
 The author of the job can write any annotation, so none is trusted: what is not in a form never comes back.
+Who edits the stored job with kubectl (`edit`, `patch`, `label`, `annotate`, or `replace` of what `get` returned) has
+seen the injected values. What is taken out that way stays out, except the time limit and the queue of a waiting job.
 
 The injections also run on both jobs without the dropped values. If the outcome differs, the update changes what an
 injection reads, such as `training.openshift.io/timeout`, and today's outcome replaces the stored values.
@@ -34,6 +36,7 @@ _WRITTEN_PARTS: Final = (("metadata", "labels"), ("metadata", "annotations"), ("
 """The parts of a job that injections write to."""
 KUBECTL_APPLY: Final = "kubectl-client-side-apply"
 """The field manager of `kubectl apply` without `--server-side`."""
+_KUBECTL_REPLACE: Final = "kubectl-replace"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _KEYS: Final[Mapping[str, str]] = {
     "containers": "name",
@@ -94,7 +97,8 @@ def restore(
     file_before, file_now = (_part(job, "metadata", "annotations", LAST_APPLIED) for job in (stored, builder.document))
     applied = manager == KUBECTL_APPLY
     same_file = applied and isinstance(file_now, str) and file_before == file_now
-    walk = _Walk(skipped, new.builder, same_file=same_file, other_client=not applied)
+    edited = _edits_the_stored_job(manager, builder.document)
+    walk = _Walk(skipped, new.builder, same_file=same_file, other_client=not applied, edited=edited)
     bare = walk.without_dropped(stored, builder.document, (), ())
     if not walk.dropped:
         return outcome
@@ -110,6 +114,13 @@ def restore(
         if notes:
             outcome.notes[author] = notes
     return outcome
+
+
+def _edits_the_stored_job(manager: str, new: Any) -> bool:
+    """Whether kubectl changes what the cluster has; a file has no uid."""
+    if manager == _KUBECTL_REPLACE:
+        return bool(_part(new, "metadata", "uid"))
+    return manager.startswith("kubectl-") and manager != KUBECTL_APPLY
 
 
 class _Run:
@@ -182,10 +193,13 @@ def _networks(dropped: Dropped, today: PatchBuilder, *, same_file: bool) -> str:
 class _Walk:
     """Through the stored job and the new one in parallel."""
 
-    def __init__(self, skipped: frozenset[str], today: PatchBuilder, *, same_file: bool, other_client: bool) -> None:
+    def __init__(
+        self, skipped: frozenset[str], today: PatchBuilder, *, same_file: bool, other_client: bool, edited: bool
+    ) -> None:
         self.dropped: list[Dropped] = []
         self._skipped = skipped
         self._today = today
+        self._edited = edited
         self._whatever_is_written_today = {
             ComesBack.SAME_FILE: same_file,
             ComesBack.OTHER_CLIENT: same_file or other_client,
@@ -253,6 +267,8 @@ class _Walk:
 
     def _comes_back(self, form: Form, path: Path, value: Any) -> bool:
         """Whether a value of this form may come back in this update."""
+        if self._edited:
+            return form.when in {ComesBack.ALWAYS, ComesBack.WITH_OTHERS}
         if form.text or form.default is not None or self._whatever_is_written_today.get(form.when):
             return True
         return _writes(self._today, path, value, form)

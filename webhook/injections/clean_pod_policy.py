@@ -3,9 +3,6 @@
 Without `cleanPodPolicy` the operator keeps every worker after the end of the job: its sshd waits for ever and holds
 its GPUs (mpi-operator `pkg/apis/kubeflow/v2beta1/default.go`; the field's documentation says otherwise). `Running` ends
 them. The annotation `training.openshift.io/debug-mode: "true"` asks for `None`: the workers stay, to be looked into.
-
-The annotation has no effect on a running job if the rule `job-timeout` has a `max`: its workers would have no time
-limit, since a limit that is set now reaches only pods that start later.
 """
 
 from collections.abc import Iterator
@@ -21,7 +18,6 @@ from webhook.kit.forms import Form, equal
 from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings
-from webhook.predict.deadlines import outlasting
 
 PATH: Final = ("spec", "runPolicy", "cleanPodPolicy")
 EFFECT = {
@@ -47,22 +43,8 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     """Set `spec.runPolicy.cleanPodPolicy`."""
     debug = job.annotations.get(annotations.DEBUG_MODE, "false")
     policy = "None" if debug == "true" else settings.policy
-    if debug == "true" and _would_run_on(ctx):
-        shown = annotations.mention(annotations.DEBUG_MODE, debug)
-        yield Caution(f"{shown} has no effect on a running job: its workers would have no time limit")
-        policy = "Running"
     if patch.add(PATH, policy):
         yield f"set cleanPodPolicy: {policy}, so workers {EFFECT[policy]}"
         if debug not in {"true", "false"}:
             shown = annotations.mention(annotations.DEBUG_MODE, debug)
             yield Caution(f'{shown} is not "true", so it has no effect')
-
-
-def _would_run_on(ctx: Context) -> bool:
-    """Whether workers that now end with their job would run on without a limit."""
-    old = ctx.old
-    if old is None or old.suspended or ctx.admitted.seconds.most is None or old.worker is None:
-        return False
-    spec = old.worker.template.spec
-    has_limit = spec is not None and spec.active_deadline_seconds is not None
-    return not has_limit and not outlasting(old.spec.launcher_creation_policy, old.run_policy.clean_pod_policy)

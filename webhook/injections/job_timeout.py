@@ -7,10 +7,11 @@ counts from the start of the launcher, and again after a suspension. For longer,
 the limit is the longest that the rule `job-timeout` allows, and none where that allows any; with the component
 `deadline-events` an Event tells when the time of the annotation is over.
 
-Workers end with the launcher, except in two cases: with `WaitForWorkersReady` there is no launcher while a worker is
-not ready, and with `cleanPodPolicy: None` they stay when it has ended. Such workers get `activeDeadlineSeconds` in
-their own template: the maximum of the rule `job-timeout`. They get none if the rule has no maximum or the job has no
-limit. It counts from the start of each worker, and quotas then count these pods in the scope `Terminating`.
+Where the rule `job-timeout` has a maximum and the job a limit, the workers get that maximum as `activeDeadlineSeconds`
+of their own template. They normally end with the launcher. They would not with `cleanPodPolicy: None`, after
+`kubectl delete --cascade=orphan`, or if no launcher ever starts: a worker is never ready with `WaitForWorkersReady`, or
+the API server rejects the launcher. The limit counts from the start of each worker, and quotas count these pods in the
+scope `Terminating`.
 
 A new job that claims to be owned by a controller, or copied by Kueue, gets the limit too, since any user may write
 that. Only if one of the policy's `controllers` creates such a job in a cluster with Kueue it gets none. Kueue does not
@@ -31,11 +32,8 @@ from webhook.kit.context import Context
 from webhook.kit.forms import ComesBack, Form
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import DurationOrNone, InjectionSettings
-from webhook.predict.deadlines import outlasting
 
 PATH: Final = ("spec", "runPolicy", "activeDeadlineSeconds")
-CREATION_POLICY = ("spec", "launcherCreationPolicy")
-CLEAN_POD_POLICY = ("spec", "runPolicy", "cleanPodPolicy")
 NO_LIMIT = "no limit"
 
 
@@ -53,29 +51,18 @@ def _seconds(_: str, value: object) -> bool:
     return type(value) is int and 0 < value <= duration.MAX_SECONDS
 
 
-FORMS: Final = (
-    Form(PATH, _seconds, ComesBack.ALWAYS),
-    Form((*map(str, template_path(WORKER)), "spec", PATH[-1]), _seconds, ComesBack.ALWAYS),
-)
+_OF_WORKERS: Final = (*template_path(WORKER), "spec", PATH[-1])
+FORMS: Final = tuple(Form(tuple(map(str, path)), _seconds, ComesBack.ALWAYS) for path in (PATH, _OF_WORKERS))
 
 
 @injection("job-timeout", Settings, since="0.1", unskippable=True, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Set `spec.runPolicy.activeDeadlineSeconds`, then that of workers which it does not end."""
+    """Set `spec.runPolicy.activeDeadlineSeconds`, and the limit of the workers' pods."""
     if job.run_policy.active_deadline_seconds is None:
         yield from _limit_job(job, settings, ctx, patch)
-    yield from limit_workers(job, ctx, patch)
-
-
-def limit_workers(job: MPIJob, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Set the workers' own limit where the job has one and they may run longer than the launcher's Job."""
     most, limit = ctx.admitted.seconds.most, patch.get(PATH)
-    if most is None or limit is None or not job.workers or job.worker is None or not job.worker.template.containers:
-        return
-    if outlasting(patch.get(CREATION_POLICY), patch.get(CLEAN_POD_POLICY)):
-        seconds = min(max(most, limit), duration.MAX_SECONDS)
-        if patch.add((*template_path(WORKER), "spec", PATH[-1]), seconds):
-            yield f"workers end after {seconds} s, with or without a launcher"
+    if most is not None and limit is not None and job.workers and job.worker and job.worker.template.containers:
+        patch.add(_OF_WORKERS, min(max(most, limit), duration.MAX_SECONDS))
 
 
 def _limit_job(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:

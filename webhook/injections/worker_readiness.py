@@ -6,8 +6,6 @@ on the port of sshd. Without the probe a worker counts as ready before its sshd 
 of a worker stays unknown until its sshd listens, and a launcher that starts earlier fails. A loop in the launcher that
 waits for its workers, or a high `backoffLimit`, is then not needed: a note says so to users who have one.
 
-Without a launcher nothing counts the job's time, so the workers get a limit of their own (see `job-timeout`).
-
 A readiness probe of the user's stays. `launcherCreationPolicy: AtStartup` is replaced, because it is the field's
 default and looks the same; the annotation with `"false"` keeps it. The annotation may name the port of sshd, as
 `"2222"`. Otherwise it is read from sshd's options, the worker's `ports` or the launcher's options of ssh; where none of
@@ -33,7 +31,6 @@ from webhook.api.pod import PodTemplate
 from webhook.api.untyped import at
 from webhook.cluster.view import UNKNOWN, Unknown
 from webhook.injections import Caution, injection
-from webhook.injections.job_timeout import limit_workers
 from webhook.kit.context import Context
 from webhook.kit.forms import ITEM, ComesBack, Form, equal, in_worker
 from webhook.kit.patch import PatchBuilder, template_path
@@ -106,7 +103,6 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         added.append(f"launcherCreationPolicy: {WAIT}")
     if added:
         yield f"added {' and '.join(added)}"
-        yield from limit_workers(job, ctx, patch)
 
 
 def _port_of(answer: str | None) -> int | None:

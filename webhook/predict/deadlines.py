@@ -4,10 +4,6 @@ The clock is that of the launcher's Job, since that is what ends a job: it count
 later change of the MPIJob is not copied there) from its `startTime`, which each resume sets anew (kubernetes
 `pkg/controller/job/job_controller.go`). With `timeout-action: notify-only` the same clock counts the seconds of the
 annotation too, and nothing ends.
-
-The operator creates no launcher while a worker is not ready with `WaitForWorkersReady`, and leaves workers alone at the
-end with `cleanPodPolicy: None`. Only the `activeDeadlineSeconds` of their own template ends such workers: the operator
-does not replace a worker that failed by it.
 """
 
 import math
@@ -18,18 +14,10 @@ import msgspec
 
 from webhook.api import duration
 from webhook.api.annotations import TIMEOUT
-from webhook.api.mpijob import AT_STARTUP
 from webhook.cluster.job_lives import JobLife, Launcher
 
 NEAR: Final = 0.8
 FIELD: Final = "activeDeadlineSeconds"
-
-
-def outlasting(creation_policy: str | None, clean_pod_policy: str | None) -> str:
-    """The field by which workers may run longer than the launcher's Job; empty where they end with it."""
-    if (creation_policy or AT_STARTUP) != AT_STARTUP:
-        return "spec.launcherCreationPolicy"
-    return "spec.runPolicy.cleanPodPolicy" if clean_pod_policy in {None, "None"} else ""
 
 
 class Deadline(msgspec.Struct, frozen=True):

@@ -13,9 +13,9 @@ jobs: they annotate a time such as `3650d`.
 Pods that are ended get their grace period in addition. `maxGracePeriod` is the longest that a template or one of its
 probes may have. Suspending and deleting the job waits as long.
 
-Workers end when the launcher's time is over, except with `WaitForWorkersReady`, where no launcher runs while a worker
-is not ready, and with `cleanPodPolicy: None`. Then `max` holds for the `activeDeadlineSeconds` of the Worker template,
-which the injection `job-timeout` sets, and an update may not leave workers without it.
+Workers end with the launcher. For the cases in which they would not, such as `cleanPodPolicy: None` or a launcher that
+never starts, the injection `job-timeout` sets the `activeDeadlineSeconds` of the Worker template to `max`. A value
+above `max` is rejected, and an update may not remove it.
 
 Not guaranteed: each resume, and each pod that a user deletes, starts the clock again. Pods of TrainJobs end with the
 TrainJob alone. A user who may create Pods or Jobs needs no MPIJob to run longer.
@@ -30,12 +30,11 @@ from pydantic import Field
 from webhook.api import duration
 from webhook.api.annotations import NOTIFY_ONLY, TERMINATE, TIMEOUT, TIMEOUT_ACTION, mention
 from webhook.api.duration import DurationError
-from webhook.api.mpijob import AT_STARTUP, WORKER, MPIJob, replica_path
+from webhook.api.mpijob import WORKER, MPIJob, replica_path
 from webhook.api.pod import PodSpec, Probe
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.settings import DurationOrNone, RuleSettings
-from webhook.predict.deadlines import outlasting
 from webhook.rules import CauseReason, Degree, Violation, rule
 
 FIELD = "spec.runPolicy.activeDeadlineSeconds"
@@ -122,34 +121,15 @@ def _grace_periods(job: MPIJob, settings: Settings) -> Iterator[Violation]:
 
 
 def _limit_of_workers(job: MPIJob, longest: str, ctx: Context) -> Iterator[Violation]:
-    """Workers that may run longer than the launcher keep a limit of their own, at most `longest`."""
-    field, limit, most = _outlasting(job), job.run_policy.active_deadline_seconds, duration.parse(longest)
-    if not field or limit is None or not job.workers:
+    """The workers of a job with a limit have at most `longest`, or the job's own limit if it may have more."""
+    own, limit, most = _own_limit(job), job.run_policy.active_deadline_seconds, duration.parse(longest)
+    if limit is None or not job.workers:
         return
-    own, old = _own_limit(job), ctx.old
     if own is not None and own > max(most, limit):
         yield _too_long(WORKERS, own, longest, Degree("workers", own))
-    elif old is not None and _loses_its_limit(job, old):
-        keeps = field.endswith("cleanPodPolicy")
-        yield Violation(
-            field,
-            f'"{job.run_policy.clean_pod_policy if keeps else job.spec.launcher_creation_policy}" '
-            "lets workers run on after the time limit",
-            fix=f"Use {'Running' if keeps else AT_STARTUP}, or set {WORKERS} to {most} or less while the job is "
-            "suspended.",
-            reason=CauseReason.FORBIDDEN,
-        )
-
-
-def _loses_its_limit(job: MPIJob, old: MPIJob) -> bool:
-    """Whether workers end with `old` and not with `job`. Running workers still have the template of `old`."""
-    if _outlasting(old) and _own_limit(old) is None:
-        return False
-    return _own_limit(job) is None or (_own_limit(old) is None and not old.suspended)
-
-
-def _outlasting(job: MPIJob) -> str:
-    return outlasting(job.spec.launcher_creation_policy, job.run_policy.clean_pod_policy)
+    elif own is None and ctx.old is not None and (before := _own_limit(ctx.old)) is not None:
+        fix = f"Set it to {before}, as it was."
+        yield Violation(WORKERS, "is missing, and workers keep their limit here", fix, CauseReason.REQUIRED)
 
 
 def _own_limit(job: MPIJob) -> int | None:

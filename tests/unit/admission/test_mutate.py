@@ -86,8 +86,7 @@ def test_the_audit_annotation_names_those_that_did_something():
     assert decision.document["spec"]["runPolicy"]["activeDeadlineSeconds"] == 259_200
     assert decision.response("u-1").audit_annotations == {
         "injected": "job-timeout,labels",
-        "injected.job-timeout": "the job is ended and fails after 72h (259200 s); as annotated; "
-        "workers end after 604800 s, with or without a launcher",
+        "injected.job-timeout": "the job is ended and fails after 72h (259200 s); as annotated",
         "injected.labels": "added training.kubeflow.org/job-type=mpijob",
     }
 

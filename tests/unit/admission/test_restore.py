@@ -311,6 +311,37 @@ def test_the_annotation_decides_nothing() -> None:
         assert again.patch == [], "and taken out, it stays out"
 
 
+TAKEN_OUT = {
+    # the client, whether the document comes from the cluster, whether the value comes back
+    "edited": ("kubectl-edit", True, False),
+    "patched": ("kubectl-patch", True, False),
+    "what get returned": ("kubectl-replace", True, False),
+    "a file": ("kubectl-replace", False, True),
+    "another program": ("argocd-controller", True, True),
+}
+
+
+@pytest.mark.parametrize("case", list(TAKEN_OUT))
+def test_what_is_taken_out_of_the_stored_job_stays_out(case: str) -> None:
+    manager, from_the_cluster, comes_back = TAKEN_OUT[case]
+    policy = DEFAULTS
+    created = mutate(job({"worker-readiness": "2222"}), policy, view=KNOWN).document
+    stored = copy.deepcopy(created)
+    stored["metadata"]["uid"] = "a1"
+    new = copy.deepcopy(stored) if from_the_cluster else copy.deepcopy(created)
+    new["metadata"]["labels"] = {}
+    del (
+        pod(new)["containers"][0]["readinessProbe"],
+        pod(new)["volumes"],
+        new["spec"]["runPolicy"]["activeDeadlineSeconds"],
+    )
+    again = mutate(new, policy, "UPDATE", view=KNOWN, stored=stored, manager=manager).document
+    assert again["spec"]["runPolicy"] == stored["spec"]["runPolicy"], "the time limit always comes back"
+    assert (pod(again).get("volumes") == pod(stored)["volumes"]) == comes_back
+    assert ("readinessProbe" in pod(again)["containers"][0]) == comes_back
+    assert (again["metadata"]["labels"] == stored["metadata"]["labels"]) == comes_back
+
+
 WIDE = {
     "tolerations": ("tolerations", {"tolerations": [{"key": "team", "operator": "Exists"}]}),
     "node-selector": ("nodeSelector", {"labels": {"pool": "a"}}),
@@ -373,15 +404,11 @@ def test_workers_that_come_later_are_injected_and_nothing_else() -> None:
     assert again.document["spec"]["mpiReplicaSpecs"]["Launcher"] == alone["spec"]["mpiReplicaSpecs"]["Launcher"]
 
 
-def test_debug_mode_keeps_no_workers_of_a_running_job_without_a_limit() -> None:
+def test_debug_mode_of_a_running_job_keeps_its_workers_and_their_limit() -> None:
     stored = mutate(job(), DEFAULTS, view=KNOWN).document
-    again = update(job({"debug-mode": "true"}), stored, DEFAULTS)
-    assert again.document["spec"]["runPolicy"] == stored["spec"]["runPolicy"]
-    assert [each for each in again.warnings if "no effect on a running job" in each]
-    stored["spec"]["runPolicy"]["suspend"] = True
-    waiting = update(job({"debug-mode": "true"}), stored, DEFAULTS).document["spec"]
-    assert waiting["runPolicy"]["cleanPodPolicy"] == "None"
-    assert waiting["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["activeDeadlineSeconds"] == 7 * 86400
+    spec = update(job({"debug-mode": "true"}), stored, DEFAULTS).document["spec"]
+    assert spec["runPolicy"]["cleanPodPolicy"] == "None"
+    assert spec["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["activeDeadlineSeconds"] == 7 * 86400
 
 
 def test_without_a_default_a_job_keeps_its_time_limit() -> None:

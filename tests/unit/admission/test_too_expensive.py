@@ -73,23 +73,30 @@ def test_an_update_of_nothing_that_is_checked_passes(changes: dict[str, Any]) ->
         {"Worker.replicas": 5},
         {"Worker.template.spec.hostNetwork": True},
         {"Worker.template.spec.containers.0.image": "other"},
-        {"metadata.labels.a": "b"},
-        {"metadata.annotations.a": "b"},
     ],
 )
 def test_an_update_of_anything_else_is_rejected(changes: dict[str, Any]) -> None:
     assert not too_expensive.verdict(update(changes, KUEUE), DEFAULTS, WITH_KUEUE).allowed
 
 
+@pytest.mark.parametrize("field", ["labels", "annotations"])
+def test_labels_and_annotations_that_a_user_changes_are_judged(field: str) -> None:
+    changes = {f"metadata.{field}.a": "b"}
+    assert not too_expensive.verdict(update(changes, "alice"), DEFAULTS, WITH_KUEUE).allowed
+    assert too_expensive.verdict(update(changes, KUEUE), DEFAULTS, WITH_KUEUE).allowed
+
+
 def test_only_what_no_user_may_leave_out_is_injected() -> None:
     job = changed({"metadata.annotations": {"training.openshift.io/skip": "job-timeout"}})
     decision = too_expensive.injection(request(job), DEFAULTS, NothingKnown())
-    assert [each["path"] for each in decision.patch] == ["/spec/runPolicy/activeDeadlineSeconds"]
+    limits = ["/spec/runPolicy", "/spec/mpiReplicaSpecs/Worker/template/spec"]
+    assert [each["path"] for each in decision.patch] == [f"{parent}/activeDeadlineSeconds" for parent in limits]
     assert "job-size: too expensive to judge, so nothing was injected but job-timeout" in decision.warnings
 
 
 @pytest.mark.parametrize(
-    "job", [changed({"spec.runPolicy": []}), changed({"spec.runPolicy.activeDeadlineSeconds": 60}), []]
+    "job",
+    [changed({"spec.runPolicy": []}), changed({"spec.runPolicy.activeDeadlineSeconds": 60, "Worker.replicas": 0}), []],
 )
 def test_nothing_is_injected_where_nothing_is_missing_or_it_cannot_be_read(job: Any) -> None:
     decision = too_expensive.injection(request(job), DEFAULTS, NothingKnown())

@@ -298,103 +298,64 @@ class TestGracePeriods:
 
 OWN = f"{POD}.activeDeadlineSeconds"
 OWN_PATH = "spec.mpiReplicaSpecs[Worker].template.spec.activeDeadlineSeconds"
-RUNNING: Json = {"spec.runPolicy.cleanPodPolicy": "Running", FIELD: DAY}
-WAITING: Json = {**RUNNING, "spec.launcherCreationPolicy": "WaitForWorkersReady"}
-KEPT: Json = {FIELD: DAY, "spec.runPolicy.cleanPodPolicy": "None"}
-UNSAID: Json = {"spec.runPolicy.cleanPodPolicy": REMOVE}
-SUSPENDED: Json = {"spec.runPolicy.suspend": True}
+LIMITED: Json = {FIELD: DAY}
 
 
-class TestWorkersThatOutlastTheLauncher:
-    """The limit of the job is that of the launcher's Job: workers that do not end with it need one of their own."""
+class TestLimitOfWorkers:
+    """The limit of the job is that of the launcher's Job: workers have one of their own."""
 
-    @pytest.mark.parametrize("outlasting", [WAITING, KEPT])
-    def test_a_limit_of_theirs_beyond_the_maximum_is_rejected(self, outlasting: Json) -> None:
-        (violation,) = violations("job-timeout", {**outlasting, OWN: WEEK + 1})
+    def test_a_limit_of_theirs_beyond_the_maximum_is_rejected(self) -> None:
+        (violation,) = violations("job-timeout", {**LIMITED, OWN: WEEK + 1})
         assert (violation.path, violation.message) == (OWN_PATH, "604801 s are longer than 7d (604800 s)")
         assert violation.fix == "Set it to 604800 or less, or ask who may exempt jobs from it."
-        for settings in ({"max": None}, {"max": "8d"}):
-            assert violations("job-timeout", {**outlasting, OWN: WEEK + 1}, settings=settings) == []
-
-    def test_an_update_may_not_raise_it_beyond_the_maximum(self) -> None:
-        for stored in ({**KEPT, OWN: 60}, {**KEPT, OWN: 60, **SUSPENDED}):
-            assert outcome(changed({**stored, OWN: YEAR}), changed(stored))[1] == ["job-timeout"]
 
     @pytest.mark.parametrize(
-        "changes",
+        ("changes", "settings"),
         [
-            {**RUNNING, OWN: YEAR},
-            {**RUNNING, "spec.runPolicy.cleanPodPolicy": "All", OWN: YEAR},
-            {**WAITING, OWN: WEEK},
-            {**KEPT, OWN: 60},
-            {**KEPT, "Worker.replicas": 0, OWN: YEAR},
+            ({**LIMITED, OWN: WEEK + 1}, {"max": None}),
+            ({**LIMITED, OWN: WEEK + 1}, {"max": "8d"}),
+            ({**LIMITED, OWN: WEEK}, {}),
+            (LIMITED, {}),  # a policy without the injection
+            ({**LIMITED, "Worker.replicas": 0, OWN: YEAR}, {}),
+            ({OWN: YEAR}, {}),  # the job has no limit either
         ],
     )
-    def test_workers_that_end_with_the_launcher_or_by_themselves_are_accepted(self, changes: Json) -> None:
-        assert violations("job-timeout", changes) == []
+    def test_others_are_accepted(self, changes: Json, settings: Json) -> None:
+        assert violations("job-timeout", changes, settings=settings) == []
 
-    @pytest.mark.parametrize(
-        ("stored", "made", "path"),
-        [
-            (RUNNING, KEPT, "spec.runPolicy.cleanPodPolicy"),
-            (RUNNING, WAITING, "spec.launcherCreationPolicy"),
-            (RUNNING, {**KEPT, OWN: 60}, "spec.runPolicy.cleanPodPolicy"),  # its pods are made already
-            ({**KEPT, OWN: 60, **SUSPENDED}, {**KEPT, **SUSPENDED}, "spec.runPolicy.cleanPodPolicy"),
-        ],
-    )
-    def test_an_update_that_leaves_them_without_one_is_rejected(self, stored: Json, made: Json, path: str) -> None:
-        (violation,) = violations("job-timeout", made, old=stored)
-        value = "WaitForWorkersReady" if path.endswith("CreationPolicy") else "None"
-        assert (violation.path, violation.message) == (path, f'"{value}" lets workers run on after the time limit')
-        use = "AtStartup" if path.endswith("CreationPolicy") else "Running"
-        assert violation.fix == f"Use {use}, or set {OWN_PATH} to 604800 or less while the job is suspended."
-        assert violations("job-timeout", made, old=stored, settings={"max": None}) == []
-
-    @pytest.mark.parametrize(
-        ("stored", "made"),
-        [
-            (KEPT, KEPT),
-            (WAITING, KEPT),
-            (KEPT, RUNNING),
-            ({**KEPT, OWN: 60}, {**WAITING, OWN: 60}),
-            ({**RUNNING, **SUSPENDED}, {**KEPT, OWN: 60}),
-            (
-                {"spec.runPolicy.cleanPodPolicy": "Running"},
-                {"spec.runPolicy.cleanPodPolicy": "None"},
-            ),  # without a limit
-        ],
-    )
-    def test_an_update_that_makes_it_no_worse_is_accepted(self, stored: Json, made: Json) -> None:
-        assert violations("job-timeout", made, old=stored) == []
+    @pytest.mark.parametrize("clean", ["None", "Running"])
+    def test_an_update_may_neither_raise_nor_remove_it(self, clean: str) -> None:
+        stored = {**LIMITED, OWN: 60, "spec.runPolicy.cleanPodPolicy": clean}
+        assert outcome(changed({**stored, OWN: YEAR}), changed(stored))[1] == ["job-timeout"]
+        (violation,) = violations("job-timeout", {**stored, OWN: REMOVE}, old=stored)
+        assert (violation.path, violation.fix) == (OWN_PATH, "Set it to 60, as it was.")
+        assert violations("job-timeout", {**stored, OWN: REMOVE}, old=stored, settings={"max": None}) == []
+        assert violations("job-timeout", {**stored, OWN: 50}, old=stored) == []
+        assert outcome(changed({**stored, OWN: REMOVE}), changed(stored))[1] == [], "the injection restores it"
 
     @pytest.mark.parametrize(
         ("made", "limit"),
         [
-            ({}, None),
-            (UNSAID, None),
-            ({**UNSAID, "metadata.annotations": {"training.openshift.io/debug-mode": "true"}}, WEEK),
-            ({"metadata.annotations": {"training.openshift.io/worker-readiness": "2222"}}, WEEK),
-            ({**UNSAID, "metadata.annotations": {"training.openshift.io/skip": "clean-pod-policy"}}, WEEK),
-            ({**WAITING, FIELD: 60}, WEEK),
+            ({}, WEEK),
+            ({"metadata.annotations": {"training.openshift.io/debug-mode": "true"}}, WEEK),
+            ({"metadata.annotations": {"training.openshift.io/skip": "job-timeout"}}, WEEK),
+            ({"spec.runPolicy": {"cleanPodPolicy": "All"}}, WEEK),
             ({"spec.launcherCreationPolicy": "WaitForWorkersReady"}, WEEK),
-            (KEPT, WEEK),
-            ({**KEPT, OWN: 60}, 60),
-            ({**KEPT, FIELD: 2 * WEEK}, 2 * WEEK),  # for those whom RBAC allows
-            ({"spec.runPolicy": {"cleanPodPolicy": "All"}}, None),
+            ({**LIMITED, OWN: 60}, 60),
+            ({FIELD: 2 * WEEK}, 2 * WEEK),  # for those whom RBAC allows
+            ({"Worker.replicas": 0}, None),
         ],
     )
     def test_a_new_job_with_a_limit_gets_it(self, made: Json, limit: int | None) -> None:
         mutated = pipelines.mutate(request(changed(made)), policy=load_policy(None), view=Snapshot([]))
         worker = mutated.document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
         assert worker.get("activeDeadlineSeconds") == limit
-        told = [note for notes in mutated.told.values() for note in notes]
-        said = [note for note in told if "workers end" in note]
-        assert len(said) == (limit is not None and OWN not in made)
-        assert all(len(f"worker-readiness: {note}") <= 120 for note in said)
 
-    def test_a_job_without_a_limit_gets_none(self) -> None:
-        policy = load_policy(HEADER + "injections: {job-timeout: {default: null}}\n")
-        mutated = pipelines.mutate(request(changed({**KEPT, FIELD: None})), policy=policy, view=NothingKnown())
+    @pytest.mark.parametrize(
+        "policy", ["injections: {job-timeout: {default: null}}", "rules: {job-timeout: {max: null}}"]
+    )
+    def test_without_a_limit_of_the_job_or_a_maximum_they_get_none(self, policy: str) -> None:
+        mutated = pipelines.mutate(request(changed()), policy=load_policy(f"{HEADER}{policy}\n"), view=NothingKnown())
         assert "activeDeadlineSeconds" not in mutated.document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
 
 
