@@ -33,7 +33,7 @@ _UNCLEAR: Final = re.compile(rf"\s{_FLAGS}[fp]")
 # Where a shell expects a command.
 _START: Final = r"(?:^|[\n;&|(]|\b(?:then|do|else)[ \t])[ \t]*+(?:[A-Za-z_]\w*+=[^\s;&|()]*+[ \t]++)*+(?:exec[ \t]++)?"
 _WITHOUT_PATH: Final = re.compile(rf"{_START}(?:[\w.-]+/)?sshd(?=[ \t\n;&]|\Z)([^\n;&|#]*)")
-_LAST: Final = re.compile(rf"{_START}(?:[^\s;&|()'\"]*/)?sshd((?:[ \t][^\n;&|#)]*)?)[;\s]*\Z")
+_LAST: Final = re.compile(rf"{_START}(?:[^\s;&|()'\"]*/)?sshd((?:[ \t][^\n;&|#)]*+)?+)[;\s]*+\Z")
 # Options by which it stays in the foreground, and by which it does something else than to listen.
 _STAYS: Final = re.compile(r"\s-[46eqr]*[Dd]")
 _TELLS: Final = re.compile(r"\s-[46DdeqrR]*[GQTVit]|[$`]")

@@ -174,11 +174,11 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         of_lines = any("\n" in word for word in launcher.argv)
         fix = "End each line that goes on with \\." if of_lines else "Name it after the options."
         yield Violation(_place(launcher, call.program), f"{call.program} gets no program", fix, advisory=True)
-    elif _is_command_line(call.started):
+    elif " " in call.started and _is_command_line(call.started):
         fix = f"Split it: {_words([call.started])[1:-1]}." if call.without_shell else "Remove its quotes."
         fault = f'"{shortened(call.started, MAX_SHOWN_WORDS_CHARACTERS)}" is one word'
         yield Violation(_place(launcher, call.started), fault, fix, advisory=True)
-    if call.without_shell:
+    if call.without_shell and "$" in "".join(call.words):
         yield from _unreplaced(call, launcher, job)
     for name, values in call.options or ():
         if name not in spoken.ranks or not (value := "".join(values)) or _EXPANDED.search(value):
@@ -201,21 +201,20 @@ def _is_command_line(program: str) -> bool:
 def _unreplaced(call: Invocation, launcher: Container, job: MPIJob) -> Iterator[Violation]:
     """Variables that neither a shell nor Kubernetes replaces; a shell that mpirun starts replaces its own."""
     shell = next((index for index, word in enumerate(call.words) if word.rpartition("/")[2] in mpirun.SHELLS), None)
-    words = [word for word in call.words[:shell] if "$" in word]
-    if not words:
-        return
     named = {variable.name for variable in launcher.env or ()}.union(operator_env.values(LAUNCHER, job))
     spoken = mpirun.dialect(call.program, job.spec.mpi_implementation)
     of_ranks = {"".join(values) for name, values in call.options or () if name in spoken.ranks}
-    for word in words:
+    for word in call.words[:shell]:
         text = word.rpartition("=")[2]
         if text in of_ranks and (variable := _VARIABLE.fullmatch(text)):
             fix = f"Write $({variable[1] or variable[2]}) or a number."
             yield Violation(_place(launcher, word), f"no shell replaces {shortened(text, 30)}", fix, advisory=True)
-        for reference in _REFERENCE.findall(word) if not launcher.env_from else ():
-            if reference not in named and not _OF_SERVICES.search(reference):
-                fault = f"there is no variable {shortened(reference, 30)} in env"
-                yield Violation(_place(launcher, word), fault, "Add it, or correct the name.", advisory=True)
+        references = () if launcher.env_from else _REFERENCE.findall(word)
+        unknown = (each for each in references if each not in named and not _OF_SERVICES.search(each))
+        if reference := next(unknown, ""):
+            fault = f"there is no variable {shortened(reference, 30)} in env"
+            yield Violation(_place(launcher, word), fault, "Add it, or correct the name.", advisory=True)
+            return
 
 
 def _place(container: Container, text: str) -> str:

@@ -92,6 +92,8 @@ def test_other_pairs_are_told_beside_it() -> None:
 def test_a_user_that_the_namespace_forbids_is_told_once() -> None:
     context = {"Worker.template.spec.securityContext": {"runAsNonRoot": True, "runAsUser": 0}}
     for level, rules in (("restricted", ["pod-security"]), ("privileged", ["pod-template"])):
-        decision = validate(request(changed(context)), policy=load_policy(None), view=labelled(enforce=level), today=date.min)
+        decision = validate(
+            request(changed(context)), policy=load_policy(None), view=labelled(enforce=level), today=date.min
+        )
         users = [each.rule for each in decision.denied if each.violation.path.endswith("runAsUser")]
         assert users == rules

@@ -263,6 +263,14 @@ def test_how_sshd_starts(command: list[str], expected: list[str]) -> None:
     assert found(violations(ID, {f"{WORKER}.command": command})) == expected
 
 
+@pytest.mark.parametrize(
+    "script", ["sshd{}x\n", "{};sshd -D{}x", "/usr/sbin/sshd{}\n" * 2 + "x", "a=b{}" * 2 + "sshd x"]
+)
+def test_many_blanks_take_no_time(script: str) -> None:
+    blanks = " " * 300_000
+    assert len(violations(ID, {f"{WORKER}.command": ["sh", "-c", script.replace("{}", blanks)]})) <= 1
+
+
 def test_sshd_in_the_arguments_of_a_shell() -> None:
     changes = {f"{WORKER}.command": ["bash", "-c"], f"{WORKER}.args": ["/usr/sbin/sshd", "-De"]}
     assert found(violations(ID, changes)) == [f"(advice) {SSHD}.args: bash runs /usr/sbin/sshd alone"]
