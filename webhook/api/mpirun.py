@@ -173,7 +173,8 @@ def script(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
 def _calls(script: str, implementation: str | None) -> Iterator[Invocation]:
     readable = "<<" not in script  # a here-document holds lines that may never run
     for start in _mentions(script):
-        first = max(script.rfind("\n", 0, start), start - MAX_CHARACTERS_BEFORE_PROGRAM, 0)
+        first = max(start - MAX_CHARACTERS_BEFORE_PROGRAM, 0)
+        first = max(script.rfind("\n", first, start), first)
         program = _PROGRAM.match(script, start)
         if readable and program and _BEFORE.search(script, first, start):
             words, end = _words(script, program.end())
