@@ -50,6 +50,7 @@ _REFERENCE: Final = re.compile(r"(?<!\$)(?:\$\$)*+\$\(([A-Za-z_][\w.-]*+)\)")
 # Variables that Kubernetes adds for the namespace's Services.
 _OF_SERVICES: Final = re.compile(r"_SERVICE_HOST\Z|_SERVICE_PORT|_PORT(?:_|\Z)")
 _PROGRAMS: Final = mpirun.LAUNCHERS | {"sshd"}
+_POSITIONAL: Final = re.compile(r"\$\{?[@*#!\d]")
 # What scripts are given for `$0`.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
@@ -107,7 +108,7 @@ def _program(command: Sequence[str], argv: Sequence[str], path: str) -> Iterator
 def _runs_alone(script: str, rest: Sequence[str]) -> bool:
     """Whether the words after a script are arguments that it does not use, and that were meant to be a part of it."""
     words = script.split()
-    if not words or "$" in script:
+    if not words or _POSITIONAL.search(script):
         return False
     name = rest[0].rpartition("/")[2]
     program = words[-1].rpartition("/")[2]

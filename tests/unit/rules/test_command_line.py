@@ -58,6 +58,7 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         # Words after -c that the script uses, and its own name.
         (["bash", "-c", 'mpirun -np "$1" x', "run", "4"], None, "OpenMPI"),
         (["bash", "-lc", 'exec "$@"', "--", "mpirun", "-np", "4", "x"], None, "OpenMPI"),
+        (["bash", "-c", 'mpirun "${@:1}"', "run", "-np", "4", "x"], None, "OpenMPI"),
         (["sh", "-ec", "mpirun -np 4 x", "sh"], None, "OpenMPI"),
         (["bash", "-c", "/run.sh", "run.sh"], None, "OpenMPI"),
         (["bash", "-c", "/run.sh"], None, "OpenMPI"),
@@ -164,6 +165,7 @@ def test_only_the_beginning_of_a_command_is_split(length: int, monkeypatch: pyte
         (["bash", "-c"], ["cd /app && mpirun", "-np", "2"], "args", "cd /app && mpirun", "cd /app && mpirun -np 2"),
         (["bash", "-c"], ["python", "x.py"], "args", "python", "python x.py"),
         (["bash", "-c"], ["cd /app", "&&", "mpirun", "x"], "args", "cd /app", "cd /app && mpirun x"),
+        (["bash", "-c"], ["cd $APP && mpirun", "x"], "args", "cd $APP && mpirun", "cd $APP && mpirun x"),
     ],
 )
 def test_a_shell_that_gets_words_as_arguments(command: list[str], args: Any, field: str, runs: str, whole: str) -> None:
