@@ -133,6 +133,9 @@ def objects(size: Size) -> dict[str, Listed]:
         "persistentvolumeclaims": (2 * teams, lambda index: claim(index, team(index // 2))),
         "serviceaccounts": (2 * teams, lambda index: encode(("default", "pipeline")[index % 2], team(index // 2))),
         "network-attachment-definitions": teams_own("fast-net"),
+        "networkpolicies": teams_own(
+            "same-namespace", spec={"podSelector": {}, "ingress": [{"from": [{"podSelector": {}}]}]}
+        ),
         "clusterqueues": (max(1, teams // 10), lambda index: encode(f"cq-{index}", spec=CLUSTER_QUEUE)),
         "cohorts": (3, lambda index: encode(f"cohort-{index}", spec={})),
         "resourceflavors": (1, lambda index: encode("h100", spec={"nodeLabels": {"nvidia.com/gpu.present": "true"}})),

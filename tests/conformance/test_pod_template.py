@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.support import corpus
+from tests.support import corpus, refused_pods
 from tests.support.api_client import DRY_RUN, Client, at_a_time, client
 from tests.support.jobs import changed
+from tests.support.refused_pods import Case
 from tests.support.samples import sample
 from tests.support.worlds.pod_mutants import Mutant, Schema, mutants
 from tests.support.worlds.rich_template import RICH
@@ -162,7 +163,9 @@ class Comparison:
         self.counts[str(status)] += 1
         shown = f"{mutant.place}: {mutant.change}\n  {message[:400]}\n  {ours.by_rule}"
         if status == 201:
-            if ours.by_rule.get("schema") or ours.by_rule.get("pod-template"):
+            refused = [each for rule in ("schema", "pod-template") for each in ours.by_rule.get(rule, ())]
+            # What the kubelet does not start, the API server takes.
+            if any("never start" not in each.message for each in refused):
                 self.wrong.append(shown)
         elif status in {400, 422}:
             self.counts["refusals"] += 1
@@ -205,6 +208,16 @@ async def test_good_templates_are_taken_by_both(cluster: Cluster) -> None:
             status, message = await comparison.post(role, template)
             assert status == 201, f"{name}: {message}"
             assert not verdict_of(job_of(role, template)).by_rule.get("pod-template"), name
+
+
+@pytest.mark.parametrize("case", refused_pods.CASES.values(), ids=refused_pods.CASES)
+async def test_pods_that_never_start(cluster: Cluster, case: Case) -> None:
+    """What only the kubelet does not start, the API server takes."""
+    template = changed(case.changes)["spec"]["mpiReplicaSpecs"][WORKER]["template"]
+    async with client(cluster) as api:
+        await prepare(api)
+        status, message = await Comparison(api).post(WORKER, template)
+    assert (status == 201) == case.taken, message
 
 
 async def test_mutants(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,6 +39,7 @@ BUILT_IN = {
     "batch",
     "coordination.k8s.io",
     "kubeflow.org",
+    "networking.k8s.io",
     "node.k8s.io",
     "resource.k8s.io",
     "scheduling.k8s.io",

@@ -152,6 +152,39 @@ def test_references(operator_cluster: Cluster, replica: Replica, namespace: str)
     assert warned(replica, made, "ReadWriteOnce keeps them on one node")
 
 
+def test_keys_of_config_maps(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
+    """The service sees their names, although it asks for the metadata alone."""
+
+    def with_key(key: str) -> dict[str, Any]:
+        source = {"configMapKeyRef": {"name": "settings", "key": key}}
+        env = [{"name": "A", "valueFrom": source}]
+        return job(namespace, "train", **{"Worker.template.spec.containers.0.env": env})
+
+    operator_cluster.kubectl("create", "configmap", "settings", "-n", namespace, "--from-literal=level=1")
+    other = with_key("levle")
+    fault = 'ConfigMap "settings" has no key "levle". Write level.'
+    operator_cluster.wait_for("the key to be missing", lambda: warned(replica, other, fault) or None)
+    assert not warned(replica, with_key("level"), "[references]")
+    operator_cluster.kubectl("patch", "configmap", "settings", "-n", namespace, "-p", '{"data":{"levle":"2"}}')
+    operator_cluster.wait_for("the key to be there", lambda: not warned(replica, other, "[references]") or None)
+
+
+def test_network_policies(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
+    def policy(name: str, **spec: Any) -> dict[str, Any]:
+        metadata = {"name": name, "namespace": namespace}
+        fields = {"podSelector": {}, "policyTypes": ["Ingress"], **spec}
+        return {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": fields}
+
+    made = job(namespace, "train")
+    fault = "NetworkPolicy closed shuts the launcher out. Add one that lets it in."
+    assert not warned(replica, made, fault)
+    operator_cluster.kubectl("create", "-f", "-", stdin=policy("closed"))
+    operator_cluster.wait_for("the warning", lambda: warned(replica, made, fault) or None)
+    opening = policy("open", ingress=[{"from": [{"podSelector": {}}]}])
+    operator_cluster.kubectl("create", "-f", "-", stdin=opening)
+    operator_cluster.wait_for("no warning", lambda: not warned(replica, made, fault) or None)
+
+
 def test_networks(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
     made = job(namespace, "train")
     annotations = {NETWORKS: f"ib, {namespace}/roce@net2"}

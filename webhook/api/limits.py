@@ -8,6 +8,8 @@ MAX_NESTED_VALUES: Final = 20_000
 """Mappings and lists in an object: decoded, an empty one takes hundreds of bytes. No timer interrupts that call."""
 MAX_CHARACTERS_BEFORE_PROGRAM: Final = 200
 """Characters before mpirun in which assignments and a folder are looked for: that search is quadratic."""
+MAX_CHARACTERS_BEFORE_EMPTY_CALL: Final = 10_000
+"""Characters before an mpirun without a program in which quotes are counted: many such calls make that quadratic."""
 MAX_UID_CHARACTERS: Final = 256
 """Characters of a review's uid, which the reply repeats."""
 MAX_QUANTITY_CHARACTERS: Final = 64

@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webhook.api.limits import MAX_MCA_VALUE_CHARACTERS
+from webhook.api.pod import Container
 
 ENV_PREFIX: Final = "OMPI_MCA_"
+ENV_LIST: Final = "mca_base_env_list"
+"""The parameter that lists variables for the ranks. Open MPI 4 fails where mpirun has `-x` as well."""
 _OPTIONS: Final = frozenset(("mca", "gmca", "omca", "gomca", "prtemca"))
 # `$` is a variable to the shell and to Kubernetes, a backtick to the shell.
 _EXPANDED: Final = frozenset("$`")
@@ -28,6 +31,11 @@ def parameters(words: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield name, rest[0]
         elif option in _OPTIONS and len(rest) == 2:
             yield rest[0], rest[1]
+
+
+def lists_variables(container: Container) -> bool:
+    """Whether a variable of the container lists others for the ranks."""
+    return any(variable.name == f"{ENV_PREFIX}{ENV_LIST}" for variable in container.env or ())
 
 
 def is_literal(value: str) -> bool:

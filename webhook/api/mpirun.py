@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
-from webhook.api.limits import MAX_CHARACTERS_BEFORE_PROGRAM
+from webhook.api.limits import MAX_CHARACTERS_BEFORE_EMPTY_CALL, MAX_CHARACTERS_BEFORE_PROGRAM
 from webhook.api.mpirun_options import HOROVODRUN, HOSTS, HYDRA, OPEN_MPI, PAIRS, PER_NODE, Dialect
 from webhook.api.pod import Container
 
@@ -37,6 +38,12 @@ class Invocation(msgspec.Struct, frozen=True, gc=False):
     """(name without dashes, values) of those before the program that it starts; None if they are unknown."""
     unread: str = ""
     """The option of which nothing is known, and at which reading ended."""
+    started: str = ""
+    """The program that it starts; empty where that is unknown."""
+    starts_nothing: bool = False
+    """No program follows its options."""
+    without_shell: bool = False
+    """It gets its words as they are written, except for the variables that Kubernetes replaces."""
 
 
 _OWN_DIALECT: Final = {
@@ -51,7 +58,7 @@ _PPR: Final = re.compile(r"ppr:(\d{1,9}):node(?![a-z])")
 _STARTERS: Final = frozenset(
     ("accelerate", "deepspeed", "torchrun", "torch.distributed.launch", "torch.distributed.run")
 )
-_LAUNCHERS: Final = frozenset(("mpirun", "mpiexec", *_OWN_DIALECT))
+LAUNCHERS: Final = frozenset(("mpirun", "mpiexec", *_OWN_DIALECT))
 SHELLS: Final = frozenset(("sh", "ash", "bash", "dash", "ksh", "zsh"))
 
 NAMES: Final = ("mpirun", "mpiexec", "orterun", "prterun", "horovodrun")
@@ -65,6 +72,8 @@ _BEFORE: Final = re.compile(
 _WORD: Final = re.compile(
     r"""(?:[ \t]|\\\n)*+((?:[^\s;&|()<>'"\\`#]++|\\[^\n]|'[^']*+'|"(?:[^"\\`]++|\\.)*+"|(?<!\s)\#)++)""", re.DOTALL
 )
+# The end of a command: no redirection, substitution or comment, after which words may follow.
+_END: Final = re.compile(r"(?:[ \t]|\\\n)*+(?:\r?\n|;|\|\|?|&&|&(?!>)|\Z)")
 # `-x NAME` or `-x NAME=value`, also in a variable of the shell that holds options for mpirun.
 _EXPORT: Final = re.compile(r"""(?:^|[\s'"=])--?x[\s\\'"]++([A-Za-z_]\w*+)(=?)""")
 # Open MPI gives these to ranks by itself (`orte/mca/schizo/ompi`, prrte `src/mca/schizo/ompi`).
@@ -83,19 +92,32 @@ def find(command: Sequence[str] | None, args: Sequence[str] | None, implementati
         if start == len(argv):
             break
         program = argv[start].rpartition("/")[2]
-        if program in _LAUNCHERS:
-            return [_read(program, iter(argv[start + 1 :]), implementation)]
+        if program in LAUNCHERS:
+            call = _read(program, argv[start + 1 :], implementation)
+            # The entry point of an image may add the program.
+            starts_nothing = call.starts_nothing and bool(command) and not start
+            return [structs.replace(call, without_shell=True, starts_nothing=starts_nothing)]
         if program in SHELLS:
-            return list(_calls(_script(argv[start + 1 :]), implementation))
+            return list(_calls(script(argv[start:])[0], implementation))
     return []
 
 
 def taken_for_a_file(argv: Sequence[str]) -> str:
     """What a shell looks for as a file because `-c` is missing, where it would start mpirun; empty for nothing."""
-    if argv[0].rpartition("/")[2] not in SHELLS or _script(argv[1:]):
+    if argv[0].rpartition("/")[2] not in SHELLS or script(argv)[0]:
         return ""
     word = next((word for word in argv[1:] if not word.startswith("-")), "")
     return word if " " in word and any(call.words for call in _calls(word, None)) else ""
+
+
+def mentions(container: Container) -> bool:
+    """Whether the container may run mpirun or its like."""
+    return bool(find(container.command, container.args, None))
+
+
+def runs(container: Container) -> bool:
+    """Whether it does for certain."""
+    return any(call.words for call in find(container.command, container.args, None))
 
 
 class Exports:
@@ -133,23 +155,47 @@ class Exports:
         return self._named.get(name, False)
 
 
-def _script(options: Sequence[str]) -> str:
-    """What follows `-c` (or `-lc`, `-ec`, ...)."""
-    for index, option in enumerate(options[:-1]):
-        if option.startswith("-") and not option.startswith("--") and "c" in option:
-            return options[index + 1]
-    return ""
+def script(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """What a shell runs by `-c` (or `-lc`, `-ec`, ...), empty without it, and the words that follow it."""
+    position, by_c = 1, False
+    while position < len(argv) and (option := argv[position])[:1] in {"-", "+"}:
+        position += 1
+        if option in {"-", "--"}:
+            break
+        if option.startswith("--"):
+            position += option in {"--rcfile", "--init-file"}
+            continue
+        by_c |= option[0] == "-" and "c" in option
+        position += "o" in option or "O" in option  # the name of an option of the shell follows
+    return (argv[position], argv[position + 1 :]) if by_c and position < len(argv) else ("", ())
 
 
 def _calls(script: str, implementation: str | None) -> Iterator[Invocation]:
     readable = "<<" not in script  # a here-document holds lines that may never run
     for start in _mentions(script):
-        first = max(script.rfind("\n", 0, start), start - MAX_CHARACTERS_BEFORE_PROGRAM, 0)
+        first = max(start - MAX_CHARACTERS_BEFORE_PROGRAM, 0)
+        first = max(script.rfind("\n", first, start), first)
         program = _PROGRAM.match(script, start)
         if readable and program and _BEFORE.search(script, first, start):
-            yield _read(program[0], _words(script, program.end()), implementation)
+            words, end = _words(script, program.end())
+            call = _read(program[0], words, implementation)
+            if call.starts_nothing and not _is_whole(script, start, end):
+                call = structs.replace(call, starts_nothing=False)
+            yield call
         else:
             yield Invocation("mpirun")
+
+
+def _is_whole(script: str, start: int, end: int) -> bool:
+    """Whether a command ends where its words do, rather than at what only a shell could read.
+
+    A list of words for later, `RUN=(mpirun -np 2)`, is no command, nor is a text in quotes.
+    """
+    if start > MAX_CHARACTERS_BEFORE_EMPTY_CALL or not _END.match(script, end):
+        return False
+    before = script[:start]
+    in_quotes = before.count('"') % 2 or before.count("'") % 2
+    return not in_quotes and before.rfind("=(") <= before.rfind(")")
 
 
 def _mentions(script: str) -> Iterator[int]:
@@ -160,15 +206,17 @@ def _mentions(script: str) -> Iterator[int]:
             start = script.find(name, start + 1)
 
 
-def _words(script: str, position: int) -> Iterator[str]:
-    """The words of one command, up to an operator, the end of the line, or what only a shell could expand."""
+def _words(script: str, position: int) -> tuple[list[str], int]:
+    """The words of one command, and where they end: at an operator, a line's end, or what only a shell could expand."""
+    words = []
     while match := _WORD.match(script, position):
         position = match.end()
         word = match[1]
-        yield _QUOTING.sub(r"\1", word) if "'" in word or '"' in word or "\\" in word else word
+        words.append(_QUOTING.sub(r"\1", word) if "'" in word or '"' in word or "\\" in word else word)
+    return words, position
 
 
-def _read(program: str, words: Iterator[str], implementation: str | None) -> Invocation:
+def _read(program: str, words: Sequence[str], implementation: str | None) -> Invocation:
     """The call of `program` with these words, read up to the program that it starts."""
     spoken = dialect(program, implementation)
     given = tuple(words)
@@ -190,9 +238,11 @@ def _read(program: str, words: Iterator[str], implementation: str | None) -> Inv
             count = 1
         options.append((name, given[position : position + count]))
         position += count
-    started = given[position] if position < end else None
+    started = given[position] if position < end else ""
+    if not started.strip():  # a blank behind the backslash at the end of a line is a word
+        return Invocation(program, words=given, starts_nothing=True)
     # A variable may hold more options, and a colon starts a second program with ranks of its own.
-    if started is None or (started.startswith("$") and "/" not in started) or ":" in given[position + 1 :]:
+    if (started.startswith("$") and "/" not in started) or ":" in given[position + 1 :]:
         return Invocation(program, words=given)
     return _summed_up(program, given, position, tuple(options), spoken)
 
@@ -214,7 +264,7 @@ def _summed_up(
         elif name in PER_NODE or (name == "map-by" and "ppr" in "".join(values)):
             per_node = True
     if len(ranks) != 1 or own_hosts or (spoken.needs_hostfile and not hosts):
-        return Invocation(program, words=words, options=options)
+        return Invocation(program, words=words, options=options, started=words[end])
     return Invocation(
         program,
         ranks=ranks[0],
@@ -223,6 +273,7 @@ def _summed_up(
         oversubscribe=oversubscribes(" ".join(words[:end])),
         words=words,
         options=options,
+        started=words[end],
     )
 
 

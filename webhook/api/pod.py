@@ -37,11 +37,19 @@ class ResourceFieldRef(msgspec.Struct, gc=False):
     divisor: object = None
 
 
+class KeyToPath(msgspec.Struct, gc=False):
+    """A key that becomes a file."""
+
+    key: str = ""
+
+
 class ConfigMapSource(msgspec.Struct, gc=False):
-    """A ConfigMap in the job's namespace; pods start without it only if it is `optional`."""
+    """A ConfigMap in the job's namespace; pods start without it, or one of its keys, only if it is `optional`."""
 
     name: str = ""
     optional: bool | None = None
+    key: str = ""
+    items: Sequence[KeyToPath] | None = None
 
 
 class ImageSource(msgspec.Struct, gc=False):
@@ -235,10 +243,17 @@ class ContainerPort(msgspec.Struct, rename="camel", gc=False):
     protocol: str | None = None
 
 
+class TcpSocket(msgspec.Struct, gc=False):
+    """A connection."""
+
+    port: object = None
+
+
 class Probe(msgspec.Struct, rename="camel", gc=False):
-    """A liveness or startup probe."""
+    """A probe of a container."""
 
     termination_grace_period_seconds: int | None = None
+    tcp_socket: TcpSocket | None = None
 
 
 class Container(msgspec.Struct, rename="camel", gc=False):
@@ -252,6 +267,7 @@ class Container(msgspec.Struct, rename="camel", gc=False):
     env_from: Sequence[EnvFrom] | None = None
     ports: Sequence[ContainerPort] | None = None
     liveness_probe: Probe | None = None
+    readiness_probe: Probe | None = None
     startup_probe: Probe | None = None
     volume_mounts: Sequence[VolumeMount] | None = None
     resources: ResourceRequirements | None = None
@@ -262,6 +278,15 @@ class Container(msgspec.Struct, rename="camel", gc=False):
     def argv(self) -> list[str]:
         """What it runs, as far as its image does not say."""
         return [*(self.command or ()), *(self.args or ())]
+
+    @property
+    def ready_port(self) -> int | None:
+        """The port to which the readiness probe connects."""
+        probe = self.readiness_probe
+        port = probe.tcp_socket.port if probe is not None and probe.tcp_socket is not None else None
+        if isinstance(port, str):
+            return next((one.container_port for one in self.ports or () if one.name == port), None)
+        return port if isinstance(port, int) else None
 
 
 class Named(msgspec.Struct, gc=False):
@@ -393,6 +418,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     host_ipc: bool | None = msgspec.field(default=None, name="hostIPC")
     topology_spread_constraints: Sequence[Presence | None] | None = None
     hostname: str | None = None
+    set_hostname_as_fqdn: bool | None = msgspec.field(default=None, name="setHostnameAsFQDN")
     subdomain: str | None = None
     os: PodOS | None = None
 

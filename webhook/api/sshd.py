@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.api import mca, mpirun
-from webhook.api.mpijob import MPIJob
+from webhook.api import mca, mpirun, operator_env
+from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.pod import Container
 
 # The port of plain images, and of those made from upstream's (mpi-operator `build/base/Dockerfile`).
@@ -30,6 +30,13 @@ _CALL: Final = re.compile(r"(?:^|[\s;&|(/])sshd(?=[\s;&|)]|\Z)([^\n;&|]*)")
 _CONFIGURED: Final = re.compile(r"\s-f|\bPort\b")
 # The same in sshd's own options, or a port that only the shell knows.
 _UNCLEAR: Final = re.compile(rf"\s{_FLAGS}[fp]")
+# Where a shell expects a command.
+_START: Final = r"(?:^|[\n;&|(]|\b(?:then|do|else)[ \t])[ \t]*+(?:[A-Za-z_]\w*+=[^\s;&|()]*+[ \t]++)*+(?:exec[ \t]++)?"
+_WITHOUT_PATH: Final = re.compile(rf"{_START}(?:[\w.-]+/)?sshd(?=[ \t\n;&]|\Z)([^\n;&|#]*)")
+_LAST: Final = re.compile(rf"{_START}(?:[^\s;&|()'\"]*/)?sshd((?:[ \t][^\n;&|#)]*+)?+)[;\s]*+\Z")
+# Options by which it stays in the foreground, and by which it does something else than to listen.
+_STAYS: Final = re.compile(r"\s-[46eqr]*[Dd]")
+_TELLS: Final = re.compile(r"\s-[46DdeqrR]*[GQTVit]|[$`]")
 
 
 def port(job: MPIJob, default: int | None) -> int | None:
@@ -55,6 +62,51 @@ def starts(container: Container) -> bool:
     return program == "sshd" or (program in mpirun.SHELLS and bool(_CALL.search(text(container))))
 
 
+def without_path(container: Container) -> bool:
+    """Whether sshd is started by its name alone: it starts itself again, and refuses without an absolute path."""
+    if _is_program(container):
+        return not container.argv[0].startswith("/") and not _TELLS.search(f" {text(container)}")
+    found = _WITHOUT_PATH.search(_script(container))
+    return found is not None and not _TELLS.search(found[1])
+
+
+def last_options(container: Container) -> str | None:
+    """The options of the sshd that is the last thing that the container runs; None where that is something else."""
+    if _is_program(container):
+        options = " ".join(("", *container.argv[1:]))
+    elif found := _LAST.search(_script(container)):
+        options = found[1]
+    else:
+        return None
+    return None if _TELLS.search(options) else options
+
+
+def ends_in(container: Container) -> bool:
+    """Whether sshd is the last thing that the container runs."""
+    return last_options(container) is not None
+
+
+def stays(options: str) -> bool:
+    """Whether an sshd with these options goes on running where it was started."""
+    return _STAYS.search(options) is not None
+
+
+def ports(options: str) -> list[int]:
+    """Those that the options of sshd name, in place of its configuration's."""
+    return [int(found) for found in _OPTION.findall(options)]
+
+
+def _is_program(container: Container) -> bool:
+    return bool(container.argv) and container.argv[0].rpartition("/")[2] == "sshd"
+
+
+def _script(container: Container) -> str:
+    """What a shell runs; empty for none, and for one with a here-document."""
+    argv = container.argv
+    found = mpirun.script(argv)[0] if argv and argv[0].rpartition("/")[2] in mpirun.SHELLS else ""
+    return "" if "<<" in found else found.replace("\\\n", " ")
+
+
 def text(container: Container) -> str:
     """What the container runs."""
     return " ".join(container.argv)
@@ -75,7 +127,9 @@ def _options_of_ssh(job: MPIJob) -> Iterator[str]:
     for container in job.launcher.template.containers[:1] if job.launcher else ():
         for call in mpirun.find(container.command, container.args, job.spec.mpi_implementation):
             yield from (value for name, value in mca.parameters(call.words) if name in _PARAMETERS)
-        yield from (one.value or "" for one in container.env or () if one.name in SSH_OPTIONS)
+        overwritten = operator_env.values(LAUNCHER, job)
+        own = (one for one in container.env or () if one.name in SSH_OPTIONS and one.name not in overwritten)
+        yield from (one.value or "" for one in own)
 
 
 def _valid(number: int) -> int | None:

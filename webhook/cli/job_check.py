@@ -1,9 +1,9 @@
 """The verdict on jobs in files: the same pipelines as in the server, without a server and without a cluster.
 
 What the API server does before and between the webhooks is done here too: nulls are dropped, the namespace is filled
-in, fields that a client cannot set are cleared, and the job is judged by the schema of MPIJobs (`job_schema`) and by
-what holds for the metadata of every object (`job_metadata`): the rules see it with the first mended, so that all is
-told at once.
+in, fields that a client cannot set are cleared, Kueue's webhook suspends a job in a queue, and the job is judged by the
+schema of MPIJobs (`job_schema`) and by what holds for the metadata of every object (`job_metadata`): the rules see it
+with the first mended, so that all is told at once.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +21,7 @@ from webhook.api import mpijob, placeholders
 from webhook.api.metadata import LAST_APPLIED
 from webhook.api.names import closest_name
 from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
+from webhook.api.shape import ShapeError
 from webhook.cli import files, job_metadata, job_schema
 from webhook.cli.files import Manifest
 from webhook.cli.job_verdict import Verdict
@@ -28,13 +29,14 @@ from webhook.cli.job_world import POLICIES, USER, JobWorld
 from webhook.cli.terminal import fail
 from webhook.cluster.noting import NotingView
 from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.cluster.view import ABSENT, Answer
+from webhook.cluster.view import ABSENT, Answer, ClusterView
 from webhook.cluster.without_jobs import WithoutJobs
 from webhook.injections import Caution
 from webhook.policy import in_force
 from webhook.policy.document import PolicyError
 from webhook.policy.exemptions import Exemption
 from webhook.policy.in_force import PolicySet
+from webhook.predict.kueue import managed
 from webhook.rules import CauseReason, Violation
 
 NAMESPACE: Final = "namespace"
@@ -79,8 +81,13 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     stored = world.cluster.jobs.get((namespace, manifest.name))
     request = review(manifest, namespace=namespace, stored=stored, user=world.user)
     mutation = pipelines.mutate(request, policy=policy, view=view)
+    document = mutation.document if mutation.document is not None else manifest.created_in(namespace)
     if mutation.document is not None:
-        request = msgspec.structs.replace(request, object=_encode(mutation.document))
+        request = msgspec.structs.replace(request, object=_encode(document))
+    if stored is None and _kueue_suspends(request, world.cluster):
+        spec = document.get("spec") or {}
+        suspended = {**spec, "runPolicy": {**(spec.get("runPolicy") or {}), "suspend": True}}
+        request = msgspec.structs.replace(request, object=_encode({**document, "spec": suspended}))
     decide = partial(pipelines.validate, policy=policy, today=world.today)
     validation = decide(request, view=view)
     if validation.requested and world.may_exempt is not None:
@@ -101,6 +108,15 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     if world.user is None and (validation.requested or by_user):
         unknown.add(USER)
     return Verdict(manifest, namespace, validation, mutation, stored is not None, standing, frozenset(unknown), policy)
+
+
+def _kueue_suspends(request: AdmissionRequest, view: ClusterView) -> bool:
+    """Whether Kueue's own webhook suspends the job before it is validated."""
+    try:
+        job = mpijob.decode(request.object)
+    except ShapeError:
+        return False
+    return managed.suspends(view, request.namespace, job)
 
 
 def _not_there(namespace: str, world: JobWorld) -> str:

@@ -16,3 +16,7 @@ MAX_ANNOTATION_CHARACTERS: Final = 256
 """Characters of a Namespace's annotation that is kept: some tools keep whole objects in theirs."""
 MAX_LIMIT_RANGE_ENTRIES: Final = 500
 """Entries of the LimitRanges of a namespace: each review goes through them."""
+MAX_CONFIG_MAP_KEYS_CHARACTERS: Final = 1000
+"""Characters of the keys of a ConfigMap that are kept: there may be ten thousands of ConfigMaps."""
+MAX_NETWORK_POLICY_PEERS: Final = 200
+"""Selectors of the NetworkPolicies of a namespace: each review goes through them."""

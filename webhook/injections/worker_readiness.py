@@ -9,7 +9,8 @@ waits for its workers, or a high `backoffLimit`, is then not needed: a note says
 A readiness probe of the user's stays. `launcherCreationPolicy: AtStartup` is replaced, because it is the field's
 default and looks the same; the annotation with `"false"` keeps it. The annotation may name the port of sshd, as
 `"2222"`. Otherwise it is read from sshd's options, the worker's `ports` or the launcher's options of ssh; where none of
-them shows it, it is the setting `port`.
+them shows it, it is the setting `port`. Without that either nothing is injected, and a warning says so: the port stands
+in the image, upstream's base image has 2222, and with a probe of another port the launcher would never start.
 
 Jobs that are suspended or queued, or that Kueue itself will queue, get nothing, nor do jobs of which that is not known:
 the operator creates their launcher at once, whatever the policy says (mpi-operator issue 615). Nor do jobs whose gang
@@ -40,6 +41,7 @@ POLICY: Final = ("spec", "launcherCreationPolicy")
 WAIT: Final = "WaitForWorkersReady"
 PROBE: Final = (*template_path(WORKER), "spec", "containers", 0, "readinessProbe")
 TURN_ON: Final = f'{annotations.WORKER_READINESS}: "true"'
+TURN_ON_WITH_PORT: Final = f'{annotations.WORKER_READINESS}: "2222" (sshd\'s port)'
 # More retries than this are there to wait; Kubernetes' own default is 6.
 MANY_RETRIES: Final = 10
 _LOOP: Final = re.compile(r"(?:^|[\s;&|])(?:until|while|for)\s")
@@ -50,7 +52,9 @@ class Settings(InjectionSettings):
     """Which jobs get it, and where sshd listens."""
 
     by_default: bool = Field(False, description="Whether jobs without the annotation get it too.")
-    port: int = Field(22, ge=1, le=65535, description="The port of sshd where a job shows no other.")
+    port: int | None = Field(
+        None, ge=1, le=65535, description="The port of sshd where a job shows no other; null: such a job gets no probe."
+    )
 
 
 def _probe(port: object) -> dict[str, object]:
@@ -83,7 +87,8 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         queued = True
     if answer is None and not settings.by_default:
         if policy == AT_STARTUP and not queued and (way := _waits_by_itself(job)):
-            yield f"instead of {way}, annotate {TURN_ON}"
+            known = sshd.port(job, settings.port) is not None
+            yield f"instead of {way}, annotate {TURN_ON}" if known else f"instead of {way}: {TURN_ON_WITH_PORT}"
         return
     port = _port_of(answer) if answer not in {None, "true"} else sshd.port(job, settings.port)
     own_probe = patch.get(PROBE) is not None
@@ -119,7 +124,7 @@ def _problem(job: MPIJob, answer: str | None, *, queued: bool | Unknown, port_kn
     if gang is not None and (gang.min_available is None or gang.min_available > job.workers):
         return f"nothing added: with schedulingPolicy, minAvailable has to be {job.workers} or fewer"
     if not port_known:
-        return f'sshd\'s port is not known: give it as {annotations.WORKER_READINESS}: "2222"'
+        return f'sshd\'s port is unknown: declare it in ports, or set {annotations.WORKER_READINESS}: "2222"'
     return ""
 
 

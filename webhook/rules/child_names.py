@@ -12,10 +12,11 @@ moment. The Secret `train-ssh` is needed too, but this service may not look at S
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from webhook.api.mpijob import GROUP, MPIJob
 from webhook.cluster.owned import Owned
-from webhook.cluster.resource import ByNamespace
+from webhook.cluster.resource import ByNamespace, Resource
 from webhook.cluster.resources.config_maps import CONFIG_MAPS
 from webhook.cluster.resources.jobs import JOBS, LAUNCHER_SUFFIX
 from webhook.cluster.resources.other_pods import OTHER_PODS
@@ -43,7 +44,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     name, namespace = job.metadata.name, ctx.namespace
     if not name or not job.managed_here:
         return
-    for resource, suffix in ((SERVICES, ""), (CONFIG_MAPS, CONFIG_SUFFIX), (JOBS, LAUNCHER_SUFFIX)):
+    children: list[tuple[Resource[Any, Any], str]]
+    children = [(SERVICES, ""), (CONFIG_MAPS, CONFIG_SUFFIX), (JOBS, LAUNCHER_SUFFIX)]
+    for resource, suffix in children:
         child = ctx.view.get(resource, (namespace, name + suffix))
         if not isinstance(child, Answer):
             yield from _taken(job, resource.kind, child)

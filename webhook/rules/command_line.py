@@ -1,8 +1,16 @@
-"""Commands are split into words, and mpirun gets a number of ranks.
+"""Containers start what they are meant to start, and mpirun gets a number of ranks and a program.
 
 No shell reads a container's `command`: with `command: ["mpirun -np 4 train"]` the node looks for a program of that
-whole name and starts nothing, and mpirun knows no option `"-np 4"`. A shell without `-c` takes a command line for the
-name of a file.
+whole name and starts nothing, mpirun knows no option `"-np 4"`, and `$NP` stays what it is. Kubernetes itself replaces
+`$(NP)` by a variable of the container. A shell without `-c` takes a command line for the name of a file. With
+`["bash", "-c", "mpirun", "-np", "4", "train"]` it runs `mpirun` alone: only the word after `-c` is the script.
+
+mpirun needs a program after its options. Where a line of a script lacks its `\\` at the end, mpirun fails, and the next
+line runs once, on the launcher.
+
+sshd starts itself again for each connection, so it refuses to start unless it is called by its absolute path. Without
+`-D` it goes to the background: a container that does nothing after that ends. A readiness probe asks the port on which
+it listens.
 
 `-np eight` and `-np -1` are no numbers of ranks. Open MPI 4 refuses both; Open MPI 5, MPICH and Intel MPI refuse the
 job or start as many ranks as they please. `-np 0` is a rank for each slot to Open MPI, and an error to others.
@@ -17,7 +25,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from webhook.api import mpirun
+from webhook.api import mpirun, operator_env, sshd
 from webhook.api.mpijob import LAUNCHER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import HYDRA, OPEN_MPI
@@ -36,6 +44,15 @@ _NUMBER: Final = re.compile(r"\d{1,9}", re.ASCII)
 _EXPANDED: Final = re.compile(r"[$`]")
 _OF_A_SHELL: Final = re.compile(r"[$`;&|<>\n]")
 _BLANKS: Final = " \t\r\n"
+_VARIABLE: Final = re.compile(r"\$(?:\{(\w+)[^}]*+\}|(\w+))")
+# What Kubernetes replaces; two dollars stand for one.
+_REFERENCE: Final = re.compile(r"(?<!\$)(?:\$\$)*+\$\(([A-Za-z_][\w.-]*+)\)")
+# Variables that Kubernetes adds for the namespace's Services.
+_OF_SERVICES: Final = re.compile(r"_SERVICE_HOST\Z|_SERVICE_PORT|_PORT(?:_|\Z)")
+_PROGRAMS: Final = mpirun.LAUNCHERS | {"sshd"}
+_POSITIONAL: Final = re.compile(r"\$\{?[@*#!\d]")
+# What scripts are given for `$0`.
+_NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
 
 class Settings(RuleSettings):
@@ -59,20 +76,62 @@ def _programs(template: PodTemplate, path: str) -> Sequence[Violation]:
     for kind, containers in (("containers", pod.containers), ("initContainers", pod.init_containers)):
         for index, container in enumerate(containers or ()):
             if container.command:
-                found += _program(container.command, container.argv, f"{path}.template.spec.{kind}[{index}]")
+                where = f"{path}.template.spec.{kind}[{index}]"
+                wrong = [*_program(container.command, container.argv, where)]
+                if not wrong and kind == "containers" and "sshd" in sshd.text(container):
+                    alone = len(pod.containers or ()) == 1 and not pod.init_containers
+                    wrong += _sshd(container, where, alone=alone)
+                found += wrong
     return found
 
 
 def _program(command: Sequence[str], argv: Sequence[str], path: str) -> Iterator[Violation]:
-    """Whether the first word can be a program, and what a shell runs can be a file."""
+    """Whether the first word can be a program, and what a shell runs is all that is meant."""
+    shell = command[0].rpartition("/")[2]
     if command[0] and command[0].split() != [command[0]]:
         fix = f"Write {_words(command)}." if _OF_A_SHELL.search(command[0]) is None else 'Put "sh", "-c" before it.'
         yield Violation(f"{path}.command", "is not split into words", fix, advisory=True)
+    elif shell not in mpirun.SHELLS:
+        return
     elif script := mpirun.taken_for_a_file(argv):
         field = "command" if script in command else "args"
-        shell = command[0].rpartition("/")[2]
         fault = f"{shell} takes the command line for a file"
         yield Violation(f"{path}.{field}", fault, 'Put "-c" before it.', advisory=True)
+        return
+    script, rest = mpirun.script(argv)
+    if rest and _runs_alone(script, rest):
+        field = "command" if len(argv) - len(rest) < len(command) else "args"
+        alone, whole = (shortened(text, MAX_SHOWN_WORDS_CHARACTERS) for text in (script, " ".join((script, *rest))))
+        yield Violation(f"{path}.{field}", f"{shell} runs {alone} alone", f'Put "{whole}" after -c.', advisory=True)
+
+
+def _runs_alone(script: str, rest: Sequence[str]) -> bool:
+    """Whether the words after a script are arguments that it does not use, and that were meant to be a part of it."""
+    words = script.split()
+    if not words or _POSITIONAL.search(script):
+        return False
+    name = rest[0].rpartition("/")[2]
+    program = words[-1].rpartition("/")[2]
+    if len(rest) == 1 and (name in _NO_ARGUMENTS or name in mpirun.SHELLS or name == program):
+        return False
+    programs = {program, *(word.rpartition("/")[2] for word in rest)}
+    return len(words) == 1 or not programs.isdisjoint(_PROGRAMS)
+
+
+def _sshd(container: Container, path: str, *, alone: bool) -> Iterator[Violation]:
+    """How the container starts sshd; `alone`: it has the pod's ports to itself."""
+    options = sshd.last_options(container)
+    if sshd.without_path(container):
+        fault = "sshd starts only by its absolute path"
+        yield Violation(_field(container, path, "sshd"), fault, "Write /usr/sbin/sshd.", advisory=True)
+    elif options is not None and not sshd.stays(options):
+        fault = "sshd goes to the background and the container ends"
+        yield Violation(_field(container, path, "sshd"), fault, "Add -D.", advisory=True)
+    elif options is not None and alone and (probed := container.ready_port) is not None:
+        ports = sshd.ports(options)
+        if ports and probed not in ports and "&" not in sshd.text(container).replace("&&", ""):
+            fault = f"sshd does not listen on port {probed}"
+            yield Violation(f"{path}.readinessProbe.tcpSocket.port", fault, f"Set it to {ports[0]}.", advisory=True)
 
 
 def _words(command: Sequence[str]) -> str:
@@ -102,7 +161,7 @@ def _split(text: str, *, cut: bool) -> list[str]:
 
 
 def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
-    """The options of one call of mpirun."""
+    """The options of one call of mpirun, and the program that it starts."""
     launcher = job.launcher.template.containers[0] if job.launcher else Container()
     spoken = mpirun.dialect(call.program, job.spec.mpi_implementation)
     certain = spoken is OPEN_MPI and is_all_that_runs(launcher, call)
@@ -112,6 +171,16 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fix = f"Split it: {', '.join(json.dumps(word, ensure_ascii=False) for word in words[:MAX_LISTED_WORDS])}{more}"
         fault = f'"{shortened(call.unread)}" is one word, and no option'
         yield Violation(_place(launcher, call.unread), fault, fix, advisory=not certain)
+    if call.starts_nothing:
+        of_lines = any("\n" in word for word in launcher.argv)
+        fix = "End each line that goes on with \\." if of_lines else "Name it after the options."
+        yield Violation(_place(launcher, call.program), f"{call.program} gets no program", fix, advisory=True)
+    elif " " in call.started and _is_command_line(call.started):
+        fix = f"Split it: {_words([call.started])[1:-1]}." if call.without_shell else "Remove its quotes."
+        fault = f'"{shortened(call.started, MAX_SHOWN_WORDS_CHARACTERS)}" is one word'
+        yield Violation(_place(launcher, call.started), fault, fix, advisory=True)
+    if call.without_shell and "$" in "".join(call.words):
+        yield from _unreplaced(call, launcher, job)
     for name, values in call.options or ():
         if name not in spoken.ranks or not (value := "".join(values)) or _EXPANDED.search(value):
             continue
@@ -123,9 +192,39 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         yield Violation(_place(launcher, value), fault, fix=_ranks(name, job, ctx), advisory=not refuses)
 
 
+def _is_command_line(program: str) -> bool:
+    """Whether it is a program with its arguments, and not the path of a program with a blank in it."""
+    first, blank, rest = program.strip(_BLANKS).partition(" ")
+    of_path = first.startswith("/") and any("/" in word[1:] and word[0] not in "-/" for word in rest.split())
+    return bool(blank) and "$" not in program and not of_path
+
+
+def _unreplaced(call: Invocation, launcher: Container, job: MPIJob) -> Iterator[Violation]:
+    """Variables that neither a shell nor Kubernetes replaces; a shell that mpirun starts replaces its own."""
+    shell = next((index for index, word in enumerate(call.words) if word.rpartition("/")[2] in mpirun.SHELLS), None)
+    named = {variable.name for variable in launcher.env or ()}.union(operator_env.values(LAUNCHER, job))
+    spoken = mpirun.dialect(call.program, job.spec.mpi_implementation)
+    of_ranks = {"".join(values) for name, values in call.options or () if name in spoken.ranks}
+    for word in call.words[:shell]:
+        text = word.rpartition("=")[2]
+        if text in of_ranks and (variable := _VARIABLE.fullmatch(text)):
+            fix = f"Write $({variable[1] or variable[2]}) or a number."
+            yield Violation(_place(launcher, word), f"no shell replaces {shortened(text, 30)}", fix, advisory=True)
+        references = () if launcher.env_from else _REFERENCE.findall(word)
+        unknown = (each for each in references if each not in named and not _OF_SERVICES.search(each))
+        if reference := next(unknown, ""):
+            fault = f"there is no variable {shortened(reference, 30)} in env"
+            yield Violation(_place(launcher, word), fault, "Add it, or correct the name.", advisory=True)
+            return
+
+
 def _place(container: Container, text: str) -> str:
+    return _field(container, f"{replica_path(LAUNCHER)}.template.spec.containers[0]", text)
+
+
+def _field(container: Container, path: str, text: str) -> str:
     field = "command" if any(text in word for word in container.command or ()) else "args"
-    return f"{replica_path(LAUNCHER)}.template.spec.containers[0].{field}"
+    return f"{path}.{field}"
 
 
 def _ranks(name: str, job: MPIJob, ctx: Context) -> str:

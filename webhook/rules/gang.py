@@ -3,8 +3,9 @@
 The operator's flag `--gang-scheduling` decides whether there is gang scheduling, and by which scheduler. A job does not
 show it, so it is a setting (`scheduler`). With it on, no pod of a job is bound before `minAvailable` pods exist
 (default: all workers and the launcher). More than there will ever be means waiting for ever. So does
-`WaitForWorkersReady` with the default: the launcher is one of the pods, and it is created only when the workers run
-(kubeflow/mpi-operator#608).
+`WaitForWorkersReady` with the default, or with more than the workers: the launcher is one of the pods, and it is
+created only when the workers run (kubeflow/mpi-operator#608). Where the setting is empty that is a warning: without
+gang scheduling the operator ignores `schedulingPolicy`.
 
 Warned about, since the rest of the job still runs: fields that this scheduler does not read, and `WaitForWorkersReady`
 on a job that waits in a queue, where the operator creates the launcher at once (kubeflow/mpi-operator#615). So are two
@@ -99,10 +100,11 @@ def _min_available(
         there = (
             f"the job {'may have' if too_many else 'has'} {pods}"
             if asked > pods
-            else f"the launcher waits until all {most} workers run"
+            else f"the launcher waits for {most} workers"
         )
         fix, degree = f"Set it to {most} or fewer.", Degree("too many", asked - most)
-        yield Violation(MIN_AVAILABLE, f"{asked} pods, but {there}", fix=fix, degree=degree)
+        advisory = asked <= pods and not settings.scheduler
+        yield Violation(MIN_AVAILABLE, f"{asked} pods, but {there}", fix=fix, advisory=advisory, degree=degree)
     elif asked == 0:
         yield Violation(MIN_AVAILABLE, "0 turns gang scheduling off", fix=f"Set it to {most}.", advisory=True)
 

@@ -2,9 +2,10 @@
 
 A worker gets between `min` and `max` of them, counted like Kubernetes counts a pod (init containers and sidecars
 included). They come whole, with requests and limits equal, and of one kind in the whole job: mixed kinds are not
-supported, so the part that needs another kind is a job of its own. Which resource names count is a setting. `max` also
-holds for a launcher that is not a worker, `min` does not. A GPU of its first container stays idle (the operator empties
-its `NVIDIA_VISIBLE_DEVICES`): that is a warning.
+supported, so the part that needs another kind is a job of its own. Which resource names count is a setting. For
+cores, of which one device has several (`coreResources`, such as `aws.amazon.com/neuroncore`), `maxCores` is the bound.
+It or `max` also holds for a launcher that is not a worker, `min` does not. A GPU of its first container stays idle (the
+operator empties its `NVIDIA_VISIBLE_DEVICES`): that is a warning.
 
 `NVIDIA_VISIBLE_DEVICES` in a container that requests no accelerator is a warning: with the defaults of NVIDIA's
 container toolkit, it gives GPUs of the node past every request, quota and queue. `refuseVisibleDevices` and `max: 0`
@@ -24,6 +25,7 @@ warning. Not guaranteed: a template that is replaced after the job was admitted 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -31,7 +33,7 @@ from webhook.api import quantity
 from webhook.api.mpijob import LAUNCHER, MPIJob, replica_path
 from webhook.api.pod import PodTemplate, ResourceRequirements
 from webhook.api.quantity import Quantity, QuantityError
-from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, is_accelerator, read
+from webhook.api.resources import CORES, DEFAULT_ACCELERATORS, accelerators, is_accelerator, read
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.admitted import Admitted, Span
@@ -57,6 +59,12 @@ class Settings(RangeRuleSettings):
     resources: ResourceNames = Field(
         DEFAULT_ACCELERATORS,
         description="Resource names that count as accelerators; `*` in a name stands for any text.",
+    )
+    max_cores: int = Field(
+        128, ge=0, description="Most cores a worker, or the launcher, may ask for; with max: 0 none are allowed."
+    )
+    core_resources: ResourceNames = Field(
+        CORES, description="Resource names of which one device has several: maxCores bounds them, not max."
     )
     refuse_uncounted_claims: bool = Field(
         False,
@@ -99,14 +107,15 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             continue  # upstream-contract rejects it
         pod = devices.of_pod(template, settings.resources, ctx)
         yield from _visible(f"{path}.template", template, settings, overwritten=role not in computing, pod=pod)
+        bound = _bound(template, pod, settings, ctx)
         if role in computing:
-            faults = list(_bounds(role, path, pod, settings, partial(_of_a_worker, job, settings, ctx)))
+            faults = list(_bounds(role, path, pod, bound, partial(_of_a_worker, job, settings, ctx)))
             for fault in faults:
-                yield _with_more_workers(fault, job, ctx) if pod.asked > settings.max else fault
+                yield _with_more_workers(fault, job, ctx) if pod.asked > bound.most else fault
             if not faults:
                 yield from uncounted(path, template, settings.resources, ctx, settings.others)
-        elif pod.asked > settings.max:
-            yield _too_many("the launcher", role, path, pod, settings)
+        elif pod.asked > bound.most:
+            yield _too_many("the launcher", role, path, pod, bound)
         else:
             if pod.least:
                 yield from _idle(path, template, settings)
@@ -204,25 +213,41 @@ def _of_a_worker(job: MPIJob, settings: Settings, ctx: Context) -> int:
     return count if settings.min <= count <= settings.max else settings.min
 
 
-def _bounds(role: str, path: str, found: Devices, settings: Settings, wanted: Callable[[], int]) -> Iterator[Violation]:
+class _Bound(NamedTuple):
+    """How many a pod may have, and of what."""
+
+    least: int
+    most: int
+    noun: str = "GPU"
+
+
+def _bound(template: PodTemplate, pod: Devices, settings: Settings, ctx: Context) -> _Bound:
+    """`maxCores` for a pod of which all accelerators are cores."""
+    beyond = pod.asked > min(settings.max, settings.max_cores)
+    if beyond and settings.max and devices.of_pod(template, settings.core_resources, ctx).asked == pod.asked:
+        return _Bound(settings.min, settings.max_cores, "core")
+    return _Bound(settings.min, settings.max)
+
+
+def _bounds(role: str, path: str, found: Devices, bound: _Bound, wanted: Callable[[], int]) -> Iterator[Violation]:
     """`wanted` is asked only for a pod that has too few."""
     pod = "the launcher, which is a worker," if role == LAUNCHER else "a worker"
-    if found.asked > settings.max:
-        yield _too_many(pod, role, path, found, settings)
-    elif found.most is not None and found.most < settings.min:
+    if found.asked > bound.most:
+        yield _too_many(pod, role, path, found, bound)
+    elif found.most is not None and found.most < bound.least:
         # Where claims have too few it is these that need more.
-        number = settings.min if found.by_claim else wanted()
+        number = bound.least if found.by_claim else wanted()
         fix = f"Ask for {number} or more {_where_else(found, 'in resources.limits')}."
-        fault = f"{pod} asks for {_count(found.most)}, at least {settings.min} required"
+        fault = f"{pod} asks for {_count(found.most)}, at least {bound.least} required"
         yield Violation(_where(path, found), fault, fix=fix, degree=Degree(f"{role}<", -found.most))
 
 
-def _too_many(pod: str, role: str, path: str, found: Devices, settings: Settings) -> Violation:
-    count = _count(found.asked)
+def _too_many(pod: str, role: str, path: str, found: Devices, bound: _Bound) -> Violation:
+    count = _count(found.asked, bound.noun)
     if found.most != found.least:
         count = f"{count} or more" if found.most is None else f"up to {count}"
-    fix = f"Ask for {settings.max} or fewer {_where_else(found)}."
-    fault = f"{pod} asks for {count}, at most {settings.max} allowed"
+    fix = f"Ask for {bound.most} or fewer {_where_else(found)}."
+    fault = f"{pod} asks for {count}, at most {bound.most} allowed"
     return Violation(_where(path, found), fault, fix=fix, degree=Degree(f"{role}>", found.asked))
 
 
@@ -258,8 +283,8 @@ def uncounted(
         yield Violation(at, f"{subject} against no GPU bound: {reason.why}", fix=reason.fix, advisory=advisory)
 
 
-def _count(number: int) -> str:
-    return f"{number} {'GPU' if number == 1 else 'GPUs'}"
+def _count(number: int, noun: str = "GPU") -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _visible(

@@ -166,8 +166,8 @@ def _likely_reference(image: str) -> str | None:
 
 def _policy(where: str, image: str, reference: ImageReference, settings: Settings) -> Iterator[Violation]:
     allowed = settings.allowed_registries
+    source = f"{reference.registry}/{reference.repository}"
     if allowed and not any(images.in_registry(reference, entry) for entry in allowed):
-        source = f"{reference.registry}/{reference.repository}"
         shown = ", ".join(allowed[:MAX_SHOWN_REGISTRIES]) + (", ..." if len(allowed) > MAX_SHOWN_REGISTRIES else "")
         yield Violation(
             where,
@@ -182,7 +182,8 @@ def _policy(where: str, image: str, reference: ImageReference, settings: Setting
             f'"{shortened(image)}" has no digest, so it may change',
             fix="Add the digest: name@sha256:... (skopeo inspect and crane digest print it).",
             reason=CauseReason.FORBIDDEN,
-            degree=Degree(f"{where} digest", frozenset({image})),
+            # Another tag is no worse, nor is another name of the container.
+            degree=Degree("digest", frozenset({source})),
         )
     elif settings.refuse_latest and reference.effective_tag == "latest":
         said = "has the tag" if reference.tag else "has no tag, which means"

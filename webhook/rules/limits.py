@@ -22,6 +22,8 @@ MAX_SHOWN_REGISTRIES: Final = 5
 """Registries that a message names."""
 MAX_CLAIM_NAME_CHARACTERS: Final = 20
 """Characters of a claim's name in a warning."""
+MAX_OBJECT_NAME_CHARACTERS: Final = 40
+"""Characters of the name of an object in a warning."""
 MAX_SHOWN_VARIABLES: Final = 3
 """Variables that a message names."""
 MAX_SHOWN_LIMIT_RANGES: Final = 3

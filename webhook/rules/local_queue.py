@@ -6,21 +6,27 @@ Workload says why. Where Kueue does not manage the namespace (`managedJobsNamesp
 Workload. Where it does not manage MPIJobs at all the label is without effect: the job starts at once, outside the
 quota.
 
+A job with `managedBy: kueue.x-k8s.io/multikueue` runs in another cluster, where Kueue sends it. Without a queue, or
+with one whose ClusterQueue has no admission check, nothing ever starts it.
+
 It is a warning, because a queue may be created, or started again, after the job. What is unknown is not warned about.
 """
 
 from collections.abc import Iterator
 
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.mpijob import MPIJob
+from webhook.api.mpijob import MULTIKUEUE, MPIJob
+from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import WarningRuleSettings
 from webhook.predict.kueue import queues
 from webhook.predict.kueue.managed import Unmanaged, framework, unmanaged
-from webhook.rules import CauseReason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule, shortened
+from webhook.rules.limits import MAX_OBJECT_NAME_CHARACTERS
 
 LABEL = f"metadata.labels[{QUEUE_NAME}]"
+MANAGED_BY = "spec.runPolicy.managedBy"
 
 
 class Settings(WarningRuleSettings):
@@ -31,6 +37,8 @@ class Settings(WarningRuleSettings):
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Whether Kueue manages the job; then the LocalQueue and its ClusterQueue."""
     name = job.labels.get(QUEUE_NAME)
+    if job.run_policy.managed_by == MULTIKUEUE:
+        yield from _sent_elsewhere(name or "", ctx)
     if not name:
         return
     match unmanaged(ctx.view, ctx.namespace, framework(job)):
@@ -50,3 +58,16 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             fix=queues.advice(ctx.view, ctx.namespace, name),
             reason=CauseReason.NOT_SUPPORTED,
         )
+
+
+def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:
+    """Why Kueue sends the job to no other cluster."""
+    queue = queues.of_job(ctx.view, ctx.namespace, name)
+    if queue is UNKNOWN:
+        return
+    if not queue:
+        fix = f"Add the label {QUEUE_NAME}, or remove it."
+        yield Violation(MANAGED_BY, "needs a queue", fix=fix, reason=CauseReason.REQUIRED)
+    elif (behind := queues.cluster_queue(ctx.view, ctx.namespace, queue)) is not None and not behind.has_checks:
+        fault = f"ClusterQueue {shortened(behind.name, MAX_OBJECT_NAME_CHARACTERS)} sends no job elsewhere"
+        yield Violation(MANAGED_BY, fault, fix="Use a queue for MultiKueue, or remove it.")

@@ -3,18 +3,25 @@
 Worker pods are called `<name>-worker-<index>`, and that has to be a DNS label of at most 63 characters. A name that
 just fits ten workers becomes invalid with the eleventh, and the operator then freezes the running job. The name must
 fit as many workers as `scaleTo` says, now or later; names that do not fit today are `upstream-contract`'s to refuse.
+
+With `setHostnameAsFQDN` the host is called `<name>-worker-<index>.<name>.<namespace>.svc.cluster.local`. The kubelet
+starts no pod where that has more than 64 characters. Where a shorter domain of the cluster would do, it is a warning.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from pydantic import Field
 
 from webhook.api import names
-from webhook.api.mpijob import MPIJob
+from webhook.api.mpijob import WORKER, MPIJob
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.rules import Violation, rule
+
+_LONGEST_FULL_NAME: Final = 64
+_DOMAIN: Final = "cluster.local"
 
 
 class Settings(RuleSettings):
@@ -32,6 +39,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         length = base + names.GENERATED_SUFFIX_LENGTH
     else:
         path, kind, length = "metadata.name", "name", len(job.metadata.name)
+    yield from _full_names(job, length, ctx)
     now = _room(max(job.workers, 1))
     later = _room(settings.scale_to)
     if later < length <= now:
@@ -42,6 +50,22 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             f"{length} characters{added} leave no room for {settings.scale_to} workers",
             fix=f"Use a {kind} of at most {later - suffix} characters.",
         )
+
+
+def _full_names(job: MPIJob, length: int, ctx: Context) -> Iterator[Violation]:
+    """`length` is that of the job's name, which is in the host's name and in its domain (`GetNodenameForKernel`)."""
+    for role, path, replica in job.replicas():
+        if replica.template.spec is None or not replica.template.spec.set_hostname_as_fqdn:
+            continue
+        host = f"-worker-{max(job.workers, 1) - 1}" if role == WORKER else "-launcher"
+        least = 2 * length + len(f"{host}..{ctx.namespace}.svc.")
+        if least + len(_DOMAIN) > _LONGEST_FULL_NAME:
+            yield Violation(
+                f"{path}.template.spec.setHostnameAsFQDN",
+                f"the full host name has {least + len(_DOMAIN)} characters, at most {_LONGEST_FULL_NAME} are allowed",
+                fix="Remove it, or shorten the job's name.",
+                advisory=least < _LONGEST_FULL_NAME,
+            )
 
 
 def _room(workers: int) -> int:

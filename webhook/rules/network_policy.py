@@ -14,6 +14,9 @@ Nothing filters pods in the host network: a job with such pods gets no NetworkPo
 accept their connections. Nor does any filter RDMA, which does not go through the kernel, and further networks (Multus),
 or another one in place of the cluster's own, for which there is another kind of object. Jobs are kept apart there by
 partitions (InfiniBand), VLANs or networks of their own.
+
+A job without a NetworkPolicy of its own also needs those of its namespace to let the launcher in. Where one selects the
+workers and none of these lets in any pod of the namespace, a warning says so.
 """
 
 from collections.abc import Iterator
@@ -25,13 +28,17 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from webhook.api.annotations import NETWORK_POLICY, mention
-from webhook.api.mpijob import MPIJob
+from webhook.api.mpijob import WORKER, MPIJob, replica_path
 from webhook.api.networks import DEFAULT_NETWORK, NETWORKS
 from webhook.api.resources import RDMA_DEVICES, extended_resources, is_accelerator
+from webhook.cluster.resources.network_policies import NETWORK_POLICIES
+from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.kit.settings import ObjectNames, ResourceNames, WarningRuleSettings, each
 from webhook.kit.settings import Settings as PolicySettings
-from webhook.rules import CauseReason, Violation, rule
+from webhook.predict.kueue.managed import namespace_labels
+from webhook.rules import CauseReason, Violation, rule, shortened
+from webhook.rules.limits import MAX_OBJECT_NAME_CHARACTERS
 
 ANNOTATION = f"metadata.annotations[{NETWORK_POLICY}]"
 
@@ -122,7 +129,10 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     chosen = posture(asked, settings)
     if asked is not None and asked != chosen:
         yield _no_choice(asked, chosen, settings)
-    if chosen is Posture.NONE or not job.managed_here:
+    if not job.managed_here:
+        return
+    if chosen is Posture.NONE:
+        yield from _kept_out(job, ctx)
         return
     for _, path, replica in job.replicas():
         template = replica.template
@@ -135,6 +145,24 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             yield _passing(path, "RDMA passes by its NetworkPolicy", fix)
         if template.annotations.get(NETWORKS) or template.annotations.get(DEFAULT_NETWORK):
             yield _passing(path, "further networks pass by its NetworkPolicy", "Give it its own.")
+
+
+def _kept_out(job: MPIJob, ctx: Context) -> Iterator[Violation]:
+    """The namespace's own policies, which add up: one that lets the launcher in is enough."""
+    policies = ctx.view.within(NETWORK_POLICIES, ctx.namespace)
+    if policies is UNKNOWN or not policies or job.worker is None or job.launcher is None:
+        return
+    template = job.worker.template
+    space = namespace_labels(ctx.view, ctx.namespace)
+    if space is UNKNOWN or (template.spec is not None and template.spec.host_network):
+        return
+    of_operator = {"operator-name": "mpi-operator", "job-name": job.metadata.name, "job-role": "worker"}
+    labels = {**template.labels, **{f"training.kubeflow.org/{key}": value for key, value in of_operator.items()}}
+    of_workers = [policy for policy in policies.values() if policy.pods.matches(labels)]
+    if of_workers and all(policy.keeps_out(space) for policy in of_workers):
+        name = shortened(min(policy.name for policy in of_workers), MAX_OBJECT_NAME_CHARACTERS)
+        fault = f"NetworkPolicy {name} shuts the launcher out"
+        yield Violation(replica_path(WORKER), fault, "Add one that lets it in.", advisory=True)
 
 
 def _passing(path: str, fault: str, fix: str) -> Violation:

@@ -11,11 +11,16 @@ Each cause is told once, so what other rules judge is left to them: images (`ima
 that nothing can read, and what is the operator's own (`upstream-contract`), accelerators (`gpus`), and what LimitRanges
 fill in (`limit-range`). Objects that must exist are judged by `references` and `priority`.
 
-Memory or storage below a mebibyte is a warning: `memory: 64` means 64 bytes.
+Also rejected are containers that the API server takes and the kubelet never starts: user 0 with `runAsNonRoot: true`,
+and volumes of huge pages that no container requests.
+
+Memory or storage below a mebibyte is a warning: `memory: 64` means 64 bytes. So is a probe of a port by a name that the
+container does not give: it never succeeds.
 
 Left alone is what feature gates of the API server decide, or what MPIJobs hardly have: `hostnameOverride`,
-`restartPolicyRules`, `workloadRef`, `resources` and `overhead` of the pod, tolerations with `Gt` or `Lt`, projected
-trust bundles and certificates, options for Windows, and the details of storage that is mounted without a claim.
+`restartPolicyRules`, `workloadRef`, the sum of requests against those of the pod, tolerations with `Gt` or `Lt`,
+projected trust bundles and certificates, options for Windows, and the details of storage that is mounted without a
+claim.
 """
 
 from collections.abc import Iterator

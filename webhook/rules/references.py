@@ -3,7 +3,8 @@
 PersistentVolumeClaims, ConfigMaps (as volumes and in the environment, unless they are optional), ServiceAccounts,
 RuntimeClasses, and the NetworkAttachmentDefinitions in the annotation `k8s.v1.cni.cncf.io/networks`. Without one of
 these the pods are refused, or wait for ever. It is a warning, since what is missing may be created by the same `kubectl
-apply`. Secrets are not looked at: this service has no right to.
+apply`. So is a key that a ConfigMap does not have (`configMapKeyRef`, `items`). Secrets are not looked at: this service
+has no right to.
 
 A claim that several pods mount should be `ReadWriteMany`. `ReadWriteOnce` keeps them all on a single node, which is a
 warning at most, and with `ReadWriteOncePod` a second pod never starts.
@@ -19,7 +20,7 @@ from webhook.api.mpijob import MPIJob
 from webhook.api.networks import NETWORKS, NetworksError
 from webhook.api.pod import ConfigMapSource, Container, PodTemplate, Volume
 from webhook.cluster.resource import Resource
-from webhook.cluster.resources.config_maps import CONFIG_MAPS
+from webhook.cluster.resources.config_maps import CONFIG_MAPS, ConfigMap
 from webhook.cluster.resources.network_attachment_definitions import NETWORK_ATTACHMENT_DEFINITIONS
 from webhook.cluster.resources.persistent_volume_claims import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES
@@ -30,6 +31,7 @@ from webhook.kit.importance import Importance
 from webhook.kit.settings import WarningRuleSettings
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 from webhook.rules.child_names import CONFIG_SUFFIX
+from webhook.rules.limits import MAX_OBJECT_NAME_CHARACTERS
 
 MANY = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 ONE_POD = "ReadWriteOncePod"
@@ -48,6 +50,8 @@ class Reference(msgspec.Struct, frozen=True, gc=False):
     namespace: str = ""
     unchecked: bool = False
     """Whether the name may be one that nothing can have."""
+    keys: tuple[tuple[str, str], ...] = ()
+    """(path, key) of what must be in it."""
 
 
 @rule("references", Settings, since="0.1", importance=Importance.FAILS)
@@ -67,6 +71,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
                 paths.setdefault(found.name, found.path)
             if (violation := _missing(found, job, seen, ctx)) is not None:
                 yield violation
+            elif found.keys:
+                yield from _missing_keys(found, ctx)
         for name in claims:
             shared[name] = shared.get(name, 0) + (replica.replicas or 0)
         if text := template.annotations.get(NETWORKS):
@@ -131,7 +137,9 @@ def _environment(container: Container, path: str, found: list[Reference]) -> Non
 
 def _config_map(source: ConfigMapSource, path: str, found: list[Reference]) -> None:
     if source.name and not source.optional:
-        found.append(Reference(f"{path}.name", CONFIG_MAPS, source.name, unchecked=True))
+        keys = [(f"{path}.key", source.key)] if source.key else []
+        keys += [(f"{path}.items[{index}].key", item.key) for index, item in enumerate(source.items or ()) if item.key]
+        found.append(Reference(f"{path}.name", CONFIG_MAPS, source.name, unchecked=True, keys=tuple(keys)))
 
 
 def _networks(path: str, text: str, job: MPIJob, seen: set[Any], ctx: Context) -> Iterator[Violation]:
@@ -170,6 +178,19 @@ def _missing(found: Reference, job: MPIJob, seen: set[Any], ctx: Context) -> Vio
         fix=f"Use {similar}, or create it before or in the same apply." if similar else create,
         reason=CauseReason.NOT_SUPPORTED,
     )
+
+
+def _missing_keys(found: Reference, ctx: Context) -> Iterator[Violation]:
+    """Keys of a ConfigMap, without which no container starts."""
+    there = ctx.view.get(CONFIG_MAPS, (ctx.namespace, found.name))
+    known = there.keys if isinstance(there, ConfigMap) else None
+    for path, key in found.keys if known is not None else ():
+        if key not in (known or ()):
+            similar = ctx.closest_name(key, lambda: known or ())
+            name, shown = (shortened(text, MAX_OBJECT_NAME_CHARACTERS) for text in (found.name, key))
+            fault = f'ConfigMap "{name}" has no key "{shown}"'
+            fix = f"Write {similar}." if similar else "Add the key, or correct it."
+            yield Violation(path, fault, fix=fix, reason=CauseReason.NOT_SUPPORTED)
 
 
 def _names(resource: Resource[Any, Any], ctx: Context) -> Iterable[str]:

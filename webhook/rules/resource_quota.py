@@ -64,7 +64,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     path = _path(job, ctx)
     queued = _queued(job, ctx)
     if not first.impossible and (job.suspended or queued):
-        fitting, wait = _fitting(fits, found), "It waits" if queued else "Resume it later"
+        fitting, wait = _fitting(fits, found), "It waits" if queued or job.labels.get(QUEUE_NAME) else "Resume it later"
         for each in short[:MAX_QUOTA_WARNINGS]:
             yield _busy(path, each, fitting, settings, wait=wait)
         return

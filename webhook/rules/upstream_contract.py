@@ -6,13 +6,19 @@ operator's defaults, and what it ought to check and does not: keys of `mpiReplic
 enums that the schema leaves out, volumes, mounts and names that are its own, and quantities that the schema lets
 through: negative ones, for which the API server refuses every pod, and those like `1e1.5`, which no Kubernetes program
 can read: with one of these stored, the operator lists no job at all.
+
+The operator mounts the SSH keys and `/etc/mpi` read-only, so no container starts that mounts something below. It
+prepares the first container of each pod alone: another one that runs mpirun or sshd, or has the accelerators, is a
+warning. So is a variable of the first container that the operator overwrites, such as `OMPI_MCA_plm_rsh_args`: it
+appends its own, and the last one of a name wins.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from posixpath import normpath
 
-from webhook.api import names, quantities, quantity
+from webhook.api import mpirun, names, operator_env, quantities, quantity, sshd
+from webhook.api.mca import ENV_PREFIX
 from webhook.api.mpijob import (
     CLEAN_POD_POLICIES,
     IMPLEMENTATIONS,
@@ -25,8 +31,9 @@ from webhook.api.mpijob import (
     meant_role,
 )
 from webhook.api.operator_checks import RESTART_POLICIES
-from webhook.api.pod import PodSpec, PodTemplate
+from webhook.api.pod import Container, PodSpec, PodTemplate
 from webhook.api.quantities import Where
+from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
@@ -41,6 +48,8 @@ HEAD_ROOM = 100
 
 RESERVED_VOLUMES = {LAUNCHER: ("ssh-auth", "mpi-job-config"), WORKER: ("ssh-auth",)}
 CONFIG_MOUNT_PATH = "/etc/mpi"
+# What is there, and so can be mounted over: the keys, the hostfile and its script.
+FILES = frozenset(("id_rsa", "id_rsa.pub", "authorized_keys", "hostfile", "discover_hosts.sh"))
 # A path with nothing in it that `normpath` would change.
 _PLAIN = re.compile(r"(?:/[^/.][^/]*+)++")
 RESERVED_LABELS = {
@@ -62,6 +71,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _reserved(spec.template, path, role, job.spec.ssh_auth_mount_path, spec.restart_policy)
         for where, amounts in quantities.of_template(spec.template):
             yield from _quantities(f"{path}.template", where, amounts)
+        yield from _first_container(spec.template.containers, f"{path}.template.spec.containers", role, job)
     yield from _spec(job, ctx)
     yield from _run_policy(job)
 
@@ -185,7 +195,13 @@ def _reserved(
     suspect = any(folder.rpartition("/")[2] in paths for folder in folders)
     for index, mount in enumerate(mounts if suspect else ()):
         same = mount.mount_path in own
-        if same or _folder(mount.mount_path) in folders:
+        folder = _folder(mount.mount_path)
+        parent = next((each for each in folders if folder.startswith(f"{each}/")), None)
+        if parent and folder.removeprefix(f"{parent}/") not in FILES:
+            fault = f'"{mount.mount_path[:100]}" cannot be made in {parent[:100]}, which the operator mounts read-only'
+            where = f"{pod_path}.containers[0].volumeMounts[{index}].mountPath"
+            yield Violation(where, fault, "Mount it elsewhere.")
+        if same or folder in folders:
             shown = f'at "{mount.mount_path[:100]}"'
             yield Violation(
                 f"{pod_path}.containers[0].volumeMounts[{index}].mountPath",
@@ -204,6 +220,41 @@ def _reserved(
     if pod.restart_policy not in {None, "", in_force}:
         fault = f"the operator overwrites it with {in_force}"
         yield Violation(f"{pod_path}.restartPolicy", fault, f"Remove it, or set {path}.restartPolicy.", advisory=True)
+
+
+def _first_container(containers: Sequence[Container], path: str, role: str, job: MPIJob) -> Iterator[Violation]:
+    """Variables of the first container that the operator overwrites, and what only another one has."""
+    env = containers[0].env if containers else None
+    overwritten = operator_env.values(role, job) if env else {}
+    for index, variable in enumerate(env or ()):
+        same = overwritten.get(variable.name)
+        if same is not None and (variable.value or "") not in same:
+            fix = "Use mpirun -mca." if variable.name.startswith(ENV_PREFIX) else "Remove it."
+            yield Violation(f"{path}[0].env[{index}]", f"the operator sets {variable.name}", fix, advisory=True)
+    if len(containers) > 1:
+        yield from _not_first(containers, path, role, job)
+
+
+def _not_first(containers: Sequence[Container], path: str, role: str, job: MPIJob) -> Iterator[Violation]:
+    """A later container that does what only the first one can."""
+    if role == LAUNCHER:
+        does, there, wanted = "runs mpirun", mpirun.mentions, mpirun.runs
+    else:
+        does, there, wanted = "runs sshd", sshd.starts, sshd.ends_in
+    computes = role == WORKER or job.spec.run_launcher_as_worker
+    for index, container in enumerate(containers[1:], start=1):
+        if not there(containers[0]) and wanted(container):
+            fault = f"{does}, but the operator prepares the first container alone"
+        elif computes and _accelerators(container) and not _accelerators(containers[0]):
+            fault = "has the accelerators, but MPI runs in the first container"
+        else:
+            continue
+        yield Violation(f"{path}[{index}]", fault, "Put it first.", advisory=True)
+        return
+
+
+def _accelerators(container: Container) -> int:
+    return accelerators(container, DEFAULT_ACCELERATORS)
 
 
 def _folder(path: str) -> str:

@@ -129,6 +129,11 @@ def _in_team() -> Iterator[Manifest]:
     yield _object("v1", "ServiceAccount", "runner", TEAM)
     yield _object("v1", "ConfigMap", "settings", TEAM, data={"password": "nobody's business"})
     yield _object("k8s.cni.cncf.io/v1", "NetworkAttachmentDefinition", "fast-net", TEAM, spec={"config": "{}"})
+    open_to_all = {
+        "podSelector": {},
+        "ingress": [{"from": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}, {"podSelector": {}}]}],
+    }
+    yield _object("networking.k8s.io/v1", "NetworkPolicy", "open", TEAM, spec=open_to_all)
     storage = {"resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "fast"}
     claim = {"accessModes": ["ReadWriteMany"], **storage}
     yield _object("v1", "PersistentVolumeClaim", "data", TEAM, spec=claim)

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.jobs import changed, request
 from tests.support.limit_ranges import limit_range
+from tests.support.namespaces import labelled
 from tests.support.policies import HEADER
 from tests.support.quota_objects import cluster
 from webhook.admission.pipelines import load_policy, validate
@@ -81,3 +82,13 @@ def test_another_kind_of_accelerator_is_told_beside_it() -> None:
 def test_other_pairs_are_told_beside_it() -> None:
     asked = {"requests": {"cpu": "16", "memory": "2Gi"}, "limits": {"cpu": "8", "memory": "1Gi"}}
     assert refused(asked, {"cpu": "4"}) == [BOTH, ("pod-template", "Set it to 1Gi or less, or raise the limit.")]
+
+
+def test_a_user_that_the_namespace_forbids_is_told_once() -> None:
+    context = {"Worker.template.spec.securityContext": {"runAsNonRoot": True, "runAsUser": 0}}
+    for level, rules in (("restricted", ["pod-security"]), ("privileged", ["pod-template"])):
+        decision = validate(
+            request(changed(context)), policy=load_policy(None), view=labelled(enforce=level), today=date.min
+        )
+        users = [each.rule for each in decision.denied if each.violation.path.endswith("runAsUser")]
+        assert users == rules

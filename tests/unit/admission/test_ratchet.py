@@ -127,6 +127,17 @@ class TestNames:
             assert denied(stored, changed({"metadata.labels": {"a": "b"}}, stored), rules) == []
             assert denied(stored, containers(("main", f"{long}/new")), rules) == ["images"]
 
+    def test_another_tag_or_name_is_no_worse_where_digests_are_required(self) -> None:
+        """The policy came after the job."""
+        rules = "images: {requireDigest: true}"
+        stored = containers(("main", "registry.example.com/a:1"))
+        for image, name in (("registry.example.com/a:2", "main"), ("registry.example.com/a:1", "trainer")):
+            assert denied(stored, containers((name, image)), rules) == []
+        assert denied(stored, containers(("main", "registry.example.com/b:1")), rules) == ["images"]
+        assert denied(stored, containers(("main", "evil.example.com/a:1")), rules) == ["images"]
+        more = containers(("main", "registry.example.com/a:1"), ("new", "registry.example.com/b:1"))
+        assert denied(stored, more, rules) == ["images"]
+
     def test_items_without_names_are_counted(self) -> None:
         def mounts(*paths: str) -> Json:
             mounted = [{"name": "v", "mountPath": path} for path in paths]

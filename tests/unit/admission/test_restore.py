@@ -79,7 +79,7 @@ WISHES: dict[str, tuple[str, dict[str, Any], Any, Any, str]] = {
     "no waiting": (
         "worker-readiness",
         {},
-        job({"worker-readiness": "true"}),
+        job({"worker-readiness": "22"}),
         job({"worker-readiness": "false"}),
         "spec",
     ),
@@ -241,7 +241,7 @@ def test_request_and_limit_come_back_as_they_were_or_not_at_all(amounts):
 
 
 def test_a_probe_of_the_users_own_is_no_reason_to_lose_the_policy():
-    before = job({"worker-readiness": "true"})
+    before = job({"worker-readiness": "22"})
     before["spec"]["launcherCreationPolicy"] = "AtStartup"  # by the API server
     pod(before)["containers"][0]["readinessProbe"] = {"tcpSocket": {"port": 22}}
     _, again = replaced(before, before, only("worker-readiness"))

@@ -165,7 +165,9 @@ def test_scripts(script: str, expected: list[int | None]) -> None:
     ],
 )
 def test_what_else_is_read(line: str, implementation: str, expected: Invocation) -> None:
-    assert [replace(call, words=(), options=None) for call in find(line.split(), None, implementation)] == [expected]
+    [call] = find(line.split(), None, implementation)
+    assert replace(call, words=(), options=None, started="", without_shell=False) == expected
+    assert (call.started, call.without_shell) == ("x", True)
 
 
 words = st.sampled_from(

@@ -9,8 +9,10 @@ import pytest
 
 from tests.support.checking import NAMESPACE, POLICY, Check, as_json
 from tests.support.jobs import GOOD, REMOVE, changed
+from tests.support.kueue_objects import CONFIG, Json, cluster_queue, config, local_queue
 from tests.support.object_api import fake_api, kubeconfig
 from tests.support.policies import HEADER, configmap
+from tests.support.quota_objects import quota
 from webhook.cli import world_sources
 
 
@@ -58,8 +60,8 @@ def test_the_policies_in_the_file_of_the_cluster_count(check: Check) -> None:
     result = check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml=items)
     assert result.exit_code == 1
     assert "4 workers, at most 3 allowed" in result.stdout
-    assert "policies" not in result.stderr
-    assert "limitranges, localqueues, nodes" in result.stderr
+    assert " policies" not in result.stderr
+    assert "limitranges, localqueues, networkpolicies, nodes" in result.stderr
     assert "(not in c.yaml)" in result.stderr
     assert check("a.yaml", "--cluster", "c.yaml", "--policy-namespace", "other").exit_code == 0
     assert check("a.yaml", "--cluster", "c.yaml", "--policy", "p.yaml", p_yaml=POLICY).exit_code == 0
@@ -150,3 +152,24 @@ def test_which_policies_decided_is_said(check: Check) -> None:
     assert verdict["policies"] == [{"name": "policy", "resourceVersion": "", "digest": digest}]
     (verdict,) = as_json(check("job.yaml", "-o", "json", job_yaml=GOOD))
     assert verdict["policies"] == []
+
+
+KUEUE_LABEL = "metadata.labels.kueue\\.x-k8s\\.io/queue-name"
+
+
+@pytest.mark.parametrize(
+    ("more", "denied"),
+    [
+        ([local_queue("train", "gpus")], False),
+        ([local_queue("train", "gpus"), cluster_queue("gpus"), config(), NAMESPACE], False),
+        ([], True),  # nothing shows that there is a Kueue
+        ([local_queue("train", "gpus"), config(text=CONFIG.replace(", kubeflow.org/mpijob", ""))], True),
+    ],
+)
+def test_kueue_suspends_a_job_in_a_queue(check: Check, more: list[Json], denied: bool) -> None:
+    """As on the server, which sees the job after Kueue's own webhook."""
+    busy = quota({"requests.nvidia.com/gpu": 8}, {"requests.nvidia.com/gpu": 8})
+    files = {"a_yaml": changed({KUEUE_LABEL: "train"}), "c_yaml": {"kind": "List", "items": [busy, *more]}}
+    (verdict,) = as_json(check("a.yaml", "--cluster", "c.yaml", "-o", "json", **files))
+    assert any("resource-quota" in each for each in verdict["warnings"]) is not denied
+    assert ("resource-quota" in {cause["rule"] for cause in verdict["causes"]}) is denied

@@ -7,7 +7,7 @@ import pytest
 
 from webhook.cluster.owned import Owned, Owner
 from webhook.cluster.resource import Resource
-from webhook.cluster.resources.config_maps import CONFIG_MAPS
+from webhook.cluster.resources.config_maps import CONFIG_MAPS, ConfigMap
 from webhook.cluster.resources.jobs import JOBS
 from webhook.cluster.resources.network_attachment_definitions import (
     NETWORK_ATTACHMENT_DEFINITIONS,
@@ -27,7 +27,7 @@ def project(resource: Resource[Any, Any], **metadata: Any) -> Any:
     return resource.project(msgspec.json.encode({"metadata": {**NAME, **labels, **metadata}, "data": {"a": "secret"}}))
 
 
-@pytest.mark.parametrize("resource", [CONFIG_MAPS, JOBS, PODS, SERVICES], ids=lambda resource: resource.plural)
+@pytest.mark.parametrize("resource", [JOBS, PODS, SERVICES], ids=lambda resource: resource.plural)
 class TestOwned:
     def test_of_nobody(self, resource: Resource[Any, Any]) -> None:
         assert project(resource) == Owned("team-a", "train-launcher")
@@ -80,3 +80,38 @@ def test_other_jobs_do_not_count() -> None:
 
 def test_of_some_only_the_name_counts() -> None:
     assert project(NETWORK_ATTACHMENT_DEFINITIONS) == NetworkAttachmentDefinition("team-a", "train-launcher")
+
+
+FIELDS = [
+    {"manager": "kubectl", "fieldsV1": {"f:data": {".": {}, "f:a": {}, "f:b.yaml": {}}, "f:metadata": {"f:x": {}}}},
+    {"manager": "helm", "fieldsV1": {"f:binaryData": {"f:c": {}}, "f:data": {"f:a": {}}}},
+    {"manager": "other"},
+]
+
+
+@pytest.mark.parametrize(
+    ("fields", "metadata", "keys"),
+    [
+        ({}, {"managedFields": FIELDS}, ("a", "b.yaml", "c")),
+        ({}, {"managedFields": [{"manager": "kubectl", "fieldsV1": {"f:metadata": {}}}]}, ()),
+        ({}, {}, None),
+        ({}, {"managedFields": []}, None),
+        ({"data": {"a": "secret"}}, {"managedFields": FIELDS}, ("a",)),
+        ({"binaryData": {"a": "secret"}}, {}, ("a",)),
+        ({"data": {}}, {}, ()),
+        ({"data": {"x" * 1001: "secret"}}, {}, None),
+    ],
+)
+def test_of_a_config_map_the_names_of_keys_are_kept(fields: Any, metadata: Any, keys: tuple[str, ...] | None) -> None:
+    document = {"metadata": {**NAME, **metadata}, **fields}
+    record = CONFIG_MAPS.project(msgspec.json.encode(document))
+    assert record == ConfigMap("team-a", "train-launcher", keys=keys)
+    trimmed = CONFIG_MAPS.trim(document)
+    assert "secret" not in str(trimmed)
+    assert "managedFields" not in str(trimmed)
+    assert CONFIG_MAPS.project(msgspec.json.encode(trimmed)) == record
+
+
+def test_a_config_map_has_a_controller() -> None:
+    found = project(CONFIG_MAPS, ownerReferences=[{**REFERENCE, "controller": True}], deletionTimestamp="x")
+    assert (found.owner, found.deleted) == (OWNER, True)

@@ -447,6 +447,17 @@ class TestEnvironment:
         lost = "variables of the policy would not reach the ranks. Add to mpirun: -x NCCL_IB_HCA -x FI_PROVIDER"
         assert self.notes(launcher) == [lost, "set OMPI_MCA_pml for the ranks"]
 
+    @pytest.mark.parametrize(
+        "launcher",
+        [
+            {"command": ["mpirun", "a"], "env": [{"name": "OMPI_MCA_mca_base_env_list", "value": "A"}]},
+            {"command": ["mpirun", "-mca", "mca_base_env_list", "A", "a"]},
+        ],
+    )
+    def test_no_option_is_advised_that_does_not_go_with_the_list(self, launcher: dict[str, Any]) -> None:
+        told = "variables of the policy would not reach the ranks. Add to mca_base_env_list: NCCL_IB_HCA;FI_PROVIDER"
+        assert self.notes(launcher)[0] == told
+
     def test_what_the_user_sets_stays(self) -> None:
         env = [{"name": "OMPI_MCA_pml", "value": "ob1"}, {"name": "FI_PROVIDER"}]
         assert self.notes({"command": ["mpirun", "-x", "NCCL_IB_HCA=mlx4", "a"], "env": env}) == []

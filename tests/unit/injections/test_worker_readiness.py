@@ -29,7 +29,9 @@ def job(answer="true", *, labels=None, worker=None, launcher=None, policy="AtSta
     return mpijob(metadata=metadata, launcherCreationPolicy=policy, **pods, **spec)
 
 
-EXAMPLE = Example(job=job())
+PORT = {"port": 22}
+SHOWN = {"ports": [{"containerPort": 22}]}
+EXAMPLE = Example(job=job(worker=SHOWN))
 
 
 def note(port=22):
@@ -39,15 +41,18 @@ def note(port=22):
 @pytest.mark.parametrize(
     ("given", "settings", "port"),
     [
-        ({}, {}, 22),
-        ({"policy": None}, {}, 22),
+        ({}, PORT, 22),
+        ({"policy": None}, PORT, 22),
         ({}, {"port": 2022}, 2022),
-        ({"answer": None}, {"byDefault": True}, 22),
+        ({"answer": None}, {"byDefault": True, **PORT}, 22),
+        ({"answer": None, "worker": {"ports": [{"containerPort": 2222}]}}, {"byDefault": True}, 2222),
         ({"answer": "2222"}, {}, 2222),
         ({"answer": "2222", "worker": {"command": ["/start.sh"]}}, {}, 2222),
         ({"worker": {"command": ["/usr/sbin/sshd", "-D", "-p", "2222"]}}, {}, 2222),
         ({"worker": {"ports": [{"containerPort": 2222}]}}, {}, 2222),
-        ({"run_policy": {"suspend": False, "schedulingPolicy": {"minAvailable": 2}}}, {}, 22),
+        ({"launcher": {"command": ["mpirun", "-mca", "plm_rsh_args", "-p 2222", "x"]}}, {}, 2222),
+        ({"launcher": {"env": [{"name": "PRTE_MCA_plm_ssh_args", "value": "-p 2222"}]}}, {}, 2222),
+        ({"run_policy": {"suspend": False, "schedulingPolicy": {"minAvailable": 2}}}, PORT, 22),
     ],
 )
 def test_probe_and_policy_come_together(given, settings, port):
@@ -61,7 +66,10 @@ def test_what_the_user_has_of_the_two_stays():
         {POLICY: WAIT},
         [f"added launcherCreationPolicy: {WAIT}"],
     )
-    assert inject(ID, job(policy=WAIT)) == ({PROBE: probe()}, ["added a readiness probe on port 22 to the workers"])
+    assert inject(ID, job(policy=WAIT), **PORT) == (
+        {PROBE: probe()},
+        ["added a readiness probe on port 22 to the workers"],
+    )
     assert inject(ID, job(policy=WAIT, worker={"readinessProbe": OWN})) == ({}, [])
     own = {"readinessProbe": OWN, "command": ["/start.sh"]}
     assert inject(ID, job(worker=own))[0] == {POLICY: WAIT}, "for a probe of the user's the port need not be known"
@@ -77,6 +85,7 @@ def test_what_the_user_has_of_the_two_stays():
         ({"answer": None, "run_policy": {"suspend": True}}, {"byDefault": True}),
         ({"answer": None, "labels": QUEUE}, {"byDefault": True}),
         ({"answer": None, "worker": {"command": ["/start.sh"]}}, {"byDefault": True}),
+        ({"answer": None}, {"byDefault": True}),
         ({"answer": None, "run_policy": {"schedulingPolicy": {}}}, {"byDefault": True}),
     ],
 )
@@ -92,6 +101,7 @@ def test_nothing_without_workers(worker):
 
 
 QUEUED = "has no effect on suspended or queued jobs: the operator does not wait for their workers"
+UNKNOWN = f'sshd\'s port is unknown: declare it in ports, or set {KEY}: "2222"'
 GANG = "nothing added: with schedulingPolicy, minAvailable has to be 2 or fewer"
 
 
@@ -102,7 +112,12 @@ GANG = "nothing added: with schedulingPolicy, minAvailable has to be 2 or fewer"
         ({"labels": QUEUE}, QUEUED),
         ({"run_policy": {"schedulingPolicy": {}}}, GANG),
         ({"run_policy": {"schedulingPolicy": {"minAvailable": 3}}}, GANG),
-        ({"worker": {"command": ["/start.sh"]}}, f'sshd\'s port is not known: give it as {KEY}: "2222"'),
+        ({"worker": {"command": ["/start.sh"]}}, UNKNOWN),
+        # The image decides: that of upstream has 2222 in its sshd_config.
+        ({}, UNKNOWN),
+        ({"worker": {"command": ["/usr/sbin/sshd", "-De"]}}, UNKNOWN),
+        # The operator overwrites it.
+        ({"launcher": {"env": [{"name": "OMPI_MCA_plm_rsh_args", "value": "-p 2222"}]}}, UNKNOWN),
         ({"answer": "yes"}, f'{KEY} "yes" is not "true", "false" or a port'),
         ({"answer": ""}, f'{KEY} "" is not "true", "false" or a port'),
         ({"answer": "0"}, f'{KEY} "0" is not "true", "false" or a port'),
@@ -115,7 +130,15 @@ def test_who_asks_is_told_why_not(given, caution):
 
 
 def script(text):
-    return {"answer": None, "launcher": {"command": ["bash", "-c", text]}}
+    return {"answer": None, "launcher": {"command": ["bash", "-c", text]}, "worker": SHOWN}
+
+
+def test_without_a_port_the_annotation_names_it():
+    waits = script("until ssh train-worker-0 true; do sleep 1; done; mpirun x") | {"worker": None}
+    [note] = inject(ID, job(**waits))[1]
+    assert note == f'instead of a loop that waits for workers: {KEY}: "2222" (sshd\'s port)'
+    assert len(f"{ID}: {note}") <= 120
+    assert len(f"{ID}: {UNKNOWN}") <= 120
 
 
 @pytest.mark.parametrize(
@@ -131,7 +154,7 @@ def test_a_loop_that_waits_is_named(given):
 
 
 def test_a_loop_in_an_init_container_is_named():
-    other = job(None)
+    other = job(None, worker=SHOWN)
     loop = {"name": "wait", "args": ["until nc -z worker 22; do sleep 1; done"]}
     other["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["initContainers"] = [loop]
     assert len(inject(ID, other)[1]) == 1
@@ -147,7 +170,7 @@ def test_a_loop_in_an_init_container_is_named():
     ],
 )
 def test_many_retries_are_named(retries, notes):
-    assert inject(ID, job(None, run_policy={"backoffLimit": retries})) == ({}, notes)
+    assert inject(ID, job(None, run_policy={"backoffLimit": retries}, worker=SHOWN)) == ({}, notes)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +192,7 @@ def test_the_first_one_who_suspends_is_seen():
     view = Snapshot([config(), namespace("team"), cluster_queue("cq"), local_queue("q", "cq", namespace="team")])
     policy = pipelines.load_policy(None)
     queued = (*only("kueue-queue").injections, *only(ID, byDefault=True).injections)
-    decision = hold(job(None), pipelines.Policy(policy.document, (), queued), view=view)
+    decision = hold(job(None, worker=SHOWN), pipelines.Policy(policy.document, (), queued), view=view)
     assert set(decision.authors) == {"kueue-queue"}
 
 
@@ -183,5 +206,5 @@ def test_the_first_one_who_suspends_is_seen():
 )
 def test_jobs_that_kueue_itself_will_queue(objects, caution):
     view = Snapshot(objects)
-    assert inject(ID, job(None), view=view, byDefault=True) == ({}, [])
-    assert inject(ID, job(), view=view) == ({}, [caution])
+    assert inject(ID, job(None, worker=SHOWN), view=view, byDefault=True) == ({}, [])
+    assert inject(ID, job(worker=SHOWN), view=view) == ({}, [caution])

@@ -39,7 +39,6 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["mpirun", "-np", "04", "train"], None, "OpenMPI"),
         (["mpirun", "-np", "0", "train"], None, "OpenMPI"),
         (["mpirun", "train", "-n", "eight"], None, "OpenMPI"),
-        (["mpirun", "-np", "$(RANKS)", "train"], None, "OpenMPI"),
         (["mpirun", "--brand-new", "-np", "eight", "train"], None, "OpenMPI"),
         (["mpirun", "--brand-new", "a b", "train"], None, "OpenMPI"),
         (["mpirun", "--brand-new=a b", "train"], None, "OpenMPI"),
@@ -56,6 +55,46 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["/entrypoint.sh", "mpirun -np 4 train"], None, "OpenMPI"),
         ([""], None, "OpenMPI"),
         (None, None, "OpenMPI"),
+        # Words after -c that the script uses, and its own name.
+        (["bash", "-c", 'mpirun -np "$1" x', "run", "4"], None, "OpenMPI"),
+        (["bash", "-lc", 'exec "$@"', "--", "mpirun", "-np", "4", "x"], None, "OpenMPI"),
+        (["bash", "-c", 'mpirun "${@:1}"', "run", "-np", "4", "x"], None, "OpenMPI"),
+        (["sh", "-ec", "mpirun -np 4 x", "sh"], None, "OpenMPI"),
+        (["bash", "-c", "/run.sh", "run.sh"], None, "OpenMPI"),
+        (["bash", "-c", "/run.sh"], None, "OpenMPI"),
+        (["bash", "-c", "-e", "mpirun -np 4 x"], None, "OpenMPI"),
+        (["bash", "-c", "cd /app && ./prepare && python x.py", "unused", "words"], None, "OpenMPI"),
+        # Calls without a program, and those of which that is not known.
+        (["mpirun", "--version"], None, "OpenMPI"),
+        (["mpirun", "-h"], None, "MPICH"),
+        (["mpirun", "--app", "/etc/app"], None, "OpenMPI"),
+        (["mpirun", "-np", "2", "--app", "/etc/app"], None, "OpenMPI"),
+        (["horovodrun", "--check-build"], None, "OpenMPI"),
+        (["/entrypoint.sh"], ["mpirun", "-np", "2"], "OpenMPI"),
+        (None, ["mpirun", "-np", "2"], "OpenMPI"),
+        (["bash", "-c", "mpirun -np 2 $PROGRAM"], None, "OpenMPI"),
+        (["bash", "-c", "mpirun -np 2 `cat program`"], None, "OpenMPI"),
+        (["bash", "-c", "mpirun -np 2 $(cat program)"], None, "OpenMPI"),
+        (["bash", "-c", 'mpirun -np 2 "$@"', "run", "x"], None, "OpenMPI"),
+        (["bash", "-c", "mpirun -np 2 < /input x"], None, "OpenMPI"),
+        (["bash", "-c", "mpirun -np 2 &> /log x"], None, "OpenMPI"),
+        (["bash", "-c", "mpirun -np 2 \\\n  -x A=B \\\n  python x"], None, "OpenMPI"),
+        (["bash", "-c", 'RUN=(mpirun -np 2\n-x A=B)\n"${RUN[@]}" x'], None, "OpenMPI"),
+        (["bash", "-c", "RUN=(\n  mpirun -np 2\n  x)\n"], None, "OpenMPI"),
+        (["bash", "-c", "RUN='mpirun -np 2'; $RUN x"], None, "OpenMPI"),
+        (["bash", "-c", 'echo "usage:\nmpirun -np 2\n"; ./run'], None, "OpenMPI"),
+        (["bash", "-c", "cat > run <<EOF\nmpirun -np 2\nEOF"], None, "OpenMPI"),
+        (["bash", "-c", "# mpirun -np 2\nmpirun -np 2 x"], None, "OpenMPI"),
+        # One word, and yet a program.
+        (["mpirun", "-np", "2", "/opt/my app/bin/run"], None, "OpenMPI"),
+        (["mpirun", "-np", "2", "bash", "-c", "cd /app && python x.py"], None, "OpenMPI"),
+        (["bash", "-c", 'mpirun -np 2 bash -c "cd /app && python x.py"'], None, "OpenMPI"),
+        # Variables that a shell replaces, or Kubernetes, or what is no variable.
+        (["mpirun", "-np", "$(K_MPI_JOB_ROLE)", "x"], None, "OpenMPI"),
+        (["mpirun", "-np", "4", "x", "--at", "$(REDIS_SERVICE_HOST):$(REDIS_SERVICE_PORT)"], None, "OpenMPI"),
+        (["mpirun", "-np", "4", "x", "$$(NP)"], None, "OpenMPI"),
+        (["mpirun", "-np", "4", "bash", "-c", "echo $(HOSTNAME)"], None, "OpenMPI"),
+        (["bash", "-c", "mpirun -np $(nproc) x"], None, "OpenMPI"),
     ],
 )
 def test_what_may_start(command: Any, args: Any, implementation: str) -> None:
@@ -112,6 +151,155 @@ def test_only_the_beginning_of_a_command_is_split(length: int, monkeypatch: pyte
     monkeypatch.setattr(shlex, "shlex", Split)
     check(["x " * length])
     assert lengths == [min(2 * length - 1, 256)]
+
+
+@pytest.mark.parametrize(
+    ("command", "args", "field", "runs", "whole"),
+    [
+        (["bash", "-c"], ["mpirun", "-np", "2", "x"], "args", "mpirun", "mpirun -np 2 x"),
+        (["/bin/bash", "-lc", "mpirun", "-np", "2", "x"], None, "command", "mpirun", "mpirun -np 2 x"),
+        (["sh", "-ec", "mpirun"], ["-np", "2", "x"], "args", "mpirun", "mpirun -np 2 x"),
+        (["bash", "-eo", "pipefail", "-c"], ["mpirun", "-np", "2", "x"], "args", "mpirun", "mpirun -np 2 x"),
+        (["bash", "--norc", "-c", "--"], ["horovodrun", "-np", "2", "x"], "args", "horovodrun", "horovodrun -np 2 x"),
+        (["bash", "-c"], ["/opt/bin/mpirun", "-np", "2", "x"], "args", "/opt/bin/mpirun", "/opt/bin/mpirun -np 2 x"),
+        (["bash", "-c"], ["cd /app && mpirun", "-np", "2"], "args", "cd /app && mpirun", "cd /app && mpirun -np 2"),
+        (["bash", "-c"], ["python", "x.py"], "args", "python", "python x.py"),
+        (["bash", "-c"], ["cd /app", "&&", "mpirun", "x"], "args", "cd /app", "cd /app && mpirun x"),
+        (["bash", "-c"], ["cd $APP && mpirun", "x"], "args", "cd $APP && mpirun", "cd $APP && mpirun x"),
+    ],
+)
+def test_a_shell_that_gets_words_as_arguments(command: list[str], args: Any, field: str, runs: str, whole: str) -> None:
+    [violation] = check(command, args)
+    shell = command[0].rpartition("/")[2]
+    assert found([violation]) == [f"(advice) {WHERE}.{field}: {shell} runs {runs} alone"]
+    assert violation.fix == f'Put "{whole}" after -c.'
+
+
+@pytest.mark.parametrize(
+    ("command", "fix"),
+    [
+        (["mpirun"], "Name it after the options."),
+        (["mpirun", "-np", "2", "--bind-to", "none"], "Name it after the options."),
+        (["/usr/bin/mpirun", "-np", "2", "-wdir", "/x"], "Name it after the options."),
+        (["bash", "-c", "mpirun -np 2\n-x A=B\npython x"], "End each line that goes on with \\."),
+        (["bash", "-c", "mpirun -np 2 \\ \n  python x"], "End each line that goes on with \\."),
+        (["bash", "-c", "mpirun -np 2 \\\n\n  python x"], "End each line that goes on with \\."),
+        (["sh", "-ec", "cd /app; exec mpirun -np 2; python x"], "Name it after the options."),
+        (["bash", "-c", "mpirun -np 2 && python x"], "Name it after the options."),
+        (["bash", "-c", "mpirun -np 2", "train"], "Name it after the options."),
+    ],
+)
+@pytest.mark.parametrize("implementation", ["OpenMPI", "MPICH"])
+def test_a_call_without_a_program(command: list[str], fix: str, implementation: str) -> None:
+    [violation] = check(command, implementation=implementation)
+    assert found([violation]) == [f"(advice) {WHERE}.command: mpirun gets no program"]
+    assert violation.fix == fix
+
+
+@pytest.mark.parametrize(
+    ("command", "word", "fix"),
+    [
+        (["mpirun", "-np", "2", "python train.py"], "python train.py", 'Split it: "python", "train.py".'),
+        (["mpirun", "-np", "2", "/usr/bin/python train.py"], "/usr/bin/python train.py", None),
+        (["bash", "-c", "mpirun -np 2 'python train.py'"], "python train.py", "Remove its quotes."),
+    ],
+)
+def test_a_program_with_its_arguments_in_one_word(command: list[str], word: str, fix: str | None) -> None:
+    [violation] = check(command)
+    assert found([violation]) == [f'(advice) {WHERE}.command: "{word}" is one word']
+    assert fix is None or violation.fix == fix
+
+
+def test_variables_that_nothing_replaces() -> None:
+    [violation] = check(["mpirun", "-np"], ["$NP", "x"])
+    assert found([violation]) == [f"(advice) {WHERE}.args: no shell replaces $NP"]
+    assert violation.fix == "Write $(NP) or a number."
+    assert found(check(["mpirun", "-np", "${NP}", "x"])) == [f"(advice) {WHERE}.command: no shell replaces ${{NP}}"]
+    [violation] = check(["mpirun", "-np", "$(NP)", "x"])
+    assert found([violation]) == [f"(advice) {WHERE}.command: there is no variable NP in env"]
+    assert len(check(["mpirun", "-np", "4", "x", "--lr=$(LR)"])) == 1
+    assert len(check(["mpirun", "-np=${NP:-4}", "x"])) == 1
+    command = {f"{LAUNCHER}.command": ["mpirun", "-np", "$(NP)", "x"]}
+    assert violations(ID, {**command, f"{LAUNCHER}.env": [{"name": "NP", "value": "8"}]}) == []
+    assert violations(ID, {**command, f"{LAUNCHER}.envFrom": [{"configMapRef": {"name": "c"}}]}) == []
+
+
+SSHD = "spec.mpiReplicaSpecs[Worker].template.spec.containers[0]"
+BY_NAME = f"(advice) {SSHD}.command: sshd starts only by its absolute path"
+LEAVES = f"(advice) {SSHD}.command: sshd goes to the background and the container ends"
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (["/usr/sbin/sshd", "-De"], []),
+        (["/usr/sbin/sshd", "-e", "-D"], []),
+        (["/usr/sbin/sshd", "-d"], []),
+        (["/usr/sbin/sshd", "-oPort=22", "-f", "/c", "-D"], []),
+        (["/usr/sbin/sshd", "-t"], []),
+        (["bash", "-c", "/usr/sbin/sshd -D"], []),
+        (["bash", "-c", "/usr/sbin/sshd; sleep infinity"], []),
+        (["bash", "-c", "mkdir -p /run/sshd && exec /usr/sbin/sshd -De"], []),
+        (["bash", "-c", "mkdir -p /run/sshd\n/usr/sbin/sshd -p 2222 \\\n  -D\n"], []),
+        (["bash", "-c", "/usr/sbin/sshd $OPTIONS"], []),
+        (["bash", "-c", "$(which sshd) -D"], []),
+        (["bash", "-c", "which sshd; pgrep sshd || /usr/sbin/sshd -D"], []),
+        (["bash", "-c", "case $1 in\n  sshd) ;;\nesac; sleep infinity"], []),
+        (["bash", "-c", "case $1 in\n  sshd|worker) ;;\nesac; sleep infinity"], []),
+        (["bash", "-c", "ssh-keygen -A && exec /usr/sbin/sshd -Def /etc/ssh/sshd_config"], []),
+        (["bash", "-c", "kubectl exec sshd; sleep infinity"], []),
+        (["sshd", "-De"], [BY_NAME]),
+        (["bash", "-c", "exec sshd -D"], [BY_NAME]),
+        (["bash", "-lc", "mkdir -p /run/sshd && sshd -D"], [BY_NAME]),
+        (["sh", "-c", "mkdir -p /run/sshd\n  ./sshd -D"], [BY_NAME]),
+        (["sh", "-c", "if true; then sshd; fi; sleep infinity"], [BY_NAME]),
+        (["/usr/sbin/sshd"], [LEAVES]),
+        (["/usr/sbin/sshd", "-p", "2222"], [LEAVES]),
+        (["bash", "-c", "/usr/sbin/sshd"], [LEAVES]),
+        (["bash", "-ec", "mkdir -p /run/sshd && /usr/sbin/sshd -e;\n"], [LEAVES]),
+        (["bash", "-c", "exec /usr/sbin/sshd -p 22"], [LEAVES]),
+        (["bash", "-c"], []),
+    ],
+)
+def test_how_sshd_starts(command: list[str], expected: list[str]) -> None:
+    assert found(violations(ID, {f"{WORKER}.command": command})) == expected
+
+
+@pytest.mark.parametrize(
+    "script", ["sshd{}x\n", "{};sshd -D{}x", "/usr/sbin/sshd{}\n" * 2 + "x", "a=b{}" * 2 + "sshd x"]
+)
+def test_many_blanks_take_no_time(script: str) -> None:
+    blanks = " " * 300_000
+    assert len(violations(ID, {f"{WORKER}.command": ["sh", "-c", script.replace("{}", blanks)]})) <= 1
+
+
+def test_sshd_in_the_arguments_of_a_shell() -> None:
+    changes = {f"{WORKER}.command": ["bash", "-c"], f"{WORKER}.args": ["/usr/sbin/sshd", "-De"]}
+    assert found(violations(ID, changes)) == [f"(advice) {SSHD}.args: bash runs /usr/sbin/sshd alone"]
+
+
+@pytest.mark.parametrize(
+    ("command", "port", "more", "expected"),
+    [
+        (["/usr/sbin/sshd", "-De", "-p", "2222"], 2222, {}, []),
+        (["/usr/sbin/sshd", "-De"], 2222, {}, []),
+        (["/usr/sbin/sshd", "-De", "-p", "22", "-p", "2222"], 22, {}, []),
+        (["bash", "-c", "./health & /usr/sbin/sshd -De -p 2222"], 8080, {}, []),
+        (["/usr/sbin/sshd", "-De", "-p", "2222"], 8080, {"containers": 2}, []),
+        (["/usr/sbin/sshd", "-De", "-p", "2222"], 22, {}, [22]),
+        (["bash", "-c", "mkdir -p /run/sshd && exec /usr/sbin/sshd -Dp 2222"], 22, {}, [22]),
+        (["/usr/sbin/sshd", "-De", "-oPort=2222"], "ssh", {"ports": [{"name": "ssh", "containerPort": 22}]}, [22]),
+    ],
+)
+def test_a_probe_of_sshds_port(command: list[str], port: Any, more: dict[str, Any], expected: list[int]) -> None:
+    changes = {f"{WORKER}.command": command, f"{WORKER}.readinessProbe": {"tcpSocket": {"port": port}}}
+    if more.pop("containers", 1) == 2:
+        first = changed({f"{WORKER}.command": command})["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+        changes["Worker.template.spec.containers"] = [*first["containers"], {"name": "health"}]
+    result = violations(ID, {**changes, **{f"{WORKER}.{field}": value for field, value in more.items()}})
+    where = f"(advice) {SSHD}.readinessProbe.tcpSocket.port"
+    assert found(result) == [f"{where}: sshd does not listen on port {number}" for number in expected]
+    assert [each.fix for each in result] == ["Set it to 2222." for _ in expected]
 
 
 def test_of_an_option_with_many_words_the_first_are_named() -> None:
@@ -201,6 +389,10 @@ def test_windows_has_programs_with_spaces() -> None:
         ["mpirun", "-np", "eight", "train"],
         ["mpirun", "-np", "-1", "train"],
         ["mpirun", "-np 4", "train"],
+        ["mpirun", "-np", "4"],
+        ["bash", "-c", "mpirun", "-np", "4", "train"],
+        ["mpirun", "-np", "$NP", "train"],
+        ["mpirun", "-np", "4", "python train.py"],
     ],
 )
 def test_it_is_short(command: list[str]) -> None:

@@ -29,6 +29,9 @@ NONE = {
 AS_WORKER = {"spec.runLauncherAsWorker": True}
 
 
+CORES = "aws.amazon.com/neuroncore"
+
+
 def gpus(limit: Any = None, request: Any = None, role: str = "Worker", name: str = GPU) -> Json:
     """Changes: the resources of the first container, without what is None."""
     resources = {
@@ -60,6 +63,9 @@ def gpus(limit: Any = None, request: Any = None, role: str = "Worker", name: str
         (gpus(99, name="rdma/hca"), {}),
         (gpus("0.5", name="example.com/gpu"), {}),
         (gpus(17), {"max": 17}),
+        (gpus(32, name=CORES), {}),
+        (gpus(128, name=CORES), {"max": 1}),
+        (gpus(32, name=CORES, role="Launcher") | gpus(32, name=CORES) | AS_WORKER, {}),
         (gpus("0.5"), {"resources": []}),
         (gpus(2) | gpus(2, role="Launcher") | AS_WORKER, {}),
         (gpus(0, name="amd.com/gpu", role="Launcher"), {}),
@@ -447,3 +453,18 @@ class TestClaims:
         assert [each.message for each in violations("gpus", changes)] == [
             "a worker asks for 20 GPUs or more, at most 16 allowed"
         ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "message"),
+    [
+        (gpus(129, name=CORES), {}, "a worker asks for 129 cores, at most 128 allowed"),
+        (gpus(12, name=CORES), {"maxCores": 8}, "a worker asks for 12 cores, at most 8 allowed"),
+        (gpus(200, name=CORES, role="Launcher"), {}, "the launcher asks for 200 cores, at most 128 allowed"),
+        (gpus(1, name=CORES), {"max": 0}, "a worker asks for 1 GPU, at most 0 allowed"),
+        (gpus(32, name=CORES), {"coreResources": []}, "a worker asks for 32 GPUs, at most 16 allowed"),
+        (gpus(32, name="aws.amazon.com/neuron"), {}, "a worker asks for 32 GPUs, at most 16 allowed"),
+    ],
+)
+def test_cores_have_a_bound_of_their_own(changes: Json, settings: Json, message: str) -> None:
+    assert message in [each.message for each in violations("gpus", changes, settings=settings)]

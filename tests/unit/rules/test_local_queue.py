@@ -117,3 +117,28 @@ def test_it_only_warns() -> None:
     assert found(violations("local-queue", QUEUED, view=Snapshot([OTHER]))) == [
         f"{PATH}: LocalQueue train doesn't exist"
     ]
+
+
+MULTIKUEUE = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
+CHECKS = {"admissionChecksStrategy": {"admissionChecks": [{"name": "multikueue"}]}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "objects", "message"),
+    [
+        ({**MULTIKUEUE, **QUEUED}, [QUEUE, cluster_queue("gpus", **CHECKS)], None),
+        ({**MULTIKUEUE, **QUEUED}, [QUEUE, cluster_queue("gpus", admissionChecks=["multikueue"])], None),
+        ({**MULTIKUEUE, **QUEUED}, [QUEUE], None),
+        ({**MULTIKUEUE, **QUEUED}, [], None),
+        (MULTIKUEUE, [local_queue("default", "gpus"), cluster_queue("gpus", **CHECKS)], None),
+        (MULTIKUEUE, [config("manageJobsWithoutQueueName: true"), namespace()], None),
+        (QUEUED, [QUEUE, *BEHIND], None),
+        ({**MULTIKUEUE, **QUEUED}, [QUEUE, *BEHIND], "ClusterQueue gpus sends no job elsewhere"),
+        (MULTIKUEUE, [local_queue("default", "gpus"), *BEHIND], "ClusterQueue gpus sends no job elsewhere"),
+        (MULTIKUEUE, [QUEUE, *BEHIND], "needs a queue"),
+        (MULTIKUEUE, [], "needs a queue"),
+    ],
+)
+def test_jobs_for_another_cluster(changes: Json, objects: list[Json], message: str | None) -> None:
+    result = violations("local-queue", changes, view=Snapshot(objects))
+    assert found(result) == ([f"spec.runPolicy.managedBy: {message}"] if message else [])

@@ -7,9 +7,11 @@ from hypothesis import given
 from pydantic import ValidationError
 
 from tests.support.any_job import Json, any_job
+from tests.support.kueue_objects import namespace
 from tests.support.rule_checks import fits_a_warning, found, run, violations
 from tests.support.strategies import PROPERTY
 from webhook.api.annotations import NETWORK_POLICY
+from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY
 from webhook.rules.network_policy import Posture, Settings, posture
 
@@ -111,6 +113,71 @@ def test_a_posture_that_cannot_be_chosen(settings: dict[str, Any], asked: str, m
 )
 def test_what_it_is_anyway_may_be_asked_for(settings: dict[str, Any], asked: str) -> None:
     assert violations(ID, {ASKS: {NETWORK_POLICY: asked}}, settings=settings) == []
+
+
+def policy(name: str = "closed", selector: Json | None = None, **spec: Any) -> Json:
+    metadata = {"name": name, "namespace": "team-a"}
+    fields = {"podSelector": selector or {}, **spec}
+    return {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": fields}
+
+
+def peers(*found: Json) -> list[Json]:
+    return [{"from": list(found), "ports": [{"port": 2222}]}]
+
+
+OTHERS = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+OWN = {"namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "In", "values": ["a"]}]}}
+OF_WORKERS = {"matchLabels": {"training.kubeflow.org/job-role": "worker"}}
+SPACE = namespace("team-a", team="a")
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        [policy()],
+        [policy(policyTypes=["Ingress", "Egress"])],
+        [policy(ingress=[])],
+        [policy(ingress=peers(OTHERS))],
+        [policy(selector=OF_WORKERS)],
+        [policy(selector={"matchLabels": {"app": "x"}})],
+        [policy("closed"), policy("monitored", ingress=peers(OTHERS))],
+    ],
+)
+def test_a_policy_of_the_namespace_that_lets_nothing_of_it_in(objects: list[Json]) -> None:
+    changes = {"Worker.template.metadata": {"labels": {"app": "x"}}}
+    (result,) = violations(ID, changes, view=Snapshot([SPACE, *objects]))
+    path = "(advice) spec.mpiReplicaSpecs[Worker]"
+    assert found([result]) == [f"{path}: NetworkPolicy closed shuts the launcher out"]
+    assert fits_a_warning(ID, result)
+
+
+@pytest.mark.parametrize(
+    ("objects", "changes", "settings"),
+    [
+        ([policy(ingress=[{}])], {}, {}),
+        ([policy(ingress=[{"ports": [{"port": 22}]}])], {}, {}),
+        ([policy(ingress=peers({"podSelector": {}}))], {}, {}),
+        ([policy(ingress=peers(OTHERS, OWN))], {}, {}),
+        ([policy(ingress=peers({"ipBlock": {"cidr": "10.0.0.0/8"}}))], {}, {}),
+        ([policy(ingress=peers({"namespaceSelector": {}}))], {}, {}),
+        ([policy(), policy("open", ingress=peers({"podSelector": OF_WORKERS}))], {}, {}),
+        ([policy(policyTypes=["Egress"])], {}, {}),
+        ([policy(selector={"matchLabels": {"app": "web"}})], {}, {}),
+        ([policy(selector={"matchLabels": {"training.kubeflow.org/job-role": "launcher"}})], {}, {}),
+        ([{**policy(), "metadata": {"name": "closed", "namespace": "team-b"}}], {}, {}),
+        ([policy()], {f"{WORKER}.hostNetwork": True}, {}),
+        ([policy()], {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}, {}),
+        ([policy()], {}, {"posture": "default"}),  # the job gets one of its own
+        ([], {}, {}),
+    ],
+)
+def test_policies_of_the_namespace_that_let_the_launcher_in(objects: Any, changes: Json, settings: Json) -> None:
+    assert violations(ID, changes, settings=settings, view=Snapshot([SPACE, *objects])) == []
+
+
+def test_policies_of_a_namespace_that_is_unknown_say_nothing() -> None:
+    assert violations(ID, view=Snapshot([policy()])) == []
+    assert violations(ID, view=Snapshot([SPACE])) == []
 
 
 @pytest.mark.parametrize("default", list(Posture))

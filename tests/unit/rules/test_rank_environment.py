@@ -192,6 +192,15 @@ def test_names_are_a_setting() -> None:
     assert check(launcher=["NCCL_DEBUG"], settings={"names": []}) == []
 
 
+def test_variables_that_a_list_passes_on() -> None:
+    """Open MPI 4 fails with both the list and `-x`."""
+    listed = "OMPI_MCA_mca_base_env_list"
+    assert check(launcher=["NCCL_DEBUG", listed]) == []
+    assert check(launcher=[listed], worker=["NCCL_DEBUG"]) == []
+    assert check("mpirun -mca mca_base_env_list NCCL_DEBUG x", launcher=["NCCL_DEBUG"]) == []
+    assert len(check(launcher=["NCCL_DEBUG", "OMPI_MCA_mca_base_env"])) == 1
+
+
 @pytest.mark.parametrize("name", ["", "*", "A B", "A*B", "=", "1A"])
 def test_names_that_are_refused(name: str) -> None:
     with pytest.raises(ValidationError, match="is not the name of a variable"):

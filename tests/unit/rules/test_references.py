@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.support.any_job import Json, any_job
 from tests.support.rule_checks import fits_a_warning, found, run, violations
 from tests.support.strategies import PROPERTY
+from webhook.admission.messages import Finding
 from webhook.api.networks import NETWORKS
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY, CauseReason, Violation
@@ -218,3 +219,40 @@ def test_names_in_pods_are_pod_templates_to_judge(changes: Json) -> None:
 @given(any_job(annotations=st.just({NETWORKS: "ib,gone"})))
 def test_never_raises(job: Json) -> None:
     run("references", job, view=CLUSTER)
+
+
+DATA = there("ConfigMap", "settings", data={"a.yaml": "x"}, binaryData={"b": "eA=="})
+KEYS = Snapshot([DATA, there("ConfigMap", "empty", data={}), there("ConfigMap", "unknown")])
+
+
+def key_of(name: str, key: str, **more: Any) -> Json:
+    return first("env", [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": name, "key": key, **more}}}])
+
+
+def items(name: str, key: str, **more: Any) -> Json:
+    return volume("configMap", {"name": name, "items": [{"key": key, "path": "f"}], **more})
+
+
+@pytest.mark.parametrize("reference", [key_of, items])
+def test_a_key_that_a_config_map_does_not_have(reference: Any) -> None:
+    [violation] = violations("references", reference("settings", "a.yml"), view=KEYS)
+    assert violation.path.endswith(".configMapKeyRef.key" if reference is key_of else ".configMap.items[0].key")
+    assert violation.message == 'ConfigMap "settings" has no key "a.yml"'
+    assert violation.fix == "Write a.yaml."
+    assert violation.fix in Finding("references", violation).warning
+    assert len(violations("references", reference("empty", "a"), view=KEYS)) == 1
+    for name, key in (("settings", "a.yaml"), ("settings", "b"), ("unknown", "a")):
+        assert violations("references", reference(name, key), view=KEYS) == []
+    assert violations("references", reference("settings", "a", optional=True), view=KEYS) == []
+    assert violations("references", reference("settings", "a")) == []
+
+
+def test_a_config_map_that_does_not_exist_is_one_fault() -> None:
+    [violation] = violations("references", key_of("gone", "a"), view=KEYS)
+    assert violation.message == 'ConfigMap "gone" does not exist'
+
+
+def test_keys_of_a_projected_volume() -> None:
+    source = {"configMap": {"name": "settings", "items": [{"key": "c", "path": "f"}]}}
+    [violation] = violations("references", volume("projected", {"sources": [source]}), view=KEYS)
+    assert violation.path.endswith("spec.volumes[0].projected.sources[0].configMap.items[0].key")

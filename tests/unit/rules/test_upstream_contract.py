@@ -261,7 +261,7 @@ def test_a_mount_where_the_operator_mounts_in_other_words(path: str) -> None:
     [violation] = violations("upstream-contract", mounts)
     assert violation.message == f'the operator itself mounts something at "{path}", and one hides the other'
     assert violation.advisory
-    elsewhere = {f"{pod}.containers.0.volumeMounts": [{"name": "v", "mountPath": f"{path}x"}]}
+    elsewhere = {f"{pod}.containers.0.volumeMounts": [{"name": "v", "mountPath": f"{path.rstrip('/')}x"}]}
     assert violations("upstream-contract", mounts | elsewhere) == []
 
 
@@ -286,3 +286,155 @@ def test_a_misspelt_role_is_one_violation() -> None:
     specs = {key.lower(): spec for key, spec in changed()["spec"]["mpiReplicaSpecs"].items()}
     result = violations("upstream-contract", {"spec.mpiReplicaSpecs": specs})
     assert [violation.fix for violation in result] == ["Rename it to Launcher.", "Rename it to Worker."]
+
+
+def mount(path: str, role: str = "Launcher") -> dict[str, Any]:
+    return {f"{role}.template.spec.containers.0.volumeMounts": [{"name": "v", "mountPath": path}]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "folder"),
+    [
+        (mount("/root/.ssh/config"), "/root/.ssh"),
+        (mount("/root/.ssh/config", "Worker"), "/root/.ssh"),
+        (mount("//root/.ssh/./conf.d/a"), "/root/.ssh"),
+        (mount("/etc/mpi/extra"), "/etc/mpi"),
+        (mount("/home/me/.ssh/config") | {"spec.sshAuthMountPath": "/home/me/.ssh"}, "/home/me/.ssh"),
+    ],
+)
+def test_nothing_can_be_mounted_into_what_is_read_only(changes: dict[str, Any], folder: str) -> None:
+    [violation] = violations("upstream-contract", changes)
+    assert violation.path.endswith(".template.spec.containers[0].volumeMounts[0].mountPath")
+    assert violation.message.endswith(f" cannot be made in {folder}, which the operator mounts read-only")
+    assert not violation.advisory
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        mount("/root/.ssh-extra/config"),
+        mount("/root/config"),
+        mount("/root/.ssh/authorized_keys"),  # it is there, so it can be mounted over
+        mount("/etc/mpi/hostfile"),
+        mount("/etc/mpi/extra", "Worker"),  # only the launcher has the hostfile
+        mount("/root/.ssh/config") | {"spec.sshAuthMountPath": "/home/me/.ssh"},
+        {
+            "Launcher.template.spec.initContainers": [
+                {"name": "i", "volumeMounts": [{"name": "v", "mountPath": "/root/.ssh/config"}]}
+            ]
+        },
+    ],
+)
+def test_what_can_be_mounted(changes: dict[str, Any]) -> None:
+    assert found(violations("upstream-contract", changes)) == []
+
+
+def env(name: str, value: str | None = "x", role: str = "Launcher") -> dict[str, Any]:
+    return {f"{role}.template.spec.containers.0.env": [{"name": name, "value": value}]}
+
+
+INTEL, MPICH = ({"spec.mpiImplementation": name} for name in ("Intel", "MPICH"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "fix"),
+    [
+        (env("OMPI_MCA_plm_rsh_args", "-p 2222"), "OMPI_MCA_plm_rsh_args", "Use mpirun -mca."),
+        (
+            env("OMPI_MCA_orte_default_hostfile", "/hosts"),
+            "OMPI_MCA_orte_default_hostfile",
+            "Use mpirun -mca.",
+        ),
+        (
+            env("OMPI_MCA_orte_keep_fqdn_hostnames", "false"),
+            "OMPI_MCA_orte_keep_fqdn_hostnames",
+            "Use mpirun -mca.",
+        ),
+        (
+            env("OMPI_MCA_orte_set_default_slots", "8"),
+            "OMPI_MCA_orte_set_default_slots",
+            "Use mpirun -mca.",
+        ),
+        (env("I_MPI_HYDRA_HOST_FILE") | INTEL, "I_MPI_HYDRA_HOST_FILE", "Remove it."),
+        (env("I_MPI_PERHOST", "4") | INTEL, "I_MPI_PERHOST", "Remove it."),
+        (env("HYDRA_LAUNCH_EXTRA_ARGS", "-p 2222") | MPICH, "HYDRA_LAUNCH_EXTRA_ARGS", "Remove it."),
+        (env("NVIDIA_VISIBLE_DEVICES", "all"), "NVIDIA_VISIBLE_DEVICES", "Remove it."),
+        (env("K_MPI_JOB_ROLE", "boss", "Worker"), "K_MPI_JOB_ROLE", "Remove it."),
+    ],
+)
+def test_a_variable_that_the_operator_overwrites(changes: dict[str, Any], name: str, fix: str) -> None:
+    [violation] = violations("upstream-contract", changes)
+    role = WORKER if name.startswith("K_") else LAUNCHER
+    assert violation.path == f"{role}.template.spec.containers[0].env[0]"
+    assert (violation.message, violation.fix) == (f"the operator sets {name}", fix)
+    assert violation.advisory
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        env("OMPI_MCA_orte_keep_fqdn_hostnames", "true"),
+        env("OMPI_MCA_orte_keep_fqdn_hostnames", "1"),
+        env("OMPI_MCA_orte_default_hostfile", "/etc/mpi/hostfile"),
+        env("OMPI_MCA_orte_set_default_slots", "2"),
+        env("OMPI_MCA_plm_rsh_args", "-p 2222") | MPICH,  # the operator writes others then
+        env("OMPI_MCA_plm_rsh_args", "-p 2222", "Worker"),
+        env("PRTE_MCA_plm_ssh_args", "-p 2222"),
+        env("HYDRA_LAUNCHER_EXTRA_ARGS", "-p 2222") | MPICH,
+        env("NVIDIA_VISIBLE_DEVICES", ""),
+        env("NVIDIA_VISIBLE_DEVICES", "void"),
+        env("NVIDIA_VISIBLE_DEVICES", "all") | {"spec.runLauncherAsWorker": True},
+        env("NVIDIA_VISIBLE_DEVICES", "all", "Worker"),
+        env("NVIDIA_DRIVER_CAPABILITIES", "compute"),
+    ],
+)
+def test_a_variable_that_keeps_its_meaning(changes: dict[str, Any]) -> None:
+    assert found(violations("upstream-contract", changes)) == []
+
+
+GPUS = {"limits": {"nvidia.com/gpu": 2}}
+RUNS = {"name": "main", "command": ["bash", "-c", "cd /app && mpirun -np 8 train"]}
+SIDECAR = {"name": "logs", "command": ["sh", "-c", "tail -F /var/log/mpirun.log"]}
+LATER = "but the operator prepares the first container alone"
+
+
+def containers(role: str, *all_of_them: dict[str, Any]) -> dict[str, Any]:
+    return {f"{role}.template.spec.containers": list(all_of_them)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (containers("Launcher", SIDECAR | {"command": ["/logs"]}, RUNS), f"runs mpirun, {LATER}"),
+        (containers("Launcher", {"name": "proxy"}, RUNS), f"runs mpirun, {LATER}"),
+        (containers("Worker", {"name": "proxy"}, {"command": ["/usr/sbin/sshd", "-De"]}), f"runs sshd, {LATER}"),
+        (
+            containers("Worker", {"name": "proxy"}, {"name": "main", "resources": GPUS}),
+            "has the accelerators, but MPI runs in the first container",
+        ),
+        (
+            containers("Launcher", RUNS, {"name": "main", "resources": GPUS}) | {"spec.runLauncherAsWorker": True},
+            "has the accelerators, but MPI runs in the first container",
+        ),
+    ],
+)
+def test_a_container_that_should_be_the_first(changes: dict[str, Any], message: str) -> None:
+    [violation] = violations("upstream-contract", changes)
+    assert violation.path.endswith(".template.spec.containers[1]")
+    assert (violation.message, violation.fix, violation.advisory) == (message, "Put it first.", True)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        containers("Launcher", RUNS, SIDECAR),
+        containers("Launcher", {"name": "main", "command": ["/run.sh"]}, SIDECAR),
+        containers("Launcher", RUNS, {"name": "check", "command": ["mpirun", "--version"]}),
+        containers("Launcher", RUNS, {"name": "metrics", "resources": GPUS}),
+        containers("Worker", {"name": "main", "resources": GPUS}, {"name": "metrics", "resources": GPUS}),
+        containers("Worker", {"name": "main"}, {"name": "check", "command": ["sh", "-c", "pgrep sshd; sleep 9"]}),
+        containers("Worker", {"name": "main", "command": ["bash", "-c", "/usr/sbin/sshd -D & wait"]}, {"name": "x"}),
+    ],
+)
+def test_containers_after_the_first(changes: dict[str, Any]) -> None:
+    assert found(violations("upstream-contract", changes)) == []

@@ -6,6 +6,7 @@ import msgspec
 
 from webhook.api import kueue
 from webhook.api.labels import Selector
+from webhook.api.pod import Presence
 from webhook.cluster.resource import Wire, cluster_wide
 
 
@@ -23,6 +24,12 @@ class ClusterQueue(msgspec.Struct, frozen=True):
     """Kueue's reason; empty for one that is active."""
     groups: tuple[kueue.Group, ...]
     quotas: kueue.Quotas
+    has_checks: bool
+    """Whether a job needs more than quota there, as with MultiKueue."""
+
+
+class _Strategy(msgspec.Struct, rename="camel", omit_defaults=True):
+    admission_checks: list[Presence] | None = None
 
 
 class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -31,6 +38,8 @@ class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
     namespace_selector: object = None
     stop_policy: str | None = None
     resource_groups: list[kueue.ResourceGroup] | None = None
+    admission_checks: list[str] | None = None  # in v1beta1
+    admission_checks_strategy: _Strategy | None = None
 
 
 class _ClusterQueue(Wire):
@@ -48,6 +57,10 @@ def _record(found: _ClusterQueue) -> ClusterQueue:
         inactive=kueue.inactive_reason(found.status),
         groups=kueue.groups(spec.resource_groups),
         quotas=kueue.quotas(spec.resource_groups),
+        has_checks=bool(
+            spec.admission_checks
+            or (spec.admission_checks_strategy and spec.admission_checks_strategy.admission_checks)
+        ),
     )
 
 

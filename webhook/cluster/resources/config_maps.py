@@ -1,6 +1,68 @@
-"""ConfigMaps: that they are there and whose they are, never what they hold."""
+"""ConfigMaps: that they are there, whose they are, and the names of their keys, never what they hold.
 
-from webhook.cluster.owned import OwnedWire, owned
+The API server sends the metadata alone. Which keys an object has is in the record of who manages its fields
+(https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers). A file may have the data itself.
+"""
+
+import sys
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from webhook.cluster.limits import MAX_CONFIG_MAP_KEYS_CHARACTERS
+from webhook.cluster.owned import Owned, OwnedMetadata, OwnedWire, owned
 from webhook.cluster.resource import namespaced
 
-CONFIG_MAPS = namespaced("configmaps", "ConfigMap", "v1", wire=OwnedWire, record=owned, metadata_only=True)
+_BEFORE_NAME: Final = "f:"
+
+
+class ConfigMap(Owned, frozen=True, gc=False):
+    """A ConfigMap."""
+
+    keys: tuple[str, ...] | None = None
+    """None where they are unknown."""
+
+
+class _Fields(msgspec.Struct):
+    data: dict[str, Any] | None = msgspec.field(default=None, name="f:data")
+    binary_data: dict[str, Any] | None = msgspec.field(default=None, name="f:binaryData")
+
+
+class _Manager(msgspec.Struct, rename="camel"):
+    fields_v1: _Fields | None = None
+
+
+class _Metadata(OwnedMetadata, rename="camel", omit_defaults=True):
+    managed_fields: list[_Manager] | None = None
+
+
+class _ConfigMap(OwnedWire, rename="camel", omit_defaults=True):
+    metadata: _Metadata
+    data: dict[str, Any] | None = None
+    binary_data: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Only the names of all keys stay, under `data`."""
+        names = {*(self.data or ()), *(self.binary_data or ())}
+        known = self.data is not None or self.binary_data is not None
+        if not known and self.metadata.managed_fields:
+            known, names = True, {*_managed(self.metadata.managed_fields)}
+        self.data = dict.fromkeys(sorted(names), "") if known else None
+        self.binary_data = self.metadata.managed_fields = None
+
+
+def _managed(managers: list[_Manager]) -> Iterator[str]:
+    for fields in (manager.fields_v1 for manager in managers if manager.fields_v1 is not None):
+        for names in (fields.data, fields.binary_data):
+            yield from (name.removeprefix(_BEFORE_NAME) for name in names or () if name.startswith(_BEFORE_NAME))
+
+
+def _record(found: _ConfigMap) -> ConfigMap:
+    known, names = owned(found), found.data
+    kept = names is not None and sum(map(len, names)) <= MAX_CONFIG_MAP_KEYS_CHARACTERS
+    keys = tuple(map(sys.intern, names or ())) if kept else None
+    return ConfigMap(known.namespace, known.name, known.owner, known.deleted, keys)
+
+
+CONFIG_MAPS = namespaced("configmaps", "ConfigMap", "v1", wire=_ConfigMap, record=_record, metadata_only=True)

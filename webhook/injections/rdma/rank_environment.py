@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator
 
+from webhook.api import mca
 from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.mpirun import Exports
 from webhook.injections import Caution
@@ -23,7 +24,7 @@ FAMILIES: Final = (
 injection can write, so a variable that every program reads, such as LD_PRELOAD, must not match."""
 _NAME: Final = re.compile(rf"(?:{'|'.join(FAMILIES)})[A-Za-z0-9_]+")
 # Open MPI 4 ends with an error where this is set and mpirun has `-x`.
-_NEVER: Final = frozenset({"OMPI_MCA_mca_base_env_list"})
+_NEVER: Final = frozenset({mca.ENV_PREFIX + mca.ENV_LIST})
 
 
 def _checked(variables: dict[str, str]) -> dict[str, str]:
@@ -65,6 +66,8 @@ def set_for_ranks(job: MPIJob, variables: Mapping[str, str], patch: PatchBuilder
         ):
             added.append(name)
     if lost:
-        yield Caution(f"variables of the policy would not reach the ranks. Add to mpirun: -x {' -x '.join(lost)}")
+        by_list = mca.lists_variables(container) or any(mca.ENV_LIST in word for word in container.argv)
+        advice = f"{mca.ENV_LIST}: {';'.join(lost)}" if by_list else f"mpirun: -x {' -x '.join(lost)}"
+        yield Caution(f"variables of the policy would not reach the ranks. Add to {advice}")
     if added:
         yield f"set {', '.join(added)} for the ranks"

@@ -48,7 +48,7 @@ def check_container(
     if container.ports:
         _ports(container.ports, f"{path}.ports", found)
     if container.env:
-        _env(container.env, path, found, (like and like.env) or ())
+        _env(container.env, path, pod, found, (like and like.env) or ())
     if container.env_from:
         _env_from(container.env_from, path, found)
     if container.volume_mounts:
@@ -77,13 +77,17 @@ def _ports(ports: list[model.Port], path: str, found: Faults) -> None:
             used.add(port.name)
 
 
-def _env(env: list[model.EnvVar], path: str, found: Faults, like: Sequence[model.EnvVar]) -> None:
+def _env(env: list[model.EnvVar], path: str, pod: Pod, found: Faults, like: Sequence[model.EnvVar]) -> None:
     if not texts.variables([variable.name for variable in env]):
         for index, variable in enumerate(env):
             texts.check(found, f"{path}.env[{index}].name", variable.name, texts.variable, "Rename the variable.")
     for index, variable in enumerate(env):
-        if variable.value_from is not None and variable not in like:
+        if variable.value_from is None:
+            continue
+        if variable not in like:
             _value_from(variable, variable.value_from, f"{path}.env[{index}].valueFrom", found)
+        if variable.value_from.file_key_ref is not None:
+            _file(variable.value_from, f"{path}.env[{index}].valueFrom.fileKeyRef", pod, found)
 
 
 def _value_from(variable: model.EnvVar, source: model.ValueFrom, where: str, found: Faults) -> None:
@@ -102,6 +106,12 @@ def _value_from(variable: model.EnvVar, source: model.ValueFrom, where: str, fou
         _key(source.config_map_key_ref, f"{where}.configMapKeyRef", found)
     if source.secret_key_ref is not None:
         _key(source.secret_key_ref, f"{where}.secretKeyRef", found)
+
+
+def _file(source: model.ValueFrom, path: str, pod: Pod, found: Faults) -> None:
+    if source.file_key_ref is not None and (name := source.file_key_ref.volume_name) and name not in pod.volumes:
+        fix = "Add an emptyDir under volumes, or correct the name."
+        found.add(f"{path}.volumeName", f'there is no volume "{shown(name)}"', fix)
 
 
 def _key(reference: model.KeyRef, path: str, found: Faults) -> None:
@@ -216,14 +226,14 @@ def check_handlers(container: model.Container, path: str, found: Faults, *, grac
     """Those of a container that runs as long as the pod does."""
     for field, probe in container.probes:
         if probe is not None:
-            _probe(probe, f"{path}.{field}", found)
+            _probe(probe, f"{path}.{field}", container, found)
     if container.lifecycle is not None:
         for field, handler in (
             ("postStart", container.lifecycle.post_start),
             ("preStop", container.lifecycle.pre_stop),
         ):
             if handler is not None:
-                _lifecycle(handler, f"{path}.lifecycle.{field}", found, grace_period)
+                _lifecycle(handler, f"{path}.lifecycle.{field}", container, found, grace_period)
 
 
 def check_no_handlers(container: model.Container, path: str, found: Faults) -> None:
@@ -236,22 +246,24 @@ def check_no_handlers(container: model.Container, path: str, found: Faults) -> N
         found.add(f"{path}.{field}", fault, "Remove it, or set restartPolicy: Always.", Kind.FORBIDDEN)
 
 
-def _probe(probe: model.Probe, path: str, found: Faults) -> None:
-    _one(probe, path, found)
+def _probe(probe: model.Probe, path: str, container: model.Container, found: Faults) -> None:
+    _one(probe, path, container, found)
     if isinstance(probe, model.ReadinessProbe) and probe.termination_grace_period_seconds is not None:
         where = f"{path}.terminationGracePeriodSeconds"
         found.add(where, "is not for readiness probes", "Remove it.", Kind.FORBIDDEN)
 
 
-def _lifecycle(handler: model.LifecycleHandler, path: str, found: Faults, grace_period: int | None) -> None:
-    _one(handler, path, found)
+def _lifecycle(
+    handler: model.LifecycleHandler, path: str, container: model.Container, found: Faults, grace_period: int | None
+) -> None:
+    _one(handler, path, container, found)
     most = _PERIOD if grace_period is None else grace_period
     if handler.sleep is not None and not 0 <= (handler.sleep.seconds or 0) <= most:
         fault = f"must be between 0 and terminationGracePeriodSeconds, which is {most}"
         found.add(f"{path}.sleep.seconds", fault, "Correct the number.")
 
 
-def _one(handler: model.Probe | model.LifecycleHandler, path: str, found: Faults) -> None:
+def _one(handler: model.Probe | model.LifecycleHandler, path: str, container: model.Container, found: Faults) -> None:
     ways: dict[str, object] = {"exec": handler.exec, "httpGet": handler.http_get, "tcpSocket": handler.tcp_socket}
     ways |= {"grpc": handler.grpc} if isinstance(handler, model.Probe) else {"sleep": handler.sleep}
     given = [field for field, way in ways.items() if way is not None]
@@ -266,6 +278,9 @@ def _one(handler: model.Probe | model.LifecycleHandler, path: str, found: Faults
                 found.add(f"{path}.{field}.port", "is empty", "Set it.", Kind.REQUIRED)
             elif problem := texts.port_name(target.port):
                 texts.note(found, f"{path}.{field}.port", target.port, problem, "Write a number, or a port's name.")
+            elif all(port.name != target.port for port in container.ports or ()):
+                fault = f'the container has no port "{target.port}"'
+                found.add(f"{path}.{field}.port", fault, "Write a number, or name the port.", advisory=True)
     if handler.http_get is not None:
         for index, one in enumerate(handler.http_get.http_headers or ()):
             texts.check(found, f"{path}.httpGet.httpHeaders[{index}].name", one.name, texts.header, "Correct the name.")
@@ -317,3 +332,26 @@ def _profiles(context: model.SecurityContext | model.PodSecurityContext, path: s
         elif name is not None and profile.type:
             fix = "Remove it, or set the type to Localhost."
             found.add(where, f"does not go with the type {profile.type}", fix, Kind.FORBIDDEN)
+
+
+def check_users(spec: model.PodSpec, path: str, found: Faults) -> None:
+    """Of every container: the kubelet starts none as root that must not be root (`verifyRunAsNonRoot`)."""
+    of_pod = spec.security_context
+    if spec.os is not None and spec.os.name == "windows":
+        return
+    for kind, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
+        for index, container in enumerate(containers or ()):
+            own = container.security_context
+            if own is None and of_pod is None:
+                continue
+            non_root, user, where = None, None, path
+            if of_pod is not None:
+                non_root, user = of_pod.run_as_non_root, of_pod.run_as_user
+            if own is not None:
+                non_root = non_root if own.run_as_non_root is None else own.run_as_non_root
+                if own.run_as_user is not None:
+                    user, where = own.run_as_user, f"{path}.{kind}[{index}]"
+            if non_root and user == 0:
+                fault = "is 0, but runAsNonRoot is true, so the container never starts"
+                fix = "Set it to another user, or runAsNonRoot to false."
+                found.add(f"{where}.securityContext.runAsUser", fault, fix)

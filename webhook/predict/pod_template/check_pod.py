@@ -1,5 +1,6 @@
 """A template as a whole: metadata, containers, placement, and what a pod has of its node and network."""
 
+import re
 from typing import Final, NamedTuple
 
 from webhook.predict.pod_template import model, texts
@@ -9,7 +10,9 @@ from webhook.predict.pod_template.check_containers import (
     check_handlers,
     check_no_handlers,
     check_pod_security,
+    check_users,
 )
+from webhook.predict.pod_template.check_resources import check_huge_pages, check_pod_resources
 from webhook.predict.pod_template.check_volumes import check_volumes
 from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.labels import check_annotations, check_labels, check_requirement, check_selector
@@ -51,9 +54,17 @@ def check_template(template: model.Template, path: str, found: Faults, around: S
         around.without_ranges,
     )
     _containers(spec, path, pod, found, like)
+    if spec.resources is not None:
+        check_pod_resources(spec, path, found)
+    if spec.overhead and not spec.runtime_class_name:
+        fault = "needs a RuntimeClass with the same overhead"
+        found.add(f"{path}.overhead", fault, "Remove it: a RuntimeClass sets it.", Kind.FORBIDDEN)
     _placement(spec, path, found, like)
     if spec.security_context is not None:
         check_pod_security(spec.security_context, f"{path}.securityContext", found)
+    check_users(spec, path, found)
+    if any(volume.empty_dir and (volume.empty_dir.medium or "")[:1] == "H" for volume in spec.volumes or ()):
+        check_huge_pages(spec, path, found, without_ranges=around.without_ranges)
     check_host(spec, path, found)
 
 
@@ -151,6 +162,15 @@ def _claims(claims: list[model.ResourceClaim], path: str, found: Faults) -> set[
 
 
 _LONGEST_SEARCH: Final = 2048
+_SEPARATOR: Final = re.compile("[./]")
+# net/ipv4/conf/eth0.1 is net.ipv4.conf.eth0/1
+_SWAPPED: Final = str.maketrans("./", "/.")
+_OF_IPC: Final = frozenset(
+    (
+        *("kernel.sem", "kernel.shm", "kernel.shmall", "kernel.shmmax", "kernel.shmmni", "kernel.shm_rmid_forced"),
+        *("kernel.msg", "kernel.msgmax", "kernel.msgmnb", "kernel.msgmni"),
+    )
+)
 
 
 def check_host(spec: model.PodSpec, path: str, found: Faults) -> None:
@@ -171,7 +191,8 @@ def check_host(spec: model.PodSpec, path: str, found: Faults) -> None:
 
 def _namespaces(spec: model.PodSpec, path: str, found: Faults) -> None:
     if spec.host_users is False:
-        for field, value in (("hostPID", spec.host_pid), ("hostIPC", spec.host_ipc)):
+        of_node = (("hostPID", spec.host_pid), ("hostIPC", spec.host_ipc), ("hostNetwork", spec.host_network))
+        for field, value in of_node:
             if value:
                 found.add(
                     f"{path}.{field}", "does not go with hostUsers: false", "Remove one of the two.", Kind.FORBIDDEN
@@ -180,9 +201,25 @@ def _namespaces(spec: model.PodSpec, path: str, found: Faults) -> None:
         fault = "does not go with hostPID"
         found.add(f"{path}.shareProcessNamespace", fault, "Remove one of the two.", Kind.FORBIDDEN)
     context = spec.security_context
+    if context is not None and context.sysctls and (spec.host_network or spec.host_ipc):
+        _sysctls(spec, context.sysctls, f"{path}.securityContext.sysctls", found)
     if spec.os is not None and spec.os.name == "linux" and context is not None and context.windows_options is not None:
         where = f"{path}.securityContext.windowsOptions"
         found.add(where, "is not for a linux pod", "Remove it.", Kind.FORBIDDEN)
+
+
+def _sysctls(spec: model.PodSpec, sysctls: list[model.Sysctl], path: str, found: Faults) -> None:
+    """Parameters of a namespace that the pod shares with its node (component-helpers `node/util/sysctl`)."""
+    for index, sysctl in enumerate(sysctls):
+        name = sysctl.name.partition("*")[0]
+        if (separator := _SEPARATOR.search(name)) and separator[0] == "/":
+            name = name.translate(_SWAPPED)
+        of_node = "hostNetwork" if spec.host_network and name.startswith("net.") else ""
+        if spec.host_ipc and (name in _OF_IPC or name.startswith("fs.mqueue.")):
+            of_node = "hostIPC"
+        if of_node:
+            fix = f"Remove it, or {of_node}."
+            found.add(f"{path}[{index}].name", f"{shown(sysctl.name)} does not go with {of_node}", fix)
 
 
 def _node_name(spec: model.PodSpec, name: str, path: str, found: Faults) -> None:

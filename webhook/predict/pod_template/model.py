@@ -63,6 +63,12 @@ class KeyRef(pod.ConfigMapSource, gc=False, kw_only=True):
     name: NonEmpty
 
 
+class FileRef(msgspec.Struct, rename="camel", gc=False):
+    """A variable in a file of a volume."""
+
+    volume_name: str | None = None
+
+
 class SourceRef(pod.ConfigMapSource, gc=False, kw_only=True):
     """A ConfigMap or Secret as a whole."""
 
@@ -96,7 +102,7 @@ class PodSelector(pod.PodLabels, rename="camel", gc=False):
     match_expressions: list[Requirement] | None = None
 
 
-class KeyToPath(msgspec.Struct, gc=False):
+class KeyToPath(pod.KeyToPath, gc=False, kw_only=True):
     """A key of an object, and its file."""
 
     key: NonEmpty
@@ -442,7 +448,7 @@ class HttpGet(msgspec.Struct, rename="camel", gc=False):
     http_headers: list[Header] | None = None
 
 
-class TcpSocket(msgspec.Struct, gc=False):
+class TcpSocket(pod.TcpSocket, gc=False, kw_only=True):
     """A connection."""
 
     port: PortReference
@@ -577,7 +583,7 @@ class ValueFrom(pod.ValueFrom, rename="camel", gc=False, kw_only=True):
     resource_field_ref: ResourceFieldRef | None = None
     config_map_key_ref: KeyRef | None = None
     secret_key_ref: KeyRef | None = None
-    file_key_ref: Presence | None = None
+    file_key_ref: FileRef | None = None
 
 
 class EnvVar(pod.EnvVar, rename="camel", gc=False, kw_only=True):
@@ -830,6 +836,7 @@ class PodSpec(pod.PodSpec, rename="camel", gc=False, kw_only=True):
     host_users: bool | None = None
     node_name: str | None = None
     os: OperatingSystem | None = None
+    overhead: dict[str, Amount] | None = None
     preemption_policy: Literal["PreemptLowerPriority", "Never"] | None = None
     priority: Int32 | None = None
     readiness_gates: list[ReadinessGate] | None = None

@@ -65,7 +65,8 @@ def test_faults_have_field_line_and_accepted_values() -> None:
         "  line 7: rules.gpus.max: must be a whole number",
         "    accepted: whole number, 0 or more",
         "  line 8: rules.gpus.most: is not a setting",
-        "    accepted: action, min, max, resources, refuseUncountedClaims, otherClasses, refuseVisibleDevices",
+        "    accepted: action, min, max, resources, maxCores, coreResources, "
+        "refuseUncountedClaims, otherClasses, refuseVisibleDevices",
         "  the document: line 3, column 1: bad",
     ]
     broken, good = outcome.as_json()["documents"]

@@ -49,14 +49,14 @@ KNOWN: Final = (
         "no-name",
         "the launcher found no address for {0}",
         "The worker was not ready: set launcherCreationPolicy to WaitForWorkersReady, and the annotation "
-        'training.openshift.io/worker-readiness to "true".',
+        "training.openshift.io/worker-readiness to the port of sshd.",
     ),
     Known(
         re.compile(r"connect to host (\S+) port (\d+): Connection refused"),
         "no-sshd",
         "nobody listens on port {1} of {0}",
         "Start sshd in the worker on that port, or tell ssh the one it uses. Where sshd starts late, set the "
-        'annotation training.openshift.io/worker-readiness to "true".',
+        "annotation training.openshift.io/worker-readiness to that port.",
     ),
     Known(
         re.compile(r"connect to host (\S+) port (\d+): (Connection timed out|No route to host|Network is unreachable)"),

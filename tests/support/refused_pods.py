@@ -1,0 +1,174 @@
+"""Worker pods that never start: what `pod-template` says, and whether the API server takes them.
+
+Unit tests and those against the real API server share this table. Each case has its counter-case, with nothing told.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from tests.support.pod_template import BOX, SPEC
+
+
+class Case(NamedTuple):
+    """Changes to the good job's worker."""
+
+    changes: Mapping[str, Any]
+    told: str = ""
+    """The one violation as `told` shows it, empty for none."""
+    taken: bool = True
+    """Whether the API server takes the pod."""
+
+
+SYSCTLS: Final = f"{SPEC}.securityContext.sysctls"
+MOUNTED: Final = {f"{BOX}.volumeMounts": [{"name": "pages", "mountPath": "/pages"}]}
+FILE: Final = {"key": "A", "path": "env", "volumeName": "files"}
+
+
+def sysctl(name: str) -> list[dict[str, str]]:
+    return [{"name": name, "value": "1"}]
+
+
+def pages(medium: str, *sizes: str) -> dict[str, Any]:
+    limits = {f"hugepages-{size}": "1Gi" for size in sizes}
+    return {
+        f"{SPEC}.volumes": [{"name": "pages", "emptyDir": {"medium": medium}}],
+        f"{BOX}.resources": {"limits": {"memory": "1Gi", "cpu": 1, **limits}},
+    }
+
+
+OF_SYSCTL: Final = "spec.securityContext.sysctls[0].name"
+NO_PAGES: Final = "spec.volumes[0].emptyDir.medium: no container requests such pages, so the pods never start."
+IS_ROOT: Final = (
+    "securityContext.runAsUser: is 0, but runAsNonRoot is true, so the container never starts. "
+    "Set it to another user, or runAsNonRoot to false."
+)
+
+CASES: Final[Mapping[str, Case]] = {
+    # Namespaces of the node.
+    "net sysctl": Case({SYSCTLS: sysctl("net.core.somaxconn")}),
+    "net sysctl in the host network": Case(
+        {SYSCTLS: sysctl("net.core.somaxconn"), f"{SPEC}.hostNetwork": True},
+        f"{OF_SYSCTL}: net.core.somaxconn does not go with hostNetwork. Remove it, or hostNetwork.",
+        taken=False,
+    ),
+    "net sysctl with slashes": Case(
+        {SYSCTLS: sysctl("net/ipv4/conf/eth0.1/rp_filter"), f"{SPEC}.hostNetwork": True},
+        f"{OF_SYSCTL}: net/ipv4/conf/eth0.1/rp_filter does not go with hostNetwork. Remove it, or hostNetwork.",
+        taken=False,
+    ),
+    "kernel sysctl in the host network": Case({SYSCTLS: sysctl("kernel.shmmax"), f"{SPEC}.hostNetwork": True}),
+    "kernel.shm with hostIPC": Case(
+        {SYSCTLS: sysctl("kernel.shmmax"), f"{SPEC}.hostIPC": True},
+        f"{OF_SYSCTL}: kernel.shmmax does not go with hostIPC. Remove it, or hostIPC.",
+        taken=False,
+    ),
+    "mqueue with hostIPC": Case(
+        {SYSCTLS: sysctl("fs.mqueue.msg_max"), f"{SPEC}.hostIPC": True},
+        f"{OF_SYSCTL}: fs.mqueue.msg_max does not go with hostIPC. Remove it, or hostIPC.",
+        taken=False,
+    ),
+    "net sysctl with hostIPC": Case({SYSCTLS: sysctl("net.core.somaxconn"), f"{SPEC}.hostIPC": True}),
+    "hostUsers: false": Case({f"{SPEC}.hostUsers": False}),
+    "hostUsers: true in the host network": Case({f"{SPEC}.hostUsers": True, f"{SPEC}.hostNetwork": True}),
+    "hostUsers: false in the host network": Case(
+        {f"{SPEC}.hostUsers": False, f"{SPEC}.hostNetwork": True},
+        "spec.hostNetwork: does not go with hostUsers: false. Remove one of the two.",
+        taken=False,
+    ),
+    # Resources of the pod.
+    "resources of the pod": Case({f"{SPEC}.resources": {"limits": {"cpu": 16, "memory": "64Gi"}}}),
+    "extended resource of the pod": Case(
+        {f"{SPEC}.resources": {"limits": {"cpu": 16, "nvidia.com/gpu": 2}}},
+        "spec.resources.limits[nvidia.com/gpu]: is not for the pod as a whole. "
+        "Move it to the resources of a container.",
+        taken=False,
+    ),
+    "limit above the pod's": Case(
+        {f"{SPEC}.resources": {"limits": {"memory": "32Gi"}}, f"{BOX}.resources.requests": {"memory": "1Gi"}},
+        "spec.containers[0].resources.limits[memory]: 64Gi is above the pod's limit of 32Gi. Set it to 32Gi or less.",
+        taken=False,
+    ),
+    "overhead": Case(
+        {f"{SPEC}.overhead": {"cpu": "100m"}},
+        "spec.overhead: needs a RuntimeClass with the same overhead. Remove it: a RuntimeClass sets it.",
+        taken=False,
+    ),
+    # Variables from files.
+    "file of a volume": Case(
+        {
+            f"{SPEC}.volumes": [{"name": "files", "emptyDir": {}}],
+            f"{BOX}.env": [{"name": "A", "valueFrom": {"fileKeyRef": FILE}}],
+        }
+    ),
+    "file of no volume": Case(
+        {f"{BOX}.env": [{"name": "A", "valueFrom": {"fileKeyRef": FILE}}]},
+        'spec.containers[0].env[0].valueFrom.fileKeyRef.volumeName: there is no volume "files". '
+        "Add an emptyDir under volumes, or correct the name.",
+        taken=False,
+    ),
+    # What the API server takes, and the kubelet does not start.
+    "another user": Case({f"{SPEC}.securityContext": {"runAsNonRoot": True, "runAsUser": 1000}}),
+    "the image's user": Case({f"{SPEC}.securityContext": {"runAsNonRoot": True}}),
+    "root": Case({f"{SPEC}.securityContext": {"runAsUser": 0}}),
+    "root that must not be": Case(
+        {f"{SPEC}.securityContext": {"runAsNonRoot": True, "runAsUser": 0}}, f"spec.{IS_ROOT}"
+    ),
+    "another user in the container": Case(
+        {
+            f"{SPEC}.securityContext": {"runAsNonRoot": True, "runAsUser": 0},
+            f"{BOX}.securityContext": {"runAsUser": 1000},
+        }
+    ),
+    "root in the container": Case(
+        {f"{SPEC}.securityContext": {"runAsNonRoot": True}, f"{BOX}.securityContext": {"runAsUser": 0}},
+        f"spec.containers[0].{IS_ROOT}",
+    ),
+    "root may be in the container": Case(
+        {
+            f"{SPEC}.securityContext": {"runAsNonRoot": True},
+            f"{BOX}.securityContext": {"runAsUser": 0, "runAsNonRoot": False},
+        }
+    ),
+    "root in an init container": Case(
+        {
+            f"{SPEC}.initContainers": [
+                {"name": "i", "image": "i:1", "securityContext": {"runAsNonRoot": True, "runAsUser": 0}}
+            ]
+        },
+        f"spec.initContainers[0].{IS_ROOT}",
+    ),
+    "huge pages": Case({**pages("HugePages-2Mi", "2Mi"), **MOUNTED}),
+    "huge pages of any size": Case({**pages("HugePages", "1Gi"), **MOUNTED}),
+    "huge pages that nothing mounts": Case(pages("HugePages-2Mi")),
+    "huge pages without a request": Case(
+        {**pages("HugePages-2Mi"), **MOUNTED}, f"{NO_PAGES} Set the limit hugepages-2Mi of a container."
+    ),
+    "huge pages of another size": Case(
+        {**pages("HugePages-1Gi", "2Mi"), **MOUNTED}, f"{NO_PAGES} Set the limit hugepages-1Gi of a container."
+    ),
+    "huge pages of two sizes": Case(
+        {**pages("HugePages", "2Mi", "1Gi"), **MOUNTED},
+        "spec.volumes[0].emptyDir.medium: the containers request pages of several sizes, so the pods never start. "
+        "Name the size, as HugePages-2Mi.",
+    ),
+    "memory": Case({f"{SPEC}.volumes": [{"name": "pages", "emptyDir": {"medium": "Memory"}}], **MOUNTED}),
+    "probe of a port by name": Case(
+        {
+            f"{BOX}.ports": [{"name": "ssh", "containerPort": 22}],
+            f"{BOX}.readinessProbe": {"tcpSocket": {"port": "ssh"}},
+        }
+    ),
+    "probe of a port that is not there": Case(
+        {
+            f"{BOX}.ports": [{"name": "sshd", "containerPort": 22}],
+            f"{BOX}.readinessProbe": {"tcpSocket": {"port": "ssh"}},
+        },
+        '(advice) spec.containers[0].readinessProbe.tcpSocket.port: the container has no port "ssh". '
+        "Write a number, or name the port.",
+    ),
+    "handler with a port that is not there": Case(
+        {f"{BOX}.lifecycle": {"postStart": {"httpGet": {"port": "web"}}}},
+        '(advice) spec.containers[0].lifecycle.postStart.httpGet.port: the container has no port "web". '
+        "Write a number, or name the port.",
+    ),
+}

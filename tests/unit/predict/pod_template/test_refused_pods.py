@@ -1,0 +1,31 @@
+"""Pods that never start, and the nearest ones that do."""
+
+import pytest
+
+from tests.support.pod_template import BOX, SPEC, told
+from tests.support.refused_pods import CASES, MOUNTED, Case, pages
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import NothingKnown
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_what_is_told(case: Case) -> None:
+    assert told(case.changes) == ([case.told] if case.told else [])
+
+
+def test_a_limit_range_may_request_huge_pages() -> None:
+    ranges = Snapshot(
+        [{"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "team-a"}, "spec": {}}]
+    )
+    changes = {**pages("HugePages-2Mi"), **MOUNTED}
+    assert told(changes, ranges) == []
+    assert [text.startswith("(advice) ") for text in told(changes, NothingKnown())] == [True]
+
+
+def test_windows_has_no_root() -> None:
+    context = {"runAsNonRoot": True, "runAsUser": 0}
+    assert told({f"{SPEC}.os": {"name": "windows"}, f"{BOX}.securityContext": context}) == []
+
+
+def test_the_operators_client_leaves_an_empty_overhead_out() -> None:
+    assert told({f"{SPEC}.overhead": {}}) == []

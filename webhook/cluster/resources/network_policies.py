@@ -1,0 +1,76 @@
+"""NetworkPolicies: which pods they close to others, and whom they let in."""
+
+import sys
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from webhook.api.labels import Selector
+from webhook.api.pod import Presence
+from webhook.cluster.budget import Budget
+from webhook.cluster.limits import MAX_NETWORK_POLICY_PEERS
+from webhook.cluster.resource import Wire, namespaced
+
+
+class NetworkPolicy(msgspec.Struct, frozen=True):
+    """A NetworkPolicy for connections to pods; others keep no pod from being reached."""
+
+    namespace: str
+    name: str
+    pods: Selector
+    lets_in: tuple[Selector, ...]
+    """The namespaces of which it lets some pods in."""
+    lets_in_own: bool
+    """It lets in some pods of its own namespace, or addresses, which may be theirs."""
+
+    def keeps_out(self, labels: Mapping[str, str]) -> bool:
+        """Whether it lets in no pod of its own namespace, which has these labels."""
+        return not self.lets_in_own and not any(selector.matches(labels) for selector in self.lets_in)
+
+
+class _Peer(msgspec.Struct, rename="camel", omit_defaults=True):
+    ip_block: Presence | None = None
+    namespace_selector: dict[str, Any] | None = None
+
+
+class _Rule(msgspec.Struct, omit_defaults=True):
+    peers: list[_Peer] | None = msgspec.field(default=None, name="from")
+
+
+class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
+    pod_selector: dict[str, Any] = {}
+    policy_types: list[str] | None = None
+    ingress: list[_Rule] | None = None
+
+
+class _NetworkPolicy(Wire):
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+def _record(found: _NetworkPolicy) -> NetworkPolicy | None:
+    spec = found.spec
+    if spec.policy_types and "Ingress" not in spec.policy_types:
+        return None
+    rules = spec.ingress or []
+    peers = [peer for rule in rules for peer in rule.peers or ()]
+    return NetworkPolicy(
+        sys.intern(found.metadata.namespace),
+        found.metadata.name,
+        Selector.parse(spec.pod_selector),
+        tuple(Selector.parse(peer.namespace_selector) for peer in peers if peer.namespace_selector is not None),
+        lets_in_own=not all(rule.peers for rule in rules)
+        or any(peer.ip_block is not None or peer.namespace_selector is None for peer in peers),
+    )
+
+
+_BUDGET: Final[Budget[NetworkPolicy]] = Budget(
+    size=lambda found: 1 + len(found.lets_in),
+    of_one=MAX_NETWORK_POLICY_PEERS,
+    of_group=MAX_NETWORK_POLICY_PEERS,
+    in_all=sys.maxsize,
+)
+
+NETWORK_POLICIES = namespaced(
+    "networkpolicies", "NetworkPolicy", "networking.k8s.io/v1", wire=_NetworkPolicy, record=_record, budget=_BUDGET
+)

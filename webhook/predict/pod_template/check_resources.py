@@ -1,0 +1,72 @@
+"""What a pod asks for as a whole, and huge pages as a volume.
+
+https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go (`validatePodResources`)
+https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/volume/emptydir/empty_dir.go (`getPageSizeMountOption`)
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from webhook.api import quantity
+from webhook.api.pod_resources import HUGE_PAGES, is_pod_level, read_amounts
+from webhook.api.quantity import Quantity
+from webhook.predict.pod_template import model
+from webhook.predict.pod_template.fault import Faults, Kind, shown
+
+_MEDIUM: Final = "HugePages"
+
+
+def check_pod_resources(spec: model.PodSpec, path: str, found: Faults) -> None:
+    """The resources that a pod can have as a whole, and limits of containers above its own."""
+    own = spec.resources or model.Resources()
+    for field, amounts in (("limits", own.limits), ("requests", own.requests)):
+        for name in amounts or ():
+            if not is_pod_level(name):
+                fault = "is not for the pod as a whole"
+                where = f"{path}.resources.{field}[{shown(name)}]"
+                found.add(where, fault, "Move it to the resources of a container.", Kind.NOT_SUPPORTED)
+    most = read_amounts(own.limits)
+    for index, container in enumerate(spec.containers or () if most else ()):
+        limits = container.resources.limits if container.resources is not None else None
+        for name, limit in read_amounts(limits).items():
+            if name in most and limit > most[name]:
+                fault = f"{quantity.format(limit)} is above the pod's limit of {quantity.format(most[name])}"
+                where = f"{path}.containers[{index}].resources.limits[{shown(name)}]"
+                found.add(where, fault, f"Set it to {quantity.format(most[name])} or less.")
+
+
+def check_huge_pages(spec: model.PodSpec, path: str, found: Faults, *, without_ranges: bool | None) -> None:
+    """Mounted volumes of huge pages have a size of page that a container, or the pod, asks for."""
+    if without_ranges is False:
+        return
+    containers = [*(spec.containers or ()), *(spec.init_containers or ())]
+    mounted = {mount.name for container in containers for mount in container.volume_mounts or ()}
+    sizes = {_size(name) for name in _requested(spec)}
+    for index, volume in enumerate(spec.volumes or ()):
+        medium = (volume.empty_dir and volume.empty_dir.medium) or ""
+        if not medium.startswith(_MEDIUM) or volume.name not in mounted:
+            continue
+        where, wanted = f"{path}.volumes[{index}].emptyDir.medium", medium.removeprefix(_MEDIUM).removeprefix("-")
+        if not (sizes if medium == _MEDIUM else _size(HUGE_PAGES + wanted) in sizes):
+            fault = "no container requests such pages, so the pods never start"
+            fix = f"Set the limit {HUGE_PAGES}{wanted or '2Mi'} of a container."
+            found.add(where, fault, fix, advisory=without_ranges is None)
+        elif medium == _MEDIUM and len(sizes) > 1:
+            fault = "the containers request pages of several sizes, so the pods never start"
+            found.add(where, fault, f"Name the size, as {_MEDIUM}-2Mi.", advisory=without_ranges is None)
+
+
+def _requested(spec: model.PodSpec) -> Iterator[str]:
+    """The names of all huge pages."""
+    containers = (container.resources for container in (*(spec.containers or ()), *(spec.init_containers or ())))
+    for resources in (spec.resources, *containers):
+        if resources is not None:
+            names = (*(resources.limits or ()), *(resources.requests or ()))
+            yield from (name for name in names if name.startswith(HUGE_PAGES))
+
+
+def _size(name: str) -> Quantity | None:
+    try:
+        return quantity.parse(name.removeprefix(HUGE_PAGES))
+    except quantity.QuantityError:
+        return None
