@@ -38,8 +38,7 @@ def text(value: Any, *path: str) -> str:
 
 def clean(raw: str) -> str:
     """`raw` without colours, control characters, and bytes that were no UTF-8."""
-    plain = _UNREADABLE.sub("", raw)
-    return plain if plain.isprintable() else "".join(char for char in plain if char.isprintable() or char.isspace())
+    return "".join(char for char in _UNREADABLE.sub("", raw) if char.isprintable() or char.isspace())
 
 
 def number(value: Any, *path: str) -> int | None:

@@ -161,8 +161,3 @@ def span(start: datetime, end: datetime) -> str:
     """The time between, in words; of hours nobody asks for the seconds."""
     seconds = max(0, int((end - start).total_seconds()))
     return duration.spell(seconds - seconds % _MINUTE if seconds >= _HOUR else seconds)
-
-
-def listed(names: Sequence[str]) -> str:
-    """`train-worker-0`, `train-worker-0 and 3 more`."""
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

@@ -73,6 +73,8 @@ RUNNING = job({}, true("Running"))
 TAINTED = "0/4 nodes are available: 4 node(s) had untolerated taint(s). no new claims to deallocate"
 GPU_NODES = NodeShape({}, frozenset(), (Taint("team", "", "NoSchedule"),), {"nvidia.com/gpu": Quantity(8)})
 OTHER_NODES = NodeShape({}, frozenset(), (Taint("web", "yes", "NoSchedule"),), {})
+KEPT = pod("train-worker-1")
+KEPT["metadata"]["uid"] = "of-worker-1"
 GPUS = [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 8}}}]
 
 
@@ -412,6 +414,19 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         State.RUNS,
         "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready; before that train-worker-1: it was preempted by a "
         "pod with a higher priority (Preempted by pod 1)",
+    ),
+    "an evicted launcher": (
+        sight(pods=[{**pod("train-launcher-abcde", phase="Failed"), "status": {"phase": "Failed", "reason": "Evicted",
+              "message": "The node was low on resource: memory."}}, pod("train-worker-0"), pod("train-worker-1")]),
+        State.STUCK,
+        "does not run: train-launcher-abcde: its node evicted it (Evicted: The node was low on resource: memory)",
+    ),
+    "a node that was not ready for a moment": (
+        sight(job=RUNNING, pods=[pod("train-launcher-abcde"), pod("train-worker-0"), KEPT], events=[
+            event("train-worker-1", "NodeNotReady", "Node is not ready", kind="Pod",
+                  involvedObject={"kind": "Pod", "name": "train-worker-1", "uid": "of-worker-1"})]),
+        State.RUNS,
+        "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready",
     ),
     "a rank was killed": (
         with_launcher(log("killed.openmpi-5"), 137),

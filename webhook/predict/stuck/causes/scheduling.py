@@ -14,8 +14,8 @@ from webhook.api.pod import Toleration
 from webhook.api.taints import Taint, untolerated
 from webhook.predict.limits import MAX_AMOUNT_DIGITS
 from webhook.predict.stuck import loose
-from webhook.predict.stuck.cause import Cause, Stage, cut
-from webhook.predict.stuck.sight import Json, Sight, listed
+from webhook.predict.stuck.cause import Cause, Stage, cut, listed
+from webhook.predict.stuck.sight import Json, Sight
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 _NO_CLAIM: Final = re.compile(r'persistentvolumeclaim "(?P<claim>[^"]+)" (?P<how>not found|bound to non-existent.*)')

@@ -7,9 +7,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from webhook.predict.stuck import loose
-from webhook.predict.stuck.cause import Cause, Stage, cut
+from webhook.predict.stuck.cause import Cause, Stage, cut, merged
 from webhook.predict.stuck.causes import ends, logs
-from webhook.predict.stuck.sight import ROLE, WORKER, Json, Sight, listed
+from webhook.predict.stuck.sight import ROLE, WORKER, Json, Sight
 
 _IMAGE: Final = frozenset({
     "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
@@ -29,19 +29,11 @@ def causes(sight: Sight) -> Iterator[Cause]:
     """One for all pods with the same fault."""
     if sight.finished == "Succeeded":
         return
-    found: dict[tuple[str, str], list[tuple[Json, Cause]]] = {}
-    for pod in sight.current:
-        for cause in _of_pod(sight, pod):
-            found.setdefault((cause.id, cause.text), []).append((pod, cause))
-    for same in found.values():
-        pods, first = [loose.name(pod) for pod, _ in same], same[0][1]
-        yield Cause(
-            first.id, first.stage, f"{listed(pods)}: {first.text}", first.where, first.fix, first.rules, first.passes
-        )
+    yield from merged((loose.name(pod), cause) for pod in sight.current for cause in _of_pod(sight, pod))
 
 
 def _of_pod(sight: Sight, pod: Json) -> Iterator[Cause]:
-    # One that goes is ended by somebody: by the operator, when the launcher has.
+    # The operator deletes workers when the launcher has ended.
     if not loose.text(pod, "spec", "nodeName") or loose.at(pod, "metadata", "deletionTimestamp") is not None:
         return
     name = loose.name(pod)
