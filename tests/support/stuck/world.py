@@ -100,7 +100,7 @@ def stuck(cluster: Cluster) -> Iterator[World]:
     """The cluster, which runs, with everything in it."""
     with kubelets.kubelet(cluster.dir) as kubelet:
         cluster.start_scheduler()
-        cluster.start_kwok(kubelet.of_nodes([*gpu_nodes(4), *tainted_nodes()]))
+        cluster.start_kwok(kubelet.of_nodes(nodes()))
         cluster.start_operator()
         cluster.start_kueue(settings={"managedJobsNamespaceSelector": {"matchLabels": MANAGED}})
         world = World(cluster, kubelet)
@@ -120,11 +120,12 @@ def stuck(cluster: Cluster) -> Iterator[World]:
         yield world
 
 
-def tainted_nodes() -> list[Json]:
-    """The only one with `example.com/tpu`."""
-    nodes = gpu_nodes(1, gpus=0, prefix="tpu", devices={"example.com/tpu": "4"})
+def nodes() -> list[Json]:
+    """Four with GPUs, one of them with `example.com/fpga`, and a tainted one with `example.com/tpu`."""
+    (tainted,) = gpu_nodes(1, gpus=0, prefix="tpu", devices={"example.com/tpu": "4"})
     taints = [{"key": "tpu", "value": "only", "effect": "NoSchedule"}]
-    return [{**node, "spec": {"taints": taints}} for node in nodes]
+    with_fpgas = gpu_nodes(1, prefix="fpga", devices={"example.com/fpga": "2"})
+    return [*gpu_nodes(3), *with_fpgas, {**tainted, "spec": {"taints": taints}}]
 
 
 def _wait(cluster: Cluster, kind: str, name: str, condition: str) -> None:
