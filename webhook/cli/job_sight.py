@@ -151,13 +151,13 @@ class SightReader:
         ]
 
     async def _logs(self, pods: list[KubernetesObject]) -> dict[str, str]:
-        """The last lines of containers that failed, launchers first and the newest, and of one worker's sshd."""
+        """The last lines of containers that failed, launchers first and the newest, and of sshd in some workers."""
         speaking = [(pod, status) for pod in reversed(pods) if (status := _speaks(pod)) is not None]
         speaking.sort(key=lambda each: pod_is_worker(each[0]))
         wanted = speaking[:MAX_LOGS_READ]
         if wanted and not pod_is_worker(wanted[0][0]):
             of_sshd = ((pod, loose.items(pod, "status", "containerStatuses")) for pod in pods if pod_is_worker(pod))
-            wanted += [(pod, statuses[0]) for pod, statuses in of_sshd if statuses][:1]
+            wanted += [(pod, statuses[0]) for pod, statuses in of_sshd if statuses][:MAX_LOGS_READ]
         found = {}
         for pod, status in wanted:
             query = {"container": loose.text(status, "name"), **TAIL}

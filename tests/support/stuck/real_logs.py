@@ -52,7 +52,7 @@ class Scenario:
     root: bool = True
     """Whether mpirun may run as root."""
     of_worker: bool = False
-    """Whether the log that counts is the worker's."""
+    """Whether the logs that count are those of the workers: mpirun ends ssh to the other when one has failed."""
     of_intel: str = ""
     """The cause in Intel MPI's log, which has nothing of ssh."""
 
@@ -190,7 +190,8 @@ def record(name: str, release_name: str, sshd: Sshd, folder: Path) -> str:
             run.callback(loss.join)
         together = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         done = subprocess.run(launcher.command, **together, text=True, errors="replace", timeout=100, check=False)
-        log = (folder / "sshd-1.log").read_text() if scenario.of_worker else done.stdout
+        log = "".join((folder / f"sshd-{number}.log").read_text() for number in (0, 1))
+        log = log if scenario.of_worker else done.stdout
         return log.replace(str(release.folder), "/opt/mpi")
 
 
