@@ -269,7 +269,7 @@ CASES: Final = (
     Case(
         "init-runs",
         "An init container of its launcher has not ended",
-        r"init container fetch runs since \S+; its last line is: 12% of dataset.tar",
+        r"init container fetch has not ended after \S+; its last line is: 12% of dataset.tar",
         _INIT,
         fails=Fails(
             "Launcher",

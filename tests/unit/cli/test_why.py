@@ -139,7 +139,7 @@ def test_the_log_of_an_init_container_that_runs_has_no_unreadable_characters(clu
     cluster.has(f"{SPACE}/pods", owned(pod("train-launcher-abcde", inits=inits, phase="Pending"), JOB_UID))
     cluster.api.objects[f"{SPACE}/pods/train-launcher-abcde/log"] = {"log": "\x1b[1mwaits for \ufffdh\x00ost\x1b[0m\n"}
     found = cluster.why("team-a/train").stdout
-    assert re.search(r"init container wait runs since \w+; its last line is: waits for host\n", found)
+    assert re.search(r"init container wait has not ended after \w+; its last line is: waits for host\n", found)
     assert "\ufffd" not in found
 
 

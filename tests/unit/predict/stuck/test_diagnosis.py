@@ -465,7 +465,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
             {"name": "wait", "state": {"running": {"startedAt": "2026-11-22T11:55:00Z"}}}], conditions=[])],
             logs={"train-launcher-abcde": "waiting for train-worker-1\n"}),
         State.STUCK,
-        "does not run: train-launcher-abcde: init container wait runs since 5m; its last line is: waiting for "
+        "does not run: train-launcher-abcde: init container wait has not ended after 5m; its last line is: waiting for "
         "train-worker-1",
     ),
     "an init container crashes": (

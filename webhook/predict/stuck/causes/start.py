@@ -33,8 +33,9 @@ def causes(sight: Sight) -> Iterator[Cause]:
 
 
 def _of_pod(sight: Sight, pod: Json) -> Iterator[Cause]:
-    # The operator deletes workers when the launcher has ended.
-    if not loose.text(pod, "spec", "nodeName") or loose.at(pod, "metadata", "deletionTimestamp") is not None:
+    # The operator deletes workers when the launcher has ended, and a pod with a reason is a loss of its node.
+    gone = loose.at(pod, "metadata", "deletionTimestamp") is not None or loose.text(pod, "status", "reason")
+    if gone or not loose.text(pod, "spec", "nodeName"):
         return
     name = loose.name(pod)
     waits = False
@@ -104,10 +105,10 @@ def _of_init_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
     if not loose.mapping(status, "state", "running") or not initializes(pod, status):
         return None
     name, container = loose.name(pod), loose.text(status, "name")
-    begun = loose.moment(status, "state", "running", "startedAt")
-    since = f" since {sight.since(begun)}" if begun else ""
+    started = loose.moment(status, "state", "running", "startedAt")
+    after = f" after {sight.since(started)}" if started else ""
     last = logs.last(sight.logs.get(name, ""))
-    text = f"init container {container} runs{since}{last and f'; its last line is: {cut(last)}'}"
+    text = f"init container {container} has not ended{after}{last and f'; its last line is: {cut(last)}'}"
     fix = f"Wait, or look at what it waits for: kubectl logs {name} -c {container}"
     return Cause("init-container", Stage.START, text, f"Pod {name}, init container {container}", fix, passes=True)
 
