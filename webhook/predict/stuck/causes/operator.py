@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from webhook import PROGRAM
 from webhook.api import mpijob, operator_checks
 from webhook.api.shape import ShapeError
 from webhook.predict.stuck import loose
@@ -33,7 +34,7 @@ def causes(sight: Sight) -> Iterator[Cause]:
     others = {loose.text(pod, "metadata", "labels", OPERATOR_LABEL) for pod in sight.pods} - {"", "mpi-operator"}
     if others:
         text = f"a second controller creates pods for it: {', '.join(sorted(others))[:100]}"
-        fix = "Have an administrator keep one controller of MPIJobs: mpijob-webhook doctor names them."
+        fix = f"Have an administrator keep one controller of MPIJobs: `{PROGRAM} doctor` names them."
         yield Cause("two-operators", Stage.OPERATOR, text, f"label {OPERATOR_LABEL} of its pods", fix)
     if sight.finished:
         return
