@@ -150,7 +150,7 @@ class Facts:
         """
         name = re.compile(rf"(?:.*-)?{program}(?:-rhel\d+)?")
         for deployment in () if isinstance(self.deployments, Unread) else self.deployments:
-            for container in containers(deployment) if deployment["spec"].get("replicas") != 0 else ():
+            for container in containers(deployment):
                 last = str(container.get("image") or "").partition("@")[0].rpartition("/")[2]
                 if name.fullmatch(last.partition(":")[0]):
                     yield deployment["metadata"]["namespace"], container

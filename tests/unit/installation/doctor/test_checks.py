@@ -114,10 +114,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"deployments": [with_flags("--namespace=a"), with_flags("--namespace=b")]},
         {},
     ),
-    "a second operator without replicas": (
-        {"deployments": [OPERATOR, deployment("kubeflow", "kubeflow/training-operator:v1", replicas=0)]},
-        {},
-    ),
     "a training operator for other kinds": (
         {"deployments": [OPERATOR, limited_to("tfjob")]},
         {},
