@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.cluster import Cluster
+from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import KEEP_RUNNING
 from tests.support.jobs import REMOVE, changed
 from tests.support.paths import MANIFESTS
 from tests.support.samples import rare
 from tests.support.stuck import page
-from tests.support.stuck.cases import CASES, HOLDS_THE_QUEUE, TEAM, Case
+from tests.support.stuck.cases import CASES, CONTAINER, HOLDS_THE_QUEUE, TEAM, Case
 from tests.support.stuck.world import World, stuck
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
@@ -53,6 +53,32 @@ def test_a_job_that_ends_well_and_one_with_a_deadline(world: World) -> None:
     for case, pattern in patterns.items():
         line = world.first_line(Case(case.name, "", pattern))
         assert re.search(pattern, line), line
+
+
+def test_a_worker_that_the_scheduler_preempts(world: World) -> None:
+    """A pod with a higher priority takes the worker's node; the operator creates the worker again, which waits."""
+    loses = Case("loses", "", "", {f"{CONTAINER}.resources": {"limits": {"example.com/fpga": 1}}})
+    world.make(loses)
+    cluster = world.cluster
+    cluster.wait_for("the job to run", lambda: has_condition(cluster.get("mpijob", "loses", "-n", TEAM), "Running"))
+    container = {"name": "main", "image": "main:1", "resources": {"limits": {"example.com/fpga": "2"}}}
+    urgent = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "urgent", "namespace": TEAM},
+        "spec": {"priorityClassName": "urgent", "containers": [container]},
+    }
+    priority = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "urgent"},
+        "value": 1000,
+    }
+    cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": [priority, urgent]})
+    said = (
+        r"loses-worker-\d( and 1 more)?: it was preempted by a pod with a higher priority \((Preempted by pod|default)"
+    )
+    cluster.wait_for("the loss", lambda: re.search(said, world.why(f"{TEAM}/loses").stdout))
 
 
 def test_for_programs(world: World) -> None:

@@ -65,7 +65,7 @@ class FakeApi:
             if (body.get("preconditions") or {}).get("uid", found["metadata"]["uid"]) != found["metadata"]["uid"]:
                 return _status(409, "the UID in the precondition does not match")
             del self.objects[request.path]
-        return web.json_response(found)
+        return web.Response(text=found["log"]) if "log" in found else web.json_response(found)
 
     async def _version(self, request: web.Request) -> web.Response:
         return web.json_response({"major": "1", "minor": self.minor})

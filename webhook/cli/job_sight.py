@@ -25,16 +25,19 @@ from webhook.cluster.without_jobs import WithoutJobs
 from webhook.installation.doctor.unread import Unread, attempt
 from webhook.policy.in_force import PolicySet
 from webhook.predict.kueue.managed import suspends_all
+from webhook.predict.nodes import node_shapes
 from webhook.predict.stuck import loose, place
 from webhook.predict.stuck.causes.scheduling import claims_of
-from webhook.predict.stuck.sight import Judged, QueuePlace, Sight
+from webhook.predict.stuck.causes.start import initializes, pod_is_worker
+from webhook.predict.stuck.sight import Judged, QueuePlace, Sight, created, happened
 
 T = TypeVar("T")
 
 JOBS: Final = f"/apis/{mpijob.API_VERSION}/namespaces/%s/mpijobs"
 JOB_NAME: Final = "training.kubeflow.org/job-name"
 VISIBILITY: Final = ("visibility.kueue.x-k8s.io/v1beta2", "visibility.kueue.x-k8s.io/v1beta1")
-TAIL: Final = {"tailLines": "60", "limitBytes": "16384"}
+TAIL: Final = {"tailLines": "200", "limitBytes": "131072"}
+"""The API server cuts the end at the limit of bytes, which is the part that says most."""
 
 
 async def stored_jobs(api: Client, namespace: str, name: str) -> list[KubernetesObject]:
@@ -118,8 +121,9 @@ class SightReader:
             pods=pods,
             workload=workload,
             place=await self._place(workload, workloads),
-            events=await self._events([job, launcher or {}, workload or {}], pods),
+            events=await self._events(job, [job, launcher or {}, workload or {}], pods),
             logs=await self._logs(pods),
+            nodes=node_shapes(self.world.cluster),
             all_queued=suspends_all(self.world.cluster, self.namespace),
             unread=dict(self.unread),  # at last: what stands above fills it
         )
@@ -161,10 +165,12 @@ class SightReader:
         return place.place(workload, workloads)
 
     async def _events(
-        self, owners: Iterable[Mapping[str, Any]], pods: list[KubernetesObject]
+        self, job: KubernetesObject, owners: Iterable[Mapping[str, Any]], pods: list[KubernetesObject]
     ) -> list[KubernetesObject]:
-        """Those about the job's objects; of pods only about the ones that are not ready, and their claims."""
-        unhappy = [pod for pod in pods if not loose.holds(pod, "Ready")][:MAX_OBJECTS_READ]
+        """Those about the job's objects, of pods that are not ready and, with one of these, the newest workers."""
+        unready = [pod for pod in pods if not loose.holds(pod, "Ready")]
+        others = sorted((pod for pod in pods if loose.holds(pod, "Ready")), key=created, reverse=True)
+        unhappy = [*unready, *others][:MAX_OBJECTS_READ] if unready else []
         claims = sorted({claim for pod in unhappy for claim in claims_of(pod)})[:MAX_OBJECTS_READ]
         objects = [each for each in (*owners, *unhappy) if each]
         uids = {loose.text(each, "metadata", "uid") for each in objects}
@@ -175,23 +181,32 @@ class SightReader:
             found += await self._try("events", selected, [])
             if "events" in self.unread:
                 break
-        # A job of the same name that is gone has left events behind.
+        # A job of the same name that is gone has left events behind; a worker that was replaced is of this one.
         return [
-            event for event in found if _about(event, uids) or loose.text(event, "involvedObject", "name") in claims
+            event
+            for event in found
+            if _about(event, uids)
+            or loose.text(event, "involvedObject", "name") in claims
+            or (loose.text(event, "involvedObject", "kind") == "Pod" and happened(event) >= created(job))
         ]
 
     async def _logs(self, pods: list[KubernetesObject]) -> dict[str, str]:
-        """The last lines of containers that failed: of launchers first, the newest."""
-        failed = [(pod, status) for pod in reversed(pods) if (status := _failed(pod)) is not None]
-        failed.sort(key=lambda each: "launcher" not in loose.name(each[0]))
+        """The last lines of containers that failed, launchers first and the newest, and of sshd in some workers."""
+        speaking = [(pod, status) for pod in reversed(pods) if (status := _speaks(pod)) is not None]
+        speaking.sort(key=lambda each: pod_is_worker(each[0]))
+        wanted = speaking[:MAX_LOGS_READ]
+        if wanted and not pod_is_worker(wanted[0][0]):
+            of_sshd = ((pod, loose.items(pod, "status", "containerStatuses")) for pod in pods if pod_is_worker(pod))
+            wanted += [(pod, statuses[0]) for pod, statuses in of_sshd if statuses][:MAX_LOGS_READ]
         found = {}
-        for pod, status in failed[:MAX_LOGS_READ]:
+        for pod, status in wanted:
             query = {"container": loose.text(status, "name"), **TAIL}
-            if not loose.mapping(status, "state", "terminated"):
+            runs = loose.mapping(status, "state", "running") and initializes(pod, status)
+            if loose.mapping(status, "lastState", "terminated") and not runs:
                 query["previous"] = "true"
             name = loose.name(pod)
             path = f"/api/v1/namespaces/{self._space}/pods/{name}/log?{urlencode(query)}"
-            found[name] = await self._try(f"log of {name}", self.api.text(path), "")
+            found[name] = loose.clean(await self._try(f"log of {name}", self.api.text(path), ""))
         return found
 
     def _findings(self, job: KubernetesObject) -> list[Judged]:
@@ -219,11 +234,15 @@ def _controller(found: Mapping[str, Any] | None) -> str:
     return next((loose.text(owner, "uid") for owner in owners if owner.get("controller") is True), "")
 
 
-def _failed(pod: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The status of a container that ended badly, now or before it was started again."""
-    for status in loose.items(pod, "status", "containerStatuses"):
+def _speaks(pod: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The status of a container that ended badly, now or before it was restarted, or of an init container that runs."""
+    for status in (
+        *loose.items(pod, "status", "initContainerStatuses"),
+        *loose.items(pod, "status", "containerStatuses"),
+    ):
         ended = loose.mapping(status, "state", "terminated") or loose.mapping(status, "lastState", "terminated")
-        if loose.number(ended, "exitCode"):
+        runs = loose.mapping(status, "state", "running")
+        if loose.number(ended, "exitCode") or (runs and initializes(pod, status)):
             return status
     return None
 

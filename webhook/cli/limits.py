@@ -15,7 +15,7 @@ MAX_GIT_SECONDS: Final = 30
 MAX_OBJECTS_READ: Final = 12
 """Objects of a job that `why` reads one by one: thousands of pods say the same."""
 MAX_LOGS_READ: Final = 2
-"""Logs of a job that `why` reads."""
+"""Logs of containers that failed, and of workers that run, that `why` reads of a job."""
 MAX_FILE_BYTES: Final = 64 * 2**20
 """Bytes of a file that is checked: memory."""
 MAX_SCHEMA_FAULTS: Final = 50

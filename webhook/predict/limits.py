@@ -40,3 +40,5 @@ MAX_REJECTION_CHARACTERS: Final = 1024
 """Characters of a rejection that patterns search, which takes the square of its length."""
 MAX_LOG_LINE_CHARACTERS: Final = 500
 """Characters of a log line that patterns search."""
+MAX_AMOUNT_DIGITS: Final = 9
+"""Digits of a number of devices that `why` adds up."""

@@ -9,6 +9,7 @@ from tests.controlplane.assets import assets
 from tests.controlplane.nodes import BY_HAND, KEEP_RUNNING
 from tests.support.jobs import changed
 from tests.support.queued_jobs import MANAGED, PRIORITY_LABEL, QUEUE_LABEL
+from tests.support.stuck.real_logs import LOGS
 from webhook.api.yaml import load_all
 
 Json = dict[str, Any]
@@ -35,6 +36,8 @@ class Fails:
     events: tuple[tuple[str, str], ...] = ()
     log: str = ""
     phase: str = "Pending"
+    init: bool = False
+    """Whether it is the init container, which is the only one of its kind."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,28 +90,13 @@ def failed(log: str, code: int = 1, reason: str = "Error") -> Fails:
 
 _ONCE: Final = {"spec.runPolicy.backoffLimit": 0}
 _VOLUME: Final = f"{WORKER}.volumes"
-_KEY_LOG: Final = """\
-Warning: Permanently added 'wrong-key-worker-0.wrong-key.team-a.svc' (ED25519) to the list of known hosts.
-mpiuser@wrong-key-worker-0.wrong-key.team-a.svc: Permission denied (publickey,password).
---------------------------------------------------------------------------
-ORTE was unable to reliably start one or more daemons.
-This usually is caused by:
-"""
-_HOSTFILE_LOG: Final = """\
---------------------------------------------------------------------------
-Open RTE was unable to open the hostfile:
-    /etc/mpi/hosts
-Check to make sure the path and filename are correct.
---------------------------------------------------------------------------
-"""
-_SLOTS_LOG: Final = """\
---------------------------------------------------------------------------
-There are not enough slots available in the system to satisfy the 64
-slots that were requested by the application:
+_INIT: Final = {f"{LAUNCHER}.initContainers": [{"name": "fetch", "image": "registry.example.com/ml/train:1.5"}]}
 
-  /home/mpiuser/pi
-"""
-_NAME_LOG: Final = "ssh: Could not resolve hostname no-name-worker-1.no-name.team-a.svc: Name or service not known\n"
+
+def _recorded(name: str) -> str:
+    """What a real program wrote, with the names of `train`."""
+    return (LOGS / f"{name}.log").read_text()
+
 
 CASES: Final = (
     Case(
@@ -220,6 +208,22 @@ CASES: Final = (
         {f"{CONTAINER}.resources": {"limits": {"nvidia.com/gpu": 16}}},
     ),
     Case(
+        "tainted",
+        "The only nodes with its devices have a taint",
+        r"no node has room now: .*untolerated taint",
+        {f"{CONTAINER}.resources": {"limits": {"example.com/tpu": 1}}},
+    ),
+    Case(
+        "own-gpus",
+        "Its launcher asks for GPUs, and its own workers hold all of them",
+        r"no node has room now: .*nvidia.com/gpu; own-gpus-worker-0 and 3 more of this job hold 32 nvidia.com/gpu",
+        {
+            "Worker.replicas": 4,
+            f"{CONTAINER}.resources": {"limits": {"nvidia.com/gpu": 8}},
+            f"{OF_LAUNCHER}.resources": {"limits": {"nvidia.com/gpu": 8}},
+        },
+    ),
+    Case(
         "no-scheduler",
         "It names a scheduler that does not run",
         r'the scheduler "volcan" has not looked at it',
@@ -243,6 +247,50 @@ CASES: Final = (
                 'Back-off pulling image "registry.example.com/ml/train:1.5": ErrImagePull: rpc error: code = NotFound'
                 ' desc = failed to pull and unpack image "registry.example.com/ml/train:1.5": not found',
             ),
+        ),
+    ),
+    Case(
+        "pull-secret",
+        "The pull secret of its image does not exist",
+        r"the pull secret regcred does not exist",
+        {f"{WORKER}.imagePullSecrets": [{"name": "regcred"}]},
+        fails=Fails(
+            "Worker",
+            waiting("ErrImagePull", "failed to authorize: failed to fetch anonymous token: 401 Unauthorized"),
+            events=(
+                (
+                    "FailedToRetrieveImagePullSecret",
+                    "Unable to retrieve some image pull secrets (regcred); attempting to pull the image may not "
+                    "succeed.",
+                ),
+            ),
+        ),
+    ),
+    Case(
+        "init-runs",
+        "An init container of its launcher has not ended",
+        r"init container fetch has not ended after \S+; its last line is: 12% of dataset.tar",
+        _INIT,
+        fails=Fails(
+            "Launcher",
+            {"state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}},
+            log="12% of dataset.tar\n",
+            init=True,
+        ),
+    ),
+    Case(
+        "init-crashes",
+        "An init container of its launcher fails",
+        r"init container fetch: ended with exit code 1; its last line is: no such bucket",
+        _INIT,
+        fails=Fails(
+            "Launcher",
+            {
+                "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s restarting"}},
+                "lastState": {"terminated": {"exitCode": 1, "reason": "Error"}},
+            },
+            log="no such bucket\n",
+            init=True,
         ),
     ),
     Case(
@@ -311,26 +359,51 @@ CASES: Final = (
         "The workers do not accept the launcher's key",
         r"the key of the launcher is not accepted",
         _ONCE,
-        fails=failed(_KEY_LOG),
+        fails=failed(_recorded("wrong-key.openmpi-4")),
     ),
     Case(
         "wrong-hostfile",
         "mpirun is given a hostfile that is not there",
         r"mpirun cannot open the hostfile /etc/mpi/hosts",
         _ONCE,
-        fails=failed(_HOSTFILE_LOG),
+        fails=failed(_recorded("wrong-hostfile.openmpi-4")),
     ),
     Case(
         "slots",
         "mpirun is to start more ranks than there are slots",
-        r"mpirun is to start 64 ranks",
-        fails=failed(_SLOTS_LOG),
+        r"too few slots for 4 ranks",
+        fails=failed(_recorded("slots.openmpi-5")),
     ),
     Case(
         "no-name",
         "The launcher started before its workers were known",
-        r"the launcher found no address for no-name-worker-1",
-        fails=failed(_NAME_LOG),
+        r"the launcher found no address for train-worker-7",
+        fails=failed(_recorded("no-name.openmpi-5")),
+    ),
+    Case(
+        "killed",
+        "A rank was killed, here on the second worker",
+        r"a rank was killed on train-worker-1 \(signal 9\)",
+        _ONCE,
+        fails=failed(_recorded("killed.openmpi-5"), 137),
+    ),
+    Case(
+        "traceback",
+        "A rank raised an exception of Python",
+        r"Python raised: FileNotFoundError: .*train.bin",
+        _ONCE,
+        fails=failed(_recorded("traceback.openmpi-4")),
+    ),
+    Case(
+        "log-gone",
+        "Its launcher failed more often than backoffLimit allows, and is deleted with its log",
+        r"the pod of the launcher was deleted with its log",
+        {"spec.runPolicy.backoffLimit": 1},
+        fails=Fails(
+            "Launcher",
+            {**ended(1), "restartCount": 2},
+            phase="Running",
+        ),
     ),
     Case(
         "out-of-memory",

@@ -14,6 +14,7 @@ _RANDOM = (
     (re.compile(r"since (\d+m)?(\d+s)?(?=$)"), "since 3m"),
     (re.compile(r"number \d of 3"), "number 1 of 3"),
     (re.compile(r"created \w+ ago"), "created 3m ago"),
+    (re.compile(r"not ended after \w+"), "not ended after 5m"),
 )
 
 

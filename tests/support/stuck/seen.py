@@ -42,10 +42,16 @@ def pod(name: str, *statuses: Json, phase: str = "Running", node: str = "n", **c
     """A pod of the job; without `statuses` it is ready."""
     role = "worker" if "worker" in name else "launcher"
     conditions = changes.pop("conditions", [true("Ready")] if not statuses and phase == "Running" else [])
+    inits = changes.pop("inits", [])
     return {
         "metadata": {"name": name, "labels": {"training.kubeflow.org/job-role": role}, "creationTimestamp": HOUR_AGO},
         "spec": {"nodeName": node, **changes},
-        "status": {"phase": phase, "conditions": conditions, "containerStatuses": list(statuses)},
+        "status": {
+            "phase": phase,
+            "conditions": conditions,
+            "containerStatuses": list(statuses),
+            "initContainerStatuses": inits,
+        },
     }
 
 

@@ -71,13 +71,14 @@ class World:
         fails = case.fails
         pods = self.cluster.wait_for(f"pods of {case.name}", lambda: self._bound(case, fails.role))
         for pod in pods:
-            (container,) = pod["spec"]["containers"]
+            (container,) = pod["spec"]["initContainers" if fails.init else "containers"]
+            kind = "initContainerStatuses" if fails.init else "containerStatuses"
             status = {"name": container["name"], "image": container["image"], "imageID": "", "restartCount": 0}
             kubelets.set_status(
                 self.cluster,
                 pod,
                 phase=fails.phase,
-                containerStatuses=[{"ready": False, **status, **fails.status}],
+                **{kind: [{"ready": False, **status, **fails.status}]},
                 conditions=[*pod["status"].get("conditions", ()), {"type": "Ready", "status": "False"}],
             )
             if fails.log:
@@ -99,7 +100,7 @@ def stuck(cluster: Cluster) -> Iterator[World]:
     """The cluster, which runs, with everything in it."""
     with kubelets.kubelet(cluster.dir) as kubelet:
         cluster.start_scheduler()
-        cluster.start_kwok(kubelet.of_nodes(gpu_nodes(4)))
+        cluster.start_kwok(kubelet.of_nodes(nodes()))
         cluster.start_operator()
         cluster.start_kueue(settings={"managedJobsNamespaceSelector": {"matchLabels": MANAGED}})
         world = World(cluster, kubelet)
@@ -117,6 +118,14 @@ def stuck(cluster: Cluster) -> Iterator[World]:
             if case.fails is not None:
                 world.fail(case)
         yield world
+
+
+def nodes() -> list[Json]:
+    """Four with GPUs, one of them with `example.com/fpga`, and a tainted one with `example.com/tpu`."""
+    (tainted,) = gpu_nodes(1, gpus=0, prefix="tpu", devices={"example.com/tpu": "4"})
+    taints = [{"key": "tpu", "value": "only", "effect": "NoSchedule"}]
+    with_fpgas = gpu_nodes(1, prefix="fpga", devices={"example.com/fpga": "2"})
+    return [*gpu_nodes(3), *with_fpgas, {**tainted, "spec": {"taints": taints}}]
 
 
 def _wait(cluster: Cluster, kind: str, name: str, condition: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from click.testing import CliRunner, Result
 
 from tests.support.jobs import REMOVE
 from tests.support.object_api import FakeApi, fake_api, kubeconfig
-from tests.support.stuck.seen import JOB_UID, UID, container, event, job, launcher, pod, true
+from tests.support.stuck.real_logs import LOGS
+from tests.support.stuck.seen import HOUR_AGO, JOB_UID, UID, container, event, job, launcher, pod, true
 from webhook.cli.job_sight import SightReader
 from webhook.cli.main import main
 
@@ -113,12 +115,45 @@ def test_the_log_of_a_launcher_that_failed(cluster: Cluster) -> None:
     failed = container(terminated={"exitCode": 1, "reason": "Error"})
     cluster.has(f"{SPACE}/pods", owned(pod("train-launcher-abcde", failed, phase="Failed"), JOB_UID))
     log = f"{SPACE}/pods/train-launcher-abcde/log"
-    cluster.api.objects[log] = {"a log": "a@train-worker-0: Permission denied (publickey)."}
+    cluster.api.objects[log] = {"log": "a@train-worker-0: Permission denied (publickey)."}
     assert "the key of the launcher is not accepted" in cluster.why("team-a/train").stdout.partition("\n")[0]
     cluster.api.refusals["GET", log] = (403, 'pods "x" is forbidden: User "a" cannot get resource "pods/log"')
     found = cluster.why("team-a/train").stdout
     assert "container main ended with exit code 1" in found.partition("\n")[0]
     assert "not read: log of train-launcher-abcde (no permission to get resource " in found
+
+
+def test_the_log_of_a_worker_tells_why_sshd_refuses(cluster: Cluster) -> None:
+    failed = container(terminated={"exitCode": 1, "reason": "Error"})
+    worker = pod("train-worker-0", container(running={"startedAt": HOUR_AGO}), conditions=[true("Ready")])
+    failed_launcher = owned(pod("train-launcher-abcde", failed, phase="Failed"), JOB_UID)
+    cluster.has(f"{SPACE}/pods", failed_launcher, owned(worker, UID))
+    for name, log in (("train-launcher-abcde", "wrong-key.mpich"), ("train-worker-0", "strict-modes.openmpi-4")):
+        cluster.api.objects[f"{SPACE}/pods/{name}/log"] = {"log": (LOGS / f"{log}.log").read_text()}
+    line = cluster.why("team-a/train").stdout.partition("\n")[0]
+    assert line.endswith("sshd does not accept the key, since others may write to /root/.ssh")
+
+
+def test_the_log_of_an_init_container_that_runs_has_no_unreadable_characters(cluster: Cluster) -> None:
+    inits = [{"name": "wait", "state": {"running": {"startedAt": HOUR_AGO}}}]
+    cluster.has(f"{SPACE}/pods", owned(pod("train-launcher-abcde", inits=inits, phase="Pending"), JOB_UID))
+    cluster.api.objects[f"{SPACE}/pods/train-launcher-abcde/log"] = {"log": "\x1b[1mwaits for \ufffdh\x00ost\x1b[0m\n"}
+    found = cluster.why("team-a/train").stdout
+    assert re.search(r"init container wait has not ended after \w+; its last line is: waits for host\n", found)
+    assert "\ufffd" not in found
+
+
+def test_events_of_a_worker_that_was_replaced_count_and_those_of_an_older_job_do_not(cluster: Cluster) -> None:
+    failed = container(terminated={"exitCode": 1, "reason": "Error"})
+    workers = [owned(pod(f"train-worker-{index}"), UID) for index in range(2)]
+    cluster.has(f"{SPACE}/pods", owned(pod("train-launcher-abcde", failed, phase="Failed"), JOB_UID), *workers)
+    lost = event("train-worker-1", "Preempted", "Preempted by pod x", kind="Pod", type="Normal")
+    lost["involvedObject"]["uid"] = "of-the-former-worker"
+    cluster.has(f"{SPACE}/events", lost)
+    said = "train-worker-1: it was preempted by a pod with a higher priority"
+    assert said in cluster.why("team-a/train").stdout.partition("\n")[0]
+    cluster.has(f"{SPACE}/events", {**lost, "lastTimestamp": "2026-11-22T10:00:00Z"})
+    assert said not in cluster.why("team-a/train").stdout
 
 
 @pytest.mark.parametrize(

@@ -139,18 +139,20 @@ class Facts:
         return f"kubectl apply -k manifests/overlays/{overlay} (or your own overlay)"
 
     def images(self, program: str) -> Iterator[tuple[str, str]]:
-        """(namespace, image) of each Deployment whose image's last part is `program`."""
+        """(namespace, image) of each Deployment that runs `program`."""
         for namespace, container in self.programs(program):
             yield namespace, container["image"]
 
     def programs(self, program: str) -> Iterator[tuple[str, KubernetesObject]]:
-        """(namespace, container) of each Deployment whose image's last part is `program`."""
-        if isinstance(self.deployments, Unread):
-            return
-        for deployment in self.deployments:
+        """(namespace, container) of each Deployment that runs `program`, by the name of its image.
+
+        Red Hat's images have more around the name: `odh-training-operator-rhel9`.
+        """
+        name = re.compile(rf"(?:.*-)?{program}(?:-rhel\d+)?")
+        for deployment in () if isinstance(self.deployments, Unread) else self.deployments:
             for container in containers(deployment):
-                image = str(container.get("image") or "")
-                if image.partition("@")[0].rpartition("/")[2].partition(":")[0] == program:
+                last = str(container.get("image") or "").partition("@")[0].rpartition("/")[2]
+                if name.fullmatch(last.partition(":")[0]):
                     yield deployment["metadata"]["namespace"], container
 
 

@@ -1,9 +1,11 @@
 """A cause: one sentence about why a job does not run, where that is seen, and what to do."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from webhook.predict.limits import MAX_CAUSE_CHARACTERS
 
@@ -57,6 +59,20 @@ class Cause(msgspec.Struct, frozen=True):
             "fix": self.fix,
             "passes": self.passes,
         }
+
+
+def merged(found: Iterable[tuple[str, Cause]]) -> Iterator[Cause]:
+    """Each cause once, with the names of the pods that have it."""
+    same: dict[tuple[str, str], list[tuple[str, Cause]]] = {}
+    for pod, cause in found:
+        same.setdefault((cause.id, cause.text), []).append((pod, cause))
+    for pods in same.values():
+        yield replace(pods[0][1], text=f"{listed([pod for pod, _ in pods])}: {pods[0][1].text}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """`train-worker-0`, `train-worker-0 and 3 more`."""
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
 def cut(text: str, longest: int = MAX_CAUSE_CHARACTERS) -> str:

@@ -12,11 +12,11 @@ from webhook.kit.importance import Importance
 from webhook.predict.limits import MAX_LINE_CHARACTERS
 from webhook.predict.stuck import loose
 from webhook.predict.stuck.cause import Cause, Stage, cut
-from webhook.predict.stuck.causes import creation, deletion, launcher, operator, queue, scheduling, start
+from webhook.predict.stuck.causes import creation, deletion, disruption, launcher, operator, queue, scheduling, start
 from webhook.predict.stuck.sight import Judged, Sight
 from webhook.predict.stuck.state import State, state
 
-FAMILIES: Final[tuple[ModuleType, ...]] = (deletion, operator, queue, creation, scheduling, start, launcher)
+FAMILIES: Final[tuple[ModuleType, ...]] = (deletion, operator, queue, creation, scheduling, disruption, start, launcher)
 
 BY_NAME: Final = frozenset({"references", "priority", "child-names", "images"})
 _QUOTED: Final = re.compile(r'"([^"]+)"')

@@ -1,11 +1,13 @@
 """Objects of the API as plain JSON, of which nothing is certain: a field of the wrong type is one that is not there."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from webhook.predict.limits import MAX_TEXT_CHARACTERS
 
+_UNREADABLE: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\N{REPLACEMENT CHARACTER}")
 NOTHING: Mapping[str, Any] = {}
 
 
@@ -31,7 +33,12 @@ def items(value: Any, *path: str) -> list[Mapping[str, Any]]:
 def text(value: Any, *path: str) -> str:
     """The text there, on one line."""
     found = at(value, *path)
-    return " ".join(found[:MAX_TEXT_CHARACTERS].split()) if isinstance(found, str) else ""
+    return " ".join(clean(found[:MAX_TEXT_CHARACTERS]).split()) if isinstance(found, str) else ""
+
+
+def clean(raw: str) -> str:
+    """`raw` without colours, control characters, and bytes that were no UTF-8."""
+    return "".join(char for char in _UNREADABLE.sub("", raw) if char.isprintable() or char.isspace())
 
 
 def number(value: Any, *path: str) -> int | None:

@@ -1,6 +1,6 @@
 """What was read of one job. All of it is as the API server sent it: nothing in a status can be relied on."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from webhook.api import duration, kueue
+from webhook.cluster.resources.nodes import NodeShape
 from webhook.kit.importance import Importance
 from webhook.predict.limits import MAX_EVENTS_SHOWN
 from webhook.predict.stuck import loose
@@ -57,6 +58,8 @@ class Sight:
     """Of all its objects."""
     logs: Mapping[str, str] = field(default_factory=dict)
     """The last lines of some containers, by the name of the pod."""
+    nodes: Collection[NodeShape] = ()
+    """The kinds of nodes of the cluster."""
     all_queued: bool = False
     """Kueue suspends every job of the namespace, also those that name no queue."""
     unread: Mapping[str, str] = field(default_factory=dict)
@@ -100,7 +103,7 @@ class Sight:
     @cached_property
     def launchers(self) -> list[Json]:
         """The pods of launchers, the newest first."""
-        return sorted(self._of_role(LAUNCHER), key=_created, reverse=True)
+        return sorted(self._of_role(LAUNCHER), key=created, reverse=True)
 
     @property
     def current(self) -> list[Json]:
@@ -111,19 +114,19 @@ class Sight:
         """The events about the objects with this name, the newest first; with `reasons` those alone."""
         about = (event for event in self.events if loose.text(event, "involvedObject", "name") == name)
         found = [event for event in about if not reasons or event.get("reason") in reasons]
-        return iter(sorted(found, key=_happened, reverse=True))
+        return iter(sorted(found, key=happened, reverse=True))
 
     def warnings(self) -> list[Json]:
         """The newest events that warn, one of each kind about one object."""
         found: dict[tuple[str, str], Json] = {}
-        for event in sorted(self.events, key=_happened, reverse=True):
+        for event in sorted(self.events, key=happened, reverse=True):
             if event.get("type") == "Warning":
                 found.setdefault((loose.text(event, "involvedObject", "name"), loose.text(event, "reason")), event)
         return list(found.values())[:MAX_EVENTS_SHOWN]
 
     def when(self, event: Json) -> str:
         """How long ago an event happened last."""
-        return span(datetime.fromtimestamp(_happened(event), UTC), self.now)
+        return span(datetime.fromtimestamp(happened(event), UTC), self.now)
 
     def since(self, moment: datetime) -> str:
         """How long ago that was, in words."""
@@ -139,25 +142,22 @@ class Sight:
         return sorted(found, key=lambda pod: (len(loose.name(pod)), loose.name(pod)))
 
 
-def _created(value: Json) -> float:
+def created(value: Json) -> float:
+    """When it was created, in seconds since the epoch."""
     found = loose.moment(value, "metadata", "creationTimestamp")
     return found.timestamp() if found else 0.0
 
 
-def _happened(event: Json) -> float:
+def happened(event: Json) -> float:
+    """When it happened last, in seconds since the epoch."""
     times = (
         loose.moment(event, *path) for path in (("series", "lastObservedTime"), ("lastTimestamp",), ("eventTime",))
     )
     found = next((each for each in times if each), None)
-    return found.timestamp() if found else _created(event)
+    return found.timestamp() if found else created(event)
 
 
 def span(start: datetime, end: datetime) -> str:
     """The time between, in words; of hours nobody asks for the seconds."""
     seconds = max(0, int((end - start).total_seconds()))
     return duration.spell(seconds - seconds % _MINUTE if seconds >= _HOUR else seconds)
-
-
-def listed(names: Sequence[str]) -> str:
-    """`train-worker-0`, `train-worker-0 and 3 more`."""
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

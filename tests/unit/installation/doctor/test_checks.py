@@ -64,6 +64,14 @@ OF_TRAINER = HAS | dict.fromkeys(
     True,
 )
 
+
+def limited_to(*kinds: str) -> Any:
+    """training-operator that reconciles these kinds."""
+    found = deployment("kubeflow", "kubeflow/training-operator:v1-855e096")
+    found["spec"]["template"]["spec"]["containers"][0]["args"] = [f"--enable-scheme={kind}" for kind in kinds]
+    return found
+
+
 # What is changed, the findings (id: words of it).
 CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "healthy": ({}, {}),
@@ -87,6 +95,31 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "two operators": (
         {"deployments": [OPERATOR, deployment("kubeflow", "kubeflow/training-operator:v1-855e096")]},
         {"operators-several": "mpi-operator in mpi-operator, training-operator in kubeflow"},
+    ),
+    "two operators, one of Red Hat": (
+        {
+            "deployments": [
+                OPERATOR,
+                deployment("rhods", "registry.example.com/rhoai/odh-training-operator-rhel9@sha256:00"),
+            ]
+        },
+        {"operators-several": "several operators reconcile MPIJobs, and each creates a launcher: mpi-operator in"},
+    ),
+    "the same operator twice": (
+        {"deployments": [OPERATOR, deployment("kubeflow", "mpioperator/mpi-operator:0.8.0")]},
+        {"operators-several": "mpi-operator in mpi-operator, mpi-operator in kubeflow"},
+    ),
+    "operators of different namespaces": (
+        {"deployments": [with_flags("--namespace=a"), with_flags("--namespace=b")]},
+        {},
+    ),
+    "a training operator for other kinds": (
+        {"deployments": [OPERATOR, limited_to("tfjob")]},
+        {},
+    ),
+    "a training operator for MPIJobs too": (
+        {"deployments": [OPERATOR, limited_to("tfjob", "mpijob")]},
+        {"operators-several": "training-operator in kubeflow"},
     ),
     "old operator without Kueue": (
         {"deployments": [deployment("mpi-operator", "registry.example.com:5000/x/mpi-operator:v0.6.0")]},

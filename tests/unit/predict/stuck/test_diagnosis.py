@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from tests.support.jobs import REMOVE
-from tests.support.stuck.seen import container, event, false, job, launcher, pod, sight, true, workload
+from tests.support.stuck.real_logs import LOGS
+from tests.support.stuck.seen import HOUR_AGO, container, event, false, job, launcher, pod, sight, true, workload
+from webhook.api.quantity import Quantity
+from webhook.api.taints import Taint
+from webhook.cluster.resources.nodes import NodeShape
 from webhook.kit.importance import Importance
 from webhook.predict.limits import MAX_TEXT_CHARACTERS
 from webhook.predict.stuck import loose
@@ -66,6 +70,18 @@ def refused(message: str) -> Sight:
 
 
 RUNNING = job({}, true("Running"))
+TAINTED = "0/4 nodes are available: 4 node(s) had untolerated taint(s). no new claims to deallocate"
+GPU_NODES = NodeShape({}, frozenset(), (Taint("team", "", "NoSchedule"),), {"nvidia.com/gpu": Quantity(8)})
+OTHER_NODES = NodeShape({}, frozenset(), (Taint("web", "yes", "NoSchedule"),), {})
+KEPT = pod("train-worker-1")
+KEPT["metadata"]["uid"] = "of-worker-1"
+GPUS = [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 8}}}]
+
+
+def log(name: str) -> str:
+    """What a real program wrote."""
+    return (LOGS / f"{name}.log").read_text()
+
 
 TABLE: dict[str, tuple[Sight, State, str]] = {
     "runs": (
@@ -304,7 +320,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
             {**pod("train-worker-0", phase="Failed"), "status": {"phase": "Failed", "reason": "Evicted",
              "message": "The node was low on resource: memory."}}]),
         State.FAILED,
-        "failed: train-worker-0: Evicted: The node was low on resource: memory",
+        "failed: train-worker-0: its node evicted it (Evicted: The node was low on resource: memory)",
     ),
     "crash loop of a worker": (
         sight(pods=[pod("train-worker-0", {**waiting("CrashLoopBackOff"),
@@ -349,7 +365,146 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
     "failed, and all is gone": (
         sight(job=job({}, true("Failed", "BackoffLimitExceeded", "Job has failed")), pods=[], launcher=None),
         State.FAILED,
+        "failed: BackoffLimitExceeded: Job has failed; the pod of the launcher was deleted with its log when its tries "
+        "were used up",
+    ),
+    "failed, and the policy keeps pods": (
+        sight(job=job({"Launcher.restartPolicy": "Never"}, true("Failed", "BackoffLimitExceeded", "Job has failed")),
+              pods=[], launcher=None),
+        State.FAILED,
         "failed: BackoffLimitExceeded: Job has failed",
+    ),
+    "restarted in its pod": (
+        sight(pods=[pod("train-launcher-abcde", {**waiting("CrashLoopBackOff"), "restartCount": 4,
+                        "lastState": {"terminated": {"exitCode": 1}}}), pod("train-worker-0"), pod("train-worker-1")]),
+        State.STUCK,
+        "does not run: the launcher failed 4 times (2 tries left, then its pod is deleted with its log): container "
+        "main ended with exit code 1",
+    ),
+    "preempted, and the worker is there again": (
+        replace(with_launcher(log("worker-lost.openmpi-4")),
+                events=[event("train-worker-1", "Preempted", "Preempted by pod 1 on node a", kind="Pod")]),
+        State.STUCK,
+        "does not run: train-worker-1: it was preempted by a pod with a higher priority (Preempted by pod 1 on node a)",
+    ),
+    "evicted by an autoscaler": (
+        replace(with_launcher(log("worker-lost.openmpi-5")), pods=[
+            *with_launcher("").pods[:2], pod("train-worker-1", conditions=[
+                true("DisruptionTarget", "EvictionByEvictionAPI", "Eviction API: evicting")])]),
+        State.STUCK,
+        "does not run: train-worker-1: it was evicted from its node by a drain, an autoscaler or Karpenter (Eviction "
+        "API: evicting)",
+    ),
+    "a lost node while the ranks wait for ever": (
+        sight(job=RUNNING, pods=[pod("train-launcher-abcde"), pod("train-worker-0"), pod("train-worker-1", conditions=[
+              true("DisruptionTarget", "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint")])]),
+        State.STUCK,
+        "does not run: train-worker-1: its node was lost (Taint manager: deleting due to NoExecute taint)",
+    ),
+    "a worker was killed for memory and restarted": (
+        replace(with_launcher(log("worker-lost.mpich")), pods=[*with_launcher("").pods[:2], pod("train-worker-1", {
+            **container(running={"startedAt": HOUR_AGO}),
+            "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled", "finishedAt": HOUR_AGO}}})]),
+        State.STUCK,
+        "does not run: train-worker-1: container main used more memory than its limit (OOMKilled)",
+    ),
+    "preempted before the launcher was tried again": (
+        sight(job=RUNNING, events=[
+            event("train-worker-1", "Preempted", "Preempted by pod 1", kind="Pod", at="2026-11-22T10:00:00Z")]),
+        State.RUNS,
+        "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready; before that train-worker-1: it was preempted by a "
+        "pod with a higher priority (Preempted by pod 1)",
+    ),
+    "an evicted launcher": (
+        sight(pods=[{**pod("train-launcher-abcde", phase="Failed"), "status": {"phase": "Failed", "reason": "Evicted",
+              "message": "The node was low on resource: memory."}}, pod("train-worker-0"), pod("train-worker-1")]),
+        State.STUCK,
+        "does not run: train-launcher-abcde: its node evicted it (Evicted: The node was low on resource: memory)",
+    ),
+    "a node that was not ready for a moment": (
+        sight(job=RUNNING, pods=[pod("train-launcher-abcde"), pod("train-worker-0"), KEPT], events=[
+            event("train-worker-1", "NodeNotReady", "Node is not ready", kind="Pod",
+                  involvedObject={"kind": "Pod", "name": "train-worker-1", "uid": "of-worker-1"})]),
+        State.RUNS,
+        "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready",
+    ),
+    "a rank was killed": (
+        with_launcher(log("killed.openmpi-5"), 137),
+        State.STUCK,
+        "does not run: the launcher failed once (6 tries left): a rank was killed on train-worker-1 (signal 9), most "
+        "likely for memory",
+    ),
+    "a traceback": (
+        with_launcher(log("traceback.openmpi-4")),
+        State.STUCK,
+        "does not run: the launcher failed once (6 tries left): container main ended with exit code 1; Python raised: "
+        "FileNotFoundError: [Errno 2] No such file or directory: '/data/train.bin'",
+    ),
+    "a traceback that Intel MPI hides behind a signal": (
+        with_launcher(f"Traceback (most recent call last):\nKeyError: 'a'\n{log('traceback.intel')}", 9),
+        State.STUCK,
+        "does not run: the launcher failed once (6 tries left): container main ended with exit code 9; Python raised: "
+        "KeyError: 'a'",
+    ),
+    "the log of sshd says more": (
+        replace(with_launcher(log("wrong-key.openmpi-4")), logs={
+            "train-launcher-abcde": log("wrong-key.openmpi-4"), "train-worker-0": log("strict-modes.openmpi-4")}),
+        State.STUCK,
+        "does not run: the launcher failed once (6 tries left): sshd does not accept the key, since others may write "
+        "to /root/.ssh",
+    ),
+    "sshd without SYS_CHROOT": (
+        replace(with_launcher(log("ssh-silent.intel")), logs={
+            "train-launcher-abcde": log("ssh-silent.intel"), "train-worker-0": log("sshd-chroot.openmpi-4")}),
+        State.STUCK,
+        'does not run: the launcher failed once (6 tries left): sshd may not chroot to "/run/sshd": it lacks the '
+        "capability SYS_CHROOT, which CRI-O does not give by default",
+    ),
+    "an init container runs": (
+        sight(pods=[pod("train-launcher-abcde", phase="Pending", inits=[
+            {"name": "wait", "state": {"running": {"startedAt": "2026-11-22T11:55:00Z"}}}], conditions=[])],
+            logs={"train-launcher-abcde": "waiting for train-worker-1\n"}),
+        State.STUCK,
+        "does not run: train-launcher-abcde: init container wait has not ended after 5m; its last line is: waiting for "
+        "train-worker-1",
+    ),
+    "an init container crashes": (
+        sight(pods=[pod("train-launcher-abcde", phase="Pending", conditions=[], inits=[
+            {**waiting("CrashLoopBackOff"), "name": "data", "lastState": {"terminated": {"exitCode": 2}}}])
+            ], logs={"train-launcher-abcde": "no such bucket\n"}),
+        State.STUCK,
+        "does not run: train-launcher-abcde: init container data: ended with exit code 2; its last line is: no "
+        "such bucket",
+    ),
+    "a sidecar": (
+        sight(job=RUNNING, pods=[pod("train-launcher-abcde", inits=[
+            {"name": "proxy", "state": {"running": {}}}],
+            initContainers=[{"name": "proxy", "restartPolicy": "Always"}]),
+            pod("train-worker-0"), pod("train-worker-1")]),
+        State.RUNS,
+        "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready",
+    ),
+    "a pull secret that does not exist": (
+        sight(pods=[pod("train-worker-0", waiting("ErrImagePull", "401 Unauthorized"), phase="Pending")], events=[
+            event("train-worker-0", "FailedToRetrieveImagePullSecret", "Unable to retrieve some image pull secrets "
+                  "(regcred); attempting to pull the image may not succeed.", kind="Pod")]),
+        State.STUCK,
+        "does not run: train-worker-0: image registry.example.com/a:1 cannot be pulled: 401 Unauthorized; the pull "
+        "secret regcred does not exist",
+    ),
+    "its own workers hold all GPUs": (
+        sight(pods=[pod("train-launcher-abcde", phase="Pending", node="", containers=GPUS, conditions=[false(
+            "PodScheduled", "Unschedulable", "0/2 nodes are available: 2 Insufficient nvidia.com/gpu. x")]),
+            pod("train-worker-0", containers=GPUS), pod("train-worker-1", containers=GPUS)]),
+        State.STUCK,
+        "does not run: train-launcher-abcde: no node has room now: 2 Insufficient nvidia.com/gpu. x; train-worker-0 "
+        "and 1 more of this job hold 16 nvidia.com/gpu",
+    ),
+    "a second controller": (
+        sight(pods=[{**pod("train-worker-0"), "metadata": {"name": "train-worker-0", "labels": {
+            "training.kubeflow.org/operator-name": "mpijob-controller"}}}]),
+        State.STUCK,
+        "does not run: a second controller creates pods for it: mpijob-controller",
     ),
     "what admission says": (
         sight(pods=[], findings=[MISSING]),
@@ -378,6 +533,84 @@ def test_a_rule_that_speaks_of_another_object_stands_on_its_own() -> None:
     other = structs.replace(MISSING, message='ConfigMap "settings" does not exist')
     pods = [pod("train-worker-0", phase="Pending", node="", conditions=[NO_CLAIM])]
     assert [cause.id for cause in diagnose(sight(pods=pods, findings=[other])).causes] == ["no-claim", "references"]
+
+
+FIXES = {
+    "no-name outside of a queue": (
+        with_launcher(log("no-name.openmpi-4")),
+        'set the annotation training.openshift.io/worker-readiness to "true", and it waits for them.',
+    ),
+    "no-name in a queue": (
+        with_launcher(log("no-name.mpich"), job=job({"metadata.labels": {"kueue.x-k8s.io/queue-name": "gpu"}})),
+        "and it waits for them (in a queue launcherCreationPolicy has no effect).",
+    ),
+    "no-name though the launcher waits": (
+        with_launcher(log("no-name.openmpi-5"), job=job({"spec.launcherCreationPolicy": "WaitForWorkersReady"})),
+        "The launcher waited for its workers",
+    ),
+    "a launcher that loses its log": (
+        TABLE["failed, and all is gone"][0],
+        "Set spec.mpiReplicaSpecs[Launcher].restartPolicy to Never",
+    ),
+    "own workers": (
+        TABLE["its own workers hold all GPUs"][0],
+        "Remove the devices from spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].resources.limits",
+    ),
+    "pull secret": (TABLE["a pull secret that does not exist"][0], "Create the Secret regcred in this namespace"),
+    "evicted by an autoscaler": (TABLE["evicted by an autoscaler"][0], 'karpenter.sh/do-not-disrupt: "true"'),
+    "preempted": (TABLE["preempted, and the worker is there again"][0], "Set priorityClassName in the templates"),
+    "taint, up to Kubernetes 1.34": (
+        sight(
+            pods=unscheduled("0/4 nodes are available: 4 node(s) had untolerated taint {nvidia.com/gpu: present}. x")
+        ),
+        "Add to spec.mpiReplicaSpecs[Worker].template.spec.tolerations: {key: nvidia.com/gpu, operator: Equal, value: "
+        "present}",
+    ),
+    "taint of the nodes": (
+        sight(pods=unscheduled(TAINTED, containers=GPUS), nodes=[GPU_NODES, OTHER_NODES]),
+        "tolerations: {key: team, operator: Exists, effect: NoSchedule}",
+    ),
+    "taints of nodes that may not be read": (
+        sight(pods=unscheduled(TAINTED)),
+        "tolerations: one for a taint that kubectl describe nodes shows.",
+    ),
+    "taint of the nodes with the devices, while others have none": (
+        sight(
+            pods=unscheduled(TAINTED.replace("no new", "3 Insufficient nvidia.com/gpu. no new"), containers=GPUS),
+            nodes=[GPU_NODES, OTHER_NODES],
+        ),
+        "for nodes with a taint, add to spec.mpiReplicaSpecs[Worker].template.spec.tolerations: {key: team, operator: "
+        "Exists, effect: NoSchedule}",
+    ),
+    "taint of a control plane, while others do not match": (
+        sight(
+            pods=unscheduled(
+                "0/4 nodes are available: 1 node(s) had untolerated taint {node-role.kubernetes.io/control-plane: }, 3 "
+                "node(s) didn't match Pod's node affinity/selector. x"
+            )
+        ),
+        "Compare nodeSelector, affinity and tolerations with",
+    ),
+    "taint that is tolerated": (
+        sight(pods=unscheduled(TAINTED, tolerations=[{"operator": "Exists"}]), nodes=[GPU_NODES]),
+        "tolerations: one for a taint that kubectl describe nodes shows.",
+    ),
+    "StrictModes": (TABLE["the log of sshd says more"][0], "Set StrictModes no in the worker's sshd_config"),
+    "SYS_CHROOT": (TABLE["sshd without SYS_CHROOT"][0], "Add SYS_CHROOT to spec.mpiReplicaSpecs[Worker]"),
+}
+
+
+@pytest.mark.parametrize("case", FIXES)
+def test_the_fix_names_the_field_and_the_value(case: str) -> None:
+    seen, fix = FIXES[case]
+    assert fix in diagnose(seen).causes[0].fix
+
+
+def test_nothing_that_cannot_be_read_is_printed() -> None:
+    """Colours, control characters and bytes that were no UTF-8 are left out."""
+    message = "\x1b[31mno \ufffdsuch\x07 host\x1b[0m"
+    found = diagnose(sight(pods=[pod("train-worker-0", waiting("ErrImagePull", message), phase="Pending")]))
+    assert found.causes[0].text.endswith("cannot be pulled: no such host")
 
 
 def test_what_stands_earlier_in_the_life_of_a_job_comes_first() -> None:

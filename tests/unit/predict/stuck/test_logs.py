@@ -1,140 +1,31 @@
-"""What launchers and sshd write when the ranks cannot be started: as the real releases wrote it, cut to what counts."""
+"""What launchers and sshd write when a job fails: as real programs wrote it here, and TABLE from issue threads."""
 
 import pytest
 
+from tests.support.stuck.real_logs import ALL, LOGS, SCENARIOS
 from webhook.predict.stuck.causes import logs
 
 TABLE = {
-    "Open MPI 4, no hostfile": (
-        """\
---------------------------------------------------------------------------
-Open RTE was unable to open the hostfile:
-    /nope/hostfile
-Check to make sure the path and filename are correct.
---------------------------------------------------------------------------
-An internal error has occurred in ORTE:
-""",
-        "wrong-hostfile",
-        "mpirun cannot open the hostfile /nope/hostfile",
-    ),
-    "Open MPI 5, no hostfile": (
-        "-----\nPRTE was unable to open the hostfile:\n\n   /nope/hostfile\n\nCheck to make sure the path\n",
-        "wrong-hostfile",
-        "mpirun cannot open the hostfile /nope/hostfile",
-    ),
-    "MPICH, no hostfile": (
-        "[mpiexec@vm] HYDU_parse_hostfile (/mpich-5.0.2/src/pm/hydra/lib/utils/args.c:324): unable to open host file: "
-        "/nope/hostfile\n[mpiexec@vm] mfile_fn (/mpich-5.0.2/x.c:315): error parsing hostfile\n",
-        "wrong-hostfile",
-        "mpirun cannot open the hostfile /nope/hostfile",
-    ),
-    "Intel MPI, no hostfile": (
-        "[mpiexec@vm] HYD_hostfile_unique_parse (../../src/hostfile/hydra_hostfile.c:157): /nope/hostfile no such "
-        "file, or not a regular file\n[mpiexec@vm] match_arg (../hydra_arg.c:75): match handler returned error\n",
-        "wrong-hostfile",
-        "mpirun cannot open the hostfile /nope/hostfile",
-    ),
-    "Open MPI 4, slots": (
-        """\
-There are not enough slots available in the system to satisfy the 4
-slots that were requested by the application:
-
-  hostname
-""",
-        "slots",
-        "mpirun is to start 4 ranks, and the hostfile has fewer slots",
-    ),
-    "key": (
-        """\
-mpiuser@train-worker-0.train.team-a.svc: Permission denied (publickey,password).
-------------------------------------------------------------
-A daemon failed to report back after being spawned. This could
-be due to several factors, including inability to find the
-""",
-        "wrong-key",
-        "the key of the launcher is not accepted: mpiuser@train-worker-0.train.team-a.svc: Permission denied "
-        "(publickey,password)",
+    "Open MPI 5 that may not execute the program": (
+        "prterun was unable to launch the specified application as it lacked permissions to execute an executable:\n\n"
+        "   Executable: /data/run.sh\n   Node: vm\n",
+        "no-program",
+        "the program /data/run.sh is not there, or cannot be executed, on a worker",
     ),
     "key, without a host": (
         "Permission denied (publickey).\n",
         "wrong-key",
         "the key of the launcher is not accepted: Permission denied (publickey)",
     ),
-    "key that others may read": (
-        """\
-@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@
-@         WARNING: UNPROTECTED PRIVATE KEY FILE!          @
-@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@
-Permissions 0640 for '/root/.ssh/id_rsa' are too open.
-This private key will be ignored.
-root@train-worker-0: Permission denied (publickey).
-""",
-        "key-permissions",
-        "ssh does not use the key, since others may read it",
-    ),
-    "host key": (
-        "No ED25519 host key is known for train-worker-0.train.team-a.svc and you have requested strict checking.\n"
-        "Host key verification failed.\n",
-        "host-key",
-        "ssh does not know the workers' host keys (Host key verification failed)",
-    ),
-    "no name": (
-        "ssh: Could not resolve hostname train-worker-1.train.team-a.svc: Name or service not known\n",
-        "no-name",
-        "the launcher found no address for train-worker-1.train.team-a.svc",
-    ),
-    "no sshd": (
-        "ssh: connect to host train-worker-0.train.team-a.svc port 22: Connection refused\n",
-        "no-sshd",
-        "nobody listens on port 22 of train-worker-0.train.team-a.svc",
-    ),
     "no route": (
         "ssh: connect to host train-worker-0 port 2222: Connection timed out\n",
         "no-route",
         "train-worker-0 cannot be reached on port 2222: Connection timed out",
     ),
-    "Open MPI 4, no ssh": (
-        'The value of the MCA parameter "plm_rsh_agent" was set to a path\nthat could not be found:\n\n'
-        "  plm_rsh_agent: ssh : rsh\n",
-        "no-ssh",
-        "the launcher's image has no ssh",
-    ),
-    "Open MPI 5, no ssh": (
-        "No available launching agents were found.\n",
-        "no-ssh",
-        "the launcher's image has no ssh",
-    ),
-    "MPICH, no ssh": (
-        "[mpiexec@vm] HYDU_create_process (/mpich/launch.c:73): execvp error on file ssh (No such file or directory)\n",
-        "no-ssh",
-        "the launcher's image has no ssh",
-    ),
-    "as root": (
-        "mpirun has detected an attempt to run as root.\n\nRunning as root is *strongly* discouraged\n",
-        "as-root",
-        "mpirun does not run as root unless it is told to",
-    ),
-    "Open MPI 4, no program": (
-        """\
-mpirun was unable to launch the specified application as it could not access
-or execute an executable:
-
-Executable: /nope/prog
-Node: vm
-""",
-        "no-program",
-        "the program /nope/prog is not there, or cannot be executed, on a worker",
-    ),
-    "Open MPI 5, no program": (
-        "prterun was unable to launch the specified application as it could not\naccess an executable:\n\n"
-        "   Executable: /nope/prog\n   Node: vm\n",
-        "no-program",
-        "the program /nope/prog is not there, or cannot be executed, on a worker",
-    ),
-    "MPICH, no program": (
-        "[proxy:0@vm] HYDU_create_process (/mpich/launch.c:73): execvp error on file /nope/prog (No such file)\n",
-        "no-program",
-        "the program /nope/prog is not there, or cannot be executed, on a worker",
+    "ssh that is reset": (
+        "kex_exchange_identification: read: Connection reset by peer\nConnection reset by 10.1.2.3 port 22\n",
+        "ssh-closed",
+        "sshd ended the connection before the login",
     ),
     "sshd, no host keys": ("sshd: no hostkeys available -- exiting.\n", "no-host-keys", "sshd has no host keys"),
     "sshd, no directory": (
@@ -142,27 +33,123 @@ Node: vm
         "sshd-directory",
         "sshd lacks the directory /run/sshd",
     ),
-    "Intel MPI, anything of ssh": (
-        "[mpiexec@vm] Error: Unable to run bstrap_proxy on h1 (pid 27774, exit code 65280)\n",
-        "no-proxy",
-        "Intel MPI could not start anything on h1",
+    "sshd, PAM": (
+        "fatal: Access denied for user root by PAM account configuration [preauth]\n",
+        "sshd-pam",
+        "PAM in the worker's image refuses the login (root)",
+    ),
+    "a rank's library": (
+        "python3: error while loading shared libraries: libcudart.so.12: cannot open shared object file\n",
+        "no-library",
+        "python3 lacks the library libcudart.so.12 on a worker, since a login by ssh has no LD_LIBRARY_PATH",
+    ),
+    "Open MPI 4, binding": (
+        "A request was made to bind to that would result in binding more\nprocesses than cpus on a resource:\n\n"
+        "   Bind to:     CORE\n   Node:        w-0\n   #processes:  2\n   #cpus:       1\n",
+        "binding",
+        "there are more ranks than CPUs to bind them to",
+    ),
+    "Open MPI, ranks that cannot connect": (
+        "WARNING: Open MPI failed to TCP connect to a peer MPI process.  This\nshould not happen.\n",
+        "no-tcp",
+        "the pods cannot connect to each other over TCP beyond ssh",
+    ),
+    "DeepSpeed without a hostfile": (
+        "[WARNING] [runner.py:202:fetch_hostfile] Unable to find hostfile, will proceed with training with local "
+        "resources only.\n",
+        "local-only",
+        "deepspeed found no hostfile, so it starts ranks only in the launcher",
     ),
     "the GPU's memory": (
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n",
         "gpu-memory",
         "the GPU's memory is too small (CUDA out of memory)",
     ),
-    "shared memory": (
+    "NCCL, shared memory": (
+        "NCCL WARN Call to posix_fallocate failed : No space left on device\n"
+        "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-x (size 9637888)\n",
+        "shared-memory",
+        "/dev/shm is too small",
+    ),
+    "NCCL, several interfaces": (
+        "w-0:115:301 [0] misc/socket.cc:456 NCCL WARN socketStartConnect: Connect to 172.17.0.1<45683> failed : "
+        "Connection refused\n",
+        "nccl-network",
+        "NCCL cannot connect the ranks",
+    ),
+    "NCCL, no interface": (
+        "w-0:115:115 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth1\n"
+        "w-0:115:115 [0] bootstrap.cc:84 NCCL WARN "
+        "Bootstrap : no socket interface found\n",
+        "nccl-network",
+        "NCCL cannot connect the ranks",
+    ),
+    "PyTorch, shared memory": (
         "ERROR: Unexpected bus error encountered in worker. Bus error (core dumped)\n",
         "shared-memory",
         "/dev/shm is too small",
     ),
-    "a daemon, for no reason that is said": (
-        "ORTE was unable to reliably start one or more daemons.\n",
-        "no-daemon",
-        "mpirun could not start its daemon on a worker",
+    "a daemon that dies, of which mpirun names no host": (
+        "ORTE has lost communication with a remote daemon.\n",
+        "worker-lost",
+        "the connection to a worker broke while the ranks ran: that worker went away, or its MPI daemon crashed",
     ),
 }
+RECORDED = [(name, release) for name, scenario in SCENARIOS.items() for release in scenario.releases]
+
+
+@pytest.mark.parametrize(("name", "release"), RECORDED)
+def test_what_real_programs_wrote_is_known(name: str, release: str) -> None:
+    found = logs.known((LOGS / f"{name}.{release}.log").read_text())
+    assert (found.id if found else "") == SCENARIOS[name].cause_of(release)
+
+
+def test_every_recorded_log_belongs_to_a_scenario() -> None:
+    assert {path.name for path in LOGS.iterdir()} == {f"{name}.{release}.log" for name, release in RECORDED}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("killed.openmpi-4", "a rank was killed on train-worker-1 (signal 9), most likely for memory"),
+        (
+            "killed.mpich",
+            "a rank was killed on train-worker-1.train.team-a.svc (signal 9), most likely for memory",
+        ),
+        (
+            "killed.intel",
+            "rank 1 on train-worker-1.train.team-a.svc was killed (signal 9): for memory, or by Intel MPI since "
+            "another rank or worker failed first",
+        ),
+        ("segfault.openmpi-5", "a rank crashed on train-worker-1: signal 11 (Segmentation fault)"),
+        ("segfault.mpich", "a rank crashed on train-worker-1.train.team-a.svc: signal 11"),
+        (
+            "worker-lost.openmpi-4",
+            "the connection to train-worker-1 broke while the ranks ran: that worker went away, or its MPI daemon "
+            "crashed",
+        ),
+        ("no-program.openmpi-4", "the program nosuch is not there, or cannot be executed, on a worker"),
+        ("exec-format.openmpi-5", "the program /etc/hosts is not there, or cannot be executed, on a worker"),
+        ("wrong-hostfile-hydra.intel", "mpirun cannot open the hostfile /etc/mpi/hosts"),
+        ("option-of-open-mpi.mpich", "mpirun has no option allow-run-as-root"),
+        ("option-of-hydra.openmpi-5", "mpirun has no option --genv"),
+        ("slots.openmpi-5", "the hostfile has too few slots for 4 ranks, in all or on one worker"),
+        ("no-name.openmpi-4", "the launcher found no address for train-worker-7"),
+        (
+            "no-daemon-path.openmpi-4",
+            "ssh found no orted on a worker, since a login by ssh has another PATH than the image",
+        ),
+        (
+            "no-daemon-library.openmpi-5",
+            "/opt/mpi/bin/prted lacks the library libprrte.so.3 on a worker, since a login by ssh has no "
+            "LD_LIBRARY_PATH",
+        ),
+    ],
+)
+def test_a_recorded_log_in_words(name: str, text: str) -> None:
+    found = logs.known((LOGS / f"{name}.log").read_text())
+    assert found is not None
+    assert found.text == text
 
 
 @pytest.mark.parametrize("case", TABLE)
@@ -175,7 +162,8 @@ def test_what_is_known(case: str) -> None:
 
 
 def test_every_known_message_is_in_the_table() -> None:
-    assert {known.id for known in logs.KNOWN} == {cause for _, cause, _ in TABLE.values()}
+    recorded = {SCENARIOS[name].cause_of(release) for name, release in RECORDED} - {""}
+    assert {known.id for known in logs.KNOWN} == recorded | {cause for _, cause, _ in TABLE.values()}
 
 
 @pytest.mark.parametrize(
@@ -190,6 +178,53 @@ def test_every_known_message_is_in_the_table() -> None:
 )
 def test_other_logs(log: str) -> None:
     assert logs.known(log) is None
+
+
+RAISED = {
+    "plain": ("Traceback (most recent call last):\n  File 'a'\nKeyError: 'a'\n", "KeyError: 'a'"),
+    "behind a rank": (
+        "[rank3]: Traceback (most recent call last):\n[rank3]:   File 'a'\nother\n"
+        "[rank3]: torch.cuda.Error: no\n[rank3]:\n",
+        "[rank3]: torch.cuda.Error: no",
+    ),
+    "behind mpirun's tag": (
+        "[1,0]<stderr>:Traceback (most recent call last):\n[1,0]<stderr>:  File 'a'\n[1,0]<stderr>:KeyError: 'a'\n",
+        "[1,0]<stderr>: KeyError: 'a'",
+    ),
+    "chained": (
+        "Traceback (most recent call last):\n  x\nKeyError: 'a'\n\nDuring handling of the above exception, another "
+        "exception occurred:\n\nTraceback (most recent call last):\n  x\nValueError: b\n---\n",
+        "ValueError: b",
+    ),
+    "of a rank, then of torchrun": (
+        "Traceback (most recent call last):\n  x\nKeyError: 'a'\nTraceback (most recent call last):\n  x\n"
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n====\n",
+        "KeyError: 'a'",
+    ),
+    "without a message": ("Traceback (most recent call last):\n  x\nKeyboardInterrupt\n", "KeyboardInterrupt"),
+    "between lines of others": (
+        "Traceback (most recent call last):\n  x\nepoch 1 of 2\nKeyError: 'a'\n",
+        "KeyError: 'a'",
+    ),
+    "none": ("epoch 1\n", ""),
+    "cut": ("Traceback (most recent call last):\n  x\n", ""),
+}
+
+
+@pytest.mark.parametrize("case", RAISED)
+def test_the_exception_of_a_traceback(case: str) -> None:
+    log, exception = RAISED[case]
+    assert logs.raised(log) == exception
+
+
+@pytest.mark.parametrize("release", ALL)
+def test_the_last_line_is_the_programs_and_not_of_mpiruns_report(release: str) -> None:
+    assert logs.last((LOGS / f"exit-status.{release}.log").read_text()) == "no data"
+
+
+def test_a_report_without_a_word_of_the_program() -> None:
+    found = logs.last((LOGS / "abort.openmpi-4.log").read_text())
+    assert found == "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD"
 
 
 def test_the_last_line() -> None:

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from itertools import combinations
 from typing import Final
 
 import msgspec
 
 from webhook import PROGRAM
 from webhook.api import mpijob
+from webhook.client.objects import KubernetesObject
 from webhook.cluster.resources.kueue_config import KUEUE_CONFIG, NAME
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
 from webhook.installation.doctor.facts import KUEUE_HOOK, Facts, Policies, arguments, flag, hooks
@@ -91,23 +93,37 @@ def _conversion(facts: Facts, served: list[str]) -> Iterator[Diagnosis]:
 
 
 def _operators(facts: Facts) -> Iterator[Diagnosis]:
-    found = [(program, namespace, image) for program in OPERATORS for namespace, image in facts.images(program)]
+    found = [
+        (program, namespace, container)
+        for program in OPERATORS
+        for namespace, container in facts.programs(program)
+        if _takes_mpijobs(container)
+    ]
     if not any(program == "mpi-operator" for program, _, _ in found):
         yield OPERATOR_MISSING(
             "no Deployment runs an image mpi-operator: jobs are stored, and nothing starts them",
             fix="kubectl get deployments -A | grep operator; fine if it runs elsewhere, or under another image's name",
         )
-    if len(found) > 1:
+    watched = [flag(container, "namespace") for _, _, container in found]
+    if any(not one or not other or one == other for one, other in combinations(watched, 2)):
         names = ", ".join(f"{program} in {namespace}" for program, namespace, _ in found)
         fix = "keep one; start training-operator with --enable-scheme for each of its other kinds, without mpijob"
-        yield OPERATORS_SEVERAL(f"several operators take MPIJobs, and make two launchers of each: {names}", fix=fix)
-    for program, namespace, image in found:
+        yield OPERATORS_SEVERAL(f"several operators reconcile MPIJobs, and each creates a launcher: {names}", fix=fix)
+    for program, namespace, container in found:
+        image = container["image"]
         number = _number(image)
         if program == "mpi-operator" and number and number < OPERATOR_FOR_KUEUE and any(facts.images("kueue")):
             yield OPERATOR_OLD(
                 f"mpi-operator {_tag(image)} in {namespace} starts what Kueue has admitted on the wrong nodes",
                 fix="update mpi-operator to 0.8.0 or newer",
             )
+
+
+def _takes_mpijobs(container: KubernetesObject) -> bool:
+    """Whether it reconciles MPIJobs: training-operator may be limited to other kinds."""
+    words = " ".join(str(word) for key in ("command", "args") for word in container.get(key) or ())
+    schemes = re.findall(r"--?enable-scheme[= ](\S+)", words)
+    return not schemes or any("mpi" in scheme.lower() for scheme in schemes)
 
 
 def _gang_scheduling(facts: Facts) -> Iterator[Diagnosis]:

@@ -2,14 +2,20 @@
 
 from typing import Final
 
+from webhook.api.annotations import WORKER_READINESS
 from webhook.predict.stuck import loose
 from webhook.predict.stuck.cause import Cause, Stage, cut
 from webhook.predict.stuck.causes import logs
 from webhook.predict.stuck.sight import Json, Sight
 
 # https://www.gnu.org/software/bash/manual/html_node/Exit-Status.html
-_CODES: Final = {126: "its command cannot be executed", 127: "its command is not in the image"}
-_SIGNALS: Final = {137: "it was killed (SIGKILL)", 139: "it crashed (SIGSEGV)", 143: "it was told to end (SIGTERM)"}
+_CODES: Final = {
+    126: "its command cannot be executed",
+    127: "its command is not in the image",
+    137: "it was killed (SIGKILL)",
+    139: "it crashed (SIGSEGV)",
+    143: "it was ended from outside (SIGTERM)",
+}
 
 
 def cause(sight: Sight, pod: Json, status: Json, stage: Stage) -> Cause | None:
@@ -25,13 +31,28 @@ def cause(sight: Sight, pod: Json, status: Json, stage: Stage) -> Cause | None:
         text = f"container {container} used more memory than its limit{limit} (OOMKilled)"
         return Cause("out-of-memory", stage, text, where, "Raise limits.memory, or use less: /dev/shm counts too.")
     log = sight.logs.get(name, "")
-    if known := logs.known(log):
-        return Cause(known.id, stage, known.text, f"log of Pod {name}", known.fix, known.rules)
-    meaning = _CODES.get(code or 0) or _SIGNALS.get(code or 0) or ""
+    exception = logs.raised(log)
+    if (found := logs.known(log)) and not (exception and found.id == "rank-ended"):
+        fix = f"{found.fix} {_early(sight)}".lstrip() if found.early else found.fix
+        return Cause(found.id, stage, found.text, f"log of Pod {name}", fix, found.rules)
+    meaning = _CODES.get(code or 0, "")
     text = f"container {container} ended with exit code {code}{meaning and f': {meaning}'}"
-    if last := logs.last(log):
+    if exception:
+        text = f"{text}; Python raised: {cut(exception)}"
+    elif last := logs.last(log):
         text = f"{text}; its last line is: {cut(last)}"
     return Cause("exit-code", stage, text, where, f"kubectl logs {name} -c {container} has the rest.")
+
+
+def _early(sight: Sight) -> str:
+    """How the launcher waits for its workers, with what has an effect in and out of a queue."""
+    asked, queued = loose.text(sight.job, "metadata", "annotations", WORKER_READINESS), sight.queue or sight.suspended
+    waits = loose.at(sight.job, "spec", "launcherCreationPolicy") == "WaitForWorkersReady" and not queued
+    if waits or asked not in {"", "false"}:
+        return "The launcher waited for its workers, so this one has gone or has another port."
+    ignored = " (in a queue launcherCreationPolicy has no effect)" if queued else ""
+    told = f'set the annotation {WORKER_READINESS} to the port of sshd, as "22", and it waits for them{ignored}.'
+    return f"The launcher may have started before its workers: {told}"
 
 
 def _limit(pod: Json, container: str) -> str:

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from webhook import PROGRAM
 from webhook.api import mpijob, operator_checks
 from webhook.api.shape import ShapeError
 from webhook.predict.stuck import loose
@@ -14,6 +15,7 @@ from webhook.predict.stuck.sight import Sight
 
 OPERATOR: Final = "kubeflow.org/mpi-operator"
 MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"
+OPERATOR_LABEL: Final = "training.kubeflow.org/operator-name"
 SOURCE: Final = "mpi-job-controller"
 PATIENCE: Final = timedelta(seconds=20)
 """The operator looks at a job at once; one that was busy, or elected anew, a little later."""
@@ -24,11 +26,16 @@ CHILDREN: Final = frozenset({"child-names"})
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """At most one: each of these keeps the operator from all that comes after."""
+    """What keeps the operator from all that comes after; a second controller works next to it."""
     managed_by = loose.at(sight.job, "spec", "runPolicy", "managedBy")
     if managed_by is not None and managed_by != OPERATOR:
         yield _left_to_others(str(managed_by))
         return
+    others = {loose.text(pod, "metadata", "labels", OPERATOR_LABEL) for pod in sight.pods} - {"", "mpi-operator"}
+    if others:
+        text = f"a second controller creates pods for it: {', '.join(sorted(others))[:100]}"
+        fix = f"Have an administrator keep one controller of MPIJobs: `{PROGRAM} doctor` names them."
+        yield Cause("two-operators", Stage.OPERATOR, text, f"label {OPERATOR_LABEL} of its pods", fix)
     if sight.finished:
         return
     conditions = loose.items(sight.job, "status", "conditions")

@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from webhook.predict.stuck import loose
-from webhook.predict.stuck.cause import Cause, Stage, cut
-from webhook.predict.stuck.causes import ends
-from webhook.predict.stuck.sight import ROLE, WORKER, Json, Sight, listed
+from webhook.predict.stuck.cause import Cause, Stage, cut, merged
+from webhook.predict.stuck.causes import ends, logs
+from webhook.predict.stuck.sight import ROLE, WORKER, Json, Sight
 
 _IMAGE: Final = frozenset({
     "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
@@ -17,6 +19,7 @@ _START: Final = frozenset({"CreateContainerError", "RunContainerError", "StartEr
 _CRASH: Final = "CrashLoopBackOff"
 # Of the kubelet, about a pod whose containers wait for it.
 _OF_PODS: Final = ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "FailedCreatePodContainer")
+_NO_SECRET: Final = re.compile(r"image pull secrets \(([^)]+)\)")
 _BACK_OFF: Final = re.compile(r"Back-off pulling image \"[^\"]*\":? ?")
 REFERENCES: Final = frozenset({"references"})
 IMAGES: Final = frozenset({"images"})
@@ -26,30 +29,18 @@ def causes(sight: Sight) -> Iterator[Cause]:
     """One for all pods with the same fault."""
     if sight.finished == "Succeeded":
         return
-    found: dict[tuple[str, str], list[tuple[Json, Cause]]] = {}
-    for pod in sight.current:
-        for cause in _of_pod(sight, pod):
-            found.setdefault((cause.id, cause.text), []).append((pod, cause))
-    for same in found.values():
-        pods, first = [loose.name(pod) for pod, _ in same], same[0][1]
-        yield Cause(
-            first.id, first.stage, f"{listed(pods)}: {first.text}", first.where, first.fix, first.rules, first.passes
-        )
+    yield from merged((loose.name(pod), cause) for pod in sight.current for cause in _of_pod(sight, pod))
 
 
 def _of_pod(sight: Sight, pod: Json) -> Iterator[Cause]:
-    # One that goes is ended by somebody: by the operator, when the launcher has.
-    if not loose.text(pod, "spec", "nodeName") or loose.at(pod, "metadata", "deletionTimestamp") is not None:
+    # The operator deletes workers when the launcher has ended, and a pod with a reason is a loss of its node.
+    gone = loose.at(pod, "metadata", "deletionTimestamp") is not None or loose.text(pod, "status", "reason")
+    if gone or not loose.text(pod, "spec", "nodeName"):
         return
-    name, reason = loose.name(pod), loose.text(pod, "status", "reason")
-    if loose.text(pod, "status", "phase") == "Failed" and reason:
-        text = f"{reason}: {cut(loose.text(pod, 'status', 'message'))}"
-        fix = "Create the job again; if it was evicted, ask for as much memory and ephemeral-storage as it uses."
-        yield Cause("evicted", Stage.START, text, f"Pod {name}", fix)
-        return
+    name = loose.name(pod)
     waits = False
     for status in _statuses(pod):
-        if cause := _of_container(sight, pod, status):
+        if cause := _of_container(sight, pod, status) or _of_init_container(sight, pod, status):
             yield cause
             return
         waits = waits or bool(loose.mapping(status, "state", "waiting"))
@@ -76,6 +67,9 @@ def _of_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
         image = loose.text(status, "image") or _image(pod, container)
         text = f"image {image} cannot be pulled: {said or reason}"
         fix = "Correct the image's name and tag; for a private registry name a Secret in imagePullSecrets."
+        if missing := _NO_SECRET.search(_event(sight, pod, "FailedToRetrieveImagePullSecret")):
+            text = f"{text}; the pull secret {missing[1]} does not exist"
+            fix = f"Create the Secret {missing[1]} in this namespace, or correct imagePullSecrets in the template."
         return Cause("image", Stage.START, text, where, fix, IMAGES)
     if reason in _CONFIG:
         if "runAsNonRoot" in message or "non-numeric user" in message:
@@ -90,10 +84,43 @@ def _of_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
         said = cut(message or loose.text(ended, "message"))
         fix = "Correct the command: the program has to be in the image, and the user must be allowed to run it."
         return Cause("start", Stage.START, f"container {container} does not start: {said}", where, fix)
-    # What becomes of a launcher's only container is for the causes of its end.
-    if pod_is_worker(pod) and (reason == _CRASH or loose.mapping(status, "state", "terminated")):
-        return ends.cause(sight, pod, status, Stage.START)
-    return None
+    return _ended(sight, pod, status)
+
+
+def _ended(sight: Sight, pod: Json, status: Json) -> Cause | None:
+    """What it ended with; how a launcher's container ended is for the causes of its end."""
+    crashes = loose.text(status, "state", "waiting", "reason") == _CRASH
+    is_init = _is_init(pod, status)
+    if not (crashes or loose.mapping(status, "state", "terminated")) or not (is_init or pod_is_worker(pod)):
+        return None
+    found = ends.cause(sight, pod, status, Stage.START)
+    if found is None or not is_init:
+        return found
+    container = loose.text(status, "name")
+    return replace(found, text=f"init container {container}: {found.text.removeprefix(f'container {container} ')}")
+
+
+def _of_init_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
+    """One that runs still: no other container of the pod starts before it ends. A sidecar only has to start."""
+    if not loose.mapping(status, "state", "running") or not initializes(pod, status):
+        return None
+    name, container = loose.name(pod), loose.text(status, "name")
+    started = loose.moment(status, "state", "running", "startedAt")
+    after = f" after {sight.since(started)}" if started else ""
+    last = logs.last(sight.logs.get(name, ""))
+    text = f"init container {container} has not ended{after}{last and f'; its last line is: {cut(last)}'}"
+    fix = f"Wait, or look at what it waits for: kubectl logs {name} -c {container}"
+    return Cause("init-container", Stage.START, text, f"Pod {name}, init container {container}", fix, passes=True)
+
+
+def initializes(pod: Json, status: Json) -> bool:
+    """Whether the status is of an init container that has to end before the others start."""
+    sidecars = [each.get("name") for each in loose.items(pod, "spec", "initContainers") if each.get("restartPolicy")]
+    return _is_init(pod, status) and status.get("name") not in sidecars
+
+
+def _is_init(pod: Json, status: Json) -> bool:
+    return any(each is status for each in loose.items(pod, "status", "initContainerStatuses"))
 
 
 def _not_ready(sight: Sight, pod: Json) -> Iterator[Cause]:

@@ -1,0 +1,39 @@
+"""What real programs write today when a job fails is what `why` knows: the recorded logs are still true."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.installation.sshd import Sshd, find_sshd
+from tests.support.mpi.programs import find
+from tests.support.samples import rare
+from tests.support.stuck.real_logs import SCENARIOS, record
+from webhook.predict.stuck.causes import logs
+
+pytestmark = [
+    rare,
+    pytest.mark.timeout(600),  # the first run downloads four releases of MPI
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: pods are namespaces of this machine"),
+]
+
+TRIES = 3
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Sshd:
+    find("ssh", "openssh-client")
+    return find_sshd(tmp_path_factory.mktemp("sshd"))
+
+
+@pytest.mark.parametrize(
+    ("name", "release"), [(name, release) for name, scenario in SCENARIOS.items() for release in scenario.releases]
+)
+def test_a_real_failure_is_known(name: str, release: str, sshd: Sshd, tmp_path: Path) -> None:
+    """Tried again, because mpirun of Open MPI 5 sometimes ends before it has written its report."""
+    causes = []
+    while SCENARIOS[name].cause_of(release) not in causes and len(causes) < TRIES:
+        (folder := tmp_path / str(len(causes))).mkdir()
+        found = logs.known(record(name, release, sshd, folder))
+        causes.append(found.id if found else "")
+    assert causes[-1] == SCENARIOS[name].cause_of(release)

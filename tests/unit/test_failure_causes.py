@@ -1,0 +1,28 @@
+"""The table of causes in docs/why.md names tests that exist."""
+
+import importlib
+import re
+
+import pytest
+
+from tests.support.paths import ROOT
+
+ROWS = re.findall(r"^\| (\d+) \| (.*) \| (.*) \| (.*) \|$", (ROOT / "docs" / "why.md").read_text(), re.MULTILINE)
+TESTS = sorted({name for *_, tests in ROWS for name in re.findall(r"`([^`]+)`", tests)})
+
+
+def test_every_cause_has_a_row_and_a_test_or_says_that_nothing_is_done() -> None:
+    assert [int(number) for number, *_ in ROWS] == list(range(1, 45))
+    assert [number for number, _, what, tests in ROWS if "`" not in tests and "not yet" not in what] == []
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_the_test_of_a_cause_exists(name: str) -> None:
+    found = re.fullmatch(r"(tests/[\w/]+)\.py::(test_\w+)(?:\[(.+)\])?", name)
+    assert found is not None
+    path, function, case = found.groups()
+    module = importlib.import_module(path.replace("/", "."))
+    assert callable(getattr(module, function))
+    cases = [value for value in vars(module).values() if isinstance(value, dict)]
+    recorded = ["-".join(pair) for pair in getattr(module, "RECORDED", ())]
+    assert case is None or case in recorded or any(case in each for each in cases)
