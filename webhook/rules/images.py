@@ -21,7 +21,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from webhook.api import images
+from webhook.api import images, sshd
 from webhook.api.images import ImageError, ImageReference
 from webhook.api.limits import MAX_IMAGE_CHARACTERS
 from webhook.api.mpijob import MPIJob
@@ -112,6 +112,10 @@ def _of_template(template: PodTemplate, path: str, settings: Settings) -> _Found
 def _images(template: PodTemplate, path: str) -> Iterator[tuple[str, str | None]]:
     """(field, image) of each container, then of volumes: there the API server wants one, and says so itself."""
     for where, container in template.each_container(path):
+        if container.name == sshd.WAIT_CONTAINER and container.image in [
+            each.image for each in template.containers[:1]
+        ]:
+            continue  # the copy of an image that is judged already
         yield f"{where}.image", container.image
     for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
         if volume.image is not None and volume.image.reference:

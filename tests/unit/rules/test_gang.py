@@ -26,8 +26,8 @@ VOLCANO = {"scheduler": "volcano"}
 COSCHEDULING = {"scheduler": "scheduler-plugins-scheduler"}
 VOID = Violation(
     "spec.launcherCreationPolicy",
-    "has no effect on suspended or queued jobs",
-    fix="Let the launcher itself wait for them.",
+    "has no effect in a queue",
+    fix='Annotate training.openshift.io/worker-readiness: "true".',
     advisory=True,
 )
 BOTH = {f"{role}.template.spec.schedulerName": "other" for role in ("Launcher", "Worker")}
