@@ -85,11 +85,12 @@ def _in_images(spec: dict[str, Any], report: Report) -> None:
         if isinstance(image, str):
             images.setdefault(image, role)
     for image, role in images.items():
-        needs = "ssh" if role == LAUNCHER and len(images) > 1 else "sshd and ssh"
+        needs = "ssh with StrictHostKeyChecking no"
+        if role != LAUNCHER or len(images) == 1:
+            needs += " and sshd with StrictModes no"
         report.to_do(
             "image",
-            f'"{image[:200]}" needs {needs}, with StrictHostKeyChecking off: older operators used kubectl exec,'
-            " so it may have none",
+            f'"{image[:200]}" needs {needs}: older operators used kubectl exec, so it may have none',
         )
     report.changed(
         "hostfile",

@@ -94,7 +94,7 @@ def test_the_report(convert: Convert) -> None:
     ]
     assert "    spec.cleanPodPolicy: is spec.runPolicy.cleanPodPolicy now\n" in result.stderr
     assert (
-        '    image: "registry.example.com/torch:2.0" needs sshd and ssh, with StrictHostKeyChecking off'
+        '    image: "registry.example.com/torch:2.0" needs ssh with StrictHostKeyChecking no and sshd with'
         in result.stderr
     )
     worker = yaml.load_all(result.stdout)[0]["spec"]["mpiReplicaSpecs"]["Worker"]

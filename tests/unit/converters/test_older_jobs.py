@@ -138,8 +138,8 @@ def test_fields_of_v2beta1_in_a_job_half_changed_stay(version: str) -> None:
 def test_every_image_has_something_to_be_done() -> None:
     done = {note.text for note in convert(JOBS["v1"]).report.of(Outcome.TO_DO) if note.field == "image"}
     assert done == {
-        '"image" needs sshd and ssh, with StrictHostKeyChecking off: older operators used kubectl exec,'
-        " so it may have none"
+        '"image" needs ssh with StrictHostKeyChecking no and sshd with StrictModes no: older operators used'
+        " kubectl exec, so it may have none"
     }
 
 

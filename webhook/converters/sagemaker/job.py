@@ -104,8 +104,8 @@ def _image(request: TrainingJob, options: Options, report: Report) -> str:
         )
     report.to_do(
         "image",
-        f'"{image[:200]}" needs Open MPI, sshd and ssh, with StrictHostKeyChecking off: the images of SageMaker start'
-        " train, and sshd by their toolkit; the operator starts /usr/sbin/sshd -De as root",
+        f'"{image[:200]}" needs Open MPI, ssh with StrictHostKeyChecking no and sshd with StrictModes no: the'
+        " images of SageMaker start train, and sshd by their toolkit; the operator starts /usr/sbin/sshd -De as root",
     )
     if algorithm.training_input_mode not in {None, "File"}:
         report.changed(
