@@ -434,6 +434,12 @@ RULES: Final[Mapping[str, Mistake]] = {
         {"spec.runPolicy.ttlSecondsAfterFinished": 30},
     ),
     "slots": Mistake({"spec.slotsPerWorker": 0}, "Set slotsPerWorker to 1 or more.", {"spec.slotsPerWorker": 1}),
+    "host-network": Mistake(
+        {f"{POD}.hostNetwork": True},
+        'Set another port: sshd -p 2222, and plm_rsh_args "-p 2222".',
+        {f"{FIRST}.command": ["/usr/sbin/sshd", "-De", "-p", "2222"]},
+        {"action": "deny"},
+    ),
     "ssh-paths": Mistake(
         {f"{role}.template.spec.securityContext": {"runAsUser": 1000} for role in ("Launcher", "Worker")},
         "Set it to .ssh in the home of the user, as /home/mpiuser/.ssh.",
