@@ -1,25 +1,27 @@
 """Reasons to inject nothing into an object, or to admit it without a check."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, Final
 
 import msgspec
 
-from webhook.api import review, untyped
+from webhook.api import review
 from webhook.api.kueue import FOREIGN, without_kueues
 from webhook.api.mpijob import MPIJob
-from webhook.api.untyped import at, mapping
 from webhook.cluster.view import ClusterView
 from webhook.policy.in_force import Policy
 from webhook.predict.kueue.managed import is_there
 
 NOT_OURS = "not a CREATE or UPDATE of a job"
 BY_CONTROLLER = "an update by a controller"
+BEING_DELETED = "being deleted"
 OWNED = "owned by a controller"
 COPY = "a copy made by Kueue"
 # What a job says of itself.
 CLAIMED = frozenset({OWNED, COPY})
-_METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
+UNCHANGED = "nothing changed that is checked"
+_RULES_READ: Final = frozenset(("labels", "annotations"))
+_METADATA: Final = _RULES_READ | {"finalizers", "ownerReferences"}
 """What users write of the metadata, so custom rules may read it."""
 
 
@@ -32,7 +34,7 @@ def reason_to_inject_nothing(
     if request.operation == "UPDATE" and _is_by_controller(request, policy, view):
         return BY_CONTROLLER
     if is_being_deleted(old):
-        return "being deleted"
+        return BEING_DELETED
     if job.owned:
         return OWNED
     if any(key in job.labels or key in job.annotations for key in FOREIGN):
@@ -61,41 +63,24 @@ def _is_by_controller(request: review.AdmissionRequest, policy: Policy, view: Cl
     return request.user_info.username in policy.document.controllers and is_there(view)
 
 
-def reason_to_check_nothing(
-    request: review.AdmissionRequest, job: MPIJob, old: MPIJob | None, policy: Policy, view: ClusterView
-) -> str:
+def reason_to_check_nothing(request: review.AdmissionRequest, policy: Policy, view: ClusterView) -> str:
     """Why this object is admitted without a check; empty if it is checked.
 
     A controller's update passes only if it changes what such controllers change. Anything else is checked, since the
-    account may be taken over.
+    account may be taken over. Values are compared byte by byte, since the API server writes both objects alike, so it
+    takes a few milliseconds for any job.
     """
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
-    if is_being_deleted(old) and _same_spec(request):
-        return "being deleted"
-    if request.operation == "UPDATE" and _is_by_controller(request, policy, view) and _is_a_controllers(request):
+    pair = _pair(request)
+    if pair is None:
+        return ""
+    new, old = pair
+    if old.metadata.get("deletionTimestamp", _NULL) != _NULL and new.spec == old.spec:
+        return BEING_DELETED
+    if _is_by_controller(request, policy, view) and only_kueues_change(request):
         return BY_CONTROLLER
-    if old is not None and job.spec == old.spec and _same_metadata(job, old) and _same_spec(request, *_METADATA):
-        return "nothing changed that is checked"
-    return ""
-
-
-def _same_metadata(job: MPIJob, old: MPIJob) -> bool:
-    return job.labels == old.labels and job.annotations == old.annotations
-
-
-def _same_spec(request: review.AdmissionRequest, *metadata: str) -> bool:
-    """Whether the specs are equal, and these fields of the metadata, including fields that the wire types leave out."""
-    new, old = (untyped.decode(raw) for raw in (request.object, request.old_object))
-    if new.get("spec") != old.get("spec"):
-        return False
-    return all(at(new, "metadata").get(field) == at(old, "metadata").get(field) for field in metadata)
-
-
-def _is_a_controllers(request: review.AdmissionRequest) -> bool:
-    """Whether an update changes nothing but metadata, status, and what Kueue changes to start and stop a job."""
-    new, old = (untyped.decode(raw).get("spec") for raw in (request.object, request.old_object))
-    return _without_kueues(new) == _without_kueues(old)
+    return UNCHANGED if new.spec == old.spec and _is_same(new, old, _METADATA) else ""
 
 
 def passes_unjudged(
@@ -110,59 +95,70 @@ def passes_unjudged(
     Anyone may leave labels, annotations and spec as they are. A controller may make the `controllers_change`, by
     default what Kueue changes in a spec. A user may not: rules read these fields.
     """
-    if request.operation != "UPDATE":
+    pair = _pair(request)
+    if pair is None:
         return False
-    try:
-        if all(new == old for new, old in _pairs(_whole, request)):
-            return True
-        return _is_by_controller(request, policy, view) and (controllers_change or only_kueues_change)(request)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-
-
-def only_kueues_change(request: review.AdmissionRequest) -> bool:
-    """Whether an update leaves labels, annotations and spec as they are, except what Kueue changes in a spec.
-
-    Compared byte by byte, since the API server writes both alike. So it takes a few milliseconds for any job.
-    """
-    return all(new == old for new, old in _pairs(_but_for_kueue, request))
-
-
-def _pairs(
-    parts: Callable[[msgspec.Raw], Iterator[object]], request: review.AdmissionRequest
-) -> Iterator[tuple[object, object]]:
-    return zip(parts(request.object), parts(request.old_object), strict=True)
+    new, old = pair
+    if new.spec == old.spec and _is_same(new, old, _RULES_READ):
+        return True
+    return _is_by_controller(request, policy, view) and (controllers_change or only_kueues_change)(request)
 
 
 _Raws = dict[str, msgspec.Raw]
+_NULL: Final = b"null"
+_FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-class _Metadata(msgspec.Struct):
-    labels: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
-    annotations: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+class _Written(msgspec.Struct):
+    metadata: _Raws = msgspec.field(default_factory=dict)
+    spec: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 
 
-class _Job(msgspec.Struct):
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+class _Spec(msgspec.Struct):
     spec: _Raws = msgspec.field(default_factory=dict)
 
 
 class _Parts(msgspec.Struct):
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
-    spec: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    metadata: dict[str, bytes]
+    spec: bytes
 
 
-def _whole(document: msgspec.Raw) -> Iterator[object]:
-    job = msgspec.json.decode(document, type=_Parts)
-    yield bytes(job.metadata.labels), bytes(job.metadata.annotations), bytes(job.spec)
+def _pair(request: review.AdmissionRequest) -> tuple[_Parts, _Parts] | None:
+    """The new object of an update and the stored one; None where there are not two that can be read."""
+    if request.operation != "UPDATE":
+        return None
+    try:
+        return _parts(request.object), _parts(request.old_object)
+    except _FAULTS:
+        return None
+
+
+def _parts(document: msgspec.Raw) -> _Parts:
+    written = msgspec.json.decode(document, type=_Written)
+    return _Parts({name: bytes(value) for name, value in written.metadata.items()}, bytes(written.spec))
+
+
+def _is_same(new: _Parts, old: _Parts, fields: Collection[str]) -> bool:
+    return all(new.metadata.get(field) == old.metadata.get(field) for field in fields)
+
+
+def only_kueues_change(request: review.AdmissionRequest) -> bool:
+    """Whether an update leaves the spec as it is, except what Kueue changes to start and stop a job."""
+    try:
+        return all(
+            new == old
+            for new, old in zip(_but_for_kueue(request.object), _but_for_kueue(request.old_object), strict=True)
+        )
+    except _FAULTS:
+        return False
 
 
 def _but_for_kueue(document: msgspec.Raw) -> Iterator[object]:
-    """The parts of a job that Kueue does not change, those first that are read with the least work."""
-    job = msgspec.json.decode(document, type=_Job)
-    run_policy = job.spec.pop("runPolicy", msgspec.Raw(b"{}"))
-    replicas = job.spec.pop("mpiReplicaSpecs", msgspec.Raw(b"{}"))
-    yield bytes(job.metadata.labels), bytes(job.metadata.annotations), _bytes(job.spec)
+    """The parts of a spec that Kueue does not change, those first that are read with the least work."""
+    spec = msgspec.json.decode(document, type=_Spec).spec
+    run_policy = spec.pop("runPolicy", msgspec.Raw(b"{}"))
+    replicas = spec.pop("mpiReplicaSpecs", msgspec.Raw(b"{}"))
+    yield _bytes(spec)
     policy = msgspec.json.decode(run_policy, type=_Raws | None) or {}
     policy.pop("suspend", None)
     yield _bytes(policy)
@@ -179,13 +175,3 @@ def _bytes(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _bytes(item) for key, item in value.items()}
     return bytes(value)
-
-
-def _without_kueues(spec: Any) -> dict[str, Any]:
-    """The spec without the fields that Kueue changes, and without parts that are then empty."""
-    spec = mapping(spec)
-    policy = {name: value for name, value in at(spec, "runPolicy").items() if name != "suspend"}
-    replicas = {}
-    for role, replica in at(spec, "mpiReplicaSpecs").items():
-        replicas[role] = {**mapping(replica), "template": without_kueues(at(replica, "template"))}
-    return {**spec, "runPolicy": policy, "mpiReplicaSpecs": replicas}

@@ -241,6 +241,8 @@ def validate(
     missing the decision names the rule in `requested`, for the caller to find out and call again. DeadlineExceeded
     when the time is up.
     """
+    if reason := reason_to_check_nothing(request, policy, view):
+        return Decision(name=request.name, skipped=reason)
     if large := too_large.finding(request.object):
         return _too_large(request, large, policy, view)
     try:
@@ -251,9 +253,6 @@ def validate(
     job = mpijob.apply_operator_defaults(job)
     decision = Decision(name=_name(request, job))
     old = _old(request) if request.operation == "UPDATE" else None
-    decision.skipped = reason_to_check_nothing(request, job, old, policy, view)
-    if decision.skipped:
-        return decision
     ctx = _context(request, job, view, old, document=request.object, admitted=policy.admitted)
     ctx = excuse.without_excused_limits(ctx, job, policy, today, granted)
     ctx = own_rules.evaluated(request, job, ctx, policy)

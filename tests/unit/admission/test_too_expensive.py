@@ -73,12 +73,17 @@ def test_an_update_of_nothing_that_is_checked_passes(changes: dict[str, Any]) ->
         {"Worker.replicas": 5},
         {"Worker.template.spec.hostNetwork": True},
         {"Worker.template.spec.containers.0.image": "other"},
-        {"metadata.labels.a": "b"},
-        {"metadata.annotations.a": "b"},
     ],
 )
 def test_an_update_of_anything_else_is_rejected(changes: dict[str, Any]) -> None:
     assert not too_expensive.verdict(update(changes, KUEUE), DEFAULTS, WITH_KUEUE).allowed
+
+
+@pytest.mark.parametrize("field", ["labels", "annotations"])
+def test_labels_and_annotations_that_a_user_changes_are_judged(field: str) -> None:
+    changes = {f"metadata.{field}.a": "b"}
+    assert not too_expensive.verdict(update(changes, "alice"), DEFAULTS, WITH_KUEUE).allowed
+    assert too_expensive.verdict(update(changes, KUEUE), DEFAULTS, WITH_KUEUE).allowed
 
 
 def test_only_what_no_user_may_leave_out_is_injected() -> None:
