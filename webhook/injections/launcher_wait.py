@@ -2,16 +2,17 @@
 
 mpirun does not wait for workers. Where one has no address yet, ssh says "Could not resolve hostname" and the launcher
 fails. The operator's own `launcherCreationPolicy: WaitForWorkersReady` does not help jobs that are suspended or queued
-(mpi-operator issue 615), and it waits without a limit. So the launcher's pod gets an init container,
-`wait-for-workers`, with the launcher's image. It tries ssh to every host of the operator's hostfile and never logs in:
-a host is up when ssh gets as far as its key. Its log names the workers that are missing. After `timeoutSeconds` the
-launcher starts all the same, because mpirun may be able to go on, and says best why it cannot. An operator that keeps
-the launcher suspended until the workers are ready (mpi-operator pull request 868) leaves nothing to wait for.
+(mpi-operator issue 615), waits without a limit, and can block a gang for ever (mpi-operator issue 608). So the
+launcher's pod gets an init container, `wait-for-workers`, with the launcher's image. It tries ssh to every host of the
+operator's hostfile and never logs in: a host is up when ssh gets as far as its key. Its log names the workers that are
+missing. After `timeoutSeconds` the launcher starts all the same, because mpirun may be able to go on, and says best why
+it cannot. An operator that keeps the launcher suspended until the workers are ready (mpi-operator pull request 868)
+leaves nothing to wait for.
 
 The init container needs a shell. With `when: shell` it goes only where there certainly is one: the launcher's command
 is a shell, or its image is the one in which the workers run sshd. sshd lets in no user whose login shell is missing
 (OpenSSH `auth.c`, `allowed_user`), so in an image without a shell sshd cannot start a rank. `when: ownShell` leaves
-out the second kind, and `when: always` asks neither. An image without ssh starts at once.
+out the second kind, and `when: always` counts on a shell in every image. Without ssh in it the launcher starts at once.
 
 Nothing is injected where waiting could do harm or has no use: the workers do not show that they start sshd, the
 launcher writes or mounts a configuration of ssh, the job is elastic (`discover_hosts.sh`), an Istio sidecar is wanted,

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.injecting import PATHS, Example, hold, inject, mpijob, mutate, only, pod_spec
+from tests.support.jobs import changed
 from tests.support.kueue_objects import config, local_queue, namespace
 from tests.support.namespaces import labelled
 from tests.support.quota_objects import quota
+from tests.support.rule_checks import run as judged
 from webhook.admission import pipelines
 from webhook.cluster.snapshot import Snapshot
 from webhook.injections.launcher_wait import SCRIPT
@@ -91,6 +93,14 @@ def test_resources_and_rights_that_other_injections_add_are_there_too():
     assert all_of_them(job(), stated)["resources"] == {"requests": {"cpu": "100m"}}
     rights = all_of_them(job(), labelled("team", enforce="restricted"))["securityContext"]
     assert (rights["runAsNonRoot"], rights["seccompProfile"]) == (True, {"type": "RuntimeDefault"})
+
+
+def test_a_fault_that_is_copied_is_reported_where_the_user_wrote_it():
+    root = {"Launcher.template.spec.containers.0.securityContext": {"runAsUser": 0}}
+    mutated = mutate(changed(root)).document
+    assert mutated["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["initContainers"]
+    (violation, *_) = judged("pod-security", mutated, view=labelled("team-a", enforce="restricted"))
+    assert violation.path.endswith("[Launcher].template.spec.containers[0].securityContext.runAsUser")
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,11 @@ def test_no_deadlock_in_a_queue(state: Json, changes: Json) -> None:
     assert fits_a_warning("gang", VOID)
 
 
+def test_a_launcher_that_waits_itself_needs_no_advice() -> None:
+    waits = {"Launcher.template.spec.initContainers": [{"name": "wait-for-workers", "image": "x"}]}
+    assert violations("gang", WAIT | KUEUE | waits) == []
+
+
 def test_no_deadlock_on_resuming() -> None:
     assert violations("gang", WAIT, settings=VOLCANO, old=WAIT | SUSPENDED) == [VOID]
     assert violations("gang", WAIT, settings=VOLCANO, old=WAIT) != [VOID]
