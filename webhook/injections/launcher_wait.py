@@ -93,7 +93,7 @@ _CONFIGURES_SSH: Final = re.compile(r"ssh_config|\.ssh/config|\bPort\b|rsh_agent
 _ELASTIC: Final = re.compile(r"discover_hosts|--host-discovery-script|--min-n")
 
 
-class When(StrEnum):
+class Shells(StrEnum):
     """Which jobs without the annotation get it."""
 
     OWN_SHELL = "ownShell"
@@ -104,8 +104,8 @@ class When(StrEnum):
 class Settings(InjectionSettings):
     """Which launchers wait, and for how long."""
 
-    when: When = Field(
-        When.SHELL,
+    when: Shells = Field(
+        Shells.SHELL,
         description="ownShell: where the launcher's command is a shell; shell: also where its image is the one in which"
         " the workers run sshd; or always.",
     )
@@ -187,7 +187,7 @@ def _container(own: Any, shell: str, seconds: int, port: int | None) -> dict[str
     }
 
 
-def _can_wait(launcher: PodTemplate, worker: PodTemplate, when: When) -> bool:
+def _can_wait(launcher: PodTemplate, worker: PodTemplate, when: Shells) -> bool:
     """Whether waiting does no harm: the workers start sshd, and there is a shell that `when` counts on."""
     own, other = launcher.containers[0], worker.containers[0]
     if other.argv and not sshd.starts(other) and not _SERVICE.search(sshd.text(other)):
@@ -197,7 +197,11 @@ def _can_wait(launcher: PodTemplate, worker: PodTemplate, when: When) -> bool:
     text = sshd.text(own)
     if mounts or variables or _CONFIGURES_SSH.search(text) or _ELASTIC.search(text):
         return False
-    return when is When.ALWAYS or bool(_own_shell(own)) or (when is When.SHELL and own.image == other.image is not None)
+    return (
+        when is Shells.ALWAYS
+        or bool(_own_shell(own))
+        or (when is Shells.SHELL and own.image == other.image is not None)
+    )
 
 
 def _own_shell(container: Container) -> str:
