@@ -77,25 +77,25 @@ playground: install  ## A real API server, operator, nodes and the webhook to ty
 	@$(BIN)/python -m tests.controlplane.playground
 
 page: install  ## Build the page of `mpijob-webhook playground`; Node comes with pip where there is none.
-	@$(BIN)/python -m tests.support.page.build webhook/cli/playground/page
+	@$(BIN)/python -m tools.page.build webhook/cli/playground/page
 
 page-static: install  ## The same for any web server, its verdicts made in the browser: into build/page.
-	@$(BIN)/python -m tests.support.page.static build/page
+	@$(BIN)/python -m tools.page.static build/page
 
 docs: install  ## Write the generated parts of docs/ anew.
-	@$(BIN)/python -m webhook.cli.reference docs
-	@$(BIN)/python -m release.licences docs/reference/licences.md
+	@$(BIN)/python -m tools.reference docs
+	@$(BIN)/python -m tools.release.licences docs/reference/licences.md
 
 site: page-static  ## The documentation as a site for any web server, with the playground: into build/site.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/site.txt
-	@$(BIN)/python -m site_docs build/site --playground build/page
+	@$(BIN)/python -m tools.site_docs build/site --playground build/page
 
 chart: install  ## Write the Helm chart anew, out of the manifests for kustomize.
-	@$(BIN)/python -m tests.support.chart
+	@$(BIN)/python -m tools.chart
 
 sessions: install  ## Type every command of the docs on a real cluster, and write what came into docs/.
 	@$(BIN)/python -m tests.controlplane.build
-	@$(BIN)/python -m tests.support.sessions
+	@$(BIN)/python -m tools.sessions
 
 why: install  ## Make jobs stuck on a real cluster, and write what `why` says of each into docs/why.md.
 	@$(BIN)/python -m tests.controlplane.build
@@ -105,26 +105,26 @@ corpus: install  ## Write anew what becomes of the jobs of tests/corpus, and doc
 	@$(BIN)/python -m tests.support.corpus
 
 examples: install  ## Write the example of each framework anew, as `mpijob-webhook init` does.
-	@$(BIN)/python -m tests.support.first_jobs
+	@$(BIN)/python -m tools.first_jobs
 
 schema: install  ## Write the packaged schema of MPIJobs anew, out of the pinned mpi-operator.
-	@$(BIN)/python -m tests.support.mpijob_schema
-	@$(BIN)/python -m tests.support.older_versions_crd
+	@$(BIN)/python -m tools.mpijob_schema
+	@$(BIN)/python -m tools.older_versions_crd
 
 manifests: install  ## Write those parts of manifests/ anew that follow from the code.
-	@$(BIN)/python -m webhook.installation.manifests manifests
+	@$(BIN)/python -m tools.manifests manifests
 
 bundle: page  ## All that a cluster without a network needs, in build/bundle: make bundle IMAGE=registry.example.com/ml/mpijob-webhook@sha256:...
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bundle.txt
 	@rm -rf build/bundle
-	@$(BIN)/python -m release.bundle build/bundle $(if $(IMAGE),--image $(IMAGE))
+	@$(BIN)/python -m tools.release.bundle build/bundle $(if $(IMAGE),--image $(IMAGE))
 
 audit: install  ## Known vulnerabilities of what is locked: needs a network, or pip-audit's cache.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bundle.txt
 	@$(BIN)/pip-audit --disable-pip --require-hashes --requirement requirements/run.txt
 
 release-check: install  ## Whether this checkout can be released: a line for each thing to do.
-	@$(BIN)/python -m release.checklist
+	@$(BIN)/python -m tools.release.checklist
 
 lock: install  ## Renew the hashed lock files.
 	@$(BIN)/python -m pip install --quiet uv

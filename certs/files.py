@@ -6,7 +6,6 @@ refused, and the next poll finds the right one. So a problem is reported when tw
 """
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -26,12 +25,6 @@ class Content:
     key_pem: bytes = field(repr=False)
     ca_pem: bytes
 
-    @property
-    def digest(self) -> str:
-        """Changes when one of the files does."""
-        parts = (self.chain_pem, self.key_pem, self.ca_pem)
-        return "".join(hashlib.sha256(part).hexdigest() for part in parts)
-
 
 class FileCertificate:
     """Serves the pair in two files, and its successors. What cannot be served never takes the place of what can."""
@@ -39,10 +32,6 @@ class FileCertificate:
     serving: ServingCertificate
     problem: str | None = None
     """Why the files, or the certificate that is served, are no good; None when they are."""
-    reloads: int = 0
-    """How many times a new pair was taken over."""
-    failures: int = 0
-    """How many problems were met."""
 
     def __init__(
         self,
@@ -70,7 +59,7 @@ class FileCertificate:
         content = self._read()
         self._check(content)
         self.serving = ServingCertificate(content.chain_pem, content.key_pem, now=clock())
-        self._served = content.digest
+        self._served = content
 
     async def run(self) -> NoReturn:
         """Look at the files each interval, until cancelled."""
@@ -92,12 +81,11 @@ class FileCertificate:
         self._note(problem)
 
     def _use(self, content: Content) -> None:
-        if content.digest == self._served:
+        if content == self._served:
             return
         self._check(content)
         self.serving.swap(content.chain_pem, content.key_pem, now=self._clock())
-        self._served = content.digest
-        self.reloads += 1
+        self._served = content
         message = f"serving the new certificate in {self._certificate}, valid until "
         self._tell(Notice("CertificateReloaded", f"{message}{self.serving.not_after:%Y-%m-%dT%H:%M:%SZ}"))
 
@@ -108,7 +96,6 @@ class FileCertificate:
             self.problem = None
         elif problem is not None and problem == self._suspected and problem != self.problem:
             self.problem = problem
-            self.failures += 1
             message = f"{self._certificate}: {problem}; the last good certificate is still served"
             self._tell(Notice("CertificateProblem", message, warning=True))
         self._suspected = problem

@@ -67,12 +67,7 @@ class Publish:
     pem: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """Nothing to do until time passes or something changes."""
-
-
-Step = MakeSuccessor | Save | Publish | Rest
+Step = MakeSuccessor | Save | Publish
 
 
 def phase_of(state: State) -> Phase:
@@ -97,9 +92,11 @@ def signer(state: State, bundles: Sequence[Bundle], now: datetime) -> Authority 
     return None
 
 
-def plan(state: State, bundles: Sequence[Bundle], now: datetime, settings: RotationSettings) -> Step:
-    """The one next step. Taking steps until the answer is `Rest` is all there is to do."""
-    return _repair(state, bundles, now, settings) or _publication(state, bundles) or _passage(state, now, settings)
+def plan(state: State, bundles: Sequence[Bundle], now: datetime, settings: RotationSettings) -> Step | None:
+    """The one next step; None until time passes or something changes."""
+    if step := _repair(state, bundles, now, settings) or _publication(state, bundles):
+        return step
+    return _promotion(state, now, settings) if state.successor else _retirement(state, now, settings)
 
 
 def _repair(state: State, bundles: Sequence[Bundle], now: datetime, settings: RotationSettings) -> Step | None:
@@ -126,11 +123,6 @@ def _publication(state: State, bundles: Sequence[Bundle]) -> Step | None:
     return Publish(outdated, to_pem(state.bundle)) if outdated else None
 
 
-def _passage(state: State, now: datetime, settings: RotationSettings) -> Step:
-    """The steps that wait for time to pass: promotion and retirement."""
-    return _promotion(state, now, settings) if state.successor else _retirement(state, now, settings)
-
-
 def _successor_is_due(state: State, now: datetime, settings: RotationSettings) -> str:
     """Why a successor has to be made; empty when there is no reason."""
     if state.successor:
@@ -145,7 +137,7 @@ def _successor_is_due(state: State, now: datetime, settings: RotationSettings) -
     return ""
 
 
-def _promotion(state: State, now: datetime, settings: RotationSettings) -> Step:
+def _promotion(state: State, now: datetime, settings: RotationSettings) -> Step | None:
     """The successor is in every caBundle: does it sign from now on?"""
     serving = state.old or (state.current and state.current.usable(now))
     if serving:
@@ -154,18 +146,18 @@ def _promotion(state: State, now: datetime, settings: RotationSettings) -> Step:
             message = f"every caBundle holds the new CA; it signs in {settings.grace.total_seconds():.0f} s"
             return Save(replace(state, published_at=now), Notice("CAPublished", message))
         if now - state.published_at < settings.grace:
-            return Rest()
+            return None
     return Save(state.promoted(now), Notice("CAPromoted", "the new CA signs from now on"))
 
 
-def _retirement(state: State, now: datetime, settings: RotationSettings) -> Step:
+def _retirement(state: State, now: datetime, settings: RotationSettings) -> Step | None:
     """Are there CAs of which no leaf can be left?"""
     if not state.old:
-        return Rest()
+        return None
     if state.retired_at is None or state.retired_at > now + CLOCK_SKEW:
         return Save(replace(state, retired_at=now))
     if now - state.retired_at < settings.leaf_lifetime + LATE_LEAF:
-        return Rest()
+        return None
     return Save(
         replace(state, old=(), retired_at=None), Notice("CARetired", "the last leaf of the old CA expired: removed")
     )

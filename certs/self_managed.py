@@ -8,7 +8,7 @@ Any number of replicas run this side by side, without a leader (see `rotation`).
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import NoReturn
@@ -18,27 +18,13 @@ from certs.leaf import Leaf, issue, new_signer
 from certs.limits import MAX_ROTATION_STEPS
 from certs.notice import Listener, Notice, ignore
 from certs.pem import CertificateError, common_name, to_pem
-from certs.rotation import MakeSuccessor, Phase, Publish, Rest, Save, lacking, phase_of, plan, signer
+from certs.rotation import MakeSuccessor, Phase, Publish, Save, Step, lacking, phase_of, plan, signer
 from certs.serving import ServingCertificate
 from certs.settings import RotationSettings
 from certs.state import State, load
 from certs.store import Bundle, Conflict, Secret, Store, StoreError
 
-# Seconds between two passes, however often somebody pokes.
-LEAST_PAUSE = 1.0
 NO_SECRET = "the CA Secret does not exist; apply the manifests again: they ship it empty"  # noqa: S105 (no password)
-
-
-@dataclass(slots=True)
-class Counters:
-    """Of this process, since its start."""
-
-    passes: int = 0
-    failures: int = 0
-    conflicts: int = 0
-    leaves: int = 0
-    bundles_written: int = 0
-    bundles_restored: int = 0
 
 
 class SelfManaged:
@@ -79,14 +65,12 @@ class SelfManaged:
         self._tell = listener
         self._after_pass = after_pass
         self._random = random or Random()  # noqa: S311 (jitter, no secret)
-        self._wake = asyncio.Event()
         self._serving = asyncio.Event()
         self._state = State()  # as last read
         self._bundles: Sequence[Bundle] = ()  # as last read
         # The CA that each caBundle was last seen to trust.
         self._held: dict[str, str] = {}
         self._some_trust = True
-        self.counters = Counters()
 
     @property
     def now(self) -> datetime:
@@ -112,33 +96,23 @@ class SelfManaged:
         assert self.certificate  # noqa: S101 (set before the event)
         return self.certificate
 
-    def poke(self) -> None:
-        """Make the next pass soon: something has changed."""
-        self._wake.set()
-
     async def run(self) -> NoReturn:
-        """Pass after pass, until cancelled: each interval, soon after a `poke`, and sooner while something fails."""
+        """Pass after pass, until cancelled: each interval, and sooner while something fails."""
         failures = 0
         while True:
-            self._wake.clear()
             await self.reconcile()
             failures = failures + 1 if self.last_error else 0
-            interval = self._settings.interval.total_seconds() * self._random.uniform(0.9, 1)
-            pause = min(interval, 2 ** min(failures, 10) * self._random.uniform(0.5, 1)) if failures else interval
-            least = min(LEAST_PAUSE, pause)
-            await asyncio.sleep(least)
             # A sleeping machine stops this clock but not the certificates': so never more than the interval.
-            with suppress(TimeoutError):
-                async with asyncio.timeout(pause - least):
-                    await self._wake.wait()
+            pause = self._settings.interval.total_seconds() * self._random.uniform(0.9, 1)
+            if failures:
+                pause = min(pause, 2 ** min(failures, 10) * self._random.uniform(0.5, 1))
+            await asyncio.sleep(pause)
 
     async def reconcile(self) -> None:
         """One pass: every step that can be taken now. What fails is in `last_error`, and is tried again next time."""
-        self.counters.passes += 1
         try:
             await self._steps()
         except Exception as error:  # noqa: BLE001 - whatever somebody wrote into a caBundle, the next pass must come
-            self.counters.failures += 1
             reason = str(error) if isinstance(error, StoreError | CertificateError) else type(error).__name__
             if reason != self.last_error:
                 self.last_error = reason
@@ -185,7 +159,7 @@ class SelfManaged:
                     # The rotation waits for these, unless that would mean to serve what nobody trusts.
                     rest = [bundle for bundle in bundles if bundle.name not in failed]
                     waits = signer(state, bundles, now) is not None or not rest
-                    step = Rest() if waits else self._without(rest, state, now)
+                    step = None if waits else self._without(rest, state, now)
                     self._notice_trust(bundles)
                 if isinstance(step, Publish):
                     todo = tuple(bundle for bundle in step.bundles if bundle.name not in failed)
@@ -195,7 +169,7 @@ class SelfManaged:
                         raise StoreError("; ".join(_reasons(failed)))
                     return
             except Conflict:
-                self.counters.conflicts += 1
+                continue
         raise StoreError(f"no end of changes by others after {MAX_ROTATION_STEPS} steps")
 
     async def _restore(self, bundles: Sequence[Bundle]) -> dict[str, str]:
@@ -205,21 +179,19 @@ class SelfManaged:
         """
         failed: dict[str, str] = {}
         if self.leaf and (outdated := lacking(bundles, self.leaf.issuer)):
-            try:
+            with suppress(Conflict):  # the next pass tries again
                 failed = await self._publish(Publish(outdated, to_pem(self._state.bundle)), self._state)
-            except Conflict:  # the next pass tries again
-                self.counters.conflicts += 1
             self._bundles = await self._store.read_bundles()
         return failed
 
-    def _without(self, rest: Sequence[Bundle], state: State, now: datetime) -> MakeSuccessor | Save | Publish | Rest:
+    def _without(self, rest: Sequence[Bundle], state: State, now: datetime) -> Step | None:
         """The next step as if there were only these caBundles."""
         self._look_after_leaf(state, rest, now)
         return plan(state, rest, now, self._settings)
 
-    async def _take(self, step: MakeSuccessor | Save | Rest, state: State, secret: Secret, now: datetime) -> bool:
+    async def _take(self, step: MakeSuccessor | Save | None, state: State, secret: Secret, now: datetime) -> bool:
         """Take the step; whether it was the last one. Nothing is taken as done before it has been read back."""
-        if isinstance(step, Rest):
+        if step is None:
             return True
         after, notice = step.state, step.notice
         if isinstance(step, MakeSuccessor):
@@ -244,9 +216,7 @@ class SelfManaged:
             except StoreError as error:
                 failed[bundle.name] = str(error)
             else:
-                self.counters.bundles_written += 1
                 if self._held.get(bundle.name) == signs and lacking([bundle], signs):
-                    self.counters.bundles_restored += 1
                     message = f"something took our CA out of the caBundle of {bundle.name}: put back"
                     self._tell(Notice("CABundleRestored", message, warning=True))
         if conflict and not failed:
@@ -264,7 +234,6 @@ class SelfManaged:
             self.certificate = ServingCertificate(leaf.certificate_pem, leaf.key_pem, now=now)
         self.leaf = leaf
         self._serving.set()
-        self.counters.leaves += 1
         self._tell(Notice("LeafIssued", f"serving a new certificate, valid until {leaf.not_after:%Y-%m-%dT%H:%M:%SZ}"))
 
     def _notice_trust(self, bundles: Sequence[Bundle]) -> None:

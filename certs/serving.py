@@ -36,11 +36,6 @@ class ServingCertificate:
         self.context = _context(chain_pem, key_pem)
         self.context.sni_callback = self._select
 
-    @classmethod
-    def from_files(cls, certificate: Path, key: Path) -> "ServingCertificate":
-        """Serve the pair in two PEM files."""
-        return cls(*read_pair(certificate, key))
-
     def require_clients(self, ca_pem: bytes) -> None:
         """From now on clients need a certificate of these CAs (PEM); after a CertificateError those of before count."""
         ca = ca_pem.decode("ascii", "replace")

@@ -12,9 +12,8 @@ from typing import Any
 from mpijob_webhook.verdict import Verdict
 from webhook import PROGRAM, __version__
 from webhook.api import yaml
-from webhook.cli import files, job_check, job_world, world_sources
+from webhook.cli import files, job_check, job_world
 from webhook.cli.files import Manifest, ManifestError
-from webhook.client.calls import ClusterError
 from webhook.cluster.snapshot import Snapshot, SnapshotError
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet, load_policies
@@ -45,14 +44,14 @@ def check(
         world = _world(cluster)
         world.instead = None if policy is None else _policies(policy)
         manifest = _manifest(job)
-    except (ManifestError, PolicyError, ClusterError, SnapshotError) as error:
+    except (ManifestError, PolicyError, SnapshotError) as error:
         raise ValueError(str(error)) from None
     return Verdict(job_check.check(manifest, world, namespace=namespace or world.namespace), world)
 
 
 def _world(cluster: Path | Iterable[Mapping[str, Any]] | None) -> job_world.JobWorld:
     if isinstance(cluster, Path):
-        return world_sources.of_file(cluster, policy_namespace=PROGRAM)
+        return job_world.of_file(cluster, policy_namespace=PROGRAM)
     if isinstance(cluster, str | Mapping):
         raise ValueError("cluster: must be the Path of a snapshot, or a list of objects")  # noqa: TRY004 - as for texts
     world = job_world.of_nothing()

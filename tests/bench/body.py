@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.managed_fields import managed_fields
+from tests.support.jobs import body
 from webhook.admission import pipelines
 from webhook.api import review
 from webhook.api.yaml import load_all
@@ -154,38 +155,21 @@ def validate_body(job: Mapping[str, Any]) -> bytes:
 
 
 def _review(job: Mapping[str, Any]) -> bytes:
-    """An AdmissionReview as the API server writes it: the object with sorted keys, the rest in its type's order."""
+    """An AdmissionReview as the API server writes it: the object with sorted keys."""
     namespace = job["metadata"]["namespace"]
     group, version = job["apiVersion"].split("/")
     kind = {"group": group, "version": version, "kind": job["kind"]}
     resource = {"group": group, "version": version, "resource": "mpijobs"}
-    request = {
-        "uid": _uid("9000"),
-        "kind": kind,
-        "resource": resource,
-        "requestKind": kind,
-        "requestResource": resource,
-        "name": job["metadata"]["name"],
-        "namespace": namespace,
-        "operation": "CREATE",
-        "userInfo": {
-            "username": f"system:serviceaccount:{namespace}:pipeline",
-            "uid": "0c7c2f61-6a9b-4b0c-8a86-2f7a1f3d9c52",
-            "groups": ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"],
-            "extra": {"authentication.kubernetes.io/credential-id": ["JTI=7f2c9c3a-6c2e-49a5-b3f4-0b7f2d1c8e5d"]},
-        },
-        "object": json.loads(json.dumps(job, sort_keys=True)),
-        "oldObject": None,
-        "dryRun": False,
-        "options": {
-            "kind": "CreateOptions",
-            "apiVersion": "meta.k8s.io/v1",
-            "fieldManager": "kubectl-create",
-            "fieldValidation": "Strict",
-        },
+    user = {
+        "username": f"system:serviceaccount:{namespace}:pipeline",
+        "uid": "0c7c2f61-6a9b-4b0c-8a86-2f7a1f3d9c52",
+        "groups": ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"],
+        "extra": {"authentication.kubernetes.io/credential-id": ["JTI=7f2c9c3a-6c2e-49a5-b3f4-0b7f2d1c8e5d"]},
     }
-    body = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
-    return json.dumps(body, separators=(",", ":")).encode()
+    options = {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"}
+    options |= {"fieldManager": "kubectl-create", "fieldValidation": "Strict"}
+    asked = {"uid": _uid("9000"), "requestKind": kind, "requestResource": resource, "userInfo": user}
+    return body(json.loads(json.dumps(job, sort_keys=True)), options=options, **asked)
 
 
 def _uid(kind: str) -> str:

@@ -9,14 +9,11 @@ import pytest
 from tests.bench import added_latency, report, throughput
 from tests.bench.__main__ import parse
 from tests.bench.cluster import Size
-from tests.bench.pod_security import TEMPLATE_BYTES, template
 from tests.bench.report import FULL, HOOKS, YARDSTICK
 from tests.controlplane.assets import assets
 from tests.controlplane.progress import Progress
 from tests.support.paths import ROOT
 from tests.support.samples import rare
-from webhook.predict.pod_security import LATEST, Level, evaluate
-from webhook.predict.pod_security.pod import convert
 
 assets()  # builds, if nothing is built, before the time limit of a test counts
 QUICK = parse(["--seconds", "1", "--rounds", "1", "--connections", "4", "--without", "pod-security", "opa"])
@@ -51,13 +48,3 @@ def test_each_hook_is_called_by_the_api_server(monkeypatch: pytest.MonkeyPatch) 
     table = added_latency.measure(QUICK, Progress(StringIO()))
     hooks = [line.split("|")[1].strip() for line in table.splitlines()[2:]]
     assert hooks == ["none", "Go, allows only", "validate", "mutate", "validate and mutate"]
-
-
-def test_pods_are_of_the_size_and_level_that_the_benchmark_says() -> None:
-    made = template(7)
-    assert TEMPLATE_BYTES <= len(str(made)) < TEMPLATE_BYTES * 1.1
-    assert evaluate(Level.RESTRICTED, LATEST, convert(made)) == []
-
-
-def test_all_parts_are_measured_by_default() -> None:
-    assert parse([]).only == ["servers", "latency", "start"]

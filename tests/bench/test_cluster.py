@@ -1,11 +1,10 @@
 """The API server of the benchmarks has objects of every kind that is watched."""
 
-import json
 from typing import Any
 
 import pytest
 
-from tests.bench.cluster import Size, objects, pages
+from tests.bench.cluster import Size, objects
 from webhook.cluster.resources import watched_resources
 
 
@@ -18,13 +17,3 @@ def test_each_resource_has_objects_that_can_be_read(resource: Any) -> None:
         assert None not in read
         keys = {(getattr(each, "namespace", ""), each.name) for each in read if hasattr(each, "name")}
         assert len(keys) in {0, count}, "each has a name of its own"
-
-
-def page(start: int, limit: int) -> dict[str, object]:
-    listed: dict[str, object] = json.loads(b"".join(pages(5, lambda index: str(index).encode(), start, limit)))
-    return listed
-
-
-def test_pages_come_to_an_end() -> None:
-    assert page(0, 3) == {"kind": "List", "metadata": {"resourceVersion": "7", "continue": "3"}, "items": [0, 1, 2]}
-    assert page(3, 3) == {"kind": "List", "metadata": {"resourceVersion": "7", "continue": ""}, "items": [3, 4]}

@@ -98,13 +98,6 @@ async def test_right_answers_are_counted(tmp_path: Path) -> None:
     assert "Content-Type: application/json\r\n" in server.heads[0]
 
 
-async def test_each_request_has_a_number_of_its_own(tmp_path: Path) -> None:
-    server = Server(allow, tmp_path)
-    result = await server.load(mark="uid-", first=100)
-    assert result["errors"] == 0
-    assert [int(uid[:4]) for uid in sorted(server.uids)] == [*range(101, 101 + len(server.uids))]
-
-
 async def test_at_a_fixed_rate_exactly_what_is_due_is_sent(tmp_path: Path) -> None:
     server = Server(allow, tmp_path)
     result = await server.load(rate=200, seconds=0.5)
@@ -128,30 +121,3 @@ async def test_wrong_answers_are_errors(tmp_path: Path, answer: Answer, error: s
     assert result["requests"] == 0
     assert result["errors"] > 0
     assert error in result["error"]
-
-
-async def test_a_connection_that_the_server_closes_in_order_is_opened_again(tmp_path: Path) -> None:
-    def close(review: dict[str, Any]) -> bytes:
-        return allow(review).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
-
-    server = Server(close, tmp_path)
-    result = await server.load()
-    assert result["errors"] == 0
-    assert server.connections > result["requests"]
-
-
-@pytest.mark.parametrize("address", ["10.0.0.1:443", "localhost:443", "192.0.2.7:443", ":443", ""])
-async def test_only_loopback_is_loaded(address: str) -> None:
-    with pytest.raises(RuntimeError, match="not the IP:PORT of a loopback address"):
-        await run(address=address)
-
-
-@pytest.mark.parametrize(
-    ("content", "error"), [("", "is empty"), ("{}\n", r"no request\.uid"), ("nonsense\n", "invalid character")]
-)
-async def test_bodies_without_a_uid_are_refused(tmp_path: Path, content: str, error: str) -> None:
-    bodies, ca = tmp_path / "bodies", tmp_path / "ca.pem"
-    bodies.write_text(content)
-    ca.write_bytes(Authority("test", lifetime=timedelta(days=1)).certificate_pem)
-    with pytest.raises(RuntimeError, match=error):
-        await run(address="127.0.0.1:1", ca=ca, bodies=bodies)

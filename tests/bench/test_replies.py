@@ -42,10 +42,6 @@ def test_most_rules_and_injections_speak(given: dict[str, object], tmp_path: Pat
     assert len(silent) <= (1 - SHARE) * len({*RULES, *INJECTIONS}), silent
 
 
-def test_the_cases_are_the_same_each_time(given: dict[str, object]) -> None:
-    assert command.prepared(FEW) == given
-
-
 def test_another_tree_with_another_text_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -191,7 +191,7 @@ def test_both_versions_say_the_same(cluster: Cluster, view: Snapshot) -> None:
         assert older.all(resource) == view.all(resource)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Queue:
     """A LocalQueue `queue` in a namespace of its own, and what local-queue and Kueue say of a job for it."""
 
@@ -212,45 +212,33 @@ class Queue:
             yield kueue.local_queue("queue", namespace=self.id, cluster_queue=self.id, **self.local)
 
 
+WRONG_NAMESPACE = "Workload namespace doesn't match ClusterQueue selector"
 QUEUES = [
-    Queue(id="good", ours="", theirs="Quota reserved in ClusterQueue good"),
-    Queue(id="unmanaged", labels={"kueue": "no"}, ours="Kueue does not manage this namespace"),
-    Queue(id="no-local", local=None, ours="LocalQueue queue doesn't exist", theirs="LocalQueue queue doesn't exist"),
+    Queue("good", "", "Quota reserved in ClusterQueue good"),
+    Queue("unmanaged", "Kueue does not manage this namespace", labels={"kueue": "no"}),
+    Queue("no-local", "LocalQueue queue doesn't exist", "LocalQueue queue doesn't exist", local=None),
+    Queue("held", "LocalQueue queue is stopped", "LocalQueue queue is inactive", local={"stopPolicy": "Hold"}),
+    Queue("no-behind", *["ClusterQueue no-behind doesn't exist"] * 2, behind=None),
     Queue(
-        id="held",
-        local={"stopPolicy": "Hold"},
-        ours="LocalQueue queue is stopped",
-        theirs="LocalQueue queue is inactive",
-    ),
-    Queue(
-        id="no-behind",
-        behind=None,
-        ours="ClusterQueue no-behind doesn't exist",
-        theirs="ClusterQueue no-behind doesn't exist",
-    ),
-    Queue(
-        id="drained",
+        "drained",
+        "ClusterQueue drained is stopped",
+        "ClusterQueue drained is inactive",
         behind={"stopPolicy": "HoldAndDrain"},
-        ours="ClusterQueue drained is stopped",
-        theirs="ClusterQueue drained is inactive",
     ),
     Queue(
-        id="broken",
+        "broken",
+        "ClusterQueue broken is inactive (AdmissionCheckNotFound)",
+        "ClusterQueue broken is inactive",
         behind={"admissionChecksStrategy": {"admissionChecks": [{"name": "gone"}]}},
-        ours="ClusterQueue broken is inactive (AdmissionCheckNotFound)",
-        theirs="ClusterQueue broken is inactive",
     ),
-    Queue(
-        id="others-only",
-        behind={"namespaceSelector": {"matchLabels": {"team": "other"}}},
-        ours="namespace doesn't match its selector (ClusterQueue others-only)",
-        theirs="Workload namespace doesn't match ClusterQueue selector",
-    ),
-    Queue(
-        id="nobody",
-        behind={"namespaceSelector": None},
-        ours="namespace doesn't match its selector (ClusterQueue nobody)",
-        theirs="Workload namespace doesn't match ClusterQueue selector",
+    *(
+        Queue(
+            name,
+            f"namespace doesn't match its selector (ClusterQueue {name})",
+            WRONG_NAMESPACE,
+            behind={"namespaceSelector": selector},
+        )
+        for name, selector in (("others-only", {"matchLabels": {"team": "other"}}), ("nobody", None))
     ),
 ]
 

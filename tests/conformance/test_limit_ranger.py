@@ -61,17 +61,15 @@ async def make_namespaces(world: World) -> None:
     rng = Random(11)
     async with client(world.cluster) as api:
         for runtime_class in RUNTIME_CLASSES:
-            await api.send("POST", "/apis/node.k8s.io/v1/runtimeclasses", runtime_class)
+            await api.make("/apis/node.k8s.io/v1/runtimeclasses", runtime_class)
         for name in (PLAIN, *(f"n{index}" for index in range(NAMESPACES))):
-            core = f"/api/v1/namespaces/{name}"
-            await api.send("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-            await api.send("POST", f"{core}/serviceaccounts", {"metadata": {"name": "default"}})
+            await api.make_namespace(name)
             wanted = 0 if name == PLAIN else rng.choice((1, 1, 2, 3))
             # As they are written, without what the API server fills in.
             taken: list[Json] = []
             while len(taken) < wanted:
                 made = limit_range(rng, f"range-{len(taken)}")
-                status, reply, _ = await api.send("POST", f"{core}/limitranges", made)
+                status, reply, _ = await api.send("POST", f"/api/v1/namespaces/{name}/limitranges", made)
                 assert status in {201, 422}, reply
                 if status == 201:
                     taken.append({**made, "metadata": {**made["metadata"], "namespace": name}})
@@ -81,12 +79,9 @@ async def make_namespaces(world: World) -> None:
 
 async def in_force(api: Client) -> None:
     """Wait until the API server's LimitRanger has seen a LimitRange that was made last."""
-    await api.send("POST", "/api/v1/namespaces", {"metadata": {"name": "last"}})
-    await api.send("POST", "/api/v1/namespaces/last/serviceaccounts", {"metadata": {"name": "default"}})
+    await api.make_namespace("last")
     limits = [{"type": "Pod", "min": {"cpu": "1"}}]
-    made = {"metadata": {"name": "last"}, "spec": {"limits": limits}}
-    status, reply, _ = await api.send("POST", "/api/v1/namespaces/last/limitranges", made)
-    assert status == 201, reply
+    await api.make("/api/v1/namespaces/last/limitranges", {"metadata": {"name": "last"}, "spec": {"limits": limits}})
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
     async with asyncio.timeout(30):
         status = 0

@@ -55,10 +55,9 @@ async def differences(api: Client, classes: list[Json]) -> list[str]:
 async def test_both_refuse_the_same(cluster: Cluster) -> None:
     """Without a default class, then with one."""
     async with client(cluster) as api:
-        await api.send("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-        await api.send("POST", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts", {"metadata": {"name": "default"}})
+        await api.make_namespace(NAMESPACE)
         for each in (HIGH, MEEK):
-            await api.send("POST", CLASSES, each)
+            await api.make(CLASSES, each)
         assert await differences(api, [HIGH, MEEK]) == []
-        await api.send("POST", CLASSES, USUAL)
+        await api.make(CLASSES, USUAL)
         assert await differences(api, [HIGH, MEEK, USUAL]) == []

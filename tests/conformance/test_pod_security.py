@@ -10,7 +10,7 @@ import itertools
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -22,8 +22,8 @@ from tests.support.pod_security.edges import all_containers
 from tests.support.pod_security.pods import compliant_pod, pod
 from tests.support.samples import rare, sample
 from webhook.predict.pod_security import LATEST, Level, Version, evaluate, labels, messages
+from webhook.predict.pod_security.checks import checks
 from webhook.predict.pod_security.pod import convert
-from webhook.predict.pod_security.standard import checks
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -97,15 +97,8 @@ def restart(cluster: Cluster, *flags: str) -> None:
 
 
 async def make_namespaces(cluster: Cluster) -> None:
-    async def make(api: Client, name: str, given: Mapping[str, str]) -> None:
-        status, reply, _ = await api.send("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": given}})
-        assert status == 201, reply
-        account = {"metadata": {"name": "default"}}
-        status, reply, _ = await api.send("POST", f"/api/v1/namespaces/{name}/serviceaccounts", account)
-        assert status == 201, reply
-
     async with client(cluster) as api:
-        await asyncio.gather(*(make(api, *item) for item in (NAMESPACES | ODD_NAMESPACES).items()))
+        await asyncio.gather(*(api.make_namespace(*item) for item in (NAMESPACES | ODD_NAMESPACES).items()))
 
 
 def expected(policy: labels.NamespaceLevels, made: Any, newest: Version) -> tuple[str, str]:
@@ -125,10 +118,10 @@ def verdict(status: int, reply: Any, warnings: list[str]) -> tuple[str, str] | N
     return (reply["message"] if status == 403 else ""), "".join(warnings)
 
 
-Seen = tuple[Level, str, Version]  # level, check, and since when the revision of the check holds
+Seen = tuple[Level, str, int | None]  # level, check, and since when it is as it was
 
 # The API server's validation lets "Unmasked" in with `hostUsers: false` only, and that is what v1.35 came to allow.
-UNREACHABLE: set[Seen] = {(Level.BASELINE, "procMount", Version(35))}
+UNREACHABLE: set[Seen] = {(Level.BASELINE, "procMount", 35)}
 
 
 class Comparison:
@@ -149,7 +142,8 @@ class Comparison:
         self.counts["error" if ours[0] else "warning" if ours[1] else "allowed"] += 1
         level, version = policy.enforce if ours[0] else policy.warn
         for result in evaluate(level, version, convert(made), newest=self.newest):
-            self.seen.add((level, result.check, checks(level, min(version, self.newest))[result.check].since))
+            revision = checks(level, min(version, self.newest))[result.check].revision(min(version, self.newest))
+            self.seen.add((level, result.check, revision))
         if ours != theirs:
             self.differences.append(f"{namespace}\nours:   {ours}\ntheirs: {theirs}\n{json.dumps(made)}")
 
@@ -180,10 +174,10 @@ async def test_pods(cluster: Cluster) -> None:
     async with client(cluster) as api:
         comparison = await compare(api, pods=PODS, seed=1, namespaces=[*NAMESPACES])
         reachable = {
-            (level, check, revision.since)
+            (level, check.id, check.revision(Version(minor)))
             for level in (Level.BASELINE, Level.RESTRICTED)
             for minor in range(comparison.newest.minor + 1)
-            for check, revision in checks(level, Version(minor)).items()
+            for check in checks(level, Version(minor)).values()
         }
     comparison.check("error", "warning", "allowed")
     assert comparison.seen == reachable - UNREACHABLE, "each revision of each check has refused a pod"

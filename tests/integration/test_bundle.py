@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from release import building, page_packages
 from tests.controlplane.build import ensure_built
 from tests.controlplane.progress import Progress
 from tests.support import environment
 from tests.support.image.dockerfile import parse
 from tests.support.paths import ROOT
 from tests.support.samples import rare
+from tools.release import building, page_packages
 from webhook import __version__
 from webhook.api import yaml
 
@@ -40,7 +40,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     python = environment.this(Progress(), ROOT / "requirements" / "bundle.txt").python
     folder = tmp_path_factory.mktemp("bundle")
     made = subprocess.run(
-        [python, "-m", "release.bundle", folder, "--image", IMAGE],
+        [python, "-m", "tools.release.bundle", folder, "--image", IMAGE],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -51,7 +51,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 
 
 def refused(python: Path, *arguments: str | Path) -> str:
-    command = [python, "-m", "release.bundle", *arguments]
+    command = [python, "-m", "tools.release.bundle", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode
     return done.stderr

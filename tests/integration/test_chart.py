@@ -12,9 +12,9 @@ import pytest
 from tests.controlplane.assets import assets
 from tests.controlplane.build import ensure_built
 from tests.controlplane.cluster import Cluster
-from tests.support.chart import build
-from tests.support.chart.sources import CERTIFICATES, camel, components
 from tests.support.paths import MANIFESTS
+from tools.chart import build
+from tools.chart.sources import CERTIFICATES, camel, components
 from webhook import PROGRAM, __version__
 from webhook.api import yaml
 

@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.paths import DOCS, ROOT
 from tests.support.samples import rare, sample
-from tests.support.sessions.comparing import same
-from tests.support.sessions.page import Step, parts
+from tools.sessions.comparing import same
+from tools.sessions.page import Step, parts
 
 pytestmark = [rare, pytest.mark.timeout(900)]
 

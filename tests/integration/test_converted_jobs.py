@@ -12,7 +12,7 @@ from tests.support.training_jobs import CASES, filled_in
 from webhook.api import yaml
 from webhook.converters import older_jobs
 from webhook.converters.sagemaker import job as training_job
-from webhook.converters.sagemaker.options import NONE, Options
+from webhook.converters.sagemaker.machines import Options
 
 Json = dict[str, Any]
 DATA = "data"
@@ -56,7 +56,7 @@ def of_older_version(text: str) -> Json:
 
 
 def of_sagemaker(request: Mapping[str, Any]) -> Json:
-    options = Options(network=NONE, claims=dict.fromkeys(("train", "code", "model", "checkpoints"), DATA))
+    options = Options(network="none", claims=dict.fromkeys(("train", "code", "model", "checkpoints"), DATA))
     converted: Json = filled_in(training_job.convert(request, options).document)
     return converted
 

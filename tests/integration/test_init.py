@@ -36,7 +36,7 @@ def managed(cluster: Cluster) -> str:
 def written(cluster: Cluster, namespace: str, folder: Path, framework: str, *flags: str) -> tuple[Path, str]:
     """The job that `init` writes, and what it tells; `check` says the same of the file."""
     at = ["--kubeconfig", str(cluster.kubeconfig), "-n", namespace]
-    image = () if FRAMEWORKS[framework].image else ("--image", IMAGE)
+    image = () if FRAMEWORKS[framework]["image"] else ("--image", IMAGE)
     done = CliRunner().invoke(main, ["init", "--framework", framework, *image, *flags, *at], catch_exceptions=False)
     assert done.exit_code == 0, done.stderr
     path = folder / "job.yaml"

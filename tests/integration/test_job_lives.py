@@ -104,7 +104,7 @@ def samples(replica: Replica, path: str = "/metrics/jobs") -> dict[str, float]:
 
 
 def test_without_its_right_nothing_is_told_and_the_administrator_is(cluster: Cluster, account: Path) -> None:
-    assert not default_overlay.may(cluster, "create", "events.events.k8s.io")
+    assert not default_overlay.may(cluster, "create", "events")
     namespace = cluster.create_namespace()
     with service.running(cluster, *FLAGS, "--kubeconfig", str(account), name="denied", register=False) as replica:
         create(cluster, asking(namespace, "told", "1s"))
@@ -117,9 +117,9 @@ def test_without_its_right_nothing_is_told_and_the_administrator_is(cluster: Clu
         cluster.apply(load_all(RIGHTS.read_text()))
         cluster.wait_for("the Event", lambda: told(cluster, namespace) or None)
         assert told(cluster, namespace) == {("told", OVER): 1}
-    assert default_overlay.may(cluster, "create", "events.events.k8s.io")
+    assert default_overlay.may(cluster, "create", "events")
     for verb in ("get", "list", "update", "delete"):
-        assert not default_overlay.may(cluster, verb, "events.events.k8s.io")
+        assert not default_overlay.may(cluster, verb, "events")
 
 
 def test_what_came_while_no_replica_ran_is_told(cluster: Cluster, account: Path, rights: None) -> None:

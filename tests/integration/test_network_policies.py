@@ -26,7 +26,7 @@ from tests.support.rule_checks import defaulted
 from tests.support.samples import rare, sample
 from webhook.api.yaml import load_all
 from webhook.cluster.view import NothingKnown
-from webhook.companions.network_policy.seen import record
+from webhook.companions.network_policy.upkeep import record
 from webhook.companions.network_policy.wanted import LABEL, spec
 from webhook.rules.network_policy import Posture, Settings
 

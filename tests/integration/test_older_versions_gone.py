@@ -7,7 +7,6 @@ from copy import deepcopy
 import pytest
 
 from tests.controlplane.cluster import Cluster, has_condition
-from tests.support import older_versions_crd
 from tests.support.installation import service
 from tests.support.installation.older_versions import (
     CRD,
@@ -20,6 +19,7 @@ from tests.support.installation.older_versions import (
 )
 from tests.support.jobs import GOOD, changed
 from tests.support.samples import rare
+from tools import older_versions_crd
 from webhook.converters.both_ways import NO_JOB, WRITTEN_AS
 
 # As docs/older-versions.md has it.

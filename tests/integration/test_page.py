@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.support.object_api import fake_api, kubeconfig
-from tests.support.page import build
 from tests.support.page.browser import browser
 from tests.support.paths import EXAMPLES
 from tests.support.read_paths import CONFIGMAPS, MPIJOBS, PATHS_READ
+from tools.page import build
 from webhook.cli import explanations
 
 # Node's packages and the browser's are fetched once.

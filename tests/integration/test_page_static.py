@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.page import build, static
 from tests.support.page.browser import browser
 from tests.support.page.person import mend_a_job
 from tests.support.page.serving import served
 from tests.support.paths import EXAMPLES, ROOT
 from tests.support.samples import rare
+from tools.page import build, static
 from webhook.cli.playground.page_data import page_data
 from webhook.cli.playground.verdicts import answer
 

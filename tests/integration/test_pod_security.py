@@ -12,9 +12,9 @@ from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import KEEP_RUNNING
 from tests.support.installation.service import example
 from tests.support.jobs import REMOVE, changed
-from webhook.predict.pod_security import LATEST, Level, evaluate, mpi_pods
+from webhook.predict.pod_security import LATEST, Level, evaluate
 from webhook.predict.pod_security.labels import PREFIX
-from webhook.predict.pod_security.pod import convert
+from webhook.predict.pod_security.pod import convert, templates
 
 pytestmark = [pytest.mark.usefixtures("webhook"), pytest.mark.timeout(300)]
 EXAMPLES = assets().upstream_examples
@@ -66,7 +66,7 @@ def test_a_job_that_says_nothing_runs_in_a_restricted_namespace(operator_cluster
     )
     pods = get("pods")["items"]
     assert len(pods) == 3
-    templates = {role: template for role, _, template in mpi_pods.templates(json.dumps(get("mpijob", "pi")).encode())}
+    of_role = {role: template for role, _, template in templates(json.dumps(get("mpijob", "pi")).encode())}
     for pod in pods:
         role = pod["metadata"]["labels"]["training.kubeflow.org/job-role"].title()
         (container,) = pod["spec"]["containers"]
@@ -78,7 +78,7 @@ def test_a_job_that_says_nothing_runs_in_a_restricted_namespace(operator_cluster
         }
         # What was judged is what was made.
         assert evaluate(Level.RESTRICTED, LATEST, convert(pod)) == []
-        assert evaluate(Level.RESTRICTED, LATEST, templates[role]) == []
+        assert evaluate(Level.RESTRICTED, LATEST, of_role[role]) == []
 
 
 def test_pods_of_the_operator_get_the_verdict_of_their_template(operator_cluster: Cluster, namespace: str) -> None:
@@ -100,11 +100,11 @@ def test_pods_of_the_operator_get_the_verdict_of_their_template(operator_cluster
 
     made = operator_cluster.wait_for("the pods", pods, timeout=60)
     stored = operator_cluster.get("mpijob", "pi", "-n", namespace)
-    templates = {role: template for role, _, template in mpi_pods.templates(json.dumps(stored).encode())}
+    of_role = {role: template for role, _, template in templates(json.dumps(stored).encode())}
     for pod in made:
         role = pod["metadata"]["labels"]["training.kubeflow.org/job-role"].title()
         for level in (Level.BASELINE, Level.RESTRICTED):
-            verdict = evaluate(level, LATEST, templates[role])
+            verdict = evaluate(level, LATEST, of_role[role])
             assert evaluate(level, LATEST, convert(pod)) == verdict
             assert len(verdict) == {"Launcher": (1, 4), "Worker": (3, 7)}[role][level is Level.RESTRICTED]
 

@@ -163,7 +163,8 @@ def test_who_may_not_read_is_told_in_one_line(cluster: Cluster, policies: str, t
     for arguments in (("effective", "-n", "x"), ("replay", "--policy", tmp_path / "p.yaml")):
         done = run(*arguments, "--kubeconfig", nobody, "--policy-namespace", policies, code=2)
         assert done.stdout == ""
-        assert done.stderr.startswith(f"error: the API server at {cluster.url} refuses: configmaps is forbidden: ")
+        told = f"the API server at {cluster.url} refuses: configmaps is forbidden: "
+        assert done.stderr.startswith(f"error: policies cannot be read: forbidden: {told}")
         assert done.stderr.count("\n") == 1
 
 

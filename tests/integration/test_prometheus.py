@@ -15,9 +15,7 @@ from tests.support.dashboard import EMPTY, filled, panels
 from tests.support.prometheus import rule_groups
 from tests.support.samples import rare
 from tests.support.scraped_run import Run, real_run, submit
-from webhook.server.audit_telemetry import AUDIT_METRICS
-from webhook.server.job_telemetry import JOB_METRICS
-from webhook.server.metrics import METRICS
+from webhook.server.metrics import AUDIT_METRICS, JOB_METRICS, METRICS
 
 pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(300)]
 

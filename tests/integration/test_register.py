@@ -13,7 +13,7 @@ from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster
 from tests.support.installation import service
 from tests.support.installation.service import example
-from webhook.installation.doctor.checks.configurations import GUARDED
+from webhook.installation.doctor.checks.hooks import GUARDED
 from webhook.installation.registration import BY_REGISTER, MADE_BY, NAME, RESOURCES
 
 PI = assets().upstream_examples["pi"]

@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from tests.controlplane.cluster import Cluster
-from tests.support import mpijob_schema, older_versions_crd
 from tests.support.jobs import REMOVE, changed
+from tools import mpijob_schema, older_versions_crd
 from webhook.api import crd_schema
 from webhook.api.crd_schema import CrdSchema
-from webhook.cli import published_schema
+from webhook.cli import world_sources
 from webhook.cli.job_schema import judge
 from webhook.cli.main import main
 from webhook.client import calls
@@ -81,7 +81,7 @@ def published(cluster: Cluster) -> CrdSchema:
     async def ask() -> CrdSchema | None:
         api = await calls.connect(cluster.kubeconfig)
         try:
-            return await published_schema.of_cluster(api)
+            return await world_sources.published_schema(api)
         except calls.ClusterError:  # not yet
             return None
         finally:

@@ -9,9 +9,9 @@ import pytest
 
 from tests.support.paths import DOCS
 from tests.support.samples import rare
-from tests.support.sessions import texts
-from tests.support.sessions.comparing import normal
-from tests.support.sessions.stage import Stage, staged
+from tools.sessions import texts
+from tools.sessions.comparing import normal
+from tools.sessions.stage import Stage, staged
 
 pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(900)]
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from site_docs import policies
 from tests.controlplane.progress import Progress
 from tests.support import environment
-from tests.support.page import build, static
 from tests.support.page.browser import browser
 from tests.support.page.person import mend_a_job
 from tests.support.page.serving import served
 from tests.support.paths import ROOT
 from tests.support.samples import rare
+from tools.page import build, static
+from tools.site_docs import policies
 from webhook.cli import explanations
 from webhook.rules import REGISTRY
 
@@ -34,7 +34,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     python = environment.this(Progress(), ROOT / "requirements" / "site.txt").python
     folder, playground = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("playground")
     static.write(playground)
-    command = [python, "-m", "site_docs", folder, "--playground", playground]
+    command = [python, "-m", "tools.site_docs", folder, "--playground", playground]
     made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stdout + made.stderr
     return folder

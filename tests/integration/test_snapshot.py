@@ -106,7 +106,7 @@ def test_every_verdict_is_the_same(world: World, job: dict[str, Any]) -> None:
     request = jobs.request(job)
     put_in = [pipelines.mutate(request, policy=inventory.strict(), view=each) for each in (world.live, view)]
     assert put_in[0] == put_in[1]
-    before = view.stored(TEAM, job["metadata"]["name"])
+    before = view.jobs.get((TEAM, job["metadata"]["name"]))
     if before is not None:
         stored = world.cluster.get("mpijob", job["metadata"]["name"], "-n", TEAM)
         assert verdict(view, job, dict(before)) == verdict(world.live, job, stored)

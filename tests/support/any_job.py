@@ -1,12 +1,13 @@
 """Any job that decodes, generated from the wire types themselves: it grows with them."""
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from tests.support.strategies import json_values, quantities, text
+from tests.support.strategies import COMPLETE, json_values, paths, quantities, text
 from webhook.api.mpijob import JobStatus, MPIJob
 
 Json = dict[str, Any]
@@ -21,6 +22,25 @@ def any_job(**samples: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
     `any_job(command=st.just(["mpirun", "-np", "4"]))`.
     """
     return _values(inspect.type_info(MPIJob), samples)
+
+
+def jobs() -> st.SearchStrategy[Json]:
+    """As `any_job`, with values that injections look for."""
+    return any_job(**_SAMPLES)
+
+
+@st.composite
+def mangled_jobs(draw: st.DrawFn) -> Any:
+    """MPIJobs with arbitrary JSON in one to three places."""
+    job = draw(jobs() | st.just(COMPLETE).map(copy.deepcopy))
+    for _ in range(draw(st.integers(1, 3))):
+        if places := [*paths(job)]:
+            *parents, last = draw(st.sampled_from(places))
+            parent = job
+            for key in parents:
+                parent = parent[key]
+            parent[last] = draw(json_values())
+    return job
 
 
 def _values(kind: inspect.Type, samples: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
@@ -74,3 +94,33 @@ _SCALARS: dict[type[inspect.Type], st.SearchStrategy[Any]] = {
 }
 # The status, which is read only where it is asked for.
 _SCALARS[inspect.RawType] = _values(inspect.type_info(JobStatus), {}) | json_values()
+_TRAINING = [f"training.openshift.io/{name}" for name in ("timeout", "timeout-action", "debug-mode")]
+_TEXTS = ("true", "false", "", "on", "72h", "7d", "0h", "3 days", "notify-only", "terminate", "x" * 300, "\x1b[1m\n")
+_MAPS = st.dictionaries(
+    st.sampled_from(["sidecar.istio.io/inject", *_TRAINING, "app", "a/b~c", ""]) | text,
+    st.sampled_from(_TEXTS) | text,
+    max_size=4,
+)
+_SAMPLES: Mapping[str, st.SearchStrategy[Any]] = {
+    "labels": _MAPS,
+    "annotations": _MAPS,
+    "nodeSelector": st.dictionaries(st.sampled_from(["pool", "topology.kubernetes.io/zone"]), text, max_size=2),
+    **{
+        name: st.sampled_from(values)
+        for name, values in {
+            "name": ["train", "x" * 60, "mpi", "PRTE_MCA_plm_ssh_args", "HYDRA_LAUNCHER_EXTRA_ARGS", "registry"],
+            "generateName": ["train-"],
+            "command": [["mpirun", "-np", "2", "python"]],
+            "drop": [["ALL"], ["SYS_CHROOT"]],
+            "key": ["nvidia.com/gpu", "team", "pool", ""],
+            "operator": ["Exists", "Equal", "In", ""],
+            "effect": ["NoSchedule", "NoExecute", ""],
+            "values": [["training", "b"]],
+            "serviceAccountName": ["", "default", "trainer"],
+            "cleanPodPolicy": ["Running", "All", "None", "running", ""],
+            "restartPolicy": ["Never", "OnFailure", "Always", ""],
+            "mpiImplementation": ["OpenMPI", "Intel", "MPICH", "", "LAM"],
+            "runAsUser": [0, 1000],
+        }.items()
+    },
+}

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -35,6 +35,17 @@ class Client:
                 if "PodSecurity" in header or "ValidatingAdmissionPolicy" in header
             ]
             return response.status, await response.json(), warnings
+
+    async def make(self, path: str, body: Any) -> Any:
+        """Create an object; the API server's answer."""
+        status, reply, _ = await self.send("POST", path, body)
+        assert status == 201, reply
+        return reply
+
+    async def make_namespace(self, name: str, labels: Mapping[str, str] | None = None) -> None:
+        """With the account that pods need."""
+        await self.make("/api/v1/namespaces", {"metadata": {"name": name, "labels": dict(labels or {})}})
+        await self.make(f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
 
     async def newest(self) -> Version:
         """The version of Kubernetes that the API server is, or plays."""

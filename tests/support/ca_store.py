@@ -37,6 +37,7 @@ class Cluster:
         self.watch = lambda: None  # called after each change
         self.passes = lambda: None  # called in each call
         self.writes = []
+        self.conflicts = 0
 
     def overwrite(self, name, pem):
         """By somebody else."""
@@ -67,6 +68,7 @@ class Cluster:
     async def write_secret(self, data, resource_version):
         await self._call("write the Secret")
         if self.data is None or resource_version != str(self.version):
+            self.conflicts += 1
             raise Conflict("the Secret has changed")
         self.data = dict(data)
         self.version += 1
@@ -80,6 +82,7 @@ class Cluster:
     async def write_bundle(self, bundle, pem):
         await self._call(f"write {bundle.name}")
         if bundle.name not in self.bundles or bundle.resource_version != str(self.versions[bundle.name]):
+            self.conflicts += 1
             raise Conflict(f"{bundle.name} has changed")
         self.writes.append(bundle.name)
         self.overwrite(bundle.name, pem)

@@ -11,9 +11,10 @@ from certs.authority import Authority
 from certs.pem import load_certificates
 from certs.store import Bundle
 from tests.support.paths import ROOT
+from tools import manifests
 from webhook.api import yaml
 from webhook.client.access_reviews import Right
-from webhook.installation import manifests, registration
+from webhook.installation import registration
 from webhook.installation.doctor import rights
 from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, Certificates
 from webhook.installation.doctor.facts import Facts, Location, Policies

@@ -5,55 +5,41 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from webhook.api import review
+from webhook.api import review, yaml
 
 REMOVE = object()
 
-GOOD: dict[str, Any] = {
-    "apiVersion": "kubeflow.org/v2beta1",
-    "kind": "MPIJob",
-    "metadata": {"name": "train", "namespace": "team-a"},
-    "spec": {
-        "slotsPerWorker": 2,
-        "runPolicy": {"cleanPodPolicy": "Running", "suspend": False},
-        "sshAuthMountPath": "/root/.ssh",
-        "mpiImplementation": "OpenMPI",
-        "launcherCreationPolicy": "AtStartup",
-        "runLauncherAsWorker": False,
-        "mpiReplicaSpecs": {
-            "Launcher": {
-                "replicas": 1,
-                "template": {
-                    "spec": {
-                        "containers": [
-                            {
-                                "name": "launcher",
-                                "image": "registry.example.com/ml/train:1.4",
-                                # With fewer workers it starts too: tests change their number.
-                                "command": ["mpirun", "--oversubscribe", "-np", "8", "python", "train.py"],
-                                "resources": {"limits": {"cpu": "1", "memory": "1Gi"}},
-                            }
-                        ]
-                    }
-                },
-            },
-            "Worker": {
-                "replicas": 4,
-                "template": {
-                    "spec": {
-                        "containers": [
-                            {
-                                "name": "worker",
-                                "image": "registry.example.com/ml/train:1.4",
-                                "resources": {"limits": {"cpu": "16", "memory": "64Gi", "nvidia.com/gpu": 2}},
-                            }
-                        ]
-                    }
-                },
-            },
-        },
-    },
-}
+GOOD: dict[str, Any] = yaml.load_all("""
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata: {name: train, namespace: team-a}
+spec:
+  slotsPerWorker: 2
+  runPolicy: {cleanPodPolicy: Running, suspend: false}
+  sshAuthMountPath: /root/.ssh
+  mpiImplementation: OpenMPI
+  launcherCreationPolicy: AtStartup
+  runLauncherAsWorker: false
+  mpiReplicaSpecs:
+    Launcher:
+      replicas: 1
+      template:
+        spec:
+          containers:
+          - name: launcher
+            image: registry.example.com/ml/train:1.4
+            # With fewer workers it starts too: tests change their number.
+            command: [mpirun, --oversubscribe, -np, "8", python, train.py]
+            resources: {limits: {cpu: "1", memory: 1Gi}}
+    Worker:
+      replicas: 4
+      template:
+        spec:
+          containers:
+          - name: worker
+            image: registry.example.com/ml/train:1.4
+            resources: {limits: {cpu: "16", memory: 64Gi, nvidia.com/gpu: 2}}
+""")[0]
 
 
 # What every job has once injections have seen it.

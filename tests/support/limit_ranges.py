@@ -8,8 +8,8 @@ from webhook.api.pod_resources import Amounts
 Json = dict[str, Any]
 
 
-def limit_range(name: str, *limits: Json) -> Json:
-    metadata = {"name": name, "namespace": "team-a"}
+def limit_range(name: str, *limits: Json, namespace: str = "team-a") -> Json:
+    metadata = {"name": name, "namespace": namespace}
     return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": {"limits": [*limits]}}
 
 

@@ -18,16 +18,16 @@ _REPLICAS: Final = tuple(
     for role in ("Launcher", "Worker")
     for key in ("replicas", "template", "restartPolicy")
 )
+_LIMITS: Final = ("cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit")
+_GANG: Final = ("minAvailable", "queue", "minResources", "priorityClass")
 _RUN_POLICY: Final = (
-    "spec.runPolicy.cleanPodPolicy",
-    "spec.runPolicy.ttlSecondsAfterFinished",
-    "spec.runPolicy.activeDeadlineSeconds",
-    "spec.runPolicy.backoffLimit",
-    "spec.runPolicy.schedulingPolicy.minAvailable",
-    "spec.runPolicy.schedulingPolicy.queue",
-    "spec.runPolicy.schedulingPolicy.minResources",
-    "spec.runPolicy.schedulingPolicy.priorityClass",
+    *(f"spec.runPolicy.{key}" for key in _LIMITS),
+    *(f"spec.runPolicy.schedulingPolicy.{key}" for key in _GANG),
 )
+_OF_V1ALPHA1: Final = (
+    "gpus", "gpusPerNode", "processingUnits", "processingUnitsPerNode", "processingResourceType", "slotsPerWorker",
+    "launcherOnMaster", "backoffLimit", "activeDeadlineSeconds", "replicas", "template",
+)  # fmt: skip
 _COMMON: Final = ("spec.slotsPerWorker", "spec.cleanPodPolicy", "spec.mainContainer", *_REPLICAS, *_RUN_POLICY)
 FIELDS: Final = {
     V1: (
@@ -37,19 +37,7 @@ FIELDS: Final = {
         "spec.runPolicy.managedBy",
     ),
     V1ALPHA2: (*_COMMON, "spec.backoffLimit", "spec.activeDeadlineSeconds", "spec.mpiDistribution"),
-    V1ALPHA1: (
-        "spec.gpus",
-        "spec.gpusPerNode",
-        "spec.processingUnits",
-        "spec.processingUnitsPerNode",
-        "spec.processingResourceType",
-        "spec.slotsPerWorker",
-        "spec.launcherOnMaster",
-        "spec.backoffLimit",
-        "spec.activeDeadlineSeconds",
-        "spec.replicas",
-        "spec.template",
-    ),
+    V1ALPHA1: tuple(f"spec.{key}" for key in _OF_V1ALPHA1),
 }
 _SPECIAL: Final[dict[str, Any]] = {
     "mpiDistribution": "IntelMPI",

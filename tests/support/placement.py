@@ -31,24 +31,14 @@ def job(name: str, workers: int, *, resource: str = GPU, **fields: Any) -> dict[
     Its pods go on running. A name that ends in `-` is one to be completed.
     """
     container = {"name": "mpi", "image": "registry.example.com/mpi:1"}
-    devices = {"resources": {"limits": {resource: 8}}}
+    launcher = {"metadata": {"annotations": {KEEP_RUNNING: "yes"}}, "spec": {"containers": [container]}}
+    worker = {"spec": {"containers": [container | {"resources": {"limits": {resource: 8}}}]}}
+    roles = {"Launcher": {"template": launcher}, "Worker": {"replicas": workers, "template": worker}}
     return {
         "apiVersion": "kubeflow.org/v2beta1",
         "kind": "MPIJob",
         "metadata": {"generateName" if name.endswith("-") else "name": name},
-        "spec": {
-            "runPolicy": {"cleanPodPolicy": "Running"},
-            "mpiReplicaSpecs": {
-                "Launcher": {
-                    "template": {
-                        "metadata": {"annotations": {KEEP_RUNNING: "yes"}},
-                        "spec": {"containers": [container]},
-                    }
-                },
-                "Worker": {"replicas": workers, "template": {"spec": {"containers": [container | devices]}}},
-            },
-            **fields,
-        },
+        "spec": {"runPolicy": {"cleanPodPolicy": "Running"}, "mpiReplicaSpecs": roles, **fields},
     }
 
 

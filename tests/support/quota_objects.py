@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from tests.support import limit_ranges
 from tests.support.jobs import changed
 from webhook.api import quantity
 from webhook.api.mpijob import WORKER
@@ -26,23 +27,14 @@ def quota(
 ) -> Json:
     """A ResourceQuota of which nothing is used, or as much as is said."""
     status = {"hard": dict(hard), "used": dict.fromkeys(hard, 0) if used is None else dict(used)}
-    return {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"hard": dict(hard), "scopes": scopes},
-        "status": status,
-    }
+    metadata = {"name": name, "namespace": namespace}
+    spec = {"hard": dict(hard), "scopes": scopes}
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec, "status": status}
 
 
 def limit_range(*, namespace: str = "elsewhere", **default: Any) -> Json:
     """A LimitRange with these defaults."""
-    return {
-        "apiVersion": "v1",
-        "kind": "LimitRange",
-        "metadata": {"name": "l", "namespace": namespace},
-        "spec": {"limits": [{"type": "Container", "default": default}]},
-    }
+    return limit_ranges.limit_range("l", {"type": "Container", "default": default}, namespace=namespace)
 
 
 def pods(job: str, workers: int, namespace: str = "team-a") -> list[Json]:

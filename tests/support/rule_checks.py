@@ -10,6 +10,7 @@ from webhook.admission.messages import Finding
 from webhook.api import mpijob
 from webhook.cluster.view import ClusterView, NothingKnown
 from webhook.kit.context import Context
+from webhook.predict.pod_template import decode_job
 from webhook.rules import REGISTRY, Violation
 
 
@@ -57,7 +58,7 @@ def run(
 
 def defaulted(job: Any) -> mpijob.MPIJob:
     """The job as rules see it."""
-    return mpijob.apply_operator_defaults(mpijob.decode(json.dumps(job).encode()))
+    return mpijob.apply_operator_defaults(decode_job(json.dumps(job).encode()))
 
 
 def found(result: list[Violation]) -> list[str]:

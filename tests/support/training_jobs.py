@@ -1,17 +1,18 @@
 """Training jobs of SageMaker in the shapes that estimators, algorithms and people make, and what each would run."""
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api import placeholders
-from webhook.converters.sagemaker.instances import Instance
-from webhook.converters.sagemaker.options import Options
+from webhook.converters.sagemaker.machines import Instance, Options
 
 _ECR: Final = "763104351884.dkr.ecr.us-west-2.amazonaws.com"
 _ROLE: Final = "arn:aws:iam::111122223333:role/service-role/AmazonSageMaker-ExecutionRole"
 _BUCKET: Final = "s3://example-datasets"
+NO_OPTIONS: Final = Options()
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Case:
     request: Mapping[str, Any]
     processes: int
     accelerators: int
-    options: Options = field(default_factory=Options)
+    options: Options = NO_OPTIONS
 
 
 def hyperparameters(**values: Any) -> dict[str, str]:
@@ -58,6 +59,17 @@ def request(
         **({"HyperParameters": dict(parameters)} if parameters else {}),
         **more,
     }
+
+
+_HEAD: Final = re.compile(r"(\S+): (\d+) (\S+), (\d+) processes, (\d+) GPUs")
+
+
+def case(head: str, parameters: Mapping[str, str] | None = None, *, options: Options = NO_OPTIONS, **more: Any) -> Case:
+    """`head` is as in `resnet: 2 ml.g5.12xlarge, 8 processes, 8 GPUs`."""
+    found = _HEAD.fullmatch(head)
+    assert found
+    name, count, instance, processes, accelerators = found.groups()
+    return Case(request(name, instance, int(count), parameters, **more), int(processes), int(accelerators), options)
 
 
 def script(program: str = "train.py", **values: Any) -> dict[str, str]:
@@ -101,139 +113,78 @@ _DESCRIBED: Final = {
     "EnableManagedSpotTraining": False,
 }
 CASES: Final = {
-    "PyTorch with MPI on EFA": Case(
-        request(
-            "pytorch-bert-2025-11-03-10-15-00-123",
-            "ml.p4d.24xlarge",
-            2,
-            mpi(8, "-verbose -x NCCL_DEBUG=INFO", epochs=10, **{"learning-rate": 3e-5}, optimizer="adamw", amp=True),
-            InputDataConfig=[channel("train"), channel("validation")],
-        ),
-        16,
-        16,
+    "PyTorch with MPI on EFA": case(
+        "pytorch-bert-2025-11-03-10-15-00-123: 2 ml.p4d.24xlarge, 16 processes, 16 GPUs",
+        mpi(8, "-verbose -x NCCL_DEBUG=INFO", epochs=10, **{"learning-rate": 3e-5}, optimizer="adamw", amp=True),
+        InputDataConfig=[channel("train"), channel("validation")],
     ),
-    "TensorFlow with Horovod": Case(
-        request("tf-horovod", "ml.p3.16xlarge", 4, mpi(8, model_dir="/opt/ml/model")), 32, 32
+    "TensorFlow with Horovod": case(
+        "tf-horovod: 4 ml.p3.16xlarge, 32 processes, 32 GPUs", mpi(8, model_dir="/opt/ml/model")
     ),
-    "as many ranks as GPUs": Case(request("Horovod-Defaults", "ml.g4dn.12xlarge", 2, mpi(epochs=3)), 8, 8),
-    "MPI without GPUs": Case(request("cfd-solver", "ml.c5.9xlarge", 2, mpi(4, "--NCCL_DEBUG WARN")), 8, 0),
-    "torch_distributed": Case(
-        request("llama-sft", "ml.p5.48xlarge", 4, script("sft.py", sagemaker_torch_distributed_enabled=True, lr=1e-4)),
-        32,
-        32,
+    "as many ranks as GPUs": case("Horovod-Defaults: 2 ml.g4dn.12xlarge, 8 processes, 8 GPUs", mpi(epochs=3)),
+    "MPI without GPUs": case("cfd-solver: 2 ml.c5.9xlarge, 8 processes, 0 GPUs", mpi(4, "--NCCL_DEBUG WARN")),
+    "torch_distributed": case(
+        "llama-sft: 4 ml.p5.48xlarge, 32 processes, 32 GPUs",
+        script("sft.py", sagemaker_torch_distributed_enabled=True, lr=1e-4),
     ),
-    "pytorchddp": Case(
-        request(
-            "hf-ddp",
-            "ml.p4de.24xlarge",
-            2,
-            script("run_glue.py", sagemaker_pytorch_ddp_enabled=True, sagemaker_instance_type="ml.p4de.24xlarge"),
-        ),
-        16,
-        16,
+    "pytorchddp": case(
+        "hf-ddp: 2 ml.p4de.24xlarge, 16 processes, 16 GPUs",
+        script("run_glue.py", sagemaker_pytorch_ddp_enabled=True, sagemaker_instance_type="ml.p4de.24xlarge"),
     ),
-    "Trainium": Case(
-        request("neuron-llama", "ml.trn1.32xlarge", 2, script(sagemaker_torch_distributed_enabled=True)), 64, 32
+    "Trainium": case(
+        "neuron-llama: 2 ml.trn1.32xlarge, 64 processes, 32 GPUs", script(sagemaker_torch_distributed_enabled=True)
     ),
-    "an algorithm": Case(
-        request(
-            "xgboost-2025-11-03",
-            "ml.m5.4xlarge",
-            2,
-            {"objective": "reg:squarederror", "num_round": "50", "max_depth": "5"},
-            **image("246618743249.dkr.ecr.us-west-2.amazonaws.com/sagemaker-xgboost:1.7-1"),
-            InputDataConfig=[channel("train") | {"ContentType": "text/csv"}],
-        ),
-        2,
-        0,
+    "an algorithm": case(
+        "xgboost-2025-11-03: 2 ml.m5.4xlarge, 2 processes, 0 GPUs",
+        {"objective": "reg:squarederror", "num_round": "50", "max_depth": "5"},
+        **image("246618743249.dkr.ecr.us-west-2.amazonaws.com/sagemaker-xgboost:1.7-1"),
+        InputDataConfig=[channel("train") | {"ContentType": "text/csv"}],
     ),
-    "an algorithm of the marketplace": Case(
-        request(
-            "marketplace",
-            "ml.c5.2xlarge",
-            3,
-            AlgorithmSpecification={
-                "AlgorithmName": "arn:aws:sagemaker:us-west-2:865070037744:algorithm/tabular-1",
-                "TrainingInputMode": "FastFile",
-            },
-        ),
-        3,
-        0,
+    "an algorithm of the marketplace": case(
+        "marketplace: 3 ml.c5.2xlarge, 3 processes, 0 GPUs",
+        AlgorithmSpecification={
+            "AlgorithmName": "arn:aws:sagemaker:us-west-2:865070037744:algorithm/tabular-1",
+            "TrainingInputMode": "FastFile",
+        },
     ),
-    "a script on each machine": Case(request("sklearn-each", "ml.m5.xlarge", 2, script("prepare.py", folds=5)), 2, 0),
-    "spot, with checkpoints": Case(
-        request(
-            "spot-resnet",
-            "ml.g5.12xlarge",
-            2,
-            mpi(4),
-            EnableManagedSpotTraining=True,
-            StoppingCondition={"MaxRuntimeInSeconds": 36000, "MaxWaitTimeInSeconds": 72000},
-            CheckpointConfig={"S3Uri": f"{_BUCKET}/checkpoints", "LocalPath": "/opt/ml/checkpoints"},
-            RetryStrategy={"MaximumRetryAttempts": 3},
-        ),
-        8,
-        8,
+    "a script on each machine": case(
+        "sklearn-each: 2 ml.m5.xlarge, 2 processes, 0 GPUs", script("prepare.py", folds=5)
     ),
-    "VPC, isolated and encrypted": Case(
-        request(
-            "patient-notes",
-            "ml.g5.48xlarge",
-            2,
-            mpi(8),
-            VpcConfig={"SecurityGroupIds": ["sg-0123456789abcdef0"], "Subnets": ["subnet-0a1b2c3d", "subnet-4e5f6a7b"]},
-            EnableNetworkIsolation=True,
-            EnableInterContainerTrafficEncryption=True,
-            Tags=[{"Key": "cost-center", "Value": "4711"}, {"Key": "team/owner", "Value": "vision"}],
-        ),
-        16,
-        16,
+    "spot, with checkpoints": case(
+        "spot-resnet: 2 ml.g5.12xlarge, 8 processes, 8 GPUs",
+        mpi(4),
+        EnableManagedSpotTraining=True,
+        StoppingCondition={"MaxRuntimeInSeconds": 36000, "MaxWaitTimeInSeconds": 72000},
+        CheckpointConfig={"S3Uri": f"{_BUCKET}/checkpoints", "LocalPath": "/opt/ml/checkpoints"},
+        RetryStrategy={"MaximumRetryAttempts": 3},
     ),
-    "local mode": Case(
-        request(
-            "local-train",
-            "local_gpu",
-            2,
-            mpi() | hyperparameters(sagemaker_submit_directory="file:///home/user/src"),
-            InputDataConfig=[channel("train", "file:///home/user/data")],
-        ),
-        4,
-        4,
-        Options(instances={"local_gpu": Instance(16, 64, 2)}),
+    "VPC, isolated and encrypted": case(
+        "patient-notes: 2 ml.g5.48xlarge, 16 processes, 16 GPUs",
+        mpi(8),
+        VpcConfig={"SecurityGroupIds": ["sg-0123456789abcdef0"], "Subnets": ["subnet-0a1b2c3d", "subnet-4e5f6a7b"]},
+        EnableNetworkIsolation=True,
+        EnableInterContainerTrafficEncryption=True,
+        Tags=[{"Key": "cost-center", "Value": "4711"}, {"Key": "team/owner", "Value": "vision"}],
     ),
-    "file systems": Case(
-        request(
-            "lustre-vit",
-            "ml.p4d.24xlarge",
-            8,
-            mpi(8),
-            InputDataConfig=[folder("train", "FSxLustre", "/fsx/imagenet"), folder("validation", "EFS", "/val")],
-        ),
-        64,
-        64,
+    "local mode": case(
+        "local-train: 2 local_gpu, 4 processes, 4 GPUs",
+        mpi() | hyperparameters(sagemaker_submit_directory="file:///home/user/src"),
+        options=Options(instances={"local_gpu": Instance(16, 64, 2)}),
+        InputDataConfig=[channel("train", "file:///home/user/data")],
     ),
-    "mpirun of its own": Case(
-        request(
-            "own-mpirun",
-            "ml.p3.8xlarge",
-            2,
-            {"sagemaker_mpi_enabled": "true"},
-            **image(
-                _OWN, ContainerEntrypoint=["mpirun"], ContainerArguments=["--allow-run-as-root", "-np", "8", "/train"]
-            ),
-        ),
-        8,
-        8,
+    "file systems": case(
+        "lustre-vit: 8 ml.p4d.24xlarge, 64 processes, 64 GPUs",
+        mpi(8),
+        InputDataConfig=[folder("train", "FSxLustre", "/fsx/imagenet"), folder("validation", "EFS", "/val")],
     ),
-    "an entry point of its own": Case(
-        request(
-            "own-entry-point",
-            "ml.g5.2xlarge",
-            3,
-            **image(_OWN, ContainerEntrypoint=["python3", "/train.py"], ContainerArguments=["--epochs", "3"]),
-        ),
-        3,
-        3,
+    "mpirun of its own": case(
+        "own-mpirun: 2 ml.p3.8xlarge, 8 processes, 8 GPUs",
+        {"sagemaker_mpi_enabled": "true"},
+        **image(_OWN, ContainerEntrypoint=["mpirun"], ContainerArguments=["--allow-run-as-root", "-np", "8", "/train"]),
+    ),
+    "an entry point of its own": case(
+        "own-entry-point: 3 ml.g5.2xlarge, 3 processes, 3 GPUs",
+        **image(_OWN, ContainerEntrypoint=["python3", "/train.py"], ContainerArguments=["--epochs", "3"]),
     ),
     "the answer of DescribeTrainingJob": Case(
         {**request("resnet", "ml.p3dn.24xlarge", 2, mpi(8)), **_DESCRIBED}, 16, 16
@@ -255,34 +206,26 @@ CASES: Final = {
         16,
         16,
     ),
-    "a single machine, divided": Case(
-        request("single", "ml.p4d.24xlarge", 1, mpi(8)), 8, 8, Options(workers_per_instance=2)
+    "a single machine, divided": case(
+        "single: 1 ml.p4d.24xlarge, 8 processes, 8 GPUs", mpi(8), options=Options(workers_per_instance=2)
     ),
-    "the launcher as a worker": Case(
-        request("as-worker", "ml.g6.48xlarge", 3, mpi(8)), 24, 24, Options(launcher_as_worker=True)
+    "the launcher as a worker": case(
+        "as-worker: 3 ml.g6.48xlarge, 24 processes, 24 GPUs", mpi(8), options=Options(launcher_as_worker=True)
     ),
-    "from S3": Case(
-        request("from-s3", "ml.p5e.48xlarge", 2, mpi(8)),
-        16,
-        16,
-        Options(s3_image="registry.example.com/aws-cli:2.27.0", s3_secret="s3", network="rdma"),
+    "from S3": case(
+        "from-s3: 2 ml.p5e.48xlarge, 16 processes, 16 GPUs",
+        mpi(8),
+        options=Options(s3_image="registry.example.com/aws-cli:2.27.0", s3_secret="s3", network="rdma"),
     ),
-    "pipes, shards and archives": Case(
-        request(
-            "image-classification",
-            "ml.p3.2xlarge",
-            2,
-            {"num_classes": "257", "epochs": "30"},
-            **image("433757028032.dkr.ecr.us-west-2.amazonaws.com/image-classification:1", TrainingInputMode="Pipe"),
-            InputDataConfig=[
-                channel("train", S3DataDistributionType="ShardedByS3Key")
-                | {"CompressionType": "Gzip", "RecordWrapperType": "RecordIO", "ShuffleConfig": {"Seed": 1}},
-                channel("validation", f"{_BUCKET}/validation.manifest", S3DataType="ManifestFile")
-                | {"InputMode": "Pipe"},
-            ],
-        ),
-        2,
-        2,
+    "pipes, shards and archives": case(
+        "image-classification: 2 ml.p3.2xlarge, 2 processes, 2 GPUs",
+        {"num_classes": "257", "epochs": "30"},
+        **image("433757028032.dkr.ecr.us-west-2.amazonaws.com/image-classification:1", TrainingInputMode="Pipe"),
+        InputDataConfig=[
+            channel("train", S3DataDistributionType="ShardedByS3Key")
+            | {"CompressionType": "Gzip", "RecordWrapperType": "RecordIO", "ShuffleConfig": {"Seed": 1}},
+            channel("validation", f"{_BUCKET}/validation.manifest", S3DataType="ManifestFile") | {"InputMode": "Pipe"},
+        ],
     ),
 }
 

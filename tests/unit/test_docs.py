@@ -10,17 +10,16 @@ import pytest
 
 from tests.support import corpus
 from tests.support.paths import DOCS, EXAMPLES, MANIFESTS, ROOT
+from tools import reference
 from webhook import injections
 from webhook.api import annotations, yaml
-from webhook.cli import explanations, files, reference
+from webhook.cli import explanations, files
 from webhook.cli.job_check import check
 from webhook.cli.job_verdict import Verdict
 from webhook.cli.job_world import JobWorld
 from webhook.cli.policy import documents
 from webhook.policy.document import PolicyDocument
-from webhook.server import telemetry
-from webhook.server.audit_telemetry import AUDIT_METRICS
-from webhook.server.job_telemetry import JOB_METRICS
+from webhook.server.metrics import AUDIT_METRICS, JOB_METRICS, METRICS
 
 WRITTEN = (
     "index.md",
@@ -91,10 +90,10 @@ def test_every_policy_command_is_shown_to_administrators(name: str) -> None:
 
 
 def test_every_metric_is_there() -> None:
-    for metric in (*telemetry.METRICS, *JOB_METRICS, *AUDIT_METRICS):
+    for metric in (*METRICS, *JOB_METRICS, *AUDIT_METRICS):
         assert f"| `{metric.name}` | {metric.kind} | " in page("reference/metrics.md")
     named = set(re.findall(r"mpijob_webhook_[a-z_]+", "".join(map(page, WRITTEN))))
-    assert named <= {metric.name for metric in (*telemetry.METRICS, *AUDIT_METRICS)}
+    assert named <= {metric.name for metric in (*METRICS, *AUDIT_METRICS)}
 
 
 def test_every_annotation_that_users_may_set_is_there() -> None:

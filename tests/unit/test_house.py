@@ -1,9 +1,6 @@
-"""What holds for the tests themselves: where they are, and what they import."""
+"""Each rule and each injection has a file, and a file of tests."""
 
-import ast
-import re
 from collections.abc import Mapping
-from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 
@@ -14,7 +11,6 @@ from tests.support.paths import ROOT
 from webhook import injections, rules
 
 TESTS = ROOT / "tests"
-SUPPORT = sorted(path for path in (TESTS / "support").rglob("*.py") if path.read_text())
 
 
 @pytest.mark.parametrize("rule", rules.REGISTRY.values(), ids=list(rules.REGISTRY))
@@ -37,18 +33,3 @@ def test_every_file_is_a_rule_or_an_injection(package: ModuleType, registry: Map
     assert {module.name for module in iter_modules(package.__path__)} == names | {"limits"}
     tests = TESTS / "unit" / package.__name__.rpartition(".")[2]
     assert {path.stem.removeprefix("test_") for path in tests.glob("test_*.py")} <= names
-
-
-def test_what_tests_share_is_imported_from_support_alone() -> None:
-    """Neither from a conftest nor from another test."""
-    found = [
-        str(path.relative_to(ROOT))
-        for path in TESTS.rglob("*.py")
-        if re.search(r"^\s*(from|import) tests\.\S*\b(conftest|test_\w+)\b", path.read_text(), re.MULTILINE)
-    ]
-    assert found == []
-
-
-@pytest.mark.parametrize("path", SUPPORT, ids=lambda path: str(path.relative_to(TESTS / "support")))
-def test_every_support_module_says_what_it_holds(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text()))

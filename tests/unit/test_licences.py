@@ -4,8 +4,8 @@ from importlib.metadata import PackageNotFoundError, metadata
 
 import pytest
 
-from release import licences, page_packages
 from tests.support.paths import DOCS
+from tools.release import licences, page_packages
 
 
 @pytest.mark.parametrize("package", licences.locked())

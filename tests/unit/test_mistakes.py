@@ -1,12 +1,14 @@
 """Mistakes that data scientists make: the job is rejected, the user does what the message says, the job is admitted."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pytest
 
+from tests.support.bad_jobs.written import change
 from tests.support.corpus import CORPUS
 from tests.support.jobs import REMOVE, changed
 from tests.support.limit_ranges import limit_range
@@ -24,7 +26,6 @@ FIRST: Final = f"{POD}.containers.0"
 RUN: Final = "Launcher.template.spec.containers.0.command"
 GPU: Final = "nvidia.com/gpu"
 QUEUE: Final = "metadata.labels.kueue\\.x-k8s\\.io/queue-name"
-POSTURE: Final = "metadata.annotations.training\\.openshift\\.io/network-policy"
 NO_FIELD: Final = "is no field of an MPIJob (mpi-operator v0.8.0): kubectl refuses it, other clients lose it."
 EMPTY: Final = {"name": "d", "emptyDir": {}}
 REF: Final = {"fieldRef": {"fieldPath": "metadata.name"}}
@@ -43,6 +44,15 @@ class Mistake:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Of the rule that rejects the job."""
     namespace: str = "team-a"
+
+
+WRONG_RIGHT: Final = re.compile("«(.*?)→(.*?)»")
+
+
+def mistake(text: str, said: str, **about: Any) -> Mistake:
+    """A mistake in one place, a `change` with «wrong→right»."""
+    (path, wrong), (_, right) = (change(WRONG_RIGHT.sub(group, text)) for group in (r"\1", r"\2"))
+    return Mistake({path: wrong}, said, {path: right}, **about)
 
 
 def limits(**more: Any) -> dict[str, Any]:
@@ -67,33 +77,23 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "a field where v1 had it": Mistake(
         {"spec.runPolicy": {}, "spec.cleanPodPolicy": "Running"},
-        f"spec.cleanPodPolicy: {NO_FIELD} Move it to spec.runPolicy.cleanPodPolicy.",
+        f"spec.cleanPodPolicy: {NO_FIELD} Write it below runPolicy.",
         {"spec.cleanPodPolicy": REMOVE, "spec.runPolicy.cleanPodPolicy": "Running"},
     ),
-    "a secret in envFrom as in env": Mistake(
-        {f"{FIRST}.envFrom": [{"secretKeyRef": {"name": "s"}}]},
+    "a secret in envFrom as in env": mistake(
+        "first.envFrom: [{«secretKeyRef→secretRef»: {name: s}}]",
         f"envFrom[0].secretKeyRef: {NO_FIELD} Write secretRef.",
-        {f"{FIRST}.envFrom": [{"secretRef": {"name": "s"}}]},
     ),
-    "slots as text": Mistake(
-        {"spec.slotsPerWorker": "2"},
-        "spec.slotsPerWorker: must be a whole number, not text. Write 2.",
-        {"spec.slotsPerWorker": 2},
+    "slots as text": mistake(
+        "spec.slotsPerWorker: «'2'→2»", "spec.slotsPerWorker: must be a whole number, not text. Write 2."
     ),
-    "a command as one text": Mistake(
-        {f"{FIRST}.command": "python train.py"},
+    "a command as one text": mistake(
+        "first.command: «python train.py→[python, train.py]»",
         "containers[0].command: must be a list, not text. Write a list",
-        {f"{FIRST}.command": ["python", "train.py"]},
     ),
-    "mpirun with fewer ranks than none": Mistake(
-        {RUN: ["mpirun", "-np", "-1", "train"]},
-        "containers[0].command: -np -1 is no number of ranks (mpirun refuses it). Set -np to 8.",
-        {RUN: ["mpirun", "-np", "8", "train"]},
-    ),
-    "an option and its value as one word": Mistake(
-        {RUN: ["mpirun", "-np 8", "train"]},
+    "an option and its value as one word": mistake(
+        "run: [mpirun, «-np 8→-np, '8'», train]",
         'containers[0].command: "-np 8" is one word, and no option. Split it: "-np", "8".',
-        {RUN: ["mpirun", "-np", "8", "train"]},
     ),
     "a number in env": Mistake(
         {f"{FIRST}.env": [{"name": "N", "value": 1}]},
@@ -110,70 +110,57 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         'containers[1].name: there is another container "a". Rename one of the two.',
         {f"{POD}.containers.1.name": "b"},
     ),
-    "limits: {gpu: 2}": Mistake(
-        {f"{FIRST}.resources": {"limits": {"gpu": 2}}},
+    "limits: {gpu: 2}": mistake(
+        "first.resources: {limits: {«gpu→nvidia.com/gpu»: 2}}",
         'resources.limits[gpu]: there is no resource "gpu". Write nvidia.com/gpu',
-        {f"{FIRST}.resources": limits()},
     ),
-    "a request above its limit": Mistake(
-        {f"{FIRST}.resources": {**limits(cpu=4), "requests": {"cpu": 8}}},
+    "a request above its limit": mistake(
+        "first.resources: {limits: {nvidia.com/gpu: 2, cpu: 4}, requests: {cpu: «8→4»}}",
         "resources.requests[cpu]: 8 is above the limit of 4. Set it to 4 or less, or raise the limit.",
-        {f"{FIRST}.resources": {**limits(cpu=4), "requests": {"cpu": 4}}},
     ),
     "a mount without its volume": Mistake(
         {f"{FIRST}.volumeMounts": [{"name": "data", "mountPath": "/data"}]},
         'volumeMounts[0].name: there is no volume "data". Add the volume under volumes, or correct the name.',
         {f"{POD}.volumes": [{"name": "data", "emptyDir": {}}]},
     ),
-    "imagePullPolicy: always": Mistake(
-        {f"{FIRST}.imagePullPolicy": "always"},
+    "imagePullPolicy: always": mistake(
+        "first.imagePullPolicy: «always→Always»",
         'containers[0].imagePullPolicy: "always" is not supported. Write Always.',
-        {f"{FIRST}.imagePullPolicy": "Always"},
     ),
-    "container my_worker": Mistake(
-        {f"{FIRST}.name": "my_worker"},
+    "container my_worker": mistake(
+        "first.name: «my_worker→my-worker»",
         'containers[0].name: "my_worker" contains "_"; allowed are lower case letters, digits and "-".',
-        {f"{FIRST}.name": "my-worker"},
     ),
-    "operator: exists": Mistake(
-        {f"{POD}.tolerations": [{"key": "a", "operator": "exists"}]},
+    "operator: exists": mistake(
+        "pod.tolerations: [{key: a, operator: «exists→Exists»}]",
         'tolerations[0].operator: "exists" is not supported. Write Exists.',
-        {f"{POD}.tolerations": [{"key": "a", "operator": "Exists"}]},
     ),
     "env with value and valueFrom": Mistake(
         {f"{FIRST}.env": [{"name": "N", "value": "1", "valueFrom": REF}]},
         "env[0].valueFrom: does not go with value. Remove one of the two.",
         {f"{FIRST}.env": [{"name": "N", "value": "1"}]},
     ),
-    "a variable with a space": Mistake(
-        {f"{FIRST}.env": [{"name": "A=B", "value": "1"}]},
+    "a variable with a space": mistake(
+        "first.env: [{name: «A=B→A», value: '1'}]",
         'env[0].name: "A=B" may have printable ASCII characters only, and no "=". Rename the variable.',
-        {f"{FIRST}.env": [{"name": "A", "value": "1"}]},
     ),
-    "a volume of two kinds": Mistake(
-        {f"{POD}.volumes": [{**EMPTY, "hostPath": {"path": "/d"}}]},
+    "a volume of two kinds": mistake(
+        "pod.volumes: [{name: d, emptyDir: {}«, hostPath: {path: /d}→»}]",
         "volumes[0]: has both emptyDir and hostPath, and a volume has one source.",
-        {f"{POD}.volumes": [EMPTY]},
     ),
-    "a probe that asks nothing": Mistake(
-        {f"{FIRST}.livenessProbe": {"periodSeconds": 5}},
+    "a probe that asks nothing": mistake(
+        "first.livenessProbe: {«periodSeconds: 5→tcpSocket: {port: 22}»}",
         "livenessProbe: does nothing. Set one of exec, httpGet, tcpSocket or grpc.",
-        {f"{FIRST}.livenessProbe": {"tcpSocket": {"port": 22}}},
     ),
-    "a port of 70000": Mistake(
-        {f"{FIRST}.ports": [{"containerPort": 70000}]},
-        "ports[0].containerPort: is 70000, at most 65535 is taken.",
-        {f"{FIRST}.ports": [{"containerPort": 7000}]},
+    "a port of 70000": mistake(
+        "first.ports: [{containerPort: «70000→7000»}]", "ports[0].containerPort: is 70000, at most 65535 is taken."
     ),
-    "16GB": Mistake(
-        {f"{FIRST}.resources": limits(memory="16GB")},
+    "16GB": mistake(
+        "first.resources: {limits: {nvidia.com/gpu: 2, memory: «16GB→16Gi»}}",
         'resources.limits[memory]: "16GB" is not a quantity: there is no unit "GB", write "Gi"',
-        {f"{FIRST}.resources": limits(memory="16Gi")},
     ),
-    "resnet_50": Mistake(
-        {"metadata.name": "resnet_50"},
-        'that contains "_"; allowed are lower case letters, digits',
-        {"metadata.name": "resnet-50"},
+    "resnet_50": mistake(
+        "metadata.name: «resnet_50→resnet-50»", 'that contains "_"; allowed are lower case letters, digits'
     ),
     "a worker in lower case": Mistake(
         {"Worker": REMOVE, "spec.mpiReplicaSpecs.worker": WORKER},
@@ -185,15 +172,11 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         "spec.mpiReplicaSpecs[Launcher]: is missing. Add the Launcher: it runs mpirun.",
         {"Launcher": changed({})["spec"]["mpiReplicaSpecs"]["Launcher"]},
     ),
-    "two launchers": Mistake(
-        {"Launcher.replicas": 2},
-        "replicas: is 2, there is always one launcher. Set replicas to 1.",
-        {"Launcher.replicas": 1},
+    "two launchers": mistake(
+        "Launcher.replicas: «2→1»", "replicas: is 2, there is always one launcher. Set replicas to 1."
     ),
-    "no workers": Mistake({"Worker.replicas": 0}, "replicas: is 0 (not set counts as 0)", {"Worker.replicas": 2}),
-    "a single worker": Mistake(
-        {"Worker.replicas": 1}, "1 worker, at least 2 required. Set replicas to 2 or more.", {"Worker.replicas": 2}
-    ),
+    "no workers": mistake("Worker.replicas: «0→2»", "replicas: is 0 (not set counts as 0)"),
+    "a single worker": mistake("Worker.replicas: «1→2»", "1 worker, at least 2 required. Set replicas to 2 or more."),
     "-np 8 with one worker": Mistake(
         {RUN: ["mpirun", "-np", "8", "train"], "Worker.replicas": 1},
         "1 worker, at least 2 required.",
@@ -204,141 +187,98 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         "at most 8 allowed",
         {f"{FIRST}.resources": {"limits": {GPU: 8}}, "spec.slotsPerWorker": 8},
     ),
-    "half a GPU": Mistake(
-        {f"{FIRST}.resources": {"limits": {GPU: "500m"}}},
-        "500m is not whole, and GPUs are not divided.",
-        {f"{FIRST}.resources": {"limits": {GPU: 1}}},
+    "half a GPU": mistake(
+        "first.resources: {limits: {nvidia.com/gpu: «500m→1»}}", "500m is not whole, and GPUs are not divided."
     ),
-    "GPUs in the request alone": Mistake(
-        {f"{FIRST}.resources": {"requests": {GPU: 2}}},
+    "GPUs in the request alone": mistake(
+        "first.resources: {requests: {nvidia.com/gpu: 2}«→, limits: {nvidia.com/gpu: 2}»}",
         "is missing, but the request is 2. Set it to 2 too.",
-        {f"{FIRST}.resources": {"requests": {GPU: 2}, "limits": {GPU: 2}}},
     ),
-    "cleanPodPolicy: all": Mistake(
-        {"spec.runPolicy.cleanPodPolicy": "all"},
-        '"all" is not supported. Use one of All, None',
-        {"spec.runPolicy.cleanPodPolicy": "All"},
+    "cleanPodPolicy: all": mistake(
+        "spec.runPolicy.cleanPodPolicy: «all→All»", '"all" is not supported. Use one of All, None'
     ),
-    "mpiImplementation: openmpi": Mistake(
-        {"spec.mpiImplementation": "openmpi"},
-        '"openmpi" is not supported. Use one of',
-        {"spec.mpiImplementation": "OpenMPI"},
+    "mpiImplementation: openmpi": mistake(
+        "spec.mpiImplementation: «openmpi→OpenMPI»", '"openmpi" is not supported. Use one of'
     ),
-    "restartPolicy: Always": Mistake(
-        {"Worker.restartPolicy": "Always"},
-        '"Always" is not supported. Use one of Never',
-        {"Worker.restartPolicy": "Never"},
+    "restartPolicy: Always": mistake(
+        "Worker.restartPolicy: «Always→Never»", '"Always" is not supported. Use one of Never'
     ),
-    "an old API version": Mistake(
-        {"apiVersion": "kubeflow.org/v1"},
-        "Run `mpijob-webhook convert FILE`",
-        {"apiVersion": "kubeflow.org/v2beta1"},
+    "an old API version": mistake(
+        "apiVersion: «kubeflow.org/v1→kubeflow.org/v2beta1»", "Run `mpijob-webhook convert FILE`"
     ),
     "a timeout in words": Mistake(
         {"metadata.annotations": {"training.openshift.io/timeout": "3 days"}},
         '"3 days" is not a duration',
         {TIMEOUT: "3d"},
     ),
-    "a priority class that is not there": Mistake(
-        {f"{POD}.priorityClassName": "hihg"},
-        'PriorityClass "hihg" does not exist',
-        {f"{POD}.priorityClassName": REMOVE},
-    ),
-    "a service account with a space": Mistake(
-        {f"{POD}.serviceAccountName": "My SA"},
+    "a service account with a space": mistake(
+        "pod.serviceAccountName: «My SA→default»",
         'spec.serviceAccountName: "My SA" contains "M"; allowed are lower case letters, digits, "-" and "."',
-        {f"{POD}.serviceAccountName": "default"},
     ),
-    "a priority as a number": Mistake(
-        {f"{POD}.priority": 1000},
-        "spec.priority: is 1000, but only 0 is taken (no PriorityClass: the pods are refused).",
-        {f"{POD}.priority": REMOVE},
+    "a priority as a number": mistake(
+        "pod.priority: «1000→»", "spec.priority: is 1000, but only 0 is taken (no PriorityClass: the pods are refused)."
     ),
-    "a label with a space": Mistake(
-        {"metadata.labels": {"project": "llm training"}},
+    "a label with a space": mistake(
+        "metadata.labels: {project: «llm training→llm-training»}",
         'metadata.labels[project]: "llm training" contains " "; allowed are letters, digits, "-", "_" and ".".',
-        {"metadata.labels": {"project": "llm-training"}},
     ),
-    "the key of an annotation with a space": Mistake(
-        {"metadata.annotations": {"my note": "x"}},
-        'metadata.annotations[my note]: its key contains " "',
-        {"metadata.annotations": {"my-note": "x"}},
+    "the key of an annotation with a space": mistake(
+        "metadata.annotations: {«my note→my-note»: x}", 'metadata.annotations[my note]: its key contains " "'
     ),
-    "an owner without its uid": Mistake(
-        {"metadata.ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "x"}]},
+    "an owner without its uid": mistake(
+        "metadata.ownerReferences: «[{apiVersion: v1, kind: Pod, name: x}]→»",
         "metadata.ownerReferences[0].uid: is missing. Add it.",
-        {"metadata.ownerReferences": REMOVE},
     ),
-    "a finalizer with a space": Mistake(
-        {"metadata.finalizers": ["my wait"]},
-        'metadata.finalizers[0]: "my wait" contains " "',
-        {"metadata.finalizers": ["example.com/my-wait"]},
+    "a finalizer with a space": mistake(
+        "metadata.finalizers: [«my wait→example.com/my-wait»]", 'metadata.finalizers[0]: "my wait" contains " "'
     ),
-    "a namespace in capitals": Mistake(
-        {"metadata.namespace": "Team_A"},
-        'metadata.namespace: "Team_A" contains "T"',
-        {"metadata.namespace": "team-a"},
+    "a namespace in capitals": mistake(
+        "metadata.namespace: «Team_A→team-a»", 'metadata.namespace: "Team_A" contains "T"'
     ),
-    "a name that ends in a dash": Mistake(
-        {"metadata.name": "bert-"},
-        'metadata.name: "bert-" must start and end with a lower case letter or a digit',
-        {"metadata.name": "bert"},
+    "a name that ends in a dash": mistake(
+        "metadata.name: «bert-→bert»", 'metadata.name: "bert-" must start and end with a lower case letter or a digit'
     ),
-    "a name of 70 characters": Mistake(
-        {"metadata.name": "b" * 70}, "and that has 79 characters, at most 63", {"metadata.name": "b" * 50}
+    "a name of 70 characters": mistake(
+        f"metadata.name: {'b' * 50}«{'b' * 20}→»", "and that has 79 characters, at most 63"
     ),
-    "no name": Mistake(
-        {"metadata.name": REMOVE}, "metadata.name: is missing. Name the job.", {"metadata.name": "bert"}
-    ),
-    "a mount of one letter without its volume": Mistake(
-        {f"{FIRST}.volumeMounts": [{"name": "d", "mountPath": "/d"}]},
-        'there is no volume "d". Add the volume under volumes, or correct the name.',
-        {f"{POD}.volumes": [EMPTY]},
-    ),
+    "no name": mistake("metadata.name: «→bert»", "metadata.name: is missing. Name the job."),
     "volumes in the container": Mistake(
         {f"{FIRST}.volumes": [EMPTY], f"{FIRST}.volumeMounts": [{"name": "d", "mountPath": "/d"}]},
         f"containers[0].volumes: {NO_FIELD} Move it to spec.mpiReplicaSpecs[Worker].template.spec.volumes.",
         {f"{FIRST}.volumes": REMOVE, f"{POD}.volumes": [EMPTY]},
     ),
-    "GPUs beside limits": Mistake(
-        {f"{FIRST}.resources": {GPU: 2}},
+    "GPUs beside limits": mistake(
+        "first.resources: {«nvidia.com/gpu: 2→limits: {nvidia.com/gpu: 2}»}",
         f"containers[0].resources.{GPU}: {NO_FIELD} Write it below limits.",
-        {f"{FIRST}.resources": limits()},
     ),
     "containers beside spec": Mistake(
         {"Worker.template": {"containers": WORKER["template"]["spec"]["containers"]}},
         f"template.containers: {NO_FIELD} Write it below spec.",
         {"Worker.template": WORKER["template"]},
     ),
-    "the name of a secret in a volume": Mistake(
-        {f"{POD}.volumes": [{"name": "d", "secret": {"name": "s"}}]},
+    "the name of a secret in a volume": mistake(
+        "pod.volumes: [{name: d, secret: {«name→secretName»: s}}]",
         f"volumes[0].secret.name: {NO_FIELD} Write secretName.",
-        {f"{POD}.volumes": [{"name": "d", "secret": {"secretName": "s"}}]},
     ),
-    "pvc": Mistake(
-        {f"{POD}.volumes": [{"name": "d", "pvc": {"claimName": "c"}}]},
+    "pvc": mistake(
+        "pod.volumes: [{name: d, «pvc→persistentVolumeClaim»: {claimName: c}}]",
         f"volumes[0].pvc: {NO_FIELD} Write persistentVolumeClaim.",
-        {f"{POD}.volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}]},
     ),
-    "the name of a claim": Mistake(
-        {f"{POD}.volumes": [{"name": "d", "persistentVolumeClaim": {"name": "c"}}]},
+    "the name of a claim": mistake(
+        "pod.volumes: [{name: d, persistentVolumeClaim: {«name→claimName»: c}}]",
         f"volumes[0].persistentVolumeClaim.name: {NO_FIELD} Write claimName.",
-        {f"{POD}.volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}]},
     ),
-    "a pull secret as text": Mistake(
-        {f"{POD}.imagePullSecrets": ["regcred"]},
+    "a pull secret as text": mistake(
+        "pod.imagePullSecrets: [«regcred→{name: regcred}»]",
         'imagePullSecrets[0]: must be a mapping, not text. Write {"name": "regcred"}.',
-        {f"{POD}.imagePullSecrets": [{"name": "regcred"}]},
     ),
-    "env as a mapping": Mistake(
-        {f"{FIRST}.env": {"A": "x"}},
+    "env as a mapping": mistake(
+        "first.env: «{A: x}→[{name: A, value: x}]»",
         'containers[0].env: must be a list, not a mapping. Write [{"name": "A", "value": "x"}].',
-        {f"{FIRST}.env": [{"name": "A", "value": "x"}]},
     ),
-    "a toleration that is no list": Mistake(
-        {f"{POD}.tolerations": {"key": "a", "operator": "Exists"}},
+    "a toleration that is no list": mistake(
+        "pod.tolerations: «{key: a, operator: Exists}→[{key: a, operator: Exists}]»",
         'tolerations: must be a list, not a mapping. Write [{"key": "a", "operator": "Exists"}].',
-        {f"{POD}.tolerations": [{"key": "a", "operator": "Exists"}]},
     ),
 }
 
@@ -347,18 +287,15 @@ RULES: Final[Mapping[str, Mistake]] = {
     "accelerator-available": Mistake(
         {f"{POD}.nodeSelector": {"team": "reserch"}}, "Use research", {f"{POD}.nodeSelector.team": "research"}
     ),
-    "api-access": Mistake(
-        {f"{POD}.automountServiceAccountToken": True},
-        "gets an API token. Set automountServiceAccountToken: false.",
-        {f"{POD}.automountServiceAccountToken": False},
+    "api-access": mistake(
+        "pod.automountServiceAccountToken: «true→false»", "gets an API token. Set automountServiceAccountToken: false."
     ),
-    "clean-pod-policy": Mistake(
-        {"spec.runPolicy.cleanPodPolicy": "None"},
+    "clean-pod-policy": mistake(
+        "spec.runPolicy.cleanPodPolicy: «None→Running»",
         "Use one of Running, All.",
-        {"spec.runPolicy.cleanPodPolicy": "Running"},
         settings={"allowed": ["Running", "All"]},
     ),
-    "command-line": Mistake({RUN: ["mpirun", "-np", "-1", "a"]}, "Set -np to 8.", {RUN: ["mpirun", "-np", "8", "a"]}),
+    "command-line": mistake("run: [mpirun, -np, «'-1'→'8'», a]", "Set -np to 8."),
     "compliance": Mistake(
         {},
         'metadata.annotations[audit]: is missing, and regulated data needs it. Set it to "research".',
@@ -373,71 +310,39 @@ RULES: Final[Mapping[str, Mistake]] = {
         "500 pods, but the job has 5. Set it to 5 or fewer.",
         {"spec.runPolicy.schedulingPolicy.minAvailable": 5},
     ),
-    "gpus": Mistake(
-        {f"{FIRST}.resources": {"limits": {GPU: 8}}},
-        "Ask for 4 or fewer for each",
-        {f"{FIRST}.resources": {"limits": {GPU: 4}}},
-        settings={"max": 4},
+    "gpus": mistake(
+        "first.resources: {limits: {nvidia.com/gpu: «8→4»}}", "Ask for 4 or fewer for each", settings={"max": 4}
     ),
-    "images": Mistake(
-        {f"{FIRST}.image": REMOVE},
+    "images": mistake(
+        "first.image: «→'registry.example.com/team/app:1.0'»",
         "is missing. Name the image, such as registry.example.com/team/app:1.0.",
-        {f"{FIRST}.image": "registry.example.com/team/app:1.0"},
     ),
-    "job-timeout": Mistake(
-        {"spec.runPolicy.activeDeadlineSeconds": 10**7},
-        "Set it to 604800 or less",
-        {"spec.runPolicy.activeDeadlineSeconds": 604800},
-    ),
-    "limit-range": Mistake(
-        {f"{FIRST}.resources.limits.cpu": "80"},
-        "Set limits[cpu] to 64.",
-        {f"{FIRST}.resources.limits.cpu": "64"},
-        namespace="limits",
-    ),
-    "local-queue": Mistake({QUEUE: "trainnig"}, "Use training", {QUEUE: "training"}, namespace="queued"),
-    "mpi-implementation": Mistake(
-        {"spec.mpiImplementation": "Intel"},
+    "job-timeout": mistake("spec.runPolicy.activeDeadlineSeconds: «10000000→604800»", "Set it to 604800 or less"),
+    "limit-range": mistake("first.resources.limits.cpu: «'80'→'64'»", "Set limits[cpu] to 64.", namespace="limits"),
+    "local-queue": mistake("queue: «trainnig→training»", "Use training", namespace="queued"),
+    "mpi-implementation": mistake(
+        "spec.mpiImplementation: «Intel→OpenMPI»",
         "Use one of OpenMPI, MPICH.",
-        {"spec.mpiImplementation": "OpenMPI"},
         settings={"allowed": ["OpenMPI", "MPICH"]},
     ),
-    "name-length": Mistake(
-        {"metadata.name": "x" * 54}, "Use a name of at most 53 characters.", {"metadata.name": "x" * 53}
+    "name-length": mistake(f"metadata.name: {'x' * 53}«x→»", "Use a name of at most 53 characters."),
+    "network-policy": mistake("posture: «isolated→»", "may not be chosen: it is none. Remove it."),
+    "pod-security": mistake("pod.hostNetwork: «true→false»", "hostNetwork", namespace="restricted"),
+    "pod-template": mistake(
+        "first.securityContext: «{procMount: Unmasked}→»", "Unmasked needs hostUsers: false in the pod. Remove it."
     ),
-    "network-policy": Mistake({POSTURE: "isolated"}, "may not be chosen: it is none. Remove it.", {POSTURE: REMOVE}),
-    "pod-security": Mistake(
-        {f"{POD}.hostNetwork": True}, "hostNetwork", {f"{POD}.hostNetwork": False}, namespace="restricted"
+    "priority": mistake("pod.priorityClassName: «hihg→»", 'PriorityClass "hihg" does not exist'),
+    "rank-environment": mistake(
+        "first.env: «[{name: NCCL_IB_HCA, value: mlx5}]→»", "Set it on the launcher, with -x for mpirun."
     ),
-    "pod-template": Mistake(
-        {f"{FIRST}.securityContext": {"procMount": "Unmasked"}},
-        "Unmasked needs hostUsers: false in the pod. Remove it.",
-        {f"{FIRST}.securityContext": REMOVE},
-    ),
-    "priority": Mistake(
-        {f"{POD}.priorityClassName": "hihg"},
-        'PriorityClass "hihg" does not exist',
-        {f"{POD}.priorityClassName": REMOVE},
-    ),
-    "rank-environment": Mistake(
-        {f"{FIRST}.env": [{"name": "NCCL_IB_HCA", "value": "mlx5"}]},
-        "Set it on the launcher, with -x for mpirun.",
-        {f"{FIRST}.env": REMOVE},
-    ),
-    "references": Mistake({f"{POD}.serviceAccountName": "reportr"}, "reportr", {f"{POD}.serviceAccountName": REMOVE}),
-    "resource-quota": Mistake(
-        {"Worker.replicas": 60}, "Reduce worker count to 8 (16 GPUs total)", {"Worker.replicas": 8}, namespace="quota"
-    ),
-    "retention": Mistake(
-        {"spec.runPolicy.ttlSecondsAfterFinished": 5},
-        "Set it to 30 or more.",
-        {"spec.runPolicy.ttlSecondsAfterFinished": 30},
-    ),
-    "slots": Mistake({"spec.slotsPerWorker": 0}, "Set slotsPerWorker to 1 or more.", {"spec.slotsPerWorker": 1}),
+    "references": mistake("pod.serviceAccountName: «reportr→»", "reportr"),
+    "resource-quota": mistake("Worker.replicas: «60→8»", "Reduce worker count to 8 (16 GPUs total)", namespace="quota"),
+    "retention": mistake("spec.runPolicy.ttlSecondsAfterFinished: «5→30»", "Set it to 30 or more."),
+    "slots": mistake("spec.slotsPerWorker: «0→1»", "Set slotsPerWorker to 1 or more."),
     "host-network": Mistake(
-        {f"{POD}.hostNetwork": True},
+        {"Worker.template.spec.hostNetwork": True},
         'Set another port: sshd -p 2222, and plm_rsh_args "-p 2222".',
-        {f"{FIRST}.command": ["/usr/sbin/sshd", "-De", "-p", "2222"]},
+        {"Worker.template.spec.containers.0.command": ["/usr/sbin/sshd", "-De", "-p", "2222"]},
         {"action": "deny"},
     ),
     "ssh-paths": Mistake(
@@ -445,23 +350,18 @@ RULES: Final[Mapping[str, Mistake]] = {
         "Set it to .ssh in the home of the user, as /home/mpiuser/.ssh.",
         {"spec.sshAuthMountPath": "/home/mpiuser/.ssh"},
     ),
-    "tier": Mistake(
-        {"Worker.replicas": 5},
-        "Set replicas to 4 or fewer",
-        {"Worker.replicas": 4},
-        settings={"name": "basic", "maxWorkers": 4},
+    "tier": mistake(
+        "Worker.replicas: «5→4»", "Set replicas to 4 or fewer", settings={"name": "basic", "maxWorkers": 4}
     ),
-    "upstream-contract": Mistake({"spec.slotsPerWorker": -1}, "Use 1 or more.", {"spec.slotsPerWorker": 1}),
+    "upstream-contract": mistake("spec.slotsPerWorker: «-1→1»", "Use 1 or more."),
     "volcano-queue": Mistake(
         {"spec.runPolicy.schedulingPolicy": {"queue": "reserch"}},
         'queue "reserch" does not exist. Use research.',
         {"spec.runPolicy.schedulingPolicy.queue": "research"},
         settings={"gangScheduling": True, "hierarchy": True},
     ),
-    "worker-count": Mistake(
-        {"Worker.replicas": 150},
-        "150 workers, at most 100 allowed. Set replicas to 100 or fewer.",
-        {"Worker.replicas": 100},
+    "worker-count": mistake(
+        "Worker.replicas: «150→100»", "150 workers, at most 100 allowed. Set replicas to 100 or fewer."
     ),
 }
 """One for each rule, in a policy in which that rule alone counts."""
@@ -494,8 +394,7 @@ def cluster() -> Snapshot:
     """The cluster of the corpus, and a namespace with a LimitRange."""
     found, errors = files.load([str(CORPUS / "cluster.yaml")])
     assert not errors
-    limits = limit_range("limits", {"type": "Container", "max": {"cpu": "64"}})
-    limits["metadata"]["namespace"] = "limits"
+    limits = limit_range("limits", {"type": "Container", "max": {"cpu": "64"}}, namespace="limits")
     return Snapshot([*(each.document for each in found), limits])
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from release import checklist
 from tests.support.paths import ROOT
+from tools.release import checklist
 
 VERSION = "1.2.3"
 BASE = """\

@@ -1,5 +1,6 @@
 """What was decided about one job, and the reply that says so."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -64,6 +65,12 @@ class Decision(msgspec.Struct):
     def add(self, finding: Finding, action: Action) -> None:
         """Note a finding by what it leads to."""
         {Action.DENY: self.denied, Action.WARN: self.warned}.get(action, self.audited).append(finding)
+
+    @property
+    def findings(self) -> Iterator[tuple[Action, Finding]]:
+        """Each finding with the action that it triggers, the worst action first."""
+        by_action = ((Action.DENY, self.denied), (Action.WARN, self.warned), (Action.AUDIT, self.audited))
+        return ((action, finding) for action, findings in by_action for finding in findings)
 
     def put_worst_first(self) -> None:
         """Sort the warnings, once all findings are there, and keep no more findings than a reply is made of."""

@@ -48,6 +48,7 @@ from webhook.kit.patch import PatchBuilder, PatchConflict, Path
 from webhook.kit.settings import Action, RuleSettings
 from webhook.policy.exemptions import ASKED
 from webhook.policy.in_force import Policy, PolicySet, load_policy, policy_model
+from webhook.predict.pod_template import decode_job
 from webhook.predict.quota.assessment import reservation_of
 from webhook.rules import CauseReason, Rule, Violation
 
@@ -246,7 +247,7 @@ def validate(
     if large := too_large.finding(request.object):
         return _too_large(request, large, policy, view)
     try:
-        job = mpijob.decode(request.object)
+        job = decode_job(request.object)
     except ShapeError as error:
         review.confirm(request)
         return _wrong_shape(request.name, error, policy)
@@ -325,7 +326,7 @@ def _old(request: review.AdmissionRequest) -> MPIJob | None:
     if too_large.finding(request.old_object):
         return None
     try:
-        return mpijob.apply_operator_defaults(mpijob.decode(request.old_object))
+        return mpijob.apply_operator_defaults(decode_job(request.old_object))
     except ShapeError:
         return None
 

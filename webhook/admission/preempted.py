@@ -52,22 +52,15 @@ def _metadata(job: MPIJob) -> Iterator[Violation]:
 
 
 def _quantities(job: MPIJob) -> Iterator[Violation]:
-    found = [
-        written
-        for _, path, replica in job.replicas()
-        for written in quantities.of_template(f"{path}.template", replica.template)
-    ]
-    if quantity.are_readable([value for written in found for value in written.amounts.values()]):
-        return
-    for written in found:
-        for name, value in written.amounts.items():
-            if not isinstance(value, str):
-                continue
-            try:
-                quantity.parse(value)
-            except quantity.QuantityError as error:
-                if _PATTERN.fullmatch(value):
-                    continue
-                fault, example, such = str(error).partition(_EXAMPLE)
-                fault = fault.partition(":")[0] if example else fault
-                yield Violation(written.path(name), fault, f"Write {such}." if such else "Correct the quantity.")
+    for _, path, replica in job.replicas():
+        for where, amounts in quantities.of_template(replica.template):
+            for name, value in amounts.items():
+                try:
+                    quantity.parse(value)
+                except quantity.QuantityError as error:
+                    if not isinstance(value, str) or _PATTERN.fullmatch(value):
+                        continue
+                    fault, example, such = str(error).partition(_EXAMPLE)
+                    fault = fault.partition(":")[0] if example else fault
+                    fix = f"Write {such}." if such else "Correct the quantity."
+                    yield Violation(f"{path}.template{quantities.place(where, name)}", fault, fix)

@@ -12,6 +12,16 @@ from typing import Any, Final
 
 FILE: Final = "mpijob_schema.json"
 ANY: Final = "any"
+TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
+    "object": ((dict,), "a mapping"),
+    "array": ((list,), "a list"),
+    "string": ((str,), "text"),
+    "integer": ((int,), "a whole number"),
+    "number": ((int, float), "a number"),
+    "boolean": ((bool,), "true or false"),
+    "quantity": ((int, str), "a number or text"),
+}
+"""What Python reads each type as, and the type in words."""
 # A CRD says nothing of the object's own metadata, which the API server itself knows
 # (https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/apis/meta/v1/types.go, ObjectMeta).
 _TEXTS: Final = (

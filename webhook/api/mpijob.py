@@ -3,6 +3,7 @@
 Upstream: mpi-operator `pkg/apis/kubeflow/v2beta1/{types,default}.go`.
 """
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated
 
@@ -90,7 +91,7 @@ class ReplicaSpec(msgspec.Struct, rename="camel", gc=False):
 class MPIJobSpec(msgspec.Struct, rename="camel", gc=False):
     """The job's spec; `mpi_replica_specs` keeps every key that the user wrote."""
 
-    mpi_replica_specs: dict[str, ReplicaSpec | None] | None = None
+    mpi_replica_specs: Mapping[str, ReplicaSpec | None] | None = None
     slots_per_worker: Int32 | None = None
     run_launcher_as_worker: bool | None = None
     run_policy: RunPolicy | None = None
@@ -213,6 +214,10 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     def replicas(self) -> list[tuple[str, str, ReplicaSpec]]:
         """(role, path, spec) of the Launcher, then the Worker, as far as they exist."""
+        return self._replicas
+
+    @cached_property
+    def _replicas(self) -> list[tuple[str, str, ReplicaSpec]]:
         specs = self.spec.mpi_replica_specs or {}
         launcher, worker = specs.get(LAUNCHER), specs.get(WORKER)
         found = [] if launcher is None else [(LAUNCHER, _LAUNCHER_PATH, launcher)]

@@ -204,6 +204,8 @@ def _summed_up(
     ranks: list[int | None] = []
     per_node, hosts, own_hosts = False, False, False
     for name, values in options:
+        if name == "x":
+            continue
         if name in spoken.ranks:
             ranks.append(_number(values))
         elif name in HOSTS:

@@ -8,13 +8,11 @@ https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/validate/content
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from heapq import nsmallest
 from itertools import islice
 from typing import Final
-
-import msgspec
 
 from webhook.api.limits import MAX_NAMES_COMPARED, MAX_NAMES_LOOKED_AT
 
@@ -32,24 +30,26 @@ GENERATED_BASE_MAX_LENGTH: Final = DNS_LABEL_MAX_LENGTH - GENERATED_SUFFIX_LENGT
 """The API server cuts a longer `metadata.generateName` to this, silently, before it appends the suffix."""
 
 
-class _Syntax(msgspec.Struct, frozen=True):
-    pattern: re.Pattern[str]
-    allowed: re.Pattern[str]
-    allowed_text: str
-    ends_text: str
-    max_length: int
+def _syntax(
+    pattern: str, allowed: str, *, allowed_text: str, ends_text: str, max_length: int
+) -> Callable[[str], str | None]:
+    """The check of a syntax: what is wrong with a text, None for nothing."""
+    is_good = re.compile(pattern).fullmatch
+    is_allowed = re.compile(allowed).match
 
-    def problem(self, text: str) -> str | None:
-        if len(text) <= self.max_length and self.pattern.fullmatch(text):
+    def problem(text: str) -> str | None:
+        if len(text) <= max_length and is_good(text):
             return None
         if not text:
             return "is empty"
-        if len(text) > self.max_length:
-            return f"has {len(text)} characters, at most {self.max_length} are allowed"
-        good = self.allowed.match(text)
+        if len(text) > max_length:
+            return f"has {len(text)} characters, at most {max_length} are allowed"
+        good = is_allowed(text)
         if good and good.end() < len(text):
-            return f"contains {_show(text[good.end()])}; allowed are {self.allowed_text}"
-        return f"must start {self.ends_text}"
+            return f"contains {_show(text[good.end()])}; allowed are {allowed_text}"
+        return f"must start {ends_text}"
+
+    return problem
 
 
 def _show(char: str) -> str:
@@ -57,65 +57,72 @@ def _show(char: str) -> str:
     return f'"{char}"' if " " <= char <= "~" else f"the character U+{ord(char):04X}"
 
 
-_DNS_LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
-_LABEL_NAME = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?"
+_DNS_LABEL: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_DNS_SUBDOMAIN: Final = rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*"
+_LABEL_NAME: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?"
 
-_DNS_1035_LABEL = _Syntax(
-    pattern=re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?"),
-    allowed=re.compile(r"[-a-z0-9]*"),
-    allowed_text='lower case letters, digits and "-"',
+_LOWER_CASE: Final = 'lower case letters, digits and "-"'
+_LETTERS: Final = 'letters, digits, "-", "_" and "."'
+_LABEL_ENDS: Final = "and end with a letter or a digit"
+
+dns_1035_label_problem: Final = _syntax(
+    r"[a-z](?:[-a-z0-9]*[a-z0-9])?",
+    r"[-a-z0-9]*",
+    allowed_text=_LOWER_CASE,
     ends_text="with a lower case letter and end with a lower case letter or a digit",
     max_length=DNS_LABEL_MAX_LENGTH,
 )
-_DNS_1123_LABEL = _Syntax(
-    pattern=re.compile(_DNS_LABEL),
-    allowed=_DNS_1035_LABEL.allowed,
-    allowed_text=_DNS_1035_LABEL.allowed_text,
+"""What keeps the text from being the name of a Service."""
+
+dns_1123_label_problem: Final = _syntax(
+    _DNS_LABEL,
+    r"[-a-z0-9]*",
+    allowed_text=_LOWER_CASE,
     ends_text="and end with a lower case letter or a digit",
     max_length=DNS_LABEL_MAX_LENGTH,
 )
-_DNS_1123_SUBDOMAIN = _Syntax(
-    pattern=re.compile(rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*"),
-    allowed=re.compile(r"[-a-z0-9.]*"),
+"""What keeps the text from being the name of a namespace, container or volume."""
+
+dns_1123_subdomain_problem: Final = _syntax(
+    _DNS_SUBDOMAIN,
+    r"[-a-z0-9.]*",
     allowed_text='lower case letters, digits, "-" and "."',
     ends_text='and end with a lower case letter or a digit, and so must every part between two "."',
     max_length=DNS_SUBDOMAIN_MAX_LENGTH,
 )
-_LABEL_KEY_NAME = _Syntax(
-    pattern=re.compile(_LABEL_NAME),
-    allowed=re.compile(r"[-A-Za-z0-9_.]*"),
-    allowed_text='letters, digits, "-", "_" and "."',
-    ends_text="and end with a letter or a digit",
-    max_length=LABEL_NAME_MAX_LENGTH,
-)
-_LABEL_VALUE = _Syntax(
-    pattern=re.compile(rf"(?:{_LABEL_NAME})?"),
-    allowed=_LABEL_KEY_NAME.allowed,
-    allowed_text=_LABEL_KEY_NAME.allowed_text,
-    ends_text=_LABEL_KEY_NAME.ends_text,
+"""What keeps the text from being the name of most objects."""
+
+label_value_problem: Final = _syntax(
+    rf"(?:{_LABEL_NAME})?",
+    r"[-A-Za-z0-9_.]*",
+    allowed_text=_LETTERS,
+    ends_text=_LABEL_ENDS,
     max_length=LABEL_VALUE_MAX_LENGTH,
 )
+"""What keeps the text from being a label's value. An empty value is valid."""
 
-dns_1035_label_problem: Final = _DNS_1035_LABEL.problem
-"""What keeps the text from being the name of a Service."""
-
-dns_1123_label_problem: Final = _DNS_1123_LABEL.problem
-"""What keeps the text from being the name of a namespace, container or volume."""
-
-dns_1123_subdomain_problem: Final = _DNS_1123_SUBDOMAIN.problem
-"""What keeps the text from being the name of most objects."""
+_label_name_problem: Final = _syntax(
+    _LABEL_NAME,
+    r"[-A-Za-z0-9_.]*",
+    allowed_text=_LETTERS,
+    ends_text=_LABEL_ENDS,
+    max_length=LABEL_NAME_MAX_LENGTH,
+)
+_is_label_key: Final = re.compile(rf"(?:{_DNS_SUBDOMAIN}/)?{_LABEL_NAME}").fullmatch
 
 
 def label_key_problem(text: str) -> str | None:
     """What keeps the text from being a label's key, or any other qualified name: `name` or `example.com/name`."""
+    if len(text) <= LABEL_NAME_MAX_LENGTH and _is_label_key(text):
+        return None  # no part can be too long
     prefix, slash, name = text.rpartition("/")
     if not slash:
-        return _LABEL_KEY_NAME.problem(name)
+        return _label_name_problem(name)
     if "/" in prefix:
         return 'contains more than one "/"'
-    if problem := _DNS_1123_SUBDOMAIN.problem(prefix):
+    if problem := dns_1123_subdomain_problem(prefix):
         return f'has a prefix (before the "/") that {problem}'
-    if problem := _LABEL_KEY_NAME.problem(name):
+    if problem := _label_name_problem(name):
         return f'has a name (after the "/") that {problem}'
     return None
 
@@ -125,10 +132,6 @@ def is_generated(name: str, prefix: str) -> bool:
     base = prefix[:GENERATED_BASE_MAX_LENGTH]
     made = name.startswith(base) and len(name) == len(base) + GENERATED_SUFFIX_LENGTH
     return bool(prefix) and (not name or made)
-
-
-label_value_problem: Final = _LABEL_VALUE.problem
-"""What keeps the text from being a label's value. An empty value is valid."""
 
 
 _LENGTHS: Final = 3

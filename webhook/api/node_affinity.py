@@ -1,6 +1,6 @@
 """Whether labels satisfy what a pod asks of its node (component-helpers `scheduling/corev1/nodeaffinity`)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from webhook.api.pod import NodeRequirement
 
@@ -24,7 +24,7 @@ def satisfies(labels: Mapping[str, str], requirement: NodeRequirement) -> bool:
             return True
 
 
-def _compares(value: str | None, operator: str, values: list[str]) -> bool:
+def _compares(value: str | None, operator: str, values: Sequence[str]) -> bool:
     if value is None:
         return False
     try:

@@ -4,17 +4,176 @@ Every field may be absent or null: mutating webhooks see objects before schema v
 were never validated at all.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from webhook.api.presence import Presence
-from webhook.api.requirements import ResourceFieldRef, ResourceRequirements
-from webhook.api.volume import ConfigMapSource, Volume
-
 WINDOWS: Final = "windows"
 OS_LABEL: Final = "kubernetes.io/os"
+# The older name of a claim's `storageClassName`; it wins where both are there (component-helpers
+# `storage/volume/helpers.go`, `GetPersistentVolumeClaimClass`).
+STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
+
+SHARED_MEMORY = "shared-memory"
+"""The volume that the injection of this name adds: nobody who mistypes the name of his own means it."""
+
+
+class Presence(msgspec.Struct, gc=False):
+    """A field of which only counts that it is there; what it holds is not read."""
+
+
+class ResourceRequirements(msgspec.Struct, gc=False):
+    """Quantities by resource name, as written: `webhook.api.quantity.parse` reads them. `claims` name devices (DRA)."""
+
+    requests: Mapping[str, object] | None = None
+    limits: Mapping[str, object] | None = None
+    claims: Sequence[Presence | None] | None = None
+
+
+class ResourceFieldRef(msgspec.Struct, gc=False):
+    """A container's resource, in units of `divisor` (a quantity)."""
+
+    divisor: object = None
+
+
+class ConfigMapSource(msgspec.Struct, gc=False):
+    """A ConfigMap in the job's namespace; pods start without it only if it is `optional`."""
+
+    name: str = ""
+    optional: bool | None = None
+
+
+class ImageSource(msgspec.Struct, gc=False):
+    """An image of a registry, mounted as a read-only volume."""
+
+    reference: str | None = None
+
+
+class EmptyDir(msgspec.Struct, gc=False):
+    """Scratch space: on the node's disk, unless `medium` is `Memory` or one of the `HugePages`."""
+
+    medium: str | None = None
+    size_limit: object = msgspec.field(default=None, name="sizeLimit")
+
+
+class ClaimSource(msgspec.Struct, rename="camel", gc=False):
+    """A PersistentVolumeClaim in the job's namespace."""
+
+    claim_name: str = ""
+
+
+class ClaimMeta(msgspec.Struct, gc=False):
+    """The metadata of a claim."""
+
+    annotations: dict[str, str] | None = None
+
+
+class ClaimSpec(msgspec.Struct, rename="camel", gc=False):
+    """What a claim asks for."""
+
+    storage_class_name: str | None = None
+    volume_attributes_class_name: str | None = None
+    resources: ResourceRequirements | None = None
+
+
+class Claim(msgspec.Struct, gc=False):
+    """A PersistentVolumeClaim, or the template of one."""
+
+    metadata: ClaimMeta | None = None
+    spec: ClaimSpec | None = None
+
+    @property
+    def storage_class(self) -> str | None:
+        """The storage class that is asked for: None for the cluster's default, empty for none."""
+        annotations = (self.metadata and self.metadata.annotations) or {}
+        return annotations.get(STORAGE_CLASS, self.spec.storage_class_name if self.spec else None)
+
+
+class Ephemeral(msgspec.Struct, rename="camel", gc=False):
+    """A claim that comes and goes with the pod."""
+
+    volume_claim_template: Claim | None = None
+
+
+class Csi(msgspec.Struct, gc=False):
+    """A volume that a CSI driver makes for the pod."""
+
+    driver: str = ""
+
+
+class DownwardItem(msgspec.Struct, rename="camel", gc=False):
+    """A file with a field of the pod."""
+
+    resource_field_ref: ResourceFieldRef | None = None
+
+
+class DownwardApi(msgspec.Struct, gc=False):
+    """Files with fields of the pod."""
+
+    items: Sequence[DownwardItem] | None = None
+
+
+class ProjectedSource(msgspec.Struct, gc=False):
+    """One of the sources of a projected volume."""
+
+    config_map: ConfigMapSource | None = msgspec.field(default=None, name="configMap")
+    downward_api: DownwardApi | None = msgspec.field(default=None, name="downwardAPI")
+    service_account_token: Presence | None = msgspec.field(default=None, name="serviceAccountToken")
+
+
+class Projected(msgspec.Struct, gc=False):
+    """Several sources in one volume."""
+
+    sources: Sequence[ProjectedSource] | None = None
+
+
+class Volume(msgspec.Struct, rename="camel", gc=False):
+    """A volume, with every source that a supported release of Kubernetes can mount; one without is an `emptyDir`."""
+
+    name: str = ""
+    config_map: ConfigMapSource | None = None
+    csi: Csi | None = None
+    downward_api: DownwardApi | None = msgspec.field(default=None, name="downwardAPI")
+    empty_dir: EmptyDir | None = None
+    ephemeral: Ephemeral | None = None
+    host_path: Presence | None = None
+    image: ImageSource | None = None
+    persistent_volume_claim: ClaimSource | None = None
+    projected: Projected | None = None
+    secret: Presence | None = None
+
+    # Storage that needs no claim, so it has no storage class.
+    aws_elastic_block_store: Presence | None = None
+    azure_disk: Presence | None = None
+    azure_file: Presence | None = None
+    cephfs: Presence | None = None
+    cinder: Presence | None = None
+    fc: Presence | None = None
+    flex_volume: Presence | None = None
+    gce_persistent_disk: Presence | None = None
+    iscsi: Presence | None = None
+    nfs: Presence | None = None
+    portworx_volume: Presence | None = None
+    rbd: Presence | None = None
+    vsphere_volume: Presence | None = None
+
+    @property
+    def without_claim(self) -> str | None:
+        """The field of storage that needs no claim, None where there is none."""
+        return next((name for attribute, name in _WITHOUT_CLAIM if getattr(self, attribute) is not None), None)
+
+    @property
+    def scratch(self) -> EmptyDir | None:
+        """The scratch space, which a volume without a source is too; None for any other volume."""
+        if self.empty_dir is not None:
+            return self.empty_dir
+        return None if any(getattr(self, name) is not None for name in _SOURCES) else EmptyDir()
+
+
+_FIELDS = tuple((field.name, field.encode_name) for field in msgspec.structs.fields(Volume))
+_SOURCES = tuple(name for name, _ in _FIELDS if name != "name")
+_WITHOUT_CLAIM = _FIELDS[next(i for i, (name, _) in enumerate(_FIELDS) if name == "aws_elastic_block_store") :]
 
 
 class ValueFrom(msgspec.Struct, rename="camel", gc=False):
@@ -48,8 +207,8 @@ class VolumeMount(msgspec.Struct, rename="camel", gc=False):
 class Capabilities(msgspec.Struct, gc=False):
     """Linux capabilities."""
 
-    add: list[str] | None = None
-    drop: list[str] | None = None
+    add: Sequence[str] | None = None
+    drop: Sequence[str] | None = None
 
 
 class SecurityContext(msgspec.Struct, rename="camel", gc=False):
@@ -88,14 +247,14 @@ class Container(msgspec.Struct, rename="camel", gc=False):
 
     name: str = ""
     image: str | None = None
-    command: list[str] | None = None
-    args: list[str] | None = None
-    env: list[EnvVar] | None = None
-    env_from: list[EnvFrom] | None = None
-    ports: list[ContainerPort] | None = None
+    command: Sequence[str] | None = None
+    args: Sequence[str] | None = None
+    env: Sequence[EnvVar] | None = None
+    env_from: Sequence[EnvFrom] | None = None
+    ports: Sequence[ContainerPort] | None = None
     liveness_probe: Probe | None = None
     startup_probe: Probe | None = None
-    volume_mounts: list[VolumeMount] | None = None
+    volume_mounts: Sequence[VolumeMount] | None = None
     resources: ResourceRequirements | None = None
     restart_policy: str | None = None
     security_context: SecurityContext | None = None
@@ -126,20 +285,20 @@ class NodeRequirement(msgspec.Struct, gc=False):
 
     key: str = ""
     operator: str = ""
-    values: list[str] | None = None
+    values: Sequence[str] | None = None
 
 
 class NodeTerm(msgspec.Struct, rename="camel", gc=False):
     """Conditions that hold together; a term without any selects no node."""
 
-    match_expressions: list[NodeRequirement] | None = None
-    match_fields: list[NodeRequirement] | None = None
+    match_expressions: Sequence[NodeRequirement] | None = None
+    match_fields: Sequence[NodeRequirement] | None = None
 
 
 class NodeTerms(msgspec.Struct, rename="camel", gc=False):
     """Terms of which one has to hold."""
 
-    node_selector_terms: list[NodeTerm] | None = None
+    node_selector_terms: Sequence[NodeTerm] | None = None
 
 
 class NodeAffinity(msgspec.Struct, rename="camel", gc=False):
@@ -159,7 +318,7 @@ class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=Tr
 
     topology_key: str = ""
     label_selector: PodLabels | None = None
-    namespaces: list[str] | None = None
+    namespaces: Sequence[str] | None = None
     namespace_selector: Presence | None = None
 
 
@@ -172,8 +331,8 @@ class WeightedPodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_def
 class PodAffinity(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
     """Pods to be near to, or far from."""
 
-    required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] | None = None
-    preferred_during_scheduling_ignored_during_execution: list[WeightedPodAffinityTerm] | None = None
+    required_during_scheduling_ignored_during_execution: Sequence[PodAffinityTerm] | None = None
+    preferred_during_scheduling_ignored_during_execution: Sequence[WeightedPodAffinityTerm] | None = None
 
     @property
     def terms(self) -> Iterator[PodAffinityTerm]:
@@ -209,16 +368,16 @@ class PodResourceClaim(msgspec.Struct, rename="camel", gc=False, omit_defaults=T
 class PodSpec(msgspec.Struct, rename="camel", gc=False):
     """The pod's spec."""
 
-    containers: list[Container] | None = None
-    init_containers: list[Container] | None = None
-    overhead: dict[str, object] | None = None
+    containers: Sequence[Container] | None = None
+    init_containers: Sequence[Container] | None = None
+    overhead: Mapping[str, object] | None = None
     resources: ResourceRequirements | None = None
-    resource_claims: list[PodResourceClaim | None] | None = None
-    volumes: list[Volume] | None = None
-    image_pull_secrets: list[Named] | None = None
+    resource_claims: Sequence[PodResourceClaim | None] | None = None
+    volumes: Sequence[Volume] | None = None
+    image_pull_secrets: Sequence[Named] | None = None
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
-    tolerations: list[Toleration] | None = None
+    tolerations: Sequence[Toleration] | None = None
     priority: int | None = None
     priority_class_name: str | None = None
     preemption_policy: str | None = None
@@ -233,7 +392,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     termination_grace_period_seconds: int | None = None
     host_network: bool | None = None
     host_ipc: bool | None = msgspec.field(default=None, name="hostIPC")
-    topology_spread_constraints: list[Presence | None] | None = None
+    topology_spread_constraints: Sequence[Presence | None] | None = None
     hostname: str | None = None
     subdomain: str | None = None
     os: PodOS | None = None
@@ -274,7 +433,7 @@ class PodTemplate(msgspec.Struct, gc=False):
         return (self.spec and self.spec.node_selector) or {}
 
     @property
-    def node_terms(self) -> list[NodeTerm]:
+    def node_terms(self) -> Sequence[NodeTerm]:
         """Terms of the required node affinity, of which one has to hold; empty when there are none."""
         affinity = self.spec and self.spec.affinity and self.spec.affinity.node_affinity
         required = affinity and affinity.required_during_scheduling_ignored_during_execution
@@ -292,7 +451,7 @@ class PodTemplate(msgspec.Struct, gc=False):
         )
 
     @property
-    def containers(self) -> list[Container]:
+    def containers(self) -> Sequence[Container]:
         """Containers in order: the first is the MPI container."""
         return (self.spec and self.spec.containers) or []
 
@@ -304,17 +463,15 @@ class PodTemplate(msgspec.Struct, gc=False):
         return of_pod.run_as_user if own.run_as_user is None else own.run_as_user
 
     @property
-    def init_containers(self) -> list[Container]:
+    def init_containers(self) -> Sequence[Container]:
         """Init containers in order."""
         return (self.spec and self.spec.init_containers) or []
 
-    def each_container(self, path: str) -> list[tuple[str, Container]]:
-        """(path, container) of every container, then of every init container; `path` is where the template stands."""
-        found: list[tuple[str, Container]] = []
-        if (spec := self.spec) is None:
-            return found
-        for index, container in enumerate(spec.containers or ()):
-            found.append((f"{path}.spec.containers[{index}]", container))
-        for index, container in enumerate(spec.init_containers or ()):
-            found.append((f"{path}.spec.initContainers[{index}]", container))
-        return found
+    @property
+    def each_container(self) -> Iterator[tuple[str, int, Container]]:
+        """(field of the pod's spec, index, container) of every container, then of every init container."""
+        spec = self.spec
+        for index, container in enumerate((spec and spec.containers) or ()):
+            yield "containers", index, container
+        for index, container in enumerate((spec and spec.init_containers) or ()):
+            yield "initContainers", index, container

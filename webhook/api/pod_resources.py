@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from webhook.api import quantity
-from webhook.api.pod import Container, PodTemplate
+from webhook.api.pod import Container, PodTemplate, ResourceRequirements
 from webhook.api.quantity import Quantity, QuantityError
-from webhook.api.requirements import ResourceRequirements
 
 Amounts = Mapping[str, Quantity]
 """Quantities by resource name."""

@@ -22,6 +22,15 @@ def decode(data: bytes | str | msgspec.Raw) -> Any:
     return _decoder.decode(data)
 
 
+def without_nulls(value: Any) -> Any:
+    """The value as the API server has it: no key of a mapping has null."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value
+
+
 def mapping(value: Any) -> dict[str, Any]:
     """`value`, or nothing where it is no mapping."""
     return value if isinstance(value, dict) else {}

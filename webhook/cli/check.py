@@ -2,8 +2,7 @@
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -118,94 +117,74 @@ def check(
       1  at least one would be refused, or with --fail-on warn has a warning
       2  unusable input: a file, the policy or the cluster file is broken, or there is nothing to check
     """
-    in_a_cluster = access != Access()
-    if level and (policy or cluster or in_a_cluster or ignore_others or trainer):
+    if level and (policy or cluster or access != Access() or ignore_others or trainer):
         other = "--policy, --cluster, --kubeconfig, --trainer or --ignore-others"
         fail(f"--level looks at nothing but the pods, so it takes no {other}")
-    if cluster and in_a_cluster:
-        fail("--cluster and --kubeconfig, --context or --as exclude each other")
     from webhook.cli import files as manifests
+    from webhook.cli import job_check, job_verdict, level_check
 
     kinds = ("MPIJob", "TrainJob", "TrainingRuntime") if trainer else ("MPIJob",)
     found, errors = manifests.load(files, recursive=recursive, only=kinds if ignore_others else ())
+    world, subject = None, "pods"
     if level is not None:
-        checker = _level_checker(level, namespace or DEFAULT_NAMESPACE)
+        judge = _by_level(level, namespace or DEFAULT_NAMESPACE)
     else:
+        subject = "MPIJob, TrainJob or MPI runtime" if trainer else "MPIJob"
         spaces = [each.namespace or namespace for each in found if each.kind in kinds]
-        world = world_of(policy, cluster, access if in_a_cluster else None, spaces, policy_namespace)
-        checker = _job_checker(world, namespace or world.namespace)
-        if trainer:
-            runtimes = _runtimes(found, cluster, access if in_a_cluster else None, namespace or world.namespace)
-            checker = _with_trainer(checker, world, runtimes, namespace or world.namespace)
-    checked = [manifest for manifest in found if checker.concerns(manifest)]
-    verdicts = [checker.check(manifest) for manifest in checked]
-    failing = [verdict for verdict in verdicts if _fails(verdict, fail_on)]
+        world = world_of(policy, cluster, access, spaces, policy_namespace)
+        namespace = namespace or world.namespace
+        runtimes = _runtimes(found, cluster, access, namespace) if trainer else None
+        judge = _by_rules(world, namespace, runtimes)
+    verdicts = [verdict for each in found if (verdict := judge(each)) is not None]
+    failing = [each for each in verdicts if any(fail_on == "warn" or not problem.warns for problem in each.problems())]
     shown = failing if quiet else verdicts
     talks = output == "text" and not quiet
     if talks:
-        others = (each for each in found if not checker.concerns(each))
-        _tell(f"{each.source}: passed over {each.kind} {each.title}{_hint(each)}" for each in others)
+        judged = {id(verdict.manifest) for verdict in verdicts}
+        _note(f"{each.source}: passed over {_passed_over(each)}" for each in found if id(each) not in judged)
     if output in {"text", "json", "yaml"}:
-        lines = (line for verdict in shown for line in verdict.as_text()) if quiet else checker.report(verdicts)
-        show(output, lines, [verdict.as_json() for verdict in shown])
+        summary = (level_check if world is None else job_verdict).summary(verdicts)
+        lines = [line for each in shown for line in (*each.as_text(), *([] if quiet else [""]))]
+        show(output, lines if quiet else [*lines, *summary], [each.as_json() for each in shown])
     else:
         from webhook.cli.check_report import in_form
 
         show("text", in_form(output, shown, errors, warnings_fail=fail_on == "warn"), None)
-    if talks:
-        _tell(checker.not_judged(verdicts))
-    nothing = not checked and not ignore_others
+    if talks and world is not None:
+        _note(job_check.not_judged(verdicts, world))
+    nothing = not verdicts and not ignore_others
     if nothing and not errors:
-        complain(f"no {checker.subject} in {', '.join(files)}")
+        complain(f"no {subject} in {', '.join(files)}")
     complain(*errors)
     sys.exit(UNUSABLE if errors or nothing else REFUSED if failing else 0)
 
 
-def _fails(verdict: Any, fail_on: str) -> bool:
-    return any(fail_on == "warn" or not problem.warns for problem in verdict.problems())
-
-
-def _tell(lines: Iterable[str]) -> None:
+def _note(lines: Iterable[str]) -> None:
     for line in lines:
         click.echo(faint(printable(line)), err=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Checker:
-    """A way to check objects in files."""
-
-    subject: str
-    """What it checks, in a word."""
-    concerns: "Callable[[Manifest], bool]"
-    """Whether it checks an object, or passes over it."""
-    check: "Callable[[Manifest], Any]"
-    """The verdict on an object."""
-    report: Callable[[Sequence[Any]], Iterator[str]]
-    """All verdicts in lines."""
-    not_judged: Callable[[Sequence[Any]], Iterator[str]] = lambda _: iter(())
-    """What the verdicts do without, in lines."""
+def _passed_over(manifest: "Manifest") -> str:
+    hint = ", which --trainer checks" if manifest.kind == "TrainJob" else ""
+    return f"{manifest.kind} {manifest.title}{hint}"
 
 
 def world_of(
-    policy: Path | None,
-    cluster: Path | None,
-    access: Access | None,
-    namespaces: Sequence[str | None],
-    policy_namespace: str,
+    policy: Path | None, cluster: Path | None, access: Access, namespaces: Sequence[str | None], policy_namespace: str
 ) -> "JobWorld":
     """All that the verdicts depend on besides the jobs, which are in these namespaces."""
     from webhook.cli import job_check, job_world
+    from webhook.cli.files import ManifestError
 
     instead = job_check.load_policies(policy) if policy else None
+    if cluster and access != Access():
+        fail("--cluster and --kubeconfig, --context or --as exclude each other")
     if cluster:
-        from webhook.cli import world_sources
-        from webhook.client.calls import ClusterError
-
         try:
-            world = world_sources.of_file(cluster, policy_namespace=policy_namespace)
-        except ClusterError as error:
-            fail(*str(error).splitlines())
-    elif access is not None:
+            world = job_world.of_file(cluster, policy_namespace=policy_namespace)
+        except ManifestError as error:
+            fail(error)
+    elif access != Access():
         from webhook.cli import world_sources
 
         world = with_api(
@@ -223,29 +202,23 @@ def world_of(
     return world
 
 
-def _job_checker(world: "JobWorld", namespace: str) -> Checker:
-    from webhook.cli import job_check, job_verdict
+def _by_rules(world: "JobWorld", namespace: str, runtimes: "Sequence[Manifest] | None") -> "Callable[[Manifest], Any]":
+    """Judges MPIJobs, and where there are runtimes TrainJobs and runtimes too; None for anything else."""
+    from webhook.cli import job_check
 
-    check = partial(job_check.check, world=world, namespace=namespace)
-    return Checker("MPIJob", job_check.is_job, check, job_verdict.report, partial(job_check.not_judged, world=world))
+    def judge(manifest: "Manifest") -> Any:
+        if job_check.is_job(manifest):
+            return job_check.check(manifest, world, namespace=namespace)
+        if runtimes is None:
+            return None
+        from webhook.cli import train_job_check
 
-
-def _with_trainer(checker: Checker, world: "JobWorld", runtimes: "Sequence[Manifest]", namespace: str) -> Checker:
-    """One that checks TrainJobs and runtimes too."""
-    from webhook.cli import train_job_check
-
-    def check(manifest: "Manifest") -> Any:
-        if checker.concerns(manifest):
-            return checker.check(manifest)
         return train_job_check.check(manifest, world, runtimes=runtimes, namespace=namespace)
 
-    concerns: Callable[[Manifest], bool] = lambda each: checker.concerns(each) or train_job_check.concerns(each)  # noqa: E731
-    return replace(checker, subject="MPIJob, TrainJob or MPI runtime", concerns=concerns, check=check)
+    return judge
 
 
-def _runtimes(
-    found: "Sequence[Manifest]", cluster: Path | None, access: Access | None, namespace: str
-) -> "list[Manifest]":
+def _runtimes(found: "Sequence[Manifest]", cluster: Path | None, access: Access, namespace: str) -> "list[Manifest]":
     """What TrainJobs may be made of: what is in the files counts before what the cluster has."""
     from webhook.cli import files as manifests
     from webhook.cli import train_job_check
@@ -253,22 +226,18 @@ def _runtimes(
     more: list[Manifest] = []
     if cluster:
         more, _ = manifests.load([str(cluster)])
-    elif access is not None:
+    elif access != Access():
         jobs = [each for each in found if each.kind == "TrainJob" and train_job_check.concerns(each)]
         more = with_api(access, lambda api: train_job_check.of_cluster(api, jobs, namespace))
     return [*found, *more]
 
 
-def _hint(manifest: "Manifest") -> str:
-    return ", which --trainer checks" if manifest.kind == "TrainJob" else ""
-
-
-def _level_checker(text: str, namespace: str) -> Checker:
+def _by_level(text: str, namespace: str) -> "Callable[[Manifest], Any]":
+    """Judges pods; None for anything else."""
     from webhook.cli import level_check
 
     try:
         level = level_check.parse(text)
     except ValueError as error:
         fail(f"--level: {error}")
-    check = partial(level_check.check, level=level, namespace=namespace)
-    return Checker("pods", level_check.has_pods, check, level_check.report)
+    return partial(level_check.check, level=level, namespace=namespace)

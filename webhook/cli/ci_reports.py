@@ -5,6 +5,7 @@ https://docs.oasis-open.org/sarif/sarif/v2.1.0/, https://github.com/testmoapp/ju
 https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -67,6 +68,21 @@ class Rule(NamedTuple):
 
     summary: str
     explanation: str = ""
+
+
+def unusable(file: str, rule: str, message: str, line: int | None = None) -> Checked:
+    """A file that could not be looked at."""
+    return Checked(file, "the file", line, [Problem(rule, message, line)], unusable=True)
+
+
+def in_form(form: str, found: Sequence[Checked], name: str, rules: Mapping[str, Rule]) -> Iterator[str]:
+    """In lines: `junit`, `sarif` or `github`."""
+    if form == "junit":
+        yield junit(found, name)
+    elif form == "sarif":
+        yield json.dumps(sarif(found, rules), indent=2)
+    else:
+        yield from github(found)
 
 
 def junit(found: Iterable[Checked], name: str) -> str:

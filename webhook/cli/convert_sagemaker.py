@@ -1,17 +1,14 @@
 """The command `convert sagemaker`: training jobs of Amazon SageMaker as MPIJobs."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
-import sys
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from webhook.cli.convert_mpijob import show
-from webhook.cli.options import OUTPUT, REFUSED, NameType, TextType, files_too
-from webhook.cli.terminal import UNUSABLE, complain
+from webhook.cli.options import OUTPUT, files_too, object_name, utf8_text
 
 if TYPE_CHECKING:
-    from webhook.converters.sagemaker.instances import Instance
+    from webhook.converters.sagemaker.machines import Instance
 
 _NETWORKS: Final = ("efa", "rdma", "none")
 
@@ -24,43 +21,40 @@ def _pair(value: str, example: str) -> tuple[str, str]:
     return name, rest
 
 
-def _claims(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    return dict(_pair(value, "NAME=CLAIM, as train=imagenet or train=datasets/imagenet") for value in values)
+def _claim(value: str) -> tuple[str, str]:
+    return _pair(utf8_text(value), "NAME=CLAIM, as train=imagenet or train=datasets/imagenet")
 
 
-def _instances(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> "dict[str, Instance]":
-    from webhook.converters.sagemaker import instances
+def _instance(value: str) -> "tuple[str, Instance]":
+    from webhook.converters.sagemaker import machines
 
-    found = {}
-    for name, size in (_pair(value, "TYPE=CPUS,GIB,GPUS[,EFA]") for value in values):
-        try:
-            found[name] = instances.parse(size)
-        except ValueError as error:
-            raise click.BadParameter(f'"{size[:100]}" {error}') from None
-    return found
+    name, size = _pair(value, "TYPE=CPUS,GIB,GPUS[,EFA]")
+    try:
+        return name, machines.parse(size)
+    except ValueError as error:
+        raise click.BadParameter(f'"{size[:100]}" {error}') from None
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=files_too)
-@click.option("--image", type=TextType(), metavar="IMAGE", help="In place of the request's. Default: that.")
+@click.option("--image", type=utf8_text, metavar="IMAGE", help="In place of the request's. Default: that.")
 @click.option(
     "--claim",
     "claims",
-    type=TextType(),
+    type=_claim,
     metavar="NAME=CLAIM[/DIR]",
     multiple=True,
-    callback=_claims,
     help="The claim with a channel, or for code, model or checkpoints; repeatable. Default: to be filled in.",
 )
 @click.option(
     "--s3-image",
-    type=TextType(),
+    type=utf8_text,
     metavar="IMAGE",
     help="Fetch what no --claim is for from S3, by this image's `aws s3 cp`.",
 )
 @click.option(
     "--s3-secret",
-    type=TextType(),
+    type=utf8_text,
     metavar="NAME",
     help="The Secret with AWS_ACCESS_KEY_ID and the like, for --s3-image.",
 )
@@ -68,9 +62,9 @@ def _instances(ctx: click.Context, option: click.Parameter, values: tuple[str, .
 @click.option(
     "--instance",
     "instances",
+    type=_instance,
     metavar="TYPE=CPUS,GIB,GPUS[,EFA]",
     multiple=True,
-    callback=_instances,
     help="What an instance type has, where that is not known or another; repeatable.",
 )
 @click.option(
@@ -96,13 +90,20 @@ def _instances(ctx: click.Context, option: click.Parameter, values: tuple[str, .
     default=7,
     help="What of a machine's CPUs and memory its node needs itself.",
 )
-@click.option("--pull-secret", type=TextType(), metavar="NAME", help="The Secret by which nodes pull the image.")
-@click.option("--service-account", type=TextType(), metavar="NAME", help="The ServiceAccount of the pods.")
+@click.option("--pull-secret", type=utf8_text, metavar="NAME", help="The Secret by which nodes pull the image.")
+@click.option("--service-account", type=utf8_text, metavar="NAME", help="The ServiceAccount of the pods.")
 @click.option(
-    "-n", "--namespace", type=NameType(), metavar="NAME", help="The namespace of the jobs. Default: none is written."
+    "-n", "--namespace", type=object_name, metavar="NAME", help="The namespace of the jobs. Default: none is written."
 )
 @OUTPUT
-def sagemaker(*, files: tuple[str, ...], output: str, **said: Any) -> NoReturn:
+def sagemaker(
+    *,
+    files: tuple[str, ...],
+    claims: tuple[tuple[str, str], ...],
+    instances: "tuple[tuple[str, Instance], ...]",
+    output: str,
+    **said: Any,
+) -> NoReturn:
     """Convert training jobs of Amazon SageMaker.
 
     A FILE has a request for CreateTrainingJob, as the SDK's estimators make it, or the answer of DescribeTrainingJob;
@@ -130,9 +131,9 @@ def sagemaker(*, files: tuple[str, ...], output: str, **said: Any) -> NoReturn:
     """
     from webhook.cli import conversions
     from webhook.cli import files as manifests
-    from webhook.converters.sagemaker.options import Options
+    from webhook.converters.sagemaker.machines import Options
 
-    options = Options(**said)
+    options = Options(**said, claims=dict(claims), instances=dict(instances))
     outcomes, errors = [], []
     for file in files:
         try:
@@ -141,8 +142,4 @@ def sagemaker(*, files: tuple[str, ...], output: str, **said: Any) -> NoReturn:
                     outcomes.append(conversions.of_training_job(shown, document, options))
         except manifests.ManifestError as error:
             errors.append(error)
-    show(outcomes, output)
-    if not outcomes and not errors:
-        errors.append(manifests.ManifestError(f"no training job in {', '.join(files)}"))
-    complain(*errors)
-    sys.exit(UNUSABLE if errors else 0 if all(outcome.good for outcome in outcomes) else REFUSED)
+    conversions.end(outcomes, errors, output, f"no training job in {', '.join(files)}")

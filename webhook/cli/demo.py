@@ -32,8 +32,9 @@ def demo(files: tuple[str, ...]) -> NoReturn:
     """
     from webhook.cli import walkthrough
     from webhook.cli.files import ManifestError
+    from webhook.server.service import StartError
 
     try:
         sys.exit(0 if walkthrough.show(files) else 1)
-    except (ManifestError, walkthrough.DemoError) as error:
+    except (ManifestError, StartError, walkthrough.DemoError) as error:
         fail(error)

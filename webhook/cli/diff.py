@@ -2,33 +2,17 @@
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import click
 
-from webhook.cli.options import (
-    OUTPUT,
-    POLICY_NAMESPACE,
-    about_a_cluster,
-    namespace_and_name,
-    namespace_option,
-    show,
-    with_api,
-)
+from webhook.cli.options import about_jobs, read_jobs, show
 from webhook.cli.terminal import faint, printable
 from webhook.client.access import Access
 
-if TYPE_CHECKING:
-    from webhook.cli.job_diff import JobDiff
-    from webhook.client.calls import Client
-
 
 @click.command()
-@click.argument("job", required=False, metavar="[[NAMESPACE/]NAME]")
-@about_a_cluster()
-@namespace_option("Where the job is. Default: that of the kubeconfig's context.")
-@POLICY_NAMESPACE
-@OUTPUT
+@about_jobs
 def diff(*, job: str | None, access: Access, namespace: str | None, policy_namespace: str, output: str) -> NoReturn:
     """Show what would be put into jobs now.
 
@@ -55,12 +39,9 @@ def diff(*, job: str | None, access: Access, namespace: str | None, policy_names
     """
     from webhook.cli import job_diff
 
-    space, name = namespace_and_name(job, namespace)
-
-    async def asked(api: "Client") -> "list[JobDiff]":
-        return await job_diff.diffs(api, space or api.namespace, name, policy_namespace)
-
-    found = with_api(access, asked)
+    found = read_jobs(
+        access, job, namespace, lambda api, space, name: job_diff.diffs(api, space, name, policy_namespace)
+    )
     show(output, (line for each in found for line in each.as_text()), [each.as_json() for each in found])
     if output == "text":
         for why, names in {why: names for each in found for why, names in each.unjudged.items()}.items():

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pkgutil import get_data
 from typing import Any, Final, Literal
 
 from webhook import injections, rules
-from webhook.admission import messages, required
 from webhook.api import yaml
 from webhook.cli.terminal import heading
 from webhook.injections import Injection
@@ -77,49 +77,19 @@ class Explanation:
             yield from (f"  {line}" for line in self.policy.splitlines())
 
 
-SCHEMA: Final = Explanation(
-    id=messages.SCHEMA,
-    kind="rule",
-    summary="The object is an MPIJob of the version that the operator serves, and its fields have the right types.",
-    explanation="Nothing else can be said about an object that cannot be read, so this comes first. The message says\n"
-    "which field has which type and which it must have. There are no settings; only the policy's `mode` weakens it.",
-    default="deny",
-    since="0.1",
-)
-
-
-REQUIRED: Final = Explanation(
-    id=required.RULE,
-    kind="rule",
-    summary="What the policy requires to be injected is in the job that will be stored.",
-    explanation="Another webhook may take out what was injected, and where this one was not reached nothing was.\n"
-    "The setting `required` of an injection says what that leads to. The injection is run on the final job, and what\n"
-    "it would still add is missing. An update is judged by what it makes worse. There are no settings here.",
-    default="off",
-    since="0.1",
-)
-
-
-def own_rules() -> Explanation:
-    """What `custom` is, the rules that a policy itself says."""
+def _other_rules() -> Iterator[Explanation]:
+    """Rules that have no module, among them `custom`: the rules that a policy itself says."""
     schema = policy_model().model_json_schema()
     custom = resolved(schema["properties"]["rules"], schema["$defs"])["properties"][PREFIX]
-    return Explanation(
-        id=PREFIX,
-        kind="rule",
-        summary="Rules that the policy itself says, in CEL: expressions that are true of every good job.",
-        explanation="Each has a name, and is known to messages, metrics and exemptions as custom/NAME. What an\n"
-        "expression may read, and what becomes of one that has no value: docs/own-rules.md.",
-        default="deny",
-        since="0.1",
-        settings=tuple(_settings(resolved(custom["items"], schema["$defs"]), schema["$defs"], prefix="[].")),
-    )
+    settings = tuple(_settings(resolved(custom["items"], schema["$defs"]), schema["$defs"], prefix="[]."))
+    for about in yaml.load_all(get_data(__package__, "other_rules.yaml") or b""):
+        yield Explanation(kind="rule", since="0.1", settings=settings if about["id"] == PREFIX else (), **about)
 
 
 def entries() -> list[Explanation]:
     """Every rule, then every injection, each in the order of their ids."""
     found = [_rule(rule) for rule in rules.REGISTRY.values()]
-    return sorted([SCHEMA, REQUIRED, own_rules(), *found], key=lambda entry: entry.id) + [
+    return sorted([*_other_rules(), *found], key=lambda entry: entry.id) + [
         _injection(i) for i in injections.REGISTRY.values()
     ]
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from webhook.api import yaml
 from webhook.api.metadata import SET_BY_SERVER
+from webhook.api.untyped import without_nulls
 from webhook.cli.limits import MAX_FILE_BYTES
 
 STDIN: Final = "-"
@@ -122,7 +123,7 @@ def read(source: str) -> bytes:
 def objects(source: str, entry: Any) -> list[Manifest]:
     """The object `entry` of the file `source`, or what is in it if it is a list; ManifestError for anything else."""
     return [
-        Manifest(source, _without_nulls(document), written=document, place=place)
+        Manifest(source, without_nulls(document), written=document, place=place)
         for place, document in _objects(entry, source)
     ]
 
@@ -139,7 +140,8 @@ def files(argument: str, *, recursive: bool = False) -> list[str]:
             fitting = glob(argument, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
             found, missing = [each for each in fitting if Path(each).is_file()], "fits no file"
     except (OSError, ValueError) as error:
-        raise ManifestError(f"{argument}: {_reason(error)}", argument) from None
+        where = str(getattr(error, "filename", None) or argument)  # a folder in it, perhaps
+        raise ManifestError(f"{where}: {_reason(error)}", where) from None
     if not found:
         raise ManifestError(f"{argument}: {missing}", argument)
     return sorted(found)
@@ -147,15 +149,15 @@ def files(argument: str, *, recursive: bool = False) -> list[str]:
 
 def _within(folder: Path, *, recursive: bool) -> list[str]:
     """The files of a directory; what is hidden below it, such as .git, is left out where that is searched."""
-    if not recursive:
-        return [str(path) for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file()]
-    return [
-        str(path)
-        for path in folder.rglob("*")
-        if path.suffix in SUFFIXES
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and path.is_file()
-    ]
+    found = []
+    for path in folder.iterdir():
+        if recursive and path.name.startswith("."):
+            continue
+        if path.suffix in SUFFIXES and path.is_file():
+            found.append(str(path))
+        elif recursive and path.is_dir() and not path.is_symlink():
+            found += _within(path, recursive=True)
+    return found
 
 
 def documents(source: str) -> Iterator[tuple[str, Any]]:
@@ -185,7 +187,7 @@ def parse(content: bytes, source: str, *, only: Collection[str] = ()) -> list[Ma
         raise
     several = len(found) > 1
     return [
-        Manifest(shown, _without_nulls(document), number, document, place, content)
+        Manifest(shown, without_nulls(document), number, document, place, content)
         for number, entry in enumerate(found, start=1)
         if not only or _has_kind(entry)
         for place, document in _objects(entry, shown, f": document {number}" if several else "")
@@ -221,14 +223,6 @@ def _objects(
     for number, item in enumerate(items or []):
         whole = of_items | item if isinstance(item, dict) else item
         yield from _objects(whole, file, f"{where}: items[{number}]", (*place, "items", number))
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
-    return value
 
 
 def _text(mapping: Any, key: str) -> str:

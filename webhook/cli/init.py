@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from webhook.cli.options import CLUSTER_FILE, FILE, POLICY_NAMESPACE, REFUSED, NameType, TextType, about_a_cluster
+from webhook.cli.options import CLUSTER_FILE, FILE, POLICY_NAMESPACE, REFUSED, about_a_cluster, object_name, utf8_text
 from webhook.cli.terminal import fail
 from webhook.client.access import Access
 
@@ -21,18 +21,18 @@ FRAMEWORKS: Final = ("openmpi", "intel", "mpich", "horovod", "pytorch", "deepspe
 
 
 @click.command()
-@click.argument("program", nargs=-1, type=TextType(), metavar="[-- PROGRAM...]")
+@click.argument("program", nargs=-1, type=utf8_text, metavar="[-- PROGRAM...]")
 @click.option("--framework", type=click.Choice(FRAMEWORKS), required=True, help="What the program is made with.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Workers. Default: 2.")
 @click.option("--gpus", type=click.IntRange(min=0), metavar="N", help="GPUs of each. Default: 1; 0 for plain MPI.")
-@click.option("--image", type=TextType(), metavar="IMAGE", help="Default: a published one, where there is one.")
+@click.option("--image", type=utf8_text, metavar="IMAGE", help="Default: a published one, where there is one.")
 @click.option("--rdma/--no-rdma", help="RDMA for the ranks, as the platform has it. Default: no.")
-@click.option("--queue", type=NameType(), metavar="NAME", help="The LocalQueue of Kueue. Default: none is named.")
-@click.option("--name", type=TextType(), metavar="NAME", help="Default: first- and the framework.")
+@click.option("--queue", type=object_name, metavar="NAME", help="The LocalQueue of Kueue. Default: none is named.")
+@click.option("--name", type=utf8_text, metavar="NAME", help="Default: first- and the framework.")
 @click.option(
     "-n",
     "--namespace",
-    type=NameType(),
+    type=object_name,
     metavar="NAME",
     help="Default: that of the cluster's context, which is not written.",
 )
@@ -72,10 +72,7 @@ def init(
     from webhook.cli import first_job
     from webhook.cli.check import world_of
 
-    in_a_cluster = access != Access()
-    if cluster and in_a_cluster:
-        fail("--cluster and --kubeconfig, --context or --as exclude each other")
-    world = world_of(policy, cluster, access if in_a_cluster else None, [said["namespace"]], policy_namespace)
+    world = world_of(policy, cluster, access, [said["namespace"]], policy_namespace)
     try:
         wishes = first_job.wish(said, program, _gpus_of(world))
     except ValueError as error:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -38,6 +38,7 @@ from webhook.policy.in_force import PolicySet
 from webhook.rules import CauseReason, Violation
 
 NAMESPACE: Final = "namespace"
+MPI_JOB: Final = GroupVersionKind(mpijob.GROUP, mpijob.API_VERSION.partition("/")[2], "MPIJob")
 
 
 def is_job(manifest: Manifest) -> bool:
@@ -75,8 +76,8 @@ def _unfilled(path: str, what: str) -> Violation:
 def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     """The verdict of the webhook on a job that the API server has read."""
     view, policy = NotingView(world.cluster), world.policy(namespace)
-    stored = world.cluster.stored(namespace, manifest.name) if manifest.name else None
-    request = _request(manifest, namespace=namespace, stored=stored, user=world.user)
+    stored = world.cluster.jobs.get((namespace, manifest.name))
+    request = review(manifest, namespace=namespace, stored=stored, user=world.user)
     mutation = pipelines.mutate(request, policy=policy, view=view)
     if mutation.document is not None:
         request = msgspec.structs.replace(request, object=_encode(mutation.document))
@@ -102,35 +103,6 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     return Verdict(manifest, namespace, validation, mutation, stored is not None, standing, frozenset(unknown), policy)
 
 
-def as_new(stored: Mapping[str, Any], world: JobWorld, namespace: str) -> tuple[Decision, frozenset[str]]:
-    """What the webhook would say of a stored job if it were created as it is, and what that goes without."""
-    anew = created_anew(stored, world, namespace)
-    # What the operator has made of the job is its own by the uid alone.
-    metadata = {**anew.document["metadata"], "uid": stored["metadata"].get("uid", "")}
-    request = msgspec.structs.replace(anew.request, object=_encode({**anew.document, "metadata": metadata}))
-    said = pipelines.validate(request, policy=world.policy(namespace), view=anew.view, today=world.today)
-    return said, frozenset(anew.view.unknown)
-
-
-class Anew(NamedTuple):
-    """A stored job as it would be if it were created as it is."""
-
-    request: AdmissionRequest
-    view: NotingView
-    mutation: Decision
-    document: Mapping[str, Any]
-    """With what would be injected."""
-
-
-def created_anew(stored: Mapping[str, Any], world: JobWorld, namespace: str) -> Anew:
-    """What the webhook would put into a stored job if it were created as it is."""
-    view = NotingView(WithoutJobs(world.cluster))
-    manifest = Manifest("", dict(stored))
-    request = _request(manifest, namespace=namespace, stored=None, user=world.user)
-    mutation = pipelines.mutate(request, policy=world.policy(namespace), view=view)
-    return Anew(request, view, mutation, mutation.document or manifest.created_in(namespace))
-
-
 def _not_there(namespace: str, world: JobWorld) -> str:
     known = world.cluster.all(NAMESPACES)
     near = None if isinstance(known, Answer) else closest_name(namespace, map(str, known))
@@ -142,16 +114,20 @@ def _of_users(exemption: Exemption) -> bool:
     return bool(exemption.users or exemption.groups or exemption.service_accounts)
 
 
-def _request(
-    manifest: Manifest, *, namespace: str, stored: Mapping[str, Any] | None, user: UserInfo | None
+def review(
+    manifest: Manifest,
+    *,
+    namespace: str,
+    user: UserInfo | None,
+    stored: Mapping[str, Any] | None = None,
+    kind: GroupVersionKind = MPI_JOB,
 ) -> AdmissionRequest:
     """What the API server would send to the first webhook."""
     document = manifest.created_in(namespace)
-    group, version = mpijob.API_VERSION.split("/")
     return AdmissionRequest(
         uid="check",
         operation="CREATE" if stored is None else "UPDATE",
-        kind=GroupVersionKind(group, version, "MPIJob"),
+        kind=kind,
         name=manifest.name,
         namespace=namespace,
         object=_encode(_applied(stored, document, _last_applied(stored)) if stored else document),

@@ -6,13 +6,19 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from typing import Any, Final
 
+import msgspec
+
+from webhook.admission import anew
+from webhook.admission.decision import Decision
 from webhook.api import yaml
 from webhook.api.metadata import SET_BY_SERVER
-from webhook.cli import injected, job_check, world_sources
+from webhook.cli import injected, world_sources
 from webhook.cli.injected import Injected
-from webhook.cli.stored_jobs import stored_jobs
+from webhook.cli.job_sight import stored_jobs
 from webhook.cli.terminal import added, bad, heading, printable
 from webhook.client.calls import Client
+from webhook.cluster.noting import NotingView
+from webhook.cluster.without_jobs import WithoutJobs
 from webhook.predict.stuck import loose
 
 # Admission does not touch these; a job that is created has none of them.
@@ -63,10 +69,11 @@ async def diffs(api: Client, namespace: str, name: str, policy_namespace: str) -
     world = await world_sources.of_cluster(api, [namespace], policy_namespace=policy_namespace, with_schema=False)
     found = []
     for job in jobs:
-        anew = job_check.created_anew(job, world, namespace)
-        entries = injected.by_injection(anew.mutation)
-        unjudged = world.reasons(anew.view.unknown)
-        found.append(JobDiff(namespace, loose.name(job), job, anew.document, entries, unjudged))
+        view = NotingView(world.cluster)
+        request = anew.creation(msgspec.json.encode(job))
+        mutation = anew.inject(request, world.policy(namespace), WithoutJobs(view)) if request else Decision()
+        entries, unjudged = injected.by_injection(mutation), world.reasons(view.unknown)
+        found.append(JobDiff(namespace, loose.name(job), job, mutation.document or job, entries, unjudged))
     return found
 
 

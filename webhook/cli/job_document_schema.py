@@ -6,16 +6,15 @@ job is left to `check`.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from pkgutil import get_data
 from typing import Any, Final
 
 from webhook import PROGRAM
-from webhook.api import crd_schema, mpijob, names
+from webhook.api import crd_schema, mpijob, names, yaml
 from webhook.api.crd_schema import ANY, Shape
-from webhook.api.mpijob import CLEAN_POD_POLICIES, IMPLEMENTATIONS, LAUNCHER, WORKER
-from webhook.api.operator_checks import RESTART_POLICIES
+from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.kit.settings import Action
 from webhook.policy.in_force import Policy
-from webhook.rules.upstream_contract import CREATION_POLICIES, MANAGERS
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 ID: Final = "https://policy.training.openshift.io/v1/mpijob.schema.json"
@@ -26,42 +25,7 @@ _SPEC: Final = ("spec",)
 _RUN_POLICY: Final = (*_SPEC, "runPolicy")
 _ROLES: Final = (*_SPEC, "mpiReplicaSpecs")
 _WORKERS: Final = (*_ROLES, WORKER, "replicas")
-_DESCRIPTIONS: Final[Mapping[Path, str]] = {
-    _SPEC: "What is run, and how.",
-    _ROLES: "The pods: one Launcher, which runs mpirun, and the Workers, in which the ranks run.",
-    (*_ROLES, LAUNCHER): "The pod that runs mpirun.",
-    (*_ROLES, WORKER): "The pods in which the ranks run.",
-    (*_ROLES, LAUNCHER, "replicas"): "There is one launcher.",
-    _WORKERS: "How many workers.",
-    (*_SPEC, "slotsPerWorker"): "Ranks for each worker, usually as many as it has GPUs. Default: 1.",
-    (*_SPEC, "mpiImplementation"): "What the image brings. Default: OpenMPI.",
-    (*_SPEC, "runLauncherAsWorker"): "The launcher runs ranks too, and counts as a worker. Default: false.",
-    (*_SPEC, "launcherCreationPolicy"): "When the launcher is made. Default: AtStartup.",
-    (*_SPEC, "sshAuthMountPath"): "Where the SSH key is mounted: .ssh in the home of the containers' user.",
-    _RUN_POLICY: "How long the job may run, and what becomes of its pods.",
-    (*_RUN_POLICY, "activeDeadlineSeconds"): "The job is ended after so many seconds.",
-    (*_RUN_POLICY, "backoffLimit"): "How often the launcher is started again after a failure.",
-    (*_RUN_POLICY, "cleanPodPolicy"): "Which pods are removed at the end: all, those that still run, or none.",
-    (*_RUN_POLICY, "suspend"): "There are no pods while it is true. Queues set it.",
-    (*_RUN_POLICY, "ttlSecondsAfterFinished"): "The launcher's Job is removed so many seconds after its end.",
-}
 _OPERATOR: Final = "upstream-contract"
-_OF_THE_OPERATOR: Final[Mapping[Path, Schema]] = {
-    _ROLES: {"required": [LAUNCHER]},
-    (*_ROLES, LAUNCHER, "replicas"): {"const": 1},
-    (*_ROLES, LAUNCHER, "restartPolicy"): {"enum": [*RESTART_POLICIES]},
-    (*_ROLES, WORKER): {"required": ["replicas", "template"]},
-    (*_ROLES, WORKER, "restartPolicy"): {"enum": [*RESTART_POLICIES]},
-    _WORKERS: {"minimum": 1},
-    (*_SPEC, "launcherCreationPolicy"): {"enum": [*CREATION_POLICIES]},
-    (*_SPEC, "mpiImplementation"): {"enum": [*IMPLEMENTATIONS]},
-    (*_SPEC, "slotsPerWorker"): {"minimum": 0},
-    (*_RUN_POLICY, "activeDeadlineSeconds"): {"minimum": 0},
-    (*_RUN_POLICY, "backoffLimit"): {"minimum": 0},
-    (*_RUN_POLICY, "cleanPodPolicy"): {"enum": [*CLEAN_POD_POLICIES]},
-    (*_RUN_POLICY, "managedBy"): {"enum": [*MANAGERS]},
-    (*_RUN_POLICY, "ttlSecondsAfterFinished"): {"minimum": 0},
-}
 _CHOICES: Final[Mapping[str, Path]] = {
     "clean-pod-policy": (*_RUN_POLICY, "cleanPodPolicy"),
     "mpi-implementation": (*_SPEC, "mpiImplementation"),
@@ -71,8 +35,10 @@ _CHOICES: Final[Mapping[str, Path]] = {
 def json_schema(policy: Policy) -> Schema:
     """The schema of jobs where this policy counts."""
     schema = _Writer(crd_schema.packaged().root).schema
-    for path, text in _DESCRIPTIONS.items():
-        _at(schema, path)["description"] = text
+    descriptions, bounds_of_operator = yaml.load_all(get_data(__package__, "job_document_schema.yaml") or b"")
+    _add(schema, descriptions)
+    if policy.action(_OPERATOR) is Action.DENY:
+        _add(schema, bounds_of_operator)
     for path, bound, told in _bounds(policy):
         node = _at(schema, path)
         node |= bound
@@ -87,8 +53,6 @@ def json_schema(policy: Policy) -> Schema:
 
 def _bounds(policy: Policy) -> Iterator[tuple[Path, Schema, str]]:
     """The field, its bound, and what is told of it besides."""
-    if policy.action(_OPERATOR) is Action.DENY:
-        yield from ((path, bound, "") for path, bound in _OF_THE_OPERATOR.items())
     for rule, path in _CHOICES.items():
         settings: Any = policy.settings(rule)
         if policy.action(rule) is Action.DENY:
@@ -130,6 +94,13 @@ def _of_workers(bound: Schema) -> Schema:
 
 def _ends(least: int, most: int | None) -> str:
     return f"At least {least}" if most is None else f"{least} to {most}"
+
+
+def _add(schema: Schema, more: Schema) -> None:
+    """Add what `more` says of a schema and of its properties."""
+    for name, part in more.get("properties", {}).items():
+        _add(schema["properties"][name], part)
+    schema |= {key: value for key, value in more.items() if key != "properties"}
 
 
 def _at(schema: Schema, path: Path) -> Schema:

@@ -6,50 +6,19 @@ them out and sends a warning. A value of a wrong type is refused for all.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from webhook.api.crd_schema import ANY, CrdSchema, Shape
+from webhook.api.crd_schema import ANY, TYPES, CrdSchema, Shape
 from webhook.api.names import closest_name
 from webhook.cli.limits import MAX_SCHEMA_FAULTS
 from webhook.rules import CauseReason, Violation, shortened
 
-_OF_TYPE: Final[dict[str, tuple[type, ...]]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "quantity": (int, str),
-}
-_IN_WORDS: Final = {
-    "object": "a mapping",
-    "array": "a list",
-    "string": "text",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-    "quantity": "a number or text",
-}
 _KINDS: Final = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
-# Fields of these are often written into another of them.
-_PLACES: Final = (("spec",), ("spec", "runPolicy"), ("spec", "runPolicy", "schedulingPolicy"))
 
 
-@dataclass(slots=True)
-class SchemaVerdict:
-    """What the API server would refuse, and the job with all of it mended as the advice says, for the rules."""
-
-    violations: list[Violation] = field(default_factory=list)
-    mended: dict[str, Any] = field(default_factory=dict)
-    readable: bool = True
-    """Whether the rest of the job can be judged: no value is of a type from which nothing can be made."""
-
-
-def judge(document: Mapping[str, Any], schema: CrdSchema) -> SchemaVerdict:
+def judge(document: Mapping[str, Any], schema: CrdSchema) -> "SchemaVerdict":
     """Judge a job as it stands in the file, nulls included."""
-    return _Walk(schema).judge(document)
+    return SchemaVerdict(document, schema)
 
 
 class _Around(NamedTuple):
@@ -61,29 +30,16 @@ class _Around(NamedTuple):
     mended: dict[str, Any]
 
 
-class _Walk:
-    def __init__(self, schema: CrdSchema) -> None:
-        self.schema = schema
-        self.verdict = SchemaVerdict()
+class SchemaVerdict:
+    """What the API server would refuse, and the job with all of it mended as the advice says, for the rules."""
+
+    def __init__(self, document: Mapping[str, Any], schema: CrdSchema) -> None:
+        self.violations: list[Violation] = []
+        self.readable = True
+        """Whether the rest of the job can be judged: no value is of a type from which nothing can be made."""
+        self._unknown = f"is no field of an MPIJob ({schema.origin}): kubectl refuses it, other clients lose it"
         self._around: list[_Around] = []
-
-    def judge(self, document: Mapping[str, Any]) -> SchemaVerdict:
-        moved = self._moved(document)
-        self.verdict.mended = self._object(dict(moved), self.schema.root, "")
-        return self.verdict
-
-    def _moved(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The document with fields in their place that stand in another of `_PLACES`."""
-        shapes = {place: _at(self.schema.root, place) for place in _PLACES}
-        for place, shape in shapes.items():
-            there = _value(document, place)
-            strays = [name for name in there if name not in shape.fields] if isinstance(there, dict) and shape else []
-            for name in strays:
-                home = next((each for each, other in shapes.items() if other and name in other.fields), None)
-                if home is not None and _is_free(document, home, name):
-                    self._report(_dotted(place, name), self._unknown(), f"Move it to {_dotted(home, name)}.")
-                    document = _with(_without(document, place, name), home, name, there[name])
-        return document
+        self.mended = self._object(dict(document), schema.root, "")
 
     def _object(self, value: dict[str, Any], shape: Shape, path: str) -> dict[str, Any]:
         if shape.values is not None:
@@ -114,7 +70,7 @@ class _Walk:
             inside = [name for name, inner in shape.fields.items() if _belongs(key, each, name, inner, shape)]
             below = value.get(inside[0]) if len(inside) == 1 else ()
             if (below is None or isinstance(below, dict)) and key not in (below or {}):
-                self._report(f"{path}.{key}".lstrip("."), self._unknown(), f"Write it below {inside[0]}.")
+                self._report(f"{path}.{key}".lstrip("."), self._unknown, f"Write it below {inside[0]}.")
                 rest = {name: other for name, other in value.items() if name != key}
                 value = {**rest, inside[0]: {**(below or {}), key: each}}
         return value
@@ -127,7 +83,7 @@ class _Walk:
                 name = self._near(key, value, shape)
                 home = None if name else self._home(key, each)
                 fix = f"Write {name}." if name else f"Move it to {home}." if home else "Remove it."
-                self._report(where, self._unknown(), fix)
+                self._report(where, self._unknown, fix)
             if name is not None and each is not None:
                 mended[name] = self._value(each, shape.fields[name], where)
         for name in shape.required:
@@ -137,7 +93,7 @@ class _Walk:
 
     def _near(self, key: str, value: dict[str, Any], shape: Shape) -> str | None:
         """The field that was probably meant, as long as there is room to say so."""
-        if len(self.verdict.violations) >= MAX_SCHEMA_FAULTS:
+        if len(self.violations) >= MAX_SCHEMA_FAULTS:
             return None
         fitting = [name for name, field in shape.fields.items() if name not in value and _takes(field, value[key])]
         lower = key.lower()
@@ -163,15 +119,15 @@ class _Walk:
         return value
 
     def _of_wrong_type(self, value: Any, shape: Shape, path: str) -> Any:
-        wanted = _IN_WORDS.get(shape.type, shape.type)
-        fault = f"must be {wanted}, not {_IN_WORDS.get(_KINDS.get(type(value), ''), 'empty')}"
+        wanted = _words(shape.type)
+        fault = f"must be {wanted}, not {_words(_KINDS.get(type(value), 'empty'))}"
         meant = _converted(value, shape.type)
         if meant is None and (wrapped := _wrapped(value, shape)) is not None:
             self._report(path, fault, f"Write {shortened(json.dumps(wrapped, ensure_ascii=False))}.")
             return self._value(wrapped, shape, path)
         if meant is None:
             self._report(path, fault, f"Write {wanted}.")
-            self.verdict.readable = False
+            self.readable = False
             return value
         self._report(path, fault, f"Write {shortened(json.dumps(meant, ensure_ascii=False))}.")
         return meant
@@ -194,12 +150,9 @@ class _Walk:
                 self._report(f"{path}[{index}]", f"is there twice ({named})", "Remove one of the two.")
             seen.add(identity)
 
-    def _unknown(self) -> str:
-        return f"is no field of an MPIJob ({self.schema.origin}): kubectl refuses it, other clients lose it"
-
     def _report(self, path: str, fault: str, fix: str, reason: CauseReason = CauseReason.INVALID) -> None:
-        if len(self.verdict.violations) < MAX_SCHEMA_FAULTS:
-            self.verdict.violations.append(Violation(shortened(path, 300), fault, fix, reason))
+        if len(self.violations) < MAX_SCHEMA_FAULTS:
+            self.violations.append(Violation(shortened(path, 300), fault, fix, reason))
 
 
 def _initials(name: str) -> str:
@@ -218,8 +171,13 @@ def _belongs(key: str, value: Any, name: str, inner: Shape, around: Shape) -> bo
 
 def _is(value: Any, kind: str) -> bool:
     """Whether a value is of the type; of one that is not known here everything is."""
-    types = _OF_TYPE.get(kind)
-    return types is None or (isinstance(value, types) and isinstance(value, bool) == (kind == "boolean"))
+    if kind not in TYPES:
+        return True
+    return isinstance(value, TYPES[kind][0]) and isinstance(value, bool) == (kind == "boolean")
+
+
+def _words(kind: str) -> str:
+    return TYPES[kind][1] if kind in TYPES else kind
 
 
 def _takes(shape: Shape, value: Any) -> bool:
@@ -255,44 +213,3 @@ def _wrapped(value: Any, shape: Shape) -> Any:
     if texts and item.fields.keys() >= {"name", "value"}:
         return [{"name": name, "value": _converted(each, "string") or each} for name, each in value.items()]
     return None
-
-
-def _at(shape: Shape, place: tuple[str, ...]) -> Shape | None:
-    found: Shape | None = shape
-    for name in place:
-        found = found.fields.get(name) if found is not None else None
-    return found
-
-
-def _value(document: Mapping[str, Any], place: tuple[str, ...]) -> Any:
-    value: Any = document
-    for name in place:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
-
-
-def _is_free(document: Mapping[str, Any], place: tuple[str, ...], name: str) -> bool:
-    """Whether the field may be written there."""
-    below: Any = document
-    for part in place:
-        below = below.get(part, {}) if isinstance(below, dict) else None
-        below = {} if below is None else below
-    return isinstance(below, dict) and name not in below
-
-
-def _dotted(place: tuple[str, ...], name: str) -> str:
-    return ".".join((*place, name))
-
-
-def _without(document: Mapping[str, Any], place: tuple[str, ...], name: str) -> dict[str, Any]:
-    if not place:
-        return {key: value for key, value in document.items() if key != name}
-    first, *rest = place
-    return {**document, first: _without(document[first], tuple(rest), name)}
-
-
-def _with(document: Mapping[str, Any], place: tuple[str, ...], name: str, value: Any) -> dict[str, Any]:
-    if not place:
-        return {**document, name: value}
-    first, *rest = place
-    return {**document, first: _with(document.get(first) or {}, tuple(rest), name, value)}

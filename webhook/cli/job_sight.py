@@ -9,13 +9,21 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
+import msgspec
+
+from webhook.admission import anew
+from webhook.admission.decision import Decision
 from webhook.api import kueue, mpijob
-from webhook.cli.job_check import as_new
+from webhook.api.names import closest_name
 from webhook.cli.job_world import POLICIES, JobWorld
 from webhook.cli.limits import MAX_LOGS_READ, MAX_OBJECTS_READ
+from webhook.cli.terminal import counted
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import KubernetesObject, get, listed
+from webhook.cluster.noting import NotingView
+from webhook.cluster.without_jobs import WithoutJobs
 from webhook.installation.doctor.unread import Unread, attempt
+from webhook.policy.in_force import PolicySet
 from webhook.predict.kueue.managed import suspends_all
 from webhook.predict.stuck import loose, place
 from webhook.predict.stuck.causes.scheduling import claims_of
@@ -27,6 +35,38 @@ JOBS: Final = f"/apis/{mpijob.API_VERSION}/namespaces/%s/mpijobs"
 JOB_NAME: Final = "training.kubeflow.org/job-name"
 VISIBILITY: Final = ("visibility.kueue.x-k8s.io/v1beta2", "visibility.kueue.x-k8s.io/v1beta1")
 TAIL: Final = {"tailLines": "60", "limitBytes": "16384"}
+
+
+async def stored_jobs(api: Client, namespace: str, name: str) -> list[KubernetesObject]:
+    """The job `name`, ClusterError with the reason where there is none; without a name all of the namespace."""
+    path = JOBS % quote(namespace, safe="")
+    if not name:
+        return await listed(api, path)
+    job = await get(api, f"{path}/{quote(name, safe='')}")
+    if job is None:
+        raise ClusterError(await _not_found(api, namespace, name))
+    return [job]
+
+
+async def _not_found(api: Client, namespace: str, name: str) -> str:
+    """Why there is no such job: its kind, its namespace or its name."""
+    path = JOBS % quote(namespace, safe="")
+    try:
+        names = [loose.name(job) for job in await listed(api, path, metadata_only=True)]
+    except ClusterError:
+        return f"there is no MPIJob {namespace}/{name}"
+    if names:
+        near = closest_name(name, names)
+        there = f"but {near}" if near else f"the namespace has {counted(len(names), 'other')}"
+        return f"there is no MPIJob {namespace}/{name}, {there}"
+    try:
+        spaces = [loose.name(each) for each in await listed(api, "/api/v1/namespaces", metadata_only=True)]
+    except ClusterError:
+        return f"there is no MPIJob in namespace {namespace}"
+    if namespace in spaces:
+        return f"there is no MPIJob in namespace {namespace}"
+    near = closest_name(namespace, spaces)
+    return f"there is no namespace {namespace}{f', but {near}' if near else ''}"
 
 
 Workloads = list[KubernetesObject] | Unread
@@ -155,8 +195,10 @@ class SightReader:
         return found
 
     def _findings(self, job: KubernetesObject) -> list[Judged]:
-        decision, unknown = as_new(job, self.world, self.namespace)
-        self.unjudged = unknown if self.world.policies is not None else unknown | {POLICIES}
+        view, policies = NotingView(self.world.cluster), self.world.policies or PolicySet()
+        stored = msgspec.json.encode(job)
+        decision = anew.judge(stored, policies=policies, view=WithoutJobs(view), today=self.world.today) or Decision()
+        self.unjudged = frozenset(view.unknown if self.world.policies is not None else {*view.unknown, POLICIES})
         denied = [(finding, True) for finding in decision.denied]
         warned = [(finding, False) for finding in decision.warned]
         return [

@@ -10,7 +10,7 @@ from webhook.cli import injected
 from webhook.cli.ci_reports import Problem
 from webhook.cli.files import Manifest
 from webhook.cli.injected import Injected
-from webhook.cli.terminal import bad, caution, counted, good, paragraphs, printable
+from webhook.cli.terminal import bad, caution, counted, good, printable
 from webhook.policy.in_force import Policy
 
 
@@ -122,9 +122,8 @@ def _cause(found: Finding) -> dict[str, str]:
     return {"rule": found.rule, "field": violation.path, "message": f"{violation.message}. {violation.fix}"}
 
 
-def report(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """All verdicts in lines, with a summary at the end; nothing for no job at all."""
-    yield from paragraphs(verdict.as_text() for verdict in verdicts)
+def summary(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """In lines; nothing for no job at all."""
     if verdicts:
         refused = sum(not verdict.allowed for verdict in verdicts)
         yield f"{counted(len(verdicts), 'job')}: {len(verdicts) - refused} admitted, {refused} refused"

@@ -1,22 +1,28 @@
 """What the verdict on a job depends on besides the job: a cluster, its policies, and who submits it.
 
-`world_sources` reads it from a file or from an API server.
+`world_sources` reads it from an API server.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 from typing import Final
 
-from webhook.api import crd_schema
+import msgspec
+
+from webhook.api import crd_schema, untyped
 from webhook.api.crd_schema import CrdSchema
 from webhook.api.review import UserInfo
-from webhook.cli.files import Manifest
-from webhook.cli.policy import kept
+from webhook.cli import files
+from webhook.cli.files import Manifest, ManifestError
 from webhook.client.access import DEFAULT_NAMESPACE
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
-from webhook.cluster.snapshot import KIND, NOT_INSTALLED, Snapshot
-from webhook.policy.in_force import Policy, PolicySet
+from webhook.cluster.snapshot import KIND, NOT_INSTALLED, Snapshot, SnapshotError
+from webhook.policy import last_good, store
+from webhook.policy.in_force import Policy, PolicySet, policy_model
+from webhook.policy.layers import Layer
+from webhook.policy.store import PolicySource
 from webhook.server import clock
 
 POLICIES: Final = "policies"
@@ -24,7 +30,7 @@ USER: Final = "the user's exemptions"
 DENIED: Final = "no permission to read them"
 NO_CLUSTER: Final = "no cluster is known: see --kubeconfig and --cluster"
 
-# Of resources that nobody who submits jobs knows by their names.
+# Of resources that users who submit jobs do not know by their names.
 _IN_WORDS: Final = {
     "kueue-configmaps": "Kueue's configuration",
     "other-pods": "pods of others",
@@ -55,12 +61,29 @@ class JobWorld:
     """Asks which rules the user may exempt jobs from in a namespace."""
     today: date = field(default_factory=clock.today)
     """The day on which exemptions end or hold."""
+    origin: str = ""
+    """Where the cluster keeps its policies, for people."""
     why: Mapping[str, str] = field(default_factory=dict)
     """Why nothing is known of a resource, by its name."""
     otherwise: str = NO_CLUSTER
     """Why nothing is known of the others."""
     problems: list[str] = field(default_factory=list)
-    """What is wrong with what was read, in lines."""
+    """What is wrong with the policies, in lines."""
+    unread: Sequence[str] = ()
+    """What could not be read, in lines."""
+
+    @property
+    def layers(self) -> Sequence[Layer]:
+        """The policies of the cluster, as far as they are known."""
+        return self.policies.layers if self.policies else ()
+
+    @property
+    def jobs(self) -> list[bytes]:
+        """The stored jobs, as JSON."""
+        return [
+            msgspec.json.encode({**job, "metadata": {**job["metadata"], "namespace": namespace}})
+            for (namespace, _), job in self.cluster.jobs.items()
+        ]
 
     def policy(self, namespace: str) -> Policy:
         """The policy that counts in a namespace."""
@@ -74,9 +97,9 @@ class JobWorld:
     def left_out(self, namespace: str) -> list[str]:
         """The policies that may be for a namespace or not, because its labels are unknown."""
         known = self.cluster.get(NAMESPACES, namespace)
-        if self.instead or not self.policies or isinstance(known, Namespace):
+        if self.instead or isinstance(known, Namespace):
             return []
-        return [layer.name for layer in self.policies.layers if layer.document.selector is not None]
+        return [layer.name for layer in self.layers if layer.document.selector is not None]
 
     def reasons(self, unknown: Iterable[str]) -> dict[str, list[str]]:
         """What is not known, by why; of kinds that the cluster does not have the service knows no more."""
@@ -88,26 +111,54 @@ class JobWorld:
         return {why: sorted(names, key=str.casefold) for why, names in found.items()}
 
 
+def of_nothing() -> JobWorld:
+    """No cluster: the packaged schema and the built-in policy."""
+    return JobWorld(schema=crd_schema.packaged())
+
+
+def of_file(path: Path, *, policy_namespace: str) -> JobWorld:
+    """The cluster in a file; ManifestError when it cannot be used."""
+    found, errors = files.load([str(path)])
+    if errors:
+        raise errors[0]
+    try:
+        return of_objects(found, str(path), policy_namespace=policy_namespace)
+    except SnapshotError as error:
+        raise ManifestError(f"{path}: {error}") from None
+
+
 def of_objects(found: Sequence[Manifest], origin: str, *, policy_namespace: str) -> JobWorld:
     """The cluster that these objects are; SnapshotError when it cannot be used."""
     heads = [manifest.document for manifest in found if manifest.kind == KIND]
-    layers, problems = kept.in_force(found, policy_namespace)
-    why = by_resource({str(name): str(why) for head in heads for name, why in (head.get("unknown") or {}).items()})
+    unknown = {str(what): str(why) for head in heads for what, why in (head.get("unknown") or {}).items()}
+    # A reading names the namespace too.
+    why = {what.partition(" in ")[0]: DENIED if why.startswith("forbidden") else why for what, why in unknown.items()}
+    layers, problems = _policies(found, policy_namespace)
     return JobWorld(
         Snapshot(manifest.document for manifest in found),
         crd_schema.packaged(),
         policies=PolicySet(layers) if layers or (heads and POLICIES not in why) else None,
+        origin=f"namespace {policy_namespace} of {origin}",
         why=why,
         otherwise=f"not in {origin}",
         problems=problems,
     )
 
 
-def by_resource(unknown: Mapping[str, str]) -> dict[str, str]:
-    """Why nothing is known of a resource, by its name: a reading names the namespace too."""
-    return {what.partition(" in ")[0]: DENIED if why.startswith("forbidden") else why for what, why in unknown.items()}
-
-
-def of_nothing() -> JobWorld:
-    """No cluster: the packaged schema and the built-in policy."""
-    return JobWorld(schema=crd_schema.packaged())
+def _policies(found: Iterable[Manifest], namespace: str) -> tuple[tuple[Layer, ...], list[str]]:
+    """What the service makes of the ConfigMaps, with what it remembered of them when they were good; and problems."""
+    sources, remembered = [], {}
+    for configmap in (each for each in found if (each.kind, each.namespace) == ("ConfigMap", namespace)):
+        document = configmap.document
+        data = untyped.at(document, "data")
+        if configmap.name == store.REMEMBERED:
+            remembered = data
+        elif untyped.at(document, "metadata", "labels").get(store.LABEL) == "true":
+            text, version = data.get(store.KEY), str(untyped.at(document, "metadata").get("resourceVersion", ""))
+            sources.append(PolicySource(configmap.name, "", version, text if isinstance(text, str) else None))
+    policies = store.load(sources, last_good.texts(remembered), policy_model())
+    problems = []
+    for name, error in policies.errors.items():
+        instead = "its last good document is" if policies.states[name] == "last-good" else "nothing of it is"
+        problems.append(f'policy "{name}" is broken, {instead} in force: {"; ".join(error.splitlines())}')
+    return policies.layers, problems

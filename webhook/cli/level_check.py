@@ -8,7 +8,7 @@ from webhook.api.mpijob import GROUP, LAUNCHER, WORKER, replica_path
 from webhook.api.shape import ShapeError
 from webhook.cli.ci_reports import Problem
 from webhook.cli.files import Manifest
-from webhook.cli.terminal import bad, counted, good, paragraphs, printable
+from webhook.cli.terminal import bad, counted, good, printable
 from webhook.predict.pod_security import LATEST, LevelVersion, evaluate, messages
 from webhook.predict.pod_security.advice import advice
 from webhook.predict.pod_security.levels import parse_level, parse_version
@@ -99,15 +99,14 @@ def parse(text: str) -> LevelVersion:
         raise ValueError(f'"{text}" is not as restricted@v1.30: the {what} {error}') from None
 
 
-def has_pods(manifest: Manifest) -> bool:
-    """Whether there are pods in an object of this kind."""
-    return _key(manifest) in TEMPLATES
-
-
-def check(manifest: Manifest, level: LevelVersion, *, namespace: str = "default") -> LevelVerdict:
-    """The verdict on an object for which `has_pods` holds; `namespace` is for objects that name none."""
+def check(manifest: Manifest, level: LevelVersion, *, namespace: str = "default") -> LevelVerdict | None:
+    """The verdict on an object, None for one of a kind without pods; `namespace` is for objects that name none."""
+    group, slash, _ = manifest.api_version.partition("/")
+    templates = TEMPLATES.get((group if slash else "", manifest.kind))
+    if templates is None:
+        return None
     causes, said = [], []
-    for steps in TEMPLATES[_key(manifest)]:
+    for steps in templates:
         where = _shown(steps)
         try:
             template = convert(_at(manifest.document, steps))
@@ -124,17 +123,11 @@ def check(manifest: Manifest, level: LevelVersion, *, namespace: str = "default"
     return LevelVerdict(manifest, manifest.namespace or namespace, level, tuple(causes), "\n".join(said))
 
 
-def report(verdicts: Sequence[LevelVerdict]) -> Iterator[str]:
-    """All verdicts in lines, with a summary at the end; nothing for no object at all."""
-    yield from paragraphs(verdict.as_text() for verdict in verdicts)
+def summary(verdicts: Sequence[LevelVerdict]) -> Iterator[str]:
+    """In a line; nothing for no object at all."""
     if verdicts:
         broken = sum(not verdict.allowed for verdict in verdicts)
         yield f"{counted(len(verdicts), 'object')}: {len(verdicts) - broken} within {verdicts[0].level}, {broken} not"
-
-
-def _key(manifest: Manifest) -> tuple[str, str]:
-    group, slash, _ = manifest.api_version.partition("/")
-    return group if slash else "", manifest.kind
 
 
 def _at(document: Any, steps: tuple[str, ...]) -> Any:

@@ -51,67 +51,51 @@ EMPTY: Final[dict[str, Any]] = {"default": "", "show_default": False}
 """An option that is empty by default, about which --help says nothing."""
 
 
-class TextType(click.ParamType[str]):
+def utf8_text(value: str) -> str:
     """A text that goes into a job; an argument may be any bytes, for file names are."""
-
-    name = "text"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The text."""
-        if any("\ud800" <= character <= "\udfff" for character in value):
-            self.fail("is not text in UTF-8", param, ctx)
-        return value
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise click.BadParameter("is not text in UTF-8")
+    return value
 
 
-class NameType(click.ParamType[str]):
-    """A name of an object, as Kubernetes takes it; nothing for none."""
+def object_name(value: str) -> str:
+    """A name of an object that fits into a label too, where those of namespaces and queues are put; empty for none."""
+    from webhook.api import names  # noqa: PLC0415 - for quick --help
 
-    name = "name"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name, which fits into a label too: those of namespaces and queues are put there."""
-        from webhook.api import names  # noqa: PLC0415 - for quick --help
-
-        if value and (problem := names.label_value_problem(value) or names.dns_1123_subdomain_problem(value)):
-            self.fail(f'"{value[:60]}" {problem}', param, ctx)
-        return value
+    if value and (problem := names.label_value_problem(value) or names.dns_1123_subdomain_problem(value)):
+        raise click.BadParameter(f'"{value[:60]}" {problem}')
+    return value
 
 
-def namespace_option(told: str, *names: str, **more: Any) -> Callable[[Callable[..., NoReturn]], Any]:
-    """The option -n; `-n=team-a`, which kubectl takes, is refused here, and not taken for the namespace `=team-a`."""
-    return click.option("-n", "--namespace", *names, type=NameType(), metavar="NAMESPACE", help=told, **more)
-
-
-class DurationType(click.ParamType[int]):
+def duration_seconds(value: str) -> int:
     """A time such as 12h or 7d, in seconds."""
-
-    name = "duration"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The seconds in `value`."""
-        try:
-            return duration.parse(str(value))
-        except duration.DurationError as error:
-            self.fail(f"{value} {error}", param, ctx)
+    try:
+        return duration.parse(value)
+    except duration.DurationError as error:
+        raise click.BadParameter(f"{value} {error}") from None
 
 
-class AddressType(click.ParamType["Address"]):
+def host_and_port(value: str) -> "Address":
     """HOST:PORT as a pair, an IPv6 address in brackets; port 0 lets the system choose."""
+    host, _, port = value.rpartition(":")
+    if not host.strip("[]"):
+        raise click.BadParameter(f'"{value}" is not HOST:PORT, such as 127.0.0.1:8443 or [::1]:8443')
+    if not (port.isascii() and port.isdigit() and int(port[:6]) <= 65535):
+        raise click.BadParameter(f'"{value}" has no port from 0 to 65535 after its last colon')
+    if host.startswith("[") and host.endswith("]"):
+        return host[1:-1], int(port)
+    if ":" in host:
+        raise click.BadParameter(f'"{value}" is ambiguous, write an IPv6 address in brackets: [{host}]:{port}')
+    return host, int(port)
 
-    name = "HOST:PORT"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "Address":
-        """(host, port), else a usage error that says what is wrong."""
-        host, _, port = str(value).rpartition(":")
-        if not host.strip("[]"):
-            self.fail(f'"{value}" is not HOST:PORT, such as 127.0.0.1:8443 or [::1]:8443', param, ctx)
-        if not (port.isascii() and port.isdigit() and int(port[:6]) <= 65535):
-            self.fail(f'"{value}" has no port from 0 to 65535 after its last colon', param, ctx)
-        if host.startswith("[") and host.endswith("]"):
-            return host[1:-1], int(port)
-        if ":" in host:
-            self.fail(f'"{value}" is ambiguous, write an IPv6 address in brackets: [{host}]:{port}', param, ctx)
-        return host, int(port)
+ADDRESS: Final[dict[str, Any]] = {"type": host_and_port, "metavar": "HOST:PORT"}
+DURATION: Final[dict[str, Any]] = {"type": duration_seconds, "metavar": "DURATION"}
+
+
+def namespace_option(help_text: str, *names: str, **more: Any) -> Callable[[Callable[..., NoReturn]], Any]:
+    """The option -n; `-n=team-a`, which kubectl takes, is refused here, and not taken for the namespace `=team-a`."""
+    return click.option("-n", "--namespace", *names, type=object_name, metavar="NAMESPACE", help=help_text, **more)
 
 
 def about_a_cluster(which: str = "The cluster. Default: as kubectl.") -> Callable[[Callable[..., NoReturn]], Command]:
@@ -150,9 +134,31 @@ def about_an_installation(command: Command) -> Command:
         click.option("--policy-namespace", metavar="NAMESPACE", default=PROGRAM, help="Where the service is."),
         click.option("--service", metavar="NAME", default=PROGRAM, help="Its Service."),
         click.option("--ca-secret", metavar="NAME", **EMPTY, help="Its CA Secret. Default: as in the Deployment."),
-        click.option("--address", type=AddressType(), help="Where a replica is reached. Default: its endpoints."),
+        click.option("--address", **ADDRESS, help="Where a replica is reached. Default: its endpoints."),
         OUTPUT,
     )
+
+
+def about_jobs(command: Command) -> Command:
+    """The argument and the options of a command about a job of a cluster, or about all of a namespace."""
+    return _with(
+        command,
+        click.argument("job", required=False, metavar="[[NAMESPACE/]NAME]"),
+        about_a_cluster(),
+        namespace_option("Where the job is. Default: that of the kubeconfig's context."),
+        POLICY_NAMESPACE,
+        OUTPUT,
+    )
+
+
+def read_jobs(
+    access: Access, job: str | None, namespace: str | None, read: "Callable[[Client, str, str], Awaitable[T]]"
+) -> T:
+    """What `read` gets for the namespace and the name, which is empty where none is given."""
+    space, _, name = (job or "").rpartition("/")
+    if space and namespace and space != namespace:
+        fail(f"{job} is not in namespace {namespace}: name one of the two")
+    return with_api(access, lambda api: read(api, space or namespace or api.namespace, name))
 
 
 def about_new_policies(command: Command) -> Command:
@@ -171,14 +177,6 @@ def _with(command: Command, *options: Callable[[Command], Command]) -> Command:
     for option in reversed(options):
         command = option(command)
     return command
-
-
-def namespace_and_name(job: str | None, namespace: str | None) -> tuple[str, str]:
-    """Of a job given as [[NAMESPACE/]NAME], beside an option --namespace; empty for what is not given."""
-    space, _, name = (job or "").rpartition("/")
-    if space and namespace and space != namespace:
-        fail(f"{job} is not in namespace {namespace}: name one of the two")
-    return space or namespace or "", name
 
 
 def with_api(access: Access, ask: "Callable[[Client], Awaitable[T]]") -> T:

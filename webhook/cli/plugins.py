@@ -3,7 +3,8 @@
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from dataclasses import asdict
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -37,7 +38,7 @@ def plugins(output: str) -> NoReturn:
     from webhook.plugins import loading
 
     found = loading.installed()
-    show(output, tuple(_as_text(found)), {"plugins": [_as_json(plugin) for plugin in found]})
+    show(output, tuple(_as_text(found)), {"plugins": [asdict(plugin) for plugin in found]})
     sys.exit(REFUSED if any(plugin.faults for plugin in found) else 0)
 
 
@@ -50,14 +51,3 @@ def _as_text(found: "tuple[Plugin, ...]") -> Iterator[str]:
             if ids:
                 yield printable(f"  {kind}: {', '.join(ids)}")
         yield from (f"  {caution('broken')}: {printable(fault)}" for fault in plugin.faults)
-
-
-def _as_json(plugin: "Plugin") -> dict[str, Any]:
-    return {
-        "name": plugin.name,
-        "version": plugin.version,
-        "state": plugin.state,
-        "rules": list(plugin.rules),
-        "injections": list(plugin.injections),
-        "faults": list(plugin.faults),
-    }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from webhook.cli.options import FILE, KUEUE_NAMESPACE, POLICY, POLICY_NAMESPACE, AddressType, DurationType
+from webhook.cli.options import ADDRESS, DURATION, FILE, KUEUE_NAMESPACE, POLICY, POLICY_NAMESPACE
 
 if TYPE_CHECKING:
     from webhook.client.calls import Address
@@ -18,8 +18,8 @@ COUNT: Final = click.IntRange(min=1)
 
 @click.command()
 @click.option("--kubeconfig", type=FILE, help="The cluster. Default: in a pod its own, with --register kubectl's.")
-@click.option("--listen", type=AddressType(), help="Where the API server calls. Default: 0.0.0.0:8443.")
-@click.option("--ops-listen", type=AddressType(), help="Health and metrics, plain HTTP. Default: 0.0.0.0:8081.")
+@click.option("--listen", **ADDRESS, help="Where the API server calls. Default: 0.0.0.0:8443.")
+@click.option("--ops-listen", **ADDRESS, help="Health and metrics, plain HTTP. Default: 0.0.0.0:8081.")
 @POLICY
 @POLICY_NAMESPACE
 @KUEUE_NAMESPACE
@@ -29,9 +29,9 @@ COUNT: Final = click.IntRange(min=1)
 @click.option("--tls-ca", type=FILE, help="The CA (PEM) that it must lead to, if that file exists.")
 @click.option("--ca-secret", metavar="NAME", default="", help="Keep a CA in this Secret of --policy-namespace instead.")
 @click.option("--service", metavar="NAME", default="", help="The Service by which the API server calls.")
-@click.option("--ca-lifetime", type=DurationType(), default="365d", help="Of the CA; its successor signs after 2/3.")
-@click.option("--leaf-lifetime", type=DurationType(), default="14d", help="Of a certificate that the CA signs.")
-@click.option("--ca-grace", type=DurationType(), default="2m", help="From publishing a new CA to its first use.")
+@click.option("--ca-lifetime", **DURATION, default="365d", help="Of the CA; its successor signs after 2/3.")
+@click.option("--leaf-lifetime", **DURATION, default="14d", help="Of a certificate that the CA signs.")
+@click.option("--ca-grace", **DURATION, default="2m", help="From publishing a new CA to its first use.")
 @click.option("--ca-file", type=FILE, help="Where to write the CA (PEM) of the certificate made for this process.")
 @click.option("--client-ca", type=FILE, help="Reviews need a client certificate of this CA (PEM).")
 @click.option(

@@ -2,14 +2,34 @@
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from webhook.cli.options import FILE, KUEUE_NAMESPACE, POLICY_NAMESPACE, about_a_cluster, namespace_option
-from webhook.cli.terminal import fail
+from webhook import PROGRAM
+from webhook.cli.options import (
+    FILE,
+    KUEUE_NAMESPACE,
+    POLICY_NAMESPACE,
+    REFUSED,
+    about_a_cluster,
+    namespace_option,
+    with_api,
+)
+from webhook.cli.terminal import caution, fail, faint, printable
 from webhook.client.access import Access
+
+if TYPE_CHECKING:
+    from webhook.client.reading import Reading
+
+HEADING: Final = f"""\
+# What rules look at in a cluster, for `{PROGRAM} check --cluster` and `{PROGRAM} policy ... --cluster`.
+# The first object says what was read completely: what is missing there does not exist. Jobs stand here as they are
+# stored, with their environment: show this file to nobody who may not see them.
+"""
 
 
 @click.command()
@@ -44,8 +64,43 @@ def snapshot(
       1  written, but some of it could not be read
       2  not written; the message says why
     """
-    from webhook.cli import snapshot_file
+    from webhook.cli import world_sources
 
     if output is not None and output.exists() and not force:
         fail(f"{output} is there already, --force replaces it")
-    sys.exit(snapshot_file.run(output, access=access, namespaces=namespaces, **where))
+
+    def tell(line: str) -> None:
+        click.echo(faint(printable(line)), err=True)
+
+    taken = with_api(access, lambda api: world_sources.take(api, namespaces=namespaces, tell=tell, **where))
+    if output is None:
+        for piece in text(taken):
+            click.echo(piece, nl=False)
+    else:
+        try:
+            _write(output, text(taken))
+        except OSError as error:
+            fail(f"cannot write {output}: {error.strerror}")
+    for problem in taken.problems:
+        click.echo(f"{caution('warning')}: {printable(problem)}", err=True)
+    sys.exit(REFUSED if taken.problems else 0)
+
+
+def text(taken: "Reading") -> Iterator[str]:
+    """The content of the file, in pieces. The same cluster gives the same text."""
+    from webhook.api import yaml
+
+    yield HEADING
+    yield from map(yaml.dump_document, taken.documents())
+
+
+def _write(path: Path, pieces: Iterable[str]) -> None:
+    """Put a file in place whole or not at all, for its owner alone; OSError when that is not possible."""
+    with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
+        try:
+            file.writelines(pieces)
+            file.flush()
+            Path(file.name).replace(path)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise

@@ -1,6 +1,5 @@
 """What the commands print: text from users' files made harmless, and the colours (click drops them off a terminal)."""
 
-from collections.abc import Iterable, Iterator
 from typing import Final, NoReturn
 
 import click
@@ -47,13 +46,6 @@ def faint(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 job`, `2 jobs`."""
     return f"1 {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def paragraphs(texts: Iterable[Iterable[str]]) -> Iterator[str]:
-    """The lines of each, and an empty one below."""
-    for text in texts:
-        yield from text
-        yield ""
 
 
 def complain(*problems: object) -> None:

@@ -1,6 +1,7 @@
 """The verdict on TrainJobs and runtimes of Kubeflow Trainer in files, as `serve --trainer` gives it for new ones."""
 
 from collections.abc import Hashable, Iterable, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -8,17 +9,18 @@ import msgspec
 
 from webhook.admission.trainer import pipeline
 from webhook.api import trainer
-from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
+from webhook.api.review import GroupVersionKind
 from webhook.api.untyped import at
+from webhook.cli import job_check
 from webhook.cli.files import Manifest
 from webhook.cli.job_verdict import Verdict
 from webhook.cli.job_world import JobWorld
 from webhook.client.calls import ApiError, Client
 from webhook.client.objects import get
 from webhook.cluster.noting import NotingView
-from webhook.cluster.resource import ByNamespace, K, Resource, T
+from webhook.cluster.resource import K, Resource, T
 from webhook.cluster.training_runtimes import CLUSTER_TRAINING_RUNTIMES, RUNTIMES, TRAINING_RUNTIMES
-from webhook.cluster.view import UNKNOWN, Answer, ClusterView, Unknown
+from webhook.cluster.view import UNKNOWN, Answer, ClusterView
 
 _OF_RUNTIMES: Mapping[str, Resource[Any, Any]] = {each.kind: each for each in RUNTIMES}
 
@@ -35,7 +37,7 @@ class Runtimes:
     """A ClusterView with these runtimes, of which the first of a name counts; else what `view` says."""
 
     def __init__(self, view: ClusterView, manifests: Iterable[Manifest], namespace: str) -> None:
-        self._view = view
+        self._view, self.all, self.within, self.groups = view, view.all, view.within, view.groups
         self._known: dict[tuple[str, Hashable], Any] = {}
         for each in manifests:
             resource = _OF_RUNTIMES.get(each.kind)
@@ -55,38 +57,21 @@ class Runtimes:
             return found
         return self._view.get(resource, key)
 
-    def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
-        """Every object there is, by key."""
-        return self._view.all(resource)
 
-    def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
-        """Every object in the namespace, by key."""
-        return self._view.within(resource, namespace)
-
-    def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
-        """Every object there is, sorted by the resource's `group`."""
-        return self._view.groups(resource)
-
-
-def check(manifest: Manifest, world: JobWorld, *, runtimes: Iterable[Manifest], namespace: str) -> Verdict:
-    """The verdict on one of them; `namespace` is for those that name none."""
+def check(manifest: Manifest, world: JobWorld, *, runtimes: Iterable[Manifest], namespace: str) -> Verdict | None:
+    """The verdict on a TrainJob or runtime, None for anything else; `namespace` is for those that name none."""
+    if not concerns(manifest):
+        return None
     namespace = _namespace(manifest, namespace)
     view = NotingView(Runtimes(world.cluster, runtimes, namespace))
     group, _, version = trainer.API_VERSION.partition("/")
-    request = AdmissionRequest(
-        uid="check",
-        operation="CREATE",
-        kind=GroupVersionKind(group, version, manifest.kind),
-        name=manifest.name,
-        namespace=namespace,
-        user_info=world.user or UserInfo(),
-        object=msgspec.Raw(msgspec.json.encode(manifest.created_in(namespace))),
-    )
+    kind = GroupVersionKind(group, version, manifest.kind)
+    request = job_check.review(manifest, namespace=namespace, user=world.user, kind=kind)
     policy = world.policy(namespace)
-    decision = pipeline.judge(request, policy=policy, view=view, today=world.today)
+    judge = partial(pipeline.judge, request, policy=policy, view=view, today=world.today)
+    decision = judge()
     if decision.requested and world.may_exempt is not None:
-        granted = world.may_exempt(namespace, decision.requested)
-        decision = pipeline.judge(request, policy=policy, view=view, today=world.today, granted=granted)
+        decision = judge(granted=world.may_exempt(namespace, decision.requested))
     return Verdict(manifest, namespace, decision, unknown=frozenset(view.unknown), policy=policy)
 
 

@@ -6,8 +6,8 @@ import io
 import ssl
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -22,7 +22,7 @@ from webhook.cli import injected
 from webhook.cli.files import Manifest, ManifestError
 from webhook.cli.terminal import bad, caution, counted, faint, good, heading, printable
 from webhook.server.log import make_log
-from webhook.server.service import ServeSettings, Service, StartError, running
+from webhook.server.service import ServeSettings, Service, running
 from webhook.server.telemetry import Telemetry
 
 # In a checkout, and in an installed package.
@@ -30,39 +30,31 @@ EXAMPLES: Final = (Path(__file__).parents[2] / "manifests" / "examples", Path(__
 BAD: Final = "bad-"
 NAMESPACE: Final = "default"
 LOOPBACK: Final = ("127.0.0.1", 0)
+NEXT_STEPS: Final = f"""\
+What to try next:
+  {PROGRAM} check job.yaml        only the verdict; exit code 0, 1 or 2 for scripts
+  {PROGRAM} rules                 every rule and injection
+  {PROGRAM} explain worker-count  why a rule is there, and how a policy tunes it"""
+OWN_JOB: Final = f"\n  {PROGRAM} demo job.yaml         the same with a job of yours\n"
 
 
 class DemoError(Exception):
-    """The service cannot start, or a job got no verdict; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class DemoAnswer:
-    """What came back for one job: both responses as JSON, and the patch."""
-
-    patch: Sequence[Mapping[str, Any]]
-    mutation: Mapping[str, Any]
-    validation: Mapping[str, Any]
+    """A job got no verdict; the message says why."""
 
 
 def show(files: Sequence[str]) -> bool:
     """Show the jobs in `files`, else the examples; whether each example did what its name says.
 
-    ManifestError where there is no job to show, DemoError where the service fails.
+    ManifestError where there is no job to show, DemoError or StartError where the service fails.
     """
     jobs = _jobs(files or [str(path) for path in _examples()])
-    try:
-        admitted = asyncio.run(_show(jobs))
-    except StartError as error:
-        raise DemoError(str(error)) from None
+    admitted = asyncio.run(_show(jobs))
     outcome = f"{len(admitted)} admitted, {len(jobs) - len(admitted)} refused"
     click.echo("\n" + heading(f"{counted(len(jobs), 'job')}: {outcome}"))
     surprises = [] if files else [job for job in jobs if (job in admitted) == Path(job.source).name.startswith(BAD)]
     for job in surprises:
         click.echo(f"{bad('unexpected')}: {printable(job.source)} was {'admitted' if job in admitted else 'refused'}")
-    click.echo()
-    for line in _next_steps(files):
-        click.echo(line)
+    click.echo("\n" + (NEXT_STEPS if files else NEXT_STEPS.replace("\n", OWN_JOB, 1)))
     return not surprises
 
 
@@ -83,16 +75,20 @@ def _jobs(files: Sequence[str]) -> list[Manifest]:
 
 
 async def _show(jobs: Sequence[Manifest]) -> list[Manifest]:
-    """Print what becomes of each job; those that were admitted."""
+    """Print what becomes of each job: mutate, apply the patch, validate; those that were admitted."""
     settings = ServeSettings(listen=LOOPBACK, ops_listen=LOOPBACK, drain_seconds=0, ssh_keys_ready=0)
     admitted = []
     async with running(settings, Telemetry(make_log(io.BytesIO()))) as service, _client(service) as client:
         click.echo(f"The webhook listens on {service.url}. It gets each job as the API server would send it.")
         for job in jobs:
-            answer = await _review(client, job)
-            if answer.validation["allowed"]:
+            before = job.created_in(job.namespace or NAMESPACE)
+            mutation = await _post(client, "/mutate-mpijob", job, before)
+            patch = msgspec.json.decode(b64decode(mutation["patch"])) if "patch" in mutation else []
+            validation = await _post(client, "/validate-mpijob", job, apply(before, patch))
+            if validation["allowed"]:
                 admitted.append(job)
-            click.echo("\n" + "\n".join(_outcome(job, answer)))
+            warnings = [*mutation.get("warnings", []), *validation.get("warnings", [])]
+            click.echo("\n" + "\n".join(_outcome(job, warnings, patch, validation)))
     return admitted
 
 
@@ -100,15 +96,6 @@ def _client(service: Service) -> aiohttp.ClientSession:
     """A client that trusts the service's own CA and nothing else."""
     context = ssl.create_default_context(cadata=(service.ca_pem or b"").decode())
     return aiohttp.ClientSession(service.url, connector=aiohttp.TCPConnector(ssl=context))
-
-
-async def _review(client: aiohttp.ClientSession, job: Manifest) -> DemoAnswer:
-    """Mutate, apply the patch, validate."""
-    before = job.created_in(job.namespace or NAMESPACE)
-    mutation = await _post(client, "/mutate-mpijob", job, before)
-    patch = msgspec.json.decode(b64decode(mutation["patch"])) if "patch" in mutation else []
-    validation = await _post(client, "/validate-mpijob", job, apply(before, patch))
-    return DemoAnswer(patch, mutation, validation)
 
 
 async def _post(client: aiohttp.ClientSession, path: str, job: Manifest, document: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,47 +142,23 @@ def apply(document: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]) 
     return result
 
 
-def _outcome(job: Manifest, answer: DemoAnswer) -> Iterator[str]:
+def _outcome(
+    job: Manifest, warnings: Sequence[str], patch: Sequence[Mapping[str, Any]], validation: Mapping[str, Any]
+) -> Iterator[str]:
     """What the file says of itself, what kubectl would show, and what was injected."""
     name = manifests.STDIN if job.source == manifests.STDIN_TITLE else printable(Path(job.source).name)
     yield heading(f"== {name}")
-    for line in _comment(job.source):
-        yield faint(printable(line))
+    comment = takewhile(lambda line: line.startswith("#"), job.content.decode(errors="replace").splitlines())
+    yield from (faint(printable(line)) for line in comment)
     yield f"$ kubectl apply -f {name}"
-    for warning in (*answer.mutation.get("warnings", []), *answer.validation.get("warnings", [])):
-        yield f"{caution('Warning:')} {printable(warning)}"
-    if answer.validation["allowed"]:
+    yield from (f"{caution('Warning:')} {printable(warning)}" for warning in warnings)
+    if validation["allowed"]:
         yield good(f"mpijob.kubeflow.org/{printable(job.title)} created")
         yield from ("", "Injected into the job in the cluster:")
-        yield from (f"  {line}" for line in injected.additions(answer.patch))
-    else:
-        yield from _refusal(answer.validation["status"])
-
-
-def _refusal(status: Mapping[str, Any]) -> Iterator[str]:
-    """As kubectl words a status with causes (`StatusErr` in kubectl `pkg/cmd/util/helpers.go`)."""
-    details = status["details"]
+        yield from (f"  {line}" for line in injected.additions(patch))
+        return
+    # As kubectl words a status with causes (`StatusErr` in kubectl `pkg/cmd/util/helpers.go`).
+    details = validation["status"]["details"]
     causes = [printable(f"{cause['field']}: {cause['message']}") for cause in details["causes"]]
     head = bad(printable(f'The {details["kind"]} "{details["name"]}" is invalid:'))
-    if len(causes) == 1:
-        yield f"{head} {causes[0]}"
-    else:
-        yield head
-        yield from (f"* {cause}" for cause in causes)
-
-
-def _comment(source: str) -> Iterator[str]:
-    """The comment at the top of a file."""
-    for line in manifests.read(source).decode(errors="replace").splitlines() if source != manifests.STDIN_TITLE else ():
-        if not line.startswith("#"):
-            return
-        yield line
-
-
-def _next_steps(files: Sequence[str]) -> Iterator[str]:
-    yield "What to try next:"
-    if not files:
-        yield f"  {PROGRAM} demo job.yaml         the same with a job of yours"
-    yield f"  {PROGRAM} check job.yaml        only the verdict; exit code 0, 1 or 2 for scripts"
-    yield f"  {PROGRAM} rules                 every rule and injection"
-    yield f"  {PROGRAM} explain worker-count  why a rule is there, and how a policy tunes it"
+    yield from [f"{head} {causes[0]}"] if len(causes) == 1 else [head, *(f"* {cause}" for cause in causes)]

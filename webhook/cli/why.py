@@ -2,33 +2,16 @@
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import click
 
-from webhook.cli.options import (
-    OUTPUT,
-    POLICY_NAMESPACE,
-    REFUSED,
-    about_a_cluster,
-    namespace_and_name,
-    namespace_option,
-    show,
-    with_api,
-)
+from webhook.cli.options import REFUSED, about_jobs, read_jobs, show
 from webhook.client.access import Access
-
-if TYPE_CHECKING:
-    from webhook.cli.why_report import JobReport
-    from webhook.client.calls import Client
 
 
 @click.command()
-@click.argument("job", required=False, metavar="[[NAMESPACE/]NAME]")
-@about_a_cluster()
-@namespace_option("Where the job is. Default: that of the kubeconfig's context.")
-@POLICY_NAMESPACE
-@OUTPUT
+@about_jobs
 def why(*, job: str | None, access: Access, namespace: str | None, policy_namespace: str, output: str) -> NoReturn:
     """Say why a job does not run.
 
@@ -56,13 +39,10 @@ def why(*, job: str | None, access: Access, namespace: str | None, policy_namesp
     """
     from webhook.cli import why_report
 
-    space, name = namespace_and_name(job, namespace)
-
-    async def asked(api: "Client") -> "list[JobReport]":
-        return await why_report.reports(api, space or api.namespace, name, policy_namespace)
-
-    found = with_api(access, asked)
-    if name:
+    found = read_jobs(
+        access, job, namespace, lambda api, space, name: why_report.reports(api, space, name, policy_namespace)
+    )
+    if job and not job.endswith("/"):
         show(output, found[0].as_text(), found[0].as_json())
     else:
         show(output, why_report.overview(found), [each.as_json() for each in found])

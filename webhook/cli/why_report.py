@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from webhook import PROGRAM
 from webhook.cli import world_sources
-from webhook.cli.job_sight import SightReader, workloads_of
+from webhook.cli.job_sight import SightReader, stored_jobs, workloads_of
 from webhook.cli.limits import MAX_JOBS_READ_AT_ONCE
-from webhook.cli.stored_jobs import stored_jobs
 from webhook.cli.terminal import bad, caution, counted, faint, good, heading, printable
 from webhook.client.calls import Client
 from webhook.client.objects import KubernetesObject

@@ -1,82 +1,129 @@
-"""What the verdicts on jobs depend on, read from a file or from an API server.
+"""What the verdicts on jobs depend on, read from an API server.
 
 Of a cluster only what the user may read is known. To be as good as the service it takes the rights of the optional
 component `check-by-users`, and no others.
 """
 
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
+import msgspec
+
+from webhook.api import mpijob
+from webhook.api.crd_schema import CrdSchema, of_short_form, short_form
 from webhook.api.review import UserInfo
-from webhook.cli import files, job_world, published_schema
-from webhook.cli.job_world import DENIED, POLICIES, JobWorld
-from webhook.cli.policy import kept
-from webhook.cli.snapshot_file import stored
+from webhook.cli import job_world
+from webhook.cli.files import Manifest
+from webhook.cli.job_world import POLICIES, JobWorld
 from webhook.client import access_reviews
 from webhook.client.calls import ApiError, Client, ClusterError
-from webhook.client.objects import get, listed
-from webhook.client.reading import read
-from webhook.cluster.resource import KUEUE_NAMESPACE, WatchedPlace
-from webhook.cluster.snapshot import Snapshot, SnapshotError
+from webhook.client.objects import KubernetesObject, get, listed
+from webhook.client.reading import Reading, read
+from webhook.cluster.resource import KUEUE_NAMESPACE, Resource, WatchedPlace
+from webhook.cluster.snapshot import SnapshotError
 from webhook.policy import store
-from webhook.policy.in_force import PolicySet
 
 SELF: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-
-
-def of_file(path: Path, *, policy_namespace: str) -> JobWorld:
-    """The cluster in a file; ClusterError when it cannot be used."""
-    found, errors = files.load([str(path)])
-    if errors:
-        raise ClusterError("\n".join(map(str, errors)))
-    try:
-        return job_world.of_objects(found, str(path), policy_namespace=policy_namespace)
-    except SnapshotError as error:
-        raise ClusterError(f"{path}: {error}") from None
+OPENAPI: Final = f"/openapi/v3/apis/{mpijob.API_VERSION}"
+# No verdict depends on the rest of the metadata. The annotations show what kubectl applied.
+KEPT: Final = ("name", "namespace", "labels", "annotations", "uid", "ownerReferences", "deletionTimestamp")
 
 
 async def of_cluster(
-    api: Client, namespaces: Iterable[str | None], *, policy_namespace: str, with_schema: bool = True
+    api: Client,
+    namespaces: Iterable[str | None],
+    *,
+    policy_namespace: str,
+    resources: Collection[Resource[Any, Any]] = (),
+    needed: Iterable[str] = (),
+    with_schema: bool = True,
 ) -> JobWorld:
-    """What the user may read of a cluster; ClusterError when it cannot be used at all.
+    """What the user may read of a cluster, of these `resources` or of all.
 
+    ClusterError when it cannot be used at all, or something `needed` cannot be read, which has the name of a resource.
     None among the namespaces stands for that of the kubeconfig's context. What is stored needs no schema.
     """
-    schema = await published_schema.of_cluster(api) if with_schema else None
-    places = {WatchedPlace.OWN: policy_namespace, WatchedPlace.KUEUE: KUEUE_NAMESPACE}
-    reading = await read(
-        api, places=places, namespaces=sorted({each or api.namespace for each in namespaces}), more={"MPIJob": stored}
-    )
-    world = JobWorld(
-        Snapshot(reading.documents()),
-        schema,
-        user=await _user(api),
-        namespace=api.namespace,
-        why=job_world.by_resource(reading.head.unknown),
-        otherwise="it was not read",
-    )
-    await _read_policies(api, policy_namespace, world)
+    schema = await published_schema(api) if with_schema else None
+    within = sorted({each or api.namespace for each in namespaces})
+    reading = await take(api, policy_namespace=policy_namespace, namespaces=within, resources=resources)
+    for name in needed:
+        for what, why in reading.head.unknown.items():
+            if what.partition(" in ")[0] == name:
+                raise ClusterError(f"{what} cannot be read: {why}")
+    found = [Manifest("", each) for each in reading.documents()]
+    try:
+        world = job_world.of_objects(found, f"the cluster at {api.host}", policy_namespace=policy_namespace)
+    except SnapshotError as error:
+        raise ClusterError(str(error)) from None
+    world.schema, world.user, world.namespace = schema, await _user(api), api.namespace
+    world.otherwise, world.unread = "it was not read", reading.problems
     return world
+
+
+async def take(
+    api: Client,
+    *,
+    policy_namespace: str,
+    kueue_namespace: str = KUEUE_NAMESPACE,
+    namespaces: Sequence[str] = (),
+    resources: Collection[Resource[Any, Any]] = (),
+    tell: Callable[[str], None] = lambda _: None,
+) -> Reading:
+    """Read a cluster with its policies, in all namespaces or in these; ClusterError when it cannot be used."""
+    places = {WatchedPlace.OWN: policy_namespace, WatchedPlace.KUEUE: kueue_namespace}
+    more = {"MPIJob": stored}
+    reading = await read(api, places=places, namespaces=namespaces, more=more, resources=resources, tell=tell)
+    path = f"/api/v1/namespaces/{quote(policy_namespace, safe='')}/configmaps"
+    try:
+        found = await listed(api, path, labelSelector=f"{store.LABEL}=true")
+        remembered = await get(api, f"{path}/{store.REMEMBERED}")
+    except ApiError as error:
+        reading.head.unknown[POLICIES] = f"forbidden: {error}" if error.status == 403 else str(error)
+        reading.problems.append(f"nothing is known of policies: {error}")
+        return reading
+    for policy in found:
+        reading.add(_configmap(policy, {store.LABEL: "true"}, keys=(store.KEY,)))
+    if remembered:
+        reading.add(_configmap(remembered, {}, keys=remembered.get("data") or ()))
+    tell(f"policies: {len(found)}")
+    return reading
+
+
+def _configmap(found: KubernetesObject, labels: dict[str, str], *, keys: Iterable[str]) -> KubernetesObject:
+    """Nothing else of a ConfigMap is kept."""
+    metadata = {
+        key: found["metadata"][key] for key in ("name", "namespace", "resourceVersion") if key in found["metadata"]
+    }
+    data = {key: found["data"][key] for key in keys if key in (found.get("data") or {})}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata, "labels": labels}, "data": data}
+
+
+def stored(job: KubernetesObject) -> KubernetesObject:
+    """What is kept of a job besides what rules look at: a change to it is judged by all of its spec."""
+    mpijob.decode(msgspec.json.encode(job))  # a job that cannot be read would make the file unusable
+    return {"metadata": {key: job["metadata"][key] for key in KEPT if key in job["metadata"]}, "spec": job["spec"]}
+
+
+async def published_schema(api: Client) -> CrdSchema:
+    """The schema of MPIJobs that the API server publishes, which all may read; ClusterError where it has none."""
+    try:
+        document = await api.request("GET", OPENAPI)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        document = {}
+    schemas = document.get("components", {}).get("schemas", {})
+    for schema in schemas.values():
+        kinds = schema.get("x-kubernetes-group-version-kind", [])
+        if any(kind.get("kind") == "MPIJob" for kind in kinds):
+            return CrdSchema(f"the CRD of {api.host}", of_short_form(short_form(schema, schemas)))
+    raise ClusterError(f"the cluster at {api.host} publishes no schema of MPIJobs")
 
 
 async def may_exempt(api: Client, namespace: str, rules: Iterable[str]) -> dict[str, bool]:
     """For each rule whether the user of `api` may exempt jobs from it."""
-    return {rule: await access_reviews.have_right(api, access_reviews.exempting(namespace, rule)) for rule in rules}
-
-
-async def _read_policies(api: Client, namespace: str, world: JobWorld) -> None:
-    path = f"/api/v1/namespaces/{quote(namespace, safe='')}/configmaps"
-    try:
-        found = await listed(api, path, labelSelector=f"{store.LABEL}=true")
-        remembered = await get(api, f"{path}/{store.REMEMBERED}") or {}
-    except ApiError as error:
-        world.why = {**world.why, POLICIES: DENIED if error.status == 403 else str(error)}
-        return
-    layers, problems = kept.loaded(found, remembered)
-    world.policies = PolicySet(layers)
-    world.problems += problems
+    return {rule: await access_reviews.has_right(api, access_reviews.exempting(namespace, rule)) for rule in rules}
 
 
 async def _user(api: Client) -> UserInfo | None:

@@ -41,20 +41,12 @@ def exempting(namespace: str, rule: str) -> Right:
     return Right("exempt", "policy.training.openshift.io", "rules", namespace, rule)
 
 
-async def has_right(api: Client, subject: Mapping[str, Any], right: Right) -> bool:
-    """Whether `subject` has `right`; ClusterError when that is unknown.
+async def has_right(api: Client, right: Right, subject: Mapping[str, Any] | None = None) -> bool:
+    """Whether `subject`, or this service itself, has `right`; ClusterError when that is unknown.
 
     `subject` has the fields of a SubjectAccessReviewSpec that say who it is: user, groups, uid, extra.
     """
-    return await _allowed(api, PATH, "SubjectAccessReview", subject, right)
-
-
-async def have_right(api: Client, right: Right) -> bool:
-    """Whether this service itself has `right`; ClusterError when that is unknown."""
-    return await _allowed(api, SELF_PATH, "SelfSubjectAccessReview", {}, right)
-
-
-async def _allowed(api: Client, path: str, kind: str, subject: Mapping[str, Any], right: Right) -> bool:
+    path, kind = (SELF_PATH, "SelfSubjectAccessReview") if subject is None else (PATH, "SubjectAccessReview")
     attributes = {
         "verb": right.verb,
         "group": right.group,
@@ -62,7 +54,7 @@ async def _allowed(api: Client, path: str, kind: str, subject: Mapping[str, Any]
         "namespace": right.namespace,
         "name": right.name,
     }
-    spec = {**subject, "resourceAttributes": attributes}
+    spec = {**(subject or {}), "resourceAttributes": attributes}
     answer = await api.request("POST", path, {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec})
     status = answer.get("status")
     return isinstance(status, dict) and status.get("allowed") is True
@@ -78,7 +70,7 @@ async def may_exempt(api: Client, request: AdmissionRequest, rules: Iterable[str
     try:
         async with asyncio.TaskGroup() as group:
             asked = {
-                rule: group.create_task(has_right(api, subject, exempting(request.namespace, rule))) for rule in rules
+                rule: group.create_task(has_right(api, exempting(request.namespace, rule), subject)) for rule in rules
             }
     except ExceptionGroup as failed:
         raise failed.exceptions[0] from None

@@ -27,7 +27,6 @@ Address = tuple[str, int]
 
 # What the body of a PATCH can be.
 JSON_PATCH = "application/json-patch+json"
-MERGE_PATCH = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 DEFAULT_KUBECONFIG = "~/.kube/config"
 # What the loader raises for a file that is no kubeconfig, or that names certificates that are none.
@@ -55,7 +54,8 @@ class Client:
     """Where it is that nobody names a namespace: that of the kubeconfig's context."""
 
     def __init__(self, api: Any, host: str, load: Callable[[], Awaitable[Any]]) -> None:
-        self._api = api
+        self.raw = api
+        """The official client's ApiClient, for lists and watches."""
         self.host = host
         self._load = load
         # Of a clock of ours that nobody can set, the API server's: by the other one until the API server was heard.
@@ -78,11 +78,6 @@ class Client:
         """Read the credentials again: the client itself does so only for some kinds, and only now and then."""
         with suppress(*UNUSABLE):
             await self._load()
-
-    @property
-    def raw(self) -> Any:
-        """The official client's ApiClient, for lists and watches."""
-        return self._api
 
     async def request(
         self,
@@ -121,14 +116,14 @@ class Client:
 
     async def _request(self, method: str, path: str, body: Any, headers: dict[str, str]) -> bytes:
         try:
-            prepared = await self._api.param_serialize(
+            prepared = await self.raw.param_serialize(
                 method=method, resource_path=path, body=body, header_params=headers, auth_settings=["BearerToken"]
             )
         except Exception as error:  # noqa: BLE001 - its loaders of credentials raise whatever they meet
             raise ClusterError(f"cannot use the credentials for {self.host}: {type(error).__name__}") from None
         sent = time.monotonic()
         try:
-            response = await self._api.call_api(*prepared, _request_timeout=MAX_CALL_SECONDS)
+            response = await self.raw.call_api(*prepared, _request_timeout=MAX_CALL_SECONDS)
             data = await response.read()
         except TimeoutError:
             raise ClusterError(f"the API server at {self.host} does not answer") from None
@@ -142,7 +137,7 @@ class Client:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._api.close()
+        await self.raw.close()
 
     def _refusal(self, status: int, answer: dict[str, Any]) -> str:
         if status == 401:

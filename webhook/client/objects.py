@@ -14,7 +14,7 @@ KubernetesObject = dict[str, Any]
 class Caller(Protocol):
     """Whoever calls the API server: a Client, or something in front of one."""
 
-    async def request(self, method: str, path: str, /) -> KubernetesObject:
+    async def request(self, method: str, path: str, body: KubernetesObject | None = None, /) -> KubernetesObject:
         """The object that the API server returns; ClusterError when there is none."""
         ...
 

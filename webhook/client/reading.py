@@ -1,7 +1,7 @@
 """A cluster read once, for commands: page by page, and of each object only what rules look at."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
@@ -61,15 +61,18 @@ async def read(
     places: Mapping[WatchedPlace, str],
     namespaces: Sequence[str] = (),
     more: Mapping[str, Callable[[KubernetesObject], KubernetesObject]] = MappingProxyType({}),
+    resources: Collection[Resource[Any, Any]] = (),
     tell: Callable[[str], None] = lambda _: None,
 ) -> Reading:
     """Everything that rules look at, in all namespaces or in these; ClusterError when the API server cannot be used.
+
+    With `resources` only those are read.
 
     A resource whose place has no name in `places` is not read. `more` has, by kind, a function that returns what else
     is kept of an object; an object for which it raises is unreadable. `tell` gets a line for each resource.
     """
     reader = _Reader(Connection(api.raw, renew=api.renew), more, tell)
-    for resource in watched_resources():
+    for resource in resources or watched_resources():
         if resource.place is None:
             where = list(namespaces) if resource.is_namespaced or resource is NAMESPACES else []
         elif resource.place in places:

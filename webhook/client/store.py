@@ -61,18 +61,12 @@ class Store(Generic[K, T]):
     Listeners are called when the store has changed; what they raise is logged and stops nothing.
     """
 
-    skipped: int = 0
-    """How often an object was unreadable."""
-
     def __init__(self, kind: Kind[K, T], *, log: Any) -> None:
         self.kind = kind
         self._log = log
         self._now: Contents[K, T] = self.contents()
         self._on_change: list[Callable[[K, T | None, T | None], None]] = []
         self._on_list: list[Callable[[], None]] = []
-
-    def __len__(self) -> int:
-        return len(self._now.records)
 
     @property
     def records(self) -> Mapping[K, T]:
@@ -147,7 +141,6 @@ class Store(Generic[K, T]):
                 contents.expect_room(key, record)
             contents.unreadable.discard(key)
         except Exception as error:  # noqa: BLE001 - whatever a user has written, the other objects count
-            self.skipped += 1
             if key not in self._now.unreadable:
                 where = {"namespace": metadata.namespace, "name": metadata.name}
                 self._log.warning("object skipped", kind=self.kind.name, **where, error=type(error).__name__)

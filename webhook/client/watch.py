@@ -86,9 +86,6 @@ class Watch(Generic[K, T]):
         self._page_size = kind.page
         self._settled = asyncio.Event()
 
-    def __len__(self) -> int:
-        return len(self.store)
-
     @property
     def age(self) -> float:
         """Seconds since the records were last complete, by a list or an open watch; infinite before the first list."""

@@ -58,7 +58,7 @@ class Resource(Generic[K, T]):
 
     The record must not refer to the object that it was made of.
     """
-    group: Callable[[T], Hashable] | None
+    group: Callable[[T], Hashable] | None = None
     """Sorts records, by namespace where they have one."""
     budget: Budget[T] | None = None
     """What the records may take in memory, where tenants could have them take any amount."""
@@ -111,59 +111,21 @@ class Resource(Generic[K, T]):
 
 
 def namespaced(
-    plural: str,
-    kind: str,
-    *api_versions: str,
-    wire: type[W],
-    record: Callable[[W], T | None],
-    metadata_only: bool = False,
-    label_selector: str = "",
-    field_selector: str = "",
-    place: WatchedPlace | None = None,
-    alias: str = "",
-    awaited: bool = True,
-    budget: Budget[T] | None = None,
+    plural: str, kind: str, *api_versions: str, wire: type[W], record: Callable[[W], T | None], **options: Any
 ) -> Resource[ByNamespace, T]:
-    """A resource of namespaces. Its records have a field `namespace`."""
+    """A resource of namespaces, with `options` of Resource. Its records have a field `namespace`."""
+    options = {"group": _namespace, **options}
     return Resource(
-        plural=plural,
-        kind=kind,
-        api_versions=api_versions,
-        is_namespaced=True,
-        wire=wire,
-        record=record,
-        group=_namespace,
-        budget=budget,
-        metadata_only=metadata_only,
-        label_selector=label_selector,
-        field_selector=field_selector,
-        place=place,
-        alias=alias,
-        awaited=awaited,
+        plural=plural, kind=kind, api_versions=api_versions, is_namespaced=True, wire=wire, record=record, **options
     )
 
 
 def cluster_wide(
-    plural: str,
-    kind: str,
-    *api_versions: str,
-    wire: type[W],
-    record: Callable[[W], T | None],
-    group: Callable[[T], Hashable] | None = None,
-    metadata_only: bool = False,
-    budget: Budget[T] | None = None,
+    plural: str, kind: str, *api_versions: str, wire: type[W], record: Callable[[W], T | None], **options: Any
 ) -> Resource[str, T]:
-    """A resource of the whole cluster."""
+    """A resource of the whole cluster, with `options` of Resource."""
     return Resource(
-        plural=plural,
-        kind=kind,
-        api_versions=api_versions,
-        is_namespaced=False,
-        wire=wire,
-        record=record,
-        group=group,
-        metadata_only=metadata_only,
-        budget=budget,
+        plural=plural, kind=kind, api_versions=api_versions, is_namespaced=False, wire=wire, record=record, **options
     )
 
 

@@ -67,13 +67,14 @@ class Snapshot:
 
     def __init__(self, objects: Iterable[Mapping[str, Any]]) -> None:
         documents = list(objects)
-        self._jobs: dict[ByNamespace, Mapping[str, Any]] = {}
+        self.jobs: dict[ByNamespace, Mapping[str, Any]] = {}
+        """The stored jobs as they were given."""
         heads = [_head(document) for document in documents if _kind(document) == (API_VERSION, KIND)]
         self._parts = {resource: _part(resource, heads) for resource in watched_resources() if heads}
         resources = _by_kind()
         for document in documents:
             if _kind(document) == (mpijob.API_VERSION, "MPIJob"):
-                self._jobs[_job_key(document)] = document
+                self.jobs[_job_key(document)] = document
             for resource in resources.get(_kind(document), ()):
                 self._add(resource, document)
 
@@ -105,10 +106,6 @@ class Snapshot:
         """Every object there is, sorted by the resource's `group`."""
         contents = self._complete(resource)
         return UNKNOWN if contents is None else contents.groups
-
-    def stored(self, namespace: str, name: str) -> Mapping[str, Any] | None:
-        """The stored job as it was given, None where there is none."""
-        return self._jobs.get((namespace, name))
 
     def _complete(self, resource: Resource[K, T]) -> Contents[K, T] | None:
         """The records of a resource, if they are all there is."""

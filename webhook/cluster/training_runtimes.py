@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from webhook.api import trainer
-from webhook.api.presence import Presence
+from webhook.api.pod import Presence
 from webhook.cluster.budget import Budget
 from webhook.cluster.limits import MAX_NAMESPACE_RUNTIMES_BYTES, MAX_RUNTIME_BYTES, MAX_RUNTIMES_BYTES
 from webhook.cluster.resource import Resource, Wire, cluster_wide, namespaced

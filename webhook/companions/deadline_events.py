@@ -4,19 +4,12 @@ Every replica tells everything: the name of an Event follows from what it tells,
 Why none is lost by a restart, and none told again when the API server has dropped the Event: `deadlines`.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from datetime import UTC, datetime
-from math import inf
 from typing import Any, Final
-from urllib.parse import quote
 
-from webhook import PROGRAM
 from webhook.api.mpijob import API_VERSION
-from webhook.client.calls import ApiError
-from webhook.client.objects import KubernetesObject
+from webhook.client.events import write_event
 from webhook.client.watch import Watch
 from webhook.cluster.job_lives import JobLife, Launcher, launcher_key
 from webhook.cluster.resource import ByNamespace
@@ -34,7 +27,7 @@ KNOWN: Final = "known"
 OUTCOMES: Final = (TOLD, KNOWN)
 """Told by this replica; told already, by another one or by this one before it was started."""
 
-# Seconds. However long nothing is due, the API server's clock is heard again.
+# Seconds. The API server's clock may have been set meanwhile.
 LONGEST_WAIT: Final = 300.0
 UNKNOWN_WAIT: Final = 30.0
 
@@ -60,7 +53,6 @@ class DeadlineEvents:
         self._now = now
         self._log = log
         self._told: dict[ByNamespace, set[str]] = {}
-        self._heard = -inf
         self.outcomes = Counter(dict.fromkeys(OUTCOMES, 0))
         self.reconciler: Reconciler[ByNamespace] = Reconciler(NAME, self.reconcile, log=log)
         lives.store.on_change(lambda key, *_: self.reconciler.add(key))
@@ -79,7 +71,6 @@ class DeadlineEvents:
         if job is UNKNOWN or launcher is UNKNOWN:
             return UNKNOWN_WAIT
         counting = None if launcher is ABSENT else launcher
-        await self._hear()
         for notice in deadlines.due(job, counting, self._now()):
             if notice.key not in self._told.get(key, ()):
                 await self._tell(job, notice)
@@ -101,41 +92,17 @@ class DeadlineEvents:
                 if left is not None:
                     yield job.namespace, left
 
-    async def _hear(self) -> None:
-        """Let the API server say what time it is: its answers do."""
-        if self._now() - self._heard >= LONGEST_WAIT:
-            with suppress(ApiError):  # which it answers too
-                await self._api.request("GET", "/version")
-            self._heard = self._now()
-
     async def _tell(self, job: JobLife, notice: Notice) -> None:
-        path = f"/apis/events.k8s.io/v1/namespaces/{quote(job.namespace, safe='')}/events"
-        where = {"namespace": job.namespace, "job": job.name, "reason": notice.reason}
-        try:
-            await self._api.request("POST", path, event(job, notice, self._now()))
-        except ApiError as error:
-            if error.status != 409:
-                raise
-            self.outcomes[KNOWN] += 1
-        else:
-            self.outcomes[TOLD] += 1
-            self._log.info("deadline told", **where)
-
-
-def event(job: JobLife, notice: Notice, now: float) -> KubernetesObject:
-    """The Event on the job: of the same name whoever tells it."""
-    digest = hashlib.sha256(notice.key.encode()).hexdigest()[:16]
-    about = {"apiVersion": API_VERSION, "kind": "MPIJob", "name": job.name, "namespace": job.namespace, "uid": job.uid}
-    return {
-        "apiVersion": "events.k8s.io/v1",
-        "kind": "Event",
-        "metadata": {"name": f"{job.name[:200]}.{digest}", "namespace": job.namespace},
-        "eventTime": datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-        "reportingController": PROGRAM,
-        "reportingInstance": PROGRAM,
-        "action": "TellDeadline",
-        "reason": notice.reason,
-        "regarding": about,
-        "note": notice.note,
-        "type": "Warning",
-    }
+        about = {"apiVersion": API_VERSION, "kind": "MPIJob", "name": job.name, "uid": job.uid}
+        told = await write_event(
+            self._api,
+            job.namespace,
+            about,
+            reason=notice.reason,
+            message=notice.note,
+            kind="Warning",
+            key=notice.key,
+        )
+        self.outcomes[TOLD if told else KNOWN] += 1
+        if told:
+            self._log.info("deadline told", namespace=job.namespace, job=job.name, reason=notice.reason)

@@ -7,9 +7,8 @@ it, and a counter begins at 0 whenever a process does.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final, NamedTuple
 
 from webhook.api import pod_resources
 from webhook.api.quota_charges import PodShape
@@ -49,14 +48,14 @@ def of_now(namespaces: Iterable[str]) -> Labels:
     return labels
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """Something that happened to a job: 1 of it, or so many seconds."""
+class Counted(NamedTuple):
+    """Something that happened to a job: one more of a counter, or some seconds for a histogram."""
 
-    what: Literal["created", "succeeded", "failed", "duration", "queue"]
+    metric: str
     namespace: str
-    seconds: float = 0
-    reason: str = ""
+    seconds: float | None = None
+    reason: tuple[str, ...] = ()
+    """Why it failed."""
 
 
 class Changes:
@@ -76,25 +75,16 @@ class Changes:
 
     def _counted(self, old: JobLife | None, new: JobLife) -> Iterator[Counted]:
         if old is None:
-            yield Counted("created", new.namespace)
+            yield Counted("created_total", new.namespace)
         if new.running_since is not None and new.uid not in self._ran:
-            yield Counted("queue", new.namespace, max(0.0, new.running_since - new.created))
+            yield Counted("queue_seconds", new.namespace, max(0.0, new.running_since - new.created))
         if new.phase is not Phase.QUEUED:
             self._ran.add(new.uid)
         if new.over and not (old is not None and old.over):
-            yield Counted(new.phase, new.namespace, reason=new.reason)  # type: ignore[arg-type]  # one of the two
+            reason = (new.reason,) if new.phase is Phase.FAILED else ()
+            yield Counted(f"{new.phase}_total", new.namespace, reason=reason)
             if new.started is not None and new.ended is not None:
-                yield Counted("duration", new.namespace, max(0.0, new.ended - new.started))
-
-
-@dataclass(slots=True)
-class Standing:
-    """How many jobs there are now, by namespace, and what they ask for, by namespace and resource."""
-
-    running: Counter[str] = field(default_factory=Counter)
-    queued: Counter[str] = field(default_factory=Counter)
-    requested: Counter[tuple[str, str]] = field(default_factory=Counter)
-    in_use: Counter[tuple[str, str]] = field(default_factory=Counter)
+                yield Counted("duration_seconds", new.namespace, max(0.0, new.ended - new.started))
 
 
 def standing(
@@ -103,21 +93,24 @@ def standing(
     view: ClusterView,
     *,
     namespaces: Labels,
-) -> Standing:
-    """The numbers of now, without jobs that have ended or are being deleted; `view` has the templates of claims."""
-    found = Standing()
+) -> Counter[tuple[str, ...]]:
+    """How many jobs have neither ended nor are being deleted, and what they ask for, by metric and labels.
+
+    `view` has the templates of claims.
+    """
+    found = Counter[tuple[str, ...]]()
     for job in jobs:
         if job.over or job.leaving:
             continue
         namespace = namespaces.bounded(job.namespace)
         running = job.phase is Phase.RUNNING
-        (found.running if running else found.queued)[namespace] += 1
+        found["running" if running else "queued", namespace] += 1
         record = pods.get((job.namespace, job.name))
         for each in record.pods if record is not None and record.uid == job.uid else ():
             claimed = by_claims(each.shape.device_claims, job.namespace, view)
             for name, count in (*accelerators(each.shape), *claimed):
-                found.requested[namespace, name] += each.count * count
-                found.in_use[namespace, name] += each.count * count if running else 0
+                found["gpus_requested", namespace, name] += each.count * count
+                found["gpus_in_use", namespace, name] += each.count * count if running else 0
     return found
 
 

@@ -6,8 +6,6 @@ MAX_WAITING_FOR_KEYS: Final = 256
 """Reviews that wait for an SSH key at once: each key takes a second of processor time."""
 MAX_KEY_WORKERS: Final = 4
 """Threads that make SSH keys, however many processors the node has."""
-MAX_FAILED_REMOVALS: Final = 10
-"""Failures that end a sweep: where the API server fails, it fails for all."""
 MAX_NAMESPACE_LABELS: Final = 500
 """Namespaces that metrics name: each has time series of its own."""
 AUDITED_JOBS_PER_PAGE: Final = 50

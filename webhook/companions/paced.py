@@ -1,7 +1,6 @@
 """Calls at a bounded rate: whatever happens in the cluster, a companion makes no storm of requests."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from webhook.client.calls import Client
@@ -14,20 +13,11 @@ class PacedClient:
     requests: int = 0
     """Calls made so far."""
 
-    def __init__(
-        self,
-        api: Client,
-        *,
-        rate: float = MAX_CALLS_PER_SECOND,
-        burst: int = MAX_CALLS_AT_ONCE,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        clock: Callable[[], float] | None = None,
-    ) -> None:
+    def __init__(self, api: Client, *, rate: float = MAX_CALLS_PER_SECOND, burst: int = MAX_CALLS_AT_ONCE) -> None:
         self._api = api
         self._rate = rate
         self._burst = burst
-        self._sleep = sleep
-        self._clock = clock or asyncio.get_running_loop().time
+        self._clock = asyncio.get_running_loop().time
         self._full = self._clock()
 
     async def request(
@@ -38,6 +28,6 @@ class PacedClient:
         # The generic cell rate algorithm: when the bucket will be full again, were there no more calls.
         self._full = max(self._full, now) + 1 / self._rate
         if (wait := self._full - now - self._burst / self._rate) > 0:
-            await self._sleep(wait)
+            await asyncio.sleep(wait)
         self.requests += 1
         return await self._api.request(method, path, body)

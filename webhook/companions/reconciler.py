@@ -8,28 +8,30 @@ A key that fails is tried again, later each time. Nothing of it ever reaches a r
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from math import inf
-from typing import Any, Final, Generic, NoReturn
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any, Final, Generic, NoReturn, TypeVar
 
 from webhook.client import wire
 from webhook.client.calls import ClusterError
 from webhook.companions.limits import MAX_RECONCILES_AT_ONCE
-from webhook.companions.work_queue import Key, WorkQueue
 
 # Seconds. The longest is for what fails all the time, such as for want of a right: each is a line in an audit log.
 FIRST_DELAY: Final = 1.0
 LAST_DELAY: Final = 300.0
+FIRST_PAUSE: Final = 1.0  # before what was undone is done once more
+FORGOTTEN: Final = 3600.0  # the quiet time after which it counts as the first time
 DONE: Final = "done"
 FAILED: Final = "failed"
 
+Key = TypeVar("Key", bound=Hashable)
+
 
 class Reconciler(Generic[Key]):
-    """Works on the keys that are added while `run` runs.
+    """Works on the keys that are added while `run` runs: never on one key twice at a time.
 
     `reconcile` looks at what is and at what should be, and says after how many seconds it wants to look again without
-    having been asked to, or None. ClusterError, and any other exception, makes it be called again for that key.
+    having been asked to, or None. ClusterError, and any other exception, makes it be called again for that key. What
+    is added while it is worked on is worked on once more afterwards.
     """
 
     results: Counter[str]
@@ -43,7 +45,6 @@ class Reconciler(Generic[Key]):
         log: Any,
         at_once: int = MAX_RECONCILES_AT_ONCE,
         uniform: Callable[[float, float], float] = random.uniform,
-        clock: Callable[[], float] | None = None,
     ) -> None:
         self.name = name
         self.results = Counter({DONE: 0, FAILED: 0})
@@ -51,16 +52,18 @@ class Reconciler(Generic[Key]):
         self._log = log
         self._at_once = at_once
         self._uniform = uniform
-        self._clock = clock or asyncio.get_running_loop().time
-        self._queue: WorkQueue[Key] = WorkQueue()
-        self._added = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._ready: set[Key] = set()
+        self._at_work: set[Key] = set()
+        self._queue: asyncio.Queue[Key] = asyncio.Queue()  # what is ready and not worked on
         self._failures: dict[Key, int] = {}
         self._last = ""
 
     @property
     def waiting(self) -> int:
         """Keys that should have been worked on by now."""
-        return self._queue.ready(self._clock())
+        return len(self._ready | self._at_work)
 
     @property
     def failing(self) -> int:
@@ -72,51 +75,87 @@ class Reconciler(Generic[Key]):
         """What is wrong, on one line for the operator; empty while nothing is."""
         return f"{self.failing} failed and will be tried again; the last: {self._last}" if self._failures else ""
 
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to work on, now or later."""
+        return not (self._ready or self._at_work or self._timers)
+
     def add(self, key: Key, after: float = 0) -> None:
-        """Work on `key`, now or after so many seconds."""
-        self._queue.add(key, self._clock() + after)
-        self._added.set()
-
-    async def run(self) -> NoReturn:
-        """Work, until cancelled."""
-        free = asyncio.Semaphore(self._at_once)
-        async with asyncio.TaskGroup() as group:
-            while True:
-                await free.acquire()
-                task = group.create_task(self._work(await self._next()))
-                task.add_done_callback(lambda _: free.release())
-
-    async def _next(self) -> Key:
-        while (key := self._queue.take(self._clock())) is None:
-            self._added.clear()
-            due = self._queue.next_due()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(None if due == inf else max(0, due - self._clock())):
-                    await self._added.wait()
-        return key
-
-    async def _work(self, key: Key) -> None:
-        try:
-            again = await self._reconcile(key)
-        except Exception as error:  # noqa: BLE001 - the other keys have to go on
-            self._failed(key, error)
+        """Work on `key`, now or after so many seconds; the earliest time that was named counts."""
+        due, timer = self._loop.time() + after, self._timers.get(key)
+        if key in self._ready or (timer is not None and timer.when() <= due):
+            return
+        if timer is not None:
+            timer.cancel()
+        if after > 0:
+            self._timers[key] = self._loop.call_at(due, self._due, key)
         else:
-            self.results[DONE] += 1
-            if self._failures.pop(key, 0) and not self._failures:
-                self._log.info("companion recovered", companion=self.name)
-            if again is not None:
-                self.add(key, again)
-        finally:
-            self._queue.done(key)
-            self._added.set()  # it may have been added meanwhile
+            self._due(key)
+
+    async def run(self) -> None:
+        """Work, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._at_once):
+                group.create_task(self._work())
+
+    def _due(self, key: Key) -> None:
+        self._timers.pop(key, None)
+        self._ready.add(key)
+        if key not in self._at_work:
+            self._queue.put_nowait(key)
+
+    async def _work(self) -> NoReturn:
+        while True:
+            key = await self._queue.get()
+            self._ready.discard(key)
+            self._at_work.add(key)
+            try:
+                again = await self._reconcile(key)
+            except Exception as error:  # noqa: BLE001 - the other keys have to go on
+                self._failed(key, error)
+            else:
+                self.results[DONE] += 1
+                if self._failures.pop(key, 0) and not self._failures:
+                    self._log.info("companion recovered", companion=self.name)
+                if again is not None:
+                    self.add(key, again)
+            finally:
+                self._at_work.discard(key)
+                if key in self._ready:  # it was added meanwhile
+                    self._queue.put_nowait(key)
 
     def _failed(self, key: Key, error: Exception) -> None:
         self.results[FAILED] += 1
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         ours = not isinstance(error, ClusterError)
-        reason = wire.place(error) if ours else str(error)
+        self._last = wire.place(error) if ours else str(error)
         if failures == 1:
             tell = self._log.error if ours else self._log.warning
-            tell("companion failed", companion=self.name, reason=reason)
-        self._last = reason
+            tell("companion failed", companion=self.name, reason=self._last)
         self.add(key, min(LAST_DELAY, FIRST_DELAY * 2 ** min(failures - 1, 30)) * self._uniform(0.5, 1))
+
+
+class Restraint(Generic[Key]):
+    """How soon something is done once more, that somebody else undoes again and again; times are those of one clock.
+
+    That may be another replica with another policy, or an operator that has its own idea of an object: a fight over it
+    gets slower, and comes to one write in some minutes.
+    """
+
+    def __init__(self) -> None:
+        self._done: dict[Key, tuple[int, float]] = {}
+
+    def wait(self, key: Key, now: float) -> float:
+        """Seconds until it may be done for `key` once more; 0 for now."""
+        times, last = self._done.get(key, (0, now))
+        pause = min(LAST_DELAY, FIRST_PAUSE * 2 ** min(times - 1, 30)) if times else 0
+        return max(0.0, last + pause - now)
+
+    def note(self, key: Key, now: float) -> None:
+        """It was done for `key`."""
+        times, last = self._done.get(key, (0, now))
+        self._done[key] = (1 if now - last > FORGOTTEN else times + 1, now)
+
+    def forget(self, key: Key) -> None:
+        """`key` is gone."""
+        self._done.pop(key, None)

@@ -24,7 +24,6 @@ from webhook.api import untyped
 from webhook.api.mpijob import API_VERSION, IMPLEMENTATIONS, OLDER_VERSIONS
 from webhook.converters import older_jobs, older_types
 from webhook.converters.limits import MAX_ANNOTATIONS_BYTES, MAX_DEPTH, MIN_OTHER_ANNOTATIONS_BYTES
-from webhook.converters.merge import merge
 from webhook.converters.options import Options
 from webhook.converters.replica_specs import NEW_FIELDS
 from webhook.converters.report import ConversionError, Report
@@ -44,7 +43,7 @@ DEFAULTS: Final[Document] = {
 """Those of the CRD: a job is stored with them."""
 NO_JOB: Final[Document] = {**DEFAULTS, "runPolicy": {"suspend": True}, "mpiReplicaSpecs": {}}
 """In place of a stored spec that was no job in its own version either: lists of jobs must not fail for one of them."""
-_SHARED: Final = ("slotsPerWorker", "runPolicy", "mpiReplicaSpecs")
+_ABSENT: Final = object()
 # What is changed in one of these was meant for an older version, whatever an annotation says.
 _OLDER_FIELDS: Final = {"template", *(key for fields in older_types.OWN_FIELDS.values() for key in fields)}
 
@@ -278,3 +277,47 @@ def _document(document: Document, version: str, spec: Any, annotations: dict[str
     if spec is None:
         del new["spec"]
     return new
+
+
+def merge(target: Any, before: Any, after: Any) -> Any:
+    """`target` with what was changed from `before` to `after`; where both changed the same, `after` counts."""
+    merged = _merged(target, before, after)
+    return None if merged is _ABSENT else merged
+
+
+def _merged(target: Any, before: Any, after: Any) -> Any:
+    if before == after:
+        return target
+    if target == before:
+        return after
+    if isinstance(target, dict) and isinstance(before, dict) and isinstance(after, dict):
+        return _of_members(target, before, after)
+    named = [_by_name(each) for each in (target, before, after)]
+    if all(each is not None for each in named):
+        return _of_named(*(each or {} for each in named))
+    return after
+
+
+def _of_members(target: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    merged = {
+        key: _merged(target.get(key, _ABSENT), before.get(key, _ABSENT), after.get(key, _ABSENT))
+        for key in dict.fromkeys((*target, *after))
+    }
+    return {key: value for key, value in merged.items() if value is not _ABSENT}
+
+
+def _of_named(target: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> list[Any]:
+    """Containers, variables, volumes: each by its name, in the order of `target` unless that was changed."""
+    merged = _of_members(target, before, after)
+    first = target if [*before] == [*after] else after
+    return [merged[name] for name in dict.fromkeys((*first, *merged)) if name in merged]
+
+
+def _by_name(value: Any) -> dict[str, Any] | None:
+    """The items of a list by their names; None for anything else, or where two have the same name."""
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        return None
+    names = [item.get("name") for item in value]
+    if not all(isinstance(name, str) for name in names) or len({*names}) < len(names):
+        return None
+    return dict(zip(names, value, strict=True))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from webhook.api.crd_schema import ANY, Shape, packaged
+from webhook.api.crd_schema import ANY, TYPES, Shape, packaged
 from webhook.api.mpijob import OLDER_VERSIONS
 from webhook.api.quantity import QuantityError, parse
 
@@ -27,15 +27,6 @@ OWN_FIELDS: Final = dict(zip(OLDER_VERSIONS, (_V1, _V1ALPHA2, _V1ALPHA1), strict
 """What is in the spec of a version and not in that of v2beta1, `template` of v1alpha1 besides."""
 # Beside these quantities, what is a number or text is a port.
 _PORT: Final = "port"
-_WORDS: Final = {
-    "object": ((dict,), "a mapping"),
-    "array": ((list,), "a list"),
-    "string": ((str,), "text"),
-    "integer": ((int,), "a whole number"),
-    "number": ((int, float), "a number"),
-    "boolean": ((bool,), "true or false"),
-    "quantity": ((int, str), "a number or text"),
-}
 _MOST: Final = 2**31 - 1
 
 
@@ -66,7 +57,7 @@ def faults(version: str, spec: Any) -> Iterator[Fault]:
 def _faults(value: Any, shape: Shape, path: str, key: str) -> Iterator[Fault]:
     if value is None or shape.type == ANY:
         return
-    types, words = _WORDS[shape.type]
+    types, words = TYPES[shape.type]
     if not isinstance(value, types) or isinstance(value, bool) != (shape.type == "boolean"):
         yield Fault(path, f"is not {words}", of_type=True)
     elif isinstance(value, dict):

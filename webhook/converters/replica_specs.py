@@ -1,11 +1,12 @@
 """`spec.mpiReplicaSpecs`, and what else v1alpha2 and v1 have in common."""
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.mpijob import LAUNCHER, WORKER
+from webhook.api.untyped import mapping
 from webhook.converters import transport
 from webhook.converters.fields import containers, copied, drop_unknown, keep, maps, take
+from webhook.converters.options import Options
 from webhook.converters.report import ConversionError, Report
 
 PATH: Final = "spec.mpiReplicaSpecs"
@@ -16,22 +17,17 @@ ON_FAILURE: Final = "OnFailure"
 NEW_FIELDS: Final = ("runLauncherAsWorker", "sshAuthMountPath", "launcherCreationPolicy", "mpiImplementation")
 
 
-@dataclass(frozen=True, slots=True)
-class Defaults:
-    """What the old operator took for `restartPolicy` where none was written."""
+def convert(spec: dict[str, Any], default: str, report: Report) -> dict[str, Any]:
+    """Both roles, for ssh in place of `kubectl exec`, the main container first.
 
-    launcher: str
-    worker: str
-
-
-def convert(spec: dict[str, Any], defaults: Defaults, report: Report) -> dict[str, Any]:
-    """Both roles, for ssh in place of `kubectl exec`, the main container first."""
+    `default` is what the old operator took for `restartPolicy` where none was written.
+    """
     written = take(spec, "mpiReplicaSpecs", dict, "spec")
     if written is None:
         raise ConversionError(PATH, "is not set, so there is nothing to run")
     main = take(spec, "mainContainer", str, "spec")
     roles: dict[str, Any] = {}
-    for role, default in zip(ROLES, (defaults.launcher, defaults.worker), strict=True):
+    for role in ROLES:
         replica = take(dict(written), role, dict, PATH)
         if replica is not None:
             roles[role] = _role(role, replica, default, main, report)
@@ -98,25 +94,19 @@ def restart_policy(written: str | None, where: str, default: str, report: Report
     return written
 
 
-def launcher_gpus(launcher: dict[str, Any]) -> list[tuple[int, dict[str, Any], str]]:
-    """What the launcher asks for of GPUs: the container's number, its resources, the GPU's name.
+def launcher_gpus(launcher: dict[str, Any], options: Options, report: Report) -> str:
+    """The field in which the launcher asks for GPUs, empty for none; with `keep_launcher_small` they are taken out.
 
     As training-operator finds them (`pkg/controller.v1/mpi/mpijob.go`, `isGPULauncher`).
     """
-    found = []
+    first = ""
     for number, container in enumerate(maps(launcher.get("template", {}).get("spec"), "containers")):
-        resources = container.get("resources")
-        limits = resources.get("limits") if isinstance(resources, dict) else None
-        if isinstance(limits, dict):
-            found += [(number, container["resources"], name) for name in limits if "gpu" in name]
-    return found
-
-
-def take_out_launcher_gpus(launcher: dict[str, Any], report: Report) -> None:
-    """Leave the launcher without GPUs."""
-    for number, resources, name in launcher_gpus(launcher):
-        for amounts in (resources.get("limits"), resources.get("requests")):
-            if isinstance(amounts, dict):
-                amounts.pop(name, None)
         where = f"{path(LAUNCHER)}.template.spec.containers[{number}].resources"
-        report.lost(where, f"{name[:100]} is taken out: the launcher stays small, and no rank runs on it")
+        limits = mapping(mapping(container.get("resources")).get("limits"))
+        for name in [name for name in limits if "gpu" in name]:
+            first = first or where
+            if options.keep_launcher_small:
+                for amounts in (limits, mapping(container["resources"].get("requests"))):
+                    amounts.pop(name, None)
+                report.lost(where, f"{name[:100]} is taken out: the launcher stays small, and no rank runs on it")
+    return "" if options.keep_launcher_small else first

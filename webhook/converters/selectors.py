@@ -26,7 +26,8 @@ _VALUES: Final = {
 
 def change(pod: dict[str, Any], where: str, report: Report) -> None:
     """Rewrite the selectors of a pod, in place."""
-    for selector, path in _selectors(pod, where):
+    parts = {key: pod.get(key) for key in ("affinity", "topologySpreadConstraints")}
+    for selector, path in _selectors(parts, where):
         labels = selector.get("matchLabels")
         if isinstance(labels, dict):
             new = {KEYS.get(key, key): _value(key, value) for key, value in labels.items()}
@@ -54,22 +55,13 @@ def _value(key: str, value: Any) -> Any:
     return _VALUES.get(key, {}).get(value, value) if isinstance(value, str) else value
 
 
-def _selectors(pod: dict[str, Any], where: str) -> Iterator[tuple[dict[str, Any], str]]:
-    affinity = pod.get("affinity")
-    for kind in ("podAffinity", "podAntiAffinity"):
-        terms = affinity.get(kind) if isinstance(affinity, dict) else None
-        here = f"{where}.affinity.{kind}"
-        required = "requiredDuringSchedulingIgnoredDuringExecution"
-        for number, term in enumerate(maps(terms, required)):
-            yield from _selector(term, f"{here}.{required}[{number}]")
-        preferred = "preferredDuringSchedulingIgnoredDuringExecution"
-        for number, weighted in enumerate(maps(terms, preferred)):
-            yield from _selector(weighted.get("podAffinityTerm"), f"{here}.{preferred}[{number}].podAffinityTerm")
-    for number, constraint in enumerate(maps(pod, "topologySpreadConstraints")):
-        yield from _selector(constraint, f"{where}.topologySpreadConstraints[{number}]")
-
-
-def _selector(owner: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
-    selector = owner.get("labelSelector") if isinstance(owner, dict) else None
-    if isinstance(selector, dict):
-        yield selector, f"{path}.labelSelector"
+def _selectors(value: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """Every selector of labels below this value."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if key == "labelSelector" and isinstance(each, dict):
+                yield each, f"{path}.{key}"
+            yield from _selectors(each, f"{path}.{key}")
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from _selectors(each, f"{path}[{number}]")

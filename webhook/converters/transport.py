@@ -50,10 +50,15 @@ def _take_out(owner: dict[str, Any], key: str, name: str, where: str, report: Re
     for number, item in enumerate(items):
         if isinstance(item, dict) and item.get("name") == name:
             report.lost(f"{where}.{key}[{number}]", f"{name} brought kubectl, which nothing uses any more")
-    if len(kept) < len(items):
+    _keep(owner, key, kept)
+
+
+def _keep(owner: dict[str, Any], key: str, kept: list[Any]) -> None:
+    """Leave these of the items, and no empty list where some were taken out."""
+    if kept or not owner[key]:
         owner[key] = kept
-        if not kept:
-            del owner[key]
+    else:
+        del owner[key]
 
 
 def _environment(container: dict[str, Any], where: str, report: Report) -> None:
@@ -74,10 +79,7 @@ def _environment(container: dict[str, Any], where: str, report: Report) -> None:
                 f"{where}.env[{number}]", "is about how workers were reached before: they are reached by ssh now"
             )
         kept.append(variable)
-    if len(kept) < len(env):
-        container["env"] = kept
-        if not kept:
-            del container["env"]
+    _keep(container, "env", kept)
 
 
 def _command_line(container: dict[str, Any], where: str, report: Report) -> None:

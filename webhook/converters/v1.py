@@ -11,7 +11,7 @@ from webhook.api.mpijob import LAUNCHER
 from webhook.converters import replica_specs, run_policy
 from webhook.converters.fields import drop_unknown, keep
 from webhook.converters.options import Options
-from webhook.converters.replica_specs import NEVER, Defaults
+from webhook.converters.replica_specs import NEVER
 from webhook.converters.report import Report
 
 
@@ -28,7 +28,7 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
     )
     if policy:
         new["runPolicy"] = policy
-    roles = replica_specs.convert(spec, Defaults(launcher=NEVER, worker=NEVER), report)
+    roles = replica_specs.convert(spec, NEVER, report)
     launcher = roles.get(LAUNCHER, {})
     if launcher.get("restartPolicy") == NEVER and policy.get("backoffLimit") is None:
         report.changed(
@@ -41,13 +41,10 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
             "is not set, which means OpenMPI: set Intel or MPICH where the image has that. The training operator made"
             " launchers ready for Open MPI and Intel MPI",
         )
-    gpus = replica_specs.launcher_gpus(launcher)
-    if gpus and options.keep_launcher_small:
-        replica_specs.take_out_launcher_gpus(launcher, report)
-    elif gpus:
+    if where := replica_specs.launcher_gpus(launcher, options, report):
         new.setdefault("runLauncherAsWorker", True)
         report.changed(
-            f"{replica_specs.path(LAUNCHER)}.template.spec.containers[{gpus[0][0]}].resources",
+            where,
             "asks for GPUs, so spec.runLauncherAsWorker is set: training-operator ran ranks on such a launcher. The MPI"
             " operator's v1 did not: if that ran the job, convert with --keep-launcher-small",
         )

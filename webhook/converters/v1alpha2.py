@@ -10,7 +10,7 @@ from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.converters import replica_specs, run_policy
 from webhook.converters.fields import drop_unknown, keep, take
 from webhook.converters.options import Options
-from webhook.converters.replica_specs import NEVER, ON_FAILURE, Defaults
+from webhook.converters.replica_specs import NEVER, ON_FAILURE
 from webhook.converters.report import Report
 
 _IMPLEMENTATIONS: Final = {"OpenMPI": "OpenMPI", "IntelMPI": "Intel", "MPICH": "MPICH"}
@@ -33,13 +33,9 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
         report.mapped("spec.mpiDistribution", "is spec.mpiImplementation now")
     if policy:
         new["runPolicy"] = policy
-    roles = replica_specs.convert(spec, Defaults(launcher=ON_FAILURE, worker=ON_FAILURE), report)
+    roles = replica_specs.convert(spec, ON_FAILURE, report)
     _restarts(roles, report)
-    gpus = replica_specs.launcher_gpus(roles.get(LAUNCHER, {}))
-    if gpus and options.keep_launcher_small:
-        replica_specs.take_out_launcher_gpus(roles[LAUNCHER], report)
-    elif gpus:
-        where = f"{replica_specs.path(LAUNCHER)}.template.spec.containers[{gpus[0][0]}].resources"
+    if where := replica_specs.launcher_gpus(roles.get(LAUNCHER, {}), options, report):
         report.to_do(where, "asks for GPUs, which the launcher does not use: take them out, or set runLauncherAsWorker")
     new["mpiReplicaSpecs"] = roles
     drop_unknown(spec, "spec", report)

@@ -20,12 +20,11 @@ from pydantic import Field, field_validator
 
 from webhook.api import quantity
 from webhook.api.mpijob import MPIJob
-from webhook.api.pod import Container, PodTemplate
+from webhook.api.pod import SHARED_MEMORY, Container, PodTemplate
 from webhook.api.pod_resources import PodResources
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, read
 from webhook.api.untyped import at
-from webhook.api.volume import SHARED_MEMORY
 from webhook.injections import injection
 from webhook.kit.context import Context
 from webhook.kit.forms import ITEM, equal, in_templates

@@ -3,12 +3,12 @@
 Each has a component in manifests/components that adds the option and the rights. Without it the service has neither.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from webhook import PROGRAM
 from webhook.api import trainer
-from webhook.client.objects import KubernetesObject
+from webhook.client.access_reviews import Right
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +32,10 @@ class CompanionRights:
     """What happens without the rights."""
     rules: tuple[RoleRule, ...]
 
-    def role(self) -> list[KubernetesObject]:
-        """The ClusterRole, and its binding to the service."""
-        name, api = f"{PROGRAM}-{self.component}", "rbac.authorization.k8s.io"
-        return [
-            {
-                "apiVersion": f"{api}/v1",
-                "kind": "ClusterRole",
-                "metadata": {"name": name},
-                "rules": [
-                    {"apiGroups": [rule.group], "resources": list(rule.resources), "verbs": list(rule.verbs)}
-                    for rule in self.rules
-                ],
-            },
-            {
-                "apiVersion": f"{api}/v1",
-                "kind": "ClusterRoleBinding",
-                "metadata": {"name": name},
-                "roleRef": {"apiGroup": api, "kind": "ClusterRole", "name": name},
-                "subjects": [{"kind": "ServiceAccount", "name": PROGRAM, "namespace": PROGRAM}],
-            },
-        ]
+    def rights(self) -> Iterator[Right]:
+        """Each of them."""
+        for rule in self.rules:
+            yield from (Right(verb, rule.group, resource) for resource in rule.resources for verb in rule.verbs)
 
 
 KEY_REMOVAL: Final = CompanionRights(
@@ -63,7 +46,7 @@ DEADLINE_EVENTS: Final = CompanionRights(
     "deadline-events",
     "--deadline-events",
     "nobody is told when a job's time is nearly over",
-    (RoleRule("events.k8s.io", ("events",), ("create",)),),
+    (RoleRule("", ("events",), ("create",)),),
 )
 
 NETWORK_POLICIES: Final = CompanionRights(

@@ -9,13 +9,13 @@ devices that is for each is unknown, as it is where the template or the class ca
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
 
 from webhook.api.mpijob import ReplicaSpec
-from webhook.api.pod import PodResourceClaim, PodTemplate
+from webhook.api.pod import Container, PodResourceClaim, PodTemplate
 from webhook.api.quota_charges import ONE, Charge
 from webhook.api.quota_scopes import ObjectTraits
 from webhook.api.resources import (
@@ -92,6 +92,15 @@ def _extended_resources(view: ClusterView, _: Context) -> frozenset[str]:
     return frozenset(() if classes is UNKNOWN else (each.extended_resource for each in classes.values()))
 
 
+def asking(template: PodTemplate, ctx: Context) -> list[tuple[str, Container]]:
+    """(place in the template, container) of those that ask for resources with a domain, once in a review."""
+    return ctx.once(_asking, template)
+
+
+def _asking(template: PodTemplate, _: Context) -> list[tuple[str, Container]]:
+    return asking_for_devices(template)
+
+
 def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
     """The accelerators of a pod of this template, counted once in a review; `patterns` say which resources are."""
     known = ctx.once(_by_patterns, template)
@@ -106,7 +115,7 @@ def _by_patterns(_: PodTemplate, __: Context) -> dict[tuple[str, ...], Devices]:
 
 
 def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
-    counted = _counted(template, names(patterns, ctx)) if asking_for_devices(template) else 0
+    counted = _counted(template, names(patterns, ctx)) if asking(template, ctx) else 0
     if not _claims(template):
         return Devices(counted, counted, counted)
     claimed = list(_claimed(template, patterns, ctx))
@@ -253,7 +262,7 @@ def _unseen(kind: str, name: str, answer: Answer) -> Reason:
     return Reason(f"{plural} cannot be read", fix, known=False)
 
 
-def _claims(template: PodTemplate) -> list[PodResourceClaim | None]:
+def _claims(template: PodTemplate) -> Sequence[PodResourceClaim | None]:
     return (template.spec and template.spec.resource_claims) or []
 
 

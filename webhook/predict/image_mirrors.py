@@ -10,8 +10,11 @@ from enum import Enum, auto
 
 from webhook.api import images
 from webhook.api.images import ImageReference
-from webhook.cluster.resources.image_digest_mirror_sets import IMAGE_DIGEST_MIRROR_SETS, MirroredSource
-from webhook.cluster.resources.image_tag_mirror_sets import IMAGE_TAG_MIRROR_SETS
+from webhook.cluster.resources.image_mirror_sets import (
+    IMAGE_DIGEST_MIRROR_SETS,
+    IMAGE_TAG_MIRROR_SETS,
+    MirroredSource,
+)
 from webhook.cluster.view import UNKNOWN, ClusterView
 
 

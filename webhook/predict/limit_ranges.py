@@ -11,10 +11,9 @@ from msgspec.structs import replace
 
 from webhook.api import pod_resources
 from webhook.api.bounds import Bound, Bounds, Fit
-from webhook.api.pod import PodTemplate
+from webhook.api.pod import PodTemplate, ResourceRequirements
 from webhook.api.pod_resources import ContainerResources, PodResources, is_overcommitted, read_amounts
 from webhook.api.quantity import Quantity
-from webhook.api.requirements import ResourceRequirements
 from webhook.cluster.resources.limit_ranges import CLAIM, CONTAINER, POD, LimitRange, Sourced, bounds
 
 # Quotas and the scheduler also count huge pages at the level of the pod, LimitRanger does not.

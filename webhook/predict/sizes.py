@@ -13,7 +13,7 @@ from webhook.api.resources import DEVICES_OF_CLASS, is_accelerator
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.mpirun_calls import ranks_with_slots
-from webhook.predict.devices import claimed_resource, of_each, of_pod
+from webhook.predict.devices import asking, claimed_resource, of_each, of_pod
 from webhook.predict.limits import MAX_GPUS_PER_NODE_TRIED, MAX_WORKERS_TRIED
 from webhook.predict.nodes import node_shapes
 
@@ -40,8 +40,7 @@ class Sizes(msgspec.Struct, frozen=True):
     """Accelerators of the launcher."""
     computing_launcher: bool
     slots: int
-    ranks: int
-    """The most that the launcher starts with a slot for each; 0 where that is not known."""
+    job: MPIJob
     gang: int | None
     """How many pods have to be there before any starts; None for all."""
     waits: bool
@@ -55,6 +54,11 @@ class Sizes(msgspec.Struct, frozen=True):
     def of(job: MPIJob, ctx: Context) -> "Sizes":
         """For the job as it is."""
         return ctx.once(_sizes, job)
+
+    @property
+    def ranks(self) -> int:
+        """The most that the launcher starts with a slot for each; 0 where that is not known."""
+        return ranks_with_slots(self.job)
 
     def replicas(self, gpus: int | None = None) -> Span:
         """How many workers the rules admit, with so many accelerators in each, else with those of the job."""
@@ -147,7 +151,7 @@ def _sizes(job: MPIJob, ctx: Context) -> Sizes:
         launcher=totals[LAUNCHER],
         computing_launcher=bool(job.spec.run_launcher_as_worker),
         slots=job.spec.slots_per_worker or 0,
-        ranks=ranks_with_slots(job),
+        job=job,
         gang=policy.min_available if policy is not None else None,
         waits=job.spec.launcher_creation_policy == _WAIT_FOR_WORKERS,
         resource=_resource(job, names, ctx),
@@ -199,7 +203,7 @@ def _resource(job: MPIJob, names: tuple[str, ...], ctx: Context) -> str:
         return claimed_resource(template, names, ctx)
     found = [
         name
-        for container in (*template.containers, *template.init_containers)
+        for _, container in asking(template, ctx)
         if container.resources is not None
         for name in {**(container.resources.limits or {}), **(container.resources.requests or {})}
         if is_accelerator(name, names)

@@ -16,7 +16,7 @@ by themselves, a pod that asks for more of something than any node has is refuse
 provision nodes, and beside nodes that Karpenter made, it stays a warning.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from pydantic import Field
 
@@ -238,5 +238,5 @@ def _one_of(values: list[str]) -> str:
     return f"Use {_listed(values)}." if len(values) == 1 else f"Use one of {_listed(values)}."
 
 
-def _listed(values: list[str]) -> str:
+def _listed(values: Sequence[str]) -> str:
     return ", ".join(values[:MAX_SHOWN_KINDS]) + (", ..." if len(values) > MAX_SHOWN_KINDS else "")

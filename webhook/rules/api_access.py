@@ -33,7 +33,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             degree = Degree(path, int(token is True))
             yield Violation(f"{path}.template.spec", "gets an API token", fix=fix, degree=degree)
         for index, volume in enumerate(pod.volumes or ()):
-            for place, source in enumerate((volume.projected and volume.projected.sources) or ()):
+            if volume.projected is None:
+                continue
+            for place, source in enumerate(volume.projected.sources or ()):
                 if source.service_account_token:
                     where = f"{path}.template.spec.volumes[{index}].projected.sources[{place}].serviceAccountToken"
                     yield Violation(where, "is an API token", fix="Remove it, or name a serviceAccountName.")

@@ -22,8 +22,7 @@ from pydantic import Field, field_validator
 
 from webhook.api import names
 from webhook.api.mpijob import MPIJob
-from webhook.api.pod import PodTemplate
-from webhook.api.volume import Volume
+from webhook.api.pod import PodTemplate, Volume
 from webhook.cluster.resources.persistent_volume_claims import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from webhook.cluster.view import ABSENT
 from webhook.kit.context import Context

@@ -29,10 +29,9 @@ from pydantic import Field
 
 from webhook.api import quantity
 from webhook.api.mpijob import LAUNCHER, MPIJob, replica_path
-from webhook.api.pod import PodTemplate
+from webhook.api.pod import PodTemplate, ResourceRequirements
 from webhook.api.quantity import Quantity, QuantityError
-from webhook.api.requirements import ResourceRequirements
-from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, asking_for_devices, is_accelerator, read
+from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, is_accelerator, read
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.admitted import Admitted, Span
@@ -92,10 +91,10 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     filled_in = ranges is not UNKNOWN and bool(ranges)
     for role, path, replica in job.replicas():
         template = replica.template
-        unsound, first_seen = _asked(template, f"{path}.template", settings.resources, filled_in)
-        yield from unsound
-        for name, where in first_seen.items():
-            kinds.setdefault(name, where)
+        for where, container in devices.asking(template, ctx):
+            if container.resources is not None:
+                place = f"{path}.template.{where}.resources"
+                yield from _quantities(place, container.resources, settings.resources, kinds, filled_in)
         if not template.containers:
             continue  # upstream-contract rejects it
         pod = devices.of_pod(template, settings.resources, ctx)
@@ -109,7 +108,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         elif pod.asked > settings.max:
             yield _too_many("the launcher", role, path, pod, settings)
         else:
-            yield from _idle(path, template, settings)
+            if pod.least:
+                yield from _idle(path, template, settings)
             if settings.others is not None:
                 yield from uncounted(path, template, settings.resources, ctx, settings.others)
     if len(kinds) > 1:
@@ -127,18 +127,6 @@ def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
             fix = f"Use {first} instead of {name}, or make the part that needs {name} a job of its own."
         fault = f"{name} beside {first}, but a job has one kind of accelerator"
         yield Violation(kinds[name], fault, fix=fix, reason=CauseReason.NOT_SUPPORTED)
-
-
-def _asked(
-    template: PodTemplate, path: str, names: tuple[str, ...], filled_in: bool
-) -> tuple[list[Violation], Mapping[str, str]]:
-    """What is wrong with the quantities of the template at `path`, and where each accelerator first appears."""
-    faults: list[Violation] = []
-    kinds: dict[str, str] = {}
-    for where, container in asking_for_devices(template):
-        if container.resources is not None:
-            faults += _quantities(f"{path}.{where}.resources", container.resources, names, kinds, filled_in)
-    return faults, kinds
 
 
 def _quantities(
@@ -175,7 +163,7 @@ def _quantities(
                 yield from _equal(path, name, amount, limits)
 
 
-def _equal(path: str, name: str, request: Quantity, limits: dict[str, object]) -> Iterator[Violation]:
+def _equal(path: str, name: str, request: Quantity, limits: Mapping[str, object]) -> Iterator[Violation]:
     """Kubernetes does not overcommit such resources: a request needs a limit, and the same one.
 
     https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
@@ -283,21 +271,25 @@ def _visible(
     of other devices, such as adapters, give no GPU.
     """
     first = template.containers[0]
-    for where, container in template.each_container(path):
-        if container is first and overwritten:
+    for kind, index, container in template.each_container:
+        variables = [
+            each
+            for each in container.env or ()
+            if each.name == VISIBLE_DEVICES and (each.value_from or each.value not in NO_DEVICES)
+        ]
+        if not variables or (container is first and overwritten):
             continue
         claims = pod.by_claim and settings.max > 0 and container.resources and container.resources.claims
         if not settings.refuse_visible_devices and (claims or accelerators(container, settings.resources)):
             continue
-        for variable in container.env or ():
-            if variable.name == VISIBLE_DEVICES and (variable.value_from or variable.value not in NO_DEVICES):
-                yield Violation(
-                    f"{where}.env[{VISIBLE_DEVICES}]",
-                    "gives GPUs without a request",
-                    fix="Remove it, or request GPUs in resources.limits.",
-                    reason=CauseReason.FORBIDDEN,
-                    advisory=not settings.refuse_visible_devices and settings.max > 0,
-                )
+        for _ in variables:
+            yield Violation(
+                f"{path}.spec.{kind}[{index}].env[{VISIBLE_DEVICES}]",
+                "gives GPUs without a request",
+                fix="Remove it, or request GPUs in resources.limits.",
+                reason=CauseReason.FORBIDDEN,
+                advisory=not settings.refuse_visible_devices and settings.max > 0,
+            )
 
 
 def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Violation]:

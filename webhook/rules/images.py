@@ -87,6 +87,7 @@ def _of_template(template: PodTemplate, path: str, settings: Settings) -> _Found
     moving: list[tuple[str, Violation]] = []
     tagged: list[tuple[str, str, ImageReference]] = []
     references = []
+    is_bounded = settings.allowed_registries or settings.require_digest or settings.refuse_latest
     for field, image in _images(template, path):
         if not image:
             fix = "Name the image, such as registry.example.com/team/app:1.0."
@@ -98,10 +99,10 @@ def _of_template(template: PodTemplate, path: str, settings: Settings) -> _Found
             found.append(_unreadable(field, image, error))
             continue
         references.append(reference)
-        refused = [*_policy(field, image, reference, settings)]
+        refused = [*_policy(field, image, reference, settings)] if is_bounded else []
         found += refused
-        if settings.refuse_latest is None and not refused:
-            moving += [(image, violation) for violation in _moving(field, image, reference)]
+        if settings.refuse_latest is None and not refused and reference.effective_tag == "latest":
+            moving.append((image, _moving(field, image, reference)))
         if not refused and reference.digest is None:
             tagged.append((field, image, reference))
     if settings.pull_secrets_for:
@@ -111,27 +112,24 @@ def _of_template(template: PodTemplate, path: str, settings: Settings) -> _Found
 
 def _images(template: PodTemplate, path: str) -> Iterator[tuple[str, str | None]]:
     """(field, image) of each container, then of volumes: there the API server wants one, and says so itself."""
-    for where, container in template.each_container(path):
-        if container.name == sshd.WAIT_CONTAINER and container.image in [
-            each.image for each in template.containers[:1]
-        ]:
-            continue  # the copy of an image that is judged already
-        yield f"{where}.image", container.image
+    judged = [each.image for each in template.containers[:1]]
+    for kind, index, container in template.each_container:
+        if container.name != sshd.WAIT_CONTAINER or container.image not in judged:  # which has a copy of it
+            yield f"{path}.spec.{kind}[{index}].image", container.image
     for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
         if volume.image is not None and volume.image.reference:
             yield f"{path}.spec.volumes[{index}].image.reference", volume.image.reference
 
 
-def _moving(where: str, image: str, reference: ImageReference) -> Iterator[Violation]:
-    """That the image has no version; which one it is stands at `where`."""
-    if reference.digest is None and reference.effective_tag == "latest":
-        yield Violation(
-            where,
-            f"has {'the tag latest' if reference.tag else 'no tag'}, so it may change",
-            fix="Name a version.",
-            advisory=True,
-            degree=Degree("latest", frozenset({image})),
-        )
+def _moving(where: str, image: str, reference: ImageReference) -> Violation:
+    """That the image at `where` has no version."""
+    return Violation(
+        where,
+        f"has {'the tag latest' if reference.tag else 'no tag'}, so it may change",
+        fix="Name a version.",
+        advisory=True,
+        degree=Degree("latest", frozenset({image})),
+    )
 
 
 def _mirrored(where: str, image: str, pulled: TagSource) -> Violation:

@@ -31,7 +31,7 @@ from webhook.api import duration
 from webhook.api.annotations import NOTIFY_ONLY, TERMINATE, TIMEOUT, TIMEOUT_ACTION, mention
 from webhook.api.duration import DurationError
 from webhook.api.mpijob import WORKER, MPIJob, replica_path
-from webhook.api.pod import PodSpec, Probe
+from webhook.api.pod import PodSpec, PodTemplate, Probe
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.settings import DurationOrNone, RuleSettings
@@ -109,15 +109,22 @@ def _grace_periods(job: MPIJob, settings: Settings) -> Iterator[Violation]:
         return
     most = duration.parse(settings.max_grace_period)
     for _, path, replica in job.replicas():
-        periods: list[tuple[str, PodSpec | Probe | None]] = [(f"{path}.template.spec", replica.template.spec)]
-        for where, container in replica.template.each_container(f"{path}.template"):
-            periods.append((f"{where}.livenessProbe", container.liveness_probe))
-            periods.append((f"{where}.startupProbe", container.startup_probe))
-        for where, part in periods:
-            seconds = (part and part.termination_grace_period_seconds) or 0
+        for place, part in _with_grace_periods(replica.template):
+            seconds = part.termination_grace_period_seconds or 0
             if seconds > most:
-                field = f"{where}.terminationGracePeriodSeconds"
+                field = f"{path}.template.spec{place}.terminationGracePeriodSeconds"
                 yield _too_long(field, seconds, settings.max_grace_period, Degree(field, seconds))
+
+
+def _with_grace_periods(template: PodTemplate) -> Iterator[tuple[str, PodSpec | Probe]]:
+    """(place below the pod's spec, part) of what may have a grace period of its own."""
+    if template.spec is not None:
+        yield "", template.spec
+    for kind, index, container in template.each_container:
+        if container.liveness_probe is not None:
+            yield f".{kind}[{index}].livenessProbe", container.liveness_probe
+        if container.startup_probe is not None:
+            yield f".{kind}[{index}].startupProbe", container.startup_probe
 
 
 def _limit_of_workers(job: MPIJob, longest: str, ctx: Context) -> Iterator[Violation]:

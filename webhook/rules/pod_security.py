@@ -31,6 +31,7 @@ from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.predict.pod_security import (
+    NEWEST,
     Level,
     LevelVersion,
     PodTemplate,
@@ -42,11 +43,10 @@ from webhook.predict.pod_security import (
     of_root,
 )
 from webhook.predict.pod_security.advice import advice, permitting
-from webhook.predict.pod_security.checks.host_ports import only_by_host_network
+from webhook.predict.pod_security.checks import only_by_host_network
 from webhook.predict.pod_security.levels import parse_version
-from webhook.predict.pod_security.mpi_pods import templates
 from webhook.predict.pod_security.places import places
-from webhook.predict.pod_security.standard import NEWEST
+from webhook.predict.pod_security.pod import templates
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 from webhook.rules.limits import MAX_POD_SECURITY_CHARACTERS
 

@@ -38,7 +38,7 @@ class Settings(RuleSettings):
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Both templates."""
     roles = [
-        Role(role, f"{path}.template", RESERVED_VOLUMES[role], spec.restart_policy == "Never")
+        Role(role, f"{path}.template", spec.template, RESERVED_VOLUMES[role], spec.restart_policy == "Never")
         for role, path, spec in job.replicas()
     ]
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)

@@ -128,7 +128,7 @@ def _passed_on(launcher: PodTemplate, calls: Sequence[Invocation]) -> _PassedOn 
             if option in _ONLY_SOME:
                 return None
             if option == "x" or option in PAIRS:
-                name, equals, _ = "".join(values[:1]).partition("=")
+                name, equals, _ = (values[0] if values else "").partition("=")
                 if option == "x":  # a name that only a shell could tell may be any
                     found.exported.add("*" if "$" in name else name)
                 if equals or option in PAIRS:

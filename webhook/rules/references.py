@@ -17,8 +17,7 @@ import msgspec
 from webhook.api import names, networks
 from webhook.api.mpijob import MPIJob
 from webhook.api.networks import NETWORKS, NetworksError
-from webhook.api.pod import Container, PodTemplate
-from webhook.api.volume import ConfigMapSource, Volume
+from webhook.api.pod import ConfigMapSource, Container, PodTemplate, Volume
 from webhook.cluster.resource import Resource
 from webhook.cluster.resources.config_maps import CONFIG_MAPS
 from webhook.cluster.resources.network_attachment_definitions import NETWORK_ATTACHMENT_DEFINITIONS
@@ -47,8 +46,8 @@ class Reference(msgspec.Struct, frozen=True, gc=False):
     resource: Resource[Any, Any]
     name: str
     namespace: str = ""
-    problem: str | None = None
-    """What keeps the name from being one."""
+    unchecked: bool = False
+    """Whether the name may be one that nothing can have."""
 
 
 @rule("references", Settings, since="0.1", importance=Importance.FAILS)
@@ -110,10 +109,8 @@ def _is_no_name(name: str) -> bool:
 
 def _volume(volume: Volume, path: str, found: list[Reference]) -> None:
     if volume.persistent_volume_claim is not None and volume.persistent_volume_claim.claim_name:
-        claim = volume.persistent_volume_claim.claim_name
-        problem = names.dns_1123_subdomain_problem(claim)
-        path_of_name = f"{path}.persistentVolumeClaim.claimName"
-        found.append(Reference(path_of_name, PERSISTENT_VOLUME_CLAIMS, claim, problem=problem))
+        claim, path_of_name = volume.persistent_volume_claim.claim_name, f"{path}.persistentVolumeClaim.claimName"
+        found.append(Reference(path_of_name, PERSISTENT_VOLUME_CLAIMS, claim, unchecked=True))
     if volume.config_map is not None:
         _config_map(volume.config_map, f"{path}.configMap", found)
     for index, source in enumerate((volume.projected and volume.projected.sources) or ()):
@@ -126,15 +123,15 @@ def _environment(container: Container, path: str, found: list[Reference]) -> Non
         if source.config_map_ref is not None and not _is_no_name(source.config_map_ref.name):
             _config_map(source.config_map_ref, f"{path}.envFrom[{index}].configMapRef", found)
     for index, variable in enumerate(container.env or ()):
-        key = variable.value_from.config_map_key_ref if variable.value_from is not None else None
-        if key is not None and not _is_no_name(key.name):
+        if (value := variable.value_from) is None or (key := value.config_map_key_ref) is None:
+            continue
+        if not _is_no_name(key.name):
             _config_map(key, f"{path}.env[{index}].valueFrom.configMapKeyRef", found)
 
 
 def _config_map(source: ConfigMapSource, path: str, found: list[Reference]) -> None:
     if source.name and not source.optional:
-        problem = names.dns_1123_subdomain_problem(source.name)
-        found.append(Reference(f"{path}.name", CONFIG_MAPS, source.name, problem=problem))
+        found.append(Reference(f"{path}.name", CONFIG_MAPS, source.name, unchecked=True))
 
 
 def _networks(path: str, text: str, job: MPIJob, seen: set[Any], ctx: Context) -> Iterator[Violation]:
@@ -155,14 +152,13 @@ def _missing(found: Reference, job: MPIJob, seen: set[Any], ctx: Context) -> Vio
     if (key := (resource, namespace, found.name)) in seen:
         return None
     seen.add(key)
-    if not found.problem and ctx.view.get(resource, resource.key(namespace, found.name)) is not ABSENT:
+    problem = names.dns_1123_subdomain_problem(found.name) if found.unchecked else None
+    if not problem and ctx.view.get(resource, resource.key(namespace, found.name)) is not ABSENT:
         return None
     if resource is CONFIG_MAPS and found.name == f"{job.metadata.name}{CONFIG_SUFFIX}":
         return None  # the operator makes it
-    if found.problem:
-        return Violation(
-            found.path, f'{resource.kind} "{shortened(found.name, 60)}" {found.problem}', "Correct the name."
-        )
+    if problem:
+        return Violation(found.path, f'{resource.kind} "{shortened(found.name, 60)}" {problem}', "Correct the name.")
     elsewhere = resource.is_namespaced and namespace != ctx.namespace
     similar = None if elsewhere else ctx.closest_name(found.name, lambda: _names(resource, ctx))
     where = f" in {namespace}" if elsewhere else ""

@@ -35,6 +35,7 @@ from webhook.kit.importance import Importance
 from webhook.kit.mpirun_calls import largest_call, may_share_slots, ranks_with_slots
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
 from webhook.predict.devices import Devices, of_pod
+from webhook.predict.nodes import node_shapes
 from webhook.predict.open_mpi import is_certain_to_refuse
 from webhook.predict.sizes import Sizes
 from webhook.rules import Degree, Violation, rule
@@ -98,7 +99,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield Violation(PATH, fault, fix=fix, degree=Degree("too many", slots - most))
         yield from _too_many_ranks(job, most, ctx)
         return
-    size = Sizes.of(job, ctx).on_nodes(ctx)
+    size = Sizes.of(job, ctx).on_nodes(ctx) if node_shapes(ctx.view) else None
     nodes = size.workers if size is not None else 0
     fewest = size.gpus if size is not None else 0  # of its GPUs, where no node has so many
     wanted = max(min(fewest or gpus[-1], most), settings.min) if gpus else 0
@@ -110,9 +111,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _too_many_ranks(job, wanted, ctx, nodes=nodes)
     else:  # with other slots, other CPUs and fewer ranks are right
         cpus = _least_cpus(pods)
-        needed = ranks_with_slots(job) > cpus.amount * _admitted_nodes(job, ctx, nodes)
-        fixed = slots in {*gpus, wanted} or cpus.amount < settings.min or needed
-        yield from _cpus(slots, cpus, fixed=fixed)
+        if 0 < cpus.amount < slots:
+            needed = ranks_with_slots(job) > cpus.amount * _admitted_nodes(job, ctx, nodes)
+            yield _too_few_cpus(slots, cpus, fixed=slots in {*gpus, wanted} or cpus.amount < settings.min or needed)
         then = fewest if with_gpus and nodes > job.workers else slots
         highest = min(most, max(gpus, default=0) or most, cpus.amount or most)
         yield from _ranks(job, then, highest, ctx, nodes=nodes, gpus=any(gpus))
@@ -164,15 +165,13 @@ def _least_cpus(pods: list[tuple[str, ReplicaSpec]]) -> _Cpus:
     return least
 
 
-def _cpus(slots: int, cpus: _Cpus, *, fixed: bool) -> Iterator[Violation]:
+def _too_few_cpus(slots: int, cpus: _Cpus, *, fixed: bool) -> Violation:
     """`fixed`: the slots cannot be fewer, so it is the CPUs that have to change."""
-    if not 0 < cpus.amount < slots:
-        return
     whose = "per worker" if cpus.role == WORKER else "in the launcher"
     path = replica_path(cpus.role) if fixed and cpus.role == LAUNCHER else PATH
     fix = f"Ask for {slots} CPUs." if fixed else f"Set it to {cpus.amount}, or ask for {slots} CPUs."
     fault = f"{_count(slots, 'slot')} but {_count(cpus.amount, 'CPU')} {whose}"
-    yield Violation(path, fault, fix=fix, advisory=True)
+    return Violation(path, fault, fix=fix, advisory=True)
 
 
 def _cpu_count(container: Container) -> int:

@@ -9,7 +9,7 @@ can read: with one of these stored, the operator lists no job at all.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from posixpath import normpath
 
 from webhook.api import names, quantities, quantity
@@ -26,7 +26,7 @@ from webhook.api.mpijob import (
 )
 from webhook.api.operator_checks import RESTART_POLICIES
 from webhook.api.pod import PodSpec, PodTemplate
-from webhook.api.quantities import Written
+from webhook.api.quantities import Where
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
@@ -43,9 +43,9 @@ RESERVED_VOLUMES = {LAUNCHER: ("ssh-auth", "mpi-job-config"), WORKER: ("ssh-auth
 CONFIG_MOUNT_PATH = "/etc/mpi"
 # A path with nothing in it that `normpath` would change.
 _PLAIN = re.compile(r"(?:/[^/.][^/]*+)++")
-RESERVED_LABELS = tuple(
-    f"training.kubeflow.org/{key}" for key in ("operator-name", "job-name", "job-role", "replica-index")
-)
+RESERVED_LABELS = {
+    f"training.kubeflow.org/{key}": None for key in ("operator-name", "job-name", "job-role", "replica-index")
+}
 
 
 class Settings(RuleSettings):
@@ -60,7 +60,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     for role, path, spec in job.replicas():
         yield from _replica(role, path, spec, job, ctx)
         yield from _reserved(spec.template, path, role, job.spec.ssh_auth_mount_path, spec.restart_policy)
-        yield from _quantities(quantities.of_template(f"{path}.template", spec.template))
+        for where, amounts in quantities.of_template(spec.template):
+            yield from _quantities(f"{path}.template", where, amounts)
     yield from _spec(job, ctx)
     yield from _run_policy(job)
 
@@ -122,7 +123,8 @@ def _replica(role: str, path: str, spec: ReplicaSpec, job: MPIJob, ctx: Context)
             f"is {spec.replicas} (not set counts as 0), and the operator needs at least 1",
             more_workers(job, ctx, 1),
         )
-    yield from _one_of(f"{path}.restartPolicy", spec.restart_policy, RESTART_POLICIES)
+    if spec.restart_policy not in RESTART_POLICIES:
+        yield _not_one_of(f"{path}.restartPolicy", spec.restart_policy, RESTART_POLICIES)
     if not spec.template.containers:
         yield Violation(
             f"{path}.template.spec.containers", "has no container", "Add the container to run.", CauseReason.REQUIRED
@@ -140,16 +142,19 @@ def _spec(job: MPIJob, ctx: Context) -> Iterator[Violation]:
         home = "/home/mpiuser" if any(spec.template.user for _, _, spec in job.replicas()) else "/root"
         fix = f"Set it to .ssh in the home of the user, as {home}/.ssh."
         yield Violation("spec.sshAuthMountPath", fault, fix)
-    yield from _one_of("spec.mpiImplementation", job.spec.mpi_implementation, IMPLEMENTATIONS)
-    yield from _one_of("spec.launcherCreationPolicy", job.spec.launcher_creation_policy, CREATION_POLICIES)
+    if job.spec.mpi_implementation not in IMPLEMENTATIONS:
+        yield _not_one_of("spec.mpiImplementation", job.spec.mpi_implementation, IMPLEMENTATIONS)
+    if job.spec.launcher_creation_policy not in CREATION_POLICIES:
+        yield _not_one_of("spec.launcherCreationPolicy", job.spec.launcher_creation_policy, CREATION_POLICIES)
 
 
 def _run_policy(job: MPIJob) -> Iterator[Violation]:
     policy = job.run_policy
     if policy.scheduling_policy is not None and policy.scheduling_policy.min_resources:
-        where = ("spec.runPolicy.schedulingPolicy.minResources",)
-        yield from _quantities([Written(where, policy.scheduling_policy.min_resources)])
-    yield from _one_of("spec.runPolicy.cleanPodPolicy", policy.clean_pod_policy, CLEAN_POD_POLICIES)
+        where = (".schedulingPolicy.minResources",)
+        yield from _quantities("spec.runPolicy", where, policy.scheduling_policy.min_resources)
+    if policy.clean_pod_policy not in CLEAN_POD_POLICIES:
+        yield _not_one_of("spec.runPolicy.cleanPodPolicy", policy.clean_pod_policy, CLEAN_POD_POLICIES)
     for field, value in (
         ("ttlSecondsAfterFinished", policy.ttl_seconds_after_finished),
         ("activeDeadlineSeconds", policy.active_deadline_seconds),
@@ -157,8 +162,8 @@ def _run_policy(job: MPIJob) -> Iterator[Violation]:
     ):
         if value is not None and value < 0:
             yield _negative(f"spec.runPolicy.{field}", value)
-    if policy.managed_by is not None:
-        yield from _one_of("spec.runPolicy.managedBy", policy.managed_by, MANAGERS)
+    if policy.managed_by is not None and policy.managed_by not in MANAGERS:
+        yield _not_one_of("spec.runPolicy.managedBy", policy.managed_by, MANAGERS)
 
 
 def _reserved(
@@ -174,7 +179,11 @@ def _reserved(
             )
     own = [mount_path or "", *([CONFIG_MOUNT_PATH] if role == LAUNCHER else ())]
     folders = {_folder(path) for path in own if path}
-    for index, mount in enumerate((pod.containers[0].volume_mounts if pod.containers else None) or ()):
+    mounts = (pod.containers[0].volume_mounts if pod.containers else None) or ()
+    paths = "\n".join([mount.mount_path for mount in mounts])
+    # However it is written, the path of a folder holds the folder's name.
+    suspect = any(folder.rpartition("/")[2] in paths for folder in folders)
+    for index, mount in enumerate(mounts if suspect else ()):
         same = mount.mount_path in own
         if same or _folder(mount.mount_path) in folders:
             shown = f'at "{mount.mount_path[:100]}"'
@@ -184,7 +193,7 @@ def _reserved(
                 "Mount the volume elsewhere.",
                 advisory=not same,
             )
-    for key in RESERVED_LABELS:
+    for key in RESERVED_LABELS if labels.keys() & RESERVED_LABELS else ():
         if key in labels:
             yield _overwritten(f"{path}.template.metadata.labels[{key}]")
     if pod.hostname:
@@ -202,24 +211,25 @@ def _folder(path: str) -> str:
     return path if _PLAIN.fullmatch(path) else normpath(f"/{path.lstrip('/')}")
 
 
-def _quantities(written: Iterable[Written]) -> Iterator[Violation]:
-    for each in written:
-        for name, value in each.amounts.items():
-            try:
-                amount = quantity.parse(value)
-            except quantity.QuantityError as error:
-                yield Violation(each.path(name), str(error), "Correct the quantity.")
-                continue
-            if amount < 0:
-                fault, degree = f"is {quantity.format(amount)}, must not be negative", Degree(each.path(name), -amount)
-                yield Violation(each.path(name), fault, "Set it to 0 or more, or remove it.", degree=degree)
+def _quantities(start: str, where: Where, amounts: Mapping[str, object]) -> list[Violation]:
+    found = []
+    for name, value in amounts.items():
+        try:
+            amount = quantity.parse(value)
+        except quantity.QuantityError as error:
+            found.append(Violation(start + quantities.place(where, name), str(error), "Correct the quantity."))
+            continue
+        if amount < 0:
+            path, fault = start + quantities.place(where, name), f"is {quantity.format(amount)}, must not be negative"
+            degree = Degree(path, -amount)
+            found.append(Violation(path, fault, "Set it to 0 or more, or remove it.", degree=degree))
+    return found
 
 
-def _one_of(path: str, value: str | None, allowed: tuple[str, ...]) -> Iterator[Violation]:
-    if value not in allowed:
-        choices = ", ".join(allowed)
-        shown = (value or "")[:100]
-        yield Violation(path, f'"{shown}" is not supported', f"Use one of {choices}.", CauseReason.NOT_SUPPORTED)
+def _not_one_of(path: str, value: str | None, allowed: tuple[str, ...]) -> Violation:
+    choices = ", ".join(allowed)
+    shown = (value or "")[:100]
+    return Violation(path, f'"{shown}" is not supported', f"Use one of {choices}.", CauseReason.NOT_SUPPORTED)
 
 
 def _negative(path: str, value: int) -> Violation:

@@ -1,7 +1,7 @@
 """The service's connection to its cluster: the view, the policies in ConfigMaps, and single calls."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
@@ -11,7 +11,6 @@ from urllib.parse import quote
 
 import msgspec
 
-from webhook.admission.decision import Decision
 from webhook.api.review import AdmissionRequest
 from webhook.client import access_reviews, calls
 from webhook.client.calls import Client, ClusterError
@@ -21,13 +20,13 @@ from webhook.client.watch import STALE_AFTER, Watch
 from webhook.cluster.resource import Resource, WatchedPlace
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
-from webhook.cluster.view import ClusterView
 from webhook.companions.reservations.leases import LedgerApi
 from webhook.companions.reservations.ledger import QuotaLedger
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
 from webhook.server.background import in_background
+from webhook.server.metric_set import Value
 from webhook.server.policy_impact import policy_impact
 from webhook.server.policy_watch import POLICIES, PolicyWatch, policies
 
@@ -90,33 +89,19 @@ class ClusterLink:
         """For each rule whether the requester may exempt jobs from it; ClusterError when that is unknown."""
         return await access_reviews.may_exempt(self.api, request, rules)
 
-    async def by_quota(
-        self,
-        namespace: str,
-        decide: Callable[[ClusterView], Decision],
-        *,
-        first: Decision,
-        writes: bool,
-        seconds: float,
-    ) -> Decision:
-        """The verdict by the quotas of this moment, which all replicas share; ClusterError when they cannot be read.
-
-        `first` is the verdict by the cache.
-        """
-        return await self.ledger.verdict(namespace, decide=decide, first=first, writes=writes, seconds=seconds)
-
     async def policy_impact(
         self, before: PolicySet, after: PolicySet, *, today: date, time_left: Callable[[], float]
     ) -> list[str]:
         """Lines about what `after` would do to the existing jobs, compared with `before`."""
-        return await policy_impact(
-            self.connection,
-            before=before,
-            after=after,
-            view=self.view,
-            today=today,
-            time_left=time_left,
-        )
+        return await policy_impact(self.connection, self.view, before, after, today=today, time_left=time_left)
+
+    def measured(self) -> Iterator[Value]:
+        """What metrics say of what cannot be read."""
+        faults = self.view.faults()
+        for name, count in self.view.unknown.items():
+            yield "cache_faulty", (name,), name in faults
+            yield "cache_unknown_answers_total", (name,), count
+        yield "policies_unread", (), bool(self.policies.problem)
 
 
 def _out_of_date(watch: Watch[Any, Any]) -> str:

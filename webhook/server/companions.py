@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 from webhook.client.watch import Watch
-from webhook.companions.companion import Companion
 from webhook.companions.network_policy import NAME, RULE
 from webhook.companions.paced import PacedClient
 from webhook.companions.reconciler import Reconciler
@@ -55,16 +54,10 @@ async def start_key_removal(stack: AsyncExitStack, around: Surroundings) -> None
     """Delete the SSH keys of jobs that have ended."""
     from webhook.companions.ssh.removal import KeyRemoval  # noqa: PLC0415
 
-    link, log, api = around.link, around.telemetry.log, PacedClient(around.link.api)
-    namespace = around.settings.policy_namespace
+    link, api = around.link, PacedClient(around.link.api)
+    namespace, log = around.settings.policy_namespace, around.telemetry.log
     removal = KeyRemoval(api=api, view=link.view, namespace=namespace, now=link.api.now, log=log)
-    _tell_of(around, removal, api)
-
-    async def begin() -> None:
-        await link.read.wait()  # before, nothing is known of any job
-        await removal.run()
-
-    await stack.enter_async_context(in_background(removal.name, begin, log=log, faults=link.faults))
+    await run_reconciler(stack, around, removal.reconciler, api, work=removal.run)
 
 
 async def start_job_lives(stack: AsyncExitStack, around: Surroundings) -> None:
@@ -82,7 +75,9 @@ async def start_job_lives(stack: AsyncExitStack, around: Surroundings) -> None:
 
         launchers, api = Watch(LAUNCHERS, link.connection, log=telemetry.log), PacedClient(link.api)
         events = DeadlineEvents(api=api, lives=lives, launchers=launchers, now=link.api.now, log=telemetry.log)
-        telemetry.deadline_events(events.outcomes)
+        telemetry.metrics.on_scrape(
+            lambda: (("deadline_events_total", (name,), n) for name, n in events.outcomes.items())
+        )
         telemetry.jobs.deadlines(events.remaining)
         await run_reconciler(stack, around, events.reconciler, api, launchers)
     await run_watch(stack, around, lives)
@@ -105,18 +100,12 @@ def _unread(watch: Watch[Any, Any]) -> dict[str, str]:
 
 async def start_network_policies(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None]:
     """NetworkPolicies of jobs; what is returned is to be called when policies have changed."""
-    from webhook.companions.network_policy.seen import NETWORK_POLICIES  # noqa: PLC0415
-    from webhook.companions.network_policy.upkeep import NetworkPolicies  # noqa: PLC0415
+    from webhook.companions.network_policy.upkeep import NETWORK_POLICIES, NetworkPolicies  # noqa: PLC0415
 
     link, log = around.link, around.telemetry.log
     api, watch = PacedClient(link.api), Watch(NETWORK_POLICIES, link.connection, log=log)
     companion = NetworkPolicies(api=api, view=link.view, watch=watch, policies=around.policies, log=log)
-
-    async def begin() -> None:
-        await link.settled.wait()
-        await companion.run()
-
-    await run_reconciler(stack, around, companion.reconciler, api, watch, work=begin)
+    await run_reconciler(stack, around, companion.reconciler, api, watch, work=companion.run)
     return companion.resync
 
 
@@ -143,12 +132,8 @@ async def start_audit(stack: AsyncExitStack, around: Surroundings) -> Callable[[
     around.telemetry.jobs.audit(audit)
     around.readiness.concerns_of(audit.concerns)
 
-    async def begin() -> None:
-        await link.settled.wait()
-        await audit.run()
-
     followed = () if reports is None else reports.watches
-    await run_reconciler(stack, around, audit.reconciler, api, *followed, work=begin)
+    await run_reconciler(stack, around, audit.reconciler, api, *followed, work=audit.run)
     return audit.resync
 
 
@@ -161,15 +146,16 @@ async def run_reconciler(
     work: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> None:
     """Run a reconciler, or the `work` around it, and the watches that only it needs, until `stack` ends."""
-    _tell_of(around, reconciler, api)
+    around.telemetry.companion(reconciler, api)
+    around.readiness.concerns_of(lambda: {reconciler.name: reconciler.problem} if reconciler.problem else {})
     await run_watch(stack, around, *watches)
-    await stack.enter_async_context(in_background(reconciler.name, work or reconciler.run, log=around.telemetry.log))
 
+    async def begin() -> None:
+        await around.link.settled.wait()  # before, nothing is known of any job, nor of the API server's clock
+        await (work or reconciler.run)()
 
-def _tell_of(around: Surroundings, companion: Companion, api: PacedClient) -> None:
-    """How a companion does is measured, and what is wrong with it is a concern."""
-    around.telemetry.companion(companion, api)
-    around.readiness.concerns_of(lambda: {companion.name: companion.problem} if companion.problem else {})
+    log, faults = around.telemetry.log, around.link.faults
+    await stack.enter_async_context(in_background(reconciler.name, begin, log=log, faults=faults))
 
 
 def not_made(policies: PolicySet) -> dict[str, str]:

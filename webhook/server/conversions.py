@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from functools import partial
 from time import monotonic
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -21,21 +21,6 @@ from webhook.work_limit import TooExpensive, limited
 
 KNOWN: Final = (mpijob.API_VERSION, *mpijob.OLDER_VERSIONS)
 TOO_EXPENSIVE: Final = "too expensive to convert: it takes more processor time than one job may have"
-
-
-class _New(NamedTuple):
-    """What an object has become."""
-
-    written: msgspec.Raw
-    outcome: str
-
-
-class _NoJob(NamedTuple):
-    """An object that cannot be converted."""
-
-    namespace: str
-    name: str
-    why: str
 
 
 async def converted(request: Request, telemetry: Telemetry) -> Reply:
@@ -56,37 +41,43 @@ async def converted(request: Request, telemetry: Telemetry) -> Reply:
         large = too_large.finding(written)
         fault = large.violation.message if large else ""
         try:
-            new = limited(partial(_converted, written, asked.desired, fault))
-        except TooExpensive:
-            new = _converted(written, asked.desired, TOO_EXPENSIVE)
-            telemetry.too_expensive("convert", *_place(conversion_review.opened(written)))
-        if isinstance(new, _NoJob):
+            new, outcome = _limited(written, asked.desired, fault, telemetry)
+        except ConversionError as error:
+            namespace, name = _place(written)
             telemetry.converted(version, {"refused": 1}, monotonic() - request.started)
-            telemetry.log.info("conversion refused", version=version, namespace=new.namespace, name=new.name)
-            message = f"MPIJob {new.namespace}/{new.name}: {new.why}"
-            return Reply(conversion_review.encode_failure(asked.uid, message))
-        outcomes[new.outcome] += 1
-        found.append(new.written)
+            telemetry.log.info("conversion refused", version=version, namespace=namespace, name=name)
+            return Reply(conversion_review.encode_failure(asked.uid, f"MPIJob {namespace}/{name}: {error}"))
+        outcomes[outcome] += 1
+        found.append(new)
     telemetry.converted(version, outcomes, monotonic() - request.started)
     return Reply(conversion_review.encode(asked.uid, found))
 
 
-def _converted(written: msgspec.Raw, version: str, fault: str) -> _New | _NoJob:
-    """One object, which is not decoded where it has a `fault`. Nothing decoded is left when others have their turn."""
+def _limited(written: msgspec.Raw, version: str, fault: str, telemetry: Telemetry) -> tuple[msgspec.Raw, str]:
+    try:
+        return limited(partial(_converted, written, version, fault))
+    except TooExpensive:
+        telemetry.too_expensive("convert", *_place(written))
+        return _converted(written, version, TOO_EXPENSIVE)
+
+
+def _converted(written: msgspec.Raw, version: str, fault: str) -> tuple[msgspec.Raw, str]:
+    """What an object has become, and how; ConversionError where it cannot be converted.
+
+    It is not decoded where it has a `fault`. Nothing decoded is left when others have their turn.
+    """
     document = conversion_review.opened(written) if fault else conversion_review.document(written)
     try:
         new = both_ways.convert(document, version, too_large=fault)
     except RecursionError:
         raise ReviewError("an object is nested too deep") from None
-    except ConversionError as error:
-        return _NoJob(*_place(document), str(error))
     outcome = "stand-in" if new.get("spec") == both_ways.NO_JOB else "converted"
-    return _New(conversion_review.raw(new), outcome)
+    return conversion_review.raw(new), outcome
 
 
-def _place(document: dict[str, Any]) -> tuple[str, str]:
+def _place(written: msgspec.Raw) -> tuple[str, str]:
     """Namespace and name, as far as they can be read."""
-    metadata = document.get("metadata")
+    metadata = conversion_review.opened(written).get("metadata")
     found = metadata if isinstance(metadata, dict) else {}
     name = found.get("name") or f"{found.get('generateName', '')}*"
     return str(found.get("namespace", ""))[:MAX_LOGGED_CHARACTERS], str(name)[:MAX_LOGGED_CHARACTERS]

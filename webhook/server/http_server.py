@@ -5,16 +5,18 @@ else is closed after the reply, and no more of it is parsed: parsing is what cos
 """
 
 import asyncio
+import resource
 from asyncio import BaseTransport, TimerHandle, Transport
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Final, cast
 
 from aiohttp import web
 from aiohttp.http import RawRequestMessage
 
-from webhook.server.connections import Connections
-from webhook.server.limits import MAX_HEAD_BYTES, MAX_HEAD_SECONDS, MAX_UNSENT_BYTES
+from webhook.server.limits import MAX_CONNECTIONS, MAX_HEAD_BYTES, MAX_HEAD_SECONDS, MAX_UNSENT_BYTES
+from webhook.server.refusal_log import RefusalLog
 
 LINGER_SECONDS: Final = 2.0
 """How long the rest of a body is read and dropped after an early reply, so that the client gets to read the reply."""
@@ -22,8 +24,50 @@ AHEAD_SECONDS: Final = 0.2
 """For a client that sends more than it should to read the reply to its first request."""
 KEEPALIVE_SECONDS: Final = 200.0
 """Go clients keep an idle connection for 90 s: they, and not the server, are to close it."""
+# Descriptors for everything else: the operations port, the calls to the API server, files.
+RESERVED: Final = 256
+LEAST: Final = 32
+# Why a connection is turned away or cut off: a metric label.
+REASONS: Final = ("full", "handshake", "silent", "head", "ahead", "unread", "descriptors")
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+
+
+@dataclass(slots=True)
+class Connections:
+    """The connections of one port: every pod of the cluster may reach it.
+
+    Beyond the maximum the connection that has been idle for longest gives way to a new one.
+    `refused` gets the reason for each that is turned away or cut off.
+    """
+
+    maximum: int
+    refused: Callable[[str], object]
+    log: RefusalLog
+    _open: set["HttpConnection"] = field(default_factory=set)
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def admit(self, connection: "HttpConnection") -> bool:
+        """Count another connection; False when it must be turned away, since all others are busy."""
+        if len(self._open) >= self.maximum:
+            idle = [each for each in self._open if not each.busy]
+            if not idle:
+                self.turned_away("full", connection.peer)
+                return False
+            min(idle, key=lambda each: each.used).cut("full")
+        self._open.add(connection)
+        return True
+
+    def forget(self, connection: "HttpConnection") -> None:
+        """It has ended."""
+        self._open.discard(connection)
+
+    def turned_away(self, reason: str, peer: str) -> None:
+        """Count and log one that was turned away or cut off."""
+        self.refused(reason)
+        self.log.tell("connection refused", reason=reason, peer=peer)
 
 
 class HttpServer(web.Server):
@@ -202,3 +246,9 @@ class HttpConnection(web.RequestHandler):
 
 def _bad_request(_: str) -> web.Response:
     return web.Response(status=400, text="this is not HTTP\n")
+
+
+def most_connections() -> int:
+    """As many as the descriptors of this process allow, and no more than `MOST`."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else max(LEAST, min(MAX_CONNECTIONS, soft - RESERVED))

@@ -8,15 +8,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final, NoReturn
 
-from webhook.client.access_reviews import have_right
+from webhook.client.access_reviews import has_right
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import KubernetesObject, get
 from webhook.installation import registration
 from webhook.installation.companions import COMPANIONS
 from webhook.installation.doctor import rights
-from webhook.installation.doctor.checks import configurations, permissions
-from webhook.installation.doctor.checks.order import after_kueue
-from webhook.installation.doctor.checks.secret_hook import unguarded
+from webhook.installation.doctor.checks import hooks, permissions
 from webhook.installation.doctor.diagnosis import Diagnosis
 from webhook.installation.doctor.facts import KUEUE_CONFIGURATION, Location
 from webhook.server.settings import ServeSettings
@@ -45,7 +43,7 @@ def _report(found: list[Diagnosis], telemetry: Telemetry, concerns: dict[str, st
         text = f"{each.text}. {each.fix}"
         concerns[each.id] = f"{concerns[each.id]}; {text}" if each.id in concerns else text
     for concern in before | concerns:
-        telemetry.configuration_concerns.labels(concern).set(concern in concerns)
+        telemetry.metrics.set("configuration_concerns", concern in concerns, concern)
         if concerns.get(concern) not in {None, before.get(concern)}:
             telemetry.log.warning("installation", concern=concern, message=concerns[concern])
 
@@ -57,16 +55,16 @@ async def _diagnoses(api: Client, settings: ServeSettings) -> AsyncIterator[Diag
     for expected in registration.configurations(client, labels={}, policy_namespace=location.namespace):
         found = await _configuration(api, expected["kind"], registration.NAME)
         if found is None:
-            yield configurations.missing(expected, fix=FIX)
+            yield hooks.missing(expected, fix=FIX)
         elif expected["kind"] == "MutatingWebhookConfiguration":
             mutating.append(found)
     known = [each for each in mutating if each]
-    for each in (*unguarded(known), *after_kueue(known)):
+    for each in (*hooks.unguarded(known), *hooks.after_kueue(known)):
         yield each
     options = [companion.option for companion in COMPANIONS] + ["--conversion"]
     chosen = [option for option in options if getattr(settings, option.removeprefix("--").replace("-", "_"))]
     purposes = rights.beyond_view(location, ca_secret=settings.ca_secret, options=chosen)
-    allowed = {right: await have_right(api, right) for purpose in purposes for right in purpose.rights}
+    allowed = {right: await has_right(api, right) for purpose in purposes for right in purpose.rights}
     for each in permissions.missing(purposes, allowed, fix=FIX):
         yield each
 

@@ -1,11 +1,23 @@
-"""The metrics: their names, labels and meaning. The reference is generated from this table."""
+"""The metrics: their names, labels and meaning. The reference is generated from these tables.
+
+Names of metrics of jobs begin as those that platform documents ask for. A counter is called `_total`, and a gauge is
+not: recording rules in manifests/components/monitoring give `_running` and `_queued` that name.
+"""
 
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Final, Literal
 
-PREFIX = "mpijob_webhook_"
+Kind = Literal["counter", "gauge", "histogram"]
+
+PREFIX: Final = "mpijob_webhook_"
+JOB_PREFIX: Final = "training_operator_mpijob_"
+_HOUR: Final = 3600
 # Seconds. The API server waits 30 at most, and a review takes about a millisecond.
-BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+_REVIEW_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+_RUN_BUCKETS: Final = (60, 600, 1800, _HOUR, 4 * _HOUR, 12 * _HOUR, 24 * _HOUR, 72 * _HOUR, 168 * _HOUR)
+_QUEUE_BUCKETS: Final = (10, 30, 60, 300, 900, _HOUR, 4 * _HOUR, 12 * _HOUR, 24 * _HOUR, 72 * _HOUR)
+READ: Final = "The same on every replica: take the max, never the sum."
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,263 +26,304 @@ class Metric:
 
     name: str
     """As Prometheus sees it: with the suffix `_total` for a counter."""
-    kind: Literal["counter", "gauge", "histogram"]
+    kind: Kind
     labels: tuple[str, ...]
     """Their names."""
     help: str
     """What is measured, for operators."""
-    read_on_scrape: bool = False
-    """A counter of a package that knows no metrics: its value is read whenever the metrics are."""
+    on_scrape: bool = False
+    """Its values are read whenever the metrics are."""
+    buckets: tuple[float, ...] = ()
+
+    @property
+    def short(self) -> str:
+        """The name without its prefix."""
+        return self.name.removeprefix(PREFIX).removeprefix(JOB_PREFIX)
 
 
-METRICS = (
-    Metric(
-        PREFIX + "reviews_total",
-        "counter",
-        ("webhook", "operation", "decision", "dry_run"),
+def _metric(
+    kind: Kind,
+    name: str,
+    text: str,
+    *labels: str,
+    prefix: str = PREFIX,
+    on_scrape: bool = False,
+    buckets: tuple[float, ...] = _REVIEW_BUCKETS,
+) -> Metric:
+    return Metric(prefix + name, kind, labels, text, on_scrape, buckets)
+
+
+_counter = partial(_metric, "counter")
+_gauge = partial(_metric, "gauge")
+_histogram = partial(_metric, "histogram")
+_read_counter = partial(_metric, "counter", on_scrape=True)
+_read_gauge = partial(_metric, "gauge", on_scrape=True)
+_job_counter = partial(_metric, "counter", prefix=JOB_PREFIX)
+_job_gauge = partial(_metric, "gauge", prefix=JOB_PREFIX, on_scrape=True)
+
+
+METRICS: Final = (
+    _counter(
+        "reviews_total",
         "Reviews answered with a decision: allowed or denied.",
+        "webhook",
+        "operation",
+        "decision",
+        "dry_run",
     ),
-    Metric(
-        PREFIX + "review_duration_seconds",
-        "histogram",
-        ("webhook",),
+    _histogram(
+        "review_duration_seconds",
         "Time from a review's headers to its answer, whatever that is, the reading of its body included.",
+        "webhook",
     ),
-    Metric(PREFIX + "connections", "gauge", (), "Connections to the review port now."),
-    Metric(
-        PREFIX + "connections_refused_total",
-        "counter",
-        ("reason",),
-        "Connections turned away or cut off: full (there were too many), handshake (it "
-        "failed or took too long), silent (no whole head came in time), head (it was too large, or not HTTP/1), ahead "
-        "(more came than one request with a Content-Length), unread (the client did not read its reply), descriptors "
-        "(none was left).",
+    _read_gauge("connections", "Connections to the review port now."),
+    _counter(
+        "connections_refused_total",
+        "Connections turned away or cut off: full (there were too many), handshake (it failed or took too long), "
+        "silent (no whole head came in time), head (it was too large, or not HTTP/1), ahead (more came than one "
+        "request with a Content-Length), unread (the client did not read its reply), descriptors (none was left).",
+        "reason",
     ),
-    Metric(
-        PREFIX + "log_lines_dropped_total",
-        "counter",
-        (),
+    _counter(
+        "log_lines_dropped_total",
         "Lines of the log that were dropped, the oldest first, because standard error was not read.",
     ),
-    Metric(PREFIX + "in_flight", "gauge", (), "Reviews at work now."),
-    Metric(PREFIX + "tasks", "gauge", (), "asyncio tasks now: if they grow from day to day, some never end."),
-    Metric(
-        PREFIX + "rule_results_total",
-        "counter",
-        ("rule", "action"),
+    _read_gauge("in_flight", "Reviews at work now."),
+    _read_gauge("tasks", "asyncio tasks now: if they grow from day to day, some never end."),
+    _counter(
+        "rule_results_total",
         "Violations found, by rule and by what they led to: deny, warn or audit.",
+        "rule",
+        "action",
     ),
-    Metric(
-        PREFIX + "own_rule_faults_total",
-        "counter",
-        ("rule",),
-        "Reviews in which an own rule of the policy could not be evaluated, or took too long, by rule. Its onError says"
-        " what became of the job; the log and the audit annotation rule-faults say what is wrong with the policy.",
+    _counter(
+        "own_rule_faults_total",
+        "Reviews in which an own rule of the policy could not be evaluated, or took too long, by rule. Its "
+        "onError says what became of the job; the log and the audit annotation rule-faults say what is wrong with"
+        " the policy.",
+        "rule",
     ),
-    Metric(
-        PREFIX + "refused_gpus_total",
-        "counter",
-        ("rule", "resource"),
-        "GPUs and other accelerators that jobs asked for which were refused when they were created, dry runs left out. "
-        "Each job counts once, with the worst of the rules that refused it, and again whenever it is tried again; at "
-        "most 10,000 of a job.",
+    _counter(
+        "refused_gpus_total",
+        "GPUs and other accelerators that jobs asked for which were refused when they were created, dry runs left"
+        " out. Each job counts once, with the worst of the rules that refused it, and again whenever it is tried "
+        "again; at most 10,000 of a job.",
+        "rule",
+        "resource",
     ),
-    Metric(
-        PREFIX + "patch_ops_total",
-        "counter",
-        ("injection",),
-        "Patch operations sent, by injection.",
-    ),
-    Metric(
-        PREFIX + "deadline_exceeded_total",
-        "counter",
-        ("webhook",),
+    _counter("patch_ops_total", "Patch operations sent, by injection.", "injection"),
+    _counter(
+        "deadline_exceeded_total",
         "Reviews given up with 504 because the API server would not have waited for the answer.",
+        "webhook",
     ),
-    Metric(
-        PREFIX + "too_expensive_total",
-        "counter",
-        ("webhook",),
+    _counter(
+        "too_expensive_total",
         "Jobs, objects and policies that took more processor time than one decision may. See the log for their names.",
+        "webhook",
     ),
-    Metric(
-        PREFIX + "internal_errors_total",
-        "counter",
-        ("webhook",),
-        "Reviews answered with 500 because of a fault in this service.",
-    ),
-    Metric(
-        PREFIX + "shed_total",
-        "counter",
-        ("webhook",),
+    _counter("internal_errors_total", "Reviews answered with 500 because of a fault in this service.", "webhook"),
+    _counter(
+        "shed_total",
         "Reviews refused with 503 because too many like them were at work: large bodies, those that wait for the "
         "cluster or for an SSH key.",
+        "webhook",
     ),
-    Metric(
-        PREFIX + "cluster_errors_total",
-        "counter",
-        ("webhook",),
+    _counter(
+        "cluster_errors_total",
         "Reviews refused with 503 because the cluster did not answer a question that the verdict depends on.",
+        "webhook",
     ),
-    Metric(PREFIX + "bad_requests_total", "counter", ("code",), "Requests that are not a review, by status code."),
-    Metric(PREFIX + "policy_info", "gauge", ("hash",), "1 for the policies in force, by a hash of their content."),
-    Metric(
-        PREFIX + "policy_documents",
-        "gauge",
-        ("state",),
+    _counter("bad_requests_total", "Requests that are not a review, by status code.", "code"),
+    _read_gauge("policy_info", "1 for the policies in force, by a hash of their content.", "hash"),
+    _read_gauge(
+        "policy_documents",
         "Policy ConfigMaps by what is in force of them: current, last-good (the newest is broken) or unusable.",
+        "state",
     ),
-    Metric(
-        PREFIX + "policies_unread",
-        "gauge",
-        (),
-        "1 while the policy ConfigMaps cannot be read: those read before, the last good ones, or the built-in defaults "
-        "are in force; /readyz says which.",
+    _read_gauge(
+        "policies_unread",
+        "1 while the policy ConfigMaps cannot be read: those read before, the last good ones, or the built-in "
+        "defaults are in force; /readyz says which.",
     ),
-    Metric(
-        PREFIX + "policy_reloads_total",
-        "counter",
-        ("result",),
-        "Reloads of the policy ConfigMaps: good, or broken when one of them is.",
+    _counter(
+        "policy_reloads_total", "Reloads of the policy ConfigMaps: good, or broken when one of them is.", "result"
     ),
-    Metric(
-        PREFIX + "conversions_total",
-        "counter",
-        ("version", "outcome"),
-        "With --conversion, jobs by the version that they were wanted in: converted, refused (somebody sends what is "
-        "no job), or stand-in (it is stored, and is no job: v2beta1 shows one that is suspended and has no pods).",
+    _counter(
+        "conversions_total",
+        "With --conversion, jobs by the version that they were wanted in: converted, refused (somebody sends what"
+        " is no job), or stand-in (it is stored, and is no job: v2beta1 shows one that is suspended and has no "
+        "pods).",
+        "version",
+        "outcome",
     ),
-    Metric(
-        PREFIX + "policy_reviews_total", "counter", ("decision",), "Reviews of policy ConfigMaps: allowed or denied."
-    ),
-    Metric(
-        PREFIX + "exemptions_total",
-        "counter",
-        ("rule",),
-        "Violations excused by an exemption, by rule.",
-    ),
-    Metric(PREFIX + "ssh_keys_ready", "gauge", (), "SSH key pairs that are ready for new jobs."),
-    Metric(PREFIX + "ssh_keys_waiting", "gauge", (), "Reviews that wait for an SSH key pair to be made."),
-    Metric(
-        PREFIX + "ssh_key_duration_seconds",
-        "histogram",
-        ("algorithm",),
+    _counter("policy_reviews_total", "Reviews of policy ConfigMaps: allowed or denied.", "decision"),
+    _counter("exemptions_total", "Violations excused by an exemption, by rule.", "rule"),
+    _read_gauge("ssh_keys_ready", "SSH key pairs that are ready for new jobs."),
+    _read_gauge("ssh_keys_waiting", "Reviews that wait for an SSH key pair to be made."),
+    _histogram(
+        "ssh_key_duration_seconds",
         "Time to make an SSH key pair, ahead or asked for; its count is the pairs made.",
+        "algorithm",
     ),
-    Metric(
-        PREFIX + "ssh_key_wait_seconds",
-        "histogram",
-        ("algorithm",),
+    _histogram(
+        "ssh_key_wait_seconds",
         "Time that a review waited for its SSH key pair, next to nothing when one was ready.",
+        "algorithm",
     ),
-    Metric(PREFIX + "cache_synced", "gauge", ("kind",), "1 while the cache of this kind of object is complete."),
-    Metric(
-        PREFIX + "cache_faulty",
-        "gauge",
-        ("kind",),
-        "1 while nothing is known of this kind of object because it cannot be read, a missing right included; 0 where "
-        "it is not installed.",
+    _read_gauge("cache_synced", "1 while the cache of this kind of object is complete.", "kind"),
+    _read_gauge(
+        "cache_faulty",
+        "1 while nothing is known of this kind of object because it cannot be read, a missing right included; 0 "
+        "where it is not installed.",
+        "kind",
     ),
-    Metric(PREFIX + "cache_objects", "gauge", ("kind",), "Objects in the cache."),
-    Metric(PREFIX + "cache_age_seconds", "gauge", ("kind",), "Seconds since the cache of this kind was last complete."),
-    Metric(
-        PREFIX + "cache_unknown_answers_total",
-        "counter",
-        ("kind",),
+    _read_gauge("cache_objects", "Objects in the cache.", "kind"),
+    _read_gauge("cache_age_seconds", "Seconds since the cache of this kind was last complete.", "kind"),
+    _read_counter(
+        "cache_unknown_answers_total",
         "How often a rule asked about this kind and the answer was unknown; such a rule does not deny.",
-        read_on_scrape=True,
+        "kind",
     ),
-    Metric(
-        PREFIX + "cache_requests_total",
-        "counter",
-        ("kind",),
-        "Lists and watches sent to the API server.",
-        read_on_scrape=True,
-    ),
-    Metric(
-        PREFIX + "cache_restarts_total",
-        "counter",
-        ("kind", "reason"),
-        "Lists and watches that ended, and why.",
-        read_on_scrape=True,
-    ),
-    Metric(
-        PREFIX + "cert_expiry_timestamp_seconds",
-        "gauge",
-        ("cert",),
+    _read_counter("cache_requests_total", "Lists and watches sent to the API server.", "kind"),
+    _read_counter("cache_restarts_total", "Lists and watches that ended, and why.", "kind", "reason"),
+    _gauge(
+        "cert_expiry_timestamp_seconds",
         "When a certificate expires, in seconds since 1970: serving, or ca where this service has its own.",
+        "cert",
     ),
-    Metric(
-        PREFIX + "configuration_concerns",
-        "gauge",
-        ("concern",),
-        "1 while something is wrong with the webhook configurations or the rights of the service, by its name in the "
-        "runbook; looked at each minute.",
+    _gauge(
+        "configuration_concerns",
+        "1 while something is wrong with the webhook configurations or the rights of the service, by its name in "
+        "the runbook; looked at each minute.",
+        "concern",
     ),
-    Metric(
-        PREFIX + "ca_bundles_untrusting",
-        "gauge",
-        (),
+    _gauge(
+        "ca_bundles_untrusting",
         "Objects with a caBundle that does not trust what is served, with a CA of the service's own: their calls fail.",
     ),
-    Metric(
-        PREFIX + "cert_notices_total",
-        "counter",
-        ("reason",),
-        "What happened to the certificates, by the reason in the Event about it.",
+    _counter("cert_notices_total", "What happened to the certificates, by the reason in the Event about it.", "reason"),
+    _counter(
+        "quota_ledger_total",
+        "Verdicts on quotas shared by all replicas: reserved, not-reserved, full (admitted, not reserved for want"
+        " of room), late (504) or unavailable (the verdict is then that of this replica's cache).",
+        "outcome",
     ),
-    Metric(
-        PREFIX + "quota_ledger_total",
-        "counter",
-        ("outcome",),
-        "Verdicts on quotas shared by all replicas: reserved, not-reserved, full (admitted, not reserved for want "
-        "of room), late (504) or unavailable (the verdict is then that of this replica's cache).",
-    ),
-    Metric(
-        PREFIX + "companion_reconciles_total",
-        "counter",
-        ("companion", "result"),
+    _read_counter(
+        "companion_reconciles_total",
         "How often a companion looked after an object: done, or failed and to be tried again.",
-        read_on_scrape=True,
+        "companion",
+        "result",
     ),
-    Metric(
-        PREFIX + "companion_requests_total",
-        "counter",
-        ("companion",),
-        "Calls of the API server by a companion, without lists and watches.",
-        read_on_scrape=True,
+    _read_counter(
+        "companion_requests_total", "Calls of the API server by a companion, without lists and watches.", "companion"
     ),
-    Metric(
-        PREFIX + "companion_waiting",
-        "gauge",
-        ("companion",),
+    _read_gauge(
+        "companion_waiting",
         "Objects that a companion should have looked after by now, those that it is at included.",
+        "companion",
     ),
-    Metric(
-        PREFIX + "companion_failing",
-        "gauge",
-        ("companion",),
-        "Objects for which a companion failed when it last tried; it goes on trying.",
+    _read_gauge(
+        "companion_failing", "Objects for which a companion failed when it last tried; it goes on trying.", "companion"
     ),
-    Metric(
-        PREFIX + "deadline_events_total",
-        "counter",
-        ("outcome",),
+    _read_counter(
+        "deadline_events_total",
         "Notices about the time of jobs: told (this replica made the Event), or known (it was there).",
-        read_on_scrape=True,
+        "outcome",
     ),
-    Metric(
-        PREFIX + "plugins",
-        "gauge",
-        ("plugin", "version", "state"),
+    _read_gauge(
+        "plugins",
         "1 for each plug-in that is named: in force, or broken (what else it has is in force); /readyz says why.",
+        "plugin",
+        "version",
+        "state",
     ),
-    Metric(
-        PREFIX + "plugin_failures_total",
-        "counter",
-        ("kind", "entry"),
+    _read_counter(
+        "plugin_failures_total",
         "How often a plug-in's rule or injection failed in a review, which then went on without it.",
-        read_on_scrape=True,
+        "kind",
+        "entry",
     ),
-    Metric(PREFIX + "build_info", "gauge", ("version", "python"), "1 for the version that runs."),
+    _gauge("build_info", "1 for the version that runs.", "version", "python"),
 )
+"""Of reviews and of the service, at `/metrics`: no label names a namespace, a user or a job."""
+
+JOB_METRICS: Final = (
+    _job_counter("created_total", f"MPIJobs that were created. {READ}", "namespace"),
+    _job_counter("succeeded_total", f"MPIJobs that succeeded. {READ}", "namespace"),
+    _job_counter(
+        "failed_total",
+        "MPIJobs that failed, by why: DeadlineExceeded, BackoffLimitExceeded, MPIJobEvicted, MPIJobFailed or "
+        f"other. {READ}",
+        "namespace",
+        "reason",
+    ),
+    _histogram(
+        "duration_seconds",
+        f"From the last start or resume of an MPIJob to its end. {READ}",
+        "namespace",
+        prefix=JOB_PREFIX,
+        buckets=_RUN_BUCKETS,
+    ),
+    _histogram(
+        "queue_seconds",
+        f"From the creation of an MPIJob until all of its pods ran for the first time. {READ}",
+        "namespace",
+        prefix=JOB_PREFIX,
+        buckets=_QUEUE_BUCKETS,
+    ),
+    _job_gauge("running", f"MPIJobs of which all pods run. {READ}", "namespace"),
+    _job_gauge(
+        "queued",
+        f"MPIJobs that have not ended and do not run: they are suspended, or wait for pods. {READ}",
+        "namespace",
+    ),
+    _job_gauge(
+        "gpus_requested",
+        f"GPUs and other accelerators that MPIJobs ask for which have not ended, queued ones included. {READ}",
+        "namespace",
+        "resource",
+    ),
+    _job_gauge("gpus_in_use", f"GPUs and other accelerators of MPIJobs that run. {READ}", "namespace", "resource"),
+    _job_gauge(
+        "deadline_remaining_seconds",
+        "The least time that an MPIJob of the namespace has left before its activeDeadlineSeconds end it; with "
+        "--deadline-events. Take the min of the replicas.",
+        "namespace",
+    ),
+    _counter(
+        "namespace_reviews_total",
+        "MPIJobs created or changed, by what became of it: allowed or denied; dry runs left out. Of this replica:"
+        " take the sum.",
+        "namespace",
+        "decision",
+    ),
+    _counter(
+        "namespace_rule_results_total",
+        "Violations found, by rule and by what they led to: deny, warn or audit; dry runs left out. Of this "
+        "replica: take the sum.",
+        "namespace",
+        "rule",
+        "action",
+    ),
+)
+"""At `/metrics/jobs`, with --job-metrics or --deadline-events."""
+
+AUDIT_METRICS: Final = (
+    _read_gauge(
+        "audit_jobs", f"MPIJobs that have not ended and were judged as if they were created now. {READ}", "namespace"
+    ),
+    _read_gauge("audit_refused", f"Those of them that would be refused. {READ}", "namespace"),
+    _read_gauge(
+        "audit_violations",
+        f"Those of them that break a rule, by the rule and what it would lead to: deny, warn or audit. {READ}",
+        "namespace",
+        "rule",
+        "action",
+    ),
+    _read_gauge(
+        "audit_age_seconds", "Seconds since this replica last judged all jobs, infinite before the first time."
+    ),
+    _read_gauge("audit_duration_seconds", "How long that took."),
+)
+"""At `/metrics/jobs`, with --audit."""

@@ -6,8 +6,7 @@ Liveness never depends on anything outside the process: a restart repairs neithe
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import cast
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -16,64 +15,25 @@ from prometheus_client.aiohttp import make_aiohttp_handler
 from webhook.server.http_server import Handler
 
 
-class ReadinessCheck(Protocol):
-    """Something that the service cannot do without."""
-
-    @property
-    def problem(self) -> str:
-        """What is wrong, on one line for the operator."""
-        ...
-
-    def healthy(self) -> bool:
-        """Whether nothing is wrong."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    """A check that somebody sets."""
-
-    problem: str
-
-    def healthy(self) -> bool:
-        return not self.problem
-
-
-@dataclass(frozen=True, slots=True)
-class AskedCheck:
-    """A check whose problem is asked for each time; it is healthy while there is none."""
-
-    ask: Callable[[], str]
-
-    @property
-    def problem(self) -> str:
-        """What is wrong now."""
-        return self.ask()
-
-    def healthy(self) -> bool:
-        """Whether nothing is wrong now."""
-        return not self.ask()
-
-
 class Readiness:
-    """Named checks; ready while every one of them is healthy."""
+    """Named checks: each is a function that says on one line what is wrong. Ready while none of them says anything."""
 
     def __init__(self, *names: str) -> None:
         """The checks `names` fail until they are set."""
-        self._checks: dict[str, ReadinessCheck] = dict.fromkeys(names, _State("not yet"))
+        self._checks: dict[str, Callable[[], str]] = dict.fromkeys(names, lambda: "not yet")
         self._sources: list[Callable[[], Mapping[str, str]]] = []
 
-    def follow(self, name: str, check: ReadinessCheck) -> None:
-        """From now on `check` itself is asked."""
-        self._checks[name] = check
+    def follow(self, name: str, problem: Callable[[], str]) -> None:
+        """From now on the check `name` is what `problem` says."""
+        self._checks[name] = problem
 
     def passes(self, name: str) -> None:
-        """The check `name` is healthy from now on."""
-        self._checks[name] = _State("")
+        """The check `name` passes from now on."""
+        self.follow(name, lambda: "")
 
     def fails(self, name: str, problem: str) -> None:
         """The check `name` fails from now on; `problem` is for the operator, on one line."""
-        self._checks[name] = _State(problem)
+        self.follow(name, lambda: problem)
 
     def concerns_of(self, source: Callable[[], Mapping[str, str]]) -> None:
         """Add a source of concerns: for each name, on one line, what is wrong while reviews are still answered."""
@@ -81,15 +41,13 @@ class Readiness:
 
     @property
     def ready(self) -> bool:
-        """Whether every check is healthy."""
-        return all(check.healthy() for check in self._checks.values())
+        """Whether every check passes."""
+        return not any(problem() for problem in self._checks.values())
 
     def report(self) -> str:
         """A line for each check, in the notation of Kubernetes' own components; and one for each concern."""
-        lines = [
-            f"[+]{name} ok" if check.healthy() else f"[-]{name} failed: {check.problem}"
-            for name, check in self._checks.items()
-        ]
+        problems = {name: problem() for name, problem in self._checks.items()}
+        lines = [f"[-]{name} failed: {text}" if text else f"[+]{name} ok" for name, text in problems.items()]
         for source in self._sources:
             lines += [f"[!]{name}: {text}" for name, text in source().items()]
         return "\n".join([*lines, f"readyz check {'passed' if self.ready else 'failed'}", ""])

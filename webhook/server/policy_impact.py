@@ -21,10 +21,10 @@ JOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
 
 async def policy_impact(
     connection: Connection,
-    *,
+    view: ClusterView,
     before: PolicySet,
     after: PolicySet,
-    view: ClusterView,
+    *,
     today: date,
     time_left: Callable[[], float],
 ) -> list[str]:

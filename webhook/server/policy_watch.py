@@ -14,9 +14,9 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from webhook import PROGRAM, __version__
-from webhook.client.access_reviews import Right, have_right
+from webhook.client.access_reviews import Right, has_right
 from webhook.client.calls import ApiError, Client, ClusterError
-from webhook.client.events import event
+from webhook.client.events import write_event
 from webhook.client.limits import MAX_EVENT_CHARACTERS
 from webhook.client.objects import get
 from webhook.client.store import Kind, by_name
@@ -116,7 +116,7 @@ class PolicyWatch:
                 return
             await self._recall()
             try:
-                denials = 0 if await have_right(self._api, right) else denials + 1
+                denials = 0 if await has_right(self._api, right) else denials + 1
             except ClusterError:
                 denials = 0
             if self._written:
@@ -192,20 +192,20 @@ class PolicyWatch:
         return done & await self._remember(outcome.last_good)
 
     async def _announce(self, source: PolicySource, error: str, state: store.State) -> bool:
-        body = event(
-            self._namespace,
-            _about(source),
-            reason="PolicyBroken",
-            message=f"The policy is broken, {_in_force(state)}: {error}",
-            kind="Warning",
-            key=f"{source.uid} {source.version}",
-        )
+        about = {"apiVersion": "v1", "kind": "ConfigMap", "name": source.name, "uid": source.uid}
         try:
-            await self._api.request("POST", f"/api/v1/namespaces/{self._namespace}/events", body)
+            await write_event(
+                self._api,
+                self._namespace,
+                about | {"resourceVersion": source.version},
+                reason="PolicyBroken",
+                message=f"The policy is broken, {_in_force(state)}: {error}",
+                kind="Warning",
+                key=f"{source.uid} {source.version}",
+            )
         except ClusterError as failure:
-            if not (isinstance(failure, ApiError) and failure.status == 409):  # another replica was first
-                self._log.warning("event not written", configmap=source.name, reason=str(failure))
-                return isinstance(failure, ApiError)  # after a rejection a retry has no chance
+            self._log.warning("event not written", configmap=source.name, reason=str(failure))
+            return isinstance(failure, ApiError)  # after a rejection a retry has no chance
         return True
 
     async def _recall(self) -> None:
@@ -277,17 +277,6 @@ def _unreadable(outcome: Loaded) -> str:
 def _data(configmap: Mapping[str, Any]) -> dict[str, Any]:
     data = configmap.get("data")
     return data if isinstance(data, dict) else {}
-
-
-def _about(source: PolicySource) -> dict[str, str]:
-    """The ConfigMap, as an Event refers to it."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "name": source.name,
-        "uid": source.uid,
-        "resourceVersion": source.version,
-    }
 
 
 class _Metadata(msgspec.Struct, rename="camel"):

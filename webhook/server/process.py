@@ -8,12 +8,13 @@ import logging
 import resource
 import signal
 import sys
+from contextlib import suppress
+from functools import partial
 
 import uvloop
 
 from webhook import PROGRAM, work_limit
 from webhook.policy.in_force import policy_model
-from webhook.server.connections import raise_limit
 from webhook.server.log import LibraryLog, make_log
 from webhook.server.log_writer import LogWriter
 from webhook.server.service import ServeSettings, StartError, running
@@ -32,7 +33,7 @@ def run(settings: ServeSettings) -> int:
 
     0 after a drain, 2 when the service cannot start, 128 + n when a second signal n ended it.
     """
-    raise_limit()
+    _raise_limit()
     _forbid_core_dumps()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(serve(settings))
@@ -67,7 +68,7 @@ async def serve(settings: ServeSettings) -> int:
     work_limit.arm()
     try:
         telemetry = Telemetry(log)
-        lines.on_drop = telemetry.log_lines_dropped.inc
+        lines.on_drop = partial(telemetry.metrics.add, "log_lines_dropped_total")
         async with running(settings, telemetry) as service:
             tasks = [asyncio.create_task(_freeze(service.settled)), asyncio.create_task(_give_memory_back())]
             ready = True
@@ -133,3 +134,10 @@ async def _give_memory_back() -> None:
 
 
 __all__ = ["ServeSettings", "StartError", "run", "serve"]
+
+
+def _raise_limit() -> None:
+    """Have as many descriptors as this process may have."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

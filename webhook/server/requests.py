@@ -1,11 +1,11 @@
 """A request and its reply: what is refused unread, within which limits a body is read, how a reply is written."""
 
 import re
-from collections.abc import Coroutine, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qs
 
 from webhook.admission.pipelines import Hook
@@ -26,23 +26,16 @@ _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 _WHOLE = re.compile(rf"(?:{_PART.pattern})+", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What a request line asks for."""
-
-    hook: Hook | None
-    """None for a path that belongs to no hook."""
-    timeout: float | None
-    """The client's, in seconds; None when it names none that can be read."""
-
-
 # The API server sends the same few request lines over and over.
 @lru_cache(maxsize=64)
-def parse(raw: str) -> Target:
-    """The target of a request line as it was sent, such as `/mutate-mpijob?timeout=5s`."""
+def parse(raw: str) -> tuple[Hook | None, float | None]:
+    """The hook and the client's timeout in seconds of a request line such as `/mutate-mpijob?timeout=5s`.
+
+    None for a path that belongs to no hook, and for a timeout that is not there or cannot be read.
+    """
     path, _, query = raw.partition("?")
     values = parse_qs(query).get("timeout", [])
-    return Target(hook=HOOKS.get(path), timeout=_duration(values[0]) if values else None)
+    return HOOKS.get(path), _duration(values[0]) if values else None
 
 
 def _duration(text: str) -> float | None:
@@ -68,7 +61,7 @@ class Refused(Exception):
 
 @dataclass(eq=False, slots=True)
 class Request:
-    """A request; its body is read only after `Application.expect`."""
+    """A request; its body is read only after `ReviewHandler.expect`."""
 
     target: str = ""
     method: str = ""
@@ -84,7 +77,8 @@ class Request:
     """When its head was there."""
     deadline: float = 0.0
     """When the client would not get the answer in time any more."""
-    asked: Target = Target(hook=None, timeout=None)
+    hook: Hook | None = None
+    """None for a path that belongs to none."""
     body: bytes = b""
     namespace: Namespace | None = None
     """The Namespace of the reviewed object, read for this request; None if the cache has it."""
@@ -103,22 +97,6 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=lambda: {"Content-Type": JSON})
 
 
-class Application(Protocol):
-    """What answers requests; whatever was sent, it raises nothing but what is said here."""
-
-    def expect(self, request: Request) -> None:
-        """Look at a request whose head is there, and set its deadline; Refused when its body is not needed."""
-        ...
-
-    def answer(self, request: Request) -> Reply | Coroutine[Any, Any, Reply]:
-        """The reply to a request that is complete, at once unless something else has to be waited for."""
-        ...
-
-    def refuse(self, request: Request, refused: Refused) -> Reply:
-        """The reply to a request that gets no decision."""
-        ...
-
-
 def expect_client(request: Request, names: Set[str]) -> None:
     """Refused unless the client's certificate is for one of `names`."""
     certificate = request.certificate
@@ -130,7 +108,7 @@ def expect_client(request: Request, names: Set[str]) -> None:
 
 def expect_review(request: Request) -> None:
     """Refused for what cannot be a review."""
-    if request.asked.hook is None:
+    if request.hook is None:
         raise Refused(HTTPStatus.NOT_FOUND, "there is no such path here")
     if request.method != "POST":
         raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, "reviews are sent with POST")

@@ -11,7 +11,8 @@ from aiohttp import web
 
 from webhook.server.http_server import HttpConnection
 from webhook.server.limits import MAX_LARGE_BODIES_BYTES, MAX_SEND_SECONDS, MIN_LARGE_BODY_BYTES
-from webhook.server.requests import Application, Refused, Reply, Request, broken_off
+from webhook.server.requests import Refused, Reply, Request, broken_off
+from webhook.server.reviews import ReviewHandler
 
 PIECE: Final = 64 * 2**10
 """Bytes of a reply that are written at a time: a transport has no limit to what it takes at once."""
@@ -20,7 +21,7 @@ PIECE: Final = 64 * 2**10
 class ReviewPort:
     """Has `application` answer each request."""
 
-    def __init__(self, application: Application) -> None:
+    def __init__(self, application: ReviewHandler) -> None:
         self.application = application
         self.held = 0
         """Bytes of large bodies, whether they have come or not."""
@@ -41,8 +42,7 @@ class ReviewPort:
             self.application.expect(request)
             with self._room(request.length or 0):
                 request.body = await self._body(http, request)
-                answer = self.application.answer(request)
-                reply = answer if isinstance(answer, Reply) else await answer
+                reply = await self.application.answer(request)
         except Refused as refused:
             reply = self.application.refuse(request, refused)
         if len(reply.body) > PIECE:

@@ -5,14 +5,14 @@ administrator's failurePolicy: overload, a deadline or a bug must never look lik
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import date, datetime
+from datetime import datetime
 from functools import partial
 from http import HTTPStatus
 from time import monotonic
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
 from webhook.admission import policy_review, too_expensive
 from webhook.admission.pipelines import DeadlineExceeded, Decision, Hook, decide
@@ -21,7 +21,7 @@ from webhook.api.review import AdmissionRequest, ReviewError
 from webhook.cel.trial import Trial, try_expressions
 from webhook.client.calls import ApiError, ClusterError
 from webhook.cluster.overlay import Overlay
-from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import Answer, ClusterView
 from webhook.companions.ssh import secret
 from webhook.companions.ssh.pool import KeyPool, NoKey
@@ -31,6 +31,7 @@ from webhook.policy import own_rules_check
 from webhook.policy.document import PolicyDocument
 from webhook.policy.in_force import Policy, PolicySet
 from webhook.server import clock, requests
+from webhook.server.cluster_link import ClusterLink
 from webhook.server.limits import MAX_REPLAYS, MAX_TARGET_CHARACTERS
 from webhook.server.requests import Refused, Reply, Request, expect_client, expect_review
 from webhook.server.telemetry import Telemetry
@@ -39,39 +40,6 @@ from webhook.work_limit import TooExpensive, limited
 T = TypeVar("T")
 # The rest of the time that the API server waits is for the network.
 SHARE_OF_TIMEOUT = 0.8
-
-
-class ClusterAnswers(Protocol):
-    """What has to be asked of the cluster while a review waits."""
-
-    async def namespace(self, name: str) -> Namespace:
-        """The Namespace as it is now; ClusterError when it cannot be read, or does not exist."""
-        ...
-
-    async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
-        """For each rule whether the requester may exempt jobs from it; ClusterError when that is unknown."""
-        ...
-
-    async def by_quota(
-        self,
-        namespace: str,
-        decide: Callable[[ClusterView], Decision],
-        *,
-        first: Decision,
-        writes: bool,
-        seconds: float,
-    ) -> Decision:
-        """The verdict by the quotas of this moment, which all replicas share; ClusterError when they cannot be read.
-
-        `first` is the verdict by the cache.
-        """
-        ...
-
-    async def policy_impact(
-        self, before: PolicySet, after: PolicySet, *, today: date, time_left: Callable[[], float]
-    ) -> list[str]:
-        """In lines what `after` would do to the jobs that exist, compared with `before`."""
-        ...
 
 
 class ReviewHandler:
@@ -100,7 +68,7 @@ class ReviewHandler:
     ) -> None:
         self.policies = policies
         self.view = view
-        self.cluster: ClusterAnswers | None = None
+        self.cluster: ClusterLink | None = None
         self.now = now
         self._telemetry = telemetry
         self._keys = keys
@@ -116,21 +84,18 @@ class ReviewHandler:
         """Look at a request whose head is there, and set its deadline; Refused for what is no review."""
         if len(request.target) > MAX_TARGET_CHARACTERS:
             raise Refused(HTTPStatus.REQUEST_URI_TOO_LONG, "the path is too long")
-        asked = request.asked = requests.parse(request.target)
-        timeout = self._timeout if asked.timeout is None else min(asked.timeout, self._timeout)
+        request.hook, asked = requests.parse(request.target)
+        timeout = self._timeout if asked is None else min(asked, self._timeout)
         request.deadline = request.started + SHARE_OF_TIMEOUT * timeout
         if self._clients:
             expect_client(request, self._clients)
         expect_review(request)
-        if asked.hook == "convert" and not self._converts:
+        if request.hook == "convert" and not self._converts:
             raise Refused(HTTPStatus.NOT_FOUND, "versions are converted with --conversion alone")
 
-    def answer(self, request: Request) -> Reply | Coroutine[Any, Any, Reply]:
-        """The reply. A coroutine if the API server has to be asked; no content of a request makes it raise.
-
-        A Namespace that is not cached is read first: its labels choose the policy.
-        """
-        hook = request.asked.hook
+    async def answer(self, request: Request) -> Reply:
+        """The reply; no content of a request makes it raise. It waits only where the API server is asked."""
+        hook = request.hook
         assert hook is not None, "it was expected"  # noqa: S101 - for the type checker
         try:
             if monotonic() > request.deadline:
@@ -138,45 +103,32 @@ class ReviewHandler:
             if hook == "convert":
                 from webhook.server import conversions  # noqa: PLC0415 - most have no jobs of older versions
 
-                return self._in_time(request, partial(conversions.converted, request, self._telemetry))
+                return await conversions.converted(request, self._telemetry)
             asked = review.decode(request.body)
             if hook == "policy":
-                return self._in_time(request, partial(self._review_policy, asked, request))
-            namespace = self.view.get(NAMESPACES, asked.namespace)
-            if self.cluster is not None and asked.namespace and isinstance(namespace, Answer):
-                return self._in_time(request, partial(self._in_unseen_namespace, self.cluster, hook, request, asked))
-            return self._answer(hook, request, asked)
+                return await self._review_policy(asked, request)
+            await self._read_namespace(asked.namespace, request)
+            if hook == "ssh-keys":
+                return await self._ssh_keys(asked, request)
+            decision = self._decide(hook, request, asked, self.view)
+            if self.cluster is not None and (decision.depends_on_quota or decision.requested):
+                decision = await self._settled(self.cluster, hook, request, asked, decision)
+            return self._decided(hook, request, asked, decision)
         except Exception as error:  # noqa: BLE001 - see there
             return self._without_decision(request, error)
 
-    def _answer(self, hook: Hook, request: Request, asked: AdmissionRequest) -> Reply | Coroutine[Any, Any, Reply]:
-        if hook == "ssh-keys":
-            return self._in_time(request, partial(self._ssh_keys, asked, request))
-        decision = self._decide(hook, request, asked, self.view)
-        if self.cluster is None or not (decision.depends_on_quota or decision.requested):
-            return self._decided(hook, request, asked, decision)
-        return self._in_time(request, partial(self._settled, hook, request, asked, decision))
-
-    async def _in_unseen_namespace(
-        self, cluster: ClusterAnswers, hook: Hook, request: Request, asked: AdmissionRequest
-    ) -> Reply:
+    async def _read_namespace(self, name: str, request: Request) -> None:
+        """Read a Namespace that is not cached: its labels choose the policy."""
+        cached = self.view.get(NAMESPACES, name)
+        if self.cluster is None or not name or not isinstance(cached, Answer):
+            return
         with self._waiting_for_cluster():
             try:
-                request.namespace = await _by(request.deadline, cluster.namespace(asked.namespace))
+                request.namespace = await _by(request.deadline, self.cluster.namespace(name))
             except ClusterError as error:
                 why = error.status if isinstance(error, ApiError) else "no answer"
                 reason = f"the namespace could not be read ({why})"
                 raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, reason, str(error)) from None
-        reply = self._answer(hook, request, asked)
-        return reply if isinstance(reply, Reply) else await reply
-
-    async def _in_time(self, request: Request, answer: Callable[[], Awaitable[Reply]]) -> Reply:
-        try:
-            if monotonic() > request.deadline:
-                raise DeadlineExceeded("before it began")
-            return await answer()
-        except Exception as error:  # noqa: BLE001 - see there
-            return self._without_decision(request, error)
 
     def _without_decision(self, request: Request, error: Exception) -> Reply:
         """The reply where a decision has failed: a fault of ours is a 500, never a verdict."""
@@ -192,7 +144,7 @@ class ReviewHandler:
             return self.refuse(request, Refused(HTTPStatus.SERVICE_UNAVAILABLE, str(error), shed=True))
         if isinstance(error, DeadlineExceeded):
             return self.refuse(request, request.too_late())
-        self._telemetry.failed(str(request.asked.hook), error)
+        self._telemetry.failed(str(request.hook), error)
         reason = "a fault in the webhook service, see its log"
         return self.refuse(request, Refused(HTTPStatus.INTERNAL_SERVER_ERROR, reason))
 
@@ -202,42 +154,31 @@ class ReviewHandler:
         return reply
 
     async def _settled(
-        self,
-        hook: Hook,
-        request: Request,
-        asked: AdmissionRequest,
-        decision: Decision,
-    ) -> Reply:
-        """The reply once the cluster was asked for the quotas of this moment and for who may exempt."""
-        granted: Mapping[str, bool] | None = None
-        while True:
-            decide_with = partial(self._decide, hook, request, asked, granted=granted)
-            decision = await self._by_quota(decision, decide_with, request, asked)
-            unasked = [rule for rule in decision.requested if rule not in (granted or {})]
-            if self.cluster is None or not unasked:
-                return self._decided(hook, request, asked, decision)
-            with self._waiting_for_cluster():
-                granted = {**(granted or {}), **await _by(request.deadline, self.cluster.may_exempt(asked, unasked))}
-            decision = self._decide(hook, request, asked, self.view, granted=granted)
-
-    async def _by_quota(
-        self,
-        decision: Decision,
-        decide_with: Callable[[ClusterView], Decision],
-        request: Request,
-        asked: AdmissionRequest,
+        self, cluster: ClusterLink, hook: Hook, request: Request, asked: AdmissionRequest, decision: Decision
     ) -> Decision:
-        """The decision by the quotas of this moment, where they count."""
-        if self.cluster is None or not decision.depends_on_quota:
-            return decision
-        with self._waiting_for_cluster():
-            seconds = max(0, request.deadline - monotonic())
-            try:
-                return await self.cluster.by_quota(
-                    asked.namespace, decide_with, first=decision, writes=not asked.dry_run, seconds=seconds
-                )
-            except ClusterError:  # which the ledger has counted
-                return decide_with(self.view)
+        """The decision once the cluster was asked for the quotas of this moment and for who may exempt."""
+        granted: dict[str, bool] = {}
+        while True:
+            decide_with = partial(self._decide, hook, request, asked, granted=granted or None)
+            if decision.depends_on_quota:
+                with self._waiting_for_cluster():
+                    seconds = max(0, request.deadline - monotonic())
+                    try:
+                        decision = await cluster.ledger.verdict(
+                            asked.namespace,
+                            decide=decide_with,
+                            first=decision,
+                            writes=not asked.dry_run,
+                            seconds=seconds,
+                        )
+                    except ClusterError:  # which the ledger has counted
+                        decision = decide_with(self.view)
+            unasked = [rule for rule in decision.requested if rule not in granted]
+            if not unasked:
+                return decision
+            with self._waiting_for_cluster():
+                granted |= await _by(request.deadline, cluster.may_exempt(asked, unasked))
+            decision = self._decide(hook, request, asked, self.view, granted=granted)
 
     @contextmanager
     def _waiting_for_cluster(self) -> Iterator[None]:
@@ -323,7 +264,7 @@ class ReviewHandler:
         except TimeoutError:
             raise DeadlineExceeded("own rules") from None
 
-    async def _policy_impact(self, cluster: ClusterAnswers, after: PolicySet, deadline: float) -> list[str]:
+    async def _policy_impact(self, cluster: ClusterLink, after: PolicySet, deadline: float) -> list[str]:
         if self._replaying.locked():
             return ["what it would change is unknown: other changes of policies are being looked at; apply it again"]
         async with self._replaying:
@@ -335,7 +276,7 @@ class ReviewHandler:
         """The reply to a request that gets no decision."""
         seconds = monotonic() - request.started if request.started else 0.0
         self._telemetry.refused(
-            request.asked.hook, refused.status, refused.reason, peer=request.peer, seconds=seconds, shed=refused.shed
+            request.hook, refused.status, refused.reason, peer=request.peer, seconds=seconds, shed=refused.shed
         )
         text = f"{refused.reason}: {refused.detail}" if refused.detail else refused.reason
         headers = {"Content-Type": "text/plain; charset=utf-8"}

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from ssl import SSLContext
 from typing import Final
 
-from certs.serving import CertificateError, ServingCertificate
+from certs.serving import CertificateError
 from webhook.cel.evaluation import installed
 from webhook.cel.trial import Trial, TrialFailed, try_expressions
 from webhook.client import calls
@@ -28,18 +29,18 @@ from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
-from webhook.server import certificates, ops
+from webhook.server import ops
 from webhook.server import settings as serve_settings
 from webhook.server.background import in_background
-from webhook.server.certificates.source import CertificateSource
+from webhook.server.certificates import CertificateSource, source_for
 from webhook.server.client_ca import ClientCaFile
 from webhook.server.cluster_link import ClusterLink, linked
 from webhook.server.companions import Surroundings, start_companions
-from webhook.server.connections import Connections, most_connections
-from webhook.server.http_server import HttpServer
+from webhook.server.http_server import Connections, HttpServer, most_connections
 from webhook.server.limits import MAX_OPS_CONNECTIONS
-from webhook.server.ops import AskedCheck, Readiness
+from webhook.server.ops import Readiness
 from webhook.server.ports import ListenError, Port, listen
+from webhook.server.refusal_log import RefusalLog
 from webhook.server.review_port import ReviewPort
 from webhook.server.reviews import ReviewHandler
 from webhook.server.settings import ServeSettings, StartError
@@ -137,16 +138,31 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     serve_settings.check(settings)
     for module in (name for name, on in _ONLY_WHERE_ON.items() if on(settings)):
         import_module(module)  # now, and not while reviews wait
+    async with AsyncExitStack() as stack:
+        try:
+            service = await _started(stack, settings, telemetry)
+        except (CertificateError, ClusterError, ListenError) as error:
+            raise StartError(str(error)) from None
+        service.readiness.passes("serving")
+        yield service
+
+
+async def _started(stack: AsyncExitStack, settings: ServeSettings, telemetry: Telemetry) -> Service:
     base = _policy(settings.policy)
     keys = KeyPool(
         size=settings.ssh_keys_ready,
         rate=settings.ssh_keys_rate,
-        made=telemetry.key_made,
-        waited=telemetry.key_waited,
+        made=lambda algorithm, seconds: telemetry.metrics.observe("ssh_key_duration_seconds", seconds, algorithm),
+        waited=lambda algorithm, seconds: telemetry.metrics.observe("ssh_key_wait_seconds", seconds, algorithm),
     )
-    telemetry.keys(ready=lambda: keys.ready, waiting=lambda: keys.waiting)
     loop = asyncio.get_running_loop()
-    telemetry.tasks.set_function(lambda: len(asyncio.all_tasks(loop)))
+    telemetry.metrics.on_scrape(
+        lambda: [
+            ("ssh_keys_ready", (), keys.ready),
+            ("ssh_keys_waiting", (), keys.waiting),
+            ("tasks", (), len(asyncio.all_tasks(loop))),
+        ]
+    )
     handler = ReviewHandler(
         policies=PolicySet(base),
         view=NothingKnown(),
@@ -158,112 +174,74 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         converts=settings.conversion,
     )
     telemetry.policies_in_force(_digest(handler.policies), own_rules=_own_rules(handler.policies))
-    telemetry.plugins.follow(loading.loaded(), loading.FAILURES)
-    source = certificates.source_for(settings, telemetry)
+    telemetry.plugins(loading.loaded(), loading.FAILURES)
+    source = source_for(settings, telemetry)
     readiness = _readiness(source, telemetry)
     readiness.concerns_of(lambda: _left_out(handler.policies))
-    async with AsyncExitStack() as stack:
-        await stack.enter_async_context(keys.filled())
-        ops_handler = ops.handler(readiness, telemetry.registry, telemetry.jobs.registry)
-        ops_server = HttpServer(ops_handler, _connections(telemetry, MAX_OPS_CONNECTIONS))
-        _, ops_url = _open(stack, ops_server, settings.ops_listen)
-        certificate = await _start(stack, source)
-        if settings.client_ca is not None:
-            await _require_clients(stack, settings.client_ca, certificate, telemetry, readiness)
-        server = _review_server(handler, telemetry)
-        port, url = _open(stack, server, settings.listen, certificate.context)
-        service = Service(
-            settings=settings,
-            telemetry=telemetry,
-            handler=handler,
-            keys=keys,
-            readiness=readiness,
-            ca_pem=source.ca_pem,
-            server=server,
-            port=port,
-            url=url,
-            ops_url=ops_url,
-        )
-        telemetry.log.info("listening", address=url, ops=ops_url)
-        if settings.in_cluster:
-            link = await _follow_cluster(stack, service, base)
-            if settings.register:
-                await link.first_answer(SETTLE_SECONDS)  # if there is none, registering reports why
-        else:
-            _settled(service)
+    await stack.enter_async_context(keys.filled())
+    ops_handler = ops.handler(readiness, telemetry.registry, telemetry.jobs.registry)
+    ops_server = HttpServer(ops_handler, _connections(telemetry, MAX_OPS_CONNECTIONS))
+    _, ops_url = _open(stack, ops_server, settings.ops_listen)
+    certificate = await stack.enter_async_context(source.start())
+    if settings.client_ca is not None:
+        client_ca = ClientCaFile(settings.client_ca, certificate, log=telemetry.log)
+        readiness.concerns_of(client_ca.concerns)
+        await stack.enter_async_context(in_background("certificates", client_ca.run, log=telemetry.log))
+    connections, review_port = _connections(telemetry, most_connections()), ReviewPort(handler)
+    server = HttpServer(review_port.handle, connections, review_port.bad_request)
+    telemetry.metrics.on_scrape(lambda: [("connections", (), len(connections)), ("in_flight", (), server.in_flight)])
+    port, url = _open(stack, server, settings.listen, certificate.context)
+    service = Service(
+        settings=settings,
+        telemetry=telemetry,
+        handler=handler,
+        keys=keys,
+        readiness=readiness,
+        ca_pem=source.ca_pem,
+        server=server,
+        port=port,
+        url=url,
+        ops_url=ops_url,
+    )
+    telemetry.log.info("listening", address=url, ops=ops_url)
+    if settings.in_cluster:
+        link = await _follow_cluster(stack, service, base)
         if settings.register:
-            stack.push_async_callback(service.deregister)
-            try:
-                await service.register()
-            except ClusterError as error:
-                raise StartError(str(error)) from None
-            telemetry.log.info("registered", name=registration.NAME)
-        readiness.passes("serving")
-        yield service
+            await link.first_answer(SETTLE_SECONDS)  # if there is none, registering reports why
+    else:
+        readiness.passes("policy")
+        readiness.passes("cluster")
+        service.settled.set()
+    if settings.register:
+        stack.push_async_callback(service.deregister)
+        await service.register()
+        telemetry.log.info("registered", name=registration.NAME)
+    return service
 
 
 def _readiness(source: CertificateSource, telemetry: Telemetry) -> Readiness:
     readiness = Readiness("policy", "cluster", "certificate", "serving")
-    readiness.follow("certificate", source)
+    readiness.follow("certificate", lambda: source.problem)
     readiness.concerns_of(source.concerns)
     readiness.concerns_of(lambda: {f"plug-in {name}": text for name, text in loading.problems().items()})
-    readiness.concerns_of(telemetry.own_rule_faults.concerns)
+    readiness.concerns_of(telemetry.concerns)
     return readiness
 
 
-async def _require_clients(
-    stack: AsyncExitStack, path: Path, certificate: ServingCertificate, telemetry: Telemetry, readiness: Readiness
-) -> None:
-    try:
-        client_ca = ClientCaFile(path, certificate, log=telemetry.log)
-    except CertificateError as error:
-        raise StartError(str(error)) from None
-    readiness.concerns_of(client_ca.concerns)
-    await stack.enter_async_context(in_background("certificates", client_ca.run, log=telemetry.log))
-
-
-def _review_server(handler: ReviewHandler, telemetry: Telemetry) -> HttpServer:
-    connections, port = _connections(telemetry, most_connections()), ReviewPort(handler)
-    server = HttpServer(port.handle, connections, port.bad_request)
-    telemetry.connections.set_function(lambda: len(connections))
-    telemetry.in_flight.set_function(lambda: server.in_flight)
-    return server
-
-
 def _connections(telemetry: Telemetry, maximum: int) -> Connections:
-    return Connections(
-        maximum=maximum,
-        refused=lambda reason: telemetry.connections_refused.labels(reason).inc(),
-        log=telemetry.log,
-    )
+    refused = partial(telemetry.metrics.add, "connections_refused_total")
+    return Connections(maximum=maximum, refused=refused, log=RefusalLog(telemetry.log))
 
 
 def _open(
-    stack: AsyncExitStack,
-    server: HttpServer,
-    address: Address,
-    context: SSLContext | None = None,
+    stack: AsyncExitStack, server: HttpServer, address: Address, context: SSLContext | None = None
 ) -> tuple[Port, str]:
-    try:
-        port, url = listen(server, address, context)
-    except ListenError as error:
-        raise StartError(str(error)) from None
+    port, url = listen(server, address, context)
     stack.push_async_callback(port.close)
     return port, url
 
 
-async def _start(stack: AsyncExitStack, source: CertificateSource) -> ServingCertificate:
-    try:
-        return await stack.enter_async_context(source.start())
-    except ClusterError as error:
-        raise StartError(str(error)) from None
-
-
-async def _follow_cluster(
-    stack: AsyncExitStack,
-    service: Service,
-    base: tuple[Layer, ...],
-) -> ClusterLink:
+async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[Layer, ...]) -> ClusterLink:
     """Keep view and policies up to date until `stack` ends; the checks pass once the caches are filled."""
     handler, telemetry = service.handler, service.telemetry
     on_policies: list[Callable[[], None]] = []
@@ -276,26 +254,22 @@ async def _follow_cluster(
         for changed in on_policies if now != before else ():
             changed()
 
-    try:
-        link = await stack.enter_async_context(
-            linked(
-                service.settings.kubeconfig,
-                namespace=service.settings.policy_namespace,
-                kueue_namespace=service.settings.kueue_namespace,
-                base=base,
-                apply=apply,
-                log=telemetry.log,
-                more=OF_TRAINER if service.settings.trainer else (),
-                on_quota=lambda outcome: telemetry.quota_ledger.labels(outcome).inc(),
-            )
+    link = await stack.enter_async_context(
+        linked(
+            service.settings.kubeconfig,
+            namespace=service.settings.policy_namespace,
+            kueue_namespace=service.settings.kueue_namespace,
+            base=base,
+            apply=apply,
+            log=telemetry.log,
+            more=OF_TRAINER if service.settings.trainer else (),
+            on_quota=partial(telemetry.metrics.add, "quota_ledger_total"),
         )
-    except ClusterError as error:
-        raise StartError(str(error)) from None
+    )
     handler.view, handler.cluster = link.view, link
     handler.now = lambda: datetime.fromtimestamp(link.api.now(), UTC)  # one clock for all replicas
     telemetry.caches(link.watches)
-    telemetry.faults(link.view.unknown, link.view.faults, policies=lambda: link.policies.problem)
-    telemetry.unknown_answers(link.view.unknown)
+    telemetry.metrics.on_scrape(link.measured)
     companions = Surroundings(
         settings=service.settings,
         link=link,
@@ -305,10 +279,8 @@ async def _follow_cluster(
     )
     on_policies += await start_companions(stack, companions)
 
-    service.readiness.follow("policy", AskedCheck(lambda: link.policies.unsettled))
-    service.readiness.follow(
-        "cluster", AskedCheck(lambda: link.misleading_caches() if link.read.is_set() else _unread(link))
-    )
+    service.readiness.follow("policy", lambda: link.policies.unsettled)
+    service.readiness.follow("cluster", lambda: link.misleading_caches() if link.read.is_set() else _unread(link))
     service.readiness.concerns_of(link.concerns)
 
     async def settle() -> None:
@@ -327,12 +299,6 @@ async def _follow_cluster(
 
 def _unread(link: ClusterLink) -> str:
     return "; ".join(f"{name} not read yet: {why}" for name, why in link.view.faults().items()) or "not read yet"
-
-
-def _settled(service: Service) -> None:
-    service.readiness.passes("policy")
-    service.readiness.passes("cluster")
-    service.settled.set()
 
 
 def _policy(path: Path | None) -> tuple[Layer, ...]:

@@ -6,9 +6,10 @@ from contextlib import suppress
 from typing import Any
 
 from tests.support.logs import Log
+from tools import manifests
 from webhook.client.access_reviews import SELF_PATH
 from webhook.client.calls import ApiError
-from webhook.installation import manifests, registration
+from webhook.installation import registration
 from webhook.installation.doctor.facts import KUEUE_CONFIGURATION
 from webhook.server import installation_concerns
 from webhook.server.settings import ServeSettings

@@ -4,7 +4,7 @@ from copy import deepcopy
 from typing import Any
 
 from tests.controlplane.cluster import Cluster, has_condition
-from tests.support import older_versions_crd
+from tools import older_versions_crd
 from webhook.installation.registration import NAME
 
 Json = dict[str, Any]

@@ -1,1 +1,1 @@
-"""The page of `mpijob-webhook playground`: how it is built, and the browser that looks at it."""
+"""The browser that looks at the page of `mpijob-webhook playground`."""

@@ -135,17 +135,8 @@ def _host_process(made: Pod, rng: Random) -> None:
 
 
 CAPABILITIES = (
-    "NET_BIND_SERVICE",
-    "CHOWN",
-    "KILL",
-    "MKNOD",
-    "NET_RAW",
-    "IPC_LOCK",
-    "SYS_ADMIN",
-    "chown",
-    "CAP_KILL",
-    "ALL",
-)
+    "NET_BIND_SERVICE", "CHOWN", "KILL", "MKNOD", "NET_RAW", "IPC_LOCK", "SYS_ADMIN", "chown", "CAP_KILL", "ALL",
+)  # fmt: skip
 SYSCTLS = (
     "kernel.shm_rmid_forced", "net.ipv4.tcp_syncookies", "net.ipv4.ip_unprivileged_port_start",
     "net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_rmem",

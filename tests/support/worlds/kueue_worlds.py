@@ -54,15 +54,10 @@ def manifest(kind: str, name: str, spec: Manifest, **metadata: str) -> Manifest:
 
 def nodes() -> list[Manifest]:
     """More room than any job asks for, so that only quotas decide."""
-    amounts = {
-        "cpu": "100k",
-        "memory": "100Pi",
-        GPU: "100k",
-        RDMA: "100k",
-        f"{EXCLUDED}nic": "100k",
-        "pods": "100k",
-        "ephemeral-storage": "1Pi",
-    }
+    amounts = dict.fromkeys(("cpu", GPU, RDMA, f"{EXCLUDED}nic", "pods"), "100k")
+    amounts |= {"memory": "100Pi", "ephemeral-storage": "1Pi"}
+    ready = {"type": "Ready", "status": "True", "reason": "Test", "message": ""}
+    status = {"capacity": amounts, "allocatable": amounts, "conditions": [ready]}
     return [
         {
             "apiVersion": "v1",
@@ -71,11 +66,7 @@ def nodes() -> list[Manifest]:
                 "name": f"node-{index}",
                 "labels": {HOST: f"node-{index}", RACK: f"rack-{index % 2}", ZONE: "a", "tas": "yes"},
             },
-            "status": {
-                "capacity": amounts,
-                "allocatable": amounts,
-                "conditions": [{"type": "Ready", "status": "True", "reason": "Test", "message": ""}],
-            },
+            "status": status,
         }
         for index in range(4)
     ]

@@ -7,6 +7,8 @@ from random import Random
 
 from tests.controlplane.cluster import Cluster
 from tests.support.api_client import DRY_RUN, Client, client
+from tests.support.kueue_objects import priority_class
+from tests.support.limit_ranges import limit_range
 from tests.support.worlds.quotas import DEFAULT_PRIORITY, PRIORITY_CLASSES, Json, resource_quota
 from tests.support.worlds.resource_pods import RUNTIME_CLASSES, decoded, job
 from webhook.cluster.snapshot import Snapshot
@@ -15,12 +17,7 @@ from webhook.predict.quota.assessment import Assessment, assess
 
 NAMESPACES = 120
 NO_LIMITS = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "elsewhere"}}
-HIGH = {
-    "apiVersion": "scheduling.k8s.io/v1",
-    "kind": "PriorityClass",
-    "metadata": {"name": PRIORITY_CLASSES[0]},
-    "value": 9,
-}
+HIGH = {**priority_class(PRIORITY_CLASSES[0]), "value": 9}
 USUAL = HIGH | {"metadata": {"name": DEFAULT_PRIORITY}, "value": 1, "globalDefault": True}
 
 
@@ -47,24 +44,17 @@ class World:
 
 def defaults(namespace: str) -> Json:
     """A LimitRange that gives every container what it leaves out."""
-    limits = [{"type": "Container", "default": {"cpu": "4", "memory": "4Gi"}, "defaultRequest": {"cpu": "300m"}}]
-    return {
-        "apiVersion": "v1",
-        "kind": "LimitRange",
-        "metadata": {"name": "defaults", "namespace": namespace},
-        "spec": {"limits": limits},
-    }
+    given = {"type": "Container", "default": {"cpu": "4", "memory": "4Gi"}, "defaultRequest": {"cpu": "300m"}}
+    return limit_range("defaults", given, namespace=namespace)
 
 
 async def make(world: World, api: Client, namespace: str, objects: Iterable[Json]) -> None:
     core = f"/api/v1/namespaces/{namespace}"
-    await api.send("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
-    await api.send("POST", f"{core}/serviceaccounts", {"metadata": {"name": "default"}})
+    await api.make_namespace(namespace)
     world.objects[namespace] = [*objects]
     for made in world.objects[namespace]:
         plural = f"{made['kind'].lower()}s"
-        status, reply, _ = await api.send("POST", f"{core}/{plural}", made)
-        assert status == 201, reply
+        reply = await api.make(f"{core}/{plural}", made)
         if made["kind"] == "ResourceQuota":
             path = f"{core}/{plural}/{made['metadata']['name']}/status"
             status, reply, _ = await api.send("PUT", path, reply | {"status": made["status"]})

@@ -115,12 +115,8 @@ def _pod_level(rng: Random) -> Json:
 def limit_range(rng: Random, name: str) -> Json:
     """A LimitRange: most are valid."""
     kinds = rng.sample(("Container", "Pod", "PersistentVolumeClaim"), k=rng.choice((1, 1, 2, 3)))
-    return {
-        "apiVersion": "v1",
-        "kind": "LimitRange",
-        "metadata": {"name": name},
-        "spec": {"limits": [_limit(rng, kind) for kind in kinds]},
-    }
+    limits = [_limit(rng, kind) for kind in kinds]
+    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": name}, "spec": {"limits": limits}}
 
 
 def _limit(rng: Random, kind: str) -> Json:

@@ -10,23 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.jobs import changed
-from tests.support.policies import HEADER
+from tests.support.policies import layer
+from tests.support.quota_objects import quota
+from tests.support.strategies import json_values
 from webhook.admission import anew, pipelines
 from webhook.admission.decision import Decision
 from webhook.api.review import AdmissionRequest
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView, NothingKnown
 from webhook.cluster.without_jobs import WithoutJobs
-from webhook.policy import document
-from webhook.policy.in_force import PolicySet, policy_model
-from webhook.policy.layers import Layer
+from webhook.policy.in_force import PolicySet
 
 TODAY = date(2026, 11, 21)
 EXEMPT = "training.openshift.io/exempt"
 
 
 def policies(text: str) -> PolicySet:
-    return PolicySet([Layer("p", document.load(HEADER + text, policy_model()))])
+    return PolicySet([layer("p", text)])
 
 
 def judge(job: Any, policy: str = "", view: ClusterView | None = None) -> Decision | None:
@@ -75,14 +75,8 @@ def test_an_exemption_that_the_job_asks_for_was_granted_when_it_was_created() ->
 
 
 def test_a_quota_that_the_job_fills_itself_is_not_exceeded() -> None:
-    quota = {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "gpus", "namespace": "team-a"},
-        "spec": {"hard": {"requests.nvidia.com/gpu": "1000"}},
-        "status": {"hard": {"requests.nvidia.com/gpu": "1000"}, "used": {"requests.nvidia.com/gpu": "1000"}},
-    }
-    assert "resource-quota" not in denied(FIVE, "", Snapshot([quota]))
+    full = {"requests.nvidia.com/gpu": "1000"}
+    assert "resource-quota" not in denied(FIVE, "", Snapshot([quota(full, full)]))
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"7", b'{"metadata": 7}', b'{"metadata": {"name": 7}}', b'"\xff"'])
@@ -90,15 +84,11 @@ def test_what_is_no_job_is_not_judged(data: bytes) -> None:
     assert anew.judge(data, policies=policies(""), view=WithoutJobs(NothingKnown()), today=TODAY) is None
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-)
 PLACES = ["metadata.annotations", "metadata.labels", "spec", "spec.runPolicy", "Worker", "Worker.template", "status"]
 
 
 @settings(deadline=None)
-@given(place=st.sampled_from(PLACES), value=JSON)
+@given(place=st.sampled_from(PLACES), value=json_values())
 def test_any_json_gets_a_verdict(place: str, value: Any) -> None:
     decision = judge(changed({place: value}))
     assert decision is not None

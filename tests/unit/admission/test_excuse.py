@@ -2,16 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import date
-from typing import Any
 
 import pytest
 
 from tests.support.jobs import NO_TOKEN, changed, request
 from tests.support.policies import HEADER
-from webhook.admission import excuse, pipelines
+from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision, load_policy
 from webhook.cluster.view import NothingKnown
-from webhook.policy.exemptions import Exemption
 
 ONE_WORKER = {**NO_TOKEN, "Worker.replicas": 1, "Launcher.template.spec.containers.0.command": ["train.sh"]}
 TODAY = date(2026, 11, 21)
@@ -35,36 +33,6 @@ def validate(
 
 def exemption(fields: str) -> str:
     return f"exemptions: [{{rules: [worker-count], reason: OPS-42, {fields}}}]"
-
-
-def test_the_annotation_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[None] = []
-
-    def asked(_: object) -> tuple[str, ...]:
-        calls.append(None)
-        return ("worker-count",)
-
-    monkeypatch.setattr(excuse, "asked_rules", asked)
-    decision = validate(annotations={EXEMPT: "worker-count"}, job={"Launcher.replicas": 2, "spec.slotsPerWorker": 50})
-    assert len(decision.denied) > 2
-    assert calls == [None]
-
-
-def test_who_is_exempt_is_found_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A policy may have a thousand exemptions, and a review fifty findings."""
-    looked_at: list[Exemption] = []
-    concerns = Exemption.concerns
-
-    def counted(self: Exemption, **request: Any) -> bool:
-        looked_at.append(self)
-        return concerns(self, **request)
-
-    monkeypatch.setattr(Exemption, "concerns", counted)
-    entry = "{rules: ['*'], reason: r, users: [bob]}"
-    job = {"Worker.template.spec.containers": [{"name": f"c{n}", "image": "not an image"} for n in range(20)]}
-    decision = validate(f"exemptions: [{', '.join([entry] * 30)}]", job=job)
-    assert len(decision.denied) > 10
-    assert len(looked_at) == 30
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import json
 import pytest
 from hypothesis import given
 
-from tests.support.any_job import any_job
+from tests.support.any_job import jobs, mangled_jobs
 from tests.support.injecting import (
     DEFAULTS,
     VIEW,
@@ -23,7 +23,7 @@ from tests.support.jobs import request as sent_for
 from tests.support.kueue_objects import config
 from tests.support.paths import EXAMPLES as EXAMPLES_FOLDER
 from tests.support.promises import readable
-from tests.support.strategies import COMPLETE, PROPERTY, jobs, json_values, mangled_jobs, replaced
+from tests.support.strategies import COMPLETE, PROPERTY, json_values, replaced
 from webhook import injections
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Policy
@@ -38,7 +38,7 @@ BUSY = everything_on()
 
 
 @PROPERTY
-@given(jobs() | any_job())
+@given(jobs())
 def test_generated_jobs(job):
     assert readable(json.dumps(job).encode())
     hold(job)
@@ -89,10 +89,6 @@ def test_the_audit_annotation_names_those_that_did_something():
         "injected.job-timeout": "the job is ended and fails after 72h (259200 s); as annotated",
         "injected.labels": "added training.kubeflow.org/job-type=mpijob",
     }
-
-
-def test_there_are_examples():
-    assert EXAMPLES
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
@@ -247,6 +243,16 @@ def test_each_injection_alone_says_what_it_did_within_a_warning(injection_id):
     assert decision.notes
     assert decision.warnings == decision.notes, "a note of the defaults is never cut"
     assert all(note.startswith(f"{injection_id}: ") for note in decision.notes)
+
+
+@pytest.mark.parametrize("injection_id", list(injections.REGISTRY))
+def test_no_injection_comes_to_a_stored_job_or_makes_a_pod_spec(injection_id):
+    example = examples()[injection_id]
+    policy = only(injection_id, **example.settings)
+    assert update(example.job, example.job, policy=policy, view=example.view).patch == []
+    without = mpijob(launcher={"spec": None}, worker={"spec": None})
+    specs = (hold(without, policy, view=example.view).document or without)["spec"]["mpiReplicaSpecs"]
+    assert [replica["template"]["spec"] for replica in specs.values()] == [None, None]
 
 
 @pytest.mark.parametrize("injection_id", list(injections.REGISTRY))

@@ -6,23 +6,18 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import changed, request
+from tests.support.limit_ranges import limit_range
+from tests.support.policies import HEADER
 from tests.support.quota_objects import cluster
 from webhook.admission.pipelines import load_policy, validate
 
-HEAD = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 RESOURCES = "Worker.template.spec.containers.0.resources"
 
 
 def refused(asked: dict[str, Any], bounds: dict[str, Any], policy: str = "") -> list[tuple[str, str]]:
-    limits = {"type": "Container", "max": bounds, "default": bounds, "defaultRequest": bounds}
-    bound = {
-        "apiVersion": "v1",
-        "kind": "LimitRange",
-        "metadata": {"name": "l", "namespace": "team-a"},
-        "spec": {"limits": [limits]},
-    }
+    bound = limit_range("l", {"type": "Container", "max": bounds, "default": bounds, "defaultRequest": bounds})
     sent = request(changed({RESOURCES: asked}))
-    decision = validate(sent, policy=load_policy(HEAD + policy), view=cluster(bound), today=date.min)
+    decision = validate(sent, policy=load_policy(HEADER + policy), view=cluster(bound), today=date.min)
     return [(each.rule, each.violation.fix) for each in decision.denied]
 
 

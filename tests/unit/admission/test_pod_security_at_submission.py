@@ -1,4 +1,4 @@
-"""Pod Security through both pipelines: injection, verdict, warnings, audit annotations, updates."""
+"""Pod Security through both pipelines: injection, verdict, warnings, audit annotations."""
 
 from datetime import date
 from typing import Any
@@ -28,9 +28,9 @@ def submitted(job: Any, view: Snapshot) -> Decision:
     return pipelines.validate(sent, policy=DEFAULTS, view=view, today=date.min)
 
 
-def validate(job: Any, view: Snapshot, *, policy: str = "", old: Any = None) -> Decision:
+def validate(job: Any, view: Snapshot, *, policy: str = "") -> Decision:
     loaded = pipelines.load_policy(HEADER + policy)
-    return pipelines.validate(request(job, old=old), policy=loaded, view=view, today=date.min)
+    return pipelines.validate(request(job), policy=loaded, view=view, today=date.min)
 
 
 def ids(decision: Decision) -> dict[str, list[str]]:
@@ -89,23 +89,3 @@ def test_the_rules_action_is_a_ceiling_for_all_modes() -> None:
         ("rules: {pod-security: {action: off}}", {}),
     ):
         assert ids(validate(changed(HOST_PATH, GOOD), view, policy=policy)) == expected
-
-
-def test_exemptions_are_the_policys() -> None:
-    policy = "exemptions: [{rules: [pod-security], users: [alice], reason: storage team}]"
-    decision = validate(changed(HOST_PATH, GOOD), labelled(enforce="baseline"), policy=policy)
-    assert decision.allowed
-    assert decision.response("u").audit_annotations == {"exempted": "pod-security: storage team"}
-
-
-class TestUpdate:
-    VIEW = labelled(enforce="baseline")
-
-    def test_an_old_violation_does_not_count(self) -> None:
-        old = changed(HOST_PATH, GOOD)
-        assert validate(changed({"Worker.replicas": 5}, old), self.VIEW, old=old).allowed
-
-    def test_a_new_one_does(self) -> None:
-        old = changed(HOST_PATH, GOOD)
-        decision = validate(changed({"Worker.template.spec.hostPID": True}, old), self.VIEW, old=old)
-        assert ids(decision) == {"denied": ["spec.mpiReplicaSpecs[Worker].template.spec.hostPID"]}

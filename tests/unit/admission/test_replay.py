@@ -5,17 +5,16 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import changed
-from tests.support.policies import HEADER
+from tests.support.policies import layer
+from tests.support.quota_objects import quota
 from webhook.admission.replay import Replay, Replayer
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
-from webhook.policy import document
-from webhook.policy.in_force import PolicySet, policy_model
-from webhook.policy.layers import Layer
+from webhook.policy.in_force import PolicySet
 
 
 def policies(text: str) -> PolicySet:
-    return PolicySet([Layer("p", document.load(HEADER + text, policy_model()))])
+    return PolicySet([layer("p", text)])
 
 
 def jobs(*workers: int) -> list[bytes]:
@@ -111,16 +110,11 @@ def test_what_cannot_be_read_is_not_counted() -> None:
 
 def test_a_running_job_is_not_kept_out_by_what_it_takes_itself() -> None:
     running, too_large = jobs(4, 9)
-    quota = {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "gpus", "namespace": "team-a"},
-        "status": {"hard": {"requests.nvidia.com/gpu": "8"}, "used": {"requests.nvidia.com/gpu": "8"}},
-    }
+    full = {"requests.nvidia.com/gpu": "8"}
     replayer = Replayer(
         before=policies("rules: {resource-quota: {action: 'off'}}"),
         after=policies(""),
-        view=Snapshot([quota, json.loads(running)]),
+        view=Snapshot([quota(full, full), json.loads(running)]),
         today=date(2026, 11, 21),
     )
     replayer.add([running, too_large])

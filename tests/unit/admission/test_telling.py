@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.injecting import DEFAULTS, mpijob, only
 from tests.support.injecting import mutate as mutated
+from tests.support.policies import HEADER
 from webhook.admission.decision import Decision
 from webhook.admission.limits import MAX_WARNINGS
 from webhook.admission.messages import Finding
@@ -15,8 +16,6 @@ from webhook.kit.importance import Importance
 from webhook.kit.settings import Action, InjectionSettings
 from webhook.policy.in_force import Policy
 from webhook.rules import Violation
-
-HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 
 
 def saying(name, *notes, adds=True, importance=Importance.HARMS):

@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-import msgspec
 import pytest
 
 from tests.support import jobs
-from tests.support.jobs import NO_TOKEN, REMOVE, body, request
+from tests.support.jobs import NO_TOKEN, REMOVE, request
 from tests.support.kueue_objects import config
 from tests.support.policies import HEADER
 from webhook.admission import pipelines
@@ -129,39 +128,8 @@ def test_advice_never_denies() -> None:
     assert decision.warnings == [f"{path}: the operator overwrites it. Remove it. [upstream-contract]"]
 
 
-def test_a_long_warning_leaves_its_fix_out() -> None:
-    decision = validate(changed({"Worker.template.spec.restartPolicy": "Always"}))
-    path = "spec.mpiReplicaSpecs[Worker].template.spec.restartPolicy"
-    assert decision.warnings == [f"{path}: the operator overwrites it with Never [upstream-contract]"]
-
-
-def test_many_warnings_are_few_and_short() -> None:
-    labels = {f"training.kubeflow.org/{key}": "x" for key in ("operator-name", "job-name", "job-role", "replica-index")}
-    pod = {"hostname": "h", "subdomain": "s", "restartPolicy": "Always"}
-    changes = {f"{role}.template.spec.{key}": value for role in ("Launcher", "Worker") for key, value in pod.items()}
-    decision = validate(
-        changed({**changes, "Worker.template.metadata.labels": labels, "Launcher.template.metadata.labels": labels})
-    )
-    assert len(decision.warned) == 14
-    assert len(decision.warnings) == 10
-    assert decision.warnings[-1] == "... and 5 more warnings"
-    assert all(len(warning) <= 120 for warning in decision.warnings)
-
-
 class TestUpdate:
     OLD = changed({"Worker.replicas": 1})
-
-    def test_an_old_violation_does_not_count(self) -> None:
-        assert validate(changed({"spec.runPolicy.cleanPodPolicy": "All"}, self.OLD), old=self.OLD).allowed
-
-    def test_a_new_violation_does(self) -> None:
-        decision = validate(changed({"Worker.replicas": 0}), old=self.OLD)
-        assert [f.rule for f in decision.denied] == ["upstream-contract"]
-
-    def test_what_freezes_a_running_job_is_refused(self) -> None:
-        old = changed({"metadata.name": "x" * 54})
-        decision = validate(changed({"Worker.replicas": 11}, old), old=old)
-        assert [f.rule for f in decision.denied] == ["upstream-contract"]
 
     @pytest.mark.parametrize(
         ("job", "fields", "why"),
@@ -248,34 +216,9 @@ def test_rules_do_not_change_the_request() -> None:
     assert bytes(sent.object) == before
 
 
-class TestReview:
-    def test_the_request_is_read(self) -> None:
-        got = request(GOOD, old=GOOD, username="bob", dryRun=True)
-        assert (got.operation, got.user_info.username, got.dry_run, got.name) == ("UPDATE", "bob", True, "train")
-        assert msgspec.json.decode(got.object) == GOOD
-
-    @pytest.mark.parametrize(
-        ("data", "uid"),
-        [
-            (b"", ""),
-            (b"null", ""),
-            (b"[]", ""),
-            (b"{", ""),
-            (b"[" * 100_000, ""),
-            (b"\xff\xfe", ""),
-            (b"{}", ""),
-            (b'{"request": null}', ""),
-            (b'{"request": {"uid": "u"}}', "u"),
-            (b'{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u"}}', "u"),
-            (
-                body(GOOD).replace(b"admission.k8s.io/v1", b"admission.k8s.io/v1beta1"),
-                "705ab4f5-6393-11e8-b7cc-42010a800002",
-            ),
-            (body(GOOD).replace(b"705ab4f5-6393-11e8-b7cc-42010a800002", b""), ""),
-            (body(GOOD).replace(b'"CREATE"', b'"FROB"'), "705ab4f5-6393-11e8-b7cc-42010a800002"),
-        ],
-    )
-    def test_anything_else_is_a_review_error(self, data: bytes, uid: str) -> None:
-        with pytest.raises(review.ReviewError) as caught:
-            review.decode(data)
-        assert caught.value.uid == uid
+@pytest.mark.parametrize(("review_of", "uid"), [("v1", "u"), ("v1beta1", "u"), ("v1", "")])
+def test_a_review_that_cannot_be_answered_keeps_its_uid(review_of: str, uid: str) -> None:
+    data = f'{{"apiVersion": "admission.k8s.io/{review_of}", "kind": "AdmissionReview", "request": {{"uid": "{uid}"}}}}'
+    with pytest.raises(review.ReviewError) as caught:
+        review.decode(data.encode())
+    assert caught.value.uid == uid

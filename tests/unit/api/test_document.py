@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from tests.support.any_job import mangled_jobs
 from tests.support.jobs import GOOD, changed
-from tests.support.strategies import mangled_jobs
 from webhook.api import document, mpijob
 
 STORED = {

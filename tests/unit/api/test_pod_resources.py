@@ -1,4 +1,4 @@
-"""What a pod asks for. The truth about it is in tests/conformance/test_pod_requests.py; these are the cases by name."""
+"""What a pod asks for. tests/conformance/test_resource_quota.py has the truth; these are the cases by name."""
 
 from typing import Any
 

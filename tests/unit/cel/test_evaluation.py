@@ -89,15 +89,6 @@ def test_what_a_rule_may_read() -> None:
     assert found == [Outcome()] * 6
 
 
-def test_the_operators_defaults_are_there() -> None:
-    job = {"spec": {"mpiReplicaSpecs": {"Launcher": {}, "Worker": {}}}}
-    assert outcomes(
-        "object.spec.slotsPerWorker == 1 && object.spec.runPolicy.cleanPodPolicy == 'None'",
-        "object.spec.mpiReplicaSpecs.Launcher.replicas == 1",
-        submitted=job,
-    ) == [Outcome(), Outcome()]
-
-
 @pytest.mark.parametrize(
     ("source", "fault"),
     [

@@ -6,8 +6,8 @@ import pytest
 
 from certs import peer
 from certs.authority import Authority
-from certs.peer import PeerError, fetch_chain, refusal
-from certs.pem import CertificateError, chains_to, load_certificates
+from certs.peer import PeerError, fetch_chain
+from certs.pem import chains_to, load_certificates
 from certs.serving import ServingCertificate
 from tests.support.tls import listener
 
@@ -15,7 +15,6 @@ DAY = timedelta(days=1)
 CA, OTHER = (Authority(name, lifetime=9 * DAY) for name in ("test CA", "other CA"))
 PAIR = CA.issue(["webhook.training.svc"], lifetime=DAY)
 CERTIFICATE = ServingCertificate(PAIR.certificate_pem, PAIR.key_pem)
-TRUST = {"server_name": "webhook.training.svc", "ca_pem": CA.certificate_pem}
 
 
 async def test_what_is_served_is_fetched_without_judging_it():
@@ -27,20 +26,6 @@ async def test_what_is_served_is_fetched_without_judging_it():
     assert not chains_to(chain, [OTHER.certificate])
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({}, None),
-        ({"ca_pem": OTHER.certificate_pem + CA.certificate_pem}, None),
-        ({"ca_pem": OTHER.certificate_pem}, "unable to get local issuer certificate"),
-        ({"server_name": "a.example"}, "Hostname mismatch, certificate is not valid for 'a.example'."),
-    ],
-)
-async def test_a_client_that_trusts_a_bundle(change, reason):
-    async with listener(CERTIFICATE) as port:
-        assert await refusal("127.0.0.1", port, **(TRUST | change)) == reason
-
-
 async def test_no_server(monkeypatch):
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
@@ -50,7 +35,7 @@ async def test_no_server(monkeypatch):
         silent.listen()
         monkeypatch.setattr(peer, "MAX_PEER_SECONDS", 0.05)
         with pytest.raises(PeerError, match=f"^no answer from 127.0.0.1:{port} within 0.05 s$"):
-            await refusal("127.0.0.1", port, **TRUST)
+            await fetch_chain("127.0.0.1", port)
 
 
 async def test_no_tls():
@@ -61,12 +46,5 @@ async def test_no_tls():
 
     async with await asyncio.start_server(plain, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        for attempt in (fetch_chain("127.0.0.1", port), refusal("127.0.0.1", port, **TRUST)):
-            with pytest.raises(PeerError, match=f"^no TLS at 127.0.0.1:{port}: "):
-                await attempt
-
-
-@pytest.mark.parametrize("ca_pem", [b"", b"nonsense"])
-async def test_a_bundle_that_is_none(ca_pem):
-    with pytest.raises(CertificateError):
-        await refusal("127.0.0.1", 1, **(TRUST | {"ca_pem": ca_pem}))
+        with pytest.raises(PeerError, match=f"^no TLS at 127.0.0.1:{port}: "):
+            await fetch_chain("127.0.0.1", port)

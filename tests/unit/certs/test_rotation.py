@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from types import NoneType
 
 import pytest
 
 from certs.authority import Authority
 from certs.pem import to_pem
-from certs.rotation import MakeSuccessor, Phase, Publish, Rest, Save, lacking, phase_of, plan, signer
+from certs.rotation import MakeSuccessor, Phase, Publish, Save, lacking, phase_of, plan, signer
 from certs.settings import RotationSettings
 from certs.state import State
 from certs.store import Bundle
@@ -41,17 +42,17 @@ SECOND = timedelta(seconds=1)
 @pytest.mark.parametrize(
     ("state", "after", "step"),
     [
-        (State(current=ONE), 243 * DAY, Rest),
+        (State(current=ONE), 243 * DAY, NoneType),
         (State(current=ONE), 244 * DAY, MakeSuccessor),
         (State(current=ONE), 366 * DAY, MakeSuccessor),
         (State(current=ONE), -DAY, MakeSuccessor),
-        (WAITING, SETTINGS.grace - SECOND, Rest),
+        (WAITING, SETTINGS.grace - SECOND, NoneType),
         (WAITING, SETTINGS.grace, Save),
-        (WAITING, -4 * MINUTE, Rest),
+        (WAITING, -4 * MINUTE, NoneType),
         (WAITING, 400 * DAY, MakeSuccessor),
-        (RETIRING, RETENTION - SECOND, Rest),
+        (RETIRING, RETENTION - SECOND, NoneType),
         (RETIRING, RETENTION, Save),
-        (RETIRING, -4 * MINUTE, Rest),
+        (RETIRING, -4 * MINUTE, NoneType),
     ],
 )
 def test_what_time_brings(state, after, step):
@@ -71,7 +72,7 @@ def test_a_time_that_cannot_be_is_written_anew(field, written):
 
 def test_a_longer_life_of_cas_in_the_settings_comes_into_force_at_once():
     state = State(current=authority(lifetime=90 * DAY))
-    assert isinstance(plan(state, everywhere(state), START, replace(SETTINGS, ca_lifetime=100 * DAY)), Rest)
+    assert plan(state, everywhere(state), START, replace(SETTINGS, ca_lifetime=100 * DAY)) is None
     assert isinstance(plan(state, everywhere(state), START, SETTINGS), MakeSuccessor)
 
 

@@ -1,7 +1,10 @@
-"""A command in an empty folder."""
+"""The program in an empty folder."""
 
 import json
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -12,18 +15,30 @@ from webhook.cli.main import main
 
 
 @pytest.fixture
-def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
-    """Runs the command in an empty folder; files are given as name=content, JSON values or text."""
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
+    """Runs a command in an empty folder; files are given by name or as a__b_yaml=content, JSON values or text."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str, stdin: str | bytes | None = None, **files: Any) -> Result:
-        for name, content in files.items():
-            path = tmp_path / name.replace("__", "/").replace("_", ".")
-            path.parent.mkdir(exist_ok=True)
+    def run(
+        *arguments: str,
+        stdin: str | bytes | None = None,
+        files: Mapping[str, Any] = MappingProxyType({}),
+        **named: Any,
+    ) -> Result:
+        more = {name.replace("__", "/").replace("_", "."): content for name, content in named.items()}
+        for name, content in {**files, **more}.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
             if isinstance(content, bytes):
                 path.write_bytes(content)
             else:
-                path.write_text(content if isinstance(content, str) else json.dumps(content))
-        return CliRunner().invoke(main, ["check", *arguments], input=stdin, catch_exceptions=False)
+                path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        return CliRunner().invoke(main, arguments, input=stdin, catch_exceptions=False)
 
     return run
+
+
+@pytest.fixture
+def check(program: Check) -> Check:
+    """Runs `check`."""
+    return partial(program, "check")

@@ -1,11 +1,13 @@
 """Every command that asks a cluster asks it as whom kubectl would."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner
 
+from tests.support.checking import Check
 from tests.support.object_api import fake_api, kubeconfig
 from tests.support.policies import HEADER
 from webhook.cli.main import main
@@ -42,43 +44,38 @@ def test_all_commands_with_a_cluster_are_here() -> None:
     assert set(with_a_cluster(main)) == {*COMMANDS, "serve", "playground"}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_whom_to_impersonate(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("job.yaml").write_text(JOB)
-    Path("policy.yaml").write_text(HEADER)
+@pytest.fixture
+def asked(program: Check, tmp_path: Path) -> Iterator[Callable[..., list[list[tuple[str, str]]]]]:
+    """Runs a command on a cluster, and says as whom each of its calls was made."""
     with fake_api() as api:
-        config = kubeconfig(tmp_path / "config", api.url)
-        as_alice = ("--as", "alice", "--as-group", "ml", "--as-group", "ops", "--as-uid", "7")
-        CliRunner().invoke(main, [*COMMANDS[command], "--kubeconfig", str(config), *as_alice])
-        groups = [("Impersonate-Group", "ml"), ("Impersonate-Group", "ops")]
-        assert api.impersonated
-        assert all(
-            each == [("Impersonate-User", "alice"), *groups, ("Impersonate-Uid", "7")] for each in api.impersonated
-        )
+
+        def run(command: str, *options: str, **more: Any) -> list[list[tuple[str, str]]]:
+            config = str(kubeconfig(tmp_path / "config", api.url, **more))
+            program(*COMMANDS[command], "--kubeconfig", config, *options, job_yaml=JOB, policy_yaml=HEADER)
+            assert api.impersonated
+            return api.impersonated
+
+        yield run
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_more_about_whom_the_kubeconfig_names(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("job.yaml").write_text(JOB)
-    Path("policy.yaml").write_text(HEADER)
-    with fake_api() as api:
-        users = [{"name": "u", "user": {"token": "t0ken", "as": "alice", "as-groups": ["hers"]}}]
-        config = kubeconfig(tmp_path / "config", api.url, users=users)
-        CliRunner().invoke(main, [*COMMANDS[command], "--kubeconfig", str(config), "--as-group", "ml"])
-        assert api.impersonated
-        expected = [("Impersonate-User", "alice"), ("Impersonate-Group", "ml")]
-        assert all(each == expected for each in api.impersonated)
+def test_whom_to_impersonate(command: str, asked: Callable[..., Any]) -> None:
+    calls = asked(command, "--as", "alice", "--as-group", "ml", "--as-group", "ops", "--as-uid", "7")
+    groups = [("Impersonate-Group", "ml"), ("Impersonate-Group", "ops")]
+    assert all(call == [("Impersonate-User", "alice"), *groups, ("Impersonate-Uid", "7")] for call in calls)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_more_about_whom_the_kubeconfig_names(command: str, asked: Callable[..., Any]) -> None:
+    users = [{"name": "u", "user": {"token": "t0ken", "as": "alice", "as-groups": ["hers"]}}]
+    calls = asked(command, "--as-group", "ml", users=users)
+    assert all(call == [("Impersonate-User", "alice"), ("Impersonate-Group", "ml")] for call in calls)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("option", ["--as-group", "--as-uid"])
-def test_more_about_nobody(command: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("job.yaml").write_text(JOB)
-    Path("policy.yaml").write_text(HEADER)
-    config = kubeconfig(tmp_path / "config", "https://127.0.0.1:1")
-    result = CliRunner().invoke(main, [*COMMANDS[command], "--kubeconfig", str(config), option, "x"])
+def test_more_about_nobody(command: str, option: str, tmp_path: Path, program: Check) -> None:
+    config = str(kubeconfig(tmp_path / "config", "https://127.0.0.1:1"))
+    result = program(*COMMANDS[command], "--kubeconfig", config, option, "x", job_yaml=JOB, policy_yaml=HEADER)
     assert result.exit_code == 2
     assert "it names groups, a uid or extra to impersonate, but no user: add --as or `as`" in result.stderr

@@ -11,7 +11,7 @@ from tests.support.checking import NAMESPACE, POLICY, Check, as_json
 from tests.support.jobs import GOOD, REMOVE, changed
 from tests.support.object_api import fake_api, kubeconfig
 from tests.support.policies import HEADER, configmap
-from webhook.cli import published_schema
+from webhook.cli import world_sources
 
 
 def test_namespaces(check: Check) -> None:
@@ -28,7 +28,7 @@ def test_the_namespace_is_that_of_the_context(check: Check, tmp_path: Path) -> N
         config = str(kubeconfig(tmp_path / "config", api.url, contexts=contexts))
         fields = {"apiVersion": {}, "kind": {}, "spec": {"x-kubernetes-preserve-unknown-fields": True}}
         schema = {"properties": fields, "x-kubernetes-group-version-kind": [{"kind": "MPIJob"}]}
-        api.objects[published_schema.OPENAPI] = {"components": {"schemas": {"MPIJob": schema}}}
+        api.objects[world_sources.OPENAPI] = {"components": {"schemas": {"MPIJob": schema}}}
         result = check("a.yaml", "--kubeconfig", config, a_yaml=job)
         assert result.stdout.startswith("a.yaml: team-z/train: ")
         asked = [path for _, path in api.calls if "/namespaces/team-" in path]

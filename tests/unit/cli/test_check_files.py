@@ -10,9 +10,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.any_job import mangled_jobs
 from tests.support.checking import NAMESPACE, POLICY, Check, as_json
 from tests.support.jobs import GOOD, changed
-from tests.support.strategies import PROPERTY, json_values, mangled_jobs
+from tests.support.strategies import PROPERTY, json_values
 from webhook.api import yaml
 from webhook.cli import files as manifests
 from webhook.cli.main import main

@@ -1,7 +1,6 @@
 """`mpijob-webhook check` for CI: its forms, lines, patterns, and what ends with which code."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 from xml.etree import ElementTree as ET
@@ -10,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.support import published_schemas
+from tests.support.checking import Check
 from tests.support.jobs import GOOD, changed
 from webhook.api import yaml
 from webhook.cli.main import main
@@ -24,21 +24,6 @@ TTL = (
     "spec.runPolicy.ttlSecondsAfterFinished: after 1 s the job may run a second time. Set it to 30 or more. [retention]"
 )
 CONFIG = "kind: ConfigMap\nmetadata: {name: a}\n"
-Check = Callable[..., Result]
-
-
-@pytest.fixture
-def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str, stdin: str | None = None, files: dict[str, Any] | None = None) -> Result:
-        for name, content in (files or {}).items():
-            path = tmp_path / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content if isinstance(content, str) else json.dumps(content))
-        return CliRunner().invoke(main, ["check", *arguments], input=stdin, catch_exceptions=False)
-
-    return run
 
 
 def line(text: str, piece: str) -> int:

@@ -1,18 +1,14 @@
 """The command `convert`: what it writes, what it tells, and its exit codes."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.support.checking import Check
 from tests.support.older_jobs import HOROVOD, TENSORFLOW, V1, V1ALPHA1, V1ALPHA2, full
 from webhook.api import yaml
-from webhook.cli.main import main
-
-Convert = Callable[..., Result]
 
 UNITS = """
 apiVersion: kubeflow.org/v1alpha1
@@ -55,26 +51,18 @@ JOBS = {"horovod": HOROVOD, "tensorflow": TENSORFLOW, "units": UNITS, "gpu launc
 
 
 @pytest.fixture
-def convert(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Convert:
-    """Runs the command in an empty folder; files are given as name=content."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str, stdin: str | None = None, command: str = "convert", **files: str) -> Result:
-        for name, content in files.items():
-            path = tmp_path / name.replace("__", "/").replace("_", ".")
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(content, encoding="utf-8")
-        return CliRunner().invoke(main, [command, *arguments], input=stdin, catch_exceptions=False)
-
-    return run
+def convert(program: Check) -> Check:
+    return partial(program, "convert")
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_what_was_converted_is_admitted_and_converting_it_again_changes_nothing(convert: Convert, name: str) -> None:
+def test_what_was_converted_is_admitted_and_converting_it_again_changes_nothing(
+    convert: Check, program: Check, name: str
+) -> None:
     result = convert("old.yaml", "--gpus-per-node", "8", old_yaml=JOBS[name])
     assert "  check: admitted" in result.stderr
     assert result.exit_code == 0
-    checked = convert("-", stdin=result.stdout, command="check")
+    checked = program("check", "-", stdin=result.stdout)
     assert checked.exit_code == 0
     again = convert("-", stdin=result.stdout)
     assert again.stdout == result.stdout
@@ -82,7 +70,7 @@ def test_what_was_converted_is_admitted_and_converting_it_again_changes_nothing(
     assert again.exit_code == 0
 
 
-def test_the_report(convert: Convert) -> None:
+def test_the_report(convert: Check) -> None:
     result = convert("old.yaml", old_yaml=GPU_LAUNCHER)
     assert [line for line in result.stderr.splitlines() if not line.startswith("    ")] == [
         "old.yaml: team-a/pytorch: kubeflow.org/v1 is kubeflow.org/v2beta1 now",
@@ -102,7 +90,7 @@ def test_the_report(convert: Convert) -> None:
 
 
 @pytest.mark.parametrize("version", [V1, V1ALPHA2])
-def test_a_job_that_would_be_refused_says_what_is_first_to_be_done(convert: Convert, version: str) -> None:
+def test_a_job_that_would_be_refused_says_what_is_first_to_be_done(convert: Check, version: str) -> None:
     result = convert("-", stdin=json.dumps(full(version)))
     assert result.exit_code == 1
     assert yaml.load_all(result.stdout)[0]["apiVersion"] == "kubeflow.org/v2beta1"
@@ -110,14 +98,14 @@ def test_a_job_that_would_be_refused_says_what_is_first_to_be_done(convert: Conv
     assert "[" in refused
 
 
-def test_units_without_the_flag_of_the_operator(convert: Convert) -> None:
+def test_units_without_the_flag_of_the_operator(convert: Check) -> None:
     result = convert("old.yaml", "new.yaml", old_yaml=UNITS, new_yaml=HOROVOD)
     assert result.exit_code == 1
     assert "error: old.yaml: team-a/tensorflow-benchmarks-16: spec.gpusPerNode: is not set" in result.stderr
     assert [job["metadata"]["name"] for job in yaml.load_all(result.stdout)] == ["horovod-mnist"]
 
 
-def test_files_folders_lists_and_what_is_no_job(convert: Convert) -> None:
+def test_files_folders_lists_and_what_is_no_job(convert: Check) -> None:
     (item,) = yaml.load_all(HOROVOD)
     jobs = json.dumps({"apiVersion": "v1", "kind": "List", "items": [item, {"apiVersion": "v1", "kind": "ConfigMap"}]})
     result = convert("jobs", "two.yaml", jobs__all_json=jobs, two_yaml=f"{TENSORFLOW}---{HOROVOD}")
@@ -128,7 +116,7 @@ def test_files_folders_lists_and_what_is_no_job(convert: Convert) -> None:
     assert "jobs/all.json: ConfigMap : is no MPIJob, left as it is\n" in result.stderr
 
 
-def test_options(convert: Convert) -> None:
+def test_options(convert: Check) -> None:
     result = convert("-", "--ssh-path", "/home/user/.ssh", "--keep-launcher-small", stdin=GPU_LAUNCHER)
     (job,) = yaml.load_all(result.stdout)
     assert job["spec"]["sshAuthMountPath"] == "/home/user/.ssh"
@@ -143,7 +131,7 @@ def test_options(convert: Convert) -> None:
         ("- a\n", "error: standard input: is a list, not a Kubernetes object\n"),
     ],
 )
-def test_unusable_input(convert: Convert, text: str, said: str) -> None:
+def test_unusable_input(convert: Check, text: str, said: str) -> None:
     result = convert("-", stdin=text)
     assert result.exit_code == 2
     assert said in result.stderr
@@ -158,13 +146,13 @@ def test_unusable_input(convert: Convert, text: str, said: str) -> None:
         (UNITS.replace("gpus: 16", "gpus: 16\n  processingUnits: 16"), "spec.gpus: excludes processingUnits"),
     ],
 )
-def test_what_cannot_be_converted(convert: Convert, text: str, said: str) -> None:
+def test_what_cannot_be_converted(convert: Check, text: str, said: str) -> None:
     result = convert("-", stdin=text)
     assert (result.exit_code, result.stdout) == (1, "")
     assert said in result.stderr
 
 
-def test_text_of_users_is_made_harmless_in_the_report(convert: Convert) -> None:
+def test_text_of_users_is_made_harmless_in_the_report(convert: Check) -> None:
     job: dict[str, Any] = yaml.load_all(HOROVOD)[0]
     job["spec"]["\x1b[31m\n"] = 1
     job["metadata"]["name"] = "\x1b]0;x\x07"
@@ -174,7 +162,7 @@ def test_text_of_users_is_made_harmless_in_the_report(convert: Convert) -> None:
     assert "spec.\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER}: MPIJobs have no such field\n" in result.stderr
 
 
-def test_json(convert: Convert) -> None:
+def test_json(convert: Check) -> None:
     result = convert("jobs.yaml", "-o", "json", jobs_yaml=f"{HOROVOD}---\nkind: ConfigMap\nmetadata: {{name: a}}\n")
     assert result.stderr == ""
     job, other = json.loads(result.stdout)

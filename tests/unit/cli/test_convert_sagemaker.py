@@ -1,38 +1,32 @@
 """The command `convert sagemaker`: what it takes, writes and tells, and its exit codes."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.support.checking import Check
 from tests.support.training_jobs import mpi, request, script
 from webhook.api import yaml
 from webhook.cli.main import main
 
-Convert = Callable[..., Result]
 REQUEST = request("resnet", "ml.p4d.24xlarge", 2, mpi(8), TrainingJobStatus="Completed")
 CLAIMS = ("--claim", "train=imagenet/train", "--claim", "model=models", "--code-in-image")
 
 
 @pytest.fixture
-def convert(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Convert:
+def convert(program: Check) -> Check:
     """Runs `convert sagemaker` on a file with the request, or with what is given."""
-    monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str, of: Any = REQUEST, files: tuple[str, ...] = ("job.json",)) -> Result:
         text = of if isinstance(of, str) else json.dumps(of)
-        (tmp_path / "job.json").write_text(text, encoding="utf-8")
-        return CliRunner().invoke(
-            main, ["convert", "sagemaker", *files, *arguments], input=text, catch_exceptions=False
-        )
+        return program("convert", "sagemaker", *files, *arguments, stdin=text, job_json=text)
 
     return run
 
 
-def test_what_is_to_be_filled_in_is_refused_until_it_is(convert: Convert) -> None:
+def test_what_is_to_be_filled_in_is_refused_until_it_is(convert: Check) -> None:
     result = convert()
     assert result.exit_code == 1
     assert "  check: refused before this is changed:\n" in result.stderr
@@ -45,7 +39,7 @@ def test_what_is_to_be_filled_in_is_refused_until_it_is(convert: Convert) -> Non
     assert "  check: admitted" in done.stderr
 
 
-def test_the_report(convert: Convert) -> None:
+def test_the_report(convert: Check) -> None:
     result = convert(*CLAIMS)
     assert [line for line in result.stderr.splitlines() if not line.startswith("    ")] == [
         "job.json: resnet: is MPIJob resnet of kubeflow.org/v2beta1 now",
@@ -59,7 +53,7 @@ def test_the_report(convert: Convert) -> None:
     assert "    TrainingJobStatus: is about the job that ran\n" in result.stderr
 
 
-def test_options(convert: Convert) -> None:
+def test_options(convert: Check) -> None:
     more = ("--image", "registry.example.com/a:1", "--launcher-as-worker", "--network", "none", "--reserve", "50")
     more += ("-n", "team-a", "--pull-secret", "pull", "--service-account", "train")
     (job,) = yaml.load_all(convert(*CLAIMS, *more).stdout)
@@ -75,7 +69,7 @@ def test_options(convert: Convert) -> None:
     )
 
 
-def test_data_from_s3(convert: Convert) -> None:
+def test_data_from_s3(convert: Check) -> None:
     result = convert(
         "--s3-image", "registry.example.com/aws-cli:2.27.0", "--s3-secret", "s3", "--claim", "model=models"
     )
@@ -95,7 +89,7 @@ def test_data_from_s3(convert: Convert) -> None:
     assert {"name": "channel-train", "emptyDir": {"sizeLimit": "30Gi"}} in pod["volumes"]
 
 
-def test_several_jobs_and_standard_input(convert: Convert) -> None:
+def test_several_jobs_and_standard_input(convert: Check) -> None:
     other = request("bert", "local_gpu", 2, mpi())
     result = convert(*CLAIMS, "--instance", "local_gpu=16,64,2", of=[REQUEST, other], files=("job.json", "-"))
     names = [job["metadata"]["name"] for job in yaml.load_all(result.stdout)]
@@ -121,14 +115,14 @@ def test_several_jobs_and_standard_input(convert: Convert) -> None:
         (request("a", "\x1b[2J", 2), 1, 'ResourceConfig.InstanceType: "\N{REPLACEMENT CHARACTER}[2J" is no instance'),
     ],
 )
-def test_bad_input(convert: Convert, of: Any, code: int, said: str) -> None:
+def test_bad_input(convert: Check, of: Any, code: int, said: str) -> None:
     result = convert(of=of)
     assert result.exit_code == code
     assert result.stdout == ""
     assert said in result.stderr
 
 
-def test_a_claim_for_nothing(convert: Convert) -> None:
+def test_a_claim_for_nothing(convert: Check) -> None:
     result = convert("--claim", "test=imagenet")
     assert result.exit_code == 1
     assert 'InputDataConfig: has no channel "test" for --claim (there are: train, code, model' in result.stderr
@@ -146,13 +140,13 @@ def test_a_claim_for_nothing(convert: Convert) -> None:
         (("--network", "tcp"), "Invalid value for '--network'"),
     ],
 )
-def test_options_that_cannot_be(convert: Convert, arguments: tuple[str, ...], said: str) -> None:
+def test_options_that_cannot_be(convert: Check, arguments: tuple[str, ...], said: str) -> None:
     result = convert(*arguments)
     assert result.exit_code == 2
     assert said in result.stderr.replace("\n", " ")
 
 
-def test_files_need_no_name_of_a_command(convert: Convert) -> None:
+def test_files_need_no_name_of_a_command(convert: Check) -> None:
     result = convert(of="kind: ConfigMap\n")
     assert result.exit_code == 1
     for arguments in (

@@ -9,9 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given
 
+from tests.support.any_job import jobs
 from tests.support.jobs import GOOD, changed, request
 from tests.support.paths import EXAMPLES
-from tests.support.strategies import PROPERTY, jobs
+from tests.support.strategies import PROPERTY
 from webhook.admission import pipelines
 from webhook.cli import files, walkthrough
 from webhook.cli.main import main

@@ -1,33 +1,25 @@
 """The command `init`: what it writes is admitted; the examples of frameworks come from it."""
 
-from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from tests.support import first_jobs
+from tests.support.checking import Check
+from tools import first_jobs
 from webhook.api import mpirun, yaml
 from webhook.cli import init as command
 from webhook.cli import job_check, job_world
 from webhook.cli.files import Manifest
 from webhook.cli.first_job import FRAMEWORKS
-from webhook.cli.main import main
 
 IMAGE = "registry.example.com/ml/train:1.4"
-Init = Callable[..., Result]
 
 
 @pytest.fixture
-def init(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Init:
-    """Runs the command in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> Result:
-        return CliRunner().invoke(main, ["init", *arguments], catch_exceptions=False)
-
-    return run
+def init(program: Check) -> Check:
+    return partial(program, "init")
 
 
 def job(result: Result) -> dict[str, Any]:
@@ -73,7 +65,7 @@ def test_every_job_is_admitted_with_a_rank_for_each_gpu(framework: str, workers:
     assert call.ranks * each == workers * max(gpus, 1)
 
 
-def test_flags(init: Init) -> None:
+def test_flags(init: Check) -> None:
     result = init(
         "--framework", "pytorch", "--workers", "3", "--gpus", "4", "--image", IMAGE, "--rdma", "--queue", "research",
         "--name", "sft", "-n", "team-a", "--", "train.py", "--epochs", "3",
@@ -99,7 +91,7 @@ def test_flags(init: Init) -> None:
     assert result.stdout.startswith("# PyTorch on 3 workers with 4 GPUs each, written by mpijob-webhook init.\n")
 
 
-def test_texts_that_yaml_would_take_for_something_else(init: Init) -> None:
+def test_texts_that_yaml_would_take_for_something_else(init: Check) -> None:
     result = init("--framework", "horovod", "--image", "a:1", "--", "python", "-c", "print(1)\nprint(2)", "yes", "# 7")
     assert containers(job(result))[0]["args"][-4:] == ["-c", "print(1)\nprint(2)", "yes", "# 7"]
 
@@ -119,13 +111,13 @@ def test_texts_that_yaml_would_take_for_something_else(init: Init) -> None:
         (("--framework", "openmpi", "--cluster", "a", "--context", "b"), "error: --cluster and --kubeconfig"),
     ],
 )
-def test_what_cannot_be_written(init: Init, arguments: tuple[str, ...], said: str) -> None:
+def test_what_cannot_be_written(init: Check, arguments: tuple[str, ...], said: str) -> None:
     result = init(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert said in result.stderr
 
 
-def test_a_refused_job_is_written_and_told(init: Init) -> None:
+def test_a_refused_job_is_written_and_told(init: Check) -> None:
     result = init("--framework", "horovod", "--workers", "1", "--name", "First")
     assert result.exit_code == 1
     assert job(result)["metadata"]["name"] == "First"
@@ -133,10 +125,9 @@ def test_a_refused_job_is_written_and_told(init: Init) -> None:
     assert "1 worker, at least 2 required" in result.stderr
 
 
-def test_by_the_policy_that_is_named(init: Init, tmp_path: Path) -> None:
+def test_by_the_policy_that_is_named(init: Check) -> None:
     policy = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nrules: {worker-count: {max: 2}}\n"
-    (tmp_path / "policy.yaml").write_text(policy, encoding="utf-8")
-    result = init("--framework", "openmpi", "--workers", "3", "--policy", "policy.yaml")
+    result = init("--framework", "openmpi", "--workers", "3", "--policy", "policy.yaml", policy_yaml=policy)
     assert result.exit_code == 1
     assert "3 workers, at most 2 allowed" in result.stderr
 
@@ -152,8 +143,7 @@ items:
 """
 
 
-def test_the_gpus_are_those_of_the_cluster(init: Init, tmp_path: Path) -> None:
-    (tmp_path / "cluster.yaml").write_text(NODE, encoding="utf-8")
-    result = init("--framework", "horovod", "--gpus", "2", "--cluster", "cluster.yaml")
+def test_the_gpus_are_those_of_the_cluster(init: Check) -> None:
+    result = init("--framework", "horovod", "--gpus", "2", "--cluster", "cluster.yaml", cluster_yaml=NODE)
     assert containers(job(result))[1]["resources"]["limits"]["amd.com/gpu"] == "2"
     assert result.exit_code == 0, result.stderr

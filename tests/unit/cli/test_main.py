@@ -14,12 +14,13 @@ from click.testing import CliRunner, Result
 
 import webhook
 from tests.support.paths import EXAMPLES
+from tools.reference import commands
 from webhook import PROGRAM, __version__
 from webhook.cli import version
 from webhook.cli.main import main
 
 PACKAGE = Path(webhook.__file__).parent
-COMMANDS = sorted(main.commands)
+COMMANDS = dict(commands())
 
 
 def run(*arguments: str, color: bool = False, env: dict[str, str | None] | None = None) -> Result:
@@ -28,21 +29,23 @@ def run(*arguments: str, color: bool = False, env: dict[str, str | None] | None 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_every_command(command: str) -> None:
-    result = run(command, "--help")
+    result = run(*command.split(), "--help")
     assert result.exit_code == 0
     assert f"Usage: main {command}" in result.stdout
-    assert "Exit code:" in result.stdout or command == "rules"
-    assert f"mpijob-webhook {command}" in result.stdout, "an example"
-    assert run(command, "-h").stdout == result.stdout
-    options = [option for option in main.commands[command].params if isinstance(option, click.Option)]
+    assert "Exit code:" in result.stdout or command in {"rules", "policy init", "policy schema"}
+    assert f"mpijob-webhook {command.removesuffix(' mpijob')}" in result.stdout, "an example"
+    assert run(*command.split(), "-h").stdout == result.stdout
+    options = [option for option in COMMANDS[command].params if isinstance(option, click.Option)]
     assert all(option.help for option in options)
 
 
-def test_help_names_every_command() -> None:
-    result = run("--help")
+@pytest.mark.parametrize("group", [(), ("policy",)])
+def test_help_names_every_command(group: tuple[str, ...]) -> None:
+    result = run(*group, "--help")
     assert result.exit_code == 0
     lines = [line.split() for line in result.stdout.partition("Commands:\n")[2].splitlines()]
-    assert [line[0] for line in lines] == COMMANDS
+    within = [name.split() for name in COMMANDS]
+    assert [line[0] for line in lines] == [name for *above, name in within if tuple(above) == group]
     assert not any(line[-1].endswith("...") for line in lines), "no summary is cut"
 
 

@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from webhook.cli.main import main
-from webhook.cli.options import AddressType
+from webhook.cli.options import host_and_port
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from webhook.cli.options import AddressType
     ],
 )
 def test_addresses(text: str, expected: tuple[str, int]) -> None:
-    assert AddressType().convert(text, None, None) == expected
+    assert host_and_port(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_addresses(text: str, expected: tuple[str, int]) -> None:
 )
 def test_what_is_no_address(text: str, message: str | None) -> None:
     with pytest.raises(click.BadParameter) as caught:
-        AddressType().convert(text, None, None)
+        host_and_port(text)
     assert message is None or caught.value.message == message
     result = CliRunner().invoke(main, ["serve", "--listen", text], catch_exceptions=False)
     assert result.exit_code == 2

@@ -13,9 +13,8 @@ from tests.support.namespaces import namespace
 from tests.support.object_api import FakeApi, fake_api, kubeconfig
 from tests.support.policies import HEADER, configmap
 from tests.support.read_paths import CONFIGMAPS, MPIJOBS, PATHS_READ
-from webhook.cli import files
+from webhook.cli import files, job_world
 from webhook.cli.main import main
-from webhook.cli.policy import cluster as policy_cluster
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.config_maps import CONFIG_MAPS
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
@@ -108,7 +107,7 @@ def test_no_more_is_kept_than_counts(api: FakeApi, tmp_path: Path) -> None:
     assert not any("secrets" in path for _, path in api.calls)
     view = taken(api, tmp_path)
     assert view.get(CONFIG_MAPS, ("team-a", "team")) not in {ABSENT, UNKNOWN}
-    stored = view.stored("team-a", "train")
+    stored = view.jobs.get(("team-a", "train"))
     assert stored is not None
     assert stored["spec"] == GOOD["spec"]
 
@@ -131,7 +130,7 @@ def test_policies_and_jobs_are_those_of_the_other_commands(api: FakeApi, tmp_pat
     api.objects[MPIJOBS] = listed(changed(), changed({"metadata.name": "other"}))
     assert "not a policy" not in run(api, tmp_path).stdout
     taken(api, tmp_path)
-    cluster = policy_cluster.from_file(tmp_path / "c.yaml", policy_namespace="mpijob-webhook")
+    cluster = job_world.of_file(tmp_path / "c.yaml", policy_namespace="mpijob-webhook")
     assert [(layer.name, layer.document.mode) for layer in cluster.layers] == [("base", "warn")]
     assert sorted(json.loads(job)["metadata"]["name"] for job in cluster.jobs) == ["other", "train"]
 
@@ -141,7 +140,7 @@ def test_policies_that_cannot_be_read_are_told(api: FakeApi, tmp_path: Path) -> 
     result = run(api, tmp_path)
     assert result.exit_code == 1
     assert f"warning: nothing is known of policies: the API server at {api.url} refuses: no (403)\n" in result.stderr
-    assert "\n  policies: forbidden\n" in result.stdout
+    assert "\n  policies: 'forbidden: the API server at " in result.stdout
 
 
 class TestNamespaces:
@@ -207,8 +206,8 @@ def test_an_object_that_cannot_be_read_is_unknown_and_no_other(api: FakeApi, tmp
 def test_a_job_that_cannot_be_read_does_not_spoil_the_file(api: FakeApi, tmp_path: Path) -> None:
     api.objects[MPIJOBS] = listed(changed({"Worker.replicas": "4"}), changed({"metadata.name": "other"}))
     view = taken(api, tmp_path, code=1)
-    assert view.stored("team-a", "train") is None
-    assert view.stored("team-a", "other") is not None
+    assert view.jobs.get(("team-a", "train")) is None
+    assert view.jobs.get(("team-a", "other")) is not None
 
 
 def test_the_file_is_for_its_owner_and_is_not_replaced_by_accident(api: FakeApi, tmp_path: Path) -> None:

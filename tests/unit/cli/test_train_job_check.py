@@ -1,32 +1,28 @@
 """`mpijob-webhook check --trainer`: the verdict on TrainJobs and runtimes in files."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.support.checking import Check
 from tests.support.jobs import GOOD
 from tests.support.object_api import fake_api, kubeconfig
 from tests.support.trainer import NODE, pods, runtime, train_job
 from webhook.api import trainer
-from webhook.cli import published_schema
-from webhook.cli.main import main
+from webhook.cli import world_sources
 
-Check = Callable[..., Result]
 NOT_JUDGED = "not judged: what depends on "
 
 
 @pytest.fixture
-def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
+def check(program: Check) -> Check:
     """Runs the command on these objects, in one file."""
-    monkeypatch.chdir(tmp_path)
 
     def run(*objects: Any, more: tuple[str, ...] = ("--trainer",)) -> Result:
-        (tmp_path / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-        return CliRunner().invoke(main, ["check", "all.json", *more], catch_exceptions=False)
+        return program("check", "all.json", *more, all_json={"apiVersion": "v1", "kind": "List", "items": objects})
 
     return run
 
@@ -97,7 +93,7 @@ def test_runtimes_of_the_cluster_at_hand(check: Check, tmp_path: Path) -> None:
     with fake_api() as api:
         fields = {"apiVersion": {}, "kind": {}, "spec": {"x-kubernetes-preserve-unknown-fields": True}}
         schema = {"properties": fields, "x-kubernetes-group-version-kind": [{"kind": "MPIJob"}]}
-        api.objects[published_schema.OPENAPI] = {"components": {"schemas": {"MPIJob": schema}}}
+        api.objects[world_sources.OPENAPI] = {"components": {"schemas": {"MPIJob": schema}}}
         api.objects[runtimes.format("cluster", "deepspeed")] = bad_runtime()
         api.objects[runtimes.format("namespaces/team/", "deepspeed")] = runtime(trainer.RUNTIME)
         api.refusals["GET", runtimes.format("cluster", "hidden")] = (403, "forbidden")

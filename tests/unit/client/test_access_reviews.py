@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from webhook.api.review import AdmissionRequest, UserInfo
-from webhook.client.access_reviews import PATH, SELF_PATH, Right, has_right, have_right, may_exempt
+from webhook.client.access_reviews import PATH, SELF_PATH, Right, has_right, may_exempt
 from webhook.client.calls import ClusterError
 
 RIGHT = Right("get", "apps", "deployments", "team-a", "web")
@@ -26,7 +26,7 @@ class Api:
 
 async def test_the_question() -> None:
     api: Any = Api({"allowed": True})
-    assert await has_right(api, {"user": "alice", "groups": ["staff"]}, RIGHT)
+    assert await has_right(api, RIGHT, {"user": "alice", "groups": ["staff"]})
     attributes = {"verb": "get", "group": "apps", "resource": "deployments", "namespace": "team-a", "name": "web"}
     assert api.specs == [{"user": "alice", "groups": ["staff"], "resourceAttributes": attributes}]
 
@@ -34,7 +34,7 @@ async def test_the_question() -> None:
 @pytest.mark.parametrize("status", [{"allowed": False}, {"allowed": "yes"}, {}, None, "allowed"])
 async def test_only_a_clear_yes_is_one(status: Any) -> None:
     api: Any = Api(status)
-    assert not await has_right(api, {"user": "alice"}, RIGHT)
+    assert not await has_right(api, RIGHT, {"user": "alice"})
 
 
 async def test_who_may_exempt_is_asked_rule_by_rule() -> None:
@@ -90,8 +90,8 @@ async def test_our_own_right_is_asked_about() -> None:
             return {"status": {"allowed": body["spec"]["resourceAttributes"]["verb"] == "get"}}
 
     api: Any = Own(None)
-    assert await have_right(api, RIGHT)
-    assert not await have_right(api, Right("list", "", "configmaps"))
+    assert await has_right(api, RIGHT)
+    assert not await has_right(api, Right("list", "", "configmaps"))
 
 
 def test_a_right_in_words() -> None:

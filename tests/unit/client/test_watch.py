@@ -28,7 +28,7 @@ async def test_lists_page_by_page_and_watches_from_the_first_page(world: World) 
     assert {request.path for request in world.api.requests} == {"/apis/example.com/v1/things"}
     assert world.api.requests[0].headers["Accept"] == "application/json"
     assert watch.store.records == {name: Thing(name, 0) for name in "abc"}
-    assert (len(watch), watch.requests, watch.synced, watch.reason) == (3, 3, True, "")
+    assert (len(watch.store.records), watch.requests, watch.synced, watch.reason) == (3, 3, True, "")
 
 
 async def test_selectors_are_sent_with_lists_and_watches(world: World) -> None:
@@ -62,7 +62,7 @@ async def test_events_change_the_records(world: World) -> None:
     changes: list[tuple[str, int | None, int | None]] = []
     lists: list[int] = []
     watch.store.on_change(lambda key, old, new: changes.append((key, old and old.size, new and new.size)))
-    watch.store.on_list(lambda: lists.append(len(watch)))
+    watch.store.on_list(lambda: lists.append(len(watch.store.records)))
     world.start(watch)
     await world.until(lambda: watch.events == 4)
     assert [watch.get(name) for name in "abcd"] == [Thing("a", 2), ABSENT, ABSENT, Thing("d", 4)]
@@ -204,7 +204,6 @@ async def test_an_unreadable_object_is_unknown_and_the_others_count(world: World
     two, five = Thing("b", 2), Thing("a", 5)
     assert seen == [("b", UNKNOWN, two, ABSENT), ("b", UNKNOWN, UNKNOWN, ABSENT), ("a", five, UNKNOWN, UNKNOWN)]
     assert [watch.get(name) for name in "abc"] == [five, ABSENT, ABSENT]
-    assert watch.store.skipped == 4
     assert watch.reason == ""
     skipped = [(fields["name"], fields["error"]) for fields in world.log.events("object skipped")]
     assert skipped == [("a", "ValidationError"), ("b", "ValidationError"), ("c", "ValidationError")]

@@ -130,7 +130,7 @@ async def test_a_list_that_never_ends_is_given_up(world: World) -> None:
     await world.spend(watch, 600)
     assert len(world.api.requests) <= 2 * FASTEST
     assert set(watch.restarts) == {FaultReason.GARBAGE}
-    assert len(watch) == 0
+    assert len(watch.store.records) == 0
 
 
 @pytest.mark.parametrize("listing", [page(version=""), page({"metadata": {"resourceVersion": "1"}})])

@@ -33,19 +33,19 @@ def test_a_kind_that_is_there_is_known_completely() -> None:
 def test_nothing_is_known_of_an_empty_file() -> None:
     snapshot = Snapshot([])
     assert snapshot.get(NAMESPACES, "team-a") is UNKNOWN
-    assert snapshot.stored("team-a", "train") is None
+    assert snapshot.jobs.get(("team-a", "train")) is None
 
 
 def test_jobs() -> None:
     snapshot = Snapshot([GOOD, changed({"metadata.name": "other"})])
-    assert snapshot.stored("team-a", "train") == GOOD
-    assert snapshot.stored("team-b", "train") is None
+    assert snapshot.jobs.get(("team-a", "train")) == GOOD
+    assert snapshot.jobs.get(("team-b", "train")) is None
     assert snapshot.get(NAMESPACES, "team-a") is UNKNOWN
 
 
 def test_a_job_without_a_namespace_is_in_default() -> None:
     job = changed({"metadata.namespace": REMOVE})
-    assert Snapshot([job]).stored("default", "train") == job
+    assert Snapshot([job]).jobs.get(("default", "train")) == job
 
 
 def test_labels_may_be_missing() -> None:

@@ -30,10 +30,10 @@ FAILED = life("train", condition("Failed", reason="DeadlineExceeded"), started=S
 NEVER_RAN = life("train", condition("Failed", reason="BackoffLimitExceeded"), completed=STARTED)
 NEXT = life(uid="another of this name")
 
-CREATED = Counted("created", "team-a")
-QUEUE = Counted("queue", "team-a", 2 * HOUR + 30)
-SUCCEEDED = Counted("succeeded", "team-a")
-TOOK = Counted("duration", "team-a", HOUR)
+CREATED = Counted("created_total", "team-a")
+QUEUE = Counted("queue_seconds", "team-a", 2 * HOUR + 30)
+SUCCEEDED = Counted("succeeded_total", "team-a")
+TOOK = Counted("duration_seconds", "team-a", HOUR)
 
 
 @pytest.mark.parametrize(
@@ -42,15 +42,15 @@ TOOK = Counted("duration", "team-a", HOUR)
         ([NEW, STARTING, RUNNING, DONE, None], [CREATED, QUEUE, SUCCEEDED, TOOK]),
         (
             [SUSPENDED, STARTING, RUNNING, FAILED],
-            [CREATED, QUEUE, Counted("failed", "team-a", 0, "DeadlineExceeded"), TOOK],
+            [CREATED, QUEUE, Counted("failed_total", "team-a", reason=("DeadlineExceeded",)), TOOK],
         ),
         # A preemption is no second wait for the first start.
         ([NEW, RUNNING, PREEMPTED, AGAIN, PREEMPTED, AGAIN], [CREATED, QUEUE]),
         # It was suspended before it ran.
-        ([NEW, STARTING, PREEMPTED, AGAIN], [CREATED, Counted("queue", "team-a", 9 * HOUR)]),
+        ([NEW, STARTING, PREEMPTED, AGAIN], [CREATED, Counted("queue_seconds", "team-a", 9 * HOUR)]),
         # Seen only at its end, after a watch was lost.
         ([DONE], [CREATED, SUCCEEDED, TOOK]),
-        ([NEVER_RAN], [CREATED, Counted("failed", "team-a", 0, "BackoffLimitExceeded")]),
+        ([NEVER_RAN], [CREATED, Counted("failed_total", "team-a", reason=("BackoffLimitExceeded",))]),
         # Nothing is new where only the rest of the status changes.
         ([NEW, RUNNING, RUNNING, DONE, DONE], [CREATED, QUEUE, SUCCEEDED, TOOK]),
         # One is deleted and another created between two looks.
@@ -103,13 +103,18 @@ def test_accelerators_of_jobs_that_have_not_ended() -> None:
     records = {key: pods(job, 8) for key, job in jobs.items() if job.name != "unseen"}
     records["team-a", "replaced"] = pods(jobs["team-a", "replaced"], 8, uid="the one before")
     found = standing(jobs.values(), records, NothingKnown(), namespaces=Labels(9))
-    assert found.running == {"team-a": 1, "team-b": 1}
-    assert found.queued == {"team-a": 4}
-    assert found.requested == {("team-a", "nvidia.com/gpu"): 48, ("team-b", "nvidia.com/gpu"): 16}
-    assert +found.in_use == {("team-a", "nvidia.com/gpu"): 16, ("team-b", "nvidia.com/gpu"): 16}
+    assert found == {
+        ("running", "team-a"): 1,
+        ("running", "team-b"): 1,
+        ("queued", "team-a"): 4,
+        ("gpus_requested", "team-a", "nvidia.com/gpu"): 48,
+        ("gpus_requested", "team-b", "nvidia.com/gpu"): 16,
+        ("gpus_in_use", "team-a", "nvidia.com/gpu"): 16,
+        ("gpus_in_use", "team-b", "nvidia.com/gpu"): 16,
+    }
     bounded = standing(jobs.values(), records, NothingKnown(), namespaces=Labels(1))
-    assert bounded.running == {"team-a": 1, BEYOND: 1}
-    assert bounded.requested == {("team-a", "nvidia.com/gpu"): 48, (BEYOND, "nvidia.com/gpu"): 16}
+    assert bounded["running", BEYOND] == 1
+    assert bounded["gpus_requested", BEYOND, "nvidia.com/gpu"] == 16
 
 
 def test_devices_of_claims_are_counted_as_far_as_their_number_is_known() -> None:
@@ -127,7 +132,11 @@ def test_devices_of_claims_are_counted_as_far_as_their_number_is_known() -> None
     record = MPIJobRecord("team-a", "runs", job.uid, pods=(PodsRecord("Worker", 4, worker),))
     found = standing([job], {("team-a", "runs"): record}, view, namespaces=Labels(9))
     name = "deviceclass.resource.kubernetes.io/gpu.nvidia.com"
-    assert found.requested == found.in_use == {("team-a", name): 12}
+    assert found == {
+        ("running", "team-a"): 1,
+        ("gpus_requested", "team-a", name): 12,
+        ("gpus_in_use", "team-a", name): 12,
+    }
 
 
 def test_resources_have_the_names_that_are_known() -> None:
@@ -152,15 +161,15 @@ def test_a_replica_that_has_seen_all_of_it_counts_what_there_was(lives: list[lis
         old: JobLife | None = None
         changes, since = Changes(), Changes()
         for step, new in enumerate(history):
-            first.update(each.what for each in changes.of(old, new))
+            first.update(each.metric for each in changes.of(old, new))
             if step == begins and old is not None:
                 since = Changes([old])
             if step >= begins:
-                later.update(each.what for each in since.of(old, new))
+                later.update(each.metric for each in since.of(old, new))
             old = new
     created = sum(bool(history) for history in histories)
     over = sum(bool(history) and history[-1].over for history in histories)
-    assert first["created"] == created
-    assert first["succeeded"] + first["failed"] == first["duration"] == over
-    assert first["queue"] == sum(any(state is RUNNING or state is AGAIN for state in h) for h in histories)
+    assert first["created_total"] == created
+    assert first["succeeded_total"] + first["failed_total"] == first["duration_seconds"] == over
+    assert first["queue_seconds"] == sum(any(state is RUNNING or state is AGAIN for state in h) for h in histories)
     assert all(later[what] <= first[what] for what in later)

@@ -4,13 +4,13 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from tests.support.logs import Log
+from tests.support.virtual_time import run
 from tests.support.watch_api import until
 from webhook.client.calls import ApiError
 from webhook.companions import reconciler as module
@@ -78,28 +78,24 @@ async def test_what_fails_is_tried_again_and_the_others_go_on(monkeypatch: pytes
     assert log.told[-1] == "companion recovered"
 
 
-async def test_a_lasting_failure_is_tried_ever_less_often_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 0.0
+def test_a_lasting_failure_is_tried_ever_less_often_and_told() -> None:
     tries: list[float] = []
 
     async def reconcile(_: str) -> None:
-        tries.append(now)
+        tries.append(asyncio.get_running_loop().time())
         raise ApiError(403, "no right")
 
-    def failed(reconciler: Reconciler[Any], times: int) -> bool:
-        return reconciler.results[FAILED] == times and reconciler._queue.next_due() > now
+    async def main() -> None:
+        async with running(reconcile, uniform=lambda _, most: most) as (reconciler, log):
+            reconciler.add("a")
+            await asyncio.sleep(1500)
+            assert reconciler.problem == "1 failed and will be tried again; the last: no right"
+            assert (reconciler.failing, reconciler.waiting, reconciler.idle) == (1, 0, False)
+            assert len(log.events("companion failed")) == 1
 
-    async with running(reconcile, clock=lambda: now, uniform=lambda _, most: most) as (reconciler, log):
-        reconciler.add("a")
-        for times in range(1, 13):
-            await until(partial(failed, reconciler, times))
-            now = reconciler._queue.next_due()
-            reconciler._added.set()
-        assert reconciler.problem == "1 failed and will be tried again; the last: no right"
-        assert reconciler.failing == 1
+    run(main())
     pauses = [later - earlier for earlier, later in pairwise(tries)]
     assert pauses[:10] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]
-    assert len(log.events("companion failed")) == 1
 
 
 async def test_what_changes_while_it_is_worked_on_is_worked_on_once_more() -> None:
@@ -140,6 +136,7 @@ async def test_a_later_time_waits_and_an_earlier_one_wins() -> None:
 
     async with running(reconcile) as (reconciler, _):
         reconciler.add("later", 3600)
+        reconciler.add("later", 7200)
         reconciler.add("now")
         await until(lambda: looks == ["now"])
         assert reconciler.waiting == 0

@@ -1,6 +1,6 @@
 """What is undone again and again is done ever less often, and after a quiet hour at once again."""
 
-from webhook.companions.restraint import FORGOTTEN, Restraint
+from webhook.companions.reconciler import FORGOTTEN, Restraint
 
 
 def test_the_pause_grows_to_some_minutes() -> None:

@@ -7,7 +7,7 @@ import yaml
 
 from tests.support import older_jobs
 from tests.support.older_jobs import V1, V1ALPHA1, V1ALPHA2
-from tests.support.older_versions_crd import FILE
+from tools.older_versions_crd import FILE
 from webhook.api.mpijob import OLDER_VERSIONS
 from webhook.converters.older_types import OWN_FIELDS, faults
 

@@ -39,10 +39,3 @@ def test_the_users_choice_stays(fields):
     assert inject("api-access", job) == (WORKER, [NOTE.format("Worker")])
     job = mpijob(launcher={"spec": pod_spec(**fields)}, worker={"spec": pod_spec(**fields)})
     assert inject("api-access", job) == ({}, [])
-
-
-@pytest.mark.parametrize("template", [{}, {"spec": None}])
-def test_a_template_without_a_spec_gets_none(template):
-    job = mpijob()
-    job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"] = template
-    assert inject("api-access", job)[0] == WORKER

@@ -1,10 +1,6 @@
-import copy
-
 import pytest
-from pydantic import ValidationError
 
-from tests.support.injecting import PATHS, Example, hold, mpijob, mutate, only, operations_of, policy_of
-from tests.support.jobs import request
+from tests.support.injecting import PATHS, Example, hold, mpijob, mutate, only, policy_of
 from tests.support.nodes import node
 from webhook.admission import pipelines
 from webhook.cluster.snapshot import Snapshot
@@ -56,28 +52,33 @@ def require(*terms):
 
 
 TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
+TOLERATED = f"a toleration of {GPU}"
 
 
-def test_gpu_pods_are_drawn_to_gpu_nodes_and_past_their_taint():
-    assert inject(gpu_job()) == (
-        {"Worker": {"affinity": prefer(), "tolerations": [TOLERATION]}},
-        [f"added a preference for nodes with {PRESENT}, a toleration of {GPU}"],
-    )
+@pytest.mark.parametrize(
+    ("settings", "placed", "note"),
+    [
+        (
+            {},
+            {"affinity": prefer(), "tolerations": [TOLERATION]},
+            f"a preference for nodes with {PRESENT}, {TOLERATED}",
+        ),
+        (
+            {"nodeAffinity": "required"},
+            {"affinity": require([one(PRESENT)]), "tolerations": [TOLERATION]},
+            f"nodes with {PRESENT}, {TOLERATED}",
+        ),
+        ({"nodeAffinity": "off", "tolerations": False}, {}, ""),
+    ],
+)
+def test_gpu_pods_are_drawn_to_gpu_nodes_and_past_their_taint(settings, placed, note):
+    found = inject(gpu_job(), **settings)
+    assert found == (({"Worker": placed}, [f"added {note}"]) if placed else ({}, []))
 
 
 def test_pods_without_gpus_get_nothing():
     assert inject(mpijob()) == ({}, [])
     assert inject(gpu_job(asks={GPU: 0}), nodeAffinity="required") == ({}, [])
-
-
-def test_required():
-    found, notes = inject(gpu_job(), nodeAffinity="required")
-    assert found["Worker"]["affinity"] == require([one(PRESENT)])
-    assert notes == [f"added nodes with {PRESENT}, a toleration of {GPU}"]
-
-
-def test_off_and_no_tolerations():
-    assert inject(gpu_job(), nodeAffinity="off", tolerations=False) == ({}, [])
 
 
 def test_off_as_yaml_reads_it():
@@ -98,32 +99,29 @@ class TestTerms:
         found, _ = inject(gpu_job(own={"affinity": affinity, **own}), nodeAffinity="required", tolerations=False)
         return found["Worker"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
 
-    def test_every_term(self):
-        other = one("zone", "b")
-        assert self.required({"matchExpressions": [self.MINE]}, {"matchExpressions": [other]}) == [
-            {"matchExpressions": [self.MINE, one(PRESENT)]},
-            {"matchExpressions": [other, one(PRESENT)]},
+    @pytest.mark.parametrize(
+        ("own", "added"),
+        [
+            ([[MINE], [one("zone", "b")]], [True, True]),
+            # Added to the others alone it would narrow what the user left open there.
+            ([[{"key": PRESENT, "operator": "DoesNotExist"}], [MINE]], [False, False]),
+            ([{}, [MINE]], [False, True]),
+            ([[], [MINE]], [False, True]),
+            ([{"matchExpressions": None, "matchFields": []}, [MINE]], [False, True]),
+            ([], []),
+        ],
+    )
+    def test_every_term_but_those_that_select_no_node(self, own, added):
+        terms = [each if isinstance(each, dict) else {"matchExpressions": each} for each in own]
+        after = [
+            {"matchExpressions": [*term["matchExpressions"], one(PRESENT)]} if more else term
+            for term, more in zip(terms, added, strict=True)
         ]
-
-    def test_where_a_term_is_about_the_same_label_all_stay(self):
-        """Added to the others alone it would narrow what the user left open there."""
-        own = {"key": PRESENT, "operator": "DoesNotExist"}
-        terms = [{"matchExpressions": [own]}, {"matchExpressions": [self.MINE]}]
-        assert self.required(*terms) == terms
+        assert self.required(*terms) == after
 
     def test_a_term_on_fields_only(self):
         fields = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}
         assert self.required(fields) == [{**fields, "matchExpressions": [one(PRESENT)]}]
-
-    @pytest.mark.parametrize("empty", [{}, {"matchExpressions": []}, {"matchExpressions": None, "matchFields": []}])
-    def test_a_term_that_selects_no_node_does_not_come_to_select_some(self, empty):
-        assert self.required(empty, {"matchExpressions": [self.MINE]}) == [
-            empty,
-            {"matchExpressions": [self.MINE, one(PRESENT)]},
-        ]
-
-    def test_no_terms_at_all_is_left_to_the_api_server(self):
-        assert self.required() == []
 
     def test_a_node_selector_of_the_same_label_stays_alone(self):
         own = {"nodeSelector": {PRESENT: "false"}}
@@ -198,23 +196,27 @@ class TestNodes:
         found, _ = inject(gpu_job(), view, vendors=vendors)
         assert found == {"Worker": {"tolerations": [{**TOLERATION, "key": "sku"}]}}
 
-    def test_a_slice_of_a_gpu(self):
-        view = Snapshot([node("n", H100, ["nvidia.com/gpu:NoSchedule"], **{"nvidia.com/mig-1g.5gb": "7"})])
-        found, _ = inject(gpu_job(asks={"nvidia.com/mig-1g.5gb": 1}), view)
-        assert found == {"Worker": {"affinity": prefer(), "tolerations": [TOLERATION]}}
-
     @pytest.mark.parametrize("own", [{"operator": "Exists"}, {"key": GPU, "operator": "Exists"}, TOLERATION])
     def test_a_toleration_of_the_users_is_enough(self, own):
         found, _ = inject(gpu_job(own={"tolerations": [own]}), nodeAffinity="off")
         assert found == {"Worker": {"tolerations": [own]}}
 
-    def test_another_vendor(self):
-        label = "feature.node.kubernetes.io/amd-gpu"
-        view = Snapshot([node("n", {label: "true"}, ["amd.com/gpu:NoSchedule"], **{"amd.com/gpu": "8"}), GUARDED])
-        found, _ = inject(gpu_job(asks={"amd.com/gpu": 1}), view)
-        assert found == {"Worker": {"affinity": prefer(label), "tolerations": [{**TOLERATION, "key": "amd.com/gpu"}]}}
+    @pytest.mark.parametrize(
+        ("label", "resource", "vendor"),
+        [
+            (PRESENT, "nvidia.com/mig-1g.5gb", GPU),
+            ("feature.node.kubernetes.io/amd-gpu", "amd.com/gpu", "amd.com/gpu"),
+            ("", "habana.ai/gaudi", "habana.ai/gaudi"),
+        ],
+    )
+    def test_slices_and_other_vendors(self, label, resource, vendor):
+        labels = {label: "true"} if label else {}
+        view = Snapshot([node("n", labels, [f"{vendor}:NoSchedule"], **{resource: "8"}), GUARDED])
+        found, _ = inject(gpu_job(asks={resource: 1}), view)
+        placed = {"affinity": prefer(label)} if label else {}
+        assert found == {"Worker": {**placed, "tolerations": [{**TOLERATION, "key": vendor}]}}
 
-    def test_a_vendor_without_labels(self):
+    def test_a_vendor_without_labels_has_no_products(self):
         view = Snapshot([node("n", {}, ["habana.ai/gaudi:NoSchedule"], **{"habana.ai/gaudi": "8"})])
         found, _ = inject(gpu_job(asks={"habana.ai/gaudi": 1}, product="HL-225"), view, nodeAffinity="required")
         assert found == {"Worker": {"tolerations": [{**TOLERATION, "key": "habana.ai/gaudi"}]}}
@@ -306,46 +308,3 @@ class TestProduct:
     def test_it_is_warned_of_in_a_line_of_its_own(self):
         decision = hold(gpu_job(product="a b"), policy_of({ID: {}}), view=NODES)
         assert any(ASKED in warning for warning in decision.warnings)
-
-
-class TestUpdate:
-    """What an apply drops comes back, nothing else comes."""
-
-    POLICY = only(ID, nodeAffinity="required")
-
-    def update(self, new, old):
-        return operations_of(pipelines.mutate(request(new, old=old), policy=self.POLICY, view=NODES))
-
-    def test_dropped(self):
-        job = gpu_job(product="H100")
-        created = hold(job, self.POLICY, view=NODES).document
-        patch = self.update(job, created)
-        assert [path for path, _ in patch] == [f"{WORKER}/spec/affinity", f"{WORKER}/spec/tolerations"]
-
-    def test_terms_of_the_users(self):
-        job = gpu_job(own={"affinity": require([one("pool", "a")])})
-        created = hold(job, self.POLICY, view=NODES).document
-        assert len(self.update(job, created)) == 2
-
-    def test_an_old_job_gets_nothing(self):
-        job = gpu_job(product="H100")
-        assert self.update(job, copy.deepcopy(job)) == []
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"nodeAffinity": "strongly"},
-        {"nodeAffinity": True},
-        {"vendors": [{"resources": ["gpu"]}]},
-        {"vendors": [{"resources": [GPU], "present": "a b"}]},
-        {"vendors": [{"resources": [GPU], "product": "/x"}]},
-        {"vendors": [{"resources": [GPU], "taints": ["a b"]}]},
-        {"vendors": [{"resources": [GPU], "label": "x"}]},
-        {"vendors": [{"resources": [GPU]}] * 17},
-        {"vendors": [{}]},
-    ],
-)
-def test_settings_that_are_none(settings):
-    with pytest.raises(ValidationError):
-        only(ID, **settings)

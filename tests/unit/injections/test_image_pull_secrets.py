@@ -1,7 +1,6 @@
 import pytest
-from pydantic import ValidationError
 
-from tests.support.injecting import PATHS, Example, inject, mpijob, only, operations, pod_spec
+from tests.support.injecting import PATHS, Example, inject, mpijob, operations, pod_spec
 
 ID = "image-pull-secrets"
 LAUNCHER, WORKER = (f"{PATHS[role]}/spec/imagePullSecrets" for role in ("Launcher", "Worker"))
@@ -44,13 +43,3 @@ def test_null_and_empty(own):
 
 def test_a_secret_that_is_listed_twice_goes_in_once():
     assert operations(ID, mpijob(launcher={"spec": None}), secrets=["a", "a"]) == [(WORKER, [{"name": "a"}])]
-
-
-def test_a_template_without_a_spec_stays_so():
-    assert inject(ID, mpijob(launcher={"spec": None}, worker={"spec": None}), secrets=["a"]) == ({}, [])
-
-
-@pytest.mark.parametrize("name", ["", "A", "a b", "a/b", "x" * 254])
-def test_a_name_that_no_secret_has(name):
-    with pytest.raises(ValidationError):
-        only(ID, secrets=[name])

@@ -1,11 +1,10 @@
 import json
 
 import pytest
-from pydantic import ValidationError
 
-from tests.support.injecting import Example, hold, inject, mpijob, mutate, only
+from tests.support.injecting import Example, hold, inject, mpijob, mutate
 from webhook.admission.pipelines import load_policy
-from webhook.api import annotations, duration
+from webhook.api import duration
 from webhook.api.limits import MAX_DURATION_CHARACTERS
 
 TIMEOUT = "training.openshift.io/timeout"
@@ -104,12 +103,6 @@ def test_the_deadline_joins_what_is_there():
     assert added == {"/spec/runPolicy/activeDeadlineSeconds": 86_400}
 
 
-@pytest.mark.parametrize("default", ["", "1 day", "0s", 86400])
-def test_the_default_must_be_a_duration(default):
-    with pytest.raises(ValidationError):
-        only("job-timeout", default=default)
-
-
 def test_the_longest_notes_fit_a_warning():
     longest = "24855d3h14m7s"
     assert duration.parse(longest) == duration.MAX_SECONDS
@@ -126,11 +119,6 @@ def test_the_longest_notes_fit_a_warning():
         assert all(len(f"job-timeout: {note}") <= 120 for note in notes), notes
     (note,) = inject("job-timeout", mpijob(), default=longest)[1]
     assert len(f"job-timeout: {note}") <= 120
-
-
-def test_the_constants_are_the_documented_names():
-    assert (annotations.TIMEOUT, annotations.TIMEOUT_ACTION) == (TIMEOUT, ACTION)
-    assert (annotations.TERMINATE, annotations.NOTIFY_ONLY) == ("terminate", "notify-only")
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,8 @@
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
-from tests.support.injecting import Example, inject, mpijob, only
+from tests.support.injecting import Example, inject, mpijob
 from tests.support.kueue_objects import Json, config, namespace, workload_priority_class
 from webhook.cluster.snapshot import Snapshot
 
@@ -55,9 +54,3 @@ def test_nothing_is_said_where_kueue_may_not_manage_the_job(objects: list[Json])
 def test_a_job_of_another_controller() -> None:
     job = mpijob(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"})
     assert injected(job, *USUAL, priorityClass="high") == ({}, [])
-
-
-@pytest.mark.parametrize("name", ["a_b", "A", "x" * 64])
-def test_a_name_that_no_class_has(name: str) -> None:
-    with pytest.raises(ValidationError):
-        only(ID, priorityClass=name)

@@ -6,7 +6,6 @@ from datetime import date
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from tests.support.injecting import Example, inject, mpijob, mutate, only, operations_of, pod_spec, policy_of
 from tests.support.jobs import request
@@ -30,11 +29,13 @@ ID = "kueue-queue"
 LABEL = "kueue.x-k8s.io/queue-name"
 TEAM = namespace("team")
 SELECTOR = "managedJobsNamespaceSelector: {matchLabels: {kueue: 'yes'}}\n"
+OLDER = CONFIG.replace("v1beta2", "v1beta1")
 NO_MPIJOBS = CONFIG.replace("kubeflow.org/mpijob", "pod")
 EVERY_JOB = "manageJobsWithoutQueueName: true\n"
 BEHIND = cluster_queue("gpus")
 NOT_MANAGED = "Kueue does not manage this namespace"
 UNCERTAIN = "whether it takes jobs is not known"
+STOPPED = "LocalQueue training is stopped (Hold)."
 NOT_KNOWN = "whether Kueue manages this namespace is not known"
 
 
@@ -81,24 +82,98 @@ def test_which_queue(job: Json, objects: list[Json], settings: dict[str, Any], n
     assert injected(job, *MANAGED, *objects, **settings) == (both(name), note(name))
 
 
+ASKED = asking("training")
+NOT_IN = "not in queue training: "
+LONG = "x" * 64
+SUSPENDED = {"suspend": True}
+ELSEWHERE = {"managedBy": "kueue.x-k8s.io/multikueue"}
+VOLCANO = [{"run_policy": {"schedulingPolicy": {"queue": "volcano"}}},
+           {"metadata": {"annotations": {"scheduling.volcano.sh/queue-name": "volcano"}}}]  # fmt: skip
+
+
+def labelled(name: str, **annotations: str) -> Json:
+    keys = {f"training.openshift.io/{key}": value for key, value in annotations.items()}
+    return mpijob(metadata={"labels": {LABEL: name}, "annotations": keys})
+
+
 @pytest.mark.parametrize(
-    "objects",
+    ("job", "objects", "settings"),
     [
-        pytest.param([*MANAGED], id="LocalQueues unknown"),
-        pytest.param([*MANAGED, local_queue("training", "gpus", namespace="other")], id="no LocalQueue here"),
-        pytest.param([*MANAGED, queue(), queue("other")], id="two to choose from"),
-        pytest.param([TEAM, BEHIND, queue()], id="no configuration"),
-        pytest.param([config(), BEHIND, queue()], id="namespace unknown"),
-        pytest.param([config(SELECTOR), TEAM, BEHIND, queue()], id="namespace not managed"),
-        pytest.param(
-            [config(SELECTOR, CONFIG.replace("v1beta2", "v1beta1")), TEAM, BEHIND, queue()], id="depends on the version"
-        ),
-        pytest.param([config("", NO_MPIJOBS), TEAM, BEHIND, queue()], id="no MPIJobs"),
-        pytest.param([*MANAGED, queue("default", stopPolicy="Hold")], id="Kueue puts it in there all the same"),
+        pytest.param(mpijob(), [*MANAGED], {}, id="LocalQueues unknown"),
+        pytest.param(mpijob(), [*MANAGED, local_queue("training", "gpus", namespace="b")], {}, id="no LocalQueue here"),
+        pytest.param(mpijob(), [*MANAGED, queue(), queue("other")], {}, id="two to choose from"),
+        pytest.param(mpijob(), [TEAM, BEHIND, queue()], {}, id="no configuration"),
+        pytest.param(mpijob(), [config(), BEHIND, queue()], {}, id="namespace unknown"),
+        pytest.param(mpijob(), [config(SELECTOR), TEAM, BEHIND, queue()], {}, id="namespace not managed"),
+        pytest.param(mpijob(), [config(SELECTOR, OLDER), TEAM, BEHIND, queue()], {}, id="depends on the version"),
+        pytest.param(mpijob(), [config("", NO_MPIJOBS), TEAM, BEHIND, queue()], {}, id="no MPIJobs"),
+        pytest.param(mpijob(), [*MANAGED, queue("default", stopPolicy="Hold")], {}, id="Kueue puts it in there"),
+        *(pytest.param(labelled(own), USUAL, {}, id=f"the user's {own}") for own in ("other", "training", "")),
+        pytest.param(asking(""), [*USUAL, queue("default")], {"queue": "training"}, id="none wanted"),
+        pytest.param(labelled("training", queue="training"), USUAL, {}, id="as after the first of two calls"),
+        *(pytest.param(mpijob(**fields), USUAL, {}, id="in a queue of Volcano's") for fields in VOLCANO),
+        *(pytest.param(mpijob(run_policy={"managedBy": it}), USUAL, {}, id=it) for it in ("x", ELSEWHERE["managedBy"])),
     ],
 )
-def test_nothing_happens_and_nothing_is_said(objects: list[Json]) -> None:
-    assert injected(mpijob(), *objects) == ({}, [])
+def test_nothing_happens_and_nothing_is_said(job: Json, objects: list[Json], settings: dict[str, Any]) -> None:
+    assert injected(job, *objects, **settings) == ({}, [])
+
+
+NO_NAME = 'training.openshift.io/queue "{}" is no name that a queue can have'
+
+
+@pytest.mark.parametrize(
+    ("job", "objects", "settings", "told"),
+    [
+        (mpijob(), [*MANAGED, queue(stopPolicy="Hold")], {}, f"{NOT_IN}{STOPPED} Ask for another."),
+        (mpijob(), [*MANAGED, queue(LONG)], {}, f"not in queue {LONG}: {UNCERTAIN}"),
+        (ASKED, [config(), TEAM, queue()], {}, NOT_IN + UNCERTAIN),
+        (ASKED, [], {}, NOT_IN + NOT_KNOWN),
+        (ASKED, [TEAM, BEHIND, queue()], {}, NOT_IN + NOT_KNOWN),
+        (ASKED, [config(), BEHIND, queue()], {}, NOT_IN + NOT_KNOWN),
+        (ASKED, [config(SELECTOR), TEAM, BEHIND, queue()], {}, NOT_IN + NOT_MANAGED),
+        (ASKED, [config("", NO_MPIJOBS), TEAM, BEHIND, queue()], {}, f"{NOT_IN}Kueue does not manage MPIJobs here"),
+        (ASKED, MANAGED, {}, NOT_IN + UNCERTAIN),
+        (asking("a b"), USUAL, {}, NO_NAME.format("a b")),
+        (asking(LONG), USUAL, {}, NO_NAME.format("xxxxxxxxx...")),
+        (asking("\x1b[31m"), USUAL, {}, NO_NAME.format("?[31m")),
+        (asking("-a"), USUAL, {}, NO_NAME.format("-a")),
+        (
+            labelled("other", queue="training"),
+            [*USUAL, queue("other")],
+            {},
+            f'training.openshift.io/queue "training" has no effect on a job with the label {LABEL}',
+        ),
+        *(
+            (mpijob(run_policy=SUSPENDED), USUAL, settings, f"{NOT_IN}spec.runPolicy.suspend is true. Remove it.")
+            for settings in ({}, {"queue": "training"})
+        ),
+        *(
+            (
+                asking("training", run_policy={"managedBy": manager}),
+                USUAL,
+                {},
+                f"{NOT_IN}spec.runPolicy.managedBy names another controller",
+            )
+            for manager in ("x", ELSEWHERE["managedBy"])
+        ),
+    ],
+)
+def test_a_job_that_cannot_be_queued_has_a_note_with_the_reason(
+    job: Json, objects: list[Json], settings: dict[str, Any], told: str
+) -> None:
+    assert injected(job, *objects, **settings) == ({}, [told])
+
+
+@pytest.mark.parametrize(
+    "fields", [{"run_policy": SUSPENDED}, {"run_policy": {"managedBy": "kubeflow.org/mpi-operator"}}, *VOLCANO]
+)
+def test_a_job_that_asks_for_a_queue_gets_it(fields: dict[str, Any]) -> None:
+    job = mpijob(**fields)
+    job["metadata"].setdefault("annotations", {})["training.openshift.io/queue"] = "training"
+    added, notes = injected(job, *USUAL)
+    assert (added["/metadata/labels"], notes) == ({LABEL: "training"}, note("training"))
+    assert ("/spec/runPolicy/suspend" in added or "/spec/runPolicy" in added) == (fields != {"run_policy": SUSPENDED})
 
 
 def off(**fields: Any) -> list[Json]:
@@ -109,7 +184,7 @@ def off(**fields: Any) -> list[Json]:
 @pytest.mark.parametrize(
     ("objects", "reason"),
     [
-        ([queue(stopPolicy="Hold"), queue("a")], "LocalQueue training is stopped (Hold). Use a."),
+        ([queue(stopPolicy="Hold"), queue("a")], f"{STOPPED} Use a."),
         ([queue("a")], "LocalQueue training doesn't exist. Use a."),
         ([queue(behind="gone")], "ClusterQueue gone doesn't exist. Ask for another."),
         (off(stopPolicy="Hold"), "ClusterQueue off is stopped (Hold). Use a."),
@@ -133,84 +208,12 @@ def test_the_line_for_all_injections_names_the_queue() -> None:
     assert "kueue-queue training," in line
 
 
-def test_the_only_queue_is_stopped() -> None:
-    reason = "LocalQueue training is stopped (Hold). Ask for another."
-    assert injected(mpijob(), *MANAGED, queue(stopPolicy="Hold")) == ({}, [f"not in queue training: {reason}"])
-
-
-def test_a_cluster_queue_that_nobody_may_read() -> None:
-    objects = [config(), TEAM, queue()]
-    assert injected(asking("training"), *objects) == (
-        {},
-        ["not in queue training: " + UNCERTAIN],
-    )
-
-
-@pytest.mark.parametrize(
-    ("objects", "reason"),
-    [
-        ([], NOT_KNOWN),
-        ([TEAM, BEHIND, queue()], NOT_KNOWN),
-        ([config(), BEHIND, queue()], NOT_KNOWN),
-        ([config(SELECTOR), TEAM, BEHIND, queue()], NOT_MANAGED),
-        (
-            [config("", NO_MPIJOBS), TEAM, BEHIND, queue()],
-            "Kueue does not manage MPIJobs here",
-        ),
-        ([*MANAGED], UNCERTAIN),
-    ],
-)
-def test_who_asked_for_a_queue_is_told_why_there_is_none(objects: list[Json], reason: str) -> None:
-    assert injected(asking("training"), *objects) == ({}, [f"not in queue training: {reason}"])
-
-
-@pytest.mark.parametrize(
-    ("asked", "shown"), [("a b", "a b"), ("x" * 64, "xxxxxxxxx..."), ("\x1b[31m", "?[31m"), ("-a", "-a")]
-)
-def test_a_name_that_no_queue_has(asked: str, shown: str) -> None:
-    told = f'training.openshift.io/queue "{shown}" is no name that a queue can have'
-    assert injected(asking(asked), *USUAL) == ({}, [told])
-
-
-def test_a_queue_whose_name_no_label_can_hold() -> None:
-    name = "x" * 64
-    assert injected(mpijob(), *MANAGED, queue(name)) == (
-        {},
-        [f"not in queue {name}: {UNCERTAIN}"],
-    )
-
-
-@pytest.mark.parametrize("own", ["other", "training", ""])
-def test_a_label_of_the_users_stays(own: str) -> None:
-    assert injected(mpijob(metadata={"labels": {LABEL: own}}), *USUAL) == ({}, [])
-
-
-def test_no_queue_is_asked_for() -> None:
-    assert injected(asking(""), *USUAL, queue("default"), queue="training") == ({}, [])
-
-
-def test_a_label_beside_the_annotation() -> None:
-    job = asking("training")
-    job["metadata"]["labels"] = {LABEL: "other"}
-    told = f'training.openshift.io/queue "training" has no effect on a job with the label {LABEL}'
-    assert injected(job, *USUAL, queue("other")) == ({}, [told])
-    job["metadata"]["labels"] = {LABEL: "training"}
-    assert injected(job, *USUAL) == ({}, []), "as after the first of two calls"
-
-
-def test_a_job_that_its_user_wants_to_start_stays_so() -> None:
-    job = mpijob(run_policy={"suspend": True})
-    told = ["not in queue training: spec.runPolicy.suspend is true. Remove it."]
-    assert injected(job, *USUAL) == ({}, told)
-    assert injected(job, *USUAL, queue="training") == ({}, told)
-    labelled = {"/metadata/labels": {LABEL: "training"}}
-    assert injected(asking("training", run_policy={"suspend": True}), *USUAL) == (labelled, note("training"))
-
-
 def test_what_the_api_server_puts_in_is_not_the_users() -> None:
     added, notes = injected(mpijob(run_policy={"suspend": False}), *USUAL)
     assert added == {"/metadata/labels": {LABEL: "training"}, "/spec/runPolicy/suspend": True}
     assert notes == note("training")
+    added, _ = injected(mpijob(run_policy={"managedBy": "kubeflow.org/mpi-operator"}), *USUAL)
+    assert added == {"/metadata/labels": {LABEL: "training"}, "/spec/runPolicy/suspend": True}
 
 
 def test_suspend_is_kueues_where_it_suspends_every_job() -> None:
@@ -224,32 +227,6 @@ def test_suspend_is_kueues_where_it_suspends_every_job() -> None:
     gate = "featureGates: {ManagedJobsNamespaceSelectorAlwaysRespected: false}\n"
     others = [config(EVERY_JOB + SELECTOR + gate), TEAM, BEHIND, queue()]
     assert injected(job, *others)[0] == {}
-
-
-@pytest.mark.parametrize(
-    ("managed_by", "queued"), [("kubeflow.org/mpi-operator", True), ("kueue.x-k8s.io/multikueue", False), ("x", False)]
-)
-def test_jobs_of_other_controllers(managed_by: str, queued: bool) -> None:
-    policy = {"managedBy": managed_by}
-    added, notes = injected(mpijob(run_policy=policy), *USUAL)
-    assert (LABEL in added.get("/metadata/labels", {}), bool(notes)) == (queued, queued)
-    assert added.get("/spec/runPolicy/suspend") is (True if queued else None)
-    if not queued:
-        told = ["not in queue training: spec.runPolicy.managedBy names another controller"]
-        assert injected(asking("training", run_policy=policy), *USUAL) == ({}, told)
-
-
-@pytest.mark.parametrize(
-    "job",
-    [
-        mpijob(run_policy={"schedulingPolicy": {"queue": "volcano"}}),
-        mpijob(metadata={"annotations": {"scheduling.volcano.sh/queue-name": "volcano"}}),
-    ],
-)
-def test_a_queue_of_volcano(job: Json) -> None:
-    assert injected(job, *USUAL) == ({}, [])
-    job["metadata"].setdefault("annotations", {})["training.openshift.io/queue"] = "training"
-    assert injected(job, *USUAL)[0]["/metadata/labels"] == {LABEL: "training"}
 
 
 LAUNCHER_CLASS = {"launcher": {"spec": pod_spec(priorityClassName="p")}}
@@ -292,12 +269,6 @@ def test_the_users_other_labels_stay() -> None:
     job = mpijob(metadata={"labels": {"app": "train"}}, run_policy={"cleanPodPolicy": "All"})
     added, _ = injected(job, *USUAL)
     assert added == {"/metadata/labels/kueue.x-k8s.io~1queue-name": "training", "/spec/runPolicy/suspend": True}
-
-
-@pytest.mark.parametrize("settings", [{"queue": "a_b"}, {"queue": "A"}, {"queue": "x" * 64}])
-def test_a_policy_with_a_name_that_no_queue_has(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        only(ID, **settings)
 
 
 CREATED = mutate(mpijob(), only(ID), view=Snapshot(USUAL)).document or {}

@@ -1,21 +1,18 @@
 """launcher-resources: what the namespace asks for and the launcher does not state, and nothing anywhere else."""
 
-import sys
 from datetime import date
-from types import FrameType
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
-from tests.support.injecting import PATHS, Example, hold, mpijob, mutate, only, operations_of, pod_spec
+from tests.support.injecting import PATHS, Example, hold, mpijob, only, operations_of, pod_spec
 from tests.support.jobs import request as sent
 from tests.support.kueue_objects import cluster_queue, config, flavor, local_queue, namespace
+from tests.support.limit_ranges import limit_range
 from tests.support.quota_objects import quota
 from webhook.admission import pipelines
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView, NothingKnown
-from webhook.injections import launcher_resources
 
 RESOURCES = f"{PATHS['Launcher']}/spec/containers/0/resources"
 FULL = {"requests": {"cpu": "2", "memory": "4Gi"}, "limits": {"cpu": "2", "memory": "4Gi"}}
@@ -24,9 +21,7 @@ NAMED = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limi
 
 def bounds(kind: str = "Container", **item: Any) -> dict[str, Any]:
     """A LimitRange of the namespace."""
-    metadata = {"name": "bounds", "namespace": "team"}
-    spec = {"limits": [{"type": kind, **item}]}
-    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": spec}
+    return limit_range("bounds", {"type": kind, **item}, namespace="team")
 
 
 # A LimitRange that bounds nothing here says that all of them are known.
@@ -173,27 +168,6 @@ def test_always_but_where_the_queue_could_never_have_as_much(cpu: str, memory: s
     )
 
 
-def test_the_work_is_linear_in_the_containers() -> None:
-    def lines(containers: int) -> int:
-        """Lines of the injection that are run, each turn of a loop counting."""
-        counted = 0
-
-        def count(frame: FrameType, event: str, _: object) -> Any:
-            nonlocal counted
-            counted += event == "line"
-            return count if frame.f_code.co_filename == launcher_resources.__file__ else None
-
-        made, policy, view = job(*[{} for _ in range(containers)]), only("launcher-resources"), quotas(*NAMED)
-        sys.settrace(count)
-        try:
-            mutate(made, policy, view=view)
-        finally:
-            sys.settrace(None)
-        return counted
-
-    assert lines(200) < 2.3 * lines(100)
-
-
 def test_always() -> None:
     added, notes = injected(job({"resources": {"limits": {"cpu": "4"}}}), Snapshot([KNOWN]), when="always")
     assert added == {f"{RESOURCES}/requests": {"memory": "512Mi"}}
@@ -215,19 +189,3 @@ def test_the_rule_that_refused_is_content() -> None:
     assert not any(
         finding.rule == "resource-quota" and "Launcher" in finding.violation.path for finding in after.denied
     )
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"requests": {"cpu": "2", "memory": "1Gi"}},
-        {"requests": {"cpu": "x", "memory": "1Gi"}},
-        {"limits": {"cpu": "0", "memory": "1Gi"}},
-        {"requests": {"cpu": "1"}},
-        {"limits": {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}},
-        {"when": "sometimes"},
-    ],
-)
-def test_amounts_that_cannot_be(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        only("launcher-resources", **settings)

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from tests.support.injecting import PATHS, Example, hold, inject, mpijob, mutate, only, policy_of
 from tests.support.kueue_objects import cluster_queue, config, local_queue, namespace
@@ -269,9 +268,3 @@ def test_an_update_restores_it_beside_what_the_user_has_now(there: str, later: s
 def test_nothing_is_asked() -> None:
     assert inject(ID, job(), view=KNOWN) == ({}, [])
     assert inject(ID, job("a/b/c"), view=KNOWN) == ({}, [])
-
-
-@pytest.mark.parametrize("name", ["", "a,b", "A", "a/b/c", "a@", '[{"name":"a"}]'])
-def test_names_that_are_none(name: str) -> None:
-    with pytest.raises(ValidationError):
-        only(ID, networks=[name])

@@ -1,7 +1,6 @@
 import pytest
-from pydantic import ValidationError
 
-from tests.support.injecting import PATHS, Example, inject, mpijob, only, pod_spec
+from tests.support.injecting import PATHS, Example, inject, mpijob, pod_spec
 
 ID = "node-selector"
 LAUNCHER, WORKER = (f"{PATHS[role]}/spec/nodeSelector" for role in ("Launcher", "Worker"))
@@ -74,13 +73,3 @@ def test_what_affinity_only_prefers_does_not_count():
     preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": term}]}
     job = worker_only(affinity={"nodeAffinity": preferred})
     assert inject(ID, job, labels={"pool": "training"})[0] == {WORKER: {"pool": "training"}}
-
-
-def test_a_template_without_a_spec_stays_so():
-    assert inject(ID, mpijob(launcher={"spec": None}, worker={"spec": None}), labels=LABELS) == ({}, [])
-
-
-@pytest.mark.parametrize("labels", [{"": "x"}, {"a b": "x"}, {"a/b/c": "x"}, {"a": "x y"}, {"a": "x" * 64}, {"a": 1}])
-def test_labels_that_no_node_has(labels):
-    with pytest.raises(ValidationError):
-        only(ID, labels=labels)

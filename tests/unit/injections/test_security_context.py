@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.any_job import any_job
-from tests.support.injecting import PATHS, mpijob, only, pod_spec, without_list
+from tests.support.injecting import mpijob, only, pod_spec
 from tests.support.jobs import request
 from tests.support.namespaces import labelled
 from tests.support.pod_security.edges import all_containers
@@ -17,7 +17,8 @@ from tests.support.strategies import PROPERTY
 from webhook.admission import pipelines
 from webhook.cluster.view import NothingKnown
 from webhook.policy.in_force import load_policy
-from webhook.predict.pod_security import Level, Version, evaluate, mpi_pods
+from webhook.predict.pod_security import Level, Version, evaluate
+from webhook.predict.pod_security.pod import templates
 
 RESTRICTED = labelled("team", enforce="restricted")
 ALONE = only("security-context")
@@ -244,21 +245,9 @@ def test_root_in_a_user_namespace_stays_root(version, missing):
     assert launcher(job, view=view) == {key: value for key, value in FILLED.items() if key not in missing}
 
 
-def test_what_an_apply_drops_is_put_back_and_nothing_new_comes():
-    created = mutated(mpijob()).document
-    again = mutated(mpijob(), old=created, operation="UPDATE").document
-    assert without_list(again) == without_list(created)
-    assert mutated(mpijob(), old=mpijob(), operation="UPDATE").patch == []
-
-
 def test_a_template_of_the_wrong_shape_is_left_to_the_schema():
     found = contexts(mpijob(launcher={"spec": pod_spec(hostPID="yes")}))
     assert (found["Launcher/mpi"], found["Worker/mpi"]) == (None, WORKERS)
-
-
-def test_paths_are_json_pointers():
-    paths = [operation["path"] for operation in mutated(mpijob()).patch]
-    assert paths[0] == f"{PATHS['Launcher']}/spec/containers/0/securityContext"
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -289,7 +278,7 @@ def test_nothing_that_is_put_in_is_wrong(seed):
 
 
 def by_role(job):
-    return {role: template for role, _, template in mpi_pods.templates(json.dumps(job).encode())}
+    return {role: template for role, _, template in templates(json.dumps(job).encode())}
 
 
 @PROPERTY

@@ -1,5 +1,4 @@
 import pytest
-from pydantic import ValidationError
 
 from tests.support.injecting import PATHS, Example, inject, mpijob, mutate, only, operations, operations_of, pod_spec
 from tests.support.jobs import request
@@ -92,10 +91,6 @@ def test_one_that_is_listed_twice_goes_in_once():
     assert operations(ID, worker_only([]), tolerations=[GPU, GPU]) == [(f"{WORKER}/-", GPU)]
 
 
-def test_a_template_without_a_spec_stays_so():
-    assert inject(ID, mpijob(launcher={"spec": None}, worker={"spec": None}), tolerations=[GPU]) == ({}, [])
-
-
 class TestUpdate:
     """Kueue compares tolerations of a running job: nothing but what was injected comes back."""
 
@@ -103,14 +98,6 @@ class TestUpdate:
         sent = request(new, old=old, operation="UPDATE")
         decision = pipelines.mutate(sent, policy=only(ID, tolerations=[GPU, TEAM]), view=NothingKnown())
         return operations_of(decision)
-
-    def test_what_an_apply_drops_is_put_back(self):
-        created = mutate(worker_only(None), only(ID, tolerations=[GPU, TEAM])).document
-        assert self.update(worker_only(None), created) == [(WORKER, [GPU]), (f"{WORKER}/-", TEAM)]
-
-    def test_what_the_job_never_had_does_not_come(self):
-        assert self.update(worker_only(None), worker_only(None)) == []
-        assert self.update(worker_only([GPU]), worker_only([GPU])) == []
 
     def test_what_a_flavor_of_kueue_brought_is_not_ours(self):
         flavor = {"key": "spot", "operator": "Exists"}
@@ -126,22 +113,3 @@ class TestUpdate:
         again = dict(self.update(worker_only(None), created))
         assert again[WORKER] == [GPU]
         assert again[f"{WORKER}/-"] == TEAM
-
-
-@pytest.mark.parametrize(
-    ("toleration", "message"),
-    [
-        ({}, "without a key the operator must be Exists"),
-        ({"value": "x"}, "without a key the operator must be Exists"),
-        ({"key": "a b"}, 'the key "a b" contains " "'),
-        ({"key": "a", "value": "b c"}, 'the value "b c" contains " "'),
-        ({"key": "a", "operator": "Exists", "value": "b"}, "the operator Exists takes no value"),
-        ({"key": "a", "operator": "Gt", "value": "1"}, "'Equal' or 'Exists'"),
-        ({"key": "a", "effect": "NoRun"}, "'NoSchedule', 'PreferNoSchedule' or 'NoExecute'"),
-        ({"key": "a", "tolerationSeconds": 3}, "tolerationSeconds is only for the effect NoExecute"),
-        ({"key": "a", "seconds": 3}, "Extra inputs are not permitted"),
-    ],
-)
-def test_what_the_api_server_would_refuse(toleration, message):
-    with pytest.raises(ValidationError, match=message):
-        only(ID, tolerations=[toleration])

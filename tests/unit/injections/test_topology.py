@@ -2,7 +2,6 @@ import itertools
 import json
 
 import pytest
-from pydantic import ValidationError
 
 from tests.support import kueue_objects as kueue
 from tests.support.injecting import PATHS, Example, hold, mpijob, only, pod_spec
@@ -11,7 +10,6 @@ from tests.support.nodes import node
 from webhook.admission import pipelines
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
-from webhook.injections.topology import WELL_KNOWN
 
 ID = "topology"
 RACK, BLOCK, ZONE = (f"topology.kubernetes.io/{level}" for level in ("rack", "block", "zone"))
@@ -202,16 +200,6 @@ def test_an_annotation_of_kueues_is_a_choice_too(kind):
     assert hold(job, only(ID), view=NODES).patch == []
 
 
-@pytest.mark.parametrize("keys", [["a b"], [""], [5], [f"k{index}" for index in range(17)]])
-def test_keys_that_are_none(keys):
-    with pytest.raises(ValidationError):
-        only(ID, keys=keys)
-
-
-def test_the_well_known_keys_are_told_apart():
-    assert len(set(WELL_KNOWN)) == len(WELL_KNOWN)
-
-
 class TestKueue:
     """Where a queue of Kueue's keeps pods together itself."""
 
@@ -239,87 +227,53 @@ class TestKueue:
     def tas(self, name="tas", topology="racks"):
         return kueue.flavor(name, topologyName=topology)
 
-    def test_every_flavor_has_a_topology(self):
-        view = self.view(self.tas(), kueue.cluster_queue("cq", {"tas": {"cpu": 100, GPU: 64}}))
-        terms, annotations, notes = inject(self.job(), view)
-        assert terms == {}
-        assert annotations == {"Worker": {LEVEL: RACK}}
-        assert notes == [f"Kueue keeps the workers together by {RACK}"]
-
-    def test_a_queue_that_kueue_itself_will_give_the_job(self):
-        default = kueue.local_queue("default", "cq", namespace="team")
-        view = self.view(default, self.tas(), kueue.cluster_queue("cq", {"tas": {"cpu": 100, GPU: 64}}))
-        job = self.job()
-        del job["metadata"]["labels"]
-        assert inject(job, view)[:2] == ({}, {"Worker": {LEVEL: RACK}})
-
-    def test_a_launcher_that_is_a_worker_joins_their_group(self):
-        view = self.view(self.tas(), kueue.cluster_queue("cq", {"tas": {"cpu": 100, GPU: 64}}))
-        job = self.job(launcher={"cpu": "1", GPU: 2}, runLauncherAsWorker=True)
-        together = {LEVEL: RACK, GROUP: "workers"}
-        assert inject(job, view)[1] == {"Launcher": together, "Worker": together}
+    def all_tas(self, *more):
+        return self.view(*more, self.tas(), kueue.cluster_queue("cq", {"tas": {"cpu": 100, GPU: 64}}))
 
     def mixed(self, plain, tas):
         return self.view(self.tas(), kueue.flavor("plain"), kueue.cluster_queue("cq", {"plain": plain, "tas": tas}))
 
-    def test_workers_that_fit_only_where_there_is_a_topology(self):
-        view = self.mixed({"cpu": 10, GPU: 0}, {"cpu": 100, GPU: 64})
-        terms, annotations, _ = inject(self.job(), view)
-        assert (terms, annotations) == ({}, {"Worker": {LEVEL: RACK}})
+    def three(self, *levels):
+        """A small flavor with racks, and a big one with these levels."""
+        quotas = {"plain": {"cpu": 10, GPU: 0}, "small": {"cpu": 100, GPU: 1}, "big": {"cpu": 100, GPU: 64}}
+        cells = (self.tas("big", "cells"), kueue.topology("cells", *levels))
+        return self.view(self.tas("small"), *cells, kueue.flavor("plain"), kueue.cluster_queue("cq", quotas))
 
-    def test_a_launcher_that_fits_only_there_too(self):
-        view = self.mixed({"cpu": 0, GPU: 0}, {"cpu": 100, GPU: 64})
-        assert inject(self.job(), view)[1] == {"Launcher": {ANYWHERE: "true"}, "Worker": {LEVEL: RACK}}
+    def test_every_flavor_has_a_topology(self):
+        kept = [f"Kueue keeps the workers together by {RACK}"]
+        assert inject(self.job(), self.all_tas()) == ({}, {"Worker": {LEVEL: RACK}}, kept)
 
-    def test_a_group_in_a_mixed_queue(self):
-        view = self.mixed({"cpu": 10, GPU: 0}, {"cpu": 100, GPU: 64})
-        together = {LEVEL: RACK, GROUP: "workers"}
-        job = self.job(launcher={"cpu": "1", GPU: 2}, runLauncherAsWorker=True)
-        assert inject(job, view)[1] == {"Launcher": together, "Worker": together}
+    def test_a_queue_that_kueue_itself_will_give_the_job(self):
+        job = self.job()
+        del job["metadata"]["labels"]
+        assert inject(job, self.all_tas())[1] == {}, "it is in no queue"
+        default = kueue.local_queue("default", "cq", namespace="team")
+        assert inject(job, self.all_tas(default))[:2] == ({}, {"Worker": {LEVEL: RACK}})
+
+    def test_where_pods_are_kept_together(self):
+        on_tas, tas = {"Worker": {LEVEL: RACK}}, {"cpu": 100, GPU: 64}
+        computes = self.job(launcher={"cpu": "1", GPU: 2}, runLauncherAsWorker=True)
+        together = {role: {LEVEL: RACK, GROUP: "workers"} for role in ("Launcher", "Worker")}
+        only_there = self.mixed({"cpu": 10, GPU: 0}, tas)
+        for job, view, annotations in (
+            (computes, self.all_tas(), together),
+            (self.job(), only_there, on_tas),
+            (computes, only_there, together),
+            (self.job(), self.mixed({"cpu": 0, GPU: 0}, tas), {"Launcher": {ANYWHERE: "true"}, **on_tas}),
+            # Both have the host in common, which would be too near; the second has no racks.
+            (self.job(), self.three("cell", "kubernetes.io/hostname"), {"Worker": {LEVEL: "kubernetes.io/hostname"}}),
+            (self.job(), self.three("room", "cell"), {"Worker": {LEVEL: "cell"}}),
+        ):
+            assert inject(job, view)[:2] == ({}, annotations)
 
     def test_workers_that_fit_elsewhere_stay_there(self):
         """An annotation would keep them from the flavors without a topology."""
-        view = self.mixed({"cpu": 10, GPU: 64}, {"cpu": 100, GPU: 64})
-        terms, annotations, _ = inject(self.job(), view)
+        terms, annotations, _ = inject(self.job(), self.mixed({"cpu": 10, GPU: 64}, {"cpu": 100, GPU: 64}))
         assert [one["podAffinityTerm"]["topologyKey"] for one in terms["Worker"]] == [RACK]
         assert annotations == {}
 
     def test_a_job_that_fits_nowhere_is_left_to_the_rule_for_that(self):
-        view = self.mixed({"cpu": 10, GPU: 0}, {"cpu": 100, GPU: 1})
-        assert inject(self.job(), view)[1] == {}
-
-    def three(self):
-        quotas = {"plain": {"cpu": 10, GPU: 0}, "small": {"cpu": 100, GPU: 1}, "big": {"cpu": 100, GPU: 64}}
-        return kueue.cluster_queue("cq", quotas)
-
-    def test_a_level_that_the_fitting_flavor_has(self):
-        view = self.view(
-            self.tas("small"),
-            self.tas("big", "cells"),
-            kueue.topology("cells", "cell", "kubernetes.io/hostname"),
-            kueue.flavor("plain"),
-            self.three(),
-        )
-        # Both have the host in common, which would be too near; the second has no racks.
-        assert inject(self.job(), view)[1] == {"Worker": {LEVEL: "kubernetes.io/hostname"}}
-
-    def test_topologies_with_nothing_in_common(self):
-        view = self.view(
-            self.tas("small"),
-            self.tas("big", "cells"),
-            kueue.topology("cells", "room", "cell"),
-            kueue.flavor("plain"),
-            self.three(),
-        )
-        assert inject(self.job(), view)[1] == {"Worker": {LEVEL: "cell"}}
-
-    def test_what_another_injection_put_in_counts(self):
-        view = self.view(self.tas(), kueue.cluster_queue("cq", {"tas": {"cpu": 100, GPU: 64}}))
-        job = self.job()
-        del job["metadata"]["labels"]
-        assert inject(job, view)[1] == {}
-        job["metadata"]["labels"] = {QUEUE: "q"}
-        assert inject(job, view)[1] == {"Worker": {LEVEL: RACK}}
+        assert inject(self.job(), self.mixed({"cpu": 10, GPU: 0}, {"cpu": 100, GPU: 1}))[1] == {}
 
     @pytest.mark.parametrize(
         "without",
@@ -343,12 +297,10 @@ class TestKueue:
 
     def test_a_job_with_claims(self):
         """Kueue counts it in its own way, but in this queue it needs a topology in any case."""
-        queue = kueue.cluster_queue("cq", {"tas": {"cpu": 100, GPU: 64}})
         job = self.job()
         job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["resourceClaims"] = [{"name": "gpu"}]
-        assert inject(job, self.view(self.tas(), queue))[1] == {"Worker": {LEVEL: RACK}}
-        mixed = self.mixed({"cpu": 10, GPU: 0}, {"cpu": 100, GPU: 64})
-        assert inject(job, mixed)[1] == {}
+        assert inject(job, self.all_tas())[1] == {"Worker": {LEVEL: RACK}}
+        assert inject(job, self.mixed({"cpu": 10, GPU: 0}, {"cpu": 100, GPU: 64}))[1] == {}
 
     def test_topology_aware_scheduling_is_off(self):
         off = kueue.config("featureGates: {TopologyAwareScheduling: false}\n")

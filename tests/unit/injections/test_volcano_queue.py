@@ -1,9 +1,8 @@
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
-from tests.support.injecting import Example, inject, mpijob, mutate, only, policy_of
+from tests.support.injecting import Example, inject, mpijob, mutate, policy_of
 from tests.support.kueue_objects import cluster_queue, config, local_queue
 from tests.support.volcano_objects import Json, namespace, queue
 from webhook.cluster.snapshot import Snapshot
@@ -94,9 +93,3 @@ def test_what_is_not_known(objects: list[Json]) -> None:
 def test_a_queue_that_does_not_exist(name: str) -> None:
     told = [f'not in queue "{name}" of the namespace, which does not exist']
     assert injected(mpijob(), namespace("team", name), queue("other")) == ({}, told)
-
-
-@pytest.mark.parametrize("name", ["a_b", "A"])
-def test_a_name_that_no_queue_has(name: str) -> None:
-    with pytest.raises(ValidationError):
-        only(ID, queue=name)

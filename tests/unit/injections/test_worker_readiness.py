@@ -1,8 +1,6 @@
 import pytest
-from pydantic import ValidationError
 
-from tests.support.injecting import PATHS, Example, hold, inject, mpijob, mutate, only, operations_of, pod_spec
-from tests.support.jobs import request
+from tests.support.injecting import PATHS, Example, hold, inject, mpijob, only, pod_spec
 from tests.support.kueue_objects import cluster_queue, config, local_queue, namespace
 from webhook.admission import pipelines
 from webhook.cluster.snapshot import Snapshot
@@ -136,20 +134,3 @@ def test_jobs_that_kueue_itself_will_queue(objects, caution):
     view = Snapshot(objects)
     assert inject(ID, job(None), view=view, byDefault=True) == ({}, [])
     assert inject(ID, job(), view=view) == ({}, [caution])
-
-
-def test_an_update_puts_back_both_or_nothing():
-    plain = job()
-    complete = mutate(plain, only(ID)).document
-
-    def update(old):
-        return pipelines.mutate(request(plain, old=old), policy=only(ID), view=EXAMPLE.view)
-
-    assert [path for path, _ in operations_of(update(complete))] == [PROBE, POLICY]
-    assert update(plain).patch == []
-
-
-@pytest.mark.parametrize("port", [0, 65536, "ssh"])
-def test_settings_that_are_refused(port):
-    with pytest.raises(ValidationError):
-        only(ID, port=port)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.chart import build
-from tests.support.chart.templating import Expression, Item, Key, template
+from tools.chart import build
+from tools.chart.templating import Expression, Item, Key, template
 
 
 def test_no_file_is_missing_and_none_is_left_over() -> None:

@@ -13,9 +13,7 @@ from tests.support.prometheus import rule_groups
 from webhook.api.yaml import load_all
 from webhook.kit.importance import Importance
 from webhook.rules import REGISTRY
-from webhook.server.audit_telemetry import AUDIT_METRICS
-from webhook.server.job_telemetry import JOB_METRICS
-from webhook.server.metrics import METRICS, Metric
+from webhook.server.metrics import AUDIT_METRICS, JOB_METRICS, METRICS, Metric
 
 TARGETS = [target for panel in panels() for target in panel["targets"]]
 QUERIES = [target["expr"] for target in TARGETS]

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from tests.support.paths import MANIFESTS
+from tools import manifests
 from webhook import PROGRAM, __version__
 from webhook.api.yaml import load_all
 from webhook.cli.main import main
 from webhook.cluster.resources import watched_resources
-from webhook.installation import manifests, registration
+from webhook.installation import registration
 from webhook.installation.companions import COMPANIONS, CompanionRights
-from webhook.server.audit_telemetry import AUDIT_METRICS
-from webhook.server.metrics import METRICS
+from webhook.server.metrics import AUDIT_METRICS, METRICS
 
 OVERLAYS = ("default", "cert-manager", "openshift")
 COMPONENTS = {path.name for path in (MANIFESTS / "components").iterdir()}

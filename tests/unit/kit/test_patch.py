@@ -1,15 +1,20 @@
 import copy
-import json
 
 import jsonpatch
 import pytest
 
 from webhook.kit.patch import PatchBuilder, PatchConflict, pointer, template_path
 
+STEPS = {
+    "add": lambda builder, path, value, over=None: builder.add(path, value, over=over),
+    "append": lambda builder, path, item, key="name": builder.append(path, item, key=key),
+    "add_entries": PatchBuilder.add_entries,
+}
+
 
 def build(document, *steps):
     builder = PatchBuilder(copy.deepcopy(document))
-    results = [getattr(builder, method)(*arguments) for method, *arguments in steps]
+    results = [STEPS[method](builder, *arguments) for method, *arguments in steps]
     assert jsonpatch.JsonPatch(builder.operations).apply(document) == builder.document
     return builder, results
 
@@ -55,21 +60,21 @@ def test_add(document, path, operations):
 
 
 @pytest.mark.parametrize(
-    ("document", "added"),
+    ("document", "value", "over", "added"),
     [
-        ({"a": {"b": False}}, [("/a/b", True)]),
-        ({"a": {"b": None}}, [("/a/b", True)]),
-        ({"a": {"b": 0}}, []),
-        ({"a": {"b": True}}, []),
-        ({}, [("/a", {"b": True})]),
+        ({"a": {"b": False}}, True, False, [("/a/b", True)]),
+        ({"a": {"b": None}}, True, False, [("/a/b", True)]),
+        ({"a": {"b": 0}}, True, False, []),
+        ({"a": {"b": True}}, True, False, []),
+        ({}, True, False, [("/a", {"b": True})]),
+        ({"a": {"b": "default"}}, "new", "".join(("de", "fault")), [("/a/b", "new")]),
+        *(({"a": {"b": own}}, "new", "default", []) for own in ("own", "new", 0, {})),
     ],
 )
-def test_add_over_a_default(document, added):
-    before = copy.deepcopy(document)
-    builder = PatchBuilder(document)
-    assert builder.add(("a", "b"), value=True, over=False) == bool(added)
+def test_add_over_a_default(document, value, over, added):
+    builder, (was_added,) = build(document, ("add", ("a", "b"), value, over))
+    assert was_added == bool(added)
     assert [(o["path"], o["value"]) for o in builder.operations] == added
-    assert jsonpatch.JsonPatch(builder.operations).apply(before) == builder.document
 
 
 def test_a_default_on_the_way_is_no_place_for_a_value():
@@ -126,12 +131,23 @@ def test_append_by_another_key():
     assert not builder.append(("l",), {"name": "mine", "mountPath": "/dev/shm"}, key="mountPath")
 
 
-def test_append_to_a_list_without_a_key():
-    ours, users = {"key": "gpu", "operator": "Exists"}, {"key": "gpu", "value": "a100"}
-    builder = PatchBuilder({"l": [users]})
-    assert builder.append(("l",), ours, key=None)
-    assert not builder.append(("l",), dict(reversed(ours.items())), key=None)
-    assert builder.document == {"l": [users, ours]}
+GPU = {"key": "gpu", "operator": "Exists"}
+
+
+@pytest.mark.parametrize(
+    ("document", "item", "added"),
+    [
+        ({"l": [{"key": "gpu", "value": "a100"}]}, GPU, True),
+        ({"l": [dict(reversed(GPU.items()))]}, GPU, False),
+        ({}, "y", True),
+        ({"l": ["x"]}, "y", True),
+        ({"l": ["y"]}, "y", False),
+    ],
+)
+def test_append_to_a_list_without_a_key(document, item, added):
+    builder, (was_added,) = build(document, ("append", ("l",), item, None))
+    assert was_added == added
+    assert builder.document["l"][-1] == item
 
 
 def test_append_to_what_is_no_list():
@@ -169,21 +185,3 @@ def test_every_operation_has_its_author():
         builder.add((author,), 1)
     assert builder.authors == ["one", "two"]
     assert len(builder.operations) == 2
-
-
-@pytest.mark.parametrize(
-    ("document", "replaced"),
-    [({"a": "default"}, True), ({"a": "own"}, False), ({"a": "new"}, False), ({"a": 0}, False), ({"a": {}}, False)],
-)
-def test_a_default_may_be_of_any_type(document, replaced):
-    builder = PatchBuilder(json.loads(json.dumps(document)))
-    assert builder.add(("a",), "new", over="".join(("de", "fault"))) is replaced
-    assert builder.operations == ([{"op": "add", "path": "/a", "value": "new"}] if replaced else [])
-
-
-@pytest.mark.parametrize(("document", "added"), [({}, True), ({"a": ["x"]}, True), ({"a": ["y"]}, False)])
-def test_append_text(document, added):
-    builder = PatchBuilder(copy.deepcopy(document))
-    assert builder.append(("a",), "y", key=None) == added
-    assert jsonpatch.JsonPatch(builder.operations).apply(document) == builder.document
-    assert builder.document["a"][-1] == "y"

@@ -5,9 +5,7 @@
 
 import pytest
 
-from tests.support.injecting import examples, mutate, only
-from tests.support.written_forms import faults, holds
-from webhook import injections
+from tests.support.written_forms import holds
 from webhook.api import duration
 from webhook.injections.mpi_env import SSH_ARGS
 
@@ -30,14 +28,6 @@ NEAR = {
     "labelSelector": {"matchLabels": {"training.kubeflow.org/operator-name": "mpi-operator"}},
     "matchLabelKeys": ["training.kubeflow.org/job-name"],
 }
-
-
-@pytest.mark.parametrize("injection_id", list(injections.REGISTRY))
-def test_a_written_value_holds_a_form_until_a_foreign_key_is_in_it(injection_id):
-    example = examples()[injection_id]
-    decision = mutate(example.job, only(injection_id, **example.settings), view=example.view)
-    assert set(decision.authors) == {injection_id}
-    assert faults(decision) == []
 
 
 def variable(name, value):

@@ -147,7 +147,7 @@ def updated(tmp_path: Path, holds: str) -> Decision:
     install_injection(tmp_path, "yield from ()", forms=FORM.format(holds))
     stored = jobs.changed({"metadata.labels": {"a": "b"}})
     with taken_in(tmp_path, "acme"):
-        return injecting.mutate(GOOD, load_policy(None), "UPDATE", stored=stored, manager="kubectl-edit")
+        return injecting.mutate(GOOD, load_policy(None), "UPDATE", stored=stored, manager="argocd-controller")
 
 
 def test_what_an_injection_can_write_comes_back(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_check_and_policies_know_it(site: Path, tmp_path: Path) -> None:
 
 
 def test_the_reference_of_an_installation_has_it(site: Path, tmp_path: Path) -> None:
-    run(site, str(tmp_path), module="webhook.cli.reference")
+    run(site, str(tmp_path), module="tools.reference")
     rules = (tmp_path / "reference" / "rules.md").read_text()
     assert "## example-cost-centre\n" in rules
     assert "Since 0.1 of the plug-in example-mpijob-plugin." in rules

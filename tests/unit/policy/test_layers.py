@@ -44,11 +44,6 @@ def test_without_documents_the_defaults_hold() -> None:
     assert policy.sources == {}
 
 
-def test_the_same_policy_is_compiled_once() -> None:
-    policies = PolicySet([BASE, PREMIUM])
-    assert policies.for_namespace(Namespace("a", {})) is policies.for_namespace(Namespace("b", {"x": "y"}))
-
-
 def test_equal_priorities_go_by_name_and_are_told() -> None:
     one, two = layer("a", "rules: {gpus: {max: 1}}"), layer("b", "mode: warn\nrules: {gpus: {max: 2, min: 1}}")
     assert setting(PolicySet([two, one]), "gpus", "max") == 2

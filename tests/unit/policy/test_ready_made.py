@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.jobs import changed, request
 from tests.support.networks import network
+from tests.support.nodes import node
 from tests.support.paths import EXAMPLES, MANIFESTS
 from tests.support.strategies import COMPLETE
 from webhook.admission import pipelines
@@ -26,21 +27,9 @@ from webhook.policy.store import KEY, LABEL
 FOLDER = MANIFESTS / "policies"
 FILES = sorted(path for path in FOLDER.glob("*.yaml") if path.name != "kustomization.yaml")
 NAMES = [
-    "audit-only",
-    "education",
-    "hipaa",
-    "hpc-cpu",
-    "kueue",
-    "openshift-ai",
-    "platform-defaults",
-    "rdma-efa",
-    "rdma-infiniband",
-    "rdma-sriov",
-    "restricted-openshift",
-    "tier-base",
-    "tier-premium",
-    "volcano",
-]
+    "audit-only", "education", "hipaa", "hpc-cpu", "kueue", "openshift-ai", "platform-defaults", "rdma-efa",
+    "rdma-infiniband", "rdma-sriov", "restricted-openshift", "tier-base", "tier-premium", "volcano",
+]  # fmt: skip
 
 
 def config_maps(path: Path) -> list[dict[str, Any]]:
@@ -138,15 +127,6 @@ class TestTiers:
         found = denied(changed({"Worker.replicas": 101}), policy("tier-base", "tier-premium", labels=PREMIUM))
         assert found == ["worker-count: spec.mpiReplicaSpecs[Worker].replicas"]
 
-    def test_what_the_user_reads(self) -> None:
-        decision = validate(changed({"Worker.replicas": 9}), policy("tier-base", "tier-premium"))
-        assert decision.message == (
-            'MPIJob "train" is refused, 1 problem to mend:\n'
-            "1. spec.mpiReplicaSpecs[Worker].replicas: "
-            '9 workers, the tier "base" allows at most 8 [tier]\n'
-            "   Set replicas to 8 or fewer, or ask your administrator for another tier."
-        )
-
 
 IMAGE = "Worker.template.spec.containers.0.image"
 OURS = "image-registry.openshift-image-registry.svc:5000/team-a/train:1"
@@ -169,13 +149,12 @@ def test_restricted(changes: dict[str, Any], images: list[str]) -> None:
     assert denied(job, policy("restricted-openshift")) == []
 
 
-MARKED = {
-    "metadata.annotations": {
-        "compliance.openshift.io/hipaa": "true",
-        "compliance.openshift.io/data-classification": "PHI",
-        "audit.openshift.io/log-to-siem": "true",
-    }
-}
+MARKS = (
+    "compliance.openshift.io/hipaa",
+    "compliance.openshift.io/data-classification",
+    "audit.openshift.io/log-to-siem",
+)
+MARKED = {"metadata.annotations": dict(zip(MARKS, ("true", "PHI", "true"), strict=True))}
 NODES = {f"{role}.template.spec.nodeSelector": {"compliance": "hipaa"} for role in ("Launcher", "Worker")}
 DATA = {
     "Worker.template.spec.volumes": [
@@ -194,69 +173,49 @@ def claim(storage_class: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
 
 
-class TestHipaa:
-    def test_a_job_that_follows_it(self) -> None:
-        job = changed({**MARKED, **NODES, **DATA})
-        assert denied(job, policy("hipaa"), claim("encrypted-cephfs")) == []
-        assert denied(job, policy("hipaa", labels=HOSPITAL), claim("encrypted-cephfs")) == []
-
-    def test_a_job_that_may_run_on_any_node(self) -> None:
-        assert denied(changed(MARKED), policy("hipaa")) == [
-            f"compliance: spec.mpiReplicaSpecs[{role}].template.spec.nodeSelector[compliance]"
-            for role in ("Launcher", "Worker")
-        ]
-
-    def test_storage_that_is_not_encrypted(self) -> None:
-        job = changed({**MARKED, **NODES, **DATA})
-        path = f"{WORKER}.volumes[0].persistentVolumeClaim.claimName"
-        assert denied(job, policy("hipaa"), claim("gp2")) == [f"compliance: {path}"]
-
-    def test_volumes_on_the_node(self) -> None:
-        volumes = [{"name": "a", "hostPath": {"path": "/"}}, {"name": "b", "emptyDir": {}}]
-        job = changed({**MARKED, **NODES, "Worker.template.spec.volumes": volumes})
-        assert denied(job, policy("hipaa")) == [
-            f"compliance: {WORKER}.volumes[0].hostPath",
-            f"compliance: {WORKER}.volumes[1].emptyDir.medium",
-        ]
-
-    def test_a_job_without_what_the_audit_needs(self) -> None:
-        job = changed({"metadata.labels": {"compliance.openshift.io/hipaa": "true"}, **NODES})
-        assert denied(job, policy("hipaa")) == [
-            "compliance: metadata.annotations[compliance.openshift.io/data-classification]",
-            "compliance: metadata.annotations[audit.openshift.io/log-to-siem]",
-        ]
-
-    def test_other_jobs_are_free(self) -> None:
-        volumes = [{"name": "a", "hostPath": {"path": "/"}}]
-        assert denied(changed({"Worker.template.spec.volumes": volumes}), policy("hipaa")) == []
-
-    def test_in_a_namespace_for_it_no_job_is(self) -> None:
-        found = denied(changed(), policy("hipaa", labels=HOSPITAL))
-        assert f"compliance: {WORKER}.nodeSelector[compliance]" in found
-
-    def test_there_the_nodes_are_put_in(self) -> None:
-        in_hospital = policy("hipaa", labels=HOSPITAL)
-        patched = mutate(changed(MARKED), in_hospital).document
-        assert denied(patched, in_hospital) == []
-        assert "node-selector" not in mutate(changed(MARKED), policy("hipaa")).authors
+ON_THE_NODE = [{"name": "a", "hostPath": {"path": "/"}}, {"name": "b", "emptyDir": {}}]
 
 
-NODE = {
-    "vpc.amazonaws.com/efa": 32,
-    "rdma/rdma_shared_device_a": 63,
-    "openshift.io/mlx_vf": 16,
-    "nvidia.com/gpu": 8,
-    "hugepages-2Mi": "42242Mi",
-    "cpu": 192,
-    "memory": "2Ti",
-}
+@pytest.mark.parametrize(
+    ("changes", "storage_class", "places"),
+    [
+        ({**MARKED, **NODES, **DATA}, "encrypted-cephfs", []),
+        ({**MARKED, **NODES, **DATA}, "gp2", [f"{WORKER}.volumes[0].persistentVolumeClaim.claimName"]),
+        (MARKED, "", [f"{pod}.nodeSelector[compliance]" for pod in (WORKER.replace("Worker", "Launcher"), WORKER)]),
+        (
+            {**MARKED, **NODES, "Worker.template.spec.volumes": ON_THE_NODE},
+            "",
+            [f"{WORKER}.volumes[0].hostPath", f"{WORKER}.volumes[1].emptyDir.medium"],
+        ),
+        (
+            {"metadata.labels": {"compliance.openshift.io/hipaa": "true"}, **NODES},
+            "",
+            [f"metadata.annotations[{name}]" for name in MARKS[1:]],
+        ),
+        ({"Worker.template.spec.volumes": ON_THE_NODE}, "", []),
+    ],
+    ids=["good", "storage", "any node", "volumes on the node", "no audit", "of others"],
+)
+def test_what_hipaa_asks_of_a_job(changes: dict[str, Any], storage_class: str, places: list[str]) -> None:
+    assert denied(changed(changes), policy("hipaa"), claim(storage_class)) == [f"compliance: {each}" for each in places]
+
+
+def test_in_a_namespace_for_hipaa_every_job_is_judged_and_gets_its_nodes() -> None:
+    in_hospital = policy("hipaa", labels=HOSPITAL)
+    assert denied(changed({**MARKED, **NODES, **DATA}), in_hospital, claim("encrypted-cephfs")) == []
+    assert f"compliance: {WORKER}.nodeSelector[compliance]" in denied(changed(), in_hospital)
+    assert denied(mutate(changed(MARKED), in_hospital).document, in_hospital) == []
+    assert "node-selector" not in mutate(changed(MARKED), policy("hipaa")).authors
+
+
 FABRIC = Snapshot(
     [
-        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": NODE}},
+        node("a", **{"vpc.amazonaws.com/efa": 32, "rdma/rdma_shared_device_a": 63, "openshift.io/mlx_vf": 16,
+                     "nvidia.com/gpu": 8, "hugepages-2Mi": "42242Mi", "cpu": 192, "memory": "2Ti"}),
         network("rail-0", "openshift.io/mlx_vf"),
         network("rail-1", "openshift.io/mlx_vf"),
     ]
-)
+)  # fmt: skip
 
 
 class TestRdma:
@@ -266,13 +225,8 @@ class TestRdma:
             (
                 "rdma-sriov",
                 {"openshift.io/mlx_vf": "2"},
-                [
-                    "NCCL_IB_HCA",
-                    "NCCL_IB_GID_INDEX",
-                    "NCCL_SOCKET_IFNAME",
-                    "OMPI_MCA_btl_tcp_if_include",
-                    "OMPI_MCA_oob_tcp_if_include",
-                ],
+                ["NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_SOCKET_IFNAME"]
+                + [f"OMPI_MCA_{part}_tcp_if_include" for part in ("btl", "oob")],
                 "fabric/rail-0@rail0, fabric/rail-1@rail1",
             ),
             (
@@ -323,13 +277,10 @@ class TestAuditOnly:
     def test_without_it_the_same_job_is_refused(self) -> None:
         others = [name for name in NAMES if name != "audit-only"]
         broken = changed(BROKEN)
-        refused = {
-            finding.rule for finding in validate(broken, policy(*others, labels={**HOSPITAL, **RESTRICTED})).denied
-        }
+        labels = {**HOSPITAL, **RESTRICTED}
+        refused = {finding.rule for finding in validate(broken, policy(*others, labels=labels)).denied}
         assert {"worker-count", "upstream-contract", "images", "tier", "compliance"} <= refused
-        audited = {
-            finding.rule for finding in validate(broken, policy(*NAMES, labels={**HOSPITAL, **RESTRICTED})).audited
-        }
+        audited = {finding.rule for finding in validate(broken, policy(*NAMES, labels=labels)).audited}
         assert refused <= audited
 
     def test_nothing_is_changed(self) -> None:

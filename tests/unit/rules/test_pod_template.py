@@ -14,6 +14,7 @@ from tests.support.pod_template import BOX, NO_RANGES, SPEC, told
 from tests.support.rule_checks import found, run, violations
 from tests.support.strategies import PROPERTY
 from tests.support.worlds.rich_template import RICH
+from webhook.api.pod import PodTemplate
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 from webhook.predict.limits import MAX_FAULTS_PER_JOB
@@ -58,6 +59,21 @@ def test_all_faults_of_both_roles_are_told_at_once() -> None:
         f'{worker}.tolerations[0].operator: "exists" is not supported',
         f'{worker}.containers[0].volumeMounts[0].name: there is no volume "data"',
     ]
+
+
+def test_a_fault_that_both_roles_have_is_told_of_both() -> None:
+    """What the worker has in common with a launcher without a fault is not looked at again; with one it is."""
+    bad = [{"key": "a b", "operator": "Exists"}]
+    changes = {f"{role}.template.spec.tolerations": bad for role in ("Launcher", "Worker")}
+    assert [each.path for each in violations("pod-template", changes)] == [
+        f"spec.mpiReplicaSpecs[{role}].template.spec.tolerations[0].key" for role in ("Launcher", "Worker")
+    ]
+
+
+def test_the_same_volumes_in_both_roles_have_their_names_compared() -> None:
+    volumes = [{"name": "a"}, {"name": "b", "emptyDir": {}}]
+    changes = {"Launcher.template.spec.volumes": volumes, f"{SPEC}.volumes": [*volumes, volumes[0]]}
+    assert told(changes) == ['spec.volumes[2].name: there is another volume "a". Rename the volume.']
 
 
 @pytest.mark.parametrize("volume", ["ssh-auth", "mpi-job-config"])
@@ -156,7 +172,7 @@ def _wrecked(rng: Random, value: Any) -> Any:
 
 def test_whatever_stands_in_a_template_gives_faults_and_no_error() -> None:
     rng = Random(3)
-    role = Role("Worker", "Worker", (), never_restarts=True)
+    role = Role("Worker", "Worker", PodTemplate(), (), never_restarts=True)
     for _ in range(500):
         job = changed({"Worker.template": _wrecked(rng, _wrecked(rng, RICH))})
         for fault in faults(json.dumps(job).encode(), [role], without_ranges=True):

@@ -16,7 +16,7 @@ from tests.support.logs import Log
 from tests.support.watch_api import until
 from webhook.client import calls
 from webhook.client.calls import ClusterError
-from webhook.server.certificates import files, in_memory, self_managed, source, source_for
+from webhook.server.certificates import CertificateSource, files, in_memory, self_managed, source_for
 from webhook.server.settings import ServeSettings, StartError
 from webhook.server.telemetry import Telemetry
 
@@ -71,9 +71,9 @@ def test_the_settings_choose(telemetry: Telemetry) -> None:
 
 async def test_in_memory_is_healthy_as_soon_as_it_is_made(telemetry: Telemetry) -> None:
     made = source_for(ServeSettings(listen=("127.0.0.1", 0)), telemetry)
-    assert (made.healthy(), made.problem, made.ca_pem) == (False, "not yet", None)
+    assert (made.problem, made.ca_pem) == ("not yet", None)
     async with made.start() as certificate:
-        assert (made.healthy(), made.problem) == (True, "")
+        assert made.problem == ""
         assert made.ca_pem is not None
         assert made.ca_pem.startswith(b"-----BEGIN CERTIFICATE-----")
         assert not_after(telemetry, "serving") == certificate.not_after.timestamp()
@@ -94,7 +94,7 @@ class Files:
 made: list[Any] = []
 
 
-def file_source(telemetry: Telemetry, **settings: Any) -> source.CertificateSource:
+def file_source(telemetry: Telemetry, **settings: Any) -> CertificateSource:
     return source_for(ServeSettings(tls_cert=Path("tls.crt"), tls_key=Path("tls.key"), **settings), telemetry)
 
 
@@ -104,17 +104,17 @@ async def test_files_that_are_wrong_do_no_harm_until_the_certificate_expires(
     monkeypatch.setattr(files, "FileCertificate", Files)
     found = file_source(telemetry)
     async with found.start():
-        assert found.healthy()
+        assert not found.problem
         problem = Notice("CertificateProblem", "tls.crt: expired", warning=True)
         made[-1].listener(problem)
-        assert found.healthy()
+        assert not found.problem
         made[-1].serving.not_after = EARLIER
         made[-1].listener(problem)
-        assert (found.healthy(), found.problem) == (False, "tls.crt: expired")
+        assert found.problem == "tls.crt: expired"
         assert not_after(telemetry, "serving") == EARLIER.timestamp()
         made[-1].serving.not_after = LATER
         made[-1].listener(Notice("CertificateReloaded", "serving the new certificate"))
-        assert found.healthy()
+        assert not found.problem
         assert not_after(telemetry, "serving") == LATER.timestamp()
     assert found.ca_pem is None
 
@@ -137,7 +137,7 @@ async def test_files_that_cannot_be_served_at_the_start(telemetry: Telemetry, ap
     with pytest.raises(StartError, match=r"^tls\.crt: cannot read tls\.crt: No such file or directory$"):
         async with found.start():
             pass
-    assert (found.healthy(), found.problem) == (False, "not yet")
+    assert found.problem == "not yet"
     assert api.closed
 
 
@@ -173,14 +173,14 @@ async def test_a_self_managed_certificate_has_to_be_trusted(
         assert (certificate, found.problem) == ("certificate", "not yet")
         keeper.untrusting = ("one", "two")
         keeper.after_pass()
-        assert (found.healthy(), found.problem) == (False, "not trusted yet by one, two")
+        assert found.problem == "not trusted yet by one, two"
         keeper.last_error = "no answer"
         keeper.after_pass()
         assert found.problem == "no answer"
         assert not_after(telemetry, "serving") is None
         keeper.trusted, keeper.leaf_not_after, keeper.ca_not_after = True, LATER, EARLIER
         keeper.after_pass()
-        assert found.healthy()
+        assert not found.problem
         # One that does not trust it keeps no other out, but is not passed over either.
         assert found.concerns() == {
             "certificates": "no answer",

@@ -58,9 +58,8 @@ async def ca_secret(data: dict[str, bytes] | None, _: Path) -> AsyncIterator[Con
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(calls, "connect", connect)
         patch.setattr(self_managed, "CertificateStore", lambda *_, **__: store)
-        patch.setattr("certs.self_managed.LEAST_PAUSE", 0)
         async with source.start():
-            await until(source.healthy)
+            await until(lambda: not source.problem)
             assert source.concerns() == {}
             store.set_data(data)
             yield source.concerns
@@ -86,7 +85,7 @@ async def files(after: tuple[bytes, bytes], folder: Path) -> AsyncIterator[Conce
         key.write_bytes(after[1])
         for _look in range(2):
             await source._files.poll()
-        assert source.healthy()
+        assert not source.problem
         yield source.concerns
 
 

@@ -10,9 +10,10 @@ import pytest
 from tests.support import jobs
 from tests.support.live_service import Live, live
 from tests.support.logs import Log
-from webhook.server import connections, ports, service
-from webhook.server.connections import LEAST, RESERVED, TELL_SECONDS, Connections
+from webhook.server import http_server, ports, service
+from webhook.server.http_server import LEAST, RESERVED, Connections
 from webhook.server.limits import MAX_CONNECTIONS
+from webhook.server.refusal_log import RefusalLog
 
 GOOD = jobs.body(jobs.GOOD)
 
@@ -44,8 +45,7 @@ class World:
         self.all = Connections(
             maximum=maximum,
             refused=lambda reason: self.reasons.update([reason]),
-            log=self.log,
-            clock=lambda: self.now,
+            log=RefusalLog(self.log, lambda: self.now),
         )
 
     def connect(self, name: str, *, busy: bool = False) -> bool:
@@ -75,18 +75,15 @@ def test_the_log_has_few_lines_about_many() -> None:
     world.connect("a1", busy=True)
     for _ in range(50):
         world.connect("a2")
-    assert world.log.events("connections refused") == [{"reason": "full", "peer": "a", "count": 1}]
-    world.now += TELL_SECONDS
-    world.connect("a2")
-    assert world.log.events("connections refused")[1:] == [{"reason": "full", "peer": "a", "count": 50}]
+    assert world.log.lines == [("warning", "connection refused", {"reason": "full", "peer": "a"})]
 
 
 @pytest.mark.parametrize(
     ("soft", "most"), [(256, LEAST), (1024, 1024 - RESERVED), (2**20, MAX_CONNECTIONS), (-1, MAX_CONNECTIONS)]
 )
 def test_descriptors_are_left_for_everything_else(monkeypatch: pytest.MonkeyPatch, soft: int, most: int) -> None:
-    monkeypatch.setattr(connections.resource, "getrlimit", lambda _: (soft, -1))
-    assert connections.most_connections() == most
+    monkeypatch.setattr(http_server.resource, "getrlimit", lambda _: (soft, -1))
+    assert http_server.most_connections() == most
 
 
 def silent(running: Live) -> socket.socket:
@@ -104,7 +101,7 @@ def test_silent_connections_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> 
         assert running.metric("connections") <= 20
         assert running.metric("connections_refused_total", reason="full") >= 40
         assert running.ops("/healthz") == "ok\n"
-        assert running.log("connections refused")
+        assert running.log("connection refused")
         for each in held:
             each.close()
 

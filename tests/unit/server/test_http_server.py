@@ -59,7 +59,7 @@ class Large(Slow):
 
     BODY = b"x" * 64 * 2**20
 
-    def answer(self, _: Request) -> Any:
+    async def answer(self, _: Request) -> Any:
         self.asked += 1
         return Reply(self.BODY)
 

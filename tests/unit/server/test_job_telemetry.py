@@ -16,8 +16,8 @@ from webhook.cluster.view import UNKNOWN
 from webhook.companions.job_metrics import BEYOND
 from webhook.companions.job_watches import JOB_LIVES
 from webhook.companions.limits import MAX_NAMESPACE_LABELS
-from webhook.server.job_telemetry import JOB_METRICS, JOB_PREFIX, JobTelemetry
-from webhook.server.metrics import METRICS
+from webhook.server.job_telemetry import JobTelemetry
+from webhook.server.metrics import JOB_METRICS, JOB_PREFIX, METRICS
 
 RUNNING = condition("Running", at=START + 60)
 

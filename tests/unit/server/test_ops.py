@@ -3,7 +3,7 @@ from urllib.error import HTTPError
 import pytest
 
 from tests.support.live_service import live
-from webhook.server.ops import AskedCheck, Readiness
+from webhook.server.ops import Readiness
 
 READY = "[+]policy ok\n[+]cluster ok\n[+]certificate ok\n[+]serving ok\nreadyz check passed\n"
 
@@ -28,25 +28,6 @@ def test_a_concern_is_shown_and_does_not_make_it_fail():
     readiness.concerns_of(lambda: {"order": "the other way round"})
     assert readiness.ready
     assert readiness.report() == "[+]serving ok\n[!]order: the other way round\nreadyz check passed\n"
-
-
-class Source:
-    problem = "not yet"
-
-    def healthy(self):
-        return not self.problem
-
-
-def test_a_check_that_is_followed_is_asked_each_time():
-    readiness = Readiness("certificate")
-    source = Source()
-    readiness.follow("certificate", source)
-    assert readiness.report() == "[-]certificate failed: not yet\nreadyz check failed\n"
-    source.problem = ""
-    assert (readiness.ready, readiness.report()) == (True, "[+]certificate ok\nreadyz check passed\n")
-    source.problem = "expired"
-    assert not readiness.ready
-    assert "[-]certificate failed: expired\n" in readiness.report()
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +75,7 @@ def test_nothing_else_is_there(shared, path):
 def test_a_check_and_concerns_that_are_asked_for_each_time():
     readiness = Readiness("cluster")
     problems, concerns = ["nodes not read yet"], {}
-    readiness.follow("cluster", AskedCheck(lambda: problems[0]))
+    readiness.follow("cluster", lambda: problems[0])
     readiness.concerns_of(lambda: concerns)
     assert readiness.report() == "[-]cluster failed: nodes not read yet\nreadyz check failed\n"
     problems[0] = ""

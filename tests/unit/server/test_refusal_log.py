@@ -5,10 +5,10 @@ from http import HTTPStatus
 import pytest
 
 from tests.support.logs import Log
-from webhook.server import refusal_log
 from webhook.server.limits import MAX_LOGGED_REFUSALS
-from webhook.server.refusal_log import TELL_SECONDS
-from webhook.server.telemetry import PREFIX, Telemetry
+from webhook.server.metrics import PREFIX
+from webhook.server.refusal_log import TELL_SECONDS, RefusalLog
+from webhook.server.telemetry import Telemetry
 
 
 class Refusing:
@@ -18,6 +18,7 @@ class Refusing:
         self.now = 0.0
         self.log = Log()
         self.telemetry = Telemetry(self.log)
+        self.telemetry._refusals = RefusalLog(self.log, lambda: self.now)
 
     def refuse(self, times: int = 1, reason: str = "bad", peer: str = "192.0.2.1") -> None:
         for _ in range(times):
@@ -25,10 +26,8 @@ class Refusing:
 
 
 @pytest.fixture
-def refusing(monkeypatch: pytest.MonkeyPatch) -> Refusing:
-    made = Refusing()
-    monkeypatch.setattr(refusal_log, "monotonic", lambda: made.now)
-    return made
+def refusing() -> Refusing:
+    return Refusing()
 
 
 def test_those_of_a_kind_are_told_once_and_then_counted(refusing: Refusing) -> None:

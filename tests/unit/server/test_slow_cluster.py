@@ -16,7 +16,7 @@ from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 from webhook.policy.in_force import PolicySet
 from webhook.server import reviews
-from webhook.server.requests import Request, parse
+from webhook.server.requests import Request
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_no_work_begins_that_had_to_wait_for_its_turn_until_after_the_deadline(m
         handler = service.service.handler
         monkeypatch.setattr(handler, "_review_policy", pytest.fail)
         now = time.monotonic()
-        request = Request(started=now, deadline=now + 60, asked=parse("/validate-policy"), body=GOOD)
+        request = Request(started=now, deadline=now + 60, hook="policy", body=GOOD)
         work = handler.answer(request)
         request.deadline = now
         assert asyncio.run(work).status == 504
@@ -138,7 +138,11 @@ def test_a_cluster_that_does_not_answer_is_counted_and_logged_as_that():
 @pytest.mark.parametrize("usable", [True, False])
 def test_what_is_reserved_is_asked_of_the_ledger_and_of_the_cache_only_where_that_fails(usable):
     class Quotas(SlowCluster):
-        async def by_quota(self, namespace, decide, *, first, writes, seconds):
+        @property
+        def ledger(self):
+            return self
+
+        async def verdict(self, namespace, *, decide, first, writes, seconds):
             if not usable:
                 raise ClusterError("it is away")
             return decide(quota_objects.cluster(QUOTA))

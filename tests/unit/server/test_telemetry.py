@@ -17,7 +17,8 @@ from webhook.cluster.view import NothingKnown
 from webhook.plugins.loading import Failures
 from webhook.server.limits import MAX_LOGGED_CHARACTERS
 from webhook.server.log import LibraryLog, describe, make_log
-from webhook.server.telemetry import METRICS, PREFIX, Telemetry
+from webhook.server.metrics import METRICS, PREFIX
+from webhook.server.telemetry import Telemetry
 
 POLICY = pipelines.load_policy(None)
 
@@ -141,7 +142,7 @@ def test_what_got_no_decision_is_counted_where_it_belongs(telemetry, status, cou
 def test_what_alerts_ask_about_is_there_from_the_start(telemetry):
     """The first failure after a start is no step in a series that did not exist."""
     expressions = " ".join(rule["expr"] for rule in alert_rules())
-    telemetry.plugins.follow((), Failures({("rule", "acme-no"): 0}, {}))
+    telemetry.plugins((), Failures({("rule", "acme-no"): 0}, {}))
     telemetry.policies_in_force("0123", own_rules=["custom/team"])
     text = generate_latest(telemetry.registry).decode()
     counters = set(re.findall(r"mpijob_webhook_[a-z_]+_total", expressions))

@@ -1,8 +1,13 @@
 """The command `playground`: the page, served on loopback."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
 from pathlib import Path
+from tempfile import NamedTemporaryFile, gettempdir
 from typing import Any, Final, NoReturn
 
 import click
@@ -50,16 +55,19 @@ def playground(
     from contextlib import nullcontext, suppress
     from functools import partial
 
-    from webhook.cli import snapshot_file
-    from webhook.cli.playground.browser import opened
+    from webhook.cli import snapshot, world_sources
     from webhook.cli.playground.server import NotBuilt, Playground
     from webhook.cli.playground.verdicts import answer
     from webhook.client import calls
     from webhook.client.calls import ClusterError
 
     async def read_cluster() -> dict[str, Any]:
-        taken = await snapshot_file.take(access, namespaces=namespaces, **where)
-        return {"text": "".join(taken.text()), "problems": [*taken.problems]}
+        api = await calls.connect(access)
+        try:
+            taken = await world_sources.take(api, namespaces=namespaces, **where)
+        finally:
+            await api.close()
+        return {"text": "".join(snapshot.text(taken)), "problems": [*taken.problems]}
 
     async def of_context() -> str:
         api = await calls.connect(access)
@@ -90,3 +98,21 @@ def playground(
         except OSError as error:
             fail(f"cannot listen on port {port}: {error.strerror}")
     sys.exit(0)
+
+
+@contextmanager
+def opened(url: str) -> Iterator[None]:
+    """Open the page in the browser.
+
+    Every user of the machine can read what a program is started with, so the browser is given no address. It is given a
+    file that only this user may read, and that leads to the address. The file is there until the block ends.
+    """
+    home = Path.home()
+    # Browsers that are packed with a sandbox read neither hidden folders nor those for temporary files.
+    folder = home if os.access(home, os.W_OK) else gettempdir()
+    with NamedTemporaryFile("w", encoding="utf-8", dir=folder, prefix="mpijob-playground-", suffix=".html") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(url)}"><title>...</title>\n')
+        file.flush()
+        if click.launch(file.name):
+            click.echo("no browser was found: open the address yourself", err=True)
+        yield

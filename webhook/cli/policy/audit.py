@@ -9,7 +9,7 @@ import click
 
 from webhook.cli.options import OUTPUT, REFUSED, about_new_policies, namespace_option, show
 from webhook.client.access import Access
-from webhook.server.clock import now
+from webhook.server.clock import today
 
 
 @click.command()
@@ -55,6 +55,6 @@ def audit(
     known = inputs.cluster(cluster, access, policy_namespace, namespace=namespace, jobs=True)
     layers = inputs.after(given, known, without)
     with click.progressbar(known.jobs, label="judging", file=sys.stderr, hidden=not sys.stderr.isatty()) as jobs:
-        report = audit_report.audit(known, layers, jobs, namespace=namespace, now=now())
+        report = audit_report.audit(known, layers, jobs, namespace=namespace, today=today())
     show(output, report.as_text(), report.as_json())
     sys.exit(REFUSED if report.refused else 0)

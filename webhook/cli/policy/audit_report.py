@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from typing import Any
 
 from webhook.admission import anew
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
-from webhook.cli.policy.cluster import ClusterPolicies
+from webhook.cli.job_world import JobWorld
 from webhook.cli.terminal import bad, caution, counted, faint, good, heading, printable
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.without_jobs import WithoutJobs
@@ -127,21 +127,21 @@ class AuditReport:
 
 
 def audit(
-    cluster: ClusterPolicies, policies: Sequence[Layer], jobs: Iterable[bytes], *, namespace: str = "", now: datetime
+    world: JobWorld, policies: Sequence[Layer], jobs: Iterable[bytes], *, namespace: str = "", today: date
 ) -> AuditReport:
-    """Judge `jobs`, which are stored in `cluster`, by `policies`: of `namespace` or of all, but none that ended."""
-    in_force, view = PolicySet(policies), WithoutJobs(cluster.view)
+    """Judge `jobs`, which are stored in the cluster, by `policies`: of `namespace` or of all, but none that ended."""
+    in_force, view = PolicySet(policies), WithoutJobs(world.cluster)
     total, breaking = 0, []
     for data in jobs:
         request = anew.creation(data)
         if request is None or (namespace and request.namespace != namespace):
             continue
-        stored = cluster.view.get(MPI_JOBS, (request.namespace, request.name))
-        decision = anew.judge(data, policies=in_force, view=view, today=now.date())
+        stored = world.cluster.get(MPI_JOBS, (request.namespace, request.name))
+        decision = anew.judge(data, policies=in_force, view=view, today=today)
         if decision is None or (isinstance(stored, MPIJobRecord) and stored.over):
             continue
         total += 1
         job = JobAudit(request.namespace, request.name, decision)
         if job.findings:
             breaking.append(job)
-    return AuditReport(cluster.origin, policies, total, sorted(breaking, key=lambda each: each.badness))
+    return AuditReport(world.origin, policies, total, sorted(breaking, key=lambda each: each.badness))

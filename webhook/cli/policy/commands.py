@@ -7,9 +7,10 @@ import click
 from webhook.cli.policy.audit import audit
 from webhook.cli.policy.diff import diff
 from webhook.cli.policy.effective import effective
+from webhook.cli.policy.init import init
 from webhook.cli.policy.new import new
 from webhook.cli.policy.replay import replay
-from webhook.cli.policy.schema import init, schema
+from webhook.cli.policy.schema import schema
 from webhook.cli.policy.test import test
 from webhook.cli.policy.validate import validate
 

@@ -5,6 +5,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from pkgutil import get_data
 from typing import Any, Final
 
 from webhook import PROGRAM, injections, rules
@@ -30,40 +31,9 @@ HEADER: Final = f"""\
 # Keep what you change and delete the rest: what stands here is set, and wins over documents of lower priority.
 # `{PROGRAM} policy validate FILE` checks it, `{PROGRAM} explain NAME` explains a rule or an injection.
 """
-# What defaults cannot show.
-EXAMPLES: Final[dict[str, Any]] = {
-    "namespaces": {"matchLabels": {"tier": "premium"}},
-    "exemptions": [
-        {"rules": ["images"], "users": ["alice"], "expires": "2027-01-31", "reason": "legacy image, OPS-42"}
-    ],
-}
 # A mapping of which more is said than that it maps text to something.
 _SAYS_NOTHING: Final = re.compile(r"\bmapping\b(?! of)")
-_TEXT: Final = {"type": "string"}
-_SELECTOR: Final = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "matchLabels": {"type": "object", "additionalProperties": _TEXT, "description": "Labels that must be there."},
-        "matchExpressions": {
-            "type": "array",
-            "description": "Conditions on labels, which all must hold.",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["key", "operator"],
-                "properties": {
-                    "key": {**_TEXT, "description": "The label."},
-                    "operator": {
-                        "enum": ["In", "NotIn", "Exists", "DoesNotExist"],
-                        "description": "What is said about its value.",
-                    },
-                    "values": {"type": "array", "items": _TEXT, "description": "For In and NotIn."},
-                },
-            },
-        },
-    },
-}
+_SELECTOR, EXAMPLES = yaml.load_all(get_data(__package__, "policy_schema.yaml") or b"")
 
 
 @cache

@@ -1,16 +1,15 @@
 """Policy documents in files: as they are, or in ConfigMaps as `kubectl apply -f` takes them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from webhook.api import yaml
+from webhook.api import untyped, yaml
 from webhook.cel.trial import Trial, TrialFailed, try_expressions
 from webhook.cli import files
 from webhook.cli.files import STDIN, STDIN_TITLE, ManifestError
 from webhook.cli.terminal import fail
-from webhook.kit.own_rules import Outcome
 from webhook.policy import document, own_rules_check, store
 from webhook.policy.document import API_VERSION, KIND, PolicyDocument, PolicyError, PolicyFault
 from webhook.policy.in_force import policy_model
@@ -130,75 +129,56 @@ def _objects(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[st
 
 def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], found: Found) -> None:
     """Take one object, which is at `path` of the YAML `text`, for what it is."""
-    about = value if isinstance(value, dict) else {}
+    about = untyped.mapping(value)
     kind = about.get("kind")
-    policy: PolicyFile | None = None
     of_ours = str(about.get("apiVersion")).startswith(GROUP) and kind != TEST_KIND
     if kind == KIND or of_ours or (kind is None and not path):
-        policy = _checked(PolicyFile(title, title, text=text), lambda: _bare(text, in_list=bool(path)))
-    elif kind == "ConfigMap":
-        policy = _in_configmap(about, title=title, text=text, path=path)
-    if policy is None:
-        name = mapping(about, "metadata").get("name", "")
-        found.others.append(f"{title}: passed over {kind or 'something without kind'} {name}".rstrip())
-    else:
+        found.policies.append(_checked(PolicyFile(title, title, text=text), in_list=bool(path)))
+    elif kind == "ConfigMap" and (policy := _in_configmap(about, title=title, text=text, path=path)):
         found.policies.append(policy)
-
-
-def _bare(text: str, *, in_list: bool) -> tuple[PolicyDocument, str]:
-    if in_list:
-        raise PolicyError(PolicyFault("", "must be a document of its own, not in a list"))
-    return document.load(text, policy_model()), text
+    else:
+        name = untyped.at(about, "metadata").get("name", "")
+        found.others.append(f"{title}: passed over {kind or 'something without kind'} {name}".rstrip())
 
 
 def _in_configmap(
     configmap: Mapping[str, Any], *, title: str, text: str, path: tuple[str | int, ...]
 ) -> PolicyFile | None:
     """The policy in a ConfigMap, None for one that is about something else."""
-    metadata, data = mapping(configmap, "metadata"), mapping(configmap, "data")
-    label = mapping(metadata, "labels").get(store.LABEL)
+    data = untyped.at(configmap, "data")
+    label = untyped.at(configmap, "metadata", "labels").get(store.LABEL)
     if store.KEY not in data and label is None and not store.misplaced(data):
         return None
-    name = str(metadata.get("name", ""))
+    name = str(untyped.at(configmap, "metadata").get("name", ""))
     title = f'{title}: ConfigMap "{name}"'
-    padded = store.embedded(data, text, path)
-    if padded is None and isinstance(data.get(store.KEY), str):
+    padded, written = store.embedded(data, text, path), data.get(store.KEY)
+    if padded is None and isinstance(written, str):
         title += f" (lines of its {store.KEY})"
-    written = data.get(store.KEY)
-    policy = PolicyFile(
-        name, title, in_configmap=True, labelled=label == "true", text=written if isinstance(written, str) else ""
-    )
-    return _checked(policy, lambda: _from_data(data if padded is None else padded))
+    written = written if isinstance(written, str) else ""
+    policy = PolicyFile(name, title, in_configmap=True, labelled=label == "true", text=written)
+    return _checked(policy, data if padded is None else padded)
 
 
-def _from_data(data: Mapping[str, Any]) -> tuple[PolicyDocument, str]:
-    return store.read_from(data, policy_model()), str(data[store.KEY])
-
-
-def _checked(policy: PolicyFile, read: Callable[[], tuple[PolicyDocument, str]]) -> PolicyFile:
-    """The policy with what is read: the document and its text, in which the faults of own rules have their lines."""
+def _checked(policy: PolicyFile, data: Mapping[str, Any] | None = None, *, in_list: bool = False) -> PolicyFile:
+    """The policy with its document, which is in the `data` of a ConfigMap, or else its text."""
     try:
-        found, text = read()
+        if in_list:
+            raise PolicyError(PolicyFault("", "must be a document of its own, not in a list"))
+        if data is None:
+            found, text = document.load(policy.text, policy_model()), policy.text
+        else:
+            found, text = store.read_from(data, policy_model()), str(data[store.KEY])
     except PolicyError as error:
         return _broken(policy, error.faults)
     if not found.own_rules:
         return replace(policy, document=found)
-    tried = own_rules_check.check(found, text, _tried(found))
-    return _broken(policy, tried.faults) if tried.faults else replace(policy, document=found, notes=tried.notes)
-
-
-def _tried(found: PolicyDocument) -> list[Outcome]:
     try:
-        return try_expressions(Trial(own_rules_check.sources(found), found.params))
+        outcomes = try_expressions(Trial(own_rules_check.sources(found), found.params))
     except TrialFailed as error:
         fail(error)
+    tried = own_rules_check.check(found, text, outcomes)
+    return _broken(policy, tried.faults) if tried.faults else replace(policy, document=found, notes=tried.notes)
 
 
 def _broken(policy: PolicyFile, faults: Iterable[PolicyFault]) -> PolicyFile:
     return replace(policy, faults=tuple(sorted(faults, key=lambda fault: fault.line or 0)))
-
-
-def mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """The mapping under `key`, empty where something else is or nothing."""
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}

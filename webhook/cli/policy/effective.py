@@ -56,9 +56,10 @@ def effective(
       0  shown
       2  unusable input: a file, a policy in it or the cluster
     """
+    from webhook.cli.job_world import JobWorld
     from webhook.cli.policy import inputs
-    from webhook.cli.policy.cluster import ClusterPolicies
     from webhook.cli.policy.effective_values import for_namespace
+    from webhook.cluster.resources.namespaces import NAMESPACES
     from webhook.policy.in_force import PolicySet
 
     if revision is not None and not files:
@@ -68,12 +69,13 @@ def effective(
         given = inputs.policies(files)
     else:
         given, at = inputs.policies_at(files, revision)
-        origin = f"{', '.join(files)} at {at.title}"
+        origin = f"{', '.join(files)} at {at}"
     offline = files and cluster is None and access == Access()
-    known = ClusterPolicies() if offline else inputs.cluster(cluster, access, policy_namespace, namespace=namespace)
+    known = JobWorld() if offline else inputs.cluster(cluster, access, policy_namespace, namespace=namespace)
     policies = PolicySet(inputs.after(given, known, without))
     where = " and ".join(each for each in (known.origin, origin) if each)
-    outcome = for_namespace(namespace, known.namespace, policies, today=today(), origin=where)
+    about = known.cluster.get(NAMESPACES, namespace)
+    outcome = for_namespace(namespace, about, policies, today=today(), origin=where)
     if output == "yaml":
         click.echo(outcome.as_yaml(), nl=False)
     else:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from pkgutil import get_data
 from typing import Any, Final
 
 from webhook.api import yaml
@@ -10,7 +11,7 @@ from webhook.cli.files import Manifest
 from webhook.cli.policy import job_fields, suite_run
 from webhook.cli.policy.configmap import labels_of
 from webhook.cli.policy.documents import TEST_KIND
-from webhook.cli.policy.suite import Suite
+from webhook.cli.policy.suite import PolicyTest
 from webhook.cli.policy.suite_document import SuiteDocument
 from webhook.policy import layers, store
 from webhook.policy.document import API_VERSION
@@ -22,29 +23,6 @@ FILE: Final = "the first test"
 HEADING: Final = """\
 # The first test of {policy}: what comes of this job today. Change the job until it shows what the policy is for.
 """
-_POD: Final = {"cpu": "1", "memory": "1Gi"}
-_GPUS: Final = {"cpu": "16", "memory": "64Gi", "nvidia.com/gpu": 2}
-
-
-def _template(name: str, resources: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    container = {"name": name, "image": "registry.example.com/ml/train:1.4", **more}
-    container["resources"] = {"requests": dict(resources), "limits": dict(resources)}
-    return {"spec": {"containers": [container]}}
-
-
-SAMPLE: Final[dict[str, Any]] = {
-    "apiVersion": "kubeflow.org/v2beta1",
-    "kind": "MPIJob",
-    "metadata": {"name": "train", "namespace": "team-a"},
-    "spec": {
-        "slotsPerWorker": 2,
-        "mpiReplicaSpecs": {
-            "Launcher": {"template": _template("launcher", _POD, command=["mpirun", "python", "train.py"])},
-            "Worker": {"replicas": 4, "template": _template("worker", _GPUS)},
-        },
-    },
-}
-"""A job that the built-in policy admits without a word."""
 
 
 def text(policy: str, *, named: str, job: Path | None) -> str:
@@ -62,7 +40,7 @@ def text(policy: str, *, named: str, job: Path | None) -> str:
 
 def _job(path: Path | None) -> Manifest:
     if path is None:
-        (sample,) = files.objects(FILE, SAMPLE)
+        (sample,) = files.parse(get_data(__package__, "sample_job.yaml") or b"", FILE)
         return sample
     found, errors = files.load([str(path)])
     jobs = [each for each in found if each.kind == "MPIJob"]
@@ -76,7 +54,7 @@ def _case(policies: Sequence[Layer], job: Manifest, name: str, labels: Mapping[s
     case: dict[str, Any] = {"name": name, **({"namespace": {"labels": dict(labels)}} if labels else {})}
     head = {"apiVersion": API_VERSION, "kind": TEST_KIND, "policies": ["."]}
     suite = SuiteDocument.model_validate({**head, "tests": [case]})
-    verdict = suite_run.judged(Suite(FILE, suite, {}, policies, (), ((),), (job,)), 0, PolicySet(policies))
+    verdict = suite_run.judged(suite, PolicyTest(0, suite.tests[0], job, ()), PolicySet(policies))
     if expected := [
         {"rule": each.rule, "action": each.action, **({"field": each.field} if each.field else {})}
         for each in suite_run.seen(verdict)

@@ -1,20 +1,22 @@
 """What the commands are given, read; a command that cannot do its work with it ends here."""
 
-import asyncio
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
 
-from webhook.cli.policy import cluster as clusters
+from webhook.cli import job_world, world_sources
+from webhook.cli.files import ManifestError
+from webhook.cli.job_world import POLICIES, JobWorld
+from webhook.cli.options import with_api
 from webhook.cli.policy import documents, revision
-from webhook.cli.policy.cluster import ClusterPolicies
 from webhook.cli.policy.documents import Found
-from webhook.cli.policy.revision import Revision, RevisionError
+from webhook.cli.policy.revision import RevisionError
 from webhook.cli.terminal import UNUSABLE, caution, complain, fail, printable
 from webhook.client.access import Access
-from webhook.client.calls import ClusterError
+from webhook.cluster.resources.mpijobs import MPI_JOBS
+from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.policy.layers import Layer
 
 
@@ -23,7 +25,7 @@ def policies(arguments: Sequence[str], *, broken: bool = False) -> Found:
     return _usable(documents.load(arguments), arguments, broken=broken)
 
 
-def policies_at(arguments: Sequence[str], written: str) -> tuple[Found, Revision]:
+def policies_at(arguments: Sequence[str], written: str) -> tuple[Found, str]:
     """The policies in files as they were at a revision of their git repository."""
     try:
         found, at = revision.load(arguments, written)
@@ -49,35 +51,37 @@ def _usable(found: Found, arguments: Sequence[str], *, broken: bool) -> Found:
 
 
 def cluster(
-    path: Path | None,
-    access: Access,
-    policy_namespace: str,
-    *,
-    namespace: str = "",
-    jobs: bool = False,
-) -> ClusterPolicies:
-    """What the cluster in a file has, else the one behind a kubeconfig."""
+    path: Path | None, access: Access, policy_namespace: str, *, namespace: str = "", jobs: bool = False
+) -> JobWorld:
+    """What the cluster in a file has, else the one behind a kubeconfig: its policies, and of the rest what is needed.
+
+    That is the one namespace, or with `jobs` all that they are judged by.
+    """
     if path is not None and access != Access():
         fail("--cluster and --kubeconfig, --context or --as exclude each other")
-    try:
-        if path is not None:
-            known = clusters.from_file(path, policy_namespace=policy_namespace, namespace=namespace)
-        else:
-            asked = clusters.from_api(
-                access,
+    if path is not None:
+        try:
+            known = job_world.of_file(path, policy_namespace=policy_namespace)
+        except ManifestError as error:
+            fail(error)
+    else:
+        known = with_api(
+            access,
+            lambda api: world_sources.of_cluster(
+                api,
+                [namespace] if namespace else [],
                 policy_namespace=policy_namespace,
-                namespace=namespace,
-                jobs=jobs,
-            )
-            known = asyncio.run(asked)
-    except ClusterError as error:
-        fail(error)
-    for problem in known.problems:
+                resources=() if jobs else (NAMESPACES,),
+                needed=(POLICIES, (MPI_JOBS if jobs else NAMESPACES).name),
+                with_schema=False,
+            ),
+        )
+    for problem in (*known.problems, *known.unread):
         click.echo(f"{caution('warning')}: {printable(problem)}", err=True)
     return known
 
 
-def after(given: Found, known: ClusterPolicies, without: Iterable[str]) -> list[Layer]:
+def after(given: Found, known: JobWorld, without: Iterable[str]) -> list[Layer]:
     """The policies that would be in force."""
     try:
         return documents.applied(given, known.layers, without=without)

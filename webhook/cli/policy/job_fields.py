@@ -1,6 +1,7 @@
 """Fields of a job by their paths, written as messages have them: `spec.mpiReplicaSpecs[Worker].replicas`."""
 
 import re
+from itertools import pairwise
 from typing import Any, Final
 
 _PATH: Final = re.compile(r"[^.\[\]]+(?:\.[^.\[\]]+|\[[^\[\]]+\])*")
@@ -20,36 +21,30 @@ def parse(path: str) -> tuple[str, ...]:
 
 def get(document: Any, path: str) -> Any:
     """The value at `path`, None where there is none."""
+    keys, way = parse(path), place(document, path)
     value = document
-    for key in parse(path):
-        if isinstance(value, dict):
-            value = value.get(key)
-        elif isinstance(value, list):
-            index = _index(value, key)
-            value = None if index is None or index >= len(value) else value[index]
-        else:
-            return None
-    return value
+    for step in way:
+        value = value[step]
+    return value if len(way) == len(keys) else None
 
 
 def place(document: Any, path: str) -> tuple[str | int, ...]:
     """Where in the document the value at `path` is: the way to it, as far as it goes."""
-    found: list[str | int] = []
     try:
         keys = parse(path)
     except FieldError:
         return ()
+    found: list[str | int] = []
     value = document
     for key in keys:
+        index = _index(value, key) if isinstance(value, list) else None
         if isinstance(value, dict) and key in value:
             found.append(key)
-            value = value[key]
-            continue
-        index = _index(value, key) if isinstance(value, list) else None
-        if index is None or index >= len(value):
+        elif index is not None and index < len(value):
+            found.append(index)
+        else:
             break
-        found.append(index)
-        value = value[index]
+        value = value[found[-1]]
     return tuple(found)
 
 
@@ -58,41 +53,37 @@ def put(document: dict[str, Any], path: str, value: Any) -> None:
 
     FieldError where that is not possible.
     """
-    *parents, last = parse(path)
+    keys = parse(path)
     target: Any = document
-    for number, key in enumerate(parents):
-        following = parents[number + 1] if number + 1 < len(parents) else last
-        target = _child(target, key, [] if following == "0" else {})
-    if isinstance(target, dict):
-        if value is None:
-            target.pop(last, None)
-        else:
-            target[last] = value
-        return
-    _put_item(target, last, value)
-
-
-def _child(target: Any, key: str, otherwise: Any) -> Any:
-    if isinstance(target, dict):
-        if target.get(key) is None:
-            target[key] = otherwise
-        return target[key]
-    index = _index(target, key) if isinstance(target, list) else None
-    if index is None or index > len(target):
-        raise FieldError(_nowhere(target, key))
-    if index == len(target):
-        target.append(otherwise)
-    return target[index]
-
-
-def _put_item(target: Any, key: str, value: Any) -> None:
-    index = _index(target, key) if isinstance(target, list) else None
-    if index is None or index > len(target):
-        raise FieldError(_nowhere(target, key))
-    if value is None:
-        del target[index : index + 1]
+    for key, following in pairwise(keys):
+        slot = _slot(target, key)
+        made: Any = [] if following == "0" else {}
+        if isinstance(target, list):
+            target[slot:] = target[slot:] or [made]
+        elif target.get(slot) is None:
+            target[slot] = made
+        target = target[slot]
+    slot = _slot(target, keys[-1])
+    if isinstance(target, list):
+        target[slot : slot + 1] = [] if value is None else [value]
+    elif value is None:
+        target.pop(slot, None)
     else:
-        target[index : index + 1] = [value]
+        target[slot] = value
+
+
+def _slot(target: Any, key: str) -> Any:
+    """Where `key` is in a mapping or a list, or may be put."""
+    if isinstance(target, dict):
+        return key
+    if not isinstance(target, list):
+        raise FieldError(f"there is a value before {key}, which has no fields")
+    index = _index(target, key)
+    if index is None or index > len(target):
+        names = [str(item["name"]) for item in target if isinstance(item, dict) and "name" in item]
+        there = f"its items are called {', '.join(names)}" if names else f"it has {len(target)} items"
+        raise FieldError(f"there is no [{key}] in the list: {there}, and [{len(target)}] adds one")
+    return index
 
 
 def _index(items: list[Any], key: str) -> int | None:
@@ -100,11 +91,3 @@ def _index(items: list[Any], key: str) -> int | None:
     if key.isdecimal():
         return int(key)
     return next((at for at, item in enumerate(items) if isinstance(item, dict) and item.get("name") == key), None)
-
-
-def _nowhere(target: Any, key: str) -> str:
-    if isinstance(target, list):
-        names = [str(item["name"]) for item in target if isinstance(item, dict) and "name" in item]
-        there = f"its items are called {', '.join(names)}" if names else f"it has {len(target)} items"
-        return f"there is no [{key}] in the list: {there}, and [{len(target)}] adds one"
-    return f"there is a value before {key}, which has no fields"

@@ -55,7 +55,7 @@ def replay(
       1  at least one would
       2  unusable input: a file, a policy in it or the cluster
     """
-    from webhook.cli.policy import inputs, replay_markdown, replay_report
+    from webhook.cli.policy import inputs, replay_report
 
     if not files and not without:
         fail("nothing would change: name policies with --policy or --without")
@@ -64,5 +64,5 @@ def replay(
     layers = inputs.after(given, known, without)
     with click.progressbar(known.jobs, label="judging", file=sys.stderr, hidden=not sys.stderr.isatty()) as jobs:
         report = replay_report.replay(known, jobs, layers, today=today())
-    show(output, replay_markdown.lines(report) if output == "markdown" else report.as_text(), report.as_json())
+    show(output, replay_report.markdown(report) if output == "markdown" else report.as_text(), report.as_json())
     sys.exit(0 if report.safe else 1)

@@ -1,14 +1,16 @@
 """What would become of the jobs in a cluster under other policies."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
 
-from webhook.admission.replay import NEWLY, NO_LONGER, OTHERWISE, Replay, Replayer
-from webhook.cli.limits import MAX_NAMES_ON_LINE
-from webhook.cli.policy.cluster import ClusterPolicies
+from webhook.admission.replay import NEWLY, NO_LONGER, OTHERWISE, Hit, Replay, Replayer
+from webhook.cli.job_world import JobWorld
+from webhook.cli.limits import MAX_NAMES_IN_ROW, MAX_NAMES_ON_LINE
 from webhook.cli.terminal import bad, counted, good, heading, printable
+from webhook.kit.settings import Action
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 
@@ -26,20 +28,15 @@ class ReplayReport:
     result: Replay
 
     @property
-    def now_in_words(self) -> str:
-        """The policies in force."""
-        return f"{_listed(self.before)} ({self.origin})"
-
-    @property
-    def then_in_words(self) -> str:
-        """Those that would be, and which of them are new or changed."""
-        return ", ".join(self._then()) or "the built-in defaults"
-
-    @property
-    def gone(self) -> list[str]:
-        """The policies that would not be there any more."""
-        kept = {layer.name for layer in self.after}
-        return [layer.name for layer in self.before if layer.name not in kept]
+    def policies(self) -> dict[str, str]:
+        """The policies in force, those that would be, with what is new or changed, and those that would be gone."""
+        before = {layer.name: _content(layer) for layer in self.before}
+        after = {layer.name: _content(layer) for layer in self.after}
+        how = {name: " (new)" if name not in before else " (changed)" for name in after}
+        then = [name if before.get(name) == content else f"{name}{how[name]}" for name, content in after.items()]
+        gone = ", ".join(name for name in before if name not in after)
+        now = f"{', '.join(before) or BUILT_IN} ({self.origin})"
+        return {"now": now, "then": ", ".join(then) or BUILT_IN} | ({"gone": gone} if gone else {})
 
     @property
     def safe(self) -> bool:
@@ -48,10 +45,7 @@ class ReplayReport:
 
     def as_text(self) -> Iterator[str]:
         """For people, in lines."""
-        yield printable(f"now:  {self.now_in_words}")
-        yield printable(f"then: {self.then_in_words}")
-        if self.gone:
-            yield printable(f"gone: {', '.join(self.gone)}")
+        yield from (printable(f"{when + ':':6}{names}") for when, names in self.policies.items())
         yield ""
         if self.result.newly_denied:
             yield heading("would newly be denied")
@@ -99,15 +93,10 @@ class ReplayReport:
             "injectionsSummary": self.result.injections_summary(),
         }
 
-    def _then(self) -> Iterator[str]:
-        before = {layer.name: _content(layer) for layer in self.before}
-        for layer in self.after:
-            if layer.name not in before:
-                yield f"{layer.name} (new)"
-            else:
-                yield layer.name if _content(layer) == before[layer.name] else f"{layer.name} (changed)"
 
-
+BUILT_IN: Final = "the built-in defaults"
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>|#])")
+_TITLES: Final = {Action.DENY: "Refused", Action.WARN: "Warned about"}
 _CAMEL: Final = {NEWLY: "newly", NO_LONGER: "noLonger", OTHERWISE: "otherwise"}
 
 
@@ -116,17 +105,50 @@ def _some(jobs: Sequence[str]) -> str:
     return ", ".join(sorted(jobs)[:MAX_NAMES_ON_LINE]) + more
 
 
-def replay(cluster: ClusterPolicies, jobs: Iterable[bytes], after: Sequence[Layer], *, today: date) -> ReplayReport:
-    """Judge these jobs of `cluster` under its policies, and under `after`."""
-    replayer = Replayer(before=PolicySet(cluster.layers), after=PolicySet(after), view=cluster.view, today=today)
+def replay(world: JobWorld, jobs: Iterable[bytes], after: Sequence[Layer], *, today: date) -> ReplayReport:
+    """Judge these jobs of the cluster under its policies, and under `after`."""
+    replayer = Replayer(before=PolicySet(world.layers), after=PolicySet(after), view=world.cluster, today=today)
     replayer.add(jobs)
-    return ReplayReport(cluster.origin, cluster.layers, after, replayer.result)
-
-
-def _listed(found: Sequence[Layer]) -> str:
-    return ", ".join(layer.name for layer in found) or "the built-in defaults"
+    return ReplayReport(world.origin, world.layers, after, replayer.result)
 
 
 def _content(layer: Layer) -> dict[str, Any]:
     """What its author wrote: a value that is set to its default still wins over documents of lower priority."""
     return layer.document.model_dump(exclude_unset=True)
+
+
+def markdown(report: ReplayReport) -> Iterator[str]:
+    """The report for an issue or a pull request: who would be hit, by rule and namespace."""
+    result = report.result
+    yield "# What other policies would mean for jobs"
+    yield ""
+    yield from (f"- {when}: {_plain(names)}" for when, names in report.policies.items())
+    yield ""
+    yield f"**{_plain(result.summary())}**"
+    for action, title in _TITLES.items():
+        hits = [(rule, namespace, hit) for (of, rule, namespace), hit in result.hits.items() if of is action]
+        if not hits:
+            continue
+        yield from ("", f"## {title}, by rule and namespace", "")
+        yield from _table(("Rule", "Namespace", "New", "Gone", "As now", "Jobs newly hit"), _rows(hits))
+    if line := result.injections_summary():
+        yield from ("", "## Injected", "", f"{_plain(line)}.")
+
+
+def _rows(hits: Iterable[tuple[str, str, Hit]]) -> Iterator[tuple[str, ...]]:
+    """The most new ones first."""
+    for rule, namespace, hit in sorted(hits, key=lambda each: (-len(each[2].new), -len(each[2].gone), each[:2])):
+        names = sorted(job.removeprefix(f"{namespace}/") for job in hit.new)
+        more = f", and {len(names) - MAX_NAMES_IN_ROW:,} more" if len(names) > MAX_NAMES_IN_ROW else ""
+        counts = (f"{len(jobs):,}" for jobs in (hit.new, hit.gone, hit.stays))
+        yield (rule, _plain(namespace), *counts, _plain(", ".join(names[:MAX_NAMES_IN_ROW])) + more)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    for row in (head, ("---", "---", "---:", "---:", "---:", "---"), *rows):
+        yield f"| {' | '.join(row)} |"
+
+
+def _plain(text: str) -> str:
+    """Text with Markdown escaped: users choose the names."""
+    return _SPECIAL.sub(r"\\\1", printable(text))

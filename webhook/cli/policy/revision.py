@@ -3,63 +3,43 @@
 git is only asked what it stores: nothing is checked out, and no hook, filter or attribute of the repository is run.
 """
 
-import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Final
 
 from webhook.cli.files import STDIN, SUFFIXES, ManifestError
-from webhook.cli.limits import MAX_FILE_BYTES, MAX_GIT_SECONDS
+from webhook.cli.limits import MAX_GIT_SECONDS
 from webhook.cli.policy import documents
 from webhook.cli.policy.documents import Found
-
-# Branches, tags, hashes, HEAD~2, main@{2 days ago}; never an option, since it does not begin with a dash.
-_REVISION: Final = re.compile(r"[\w@][\w./@{}~^+ :-]{0,255}")
-_FILE: Final = frozenset({"100644", "100755"})
 
 
 class RevisionError(ValueError):
     """The files cannot be had at that revision; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Revision:
-    """A revision of the files."""
+def load(arguments: Iterable[str], revision: str) -> tuple[Found, str]:
+    """The policies in files and folders as they were then, and the revision for people.
 
-    written: str
-    """As the user named it."""
-    commit: str
-    """Its hash."""
-
-    @property
-    def title(self) -> str:
-        """For people."""
-        return self.written if self.commit.startswith(self.written) else f"{self.written} ({self.commit[:12]})"
-
-
-def load(arguments: Iterable[str], written: str) -> tuple[Found, Revision]:
-    """The policies in files and folders as they were then; RevisionError where that cannot be said."""
-    if not _REVISION.fullmatch(written):
-        raise RevisionError(f'"{written[:100]}" is no revision of git, such as a branch, a tag or a hash')
-    found, revision = Found(), Revision(written, "")
+    RevisionError where that cannot be said.
+    """
+    found, title = Found(), revision
     with TemporaryDirectory(prefix="mpijob-policies-") as folder:
         for number, argument in enumerate(arguments):
             if argument == STDIN:
                 raise RevisionError("standard input has no revisions: name a file or folder of a git repository")
             path = Path(argument).absolute()
             top = _top(path)
-            revision = Revision(written, _commit(top, written))
+            commit = _commit(top, revision)
+            title = revision if commit.startswith(revision) else f"{revision} ({commit[:12]})"
             within = Path(folder, str(number))
-            within.mkdir()
-            names = list(_written(top, revision, path, within))
+            names = list(_written(top, commit, path, within))
             if not names:
-                raise RevisionError(f"{argument}: there is no such file or folder of policies at {revision.title}")
-            _add(documents.load(map(str, names)), found, f"{within}/", f"{written}:")
-    return found, revision
+                raise RevisionError(f"{argument}: there is no such file or folder of policies at {title}")
+            _add(documents.load(map(str, names)), found, f"{within}/", f"{revision}:")
+    return found, title
 
 
 def _add(read: Found, found: Found, before: str, instead: str) -> None:
@@ -81,30 +61,27 @@ def _top(path: Path) -> Path:
     return Path(top.decode().rstrip("\n"))
 
 
-def _commit(top: Path, written: str) -> str:
-    found = _git(top, "rev-parse", "--verify", "--quiet", f"{written}^{{commit}}")
+def _commit(top: Path, revision: str) -> str:
+    found = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if found is None:
-        raise RevisionError(f'there is no revision "{written}" in {top}: `git -C {top} log --oneline` lists them')
-    return found.decode().strip()
+        raise RevisionError(f'there is no revision "{revision}" in {top}: `git -C {top} log --oneline` lists them')
+    return found.decode().split()[-1]
 
 
-def _written(top: Path, revision: Revision, path: Path, into: Path) -> Iterator[Path]:
+def _written(top: Path, commit: str, path: Path, into: Path) -> Iterator[Path]:
     """Each file of policies that `path` stood for, written below `into`."""
     name = path.resolve().relative_to(top.resolve()).as_posix()
     inside = [] if name == "." else [name, f"{name}/"]
-    listed = _git(top, "ls-tree", "-z", "--full-tree", revision.commit, "--", *inside) or b""
-    for entry in listed.decode(errors="surrogateescape").split("\0"):
-        about, _, stored = entry.partition("\t")
-        mode, _, blob = f"{about}  ".split(" ")[:3]
-        if mode not in _FILE or (stored != name and PurePosixPath(stored).suffix not in SUFFIXES):
+    listed = _git(top, "ls-tree", "-z", "--name-only", "--full-tree", commit, "--", *inside) or b""
+    for stored in listed.decode(errors="surrogateescape").split("\0"):
+        if stored != name and PurePosixPath(stored).suffix not in SUFFIXES:
             continue
-        content = _git(top, "cat-file", "blob", blob)
-        if content is None or len(content) > MAX_FILE_BYTES:
-            raise RevisionError(f"{stored} cannot be read at {revision.title}")
-        target = into / stored
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-        yield target
+        content = _git(top, "cat-file", "blob", f"{commit}:{stored}")
+        if content is not None:  # a folder
+            target = into / stored
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+            yield target
 
 
 def _git(folder: Path, *arguments: str) -> bytes | None:

@@ -1,4 +1,4 @@
-"""The commands `policy schema` and `policy init`: the policy document described, and one to start from."""
+"""The command `policy schema`: the policy document described."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import json
@@ -19,16 +19,3 @@ def schema(*, tests: bool) -> None:
     from webhook.cli.policy.document_schema import json_schema, schema_of_tests
 
     click.echo(json.dumps(schema_of_tests() if tests else json_schema(), indent=2))
-
-
-@click.command()
-def init() -> None:
-    """Write a policy document with every setting at its default.
-
-    \b
-    Examples:
-      mpijob-webhook policy init > policy.yaml
-    """
-    from webhook.cli.policy.document_schema import starting_document
-
-    click.echo(starting_document(), nl=False)

@@ -1,11 +1,9 @@
 """Tests of policies in files: documents of kind MPIJobPolicyTest, read with their policies, jobs and cluster facts."""
 
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -26,10 +24,10 @@ from webhook.policy.exemptions import ASKED, REQUIRED_INJECTION
 from webhook.policy.layers import Layer
 
 Location = tuple[str | int, ...]
+Lines = Mapping[Location, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Unusable:
+class Unusable(NamedTuple):
     """Why a file, or what it names, cannot be used."""
 
     file: str
@@ -42,19 +40,25 @@ class Unusable:
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyTest:
+    """One test, with what it names."""
+
+    number: int
+    case: Case
+    job: Manifest
+    """Before the changes of the test."""
+    cluster: Sequence[Manifest]
+
+
+@dataclass(frozen=True, slots=True)
 class Suite:
-    """The tests of a document, with what they name."""
+    """The tests of a document, with what it names."""
 
     file: str
     document: SuiteDocument
-    lines: Mapping[Location, int]
+    lines: Lines
     policies: Sequence[Layer]
-    cluster: Sequence[Mapping[str, Any]]
-    """Of all tests."""
-    clusters: Sequence[Sequence[Mapping[str, Any]]]
-    """Of each test besides."""
-    jobs: Sequence[Manifest]
-    """Of each test, before its changes."""
+    tests: Sequence[PolicyTest]
 
     def line(self, *location: str | int) -> int | None:
         """The line on which this is written, or what it belongs to."""
@@ -69,97 +73,120 @@ class Loaded:
     errors: list[Unusable] = field(default_factory=list)
 
 
-class _Refused(Exception):
-    """What is wrong with a document, fault by fault."""
-
-    def __init__(self, *found: tuple[Location, str]) -> None:
-        super().__init__()
-        self.found = found
-
-
 def load(arguments: Iterable[str]) -> Loaded:
     """All tests in these files and folders; of a folder the files that have any, however deep."""
     loaded = Loaded()
-    for source, searched in _sources(arguments, loaded):
-        shown = STDIN_TITLE if source == STDIN else source
+    for argument in arguments:
         try:
-            content = files.read(source)
+            for source in files.files(argument, recursive=True):
+                _load(source, loaded, searched=source != argument)
         except ManifestError as error:
-            loaded.errors.append(Unusable(shown, None, str(error).removeprefix(f"{shown}: ")))
-            continue
-        if searched and TEST_KIND.encode() not in content:
-            continue
-        try:
-            parts = yaml.split(content)
-        except yaml.YamlError as error:
-            loaded.errors.append(Unusable(shown, None, str(error)))
-            continue
-        if not parts:
-            loaded.errors.append(Unusable(shown, None, f"is empty; a test is a document of kind {TEST_KIND}"))
-        for part in parts:
-            _load_part(shown, Path() if source == STDIN else Path(source).parent, part, loaded)
+            loaded.errors.append(Unusable(error.file, None, str(error).removeprefix(f"{error.file}: ")))
     return loaded
 
 
-def _sources(arguments: Iterable[str], loaded: Loaded) -> Iterator[tuple[str, bool]]:
-    """Each file, and whether it was only found in a folder."""
-    for argument in arguments:
-        if argument == STDIN or not Path(argument).is_dir():
-            yield argument, False
-            continue
-        found: list[Path] = []
-        for folder, folders, names in os.walk(argument, onerror=partial(_unreadable, loaded)):
-            folders[:] = [name for name in folders if not name.startswith(".")]
-            found += [Path(folder, name) for name in names if not name.startswith(".")]
-        for path in sorted(found):
-            if path.suffix in files.SUFFIXES and path.is_file():
-                yield str(path), True
-
-
-def _unreadable(loaded: Loaded, error: OSError) -> None:
-    loaded.errors.append(Unusable(str(error.filename), None, str(error.strerror)))
-
-
-def _load_part(file: str, folder: Path, text: str, loaded: Loaded) -> None:
-    lines = yaml.lines(text)
+def _load(source: str, loaded: Loaded, *, searched: bool) -> None:
+    """The tests of a file; one that was only found in a folder need not have any."""
+    content, shown = files.read(source), STDIN_TITLE if source == STDIN else source
+    if searched and TEST_KIND.encode() not in content:
+        return
     try:
-        loaded.suites.append(_suite(file, folder, yaml.load_all(text)[0], lines))
-    except _Refused as refused:
-        for location, message in refused.found:
-            where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
-            told = f"{where}: {message}" if where else message
-            loaded.errors.append(Unusable(file, _line(lines, location), told))
+        parts = yaml.split(content)
+    except yaml.YamlError as error:
+        raise ManifestError(f"{shown}: {error}", shown) from None
+    if not parts:
+        raise ManifestError(f"{shown}: is empty; a test is a document of kind {TEST_KIND}", shown)
+    for part in parts:
+        reader = _Reader(shown, Path() if source == STDIN else Path(source).parent, yaml.lines(part))
+        suite = reader.suite(yaml.load_all(part)[0])
+        loaded.suites += [suite] if suite else []
+        loaded.errors += dict.fromkeys(reader.errors)
 
 
-def _suite(file: str, folder: Path, value: Any, lines: Mapping[Location, int]) -> Suite:
-    kind = value.get("kind") if isinstance(value, dict) else None
-    if kind != TEST_KIND:
-        what = f"of kind {kind}" if kind else "without a kind"
-        raise _Refused(((), f"is {what}; a test is a document of kind {TEST_KIND}, apiVersion {API_VERSION}"))
-    try:
-        document = SuiteDocument.model_validate(value)
-    except ValidationError as error:
-        found = faults.of(error, SuiteDocument)
-        raise _Refused(*((where, _brief(where, why)) for where, why in found)) from None
-    refused: list[tuple[Location, str]] = []
-    policies = [
-        layer
-        for number, name in enumerate(document.policies)
-        for layer in _policies(str(folder / name), ("policies", number), refused)
-    ]
-    refused += _called_nothing(document, policies)
-    cluster = _objects(document.cluster, ("cluster",), file, folder, refused)
-    clusters = [
-        _objects(case.cluster, ("tests", number, "cluster"), file, folder, refused)
-        for number, case in enumerate(document.tests)
-    ]
-    jobs = [_job(document, number, file, folder, refused) for number in range(len(document.tests))]
-    if refused:
-        raise _Refused(*dict.fromkeys(refused))
-    return Suite(
-        file, document, lines, policies, [each.document for each in cluster],
-        [[each.document for each in found] for found in clusters], [job for job in jobs if job is not None],
-    )  # fmt: skip
+class _Reader:
+    """Reads a document with what it names, and collects what is wrong with that."""
+
+    def __init__(self, file: str, folder: Path, lines: Lines) -> None:
+        self.file, self.folder, self.lines = file, folder, lines
+        self.errors: list[Unusable] = []
+
+    def suite(self, value: Any) -> Suite | None:
+        kind = value.get("kind") if isinstance(value, dict) else None
+        if kind != TEST_KIND:
+            what = f"of kind {kind}" if kind else "without a kind"
+            self._fault((), f"is {what}; a test is a document of kind {TEST_KIND}, apiVersion {API_VERSION}")
+            return None
+        try:
+            document = SuiteDocument.model_validate(value)
+        except ValidationError as error:
+            for location, reason in faults.of(error, SuiteDocument):
+                self._fault(location, _brief(location, reason))
+            return None
+        policies = [layer for number, name in enumerate(document.policies) for layer in self._policies(name, number)]
+        self._check_names(document, policies)
+        shared = self._objects(document.cluster, "cluster")
+        tests = []
+        for number, case in enumerate(document.tests):
+            cluster = [*shared, *self._objects(case.cluster, "tests", number, "cluster")]
+            if job := self._job(document, number):
+                tests.append(PolicyTest(number, case, job, cluster))
+        return None if self.errors else Suite(self.file, document, self.lines, policies, tests)
+
+    def _fault(self, location: Location, message: str) -> None:
+        where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
+        text = f"{where}: {message}" if where else message
+        self.errors.append(Unusable(self.file, _line(self.lines, location), text))
+
+    def _policies(self, name: str, number: int) -> list[Layer]:
+        path = str(self.folder / name)
+        found = documents.load([path])
+        broken = [f"{policy.title}: {fault}" for policy in found.policies for fault in policy.faults]
+        missing = [] if found.policies or found.errors else [f"no policy in {path}"]
+        for problem in (*found.errors, *broken, *missing):
+            self._fault(("policies", number), str(problem))
+        return found.layers
+
+    def _check_names(self, document: SuiteDocument, policies: Iterable[Layer]) -> None:
+        """Report what of `rules` names nothing: a typo there would let findings pass that were meant to count."""
+        known = findings_known(policies)
+        for number, name in enumerate(document.rules or ()):
+            if name not in known:
+                near = closest_name(name, known)
+                meant = f", did you mean {near}?" if near else ""
+                self._fault(("rules", number), f"no rule or injection is called {name}{meant}")
+
+    def _objects(self, given: Sequence[Any], *location: str | int) -> list[Manifest]:
+        return [found for n, each in enumerate(given) for found in self._manifests(each, (*location, n))]
+
+    def _manifests(self, given: Any, location: Location) -> list[Manifest]:
+        """The objects of a file, or the one that stands there."""
+        if isinstance(given, dict):
+            try:
+                found = files.objects(self.file, given)
+            except ManifestError as error:
+                self._fault(location, str(error).removeprefix(f"{self.file}: "))
+                return []
+            unusable = [each for each in found if not each.api_version]
+            problems = [f"a {each.kind} without apiVersion is nothing that a cluster has" for each in unusable]
+        else:
+            found, errors = files.load([str(self.folder / given)])
+            problems = [*map(str, errors)]
+        for problem in problems:
+            self._fault(location, problem)
+        return found
+
+    def _job(self, document: SuiteDocument, number: int) -> Manifest | None:
+        own = document.tests[number].job
+        location: Location = ("job",) if own is None else ("tests", number, "job")
+        given = document.job if own is None else own
+        if given is None:
+            self._fault(("tests", number), "has no job: write one here, or at the start of the file for all tests")
+            return None
+        before = len(self.errors)
+        jobs = [manifest for manifest in self._manifests(given, location) if manifest.kind == "MPIJob"]
+        if len(jobs) != 1 and len(self.errors) == before:
+            self._fault(location, f"has {len(jobs)} MPIJobs, and a test is about one")
+        return jobs[0] if len(jobs) == 1 else None
 
 
 def _brief(location: Location, reason: str) -> str:
@@ -171,78 +198,11 @@ def _brief(location: Location, reason: str) -> str:
     return f"{reason.removesuffix(faults.HINT)}accepted: {known}"
 
 
-def _policies(path: str, location: Location, refused: list[tuple[Location, str]]) -> list[Layer]:
-    found = documents.load([path])
-    refused += [(location, str(error)) for error in found.errors]
-    refused += [(location, f"{policy.title}: {fault}") for policy in found.policies for fault in policy.faults]
-    if not found.policies and not found.errors:
-        refused.append((location, f"no policy in {path}"))
-    return found.layers
-
-
-def _called_nothing(document: SuiteDocument, policies: Iterable[Layer]) -> Iterator[tuple[Location, str]]:
-    """What of `rules` names nothing: a slip there would let findings pass that were meant to count."""
-    known = findings_known(policies)
-    for number, name in enumerate(document.rules or ()):
-        if name not in known:
-            near = closest_name(name, known)
-            meant = f", did you mean {near}?" if near else ""
-            yield ("rules", number), f"no rule or injection is called {name}{meant}"
-
-
 def findings_known(policies: Iterable[Layer]) -> frozenset[str]:
-    """What findings may be of: rules, injections and own rules, and annotations that have no effect."""
+    """What findings may be of: rules, injections and custom rules, and annotations that have no effect."""
     own = (full_id(each.id) for layer in policies for each in layer.document.own_rules)
     return frozenset((*rules.REGISTRY, *injections.REGISTRY, *own, SCHEMA, REQUIRED_INJECTION, SKIP, ASKED))
 
 
-def _objects(
-    given: Sequence[Any], location: Location, file: str, folder: Path, refused: list[tuple[Location, str]]
-) -> list[Manifest]:
-    return [
-        manifest
-        for number, each in enumerate(given)
-        for manifest in _manifests(each, (*location, number), file, folder, refused)
-    ]
-
-
-def _manifests(
-    given: Any, location: Location, file: str, folder: Path, refused: list[tuple[Location, str]]
-) -> list[Manifest]:
-    """The objects of a file, or the one that stands there."""
-    try:
-        if isinstance(given, dict):
-            return [_complete(manifest) for manifest in files.objects(file, given)]
-        found, errors = files.load([str(folder / given)])
-    except ManifestError as error:
-        refused.append((location, str(error).removeprefix(f"{file}: ")))
-        return []
-    refused += [(location, str(error)) for error in errors]
-    return found
-
-
-def _complete(manifest: Manifest) -> Manifest:
-    """What stands in a test was written by hand: of an object without a version nobody would take notice."""
-    if not manifest.api_version:
-        raise ManifestError(f"a {manifest.kind} without apiVersion is nothing that a cluster has")
-    return manifest
-
-
-def _job(
-    document: SuiteDocument, number: int, file: str, folder: Path, refused: list[tuple[Location, str]]
-) -> Manifest | None:
-    own = document.tests[number].job
-    given, location = (document.job, ("job",)) if own is None else (own, ("tests", number, "job"))
-    if given is None:
-        refused.append((("tests", number), "has no job: write one here, or at the start of the file for all tests"))
-        return None
-    before = len(refused)
-    found = _manifests(given, location, file, folder, refused)
-    jobs = [manifest for manifest in found if manifest.kind == "MPIJob"]
-    if len(jobs) != 1 and len(refused) == before:
-        refused.append((location, f"has {len(jobs)} MPIJobs, and a test is about one"))
-    return jobs[0] if len(jobs) == 1 else None
-
-
-def _line(lines: Mapping[Location, int], location: Location) -> int | None:
+def _line(lines: Lines, location: Location) -> int | None:
     return next((lines[location[:end]] for end in range(len(location), -1, -1) if location[:end] in lines), None)

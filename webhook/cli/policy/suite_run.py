@@ -1,23 +1,25 @@
 """Tests of policies, run: each job goes the way of `check`, and what comes of it is held against what was expected."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 from webhook.admission.messages import Finding
 from webhook.api import crd_schema, yaml
 from webhook.api.names import closest_name
 from webhook.api.review import UserInfo
-from webhook.cli import job_check
-from webhook.cli.ci_reports import Rule
+from webhook.cli import ci_reports, job_check
+from webhook.cli.ci_reports import Checked, Problem, Rule, unusable
 from webhook.cli.files import Manifest, objects
 from webhook.cli.job_verdict import Verdict
 from webhook.cli.job_world import JobWorld
 from webhook.cli.limits import MAX_VALUE_CHARACTERS
 from webhook.cli.policy import job_fields
-from webhook.cli.policy.suite import Location, Suite, findings_known
-from webhook.cli.policy.suite_document import Case, Expected, NamespaceFacts
+from webhook.cli.policy.suite import Location, PolicyTest, Suite, Unusable, findings_known
+from webhook.cli.policy.suite_document import Case, Expected, NamespaceFacts, SuiteDocument
+from webhook.cli.terminal import bad, counted, good, heading, printable
 from webhook.client.access import DEFAULT_NAMESPACE
 from webhook.cluster.snapshot import Snapshot, SnapshotError
 from webhook.policy.in_force import PolicySet
@@ -35,60 +37,35 @@ KINDS: Final = {
 """What may be wrong, and what that means."""
 
 FAULT: Final = "fault"
-"""The action of an own rule that has no value, so that the job is let through."""
+"""The action of a custom rule that has no value, so that the job is admitted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(NamedTuple):
     """A finding, as an expectation is held against it."""
 
     rule: str
     action: str
     field: str
-    text: str
+    message: str
     """What is wrong and what to do."""
 
     def __str__(self) -> str:
-        where = f"{self.field}: " if self.field else ""
-        return f"{self.action} {where}{self.text} [{self.rule}]"
+        return _in_words(self.action, self.field, self.message, self.rule)
 
     def meets(self, expected: Expected) -> bool:
         """Whether this is what was expected."""
         return (
             (expected.rule, expected.action) == (self.rule, self.action)
             and expected.field in {"", self.field}
-            and expected.message in self.text
+            and expected.message in self.message
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """One way in which a test failed."""
-
-    kind: str
-    line: int | None
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Checked):
     """What came of one test."""
 
-    file: str
-    name: str
-    line: int | None
     seen: Sequence[Seen] = ()
-    failures: Sequence[Failure] = ()
-
-    @property
-    def passed(self) -> bool:
-        """Whether all is as expected."""
-        return not self.failures
-
-    @property
-    def broken(self) -> bool:
-        """Whether it could not be run."""
-        return any(failure.kind == BROKEN for failure in self.failures)
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
@@ -96,29 +73,27 @@ class Outcome:
             "file": self.file,
             "line": self.line,
             "name": self.name,
-            "passed": self.passed,
-            "failures": [{"kind": each.kind, "line": each.line, "message": each.message} for each in self.failures],
-            "verdict": [
-                {"rule": each.rule, "action": each.action, "field": each.field, "message": each.text}
-                for each in self.seen
-            ],
+            "passed": not self.problems,
+            "failures": [{"kind": each.rule, "line": each.line, "message": each.message} for each in self.problems],
+            "verdict": [each._asdict() for each in self.seen],
         }
 
 
 def run(suite: Suite) -> Iterator[Outcome]:
     """Every test of the suite, one after the other; none changes what the next one sees."""
     policies = PolicySet(suite.policies)
-    for number, case in enumerate(suite.document.tests):
+    for test in suite.tests:
+        line = suite.line("tests", test.number, "name")
         try:
-            verdict = judged(suite, number, policies)
+            verdict = judged(suite.document, test, policies)
         except BrokenTest as broken:
-            failure = Failure(BROKEN, suite.line("tests", number, *broken.location), str(broken))
-            yield Outcome(suite.file, case.name, suite.line("tests", number, "name"), (), (failure,))
+            problem = Problem(BROKEN, str(broken), suite.line("tests", test.number, *broken.location))
+            yield Outcome(suite.file, test.case.name, line, [problem], unusable=True)
             continue
         found = [*seen(verdict)]
         stored = verdict.mutation.document or verdict.manifest.document
-        failures = [*_compared(suite, number, case, found), *_stored(suite, number, case, stored)]
-        yield Outcome(suite.file, case.name, suite.line("tests", number, "name"), found, failures)
+        problems = [*_compared(suite, test, found), *_stored(suite, test, stored)]
+        yield Outcome(suite.file, test.case.name, line, problems, seen=found)
 
 
 class BrokenTest(Exception):
@@ -129,14 +104,15 @@ class BrokenTest(Exception):
         self.location: Location = location
 
 
-def judged(suite: Suite, number: int, policies: PolicySet) -> Verdict:
+def judged(document: SuiteDocument, test: PolicyTest, policies: PolicySet) -> Verdict:
     """What comes of the job of a test; BrokenTest where that cannot be said."""
-    case = suite.document.tests[number]
-    manifest = _changed(suite.jobs[number], case)
-    facts = _namespace(suite, case, manifest)
-    namespace = facts.name
-    world = _world(suite, number, case, policies, facts)
-    manifest = replace(manifest, document=manifest.created_in(namespace), written=_in(manifest.written, namespace))
+    manifest = _changed(test.job, test.case)
+    facts = test.case.namespace or document.namespace or NamespaceFacts()
+    namespace = facts.name or manifest.namespace or DEFAULT_NAMESPACE
+    for job in (manifest.document, manifest.written or {}):
+        if isinstance(job.get("metadata"), dict):
+            job["metadata"]["namespace"] = namespace
+    world = _world(document, test, policies, facts.model_copy(update={"name": namespace}))
     return job_check.check(manifest, world, namespace=namespace)
 
 
@@ -154,22 +130,9 @@ def _changed(job: Manifest, case: Case) -> Manifest:
     return manifest
 
 
-def _in(written: dict[str, Any] | None, namespace: str) -> dict[str, Any] | None:
-    metadata = (written or {}).get("metadata")
-    if written is None or not isinstance(metadata, dict):
-        return written
-    return {**written, "metadata": {**metadata, "namespace": namespace}}
-
-
-def _namespace(suite: Suite, case: Case, manifest: Manifest) -> NamespaceFacts:
-    facts = case.namespace or suite.document.namespace or NamespaceFacts()
-    return facts.model_copy(update={"name": facts.name or manifest.namespace or DEFAULT_NAMESPACE})
-
-
-def _world(suite: Suite, number: int, case: Case, policies: PolicySet, namespace: NamespaceFacts) -> JobWorld:
-    known = [*suite.cluster, *suite.clusters[number]]
-    there = {str(_metadata(each).get("name")) for each in known if each.get("kind") == "Namespace"}
-    if namespace.name not in there:
+def _world(document: SuiteDocument, test: PolicyTest, policies: PolicySet, namespace: NamespaceFacts) -> JobWorld:
+    known = [manifest.document for manifest in test.cluster]
+    if ("Namespace", namespace.name) not in {(each.kind, each.name) for each in test.cluster}:
         # The API server sets this label, and policies select by it.
         labels = {"kubernetes.io/metadata.name": namespace.name, **namespace.labels}
         metadata = {**namespace.model_dump(), "labels": labels}
@@ -177,37 +140,27 @@ def _world(suite: Suite, number: int, case: Case, policies: PolicySet, namespace
     try:
         cluster = Snapshot(known)
     except SnapshotError as error:
-        raise BrokenTest(f"cluster: {error}", *(["cluster"] if suite.clusters[number] else [])) from None
-    user = case.user or suite.document.user
+        raise BrokenTest(f"cluster: {error}", *(["cluster"] if test.case.cluster else [])) from None
+    user = test.case.user or document.user
     world = JobWorld(
         cluster,
         crd_schema.packaged(),
         policies=policies,
         user=None if user is None else UserInfo(user.name, groups=list(user.groups)),
-        may_exempt=None if user is None else lambda _, asked: {rule: rule in user.may_exempt for rule in asked},
+        may_exempt=None if user is None else lambda _, rules: {rule: rule in user.may_exempt for rule in rules},
     )
-    if (day := case.date or suite.document.date) is not None:
-        world.today = day
+    world.today = test.case.date or document.date or world.today
     return world
-
-
-def _metadata(found: Mapping[str, Any]) -> Mapping[str, Any]:
-    metadata = found.get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
 
 
 def seen(verdict: Verdict) -> Iterator[Seen]:
     """All findings of a verdict."""
     found = verdict.validation
-    for action, findings in (
-        ("deny", found.denied),
-        ("warn", found.warned),
-        ("audit", found.audited),
-        ("exempt", [finding for finding, _ in found.exempted]),
-    ):
-        yield from (_of_finding(action, finding) for finding in findings)
-    told = {finding.rule for finding in (*found.denied, *found.warned, *found.audited)}
-    yield from (Seen(rule, FAULT, "", why) for rule, why in found.rule_faults.items() if rule not in told)
+    exempted = [finding for finding, _ in found.exempted]
+    by_action = {"deny": found.denied, "warn": found.warned, "audit": found.audited, "exempt": exempted}
+    yield from (_of_finding(action, finding) for action, findings in by_action.items() for finding in findings)
+    reported = {finding.rule for finding in (*found.denied, *found.warned, *found.audited)}
+    yield from (Seen(rule, FAULT, "", why) for rule, why in found.rule_faults.items() if rule not in reported)
     for text in dict.fromkeys([*found.cautions, *verdict.mutation.cautions]):
         author, _, note = text.partition(": ")
         yield Seen(author, "warn", "", note)
@@ -218,26 +171,22 @@ def _of_finding(action: str, finding: Finding) -> Seen:
     return Seen(finding.rule, action, violation.path, f"{violation.message}. {violation.fix}")
 
 
-def _compared(suite: Suite, number: int, case: Case, found: Sequence[Seen]) -> Iterator[Failure]:
+def _compared(suite: Suite, test: PolicyTest, found: Sequence[Seen]) -> Iterator[Problem]:
     """What was expected and is not there, and what is there and was not expected."""
-    for place, expected in enumerate(case.expect):
-        if not any(each.meets(expected) for each in found):
-            line = suite.line("tests", number, "expect", place)
-            yield Failure(
-                MISSING, line, f"expected, and not there: {_in_words(expected)}{_unknown(expected.rule, suite)}"
-            )
+    for place, wanted in enumerate(test.case.expect):
+        if not any(each.meets(wanted) for each in found):
+            text = _in_words(wanted.action, wanted.field, wanted.message and f'"{wanted.message}"', wanted.rule)
+            line = suite.line("tests", test.number, "expect", place)
+            yield Problem(MISSING, f"expected, and not there: {text}{_unknown(wanted.rule, suite)}", line)
     about = suite.document.rules
     for each in found:
         counts = each.action in {"deny", FAULT} or about is None or each.rule in about
-        if counts and not any(each.meets(expected) for expected in case.expect):
-            line = suite.line("tests", number, "expect")
-            yield Failure(UNEXPECTED, line, f"not expected: {each}")
+        if counts and not any(each.meets(wanted) for wanted in test.case.expect):
+            yield Problem(UNEXPECTED, f"not expected: {each}", suite.line("tests", test.number, "expect"))
 
 
-def _in_words(expected: Expected) -> str:
-    where = f"{expected.field}: " if expected.field else ""
-    text = f'"{expected.message}" ' if expected.message else ""
-    return f"{expected.action} {where}{text}[{expected.rule}]"
+def _in_words(action: str, field: str, message: str, rule: str) -> str:
+    return " ".join(filter(None, (action, field and f"{field}:", message, f"[{rule}]")))
 
 
 def _unknown(rule: str, suite: Suite) -> str:
@@ -246,12 +195,12 @@ def _unknown(rule: str, suite: Suite) -> str:
     return f"; no rule is called {rule}, did you mean {near}?" if near else ""
 
 
-def _stored(suite: Suite, number: int, case: Case, document: Mapping[str, Any]) -> Iterator[Failure]:
-    for path, expected in case.stored.items():
+def _stored(suite: Suite, test: PolicyTest, document: Mapping[str, Any]) -> Iterator[Problem]:
+    for path, expected in test.case.stored.items():
         value = job_fields.get(document, path)
         if value != expected:
-            line = suite.line("tests", number, "stored", path)
-            yield Failure(STORED, line, f"{path}: expected {_value(expected)}, the job has {_value(value)}")
+            text = f"{path}: expected {_value(expected)}, the job has {_value(value)}"
+            yield Problem(STORED, text, suite.line("tests", test.number, "stored", path))
 
 
 def _value(value: Any) -> str:
@@ -259,3 +208,56 @@ def _value(value: Any) -> str:
         return "nothing"
     text = yaml.dump_inline(value)
     return text if len(text) <= MAX_VALUE_CHARACTERS else f"{text[: MAX_VALUE_CHARACTERS - 3]}..."
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteReport:
+    """All tests that were run, and what could not be read."""
+
+    outcomes: Sequence[Outcome]
+    errors: Sequence[Unusable]
+
+    @property
+    def failed(self) -> int:
+        """How many tests failed."""
+        return sum(bool(outcome.problems) for outcome in self.outcomes)
+
+    @property
+    def unusable(self) -> bool:
+        """Whether something could not be run, or there is nothing."""
+        return bool(self.errors) or not self.outcomes or any(outcome.unusable for outcome in self.outcomes)
+
+    def in_form(self, form: str, *, quiet: bool) -> Iterator[str]:
+        """In lines: `text`, `json`, `junit`, `sarif` or `github`."""
+        if form == "text":
+            yield from self._as_text(quiet=quiet)
+        elif form == "json":
+            yield json.dumps(self._as_json(), indent=2)
+        else:
+            errors = [unusable(each.file, BROKEN, each.message, each.line) for each in self.errors]
+            yield from ci_reports.in_form(form, [*errors, *self.outcomes], "policy test", KINDS)
+
+    def _as_text(self, *, quiet: bool) -> Iterator[str]:
+        """For people, in lines; with `quiet` the failed tests alone."""
+        file = ""
+        for outcome in self.outcomes:
+            if quiet and not outcome.problems:
+                continue
+            if outcome.file != file:
+                file = outcome.file
+                yield heading(printable(file))
+            yield f"  {bad('FAILED') if outcome.problems else good('ok')}  {printable(outcome.name)}"
+            for problem in outcome.problems:
+                where = f"line {problem.line}: " if problem.line else ""
+                yield f"    {printable(f'{where}{problem.message}')}"
+        if self.outcomes:
+            passed = len(self.outcomes) - self.failed
+            yield f"{counted(len(self.outcomes), 'test')}: {passed} passed, {self.failed} failed"
+
+    def _as_json(self) -> dict[str, Any]:
+        return {
+            "tests": [outcome.as_json() for outcome in self.outcomes],
+            "errors": [each._asdict() for each in self.errors],
+            "passed": len(self.outcomes) - self.failed,
+            "failed": self.failed,
+        }

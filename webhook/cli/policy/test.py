@@ -46,10 +46,11 @@ def test(*, paths: tuple[str, ...], quiet: bool, output: str) -> NoReturn:
     """
     from webhook.cli.policy import suite, suite_run
     from webhook.cli.policy.documents import TEST_KIND
-    from webhook.cli.policy.suite_report import SuiteReport
 
     loaded = suite.load(paths or ["."])
-    report = SuiteReport([outcome for each in loaded.suites for outcome in suite_run.run(each)], loaded.errors)
+    report = suite_run.SuiteReport(
+        [outcome for each in loaded.suites for outcome in suite_run.run(each)], loaded.errors
+    )
     if report.outcomes or report.errors:
         for line in report.in_form(output, quiet=quiet):
             click.echo(line)

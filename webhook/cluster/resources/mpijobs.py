@@ -20,7 +20,7 @@ from webhook.api.mpijob import (
 from webhook.api.operator_checks import refused
 from webhook.api.pod import PodAffinity, PodResourceClaim, PodTemplate
 from webhook.api.quota_charges import PodShape, pod_shape
-from webhook.cluster.resource import ByNamespace, Metadata, Resource, Wire
+from webhook.cluster.resource import Metadata, Wire, namespaced
 
 
 class _Labels(msgspec.Struct, omit_defaults=True):
@@ -210,12 +210,4 @@ def _group(job: MPIJobRecord) -> Hashable:
     return None if job.over else job.namespace
 
 
-MPI_JOBS: Resource[ByNamespace, MPIJobRecord] = Resource(
-    plural="mpijobs",
-    kind="MPIJob",
-    api_versions=(API_VERSION,),
-    is_namespaced=True,
-    wire=_MPIJob,
-    record=_record,
-    group=_group,
-)
+MPI_JOBS = namespaced("mpijobs", "MPIJob", API_VERSION, wire=_MPIJob, record=_record, group=_group)

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from webhook.api.volume import STORAGE_CLASS
+from webhook.api.pod import STORAGE_CLASS
 from webhook.cluster.resource import Metadata, Wire, namespaced
 
 

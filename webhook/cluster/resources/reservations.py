@@ -135,24 +135,14 @@ def _row(role: str, charges: tuple[Charge, ...], encoded: dict[int, bytes]) -> b
 def decode(text: str) -> tuple[LedgerEntry, ...]:
     """The entries in an annotation; msgspec.DecodeError or LookupError for one that is damaged."""
     stored = _stored.decode(text)
-    return tuple(
-        LedgerEntry(
-            Reservation(
-                job.uid,
-                job.name,
-                tuple(ReservedPods(*_of(stored, row, count)) for count, row in job.takes if stored.table[row][0]),
-                tuple(charge for _, row in job.takes if not stored.table[row][0] for charge in stored.table[row][1]),
-                job.new,
-            ),
-            job.expires,
-        )
-        for job in stored.jobs
-    )
+    return tuple(_entry(job, stored.table) for job in stored.jobs)
 
 
-def _of(stored: _Stored, row: int, count: int) -> tuple[str, int, tuple[Charge, ...]]:
-    role, charges = stored.table[row]
-    return role, count, charges
+def _entry(job: _Job, table: list[_Row]) -> LedgerEntry:
+    takes = [(count, *table[row]) for count, row in job.takes]
+    pods = tuple(ReservedPods(role, count, charges) for count, role, charges in takes if role)
+    objects = tuple(charge for _, role, charges in takes if not role for charge in charges)
+    return LedgerEntry(Reservation(job.uid, job.name, pods, objects, job.new), job.expires)
 
 
 def manifest(lease: Reservations, entries: Iterable[LedgerEntry]) -> tuple[dict[str, Any], list[str]]:

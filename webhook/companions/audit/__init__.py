@@ -1,4 +1,4 @@
 """Which jobs that exist break the policy of today, as numbers and as reports.
 
-`outcome` is what is kept of a verdict, `standing` works the verdicts out again and again, `reports` writes them down.
+`standing` works the verdicts out again and again, `reports` writes them down.
 """

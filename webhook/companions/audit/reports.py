@@ -10,7 +10,6 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
@@ -26,10 +25,11 @@ from webhook.client.objects import KubernetesObject
 from webhook.client.store import Kind, by_namespace
 from webhook.client.watch import Watch
 from webhook.cluster.resource import ByNamespace
+from webhook.cluster.resources.mpijobs import MPIJobRecord
 from webhook.cluster.view import ABSENT, Answer
 from webhook.companions.limits import MAX_REPORTED_CHARACTERS, MAX_REPORTED_RESULTS
 from webhook.companions.paced import PacedClient
-from webhook.companions.restraint import Restraint
+from webhook.companions.reconciler import Restraint
 from webhook.kit.importance import Importance
 from webhook.kit.settings import Action
 
@@ -41,20 +41,6 @@ RESULT: Final = {Action.DENY: "fail", Action.WARN: "warn", Action.AUDIT: "warn"}
 # Seconds. Jobs are counted also where reports cannot be listed.
 PATIENCE: Final = 30.0
 _NOT_FOUND: Final = 404
-
-
-@dataclass(frozen=True, slots=True)
-class ReportedJob:
-    """Whose report it is."""
-
-    namespace: str
-    name: str
-    uid: str
-
-    @property
-    def key(self) -> ByNamespace:
-        """Of its report."""
-        return self.namespace, PREFIX + self.uid
 
 
 class SeenReport(msgspec.Struct, frozen=True, gc=False):
@@ -95,9 +81,9 @@ POLICY_REPORTS: Final = _kind("wgpolicyk8s.io/v1alpha2", "policyreports")
 KINDS: Final = {"reports": "Report", "policyreports": "PolicyReport"}
 
 
-def report(job: ReportedJob, decision: Decision) -> KubernetesObject | None:
+def report(job: MPIJobRecord, decision: Decision) -> KubernetesObject | None:
     """The report on a job but for its apiVersion and kind, None where the job breaks nothing."""
-    results = [_result(action, finding) for action, finding in _findings(decision)]
+    results = [_result(action, finding) for action, finding in decision.findings]
     if not results:
         return None
     owner = {"apiVersion": API_VERSION, "kind": "MPIJob", "name": job.name, "uid": job.uid}
@@ -106,7 +92,7 @@ def report(job: ReportedJob, decision: Decision) -> KubernetesObject | None:
         counts[each["result"]] += 1
     return {
         "metadata": {
-            "name": job.key[1],
+            "name": _key(job)[1],
             "namespace": job.namespace,
             "labels": {"app.kubernetes.io/managed-by": PROGRAM, LABEL: "true"},
             "ownerReferences": [owner],
@@ -115,16 +101,6 @@ def report(job: ReportedJob, decision: Decision) -> KubernetesObject | None:
         "summary": counts,
         "results": results[:MAX_REPORTED_RESULTS],
     }
-
-
-def _findings(decision: Decision) -> Iterator[tuple[Action, Finding]]:
-    for action, found in (
-        (Action.DENY, decision.denied),
-        (Action.WARN, decision.warned),
-        (Action.AUDIT, decision.audited),
-    ):
-        for finding in found:
-            yield action, finding
 
 
 def _result(action: Action, finding: Finding) -> dict[str, Any]:
@@ -139,6 +115,11 @@ def _result(action: Action, finding: Finding) -> dict[str, Any]:
         "message": f"{finding.violation.path}: {finding.sentence}"[:MAX_REPORTED_CHARACTERS],
         "properties": {"action": str(action), "field": finding.violation.path[:MAX_REPORTED_CHARACTERS]},
     }
+
+
+def _key(job: MPIJobRecord) -> ByNamespace:
+    """Of the job's report."""
+    return job.namespace, PREFIX + job.uid
 
 
 class Reports:
@@ -175,14 +156,14 @@ class Reports:
         missing = "neither reports.openreports.io nor policyreports.wgpolicyk8s.io is installed"
         return {"audit-reports": f"no report is written: {missing}"}
 
-    def differs(self, job: ReportedJob, decision: Decision | None) -> bool:
+    def differs(self, job: MPIJobRecord, decision: Decision | None) -> bool:
         """Whether something has to be written about the job; None for one that has ended."""
         return any(self._calls(job, decision))
 
-    async def write(self, job: ReportedJob, decision: Decision | None) -> float | None:
+    async def write(self, job: MPIJobRecord, decision: Decision | None) -> float | None:
         """Write or delete what differs; seconds after which to look again where that has to wait."""
         calls = list(self._calls(job, decision))
-        if calls and (wait := self._written.wait(job.key, self._clock())):
+        if calls and (wait := self._written.wait(_key(job), self._clock())):
             return wait
         for path, body in calls:
             try:
@@ -194,27 +175,27 @@ class Reports:
                 if error.status != _NOT_FOUND:
                     raise
         if calls:
-            self._written.note(job.key, self._clock())
+            self._written.note(_key(job), self._clock())
         return None
 
-    def forget(self, job: ReportedJob) -> None:
+    def forget(self, job: MPIJobRecord) -> None:
         """The job is gone, and the garbage collector takes its report."""
-        self._wanted.pop(job.key, None)
-        self._written.forget(job.key)
+        self._wanted.pop(_key(job), None)
+        self._written.forget(_key(job))
 
-    def _calls(self, job: ReportedJob, decision: Decision | None) -> Iterator[tuple[str, KubernetesObject | None]]:
+    def _calls(self, job: MPIJobRecord, decision: Decision | None) -> Iterator[tuple[str, KubernetesObject | None]]:
         """What differs, as path and body; None for a report that should not be there."""
         chosen = self._chosen()
-        self._wanted.pop(job.key, None)
+        self._wanted.pop(_key(job), None)
         for watch in () if chosen is None else self.watches:
             body = self._body(watch, job, decision) if watch is chosen else None
             wanted = None if body is None else seen(msgspec.json.encode(body)).content
             if wanted is not None:
-                self._wanted[job.key] = wanted
-            there = watch.get(job.key)
+                self._wanted[_key(job)] = wanted
+            there = watch.get(_key(job))
             if there is not Answer.UNKNOWN and (None if there is ABSENT else there.content) != wanted:
                 collection, _, plural = watch.kind.path.rpartition("/")
-                namespace, name = (quote(part, safe="") for part in job.key)
+                namespace, name = (quote(part, safe="") for part in _key(job))
                 yield f"{collection}/namespaces/{namespace}/{plural}/{name}", body
 
     def _chosen(self) -> Watch[ByNamespace, SeenReport] | None:
@@ -223,7 +204,7 @@ class Reports:
         return found if found is not None and found.known else None
 
     def _body(
-        self, watch: Watch[ByNamespace, SeenReport], job: ReportedJob, decision: Decision | None
+        self, watch: Watch[ByNamespace, SeenReport], job: MPIJobRecord, decision: Decision | None
     ) -> KubernetesObject | None:
         found = None if decision is None else report(job, decision)
         if found is None:

@@ -35,14 +35,17 @@ from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import ABSENT, Answer
 from webhook.cluster.without_jobs import WithoutJobs
-from webhook.companions.audit.outcome import Broken, broken
-from webhook.companions.audit.reports import ReportedJob, Reports
+from webhook.companions.audit.reports import Reports
 from webhook.companions.limits import AUDITED_JOBS_PER_PAGE, MAX_AUDIT_SHARE
 from webhook.companions.paced import PacedClient
 from webhook.companions.reconciler import Reconciler
+from webhook.kit.settings import Action
 from webhook.policy.in_force import PolicySet
 from webhook.work_limit import TooExpensive, limited
 
+Broken = tuple[str, Action]
+"""A rule, and what it would lead to."""
+IN_ORDER: Final[tuple[Broken, ...]] = ()
 NAME: Final = "audit"
 JOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
 # Seconds.
@@ -52,6 +55,12 @@ SETTLE: Final = 2.0  # a new job is changed by others right away, such as by Kue
 RETRY: Final = 60.0
 # By how much the time without an audit is longer than the audit before it.
 REST: Final = 10
+
+
+def broken(decision: Decision) -> tuple[Broken, ...]:
+    """The rules that a job breaks, each once for each action: a job with fifty findings of a rule is one job."""
+    pairs = {(finding.rule, action) for action, finding in decision.findings}
+    return tuple(sorted(pairs)) if pairs else IN_ORDER
 
 
 class StandingAudit:
@@ -187,14 +196,14 @@ class StandingAudit:
             into[key] = broken(decision)
         return decision
 
-    def _reported(self, key: ByNamespace) -> ReportedJob | None:
+    def _reported(self, key: ByNamespace) -> MPIJobRecord | None:
         """Whose report it is; of a job that is gone the garbage collector takes it."""
         job = self._view.get(MPI_JOBS, key)
-        return ReportedJob(job.namespace, job.name, job.uid) if isinstance(job, MPIJobRecord) else None
+        return job if isinstance(job, MPIJobRecord) else None
 
     def _job_changed(self, key: ByNamespace, old: MPIJobRecord | None, new: MPIJobRecord | None) -> None:
         if old is not None and (new is None or new.uid != old.uid) and self._reports is not None:
-            self._reports.forget(ReportedJob(old.namespace, old.name, old.uid))
+            self._reports.forget(old)
         if not self._begun:
             return
         if new is None or new.over:

@@ -11,8 +11,8 @@ back, by force. The job is its owner: the garbage collector deletes it, and no r
 """
 
 import asyncio
+import hashlib
 import random
-from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,11 +24,13 @@ import msgspec
 from webhook import PROGRAM
 from webhook.api import mpijob
 from webhook.api.annotations import NETWORK_POLICY
+from webhook.api.owner import OwnerReference
 from webhook.api.shape import ShapeError
 from webhook.client.calls import ApiError, ClusterError
-from webhook.client.events import event
+from webhook.client.events import write_event
 from webhook.client.live_view import LiveView
 from webhook.client.objects import KubernetesObject, get
+from webhook.client.store import Kind, by_namespace
 from webhook.client.watch import Watch
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
@@ -37,14 +39,13 @@ from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS, Service
 from webhook.cluster.view import Answer
 from webhook.companions.limits import MAX_CALLS_PER_SECOND
 from webhook.companions.network_policy import NAME, RULE
-from webhook.companions.network_policy.seen import PATH, SeenPolicy, record
-from webhook.companions.network_policy.wanted import PREFIX, is_filtered, network_policy
+from webhook.companions.network_policy.wanted import LABEL, PREFIX, is_filtered, network_policy
 from webhook.companions.paced import PacedClient
-from webhook.companions.reconciler import Reconciler
-from webhook.companions.restraint import Restraint
+from webhook.companions.reconciler import Reconciler, Restraint
 from webhook.policy.in_force import PolicySet
 from webhook.rules.network_policy import Posture, Settings, posture
 
+PATH: Final = "/apis/networking.k8s.io/v1/networkpolicies"
 # For each job when all are looked at: more than it takes, so that a part of the calls is left for new jobs.
 CALLS: Final = 3
 # Seconds.
@@ -56,8 +57,53 @@ _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
 
 
-_Basis = tuple[str, int, str, Settings, int]
-"""Of the job uid, generation and annotation; of its namespace the settings, and how often who gets a token changed."""
+class _Metadata(msgspec.Struct, rename="camel"):
+    labels: dict[str, str] | None = None
+    owner_references: list[OwnerReference] | None = None
+
+
+class _Object(msgspec.Struct):
+    metadata: _Metadata
+    spec: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPolicy:
+    """A NetworkPolicy that exists."""
+
+    owner: str
+    """The uid of the MPIJob that controls it; empty where none does."""
+    content: str
+    """A hash of its spec and its posture."""
+
+
+def record(found: Mapping[str, Any]) -> SeenPolicy:
+    """What counts of an object."""
+    return _record(msgspec.convert(found, _Object))
+
+
+def _record(found: _Object) -> SeenPolicy:
+    owners = [owner for owner in found.metadata.owner_references or () if owner.controller]
+    uid = next((owner.uid for owner in owners if owner.kind == "MPIJob" and owner.group == mpijob.GROUP), "")
+    # An empty list is stored as none, and types in any order are the same.
+    spec = {name: value for name, value in (found.spec or {}).items() if value}
+    spec["policyTypes"] = sorted(spec.get("policyTypes") or ())
+    content = [(found.metadata.labels or {}).get(LABEL), spec]
+    return SeenPolicy(uid, hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest())
+
+
+_decoder = msgspec.json.Decoder(_Object)
+
+NETWORK_POLICIES: Final[Kind[ByNamespace, SeenPolicy]] = Kind(
+    "networkpolicies",
+    PATH,
+    key=by_namespace,
+    project=lambda data: _record(_decoder.decode(data)),
+    label_selector=LABEL,
+)
+
+_Basis = tuple[str, int, str, Settings]
+"""Of the job uid, generation and annotation; of its namespace the settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +145,6 @@ class NetworkPolicies:
         self._in_place: dict[ByNamespace, SeenPolicy] = {}
         self._put_back: Restraint[ByNamespace] = Restraint()
         self._taken_since: dict[ByNamespace, float] = {}
-        self._tokens: Counter[str] = Counter()
         view.on_change(MPI_JOBS, lambda key, *_: self._add(key))
         view.on_change(NAMESPACES, self._namespace_changed)
         view.on_change(SERVICE_ACCOUNTS, self._account_changed)
@@ -143,7 +188,8 @@ class NetworkPolicies:
         """Its pods get a token from now on, or none any more; which jobs that is about only they say."""
         if (old is None or old.token) == (new is None or new.token):
             return
-        self._tokens[key[0]] += 1
+        for each in [each for each in self._wanted if each[0] == key[0]]:
+            del self._wanted[each]
         self._look_at(self._view.within(MPI_JOBS, key[0]))
 
     def _seen(self, key: ByNamespace) -> SeenPolicy | Answer:
@@ -166,7 +212,7 @@ class NetworkPolicies:
         if posture(job.network_policy, settings) is Posture.NONE and not _owns(job.uid, seen):
             self._forget(key)
             return None
-        basis = job.uid, job.generation, job.network_policy, settings, self._tokens[key[0]]
+        basis = job.uid, job.generation, job.network_policy, settings
         wanted = self._wanted.get(key)
         if wanted is None or wanted.basis != basis or not wanted.met_by(seen):
             return await self._bring_about(key, settings)
@@ -194,7 +240,7 @@ class NetworkPolicies:
         asked = job.annotations.get(NETWORK_POLICY, "")
         chosen = posture(asked, settings) if is_filtered(job) else Posture.NONE
         generation = int(found["metadata"].get("generation") or 0)
-        basis = job.metadata.uid, generation, asked, settings, self._tokens[key[0]]
+        basis = job.metadata.uid, generation, asked, settings
         if chosen is Posture.NONE and not _owns(job.metadata.uid, seen):
             self._wanted[key] = _Wanted(basis, None)
             return None
@@ -265,9 +311,9 @@ class NetworkPolicies:
         """A Warning Event about the job; one for all replicas, and one an hour at most."""
         owner = body["metadata"]["ownerReferences"][0]
         about = {name: owner[name] for name in ("apiVersion", "kind", "name", "uid")}
-        told = event(key[0], about, reason=reason, message=message, kind="Warning", key=f"{owner['uid']}/{reason}")
+        once = f"{owner['uid']}/{reason}"
         with suppress(ClusterError):
-            await self._api.request("POST", f"/api/v1/namespaces/{_in_path(key[0])}/events", told)
+            await write_event(self._api, key[0], about, reason=reason, message=message, kind="Warning", key=once)
 
 
 def _owns(uid: str, seen: SeenPolicy | Answer) -> bool:

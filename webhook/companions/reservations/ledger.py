@@ -17,7 +17,7 @@ rejected job is therefore judged once more with the pods of a moment later, and 
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -30,14 +30,13 @@ from webhook.client.calls import ApiError, ClusterError
 from webhook.client.live_view import LiveView
 from webhook.cluster.overlay import Overlay
 from webhook.cluster.resource import Resource
-from webhook.cluster.resources.mpijobs import MPI_JOBS
+from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.pods import PODS
-from webhook.cluster.resources.reservations import RESERVATIONS, LedgerEntry
+from webhook.cluster.resources.reservations import RESERVATIONS, LedgerEntry, Reservations
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
-from webhook.cluster.train_jobs import TRAIN_JOB_PODS
+from webhook.cluster.train_jobs import TRAIN_JOB_PODS, TRAIN_JOBS, TrainJobRecord
 from webhook.cluster.view import Answer, ClusterView
 from webhook.companions.reservations import limits
-from webhook.companions.reservations.current_entries import CurrentEntries
 from webhook.companions.reservations.leases import LedgerApi
 from webhook.kit.context import Context
 from webhook.predict.quota import room
@@ -48,6 +47,7 @@ Decide = Callable[[ClusterView], Decision]
 """Judges a job on another view. What it raises is raised for the review of that job."""
 Known = dict[Resource[Any, Any], Any]
 """What was read of the namespace, in place of the cache."""
+JobRecord = MPIJobRecord | TrainJobRecord
 
 
 @dataclass(slots=True, eq=False)
@@ -75,6 +75,45 @@ class WaitingJob:
             return self.decide(view)
         except Exception as error:  # noqa: BLE001 - it concerns this job alone
             return error
+
+
+class CurrentEntries:
+    """Which reservations count: those that have not expired, and whose job may still be stored.
+
+    It follows the jobs that `view` shows; `clock` is the API server's.
+    """
+
+    def __init__(self, view: LiveView, clock: Callable[[], float]) -> None:
+        self._view = view
+        self._clock = clock
+        self._ended: dict[str, float] = {}  # when a job was deleted or over, by its uid
+        view.on_change(MPI_JOBS, self._job_changed)
+        view.on_change(TRAIN_JOBS, self._job_changed)
+
+    def of(self, lease: Reservations) -> list[LedgerEntry]:
+        """The entries that count. One that expires much too late is damaged."""
+        now, current, stored_names = self._clock(), list[LedgerEntry](), set[str]()
+        for entry in reversed(lease.entries):
+            reserved = entry.reservation
+            # A client whose replica was killed sends its job again. Once that is stored, the first one cannot be.
+            replaced = reserved.new and reserved.name in stored_names
+            if replaced or reserved.uid in self._ended or not now < entry.expires <= now + 2 * limits.LIFETIME_SECONDS:
+                continue
+            current.append(entry)
+            job = self._view.get(MPI_JOBS, (lease.namespace, reserved.name))
+            if reserved.new and isinstance(job, MPIJobRecord) and job.uid == reserved.uid:
+                stored_names.add(reserved.name)
+        return current[::-1]
+
+    def forget(self) -> None:
+        """Drop what is older than any reservation."""
+        oldest = self._clock() - 3 * limits.LIFETIME_SECONDS
+        self._ended = {uid: ended for uid, ended in self._ended.items() if ended > oldest}
+
+    def _job_changed(self, _: Hashable, old: JobRecord | None, new: JobRecord | None) -> None:
+        for job in (old, new):
+            if job is not None and (new is None or job.over or job.uid != new.uid):
+                self._ended[job.uid] = self._clock()
 
 
 class QuotaLedger:

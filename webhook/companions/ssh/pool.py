@@ -9,7 +9,6 @@ A pair leaves the stock with the one reply that has it; nothing here keeps or lo
 import asyncio
 import os
 import threading
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -55,27 +54,23 @@ class KeyPool:
         self._made = made
         self._waited = waited
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="ssh-keys", initializer=_step_back)
-        self._ready: deque[KeyPair] = deque()
-        self._waiting: deque[asyncio.Future[KeyPair]] = deque()
-        self._room = asyncio.Event()
+        self._ready: asyncio.Queue[KeyPair | Exception] = asyncio.Queue()
+        """Pairs, or why the one that a request waits for could not be made."""
+        self._taken = asyncio.Event()
         self._making = 0
         self._makers: set[asyncio.Task[None]] = set()
         self._filler: asyncio.Task[None] | None = None
+        self.waiting = 0
+        """How many requests wait for a pair."""
 
     @property
     def ready(self) -> int:
         """How many pairs are in stock."""
-        return len(self._ready)
-
-    @property
-    def waiting(self) -> int:
-        """How many requests wait for a pair."""
-        return len(self._waiting)
+        return self._ready.qsize()
 
     @asynccontextmanager
     async def filled(self) -> AsyncIterator[None]:
         """Keep the stock filled until the block ends; then it is emptied, and no more pairs can be had."""
-        self._level()
         self._filler = asyncio.create_task(self._fill())
         try:
             yield
@@ -85,7 +80,7 @@ class KeyPool:
                 task.cancel()
             # Nobody waits here for a pair that is being made; the interpreter waits for its thread at the end.
             self._threads.shutdown(wait=False, cancel_futures=True)
-            self._ready.clear()
+            self._ready = asyncio.Queue()
 
     def stop_filling(self) -> None:
         """Make no more pairs ahead; requests are still served."""
@@ -100,44 +95,45 @@ class KeyPool:
                 pair = self._make(algorithm)
                 self._made(algorithm, monotonic() - started)
                 return pair
-            if not self._ready:
-                return await self._wait(deadline)
-            pair = self._ready.popleft()
-            self._level()
-            return pair
+            self._taken.set()
+            found = await self._wait(deadline) if self.waiting or not self.ready else self._ready.get_nowait()
+            if isinstance(found, Exception):
+                raise found
+            return found
         finally:
             self._waited(algorithm, monotonic() - started)
 
-    async def _wait(self, deadline: float) -> KeyPair:
-        if len(self._waiting) >= MAX_WAITING_FOR_KEYS:
+    async def _wait(self, deadline: float) -> KeyPair | Exception:
+        if self.waiting >= MAX_WAITING_FOR_KEYS:
             raise NoKey("too many requests wait for an SSH key")
-        place: asyncio.Future[KeyPair] = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
-        if self._making < min(self._workers, len(self._waiting)):
+        self.waiting += 1
+        if self._making < min(self._workers, self.waiting):
             self._making += 1
             maker = asyncio.create_task(self._make_for_waiting())
             self._makers.add(maker)
             maker.add_done_callback(self._makers.discard)
         try:
             async with asyncio.timeout(deadline - monotonic()):
-                return await place
+                return await self._ready.get()
         except TimeoutError:
             raise NoKey("no SSH key was made in time") from None
         finally:
-            with suppress(ValueError):
-                self._waiting.remove(place)
+            self.waiting -= 1
 
     async def _make_for_waiting(self) -> None:
         # Counted here: the one who gets the last pair may ask for another before this task counts as done.
         try:
-            while self._waiting:
+            while self.waiting > self.ready:
                 await self._make_one()
         finally:
             self._making -= 1
 
     async def _fill(self) -> None:
         while True:
-            await self._room.wait()
+            self._taken.clear()
+            if self.ready >= self._size:
+                await self._taken.wait()
+                continue
             started = monotonic()
             await self._make_one()
             await asyncio.sleep(max(0, 1 / self._rate - (monotonic() - started)))
@@ -148,30 +144,11 @@ class KeyPool:
         try:
             pair = await asyncio.get_running_loop().run_in_executor(self._threads, self._make, STOCKED)
         except Exception as error:  # noqa: BLE001 - raised for the request that waits; for the stock it is tried again
-            if place := self._next():
-                place.set_exception(error)
+            if self.waiting > self.ready:
+                self._ready.put_nowait(error)
             return
         self._made(STOCKED, monotonic() - started)
-        if place := self._next():
-            place.set_result(pair)
-        else:
-            self._ready.append(pair)
-            self._level()
-
-    def _next(self) -> asyncio.Future[KeyPair] | None:
-        """The place of the request that has waited longest."""
-        while self._waiting:
-            place = self._waiting.popleft()
-            if not place.done():
-                return place
-        return None
-
-    def _level(self) -> None:
-        """Start or stop filling, by the size of the stock."""
-        if len(self._ready) < self._size:
-            self._room.set()
-        else:
-            self._room.clear()
+        self._ready.put_nowait(pair)
 
 
 def _step_back() -> None:

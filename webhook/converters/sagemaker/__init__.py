@@ -1,7 +1,7 @@
 """Training jobs of Amazon SageMaker, made into MPIJobs.
 
 `job.convert` is the way in: a request for CreateTrainingJob, or what DescribeTrainingJob says of one. `request` reads
-it, `instances` knows what its machines have and `machines` the pods that they become, `distribution` which processes
-SageMaker would have started, `program` their command line, `environment` what they find in theirs, `storage` where
-their data is. `settled` tells of every field of which none of them has told.
+it, `machines` knows what its machines have and the pods that they become, `distribution` which processes
+SageMaker would have started, `program` their command line and what they find in their environment, `storage`
+where their data is. `settled` tells of every field of which none of them has told.
 """

@@ -12,7 +12,6 @@ from enum import Enum
 from typing import Any, Final
 
 from webhook.converters.report import ConversionError, Report
-from webhook.converters.sagemaker.instances import Instance
 
 PREFIX: Final = "sagemaker_"
 PROGRAM: Final = "sagemaker_program"
@@ -80,21 +79,21 @@ def of_user(parameters: Mapping[str, str]) -> dict[str, Any]:
 
 def read(
     parameters: Mapping[str, str],
-    instance: Instance,
+    default: int | None,
     hosts: int,
     report: Report,
     *,
     processes: int | None = None,
     by_itself: bool = False,
 ) -> Distribution:
-    """How `hosts` machines run it.
+    """How `hosts` machines run it, by default with so many processes on each; None: that depends on their setting.
 
     `processes` is what counts where the request does not say it; `by_itself`: the container starts ranks itself.
     """
     for name, why in _REFUSED.items():
         if parameters.get(name) and value(parameters[name]):
             raise ConversionError(field(name), why)
-    default = processes or (max(instance.accelerators * instance.cores, 1) if instance.cores else None)
+    default = processes or default
     if value(parameters.get(_MPI, "")) is True:
         return _mpi(parameters, default, hosts, report)
     for name in _TORCH:

@@ -10,10 +10,9 @@ from webhook.api.annotations import MIGRATED_FROM, NETWORK_POLICY
 from webhook.api.mpijob import API_VERSION, LAUNCHER, WORKER
 from webhook.api.placeholders import fill_in
 from webhook.converters.report import Converted, Report
-from webhook.converters.sagemaker import distribution, environment, machines, program, settled
+from webhook.converters.sagemaker import distribution, machines, program, settled
 from webhook.converters.sagemaker.distribution import Distribution, Way
-from webhook.converters.sagemaker.machines import Network
-from webhook.converters.sagemaker.options import Options
+from webhook.converters.sagemaker.machines import Network, Options
 from webhook.converters.sagemaker.request import Tag, TrainingJob, read
 from webhook.converters.sagemaker.storage import storage
 
@@ -35,7 +34,7 @@ def convert(document: Mapping[str, Any], options: Options | None = None) -> Conv
     instance, count = machines.machines(request.resource_config, options, report)
     how = distribution.read(
         request.hyper_parameters or {},
-        instance,
+        instance.processes,
         count,
         report,
         processes=options.processes_per_host,
@@ -44,7 +43,7 @@ def convert(document: Mapping[str, Any], options: Options | None = None) -> Conv
     pods, each, how = machines.divided(instance, count, how, options)
     hosts = _hosts(name, pods, options)
     network = machines.network(each, how, options, report)
-    env = {**network.variables, **environment.variables(request, how, each, hosts, report)}
+    env = {**network.variables, **program.variables(request, each, hosts, report)}
     data = storage(request, options, report)
     amounts = machines.amounts(each, network.adapters, options)
     computing = {"resources": {"requests": amounts, "limits": dict(amounts)}, "volumeMounts": data.mounts}
@@ -118,7 +117,7 @@ def _launcher(
     request: TrainingJob, how: Distribution, report: Report, *, pods: int, host: str, env: dict[str, str]
 ) -> dict[str, Any]:
     ranks = pods if how.way is Way.TORCHRUN else how.total
-    handed_on = environment.handed_on(env, how.options)
+    handed_on = program.handed_on(env, how.options)
     command, args = program.command(request, how, report, ranks=ranks, host=host, variables=handed_on)
     return {
         "name": "launcher",

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from webhook.api.shape import decode_error
+from webhook.api.untyped import without_nulls
 from webhook.converters.report import ConversionError
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
@@ -138,7 +139,7 @@ def read(document: Any) -> TrainingJob:
     """The training job; ConversionError with the field that is wrong or missing."""
     if not isinstance(document, dict):
         raise ConversionError("request", "is not a mapping")
-    document = _without_nulls(document)
+    document = without_nulls(document)
     if missing := [key for key in _REQUIRED if key not in document]:
         raise ConversionError(
             missing[0], "is not set, which CreateTrainingJob and DescribeTrainingJob both have for a training job"
@@ -152,11 +153,3 @@ def read(document: Any) -> TrainingJob:
             name = next((key for key, value in document[field].items() if not isinstance(value, str)), "")
             field = f"{field}[{name[:100]}]"
         raise ConversionError(field, wrong.message) from None
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
-    return value

@@ -9,8 +9,8 @@ from typing import Any, Final
 from webhook.api.names import DNS_LABEL_MAX_LENGTH
 from webhook.api.placeholders import MARK, fill_in
 from webhook.converters.report import ConversionError, Report
-from webhook.converters.sagemaker import distribution, environment, program
-from webhook.converters.sagemaker.options import Options
+from webhook.converters.sagemaker import distribution, program
+from webhook.converters.sagemaker.machines import Options
 from webhook.converters.sagemaker.request import Channel, TrainingJob
 
 CODE: Final = "code"
@@ -86,7 +86,7 @@ def storage(request: TrainingJob, options: Options, report: Report) -> Storage:
 
 
 def _channel(found: Storage, channel: Channel, where: str, claims: dict[str, str], report: Report) -> None:
-    name, path = channel.channel_name, f"{environment.DATA}/{channel.channel_name}"
+    name, path = channel.channel_name, f"{program.DATA}/{channel.channel_name}"
     volume = _volume_name(f"channel-{name}", {there["name"] for there in found.volumes})
     s3, folder = channel.data_source.s3, channel.data_source.file_system
     report.mapped(f"{where}.ChannelName", f"is {path} on the workers, and SM_CHANNEL_{name.upper()}")
@@ -156,11 +156,11 @@ def _model(found: Storage, request: TrainingJob, claim: str | None, report: Repo
     target = output.s3_output_path if output else ""
     report.changed(
         "OutputDataConfig.S3OutputPath",
-        f"is a claim with {environment.MODEL} and {environment.OUTPUT} now: nothing is uploaded at the end",
+        f"is a claim with {program.MODEL} and {program.OUTPUT} now: nothing is uploaded at the end",
     )
     shown = f" ({target})" if target else ""
     claim = claim or fill_in(f"the claim for the model and output{shown}")
-    found.claim(MODEL, claim, (environment.MODEL, "model"), (environment.OUTPUT, "output"))
+    found.claim(MODEL, claim, (program.MODEL, "model"), (program.OUTPUT, "output"))
 
 
 def _checkpoints(found: Storage, request: TrainingJob, claim: str | None, report: Report) -> None:

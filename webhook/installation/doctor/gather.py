@@ -1,22 +1,23 @@
 """Reads a cluster for the checks. Nothing is stored there: reviews of rights and dry runs leave nothing behind."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
-from webhook import PROGRAM
-from webhook.api import mpijob
+from webhook import PROGRAM, injections, rules
+from webhook.api import annotations, mpijob
 from webhook.client.access_reviews import Right
 from webhook.client.calls import Address, ApiError, Client
 from webhook.client.objects import KubernetesObject, get, listed
 from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.cluster.resources.kueue_config import NAME as KUEUE_CONFIG
 from webhook.installation.certificate_store import CRD
-from webhook.installation.doctor import asked, certificates, rights
+from webhook.installation.doctor import certificates, rights
 from webhook.installation.doctor.certificates import Certificates
 from webhook.installation.doctor.facts import (
+    AskedInVain,
     Facts,
     Location,
     Policies,
@@ -27,10 +28,12 @@ from webhook.installation.doctor.facts import (
 )
 from webhook.installation.doctor.unread import Unread, attempt
 from webhook.installation.registration import API, RESOURCES
+from webhook.kit.own_rules import PREFIX, is_own
 from webhook.kit.settings import Action
 from webhook.plugins import loading
 from webhook.policy import last_good, store
 from webhook.policy.document import PolicyDocument
+from webhook.policy.exemptions import ASKED, EVERY_RULE, REQUIRED_INJECTION
 from webhook.policy.in_force import policy_model
 from webhook.policy.store import REMEMBERED, PolicySource
 
@@ -53,17 +56,11 @@ JOB: Final = {
     },
 }
 
-
-@dataclass(frozen=True, slots=True)
-class _ServiceState:
-    """The objects of the service itself."""
-
-    mutating: Sequence[KubernetesObject] | Unread
-    validating: Sequence[KubernetesObject] | Unread
-    service: KubernetesObject | Unread | None
-    endpoints: Sequence[Address] | Unread
-    deployment: KubernetesObject | Unread | None
-    certificates: Certificates
+# By annotation, what jobs may ask for there.
+_KNOWN_IDS: Final = {
+    ASKED: frozenset([*rules.REGISTRY, REQUIRED_INJECTION, EVERY_RULE, PREFIX]),
+    annotations.SKIP: frozenset(injections.REGISTRY),
+}
 
 
 async def gather(
@@ -77,7 +74,7 @@ async def gather(
     version = await api.request("GET", "/version")
     clock, now = api.server_time, datetime.now(UTC)
     ours = await _service_state(api, location, ca_secret, address)
-    kueue = location.kueue_namespace or arguments(ours.deployment).get("--kueue-namespace") or KUEUE_NAMESPACE
+    kueue = location.kueue_namespace or arguments(ours["deployment"]).get("--kueue-namespace") or KUEUE_NAMESPACE
     location = replace(location, kueue_namespace=kueue)
     configmap = f"{_within(kueue)}/configmaps/{KUEUE_CONFIG}"
     return Facts(
@@ -85,19 +82,14 @@ async def gather(
         now=now,
         server_time=clock,
         version=version,
-        mutating=ours.mutating,
-        validating=ours.validating,
-        service=ours.service,
-        endpoints=ours.endpoints,
-        deployment=ours.deployment,
-        certificates=ours.certificates,
+        **ours,
         pods=await attempt(listed(api, f"{_within(location.namespace)}/pods", labelSelector=SELECTOR)),
         deployments=await attempt(listed(api, f"{APPS}/deployments")),
         crd=await attempt(get(api, CRD)),
         kueue_config=await attempt(get(api, configmap)),
-        rights=await attempt(_rights(api, location, ours)),
+        rights=await attempt(_rights(api, location, ours["deployment"], ours["certificates"])),
         policies=await attempt(_policies(api, location.namespace)),
-        asked_in_vain=await attempt(asked.in_vain(api)),
+        asked_in_vain=await attempt(_asked_in_vain(api)),
         plugins=loading.loaded(),
         probe=await _probe(api, probe) if probe else None,
     )
@@ -108,10 +100,12 @@ async def look_at_certificates(
 ) -> Certificates:
     """Read only what belongs to the certificates; ClusterError when the API server cannot be used."""
     await api.request("GET", "/version")
-    return (await _service_state(api, location, ca_secret, address)).certificates
+    found: Certificates = (await _service_state(api, location, ca_secret, address))["certificates"]
+    return found
 
 
-async def _service_state(api: Client, location: Location, ca_secret: str, address: Address | None) -> _ServiceState:
+async def _service_state(api: Client, location: Location, ca_secret: str, address: Address | None) -> dict[str, Any]:
+    """The facts about the objects of the service itself."""
     mutating, validating = [await attempt(listed(api, f"{API}/{plural}")) for plural in RESOURCES.values()]
     service = await attempt(get(api, f"{_within(location.namespace)}/services/{quote(location.service, safe='')}"))
     deployment = await attempt(
@@ -130,7 +124,14 @@ async def _service_state(api: Client, location: Location, ca_secret: str, addres
         ca_secret=ca_secret,
         addresses=[address] if address else () if isinstance(endpoints, Unread) else endpoints,
     )
-    return _ServiceState(mutating, validating, service, endpoints, deployment, found)
+    return {
+        "mutating": mutating,
+        "validating": validating,
+        "service": service,
+        "endpoints": endpoints,
+        "deployment": deployment,
+        "certificates": found,
+    }
 
 
 def _port(found: Sequence[KubernetesObject] | Unread) -> int | None:
@@ -142,11 +143,11 @@ def _port(found: Sequence[KubernetesObject] | Unread) -> int | None:
     return next(iter(ports), None)
 
 
-async def _rights(api: Client, location: Location, ours: _ServiceState) -> Mapping[Right, bool]:
-    options, account = arguments(ours.deployment), PROGRAM
-    if isinstance(ours.deployment, Mapping):
-        account = ours.deployment["spec"]["template"]["spec"].get("serviceAccountName") or "default"
-    wanted = rights.purposes(location, ca_secret=ours.certificates.ca_secret, options=options)
+async def _rights(api: Client, location: Location, deployment: object, found: Certificates) -> Mapping[Right, bool]:
+    options, account = arguments(deployment), PROGRAM
+    if isinstance(deployment, Mapping):
+        account = deployment["spec"]["template"]["spec"].get("serviceAccountName") or "default"
+    wanted = rights.purposes(location, ca_secret=found.ca_secret, options=options)
     asked = [right for purpose in wanted for right in purpose.rights]
     asked += rights.excess(location, options=options)
     return await rights.ask(api, account, location.namespace, asked)
@@ -203,3 +204,26 @@ async def _probe(api: Client, namespace: str) -> Probe:
 
 def _within(namespace: str) -> str:
     return f"/api/v1/namespaces/{quote(namespace, safe='')}"
+
+
+async def _asked_in_vain(api: Client) -> list[AskedInVain]:
+    """Ids in annotations of jobs that mean nothing; none where the cluster does not know MPIJobs."""
+    try:
+        jobs = await listed(api, f"/apis/{mpijob.API_VERSION}/mpijobs", metadata_only=True)
+    except ApiError as error:
+        if error.status == 404:
+            return []
+        raise
+    return [found for job in jobs for found in _in_vain(job)]
+
+
+def _in_vain(job: KubernetesObject) -> list[AskedInVain]:
+    metadata = job["metadata"]
+    texts = metadata.get("annotations") or {}
+    ids = {key: [part.strip() for part in texts.get(key, "").split(",") if part.strip()] for key in _KNOWN_IDS}
+    unknown = {
+        key: [each for each in dict.fromkeys(found) if each not in _KNOWN_IDS[key] and not is_own(each)]
+        for key, found in ids.items()
+    }
+    name = f"{metadata['namespace']}/{metadata['name']}"
+    return [AskedInVain(name, key, found) for key, found in unknown.items() if found]

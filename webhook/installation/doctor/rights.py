@@ -7,8 +7,10 @@ from typing import Final
 
 from webhook.client.access_reviews import Right, has_right
 from webhook.client.calls import Client
+from webhook.client.objects import KubernetesObject
 from webhook.cluster.resource import WatchedPlace
-from webhook.installation import manifests, registration
+from webhook.cluster.resources import watched_resources
+from webhook.installation import registration
 from webhook.installation.certificate_store import CRD
 from webhook.installation.companions import COMPANIONS
 from webhook.installation.doctor.facts import KUEUE_CONFIGURATION, Location
@@ -41,11 +43,7 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
     """The rights on everything that is not watched for rules."""
     own = location.namespace
     found = [
-        Purpose(
-            "policies are not followed",
-            (*_each(["get", "list", "watch"], "", "configmaps", own),),
-            essential=True,
-        ),
+        Purpose("policies are not followed", _each(["get", "list", "watch"], "", "configmaps", own), essential=True),
         Purpose(
             "policies are not remembered, and what is wrong with them is not reported",
             (
@@ -87,30 +85,37 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
             )
             found.append(Purpose("older versions of jobs cannot be read once there is another CA", crd))
     found += [
-        Purpose(
-            companion.without,
-            tuple(
-                Right(verb, rule.group, resource)
-                for rule in companion.rules
-                for resource in rule.resources
-                for verb in rule.verbs
-            ),
-        )
-        for companion in COMPANIONS
-        if companion.option in options
+        Purpose(companion.without, tuple(companion.rights())) for companion in COMPANIONS if companion.option in options
     ]
     return tuple(found)
+
+
+def read_rules(place: WatchedPlace | None) -> list[KubernetesObject]:
+    """The RBAC rules for the resources that the service reads in `place`, or for None in all namespaces.
+
+    For a resource whose field selector has a name, the right is for that one name.
+    """
+    found: dict[tuple[str, str], set[str]] = {}
+    for resource in watched_resources():
+        if resource.place is place:
+            name = resource.field_selector.removeprefix("metadata.name=") if resource.field_selector else ""
+            found.setdefault((resource.api_group, name), set()).add(resource.plural)
+    return [
+        {"apiGroups": [group], "resources": sorted(plurals)}
+        | ({"resourceNames": [name]} if name else {})
+        | {"verbs": ["get", "list", "watch"]}
+        for (group, name), plurals in sorted(found.items())
+    ]
 
 
 def excess(location: Location, *, options: Container[str]) -> tuple[Right, ...]:
     """Rights on Secrets that the service does not need with these `options`."""
     needed = {
-        verb
+        right.verb
         for companion in COMPANIONS
         if companion.option in options
-        for rule in companion.rules
-        if "secrets" in rule.resources
-        for verb in rule.verbs
+        for right in companion.rights()
+        if right.resource == "secrets"
     }
     verbs = [verb for verb in SECRET_VERBS if verb not in needed]
     return tuple(Right(verb, "", "secrets", namespace) for namespace in ("", location.namespace) for verb in verbs)
@@ -128,7 +133,7 @@ async def ask(api: Client, account: str, namespace: str, rights: Iterable[Right]
 
     async def allowed(right: Right) -> bool:
         async with gate:
-            return await has_right(api, subject, right)
+            return await has_right(api, right, subject)
 
     return dict(zip(wanted, await asyncio.gather(*map(allowed, wanted)), strict=True))
 
@@ -138,7 +143,7 @@ def _view(location: Location) -> tuple[Right, ...]:
     return tuple(
         Right(verb, group, resource, namespace, name)
         for place, namespace in namespaces.items()
-        for rule in manifests.read_rules(place)
+        for rule in read_rules(place)
         for group in rule["apiGroups"]
         for resource in rule["resources"]
         for name in rule.get("resourceNames") or [""]

@@ -3,10 +3,15 @@
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from webhook.predict.pod_security.checks import REGISTRY, Result, capabilities_baseline, capabilities_restricted
+from webhook.predict.pod_security.checks import (
+    DEFAULT_CAPABILITIES,
+    REGISTRY,
+    RESTRICTED_CAPABILITIES,
+    Result,
+    evaluate,
+)
 from webhook.predict.pod_security.levels import Level, Version
 from webhook.predict.pod_security.pod import Capabilities, PodSpec, PodTemplate
-from webhook.predict.pod_security.standard import evaluate
 from webhook.predict.pod_security.subject import Subject
 from webhook.predict.pod_security.texts import quoted
 
@@ -62,10 +67,10 @@ def advice(result: Result, template: PodTemplate) -> str:
         case "hostPathVolumes" | "restrictedVolumes":
             text = "; ".join(dict.fromkeys(_volumes(spec, result)))
             return f"{text[0].upper()}{text[1:]}."
-        case capabilities_baseline.ID:
-            return " ".join(_capabilities(result, template, capabilities_baseline.ALLOWED))
-        case capabilities_restricted.ID:
-            return " ".join(_capabilities(result, template, capabilities_restricted.ALLOWED))
+        case "capabilities_baseline":
+            return " ".join(_capabilities(result, template, DEFAULT_CAPABILITIES))
+        case "capabilities_restricted":
+            return " ".join(_capabilities(result, template, RESTRICTED_CAPABILITIES))
         case check:
             return _ADVICE[check]
 
@@ -73,11 +78,10 @@ def advice(result: Result, template: PodTemplate) -> str:
 def permitting(result: Result, version: Version, template: PodTemplate) -> Level:
     """The strictest level that allows what `result`, one of `version`, is about."""
     check = REGISTRY[result.check]
-    revision = check.at(version)
-    if check.level is Level.BASELINE or revision is None:
+    if check.level is Level.BASELINE or check.revision(version) is None:
         return Level.PRIVILEGED
     of_baseline = {found.check for found in evaluate(Level.BASELINE, version, template)}
-    return Level.PRIVILEGED if of_baseline.intersection(revision.overrides) else Level.BASELINE
+    return Level.PRIVILEGED if of_baseline.intersection(check.overrides) else Level.BASELINE
 
 
 def _volumes(spec: PodSpec, result: Result) -> Iterator[str]:

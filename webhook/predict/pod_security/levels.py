@@ -34,6 +34,7 @@ class Version(NamedTuple):
 
 
 LATEST = Version(2**63)  # one more than a label can say
+NEWEST = Version(37)  # the last version whose checks are known here
 
 
 class LevelVersion(NamedTuple):

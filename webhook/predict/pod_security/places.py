@@ -10,15 +10,14 @@ from typing import Any, Final
 
 import msgspec
 
-from webhook.predict.pod_security.checks import Result, capabilities_restricted
+from webhook.predict.pod_security.checks import Result, evaluate
 from webhook.predict.pod_security.levels import LevelVersion, Version
 from webhook.predict.pod_security.pod import PodTemplate
-from webhook.predict.pod_security.standard import evaluate
 
 _STEP: Final = re.compile(r"([A-Za-z]+)|\[(\d+)\]")
 _KINDS: Final = ("initContainers", "containers", "ephemeralContainers")
 # A list that lacks something: what else is in it makes it no worse.
-_LACKS: Final = (capabilities_restricted.ID, "drop")
+_LACKS: Final = ("capabilities_restricted", "drop")
 
 
 def places(asked: LevelVersion, template: PodTemplate, *, newest: Version) -> dict[str, frozenset[str]]:

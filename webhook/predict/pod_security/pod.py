@@ -5,12 +5,14 @@ namespace asks for a level. Every field may be absent, and all but names null. B
 the runtime class, by which administrators exempt pods.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from webhook.api.presence import Presence
-from webhook.api.shape import decode_error
+from webhook.api import written
+from webhook.api.mpijob import LAUNCHER, WORKER, replica_path
+from webhook.api.pod import Presence
+from webhook.api.shape import ShapeError, decode_error
 
 
 class Profile(msgspec.Struct, gc=False):
@@ -211,3 +213,21 @@ def convert(value: object) -> PodTemplate:
         return msgspec.convert(value, PodTemplate)
     except (msgspec.ValidationError, RecursionError) as error:
         raise decode_error(error) from None
+
+
+def templates(document: bytes | msgspec.Raw) -> Iterator[tuple[str, str, PodTemplate]]:
+    """(role, path, template) of the Launcher, then the Worker, of the job in JSON `document`, which has been decoded.
+
+    A template stands for the pods that the operator makes of it: it adds a Secret and a ConfigMap as volumes, mounts,
+    environment, labels, a host name and sshd as the command (mpi-operator `newWorker` and `newLauncherPodTemplate` in
+    `pkg/controller/mpi_job_controller.go`), and no check at any level objects to these or is content with them.
+    ShapeError with the path in the job for the first field of a wrong type.
+    """
+    texts = written.templates(document)
+    for role in (LAUNCHER, WORKER):
+        if text := texts.get(role):
+            path = f"{replica_path(role)}.template"
+            try:
+                yield role, path, decode(text)
+            except ShapeError as error:
+                raise ShapeError(f"{path}.{error.path}".rstrip("."), error.message) from None

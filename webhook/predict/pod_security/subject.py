@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from webhook.predict.pod_security.levels import NEWEST, Version
 from webhook.predict.pod_security.pod import (
     Container,
     ContainerSecurityContext,
@@ -32,9 +33,10 @@ class Place(NamedTuple):
 class Subject:
     """What a check looks at. `containers`: init containers, then containers, then ephemeral ones, as upstream."""
 
-    __slots__ = ("annotations", "containers", "security", "spec")
+    __slots__ = ("annotations", "containers", "security", "spec", "version")
 
-    def __init__(self, template: PodTemplate) -> None:
+    def __init__(self, template: PodTemplate, version: Version = NEWEST) -> None:
+        self.version = version
         self.annotations = template.annotations
         self.spec = template.spec or _NO_SPEC
         self.security = self.spec.security_context or _POD_DEFAULT

@@ -1,11 +1,10 @@
 """The checks by level and version as a Markdown table, for the reference."""
 
 from collections.abc import Iterator
+from inspect import cleandoc
 
-from webhook.kit.registry import documentation
-from webhook.predict.pod_security.checks import REGISTRY, Check
-from webhook.predict.pod_security.levels import Level, Version
-from webhook.predict.pod_security.standard import NEWEST, checks
+from webhook.predict.pod_security.checks import REGISTRY, Check, checks
+from webhook.predict.pod_security.levels import NEWEST, Level, Version
 
 HEAD = ("Check", "Baseline", "Restricted", "What it asks", "Restricted fields and allowed values")
 
@@ -17,7 +16,7 @@ def table() -> str:
 
 
 def _row(check: Check) -> tuple[str, ...]:
-    summary, rest = documentation(check.revisions[0].run.__module__)
+    summary, _, rest = cleandoc(check.run.__doc__ or "").partition("\n")
     return (
         f"`{check.id}`",
         _versions(check.id, Level.BASELINE),

@@ -13,9 +13,11 @@ from collections.abc import Iterable
 import msgspec
 
 from webhook.api import written
+from webhook.api.pod import PodTemplate
+from webhook.predict.pod_template import model
 from webhook.predict.pod_template.check_pod import Surroundings, check_template
 from webhook.predict.pod_template.fault import Fault, Faults, Kind
-from webhook.predict.pod_template.reading import decode, good_templates
+from webhook.predict.pod_template.reading import decode, decode_job
 
 
 class Role(msgspec.Struct, frozen=True, gc=False):
@@ -24,6 +26,7 @@ class Role(msgspec.Struct, frozen=True, gc=False):
     name: str
     path: str
     """Where its template stands."""
+    template: PodTemplate
     volumes: tuple[str, ...]
     """Those that the operator adds."""
     never_restarts: bool
@@ -35,17 +38,18 @@ def faults(document: bytes | msgspec.Raw, roles: Iterable[Role], *, without_rang
     `without_ranges` says whether the namespace has no LimitRange that fills in resources; None where that is unknown.
     """
     found = Faults()
-    good = good_templates(document)
-    texts = written.templates(document) if good is None else {}
+    like = model.Template()
     for role in roles:
-        if good is not None:
-            template = good.get(role.name)
-        else:
-            template = decode(texts[role.name], role.path, found) if role.name in texts else None
-        if template is not None:
-            around = Surroundings(role.volumes, role.never_restarts, without_ranges)
-            check_template(template, role.path, found, around)
+        template = role.template
+        if not isinstance(template, model.Template):
+            text = written.templates(document).get(role.name)
+            if text is None:
+                continue
+            template = decode(text, role.path, found)
+        around = Surroundings(role.volumes, role.never_restarts, without_ranges, like)
+        check_template(template, role.path, found, around)
+        like = model.Template() if found else template
     return found
 
 
-__all__ = ["Fault", "Kind", "Role", "faults"]
+__all__ = ["Fault", "Kind", "Role", "decode_job", "faults"]

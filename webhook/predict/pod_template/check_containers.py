@@ -1,25 +1,16 @@
-"""What the API server checks of each container of a pod, its probes and handlers apart."""
+"""What the API server checks of each container of a pod: with its probes, handlers and security context."""
 
-from collections.abc import Set
-from typing import NamedTuple
+from collections.abc import Sequence, Set
+from typing import Final, NamedTuple
+
+from msgspec.structs import astuple
 
 from webhook.api import names
-from webhook.api.volume import SHARED_MEMORY
+from webhook.api.pod import SHARED_MEMORY
 from webhook.predict.limits import MAX_MOUNT_SUGGESTIONS
-from webhook.predict.pod_template import texts
-from webhook.predict.pod_template.check_files import check_field, check_resource_field
-from webhook.predict.pod_template.check_security import check_security
-from webhook.predict.pod_template.containers import (
-    Container,
-    EnvFrom,
-    EnvVar,
-    Port,
-    ValueFrom,
-    VolumeDevice,
-    VolumeMount,
-)
+from webhook.predict.pod_template import model, texts
+from webhook.predict.pod_template.check_volumes import check_field, check_resource_field
 from webhook.predict.pod_template.fault import Faults, Kind, shown
-from webhook.predict.pod_template.references import KeyRef, SourceRef
 from webhook.predict.pod_template.resources import check_resources
 
 _FIELDS = frozenset(
@@ -48,14 +39,16 @@ class Pod(NamedTuple):
     """No LimitRange fills in resources; None where that is not known."""
 
 
-def check_container(container: Container, path: str, pod: Pod, found: Faults) -> None:
-    """Everything that init containers have too."""
+def check_container(
+    container: model.Container, path: str, pod: Pod, found: Faults, like: model.Container | None = None
+) -> None:
+    """Everything that init containers have too. What it has in common with a container without a fault is left out."""
     if problem := texts.label(container.name):
         texts.note(found, f"{path}.name", container.name, problem, "Rename the container.")
     if container.ports:
         _ports(container.ports, f"{path}.ports", found)
     if container.env:
-        _env(container.env, path, found)
+        _env(container.env, path, found, (like and like.env) or ())
     if container.env_from:
         _env_from(container.env_from, path, found)
     if container.volume_mounts:
@@ -63,12 +56,8 @@ def check_container(container: Container, path: str, pod: Pod, found: Faults) ->
     if container.volume_devices:
         _devices(container.volume_devices, path, pod, found)
     if container.resources is not None:
-        check_resources(
-            container.resources,
-            f"{path}.resources",
-            found,
-            without_ranges=pod.without_ranges,
-        )
+        if not (like and container.resources == like.resources):
+            check_resources(container.resources, f"{path}.resources", found, without_ranges=pod.without_ranges)
         if container.resources.claims:
             _claims(container, path, pod, found)
     if container.resize_policy:
@@ -77,7 +66,7 @@ def check_container(container: Container, path: str, pod: Pod, found: Faults) ->
         check_security(container.security_context, f"{path}.securityContext", found, host_users=pod.host_users)
 
 
-def _ports(ports: list[Port], path: str, found: Faults) -> None:
+def _ports(ports: list[model.Port], path: str, found: Faults) -> None:
     used: set[str] = set()
     for index, port in enumerate(ports):
         if port.name:
@@ -88,24 +77,17 @@ def _ports(ports: list[Port], path: str, found: Faults) -> None:
             used.add(port.name)
 
 
-def _env(env: list[EnvVar], path: str, found: Faults) -> None:
+def _env(env: list[model.EnvVar], path: str, found: Faults, like: Sequence[model.EnvVar]) -> None:
     if not texts.variables([variable.name for variable in env]):
         for index, variable in enumerate(env):
-            if problem := texts.variable(variable.name):
-                texts.note(found, f"{path}.env[{index}].name", variable.name, problem, "Rename the variable.")
+            texts.check(found, f"{path}.env[{index}].name", variable.name, texts.variable, "Rename the variable.")
     for index, variable in enumerate(env):
-        if variable.value_from is not None:
+        if variable.value_from is not None and variable not in like:
             _value_from(variable, variable.value_from, f"{path}.env[{index}].valueFrom", found)
 
 
-def _value_from(variable: EnvVar, source: ValueFrom, where: str, found: Faults) -> None:
-    number = (
-        (source.field_ref is not None)
-        + (source.resource_field_ref is not None)
-        + (source.config_map_key_ref is not None)
-        + (source.secret_key_ref is not None)
-        + (source.file_key_ref is not None)
-    )
+def _value_from(variable: model.EnvVar, source: model.ValueFrom, where: str, found: Faults) -> None:
+    number = len(source.__struct_fields__) - astuple(source).count(None)
     if not number:
         found.add(where, "names no source", f"Set one of {_SOURCES}, or value instead of it.", Kind.REQUIRED)
     elif variable.value:
@@ -122,18 +104,17 @@ def _value_from(variable: EnvVar, source: ValueFrom, where: str, found: Faults) 
         _key(source.secret_key_ref, f"{where}.secretKeyRef", found)
 
 
-def _key(reference: KeyRef, path: str, found: Faults) -> None:
+def _key(reference: model.KeyRef, path: str, found: Faults) -> None:
     if problem := texts.subdomain(reference.name):
         texts.note(found, f"{path}.name", reference.name, problem, "Correct the name.")
     if problem := texts.config_key(reference.key):
         texts.note(found, f"{path}.key", reference.key, problem, "Correct the key.")
 
 
-def _env_from(sources: list[EnvFrom], path: str, found: Faults) -> None:
+def _env_from(sources: list[model.EnvFrom], path: str, found: Faults) -> None:
     for index, source in enumerate(sources):
         where = f"{path}.envFrom[{index}]"
-        if source.prefix and (problem := texts.variable(source.prefix)):
-            texts.note(found, f"{where}.prefix", source.prefix, problem, "Correct the prefix.")
+        texts.check(found, f"{where}.prefix", source.prefix, texts.variable, "Correct the prefix.")
         references = {"configMapRef": source.config_map_ref, "secretRef": source.secret_ref}
         given = {field: reference for field, reference in references.items() if reference is not None}
         if not given:
@@ -144,14 +125,14 @@ def _env_from(sources: list[EnvFrom], path: str, found: Faults) -> None:
             _source(reference, f"{where}.{field}", found)
 
 
-def _source(reference: SourceRef, path: str, found: Faults) -> None:
+def _source(reference: model.SourceRef, path: str, found: Faults) -> None:
     # Taken with a "-" at the end, as the start of a generated name is.
     name = reference.name.removesuffix("-") if len(reference.name) > 1 else reference.name
     if problem := texts.subdomain(name):
         texts.note(found, f"{path}.name", reference.name, problem, "Correct the name.")
 
 
-def _mounts(container: Container, path: str, pod: Pod, found: Faults) -> None:
+def _mounts(container: model.Container, path: str, pod: Pod, found: Faults) -> None:
     places: set[str] = set()
     for index, mount in enumerate(container.volume_mounts or ()):
         if mount.name not in pod.volumes and mount.name not in pod.operators and mount.name:
@@ -171,10 +152,9 @@ def _no_volume(name: str, path: str, pod: Pod, found: Faults) -> None:
     found.add(path, f'there is no volume "{shown(name)}"', fix)
 
 
-def _mount(mount: VolumeMount, container: Container, path: str, found: Faults) -> None:
+def _mount(mount: model.VolumeMount, container: model.Container, path: str, found: Faults) -> None:
     for field, text in (("subPath", mount.sub_path), ("subPathExpr", mount.sub_path_expr)):
-        if text and (problem := texts.inside(text)):
-            texts.note(found, f"{path}.{field}", text, problem, "Name a path inside the volume.")
+        texts.check(found, f"{path}.{field}", text, texts.inside, "Name a path inside the volume.")
     if mount.sub_path and mount.sub_path_expr:
         found.add(f"{path}.subPathExpr", "does not go with subPath", "Remove one of the two.", Kind.FORBIDDEN)
     privileged = container.security_context is not None and container.security_context.privileged
@@ -190,7 +170,7 @@ def _mount(mount: VolumeMount, container: Container, path: str, found: Faults) -
             found.add(f"{path}.recursiveReadOnly", fault, fix, Kind.FORBIDDEN)
 
 
-def _devices(devices: list[VolumeDevice], path: str, pod: Pod, found: Faults) -> None:
+def _devices(devices: list[model.VolumeDevice], path: str, pod: Pod, found: Faults) -> None:
     seen: set[str] = set()
     for index, device in enumerate(devices):
         where = f"{path}.volumeDevices[{index}]"
@@ -202,25 +182,23 @@ def _devices(devices: list[VolumeDevice], path: str, pod: Pod, found: Faults) ->
         if device.name in seen or device.device_path in seen:
             found.add(where, "is there twice", "Remove one of the two.")
         seen |= {device.name, device.device_path}
-        if problem := texts.without_steps_back(device.device_path):
-            texts.note(found, f"{where}.devicePath", device.device_path, problem, "Correct the path.")
+        texts.check(found, f"{where}.devicePath", device.device_path, texts.without_steps_back, "Correct the path.")
 
 
-def _claims(container: Container, path: str, pod: Pod, found: Faults) -> None:
+def _claims(container: model.Container, path: str, pod: Pod, found: Faults) -> None:
     seen: set[tuple[str, str | None]] = set()
     for index, use in enumerate((container.resources and container.resources.claims) or ()):
         where = f"{path}.resources.claims[{index}]"
         if use.name and use.name not in pod.claims:
             fix = "Add it to resourceClaims of the pod, or correct the name."
             found.add(f"{where}.name", f'there is no resource claim "{shown(use.name)}"', fix)
-        if use.request and (problem := texts.label(use.request)):
-            texts.note(found, f"{where}.request", use.request, problem, "Correct the name.")
+        texts.check(found, f"{where}.request", use.request, texts.label, "Correct the name.")
         if (use.name, use.request or None) in seen and use.name:
             found.add(f"{where}.name", f'"{shown(use.name)}" is there twice', "Remove one of the two.")
         seen.add((use.name, use.request or None))
 
 
-def _resize(container: Container, path: str, pod: Pod, found: Faults) -> None:
+def _resize(container: model.Container, path: str, pod: Pod, found: Faults) -> None:
     seen: set[str] = set()
     for index, policy in enumerate(container.resize_policy or ()):
         if policy.resource_name in seen:
@@ -229,3 +207,113 @@ def _resize(container: Container, path: str, pod: Pod, found: Faults) -> None:
         if pod.never_restarts and policy.restart_policy == "RestartContainer":
             fault = "RestartContainer does not go with a pod whose restartPolicy is Never"
             found.add(f"{path}.resizePolicy[{index}].restartPolicy", fault, "Write NotRequired.")
+
+
+_PERIOD: Final = 30  # the API server's default for terminationGracePeriodSeconds
+
+
+def check_handlers(container: model.Container, path: str, found: Faults, *, grace_period: int | None) -> None:
+    """Those of a container that runs as long as the pod does."""
+    for field, probe in container.probes:
+        if probe is not None:
+            _probe(probe, f"{path}.{field}", found)
+    if container.lifecycle is not None:
+        for field, handler in (
+            ("postStart", container.lifecycle.post_start),
+            ("preStop", container.lifecycle.pre_stop),
+        ):
+            if handler is not None:
+                _lifecycle(handler, f"{path}.lifecycle.{field}", found, grace_period)
+
+
+def check_no_handlers(container: model.Container, path: str, found: Faults) -> None:
+    """Of an init container, which runs to its end."""
+    given = [field for field, probe in container.probes if probe is not None]
+    if container.lifecycle is not None:
+        given.append("lifecycle")
+    for field in given:
+        fault = "is not for init containers, unless they are sidecars"
+        found.add(f"{path}.{field}", fault, "Remove it, or set restartPolicy: Always.", Kind.FORBIDDEN)
+
+
+def _probe(probe: model.Probe, path: str, found: Faults) -> None:
+    _one(probe, path, found)
+    if isinstance(probe, model.ReadinessProbe) and probe.termination_grace_period_seconds is not None:
+        where = f"{path}.terminationGracePeriodSeconds"
+        found.add(where, "is not for readiness probes", "Remove it.", Kind.FORBIDDEN)
+
+
+def _lifecycle(handler: model.LifecycleHandler, path: str, found: Faults, grace_period: int | None) -> None:
+    _one(handler, path, found)
+    most = _PERIOD if grace_period is None else grace_period
+    if handler.sleep is not None and not 0 <= (handler.sleep.seconds or 0) <= most:
+        fault = f"must be between 0 and terminationGracePeriodSeconds, which is {most}"
+        found.add(f"{path}.sleep.seconds", fault, "Correct the number.")
+
+
+def _one(handler: model.Probe | model.LifecycleHandler, path: str, found: Faults) -> None:
+    ways: dict[str, object] = {"exec": handler.exec, "httpGet": handler.http_get, "tcpSocket": handler.tcp_socket}
+    ways |= {"grpc": handler.grpc} if isinstance(handler, model.Probe) else {"sleep": handler.sleep}
+    given = [field for field, way in ways.items() if way is not None]
+    if not given:
+        *first, last = ways
+        found.add(path, "does nothing", f"Set one of {', '.join(first)} or {last}.", Kind.REQUIRED)
+    elif given[1:]:
+        found.add(path, f"has both {given[0]} and {given[1]}", "Keep one of them.", Kind.FORBIDDEN)
+    for field, target in (("httpGet", handler.http_get), ("tcpSocket", handler.tcp_socket)):
+        if target is not None and isinstance(target.port, str):
+            if not target.port:
+                found.add(f"{path}.{field}.port", "is empty", "Set it.", Kind.REQUIRED)
+            elif problem := texts.port_name(target.port):
+                texts.note(found, f"{path}.{field}.port", target.port, problem, "Write a number, or a port's name.")
+    if handler.http_get is not None:
+        for index, one in enumerate(handler.http_get.http_headers or ()):
+            texts.check(found, f"{path}.httpGet.httpHeaders[{index}].name", one.name, texts.header, "Correct the name.")
+
+
+def check_security(context: model.SecurityContext, path: str, found: Faults, *, host_users: bool) -> None:
+    """Of a container."""
+    if context.proc_mount == "Unmasked" and host_users:
+        found.add(f"{path}.procMount", "Unmasked needs hostUsers: false in the pod", "Remove it.", Kind.FORBIDDEN)
+    if context.allow_privilege_escalation is False:
+        if context.privileged:
+            fault = "is false, but privileged is true"
+            found.add(f"{path}.allowPrivilegeEscalation", fault, "Remove one of the two.", Kind.FORBIDDEN)
+        if context.capabilities is not None and "CAP_SYS_ADMIN" in (context.capabilities.add or ()):
+            fault = "is false, but CAP_SYS_ADMIN is added"
+            found.add(f"{path}.allowPrivilegeEscalation", fault, "Remove one of the two.", Kind.FORBIDDEN)
+    if context.seccomp_profile is not None or context.app_armor_profile is not None:
+        _profiles(context, path, found)
+
+
+def check_pod_security(context: model.PodSecurityContext, path: str, found: Faults) -> None:
+    """Of a pod."""
+    if context.seccomp_profile is not None or context.app_armor_profile is not None:
+        _profiles(context, path, found)
+    seen: set[str] = set()
+    for index, sysctl in enumerate(context.sysctls or ()):
+        if problem := texts.sysctl(sysctl.name):
+            texts.note(found, f"{path}.sysctls[{index}].name", sysctl.name, problem, "Correct the name.")
+        elif sysctl.name in seen:
+            found.add(f"{path}.sysctls[{index}].name", f'"{sysctl.name}" is there twice', "Remove one of the two.")
+        seen.add(sysctl.name)
+
+
+def _profiles(context: model.SecurityContext | model.PodSecurityContext, path: str, found: Faults) -> None:
+    for field, profile in (
+        ("seccompProfile", context.seccomp_profile),
+        ("appArmorProfile", context.app_armor_profile),
+    ):
+        if profile is None:
+            continue
+        where, name = f"{path}.{field}.localhostProfile", profile.localhost_profile
+        if profile.type == "Localhost":
+            if name is None or (not name.strip() and field == "appArmorProfile"):
+                found.add(where, "is missing", "Name the profile on the nodes.", Kind.REQUIRED)
+            elif field == "seccompProfile" and (problem := texts.inside(name)):
+                texts.note(found, where, name, problem, "Name a path below the node's folder of profiles.")
+            elif field == "appArmorProfile" and name != name.strip():
+                found.add(where, "has blanks around it", "Remove them.")
+        elif name is not None and profile.type:
+            fix = "Remove it, or set the type to Localhost."
+            found.add(where, f"does not go with the type {profile.type}", fix, Kind.FORBIDDEN)

@@ -1,42 +1,178 @@
-"""Volumes: names, one source each, and what is inside the sources."""
+"""Volumes: names, one source each, what is inside the sources, and what references to fields of the pod name."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import astuple
 
 from webhook.api import quantity
 from webhook.api.quantity import QuantityError
-from webhook.predict.pod_template import texts
-from webhook.predict.pod_template.check_claims import check_claim
-from webhook.predict.pod_template.check_files import check_downward, check_items
+from webhook.predict.pod_template import model, texts
 from webhook.predict.pod_template.fault import Faults, Kind, shown
-from webhook.predict.pod_template.volumes import SOURCES, Csi, ProjectedSource, Volume
+from webhook.predict.pod_template.labels import check_annotations, check_labels, check_selector
+
+_INSIDE: Final = "Name a path inside the volume."
+_OF_VOLUMES: Final = frozenset(
+    {"metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid"}
+)
+_RESOURCES: Final = frozenset(
+    f"{field}.{name}" for field in ("limits", "requests") for name in ("cpu", "memory", "ephemeral-storage")
+)
+_HUGE_PAGES: Final = ("requests.hugepages-", "limits.hugepages-")
+_OF_CPU: Final = frozenset(map(quantity.parse, ("1m", "1")))
+_OF_BYTES: Final = frozenset(
+    map(
+        quantity.parse,
+        ("1", *(f"1{unit}" for unit in ("k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))),
+    )
+)
+
+
+def check_field(reference: model.FieldRef, path: str, known: frozenset[str], found: Faults) -> None:
+    """A field of the pod that can be had, or one label or annotation."""
+    if reference.api_version not in {None, "", "v1"}:
+        found.add(f"{path}.apiVersion", f'"{shown(reference.api_version or "")}" is not supported', "Write v1.")
+        return
+    field = reference.field_path
+    if not field or field in known:
+        return
+    name, bracket, key = field.partition("['")
+    if bracket and key.endswith("']") and name in {"metadata.labels", "metadata.annotations"}:
+        key = key[:-2].lower() if name == "metadata.annotations" else key[:-2]
+        if problem := texts.label_key(key):
+            texts.note(found, f"{path}.fieldPath", field, f"has a key that {problem}", "Correct the key.")
+        return
+    fix = f"Use one of {', '.join(sorted(known - {'spec.host'}))}, or metadata.labels['KEY']."
+    found.add(f"{path}.fieldPath", f'there is no field "{shown(field)}" to be had here', fix, Kind.NOT_SUPPORTED)
+
+
+def check_resource_field(reference: model.ResourceFieldRef, path: str, found: Faults, *, in_file: bool = False) -> None:
+    """A resource that can be had, in a unit that it has."""
+    if in_file and not reference.container_name:
+        found.add(f"{path}.containerName", "is missing", "Name the container.", Kind.REQUIRED)
+    name = reference.resource
+    if name and name not in _RESOURCES and not name.startswith(_HUGE_PAGES):
+        fix = f"Use one of {', '.join(sorted(_RESOURCES))}."
+        found.add(f"{path}.resource", f'"{shown(name)}" is not supported', fix, Kind.NOT_SUPPORTED)
+        return
+    try:
+        divisor = quantity.parse(0 if reference.divisor is None else reference.divisor)
+    except QuantityError:
+        return
+    units = _OF_CPU if name.endswith(".cpu") else _OF_BYTES
+    if divisor > 0 and name and divisor not in units:
+        fix = "Use 1m or 1." if units is _OF_CPU else "Use 1, or one of the units: 1Mi, 1Gi, 1M and so on."
+        found.add(f"{path}.divisor", f"{quantity.format(divisor)} is not supported", fix, Kind.NOT_SUPPORTED)
+
+
+def check_items(items: list[model.KeyToPath] | None, path: str, found: Faults, used: set[str] | None = None) -> None:
+    """Where keys become files; `used` are the paths of other sources of the same volume, which this adds to."""
+    for index, item in enumerate(items or ()):
+        texts.check(found, f"{path}.items[{index}].path", item.path, texts.file_inside, _INSIDE)
+        _once(item.path, f"{path}.items[{index}].path", used, found)
+
+
+def check_downward(
+    items: list[model.DownwardFile] | None, path: str, found: Faults, used: set[str] | None = None
+) -> None:
+    """Where fields of the pod become files."""
+    for index, item in enumerate(items or ()):
+        where = f"{path}.items[{index}]"
+        texts.check(found, f"{where}.path", item.path, texts.file_inside, _INSIDE)
+        _once(item.path, f"{where}.path", used, found)
+        if item.field_ref is not None:
+            check_field(item.field_ref, f"{where}.fieldRef", _OF_VOLUMES, found)
+            if item.resource_field_ref is not None:
+                found.add(where, "has both fieldRef and resourceFieldRef", "Keep one of the two.", Kind.FORBIDDEN)
+        elif item.resource_field_ref is not None:
+            check_resource_field(item.resource_field_ref, f"{where}.resourceFieldRef", found, in_file=True)
+        else:
+            found.add(where, "has neither fieldRef nor resourceFieldRef", "Set one of the two.", Kind.REQUIRED)
+
+
+def _once(file: str, path: str, used: set[str] | None, found: Faults) -> None:
+    if used is None or not file:
+        return
+    if file in used:
+        found.add(path, f'another source makes "{shown(file)}" too', "Give it another path.")
+    used.add(file)
+
+
+def check_claim(template: model.ClaimTemplate, path: str, found: Faults) -> None:
+    """Metadata, modes, storage, classes and data sources."""
+    if (meta := template.metadata) is not None:
+        check_labels(meta.labels or {}, f"{path}.metadata.labels", found)
+        check_annotations(meta.annotations or {}, f"{path}.metadata.annotations", found)
+        for field, value in (("name", meta.name), ("namespace", meta.namespace), ("finalizers", meta.finalizers)):
+            if value:
+                found.add(f"{path}.metadata.{field}", "cannot be set here", "Remove it.", Kind.FORBIDDEN)
+    _spec(template.spec, f"{path}.spec", found)
+
+
+def _spec(spec: model.ClaimSpec, path: str, found: Faults) -> None:
+    modes = {*spec.access_modes}
+    if "ReadWriteOncePod" in modes and len(modes) > 1:
+        found.add(f"{path}.accessModes", "ReadWriteOncePod goes with no other mode", "Keep one.", Kind.FORBIDDEN)
+    _storage(spec, f"{path}.resources.requests[storage]", found)
+    for field, name in (
+        ("storageClassName", spec.storage_class_name),
+        ("volumeAttributesClassName", spec.volume_attributes_class_name),
+    ):
+        texts.check(found, f"{path}.{field}", name, texts.subdomain, "Correct the name.")
+    check_selector(spec.selector, f"{path}.selector", found)
+    for field, origin in (("dataSource", spec.data_source), ("dataSourceRef", spec.data_source_ref)):
+        if origin is not None:
+            _origin(origin, f"{path}.{field}", found)
+
+
+def _storage(spec: model.ClaimSpec, path: str, found: Faults) -> None:
+    requests = (spec.resources and spec.resources.requests) or {}
+    if "storage" not in requests:
+        found.add(path, "is missing", "Set it to what is needed, such as 100Gi.", Kind.REQUIRED)
+    else:
+        try:
+            amount = quantity.parse(0 if requests["storage"] is None else requests["storage"])
+        except QuantityError:
+            amount = quantity.Quantity(1)
+        if amount == 0:
+            found.add(path, "is 0", "Set it to what is needed, such as 100Gi.")
+
+
+def _origin(origin: model.DataSource, path: str, found: Faults) -> None:
+    if not origin.api_group and origin.kind and origin.kind != "PersistentVolumeClaim":
+        fault = f'"{shown(origin.kind)}" needs an apiGroup'
+        found.add(f"{path}.kind", fault, "Set apiGroup, or the kind PersistentVolumeClaim.")
+    elif origin.api_group and (problem := texts.subdomain(origin.api_group)):
+        texts.note(found, f"{path}.apiGroup", origin.api_group, problem, "Correct the group.")
+
 
 # Of the sources of a volume at least so many are not there.
-_OTHERS: Final = len(SOURCES) - 1
+_OTHERS: Final = len(model.SOURCES) - 1
 _LONGEST_DRIVER: Final = 63
 _MEBIBYTE: Final = 2**20 * quantity.NANO
 
 
-def check_volumes(volumes: list[Volume], path: str, found: Faults) -> set[str]:
-    """Every volume; their names."""
+def check_volumes(volumes: list[model.Volume], path: str, found: Faults, like: Sequence[model.Volume] = ()) -> None:
+    """Every volume; of those that are among `like`, which have no fault, only the names."""
     used: set[str] = set()
     for index, volume in enumerate(volumes):
-        if problem := texts.label(volume.name):
+        is_sound = volume in like
+        if not is_sound and (problem := texts.label(volume.name)):
             texts.note(found, f"{path}[{index}].name", volume.name, problem, "Rename the volume.")
         elif volume.name in used:
             found.add(f"{path}[{index}].name", f'there is another volume "{volume.name}"', "Rename the volume.")
         used.add(volume.name)
+        if is_sound:
+            continue
         if astuple(volume).count(None) < _OTHERS:
-            names = [name for attribute, name in SOURCES if getattr(volume, attribute) is not None]
+            names = [name for attribute, name in model.SOURCES if getattr(volume, attribute) is not None]
             fault = f"has both {names[0]} and {names[1]}, and a volume has one source"
             found.add(f"{path}[{index}]", fault, "Make two volumes of it, or remove one of them.", Kind.FORBIDDEN)
         elif volume.persistent_volume_claim is None:
             _source(volume, f"{path}[{index}]", found)
-    return used
 
 
-def _source(volume: Volume, path: str, found: Faults) -> None:
+def _source(volume: model.Volume, path: str, found: Faults) -> None:
     """What is inside, as far as its type does not hold it."""
     if volume.config_map is not None:
         check_items(volume.config_map.items, f"{path}.configMap", found)
@@ -54,7 +190,7 @@ def _source(volume: Volume, path: str, found: Faults) -> None:
         _seldom(volume, path, found)
 
 
-def _seldom(volume: Volume, path: str, found: Faults) -> None:
+def _seldom(volume: model.Volume, path: str, found: Faults) -> None:
     if volume.downward_api is not None:
         check_downward(volume.downward_api.items, f"{path}.downwardAPI", found)
     elif volume.projected is not None:
@@ -68,7 +204,7 @@ def _seldom(volume: Volume, path: str, found: Faults) -> None:
         check_claim(volume.ephemeral.volume_claim_template, f"{path}.ephemeral.volumeClaimTemplate", found)
 
 
-def _projected(source: ProjectedSource, path: str, found: Faults) -> None:
+def _projected(source: model.ProjectedSource, path: str, found: Faults) -> None:
     files: set[str] = set()
     for index, one in enumerate(source.sources or ()):
         where = f"{path}.sources[{index}]"
@@ -78,10 +214,8 @@ def _projected(source: ProjectedSource, path: str, found: Faults) -> None:
             check_items(one.config_map.items, f"{where}.configMap", found, files)
         if one.downward_api is not None:
             check_downward(one.downward_api.items, f"{where}.downwardAPI", found, files)
-        token = one.service_account_token
-        if token is not None and (problem := texts.file_inside(token.path)):
-            fix = "Name a path inside the volume."
-            texts.note(found, f"{where}.serviceAccountToken.path", token.path, problem, fix)
+        if (token := one.service_account_token) is not None:
+            texts.check(found, f"{where}.serviceAccountToken.path", token.path, texts.file_inside, _INSIDE)
         if sum(each is not None for each in (one.secret, one.config_map, one.downward_api, token)) > 1:
             fix = "Make an item of each source."
             found.add(where, "has several sources, and an item has one", fix, Kind.FORBIDDEN)
@@ -98,7 +232,7 @@ def _size_limit(written: object, path: str, found: Faults) -> None:
         found.add(path, f"means {quantity.whole(amount)} bytes", "Write the unit, such as 8Gi.", advisory=True)
 
 
-def _csi(source: Csi, path: str, found: Faults) -> None:
+def _csi(source: model.Csi, path: str, found: Faults) -> None:
     driver = source.driver
     if len(driver) > _LONGEST_DRIVER:
         fault = f"has {len(driver)} characters, at most {_LONGEST_DRIVER} are allowed"

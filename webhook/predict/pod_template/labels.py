@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 
 from webhook.predict.limits import MAX_TEMPLATE_ANNOTATIONS_BYTES
-from webhook.predict.pod_template import texts
+from webhook.predict.pod_template import model, texts
 from webhook.predict.pod_template.fault import Faults, Kind, shown
-from webhook.predict.pod_template.scheduling import NodeRequirement, Requirement, Selector
 
 
 def check_labels(labels: Mapping[str, str | None], path: str, found: Faults) -> None:
@@ -31,7 +30,7 @@ def check_annotations(annotations: Mapping[str, str | None], path: str, found: F
             )
 
 
-def check_selector(selector: Selector | None, path: str, found: Faults) -> None:
+def check_selector(selector: model.Selector | model.PodSelector | None, path: str, found: Faults) -> None:
     """Labels and expressions."""
     if selector is None:
         return
@@ -41,7 +40,9 @@ def check_selector(selector: Selector | None, path: str, found: Faults) -> None:
         check_requirement(one, f"{path}.matchExpressions[{index}]", found)
 
 
-def check_requirement(one: Requirement | NodeRequirement, path: str, found: Faults, *, any_value: bool = False) -> None:
+def check_requirement(
+    one: model.Requirement | model.NodeRequirement, path: str, found: Faults, *, any_value: bool = False
+) -> None:
     """How many values, and the syntax of key and values."""
     values = one.values or []
     match one.operator:
@@ -56,6 +57,4 @@ def check_requirement(one: Requirement | NodeRequirement, path: str, found: Faul
     if problem := texts.label_key(one.key):
         texts.note(found, f"{path}.key", one.key, problem, "Correct the key.")
     if not any_value:
-        for index, value in enumerate(values):
-            if problem := texts.label_value(value):
-                texts.note(found, f"{path}.values[{index}]", value, problem, "Correct the value.")
+        texts.check_each(found, f"{path}.values", values, texts.label_value, "Correct the value.")

@@ -1,8 +1,9 @@
-"""Templates out of JSON; and, out of one that does not decode as its types, each value that they do not take.
+"""Jobs and templates out of JSON; and, where one does not decode as the types of `model`, each value that is wrong.
 
-Good templates cost one decode. Only where that fails each template is read once more, value by value along the same
-types: so there is one description of what the API server takes, and all faults are told at once. What is built then has
-the user's values wherever they have the right Python type, so that checks across fields have something to look at.
+A job with good templates is decoded once, for all rules. Only where that fails each template is read once more, value
+by value along the same types: so there is one description of what the API server takes, and all faults are reported at
+once. What is built then has the user's values wherever they have the right Python type, so that checks across fields
+have something to look at.
 """
 
 from functools import cache
@@ -11,11 +12,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect
 
-from webhook.api import untyped
+from webhook.api import mpijob, untyped
+from webhook.api.mpijob import MPIJob, MPIJobSpec, ReplicaSpec
 from webhook.api.shape import decode_error
+from webhook.predict.pod_template import model
 from webhook.predict.pod_template.fault import Faults, Kind, shown
-from webhook.predict.pod_template.forms import MOST_OF_A_MODE
-from webhook.predict.pod_template.template import Template
 
 _NOUNS: Final[dict[type[inspect.Type], str]] = {
     inspect.StrType: "a string",
@@ -48,46 +49,38 @@ _NEUTRAL: Final[dict[type[inspect.Type], Any]] = {
 _UNREADABLE: Final = ""
 
 
-class _Replica(msgspec.Struct, gc=False):
-    template: Template | msgspec.UnsetType | None = msgspec.UNSET
+class _ReplicaSpec(ReplicaSpec, rename="camel", gc=False):
+    template: model.Template = msgspec.field(default_factory=model.Template)
 
 
-class _Spec(msgspec.Struct, rename="camel", gc=False):
-    mpi_replica_specs: dict[str, _Replica | None] | None = None
+class _JobSpec(MPIJobSpec, rename="camel", gc=False):
+    mpi_replica_specs: dict[str, _ReplicaSpec | None] | None = None
 
 
-class _Job(msgspec.Struct, gc=False):
-    spec: _Spec | None = None
+class _Job(MPIJob, rename="camel", dict=True):
+    spec: _JobSpec = msgspec.field(default_factory=_JobSpec)
 
 
-_good_job = msgspec.json.Decoder(_Job)
-_good_template = msgspec.json.Decoder(Template | None)
+_good_job = msgspec.json.Decoder(_Job, float_hook=untyped.number)
+_good_template = msgspec.json.Decoder(model.Template | None)
 
 
-def good_templates(document: bytes | msgspec.Raw) -> dict[str, Template] | None:
-    """The templates of the job in `document`, by the keys of their replica specs.
-
-    None where a value is of a type that the API server does not take; `decode` then says which.
-    """
+def decode_job(document: bytes | msgspec.Raw) -> MPIJob:
+    """As `mpijob.decode`; where the API server takes the type of every value in its templates, they are of `model`."""
     try:
-        spec = _good_job.decode(document).spec
-    except (msgspec.ValidationError, RecursionError):
-        return None
-    templates = {}
-    for name, replica in ((spec and spec.mpi_replica_specs) or {}).items():
-        if replica and replica.template is not msgspec.UNSET:
-            templates[name] = replica.template or Template()
-    return templates
+        return _good_job.decode(document)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return mpijob.decode(document)
 
 
-def decode(template: bytes, path: str, found: Faults) -> Template:
+def decode(template: bytes, path: str, found: Faults) -> model.Template:
     """The template in JSON that stands at `path`, with a fault for each value that its type does not take."""
     try:
-        return _good_template.decode(template) or Template()
+        return _good_template.decode(template) or model.Template()
     except (msgspec.ValidationError, RecursionError) as error:
         first = decode_error(error)
     reader = _Reader(found)
-    read: Template = reader.read(_type_of_template(), untyped.decode(template), path)
+    read: model.Template = reader.read(_type_of_template(), untyped.decode(template), path)
     if not found and not reader.left_to_others:
         found.add(f"{path}.{first.path}", first.message, "Correct it.")
     return read
@@ -95,7 +88,18 @@ def decode(template: bytes, path: str, found: Faults) -> Template:
 
 @cache
 def _type_of_template() -> inspect.Type:
-    return inspect.type_info(Template)
+    return inspect.type_info(model.Template)
+
+
+@cache
+def _in_order(kind: type) -> list[inspect.Field]:
+    """The fields of a type, as `model` lists them; its types inherit those that every text or list is good for."""
+    listed: dict[str, None] = {}
+    for each in reversed(kind.__mro__):
+        if each.__module__ == model.__name__:
+            listed |= dict.fromkeys(each.__annotations__)
+    fields = {field.name: field for field in inspect.type_info(kind).fields}  # type: ignore[attr-defined]
+    return [fields[name] for name in {**listed, **fields}]
 
 
 class _Reader:
@@ -115,7 +119,7 @@ class _Reader:
             # One with a point is not decoded as its type, since msgspec takes 10 microseconds for one such as 1e+308.
             self.left_to_others = self.left_to_others or not readable or type(value) is float
             return value if readable else _UNREADABLE
-        return value if isinstance(kind, inspect.AnyType) else self._plain(kind, value, path)
+        return value if isinstance(kind, inspect.CustomType) else self._plain(kind, value, path)
 
     def _plain(self, kind: inspect.Type, value: Any, path: str) -> Any:
         if not _is_like(kind, value):
@@ -157,7 +161,7 @@ class _Reader:
 
     def _struct(self, kind: inspect.StructType, value: dict[str, Any], path: str) -> Any:
         fields = {}
-        for field in kind.fields:
+        for field in _in_order(kind.cls):
             given = value.get(field.encode_name)
             if given is not None:
                 fields[field.name] = self.read(field.type, given, f"{path}.{field.encode_name}")
@@ -178,7 +182,7 @@ class _Reader:
     def _range(self, kind: inspect.IntType, value: int, path: str) -> None:
         amount = value if -(2**64) < value < 2**64 else "too large"
         if kind.le is not None and value > kind.le:
-            fix = "Write it in octal, as 0644." if kind.le == MOST_OF_A_MODE else "Correct the number."
+            fix = "Write it in octal, as 0644." if kind.le == model.MOST_OF_A_MODE else "Correct the number."
             self._found.add(path, f"is {amount}, at most {kind.le} is taken", fix)
         elif kind.ge is not None and value < kind.ge:
             self._found.add(path, f"is {amount}, at least {kind.ge} is taken", "Correct the number.")

@@ -13,13 +13,13 @@ from webhook.api import names, quantity
 from webhook.api.pod_resources import HUGE_PAGES, is_overcommitted
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
-from webhook.predict.pod_template.containers import Resources
-from webhook.predict.pod_template.fault import Fault, Faults, Kind, shown
-from webhook.predict.pod_template.forms import Amount
+from webhook.predict.pod_template import model
+from webhook.predict.pod_template.fault import Faults, Kind, shown
 
 _STANDARD: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 _BYTES: Final = frozenset({"memory", "ephemeral-storage"})
-_MEBIBYTE: Final = 2**20
+_MEBIBYTE: Final = 2**20 * quantity.NANO
+_ACCELERATORS: Final = frozenset(name for name in DEFAULT_ACCELERATORS if "*" not in name)
 _MILLI: Final = quantity.NANO // 1000
 _LONGEST: Final = 253 + 1 + 63
 _MEANT: Final = {
@@ -35,20 +35,30 @@ _MEANT: Final = {
 }
 
 
-def check_resources(resources: Resources, path: str, found: Faults, *, without_ranges: bool | None) -> None:
+def check_resources(resources: model.Resources, path: str, found: Faults, *, without_ranges: bool | None) -> None:
     """Each amount by itself, then requests beside limits.
 
     `without_ranges` says whether no LimitRange can fill in what is missing; None where that is not known.
     """
     limits, requests = resources.limits or {}, resources.requests or {}
-    for fault in _faults(limits, requests, without_ranges):
+    faults = Faults()
+    most = _amounts(limits, "limits", faults)
+    if faults or requests != limits:
+        _beside(most, _amounts(requests, "requests", faults), limits, faults, without_ranges)
+    if without_ranges is not False:
+        _huge_pages_alone(limits, requests, faults, advisory=without_ranges is None)
+    for fault in faults:
         found.add(f"{path}.{fault.path}", fault.message, fault.fix, fault.kind, advisory=fault.advisory)
 
 
-def _faults(limits: Mapping[str, Amount], requests: Mapping[str, Amount], without_ranges: bool | None) -> list[Fault]:
-    found = Faults()
-    most = _amounts(limits, "limits", found)
-    least = _amounts(requests, "requests", found)
+def _beside(
+    most: Mapping[str, Quantity],
+    least: Mapping[str, Quantity],
+    limits: Mapping[str, model.Amount],
+    found: Faults,
+    without_ranges: bool | None,
+) -> None:
+    """Requests, which are the `least`, next to limits."""
     for name, amount in least.items():
         if (limit := most.get(name)) is not None:
             if amount != limit and (amount > limit or not is_overcommitted(name)):
@@ -56,9 +66,6 @@ def _faults(limits: Mapping[str, Amount], requests: Mapping[str, Amount], withou
         elif name not in limits and not is_overcommitted(name) and without_ranges is not False:
             fault, fix = f"is missing, but the request is {quantity.format(amount)}", "Set it to the same amount."
             found.add(f"limits[{name}]", fault, fix, Kind.REQUIRED, advisory=without_ranges is None)
-    if without_ranges is not False:
-        _huge_pages_alone(limits, requests, found, advisory=without_ranges is None)
-    return found
 
 
 def _amounts(written: Mapping[str, object], path: str, found: Faults) -> dict[str, Quantity]:
@@ -66,6 +73,8 @@ def _amounts(written: Mapping[str, object], path: str, found: Faults) -> dict[st
     amounts = {}
     for name, value in written.items():
         if name not in _STANDARD:
+            if name in _ACCELERATORS:
+                continue
             if problem := _name_problem(name):
                 found.add(f"{path}[{shown(name)}]", problem, _fix_of_name(name), Kind.NOT_SUPPORTED)
                 continue
@@ -79,7 +88,7 @@ def _amounts(written: Mapping[str, object], path: str, found: Faults) -> dict[st
             continue
         amounts[name] = amount
         if name in _BYTES:
-            if 0 < amount < _MEBIBYTE * quantity.NANO:
+            if 0 < amount < _MEBIBYTE:
                 _in_bytes(f"{path}[{name}]", amount, found)
         elif name != "cpu":
             _whole(name, amount, f"{path}[{name}]", found)

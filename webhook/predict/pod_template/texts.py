@@ -4,7 +4,7 @@ The syntax of names is in `webhook.api.names`.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from ipaddress import ip_address
 from typing import Final
 
@@ -102,3 +102,17 @@ def note(found: Faults, path: str, text: str, problem: str, fix: str) -> None:
     """Note what is wrong with a text; an empty one is noted where it is read."""
     if text:
         found.add(path, f'"{shown(text)}" {problem}', fix)
+
+
+def check(found: Faults, path: str, text: str | None, problem_of: Callable[[str], str | None], fix: str) -> None:
+    """Note what is wrong with the text at `path`; one that is not there is no fault here."""
+    if text and (problem := problem_of(text)):
+        note(found, path, text, problem, fix)
+
+
+def check_each(
+    found: Faults, path: str, all_texts: Sequence[str] | None, problem_of: Callable[[str], str | None], fix: str
+) -> None:
+    """The same for each of a list."""
+    for index, text in enumerate(all_texts or ()):
+        check(found, f"{path}[{index}]", text, problem_of, fix)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from certs.notice import Notice
-from webhook.client import events
 from webhook.client.calls import Client, ClusterError
+from webhook.client.events import write_event
 from webhook.server.telemetry import Telemetry
 
 
@@ -25,21 +25,20 @@ class Announcer:
         """Log and count the notice; its Event is written in the background."""
         log = self._telemetry.log.warning if notice.warning else self._telemetry.log.info
         log("certificates", reason=notice.reason, message=notice.message)
-        self._telemetry.cert_notices.labels(notice.reason).inc()
+        self._telemetry.metrics.add("cert_notices_total", notice.reason)
         if self._api is not None:
             task = asyncio.create_task(self._write_event(self._api, notice))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def _write_event(self, api: Client, notice: Notice) -> None:
-        body = events.event(
-            self._namespace,
-            self._about,
-            reason=notice.reason,
-            message=notice.message,
-            kind="Warning" if notice.warning else "Normal",
-            key=f"{notice.reason} {notice.message} {socket.gethostname()}",
-        )
-        # The notice is in the log. An Event that exists already is a conflict; a client that is closed, a RuntimeError.
-        with suppress(ClusterError, RuntimeError):
-            await api.request("POST", f"/api/v1/namespaces/{self._namespace}/events", body)
+        with suppress(ClusterError, RuntimeError):  # of a client that is closed; the notice is in the log
+            await write_event(
+                api,
+                self._namespace,
+                self._about,
+                reason=notice.reason,
+                message=notice.message,
+                kind="Warning" if notice.warning else "Normal",
+                key=f"{notice.reason} {notice.message} {socket.gethostname()}",
+            )

@@ -11,8 +11,8 @@ from certs.serving import CertificateError, ServingCertificate
 from webhook import PROGRAM
 from webhook.client import calls
 from webhook.server.background import in_background
+from webhook.server.certificates import CertificateSource
 from webhook.server.certificates.announcer import Announcer
-from webhook.server.certificates.source import CertificateSource
 from webhook.server.settings import ServeSettings, StartError
 from webhook.server.telemetry import Telemetry
 
@@ -65,5 +65,5 @@ class FileSource(CertificateSource):
 
     def _update(self, serving: ServingCertificate, notice: str = "") -> None:
         """What is wrong with the files does no harm until the certificate that was loaded before has expired."""
-        self._telemetry.cert_not_after.labels("serving").set(serving.not_after.timestamp())
+        self._telemetry.metrics.set("cert_expiry_timestamp_seconds", serving.not_after.timestamp(), "serving")
         self.problem = "" if serving.not_after > datetime.now(UTC) else notice

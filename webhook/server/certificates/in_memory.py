@@ -9,7 +9,7 @@ from typing import Final
 from certs.authority import Authority
 from certs.serving import ServingCertificate
 from webhook import PROGRAM
-from webhook.server.certificates.source import CertificateSource
+from webhook.server.certificates import CertificateSource
 from webhook.server.ports import EVERY_ADDRESS
 from webhook.server.settings import ServeSettings, StartError
 from webhook.server.telemetry import Telemetry
@@ -32,8 +32,8 @@ class InMemorySource(CertificateSource):
         every_address = ["localhost", "127.0.0.1", "::1", socket.gethostname()]
         hosts = every_address if self._host in EVERY_ADDRESS else [self._host]
         pair = authority.issue(hosts, lifetime=LIFETIME)
-        self._telemetry.cert_not_after.labels("ca").set(authority.not_after.timestamp())
-        self._telemetry.cert_not_after.labels("serving").set(pair.not_after.timestamp())
+        for name, moment in (("ca", authority.not_after), ("serving", pair.not_after)):
+            self._telemetry.metrics.set("cert_expiry_timestamp_seconds", moment.timestamp(), name)
         if self._ca_file is not None:
             try:
                 self._ca_file.write_bytes(authority.certificate_pem)

@@ -9,8 +9,8 @@ from certs.serving import ServingCertificate
 from webhook.client import calls
 from webhook.installation.certificate_store import CertificateStore
 from webhook.server.background import in_background
+from webhook.server.certificates import CertificateSource
 from webhook.server.certificates.announcer import Announcer
-from webhook.server.certificates.source import CertificateSource
 from webhook.server.settings import ServeSettings, rotation
 from webhook.server.telemetry import Telemetry
 
@@ -49,14 +49,14 @@ class SelfManagedSource(CertificateSource):
 
     def _update(self, keeper: SelfManaged) -> None:
         self._concerns = _concerns(keeper)
-        self._telemetry.ca_bundles_untrusting.set(len(keeper.untrusting))
+        self._telemetry.metrics.set("ca_bundles_untrusting", len(keeper.untrusting))
         if keeper.trusted:
             self.problem = ""
         else:
             self.problem = keeper.last_error or f"not trusted yet by {', '.join(keeper.untrusting)}"
         for name, moment in (("serving", keeper.leaf_not_after), ("ca", keeper.ca_not_after)):
             if moment is not None:
-                self._telemetry.cert_not_after.labels(name).set(moment.timestamp())
+                self._telemetry.metrics.set("cert_expiry_timestamp_seconds", moment.timestamp(), name)
 
 
 def _concerns(keeper: SelfManaged) -> dict[str, str]:

@@ -1,21 +1,16 @@
 """TrainJobs in queues of Kueue, and how long they may run."""
 
-import json
-from datetime import date
 from typing import Any
 
-import msgspec
 import pytest
 
+from tests.support import trainer
 from tests.support.kueue_objects import CONFIG, cluster_queue, config, flavor, local_queue, namespace
 from tests.support.quota_objects import quota
 from tests.support.trainer import Runtimes, runtime, train_job
-from webhook.admission.trainer import pipeline
 from webhook.api.kueue import FRAMEWORK, QUEUE_NAME, TRAIN_JOBS
-from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.training_runtimes import RUNTIMES
-from webhook.policy.in_force import load_policies
 
 LABEL = f"metadata.labels[{QUEUE_NAME}]"
 BOTH, MPI_JOBS_ALONE = config(text=CONFIG.replace(FRAMEWORK, f"{FRAMEWORK}, {TRAIN_JOBS}")), config()
@@ -33,23 +28,11 @@ class Cluster(Snapshot):
         return self._runtimes.get(resource, key) if resource in RUNTIMES else super().get(resource, key)
 
 
-def decide(*objects: Any, queue: str = "train", policy: str | None = None, **spec: Any) -> Any:
+def decide(*objects: Any, queue: str = "train", policy: str = "", **spec: Any) -> Any:
     manifest = train_job(**GPUS)
     manifest["metadata"]["labels"] = {QUEUE_NAME: queue} if queue else {}
-    manifest["metadata"]["annotations"] = spec.pop("annotations", {})
     manifest["spec"] |= spec
-    request = AdmissionRequest(
-        uid="1",
-        operation="CREATE",
-        kind=GroupVersionKind("trainer.kubeflow.org", "v1alpha1", "TrainJob"),
-        name="job",
-        namespace="team",
-        user_info=UserInfo(username="ann"),
-        object=msgspec.Raw(json.dumps(manifest).encode()),
-    )
-    head = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
-    policies = load_policies(policy and head + policy)
-    return pipeline.decide(request, policies=policies, view=Cluster(*objects), today=date(2026, 1, 1))
+    return trainer.decide(manifest, policy=policy, view=Cluster(*objects))
 
 
 def told(decision: Any) -> list[tuple[str, str, str, str]]:

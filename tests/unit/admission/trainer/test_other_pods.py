@@ -1,17 +1,13 @@
 """Pods besides launcher and nodes, such as those that fetch a dataset or a model."""
 
-import json
-from datetime import date
 from typing import Any
 
 import msgspec
 import pytest
 
+from tests.support import trainer
 from tests.support.trainer import Runtimes, runtime, train_job
-from webhook.admission.trainer import pipeline
-from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
 from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.policy.in_force import load_policies
 from webhook.predict.trainer.shape import of_runtime
 
 POD = "spec.template.spec.replicatedJobs[0].template.spec.template.spec"
@@ -62,20 +58,8 @@ def fetching(step: str = "dataset-initializer", **container: Any) -> Any:
     return found
 
 
-def decide(manifest: Any, base: Any, *, old: Any = None, policy: str | None = None, **labels: str) -> Any:
-    head = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
-    request = AdmissionRequest(
-        uid="1",
-        operation="CREATE" if old is None else "UPDATE",
-        kind=GroupVersionKind("trainer.kubeflow.org", "v1alpha1", manifest["kind"]),
-        name="job",
-        namespace="team",
-        user_info=UserInfo(username="ann"),
-        object=msgspec.Raw(json.dumps(manifest).encode()),
-        old_object=msgspec.Raw(json.dumps(old).encode()),
-    )
-    policies = load_policies(policy and head + policy)
-    return pipeline.decide(request, policies=policies, view=Team(base, **labels), today=date(2026, 1, 1))
+def decide(manifest: Any, base: Any, *, old: Any = None, **labels: str) -> Any:
+    return trainer.decide(manifest, view=Team(base, **labels), old=old)
 
 
 def found(decision: Any) -> list[tuple[str, str, str]]:

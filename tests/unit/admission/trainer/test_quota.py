@@ -1,18 +1,15 @@
 """TrainJobs and quotas: what is reserved for one, beside other jobs and its own pods."""
 
-import json
-from datetime import date
 from typing import Any
 
 import msgspec
 import pytest
 
+from tests.support import trainer
 from tests.support.quota_objects import quota
 from tests.support.trainer import Runtimes, runtime, train_job
-from webhook.admission.trainer import pipeline
 from webhook.api import quantity
 from webhook.api.mpijob import LAUNCHER, WORKER
-from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
 from webhook.cluster.resource import Resource
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.pods import PODS
@@ -20,7 +17,6 @@ from webhook.cluster.resources.reservations import RESERVATIONS, LedgerEntry, Re
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
 from webhook.cluster.train_jobs import TRAIN_JOB_PODS, TRAIN_JOBS, TrainJobPod, TrainJobRecord
 from webhook.cluster.view import UNKNOWN
-from webhook.policy.in_force import load_policies
 
 GPUS = "requests.nvidia.com/gpu"
 FOUR_EACH = {"numNodes": 2, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 4}}}
@@ -66,17 +62,7 @@ def decide(view: Team, name: str, *, old: Any = None, status: Any = None, **chan
     manifest["metadata"] |= {"name": name, "uid": f"uid-{name}"}
     before = None if old is None else {**manifest, "spec": manifest["spec"] | old}
     manifest["spec"] |= changes
-    request = AdmissionRequest(
-        uid="1",
-        operation="CREATE" if old is None else "UPDATE",
-        kind=GroupVersionKind("trainer.kubeflow.org", "v1alpha1", "TrainJob"),
-        name=name,
-        namespace="team",
-        user_info=UserInfo(username="ann"),
-        object=msgspec.Raw(json.dumps(manifest).encode()),
-        old_object=msgspec.Raw(json.dumps(before).encode()),
-    )
-    return pipeline.decide(request, policies=load_policies(None), view=view, today=date(2026, 1, 1))
+    return trainer.decide(manifest, view=view, old=before)
 
 
 def test_what_is_reserved_has_a_name_that_no_mpi_job_has() -> None:

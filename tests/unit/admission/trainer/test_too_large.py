@@ -18,11 +18,7 @@ from tests.support.trainer import (
 from webhook.admission import too_large
 from webhook.api import trainer
 from webhook.cluster.snapshot import Snapshot
-from webhook.policy.in_force import load_policies
 
-# Of a review. Most are of `len` and its like, with some 50 ns; each review has 250 ms.
-MOST_CALLS = 2_000_000
-POLICIES = load_policies(None)
 ALONE = "Stay within that: no policy allows more."
 IN_RUNTIME = "spec.template.spec.replicatedJobs"
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
@@ -60,10 +56,6 @@ def patched(*entries: tuple[str, Manifest], patches: int = 1) -> Manifest:
     one = patch("node", {})
     one["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"] = inner
     return train_job(patches=[copy.deepcopy(one) for _ in range(patches)])
-
-
-def containers(count: int) -> list[Manifest]:
-    return [{"name": f"c{number}", "image": "registry.example.com/a:1"} for number in range(count)]
 
 
 def env(count: int) -> list[Manifest]:

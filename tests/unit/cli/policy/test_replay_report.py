@@ -6,9 +6,10 @@ import click
 
 from tests.support.jobs import changed
 from tests.support.policies import layer
-from webhook.cli.policy.cluster import ClusterPolicies
+from webhook.cli.job_world import JobWorld
 from webhook.cli.policy.replay_report import ReplayReport, replay
 from webhook.cluster.snapshot import Snapshot
+from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 
 TODAY = date(2026, 11, 21)
@@ -21,8 +22,8 @@ def job(name: str, workers: int, namespace: str = "team-a") -> bytes:
 
 
 def what_if(after: list[Layer], *before: Layer, jobs: list[bytes], objects: Any = ()) -> ReplayReport:
-    cluster = ClusterPolicies("namespace n of c", layers=before, view=Snapshot(objects), jobs=jobs)
-    return replay(cluster, cluster.jobs, after, today=TODAY)
+    world = JobWorld(Snapshot(objects), policies=PolicySet(before), origin="namespace n of c")
+    return replay(world, jobs, after, today=TODAY)
 
 
 def text(outcome: ReplayReport) -> list[str]:
@@ -47,13 +48,10 @@ def test_what_changes_is_told_job_by_job() -> None:
         "would newly deny 2 of 4 jobs: gpus 2, worker-count 1 (team-a/a, team-a/b)",
     ]
     found = outcome.as_json()
-    hits = {
-        (hit["action"], hit["rule"]): hit["new"] for hit in found.pop("hits") if hit["action"] == "deny" and hit["new"]
-    }
-    assert hits == {
-        ("deny", "gpus"): ["team-a/a", "team-a/b", "team-a/c", "team-a/d"],
-        ("deny", "worker-count"): ["team-a/a"],
-    }
+    gpus, workers = (hit for hit in found.pop("hits") if hit["action"] == "deny" and hit["new"])
+    about = {"action": "deny", "namespace": "team-a", "gone": [], "asNow": 0}
+    assert gpus == {**about, "rule": "gpus", "new": ["team-a/a", "team-a/b", "team-a/c", "team-a/d"]}
+    assert {**workers, "gone": [], "asNow": 0} == {**about, "rule": "worker-count", "new": ["team-a/a"]}
     assert found == {
         "before": ["base"],
         "after": ["base", "new"],

@@ -62,16 +62,16 @@ def test_a_file_that_is_gone_and_a_hash(git: Git, tmp_path: Path) -> None:
     assert [(policy.title, policy.document is not None) for policy in found.policies] == [
         (f"{commit[:10]}:policies/base.yaml", True)
     ]
-    assert (at.commit, at.title) == (commit, commit[:10])
+    assert at == commit[:10]
 
 
 @pytest.mark.parametrize(
     ("at", "fault"),
     [
         ("v9", 'there is no revision "v9" in '),
-        ("", 'there is no revision|"" is no revision of git, such as a branch, a tag or a hash'),
-        ("--upload-pack=touch x", '"--upload-pack=touch x" is no revision of git'),
-        ("v1\nv2", "is no revision of git"),
+        ("", 'there is no revision "" in '),
+        ("--upload-pack=touch x", 'there is no revision "--upload-pack=touch x" in '),
+        ("v1\nv2", "there is no revision "),
         ("v1:policies/base.yaml", 'there is no revision "v1:policies/base.yaml" in '),
     ],
 )

@@ -2,36 +2,26 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import date
-from math import inf
-from typing import Any
 
 import msgspec
 import pytest
 
-from tests.support.job_lives import condition
-from tests.support.jobs import changed
-from tests.support.kept_objects import JobLists, KeptObjects, settled
-from tests.support.logs import Log
+from tests.support.audit_world import ENDED, JOBS, STRICT, AuditWorld, paced, store
+from tests.support.kept_objects import KeptObjects
 from tests.support.policies import layer
-from tests.support.watch_api import Time, until
+from tests.support.watch_api import until
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
 from webhook.client.calls import ApiError
-from webhook.cluster.resources.mpijobs import MPI_JOBS
-from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.companions.audit import reports, standing
-from webhook.companions.audit.reports import LABEL, POLICY_REPORTS, REPORTS, ReportedJob, Reports, report, seen
-from webhook.companions.audit.standing import StandingAudit
+from webhook.cluster.resources.mpijobs import MPIJobRecord
+from webhook.companions.audit import reports
+from webhook.companions.audit.reports import LABEL, POLICY_REPORTS, REPORTS, Reports, report, seen
 from webhook.companions.limits import MAX_REPORTED_CHARACTERS, MAX_REPORTED_RESULTS
-from webhook.companions.paced import PacedClient
 from webhook.policy.in_force import PolicySet
 from webhook.rules import Violation
 from webhook.server.background import at_work
 
-JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"
-STRICT = "rules: {worker-count: {max: 3}}"
-JOB = ReportedJob("team-a", "train", "u-1")
+JOB = MPIJobRecord("team-a", "train", "u-1")
 
 
 def finding(rule: str = "gpus", message: str = "is wrong") -> Finding:
@@ -86,64 +76,29 @@ def test_whatever_is_in_a_report_that_exists(data: bytes) -> None:
     assert seen(data).content
 
 
-class World:
-    """A cluster and one replica that audits it and writes reports."""
+class World(AuditWorld):
+    """With a replica that writes reports."""
 
     def __init__(self, cluster: KeptObjects, *, installed: tuple[bool, bool] = (True, True)) -> None:
-        self.cluster, self.time = cluster, Time(end=inf)
-        self.policies = PolicySet([layer("p", STRICT)])
-        lists: Any = JobLists(cluster)
-        api: Any = cluster
-        paced = PacedClient(api, rate=1e6, burst=10**6)
         self.watches = [cluster.follow(kind) for kind in (REPORTS, POLICY_REPORTS)]
         for watch, there in zip(self.watches, installed, strict=True):
             watch.synced, watch._not_found, watch._refused = there, not there, not there
-        self.reports = Reports(api=paced, watches=self.watches)
-        self.audit = StandingAudit(
-            connection=lists,
-            api=paced,
-            view=cluster.view([MPI_JOBS, NAMESPACES]),
-            policies=lambda: self.policies,
-            today=lambda: date(2026, 11, 21),
-            log=Log(),
-            reports=self.reports,
-            sleep=self.time.sleep,
-            clock=self.time.clock,
-        )
+        self.reports = Reports(api=paced(cluster), watches=self.watches)
+        super().__init__(cluster, reports=self.reports)
 
     @asynccontextmanager
     async def following(self) -> AsyncIterator[None]:
-        await self.audit.audit()
-        async with at_work(self.audit.reconciler.run):
+        async with super().following():
             await self.settled()
             yield
-
-    async def settled(self) -> None:
-        await settled(self.audit.reconciler)
 
     def names(self, plural: str = "reports") -> set[str]:
         return {each["scope"]["name"] for each in self.cluster.named(plural).values()}
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing, "SETTLE", 0.0)
-    monkeypatch.setattr("webhook.companions.restraint.FIRST", 0.0)
-
-
-@pytest.fixture
-def cluster() -> KeptObjects:
-    found = KeptObjects()
-    found.put("/api/v1/namespaces/team-a", {"metadata": {"labels": {}}})
-    return found
-
-
-def store(cluster: KeptObjects, name: str, workers: int = 5, uid: str = "", **changes: Any) -> None:
-    fields = {"metadata.name": name, "metadata.uid": uid or f"uid-{name}", "Worker.replicas": workers, **changes}
-    cluster.put(f"{JOBS}/{name}", changed(fields))
-
-
-ENDED = {"conditions": [condition("Succeeded")], "completionTime": "2026-01-01T00:00:00Z"}
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.companions.reconciler.FIRST_PAUSE", 0.0)
 
 
 async def test_jobs_that_break_the_policy_have_one(cluster: KeptObjects) -> None:
@@ -191,7 +146,7 @@ async def test_a_report_goes_when_nothing_is_wrong_any_more(cluster: KeptObjects
             world.policies = PolicySet([])
             await world.audit.audit()
         else:
-            changes = {"status": ENDED} if how == "ended" else {"metadata.generation": 2}
+            changes = {"status": ENDED} if how == "ended" else {"generation": 2}
             store(cluster, "job", workers=2 if how == "ended" else 4, **changes)
         await until(lambda: not world.names())
         assert cluster.writes()[-1][0] == "DELETE"
@@ -242,7 +197,7 @@ async def test_a_second_replica_writes_nothing(cluster: KeptObjects) -> None:
 
 
 async def test_a_fight_gets_slower(cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.companions.restraint.FIRST", 1.0)
+    monkeypatch.setattr("webhook.companions.reconciler.FIRST_PAUSE", 1.0)
     store(cluster, "job")
     world = World(cluster)
     async with world.following():
@@ -309,7 +264,7 @@ async def test_lists_of_reports_that_never_come_keep_no_job_from_being_judged(
 async def test_a_fight_over_whether_there_is_a_report_gets_slower_too(
     cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("webhook.companions.restraint.FIRST", 1.0)
+    monkeypatch.setattr("webhook.companions.reconciler.FIRST_PAUSE", 1.0)
     store(cluster, "job")
     world = World(cluster)
     async with world.following():

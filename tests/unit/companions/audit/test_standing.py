@@ -1,9 +1,7 @@
 """Every job that has not ended is judged by the policies of now, a little at a time, and whatever fails."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
-from datetime import date
+from collections.abc import Callable, Iterator
 from math import inf
 from typing import Any, NoReturn
 
@@ -11,86 +9,32 @@ import msgspec
 import pytest
 from prometheus_client import generate_latest
 
+from tests.support.audit_world import ENDED, JOBS, STRICT, AuditWorld, store
 from tests.support.job_lives import condition
-from tests.support.jobs import changed
-from tests.support.kept_objects import JobLists, KeptObjects, settled
-from tests.support.logs import Log
+from tests.support.kept_objects import KeptObjects
 from tests.support.policies import layer
-from tests.support.watch_api import Time, until
+from tests.support.watch_api import until
 from webhook.admission import anew
 from webhook.client.calls import ApiError
 from webhook.client.wire import FaultReason, Page, WatchFault
-from webhook.cluster.resources.mpijobs import MPI_JOBS
-from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.companions.audit import standing
-from webhook.companions.audit.standing import DEBOUNCE, INTERVAL, REST, RETRY, StandingAudit
+from webhook.companions.audit.standing import DEBOUNCE, INTERVAL, REST, RETRY
 from webhook.companions.limits import AUDITED_JOBS_PER_PAGE, MAX_AUDIT_SHARE
-from webhook.companions.paced import PacedClient
 from webhook.kit.settings import Action
 from webhook.policy.in_force import PolicySet
-from webhook.server.audit_telemetry import AUDIT_METRICS
 from webhook.server.background import at_work
 from webhook.server.job_telemetry import JobTelemetry
+from webhook.server.metrics import AUDIT_METRICS
 from webhook.work_limit import TooExpensive
 
-JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"
 COUNT = ("worker-count", Action.DENY)
-STRICT = "rules: {worker-count: {max: 3}}"
 
 
-class World:
-    """A cluster and one replica that audits it."""
-
-    def __init__(self, cluster: KeptObjects, policy: str = STRICT) -> None:
-        self.cluster, self.lists, self.log, self.time = cluster, JobLists(cluster), Log(), Time()
-        self.policies = PolicySet([layer("p", policy)])
-        api: Any = cluster
-        lists: Any = self.lists
-        self.audit = StandingAudit(
-            connection=lists,
-            api=PacedClient(api, rate=1e6, burst=10**6),
-            view=cluster.view([MPI_JOBS, NAMESPACES]),
-            policies=lambda: self.policies,
-            today=lambda: date(2026, 11, 21),
-            log=self.log,
-            sleep=self.time.sleep,
-            clock=self.time.clock,
-        )
-
+class World(AuditWorld):
     @property
     def breaking(self) -> set[str]:
         """The jobs that break the rule about workers."""
         return {name for (_, name), broken in self.audit.outcomes.items() if COUNT in broken}
-
-    @asynccontextmanager
-    async def following(self) -> AsyncIterator[None]:
-        """A first audit is over, and changes are followed until the block ends."""
-        await self.audit.audit()
-        async with at_work(self.audit.reconciler.run):
-            yield
-
-    async def settled(self) -> None:
-        await settled(self.audit.reconciler)
-
-
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing, "SETTLE", 0.0)
-
-
-@pytest.fixture
-def cluster() -> KeptObjects:
-    found = KeptObjects()
-    found.put("/api/v1/namespaces/team-a", {"metadata": {"labels": {"tier": "gold"}}})
-    return found
-
-
-def store(cluster: KeptObjects, name: str, workers: int = 5, generation: int = 1, **changes: Any) -> None:
-    fields = {"metadata.name": name, "metadata.generation": generation, "Worker.replicas": workers, **changes}
-    cluster.put(f"{JOBS}/{name}", changed(fields))
-
-
-ENDED = {"conditions": [condition("Succeeded")], "completionTime": "2026-01-01T00:00:00Z"}
 
 
 async def test_every_job_that_has_not_ended_is_judged(cluster: KeptObjects) -> None:
@@ -162,10 +106,9 @@ async def test_a_changed_job_is_judged_alone(cluster: KeptObjects) -> None:
 
 async def test_a_job_whose_status_changes_is_not_judged_again(cluster: KeptObjects) -> None:
     store(cluster, "job")
-    uid = cluster.objects[f"{JOBS}/job"]["metadata"]["uid"]
     world = World(cluster)
     async with world.following():
-        store(cluster, "job", **{"metadata.uid": uid, "status": {"conditions": [condition("Running")]}})
+        store(cluster, "job", status={"conditions": [condition("Running")]})
         await world.settled()
     assert cluster.calls == []
 
@@ -174,11 +117,11 @@ async def test_a_job_whose_status_changes_is_not_judged_again(cluster: KeptObjec
 async def test_a_job_is_judged_again_when_its_queue_or_posture_changes(cluster: KeptObjects, field: str) -> None:
     """Neither changes its generation."""
     store(cluster, "job")
-    uid = cluster.objects[f"{JOBS}/job"]["metadata"]["uid"]
     names = {"labels": "kueue.x-k8s.io/queue-name", "annotations": "training.openshift.io/network-policy"}
     world = World(cluster)
     async with world.following():
-        store(cluster, "job", **{"metadata.uid": uid, f"metadata.{field}": {names[field]: "isolated"}})
+        changes: dict[str, Any] = {f"metadata.{field}": {names[field]: "isolated"}}
+        store(cluster, "job", **changes)
         await world.settled()
         assert [path for _, path in cluster.calls] == [f"{JOBS}/job"]
 
@@ -195,7 +138,7 @@ async def test_a_namespace_may_change_which_policy_is_for_its_jobs(cluster: Kept
 
 async def test_an_annotation_of_a_namespace_changes_no_verdict(cluster: KeptObjects) -> None:
     store(cluster, "job")
-    world = World(cluster, "rules: {worker-count: {max: 3}}")
+    world = World(cluster)
     async with world.following():
         cluster.calls.clear()
         metadata = {"labels": {"tier": "gold"}, "annotations": {"a": "b"}}
@@ -351,7 +294,6 @@ async def test_after_a_failure_it_is_tried_again_sooner(cluster: KeptObjects, mo
 async def test_a_new_policy_is_in_the_next_audit(cluster: KeptObjects) -> None:
     store(cluster, "job")
     world = World(cluster, "")
-    world.time.end = inf
     async with at_work(world.audit.run):
         await until(lambda: world.audit.age == 0)
         assert world.breaking == set()

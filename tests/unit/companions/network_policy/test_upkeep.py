@@ -17,8 +17,7 @@ from webhook.client.calls import ApiError, ClusterError
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS
-from webhook.companions.network_policy.seen import NETWORK_POLICIES
-from webhook.companions.network_policy.upkeep import NetworkPolicies
+from webhook.companions.network_policy.upkeep import NETWORK_POLICIES, NetworkPolicies
 from webhook.companions.network_policy.wanted import LABEL
 from webhook.companions.paced import PacedClient
 from webhook.policy.in_force import PolicySet

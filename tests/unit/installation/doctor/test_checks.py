@@ -43,8 +43,7 @@ from tests.support.doctor_facts import (
 from webhook.client.access_reviews import Right
 from webhook.installation import registration
 from webhook.installation.doctor import checks
-from webhook.installation.doctor.checks.order import after_kueue
-from webhook.installation.doctor.checks.secret_hook import unguarded
+from webhook.installation.doctor.checks.hooks import after_kueue, unguarded
 from webhook.installation.doctor.diagnosis import Severity
 from webhook.installation.doctor.facts import AskedInVain, Policies, Probe
 from webhook.plugins.loading import Plugin

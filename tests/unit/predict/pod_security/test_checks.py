@@ -30,8 +30,8 @@ def container(**context: Any) -> Json:
 
 
 def found(check: str, version: Version, template: Json) -> Result | None:
-    revision = REGISTRY[check].at(version)
-    return None if revision is None else revision.evaluate(Subject(convert(template)))
+    there = REGISTRY[check].revision(version) is not None
+    return REGISTRY[check].evaluate(Subject(convert(template), version)) if there else None
 
 
 @pytest.mark.parametrize(

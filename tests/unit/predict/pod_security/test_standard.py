@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.pod_security.pods import compliant_pod, pod
-from webhook.kit import registry
 from webhook.predict.pod_security import (
     LATEST,
     NEWEST,
@@ -19,9 +18,8 @@ from webhook.predict.pod_security import (
     evaluate,
     messages,
 )
-from webhook.predict.pod_security.checks import REGISTRY, Revision, refusal
+from webhook.predict.pod_security.checks import REGISTRY, Check, Fault, checks, refusal
 from webhook.predict.pod_security.pod import PodTemplate, convert
-from webhook.predict.pod_security.standard import checks
 from webhook.predict.pod_security.subject import Subject
 
 BASELINE = {
@@ -52,40 +50,36 @@ RESTRICTED = {
 def test_every_check_is_there() -> None:
     """Id, level and revisions of all; the order of ids is that in which results come."""
     for level, expected in ((Level.BASELINE, BASELINE), (Level.RESTRICTED, RESTRICTED)):
-        there = {
-            key: [r.since.minor for r in check.revisions] for key, check in REGISTRY.items() if check.level == level
-        }
+        there = {key: [*check.since] for key, check in REGISTRY.items() if check.level == level}
         assert list(there.items()) == list(expected.items())
-    assert len(REGISTRY) == 19
-    assert max(revision.since for check in REGISTRY.values() for revision in check.revisions) == NEWEST
+    assert [*REGISTRY] == sorted(REGISTRY)
+    assert max(minor for check in REGISTRY.values() for minor in check.since) == NEWEST.minor
 
 
 def test_every_check_states_fields_and_values() -> None:
     for check in REGISTRY.values():
-        for revision in check.revisions:
-            documentation = " ".join(registry.documentation(revision.run.__module__)[1].split())
-            assert "**Restricted fields" in documentation
-            assert "**Allowed values:**" in documentation
-            later = revision is not check.revisions[0]
-            assert f"from {revision.since}" in documentation or not later, check.id
+        documentation = " ".join((check.run.__doc__ or "").split())
+        assert "**Restricted fields" in documentation
+        assert "**Allowed values:**" in documentation
+        assert all(f"from v1.{minor}" in documentation for minor in check.since[1:]), check.id
 
 
 def test_a_refusal_names_who_does_what_and_where() -> None:
     subject = Subject(convert({"spec": {"containers": [{"name": "a"}, {"name": "b"}]}}))
-    assert refusal("id", "reason", [], "must not", "field") is None
-    assert refusal("id", "reason", [], "must not", "field", pod=True) == Result(
-        "id", "reason", "pod must not", ("spec.field",)
-    )
-    assert refusal("id", "reason", subject.containers[1:], "must not", "field", pod=True) == Result(
-        "id", "reason", 'pod and container "b" must not', ("spec.field", "spec.containers[1].field")
+    assert refusal("reason", [], "must not", "field") is None
+    assert refusal("reason", [], "must not", "field", pod=True) == Fault("reason", "pod must not", ("spec.field",))
+    assert refusal("reason", subject.containers[1:], "must not", "field", pod=True) == Fault(
+        "reason", 'pod and container "b" must not', ("spec.field", "spec.containers[1].field")
     )
 
 
 @pytest.mark.parametrize(("users", "allowed"), [(False, True), (True, False), (None, False)])
-def test_a_revision_spares_pods(users: bool | None, allowed: bool) -> None:
-    refused = Result("id", "reason", "", ())
-    revision = Revision(Version(1), lambda _: refused, spares=lambda pod: pod.in_user_namespace)
-    assert revision.evaluate(Subject(convert({"spec": {"hostUsers": users}}))) == (None if allowed else refused)
+def test_a_check_spares_pods(users: bool | None, allowed: bool) -> None:
+    check = Check(
+        "id", Level.BASELINE, (1,), lambda _: Fault("reason", "", ()), spares=lambda pod: pod.in_user_namespace
+    )
+    result = check.evaluate(Subject(convert({"spec": {"hostUsers": users}})))
+    assert result == (None if allowed else Result("id", "reason", "", ()))
 
 
 @pytest.mark.parametrize(

@@ -1,46 +1,31 @@
-"""The checks of `doctor`, one file each.
+"""The checks of `doctor`.
 
-A check is a function `check` from Facts to diagnoses, and the kinds of diagnoses that it makes. It reads nothing from
-the cluster itself: what it needs is gathered into Facts before, so every check can be tested without a cluster.
+A check is a function from Facts to diagnoses. It reads nothing from the cluster itself: what it needs is gathered into
+Facts before, so every check can be tested without a cluster. Its module has the kinds of diagnoses that it makes.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from types import ModuleType
 from typing import Final
 
 from webhook.installation.doctor import diagnosis
-from webhook.installation.doctor.checks import (
-    asked,
-    clock,
-    configurations,
-    kueue,
-    order,
-    permissions,
-    plugins,
-    policies,
-    probe,
-    replicas,
-    secret_hook,
-    trust,
-    versions,
-)
+from webhook.installation.doctor.checks import cluster, hooks, permissions, policies, replicas, trust
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity
 from webhook.installation.doctor.facts import Facts
 
-CHECKS: Final[Mapping[str, ModuleType]] = {
-    "versions": versions,
-    "clock": clock,
-    "replicas": replicas,
-    "webhooks": configurations,
-    "order": order,
-    "SSH key hook": secret_hook,
-    "certificates": trust,
-    "rights": permissions,
-    "plug-ins": plugins,
-    "policies": policies,
-    "annotations": asked,
-    "Kueue": kueue,
-    "probe": probe,
+CHECKS: Final[Mapping[str, Callable[[Facts], Iterator[Diagnosis]]]] = {
+    "versions": cluster.versions,
+    "clock": cluster.clock,
+    "replicas": replicas.check,
+    "webhooks": hooks.configurations,
+    "order": hooks.order,
+    "SSH key hook": hooks.secret_hook,
+    "certificates": trust.check,
+    "rights": permissions.check,
+    "plug-ins": policies.plugins,
+    "policies": policies.policies,
+    "annotations": policies.annotations,
+    "Kueue": cluster.kueue,
+    "probe": hooks.probe,
 }
 """By their names in the report, in its order."""
 
@@ -51,10 +36,9 @@ INSTALLED: Final = frozenset({"replicas", "certificates", "rights"})
 
 def run(facts: Facts) -> Iterator[tuple[str, Diagnosis]]:
     """(name of the check, diagnosis) of all checks. That all is fine is said only where nothing wrong was found."""
-    for name, module in CHECKS.items():
+    for name, check in CHECKS.items():
         if facts.on_trial and name in INSTALLED:
             continue
-        check: Callable[[Facts], Iterator[Diagnosis]] = module.check
         found = list(check(facts))
         faults = [each for each in found if each.severity is not Severity.OK]
         yield from ((name, each) for each in faults or found)
@@ -62,5 +46,6 @@ def run(facts: Facts) -> Iterator[tuple[str, Diagnosis]]:
 
 def kinds() -> tuple[DiagnosisKind, ...]:
     """Every kind of diagnosis there is."""
-    declared = [value for module in (diagnosis, *CHECKS.values()) for value in vars(module).values()]
+    modules = (diagnosis, cluster, replicas, hooks, trust, permissions, policies)
+    declared = [value for module in modules for value in vars(module).values()]
     return tuple(dict.fromkeys(value for value in declared if isinstance(value, DiagnosisKind)))

@@ -1,0 +1,67 @@
+"""A cluster with jobs, and a replica that audits them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import date
+from math import inf
+from typing import Any
+
+from tests.support.job_lives import condition
+from tests.support.jobs import changed
+from tests.support.kept_objects import JobLists, KeptObjects, settled
+from tests.support.logs import Log
+from tests.support.policies import layer
+from tests.support.watch_api import Time
+from webhook.cluster.resources.mpijobs import MPI_JOBS
+from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.companions.audit.reports import Reports
+from webhook.companions.audit.standing import StandingAudit
+from webhook.companions.paced import PacedClient
+from webhook.policy.in_force import PolicySet
+from webhook.server.background import at_work
+
+JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"
+STRICT = "rules: {worker-count: {max: 3}}"
+ENDED = {"conditions": [condition("Succeeded")], "completionTime": "2026-01-01T00:00:00Z"}
+
+
+class AuditWorld:
+    """A cluster and one replica that audits it."""
+
+    def __init__(self, cluster: KeptObjects, policy: str = STRICT, reports: Reports | None = None) -> None:
+        self.cluster, self.lists, self.log, self.time = cluster, JobLists(cluster), Log(), Time(end=inf)
+        self.policies = PolicySet([layer("p", policy)])
+        lists: Any = self.lists
+        self.audit = StandingAudit(
+            connection=lists,
+            api=paced(cluster),
+            view=cluster.view([MPI_JOBS, NAMESPACES]),
+            policies=lambda: self.policies,
+            today=lambda: date(2026, 11, 21),
+            log=self.log,
+            reports=reports,
+            sleep=self.time.sleep,
+            clock=self.time.clock,
+        )
+
+    @asynccontextmanager
+    async def following(self) -> AsyncIterator[None]:
+        """A first audit is over, and changes are followed until the block ends."""
+        await self.audit.audit()
+        async with at_work(self.audit.reconciler.run):
+            yield
+
+    async def settled(self) -> None:
+        """Return once nothing is left to do now."""
+        await settled(self.audit.reconciler)
+
+
+def paced(cluster: Any) -> PacedClient:
+    """Calls to the cluster, as many as there are."""
+    return PacedClient(cluster, rate=1e6, burst=10**6)
+
+
+def store(cluster: KeptObjects, name: str, workers: int = 5, generation: int = 1, **changes: Any) -> None:
+    """Store a job, or change the one of this name."""
+    metadata = {"metadata.name": name, "metadata.uid": f"uid-{name}", "metadata.generation": generation}
+    cluster.put(f"{JOBS}/{name}", changed({**metadata, "Worker.replicas": workers, **changes}))

@@ -1,0 +1,30 @@
+"""Changes of jobs in a line each: a path as in `tests.support.jobs.changed`, maybe with a short name first; YAML."""
+
+from typing import Any, Final
+
+from tests.support.jobs import REMOVE
+from webhook.api import yaml
+
+_ANNOTATION: Final = "metadata.annotations.training\\.openshift\\.io/{}"
+_FIRST: Final = "Worker.template.spec.containers.0"
+_LAUNCHED: Final = "Launcher.template.spec.containers.0"
+SHORT: Final = {
+    "launcher": "Launcher.template.spec",
+    "launched": _LAUNCHED,
+    "run": f"{_LAUNCHED}.command",
+    "pod": "Worker.template.spec",
+    "first": _FIRST,
+    "gpu": f"{_FIRST}.resources.limits.nvidia\\.com/gpu",
+    "gpu-request": f"{_FIRST}.resources.requests.nvidia\\.com/gpu",
+    "gang": "spec.runPolicy.schedulingPolicy",
+    "queue": "metadata.labels.kueue\\.x-k8s\\.io/queue-name",
+    "timeout": _ANNOTATION.format("timeout"),
+    "posture": _ANNOTATION.format("network-policy"),
+}
+
+
+def change(text: str) -> tuple[str, Any]:
+    """(path, value) of `path: YAML`; without a value the field is taken away."""
+    path, _, value = text.partition(":")
+    first, dot, rest = path.partition(".")
+    return SHORT.get(first, first) + dot + rest, yaml.load_all(value)[0] if value.strip() else REMOVE

@@ -1,0 +1,155 @@
+"""What a cluster has in force, from a file and from a fake API server."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.jobs import REMOVE, changed
+from tests.support.namespaces import namespace
+from tests.support.object_api import FakeApi, fake_api, kubeconfig
+from tests.support.policies import HEADER, NAMESPACE, configmap
+from tests.support.read_paths import CONFIGMAPS, MPIJOBS, PATHS_READ
+from webhook.cli.job_world import JobWorld
+from webhook.cli.policy import inputs
+from webhook.client.access import Access
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES, PriorityClass
+from webhook.cluster.view import ABSENT, UNKNOWN
+from webhook.policy import last_good
+
+REMEMBERED = "mpijob-webhook-last-good"
+PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+GOOD = configmap("base", HEADER + "mode: warn")
+BROKEN = configmap("broken", HEADER + "priority: high\nmode: loud")
+LAST_GOOD = {**configmap(REMEMBERED, "", label=""), "data": last_good.data_with({}, {"broken": HEADER + "mode: audit"})}
+
+
+class TestFile:
+    def read(self, tmp_path: Path, *objects: dict[str, Any]) -> JobWorld:
+        (tmp_path / "c.yaml").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
+        return inputs.cluster(tmp_path / "c.yaml", Access(), NAMESPACE)
+
+    def test_policies_are_the_labelled_configmaps_of_the_namespace(self, tmp_path: Path) -> None:
+        others = [
+            configmap("a", HEADER, label=""),
+            configmap("b", HEADER, label="yes"),
+            configmap("c", HEADER, namespace="x"),
+        ]
+        found = self.read(tmp_path, *others, GOOD)
+        assert [(layer.name, layer.document.mode) for layer in found.layers] == [("base", "warn")]
+        assert found.origin == f"namespace {NAMESPACE} of {tmp_path / 'c.yaml'}"
+        assert found.problems == []
+
+    def test_a_broken_policy_is_reported_and_its_last_good_document_holds(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        found = self.read(tmp_path, BROKEN, configmap("number", 3), LAST_GOOD)
+        assert [(layer.name, layer.document.mode) for layer in found.layers] == [("broken", "audit")]
+        one, two = capsys.readouterr().err.splitlines()
+        assert one == (
+            'warning: policy "broken" is broken, its last good document is in force: '
+            'line 3: priority: must be a whole number (it is "high"); '
+            'line 4: mode: must be enforce, warn or audit (it is "loud")'
+        )
+        assert two.startswith(
+            'warning: policy "number" is broken, nothing of it is in force: the document: is missing: it belongs'
+        )
+
+    def test_jobs_have_a_namespace(self, tmp_path: Path) -> None:
+        nameless = changed({"metadata.namespace": REMOVE, "metadata.name": "x"})
+        jobs = [json.loads(job) for job in self.read(tmp_path, changed(), nameless).jobs]
+        assert [job["metadata"]["namespace"] for job in jobs] == ["team-a", "default"]
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            (None, "no such file or directory"),
+            ("a: [", "line 2, column 1"),
+            (json.dumps({**namespace("x"), "metadata": 3}), "a Namespace: metadata: must be a mapping"),
+            (json.dumps(changed({"Worker.replicas": "many"})), 'MPIJob "train": '),
+        ],
+    )
+    def test_a_file_that_cannot_be_used(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, message: str
+    ) -> None:
+        if text is not None:
+            (tmp_path / "c.yaml").write_text(text)
+        with pytest.raises(SystemExit):
+            inputs.cluster(tmp_path / "c.yaml", Access(), NAMESPACE)
+        error = capsys.readouterr().err
+        assert error.startswith(f"error: {tmp_path / 'c.yaml'}: ")
+        assert message in error
+
+
+@pytest.fixture
+def api() -> Iterator[FakeApi]:
+    with fake_api() as running:
+        for path in (CONFIGMAPS, MPIJOBS, *PATHS_READ):
+            running.objects[path] = {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}
+        yield running
+
+
+class TestApi:
+    def read(self, api: FakeApi, tmp_path: Path, **options: Any) -> JobWorld:
+        return inputs.cluster(None, kubeconfig(tmp_path / "config", api.url), NAMESPACE, **options)
+
+    def test_one_namespace_is_read_alone(self, api: FakeApi, tmp_path: Path) -> None:
+        api.objects[CONFIGMAPS]["items"] = [GOOD, BROKEN]
+        api.objects["/api/v1/namespaces/team-a"] = namespace("team-a", tier="x")
+        found = self.read(api, tmp_path, namespace="team-a")
+        assert found.cluster.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "x"})
+        assert [layer.name for layer in found.layers] == ["base"]
+        assert found.problems[0].startswith('policy "broken" is broken, nothing of it is in force: ')
+        assert found.origin == f"namespace {NAMESPACE} of the cluster at {api.url}"
+        paths = [path for verb, path in api.calls if verb == "GET"]
+        assert paths == ["/api/v1/namespaces/team-a", CONFIGMAPS, f"{CONFIGMAPS}/{REMEMBERED}"]
+
+    def test_last_good_documents_are_found(self, api: FakeApi, tmp_path: Path) -> None:
+        api.objects[CONFIGMAPS]["items"] = [BROKEN]
+        api.objects[f"{CONFIGMAPS}/{REMEMBERED}"] = LAST_GOOD
+        found = self.read(api, tmp_path, namespace="team-a")
+        assert [layer.document.mode for layer in found.layers] == ["audit"]
+        assert found.cluster.get(NAMESPACES, "team-a") is ABSENT
+
+    def test_jobs_and_what_rules_look_at(self, api: FakeApi, tmp_path: Path) -> None:
+        api.objects[MPIJOBS]["items"] = [changed({"metadata.ownerReferences": [{"kind": "TrainJob"}]})]
+        api.objects["/api/v1/namespaces"]["items"] = [namespace("team-a", tier="x")]
+        api.objects[PRIORITIES]["items"] = [{"metadata": {"name": "high"}, "value": 1000}]
+        found = self.read(api, tmp_path, jobs=True)
+        (job,) = map(json.loads, found.jobs)
+        assert job["spec"] == changed()["spec"]
+        assert job["metadata"]["ownerReferences"] == [{"kind": "TrainJob"}]
+        assert found.cluster.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "x"})
+        assert found.cluster.get(PRIORITY_CLASSES, "high") == PriorityClass("high", 1000)
+        assert found.cluster.get(PRIORITY_CLASSES, "low") is ABSENT
+
+    def test_what_may_not_be_read_or_is_not_installed_is_unknown(self, api: FakeApi, tmp_path: Path) -> None:
+        api.refusals["GET", "/api/v1/namespaces"] = 403, "namespaces is forbidden"
+        del api.objects[PRIORITIES]
+        found = self.read(api, tmp_path, jobs=True)
+        assert found.cluster.get(NAMESPACES, "team-a") is UNKNOWN
+        assert found.cluster.get(PRIORITY_CLASSES, "high") is UNKNOWN
+        assert found.unread == ["nothing is known of namespaces: forbidden: namespaces is forbidden"]
+
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            (CONFIGMAPS, 403, "policies cannot be read: forbidden: the API server at "),
+            (MPIJOBS, 404, "mpijobs cannot be read: not installed"),
+            (MPIJOBS, 403, "mpijobs cannot be read: forbidden: no"),
+            ("/api/v1/namespaces/team-a", 403, "namespaces in team-a cannot be read: forbidden: no"),
+        ],
+    )
+    def test_what_cannot_be_done_without(
+        self, api: FakeApi, tmp_path: Path, capsys: pytest.CaptureFixture[str], fault: tuple[str, int, str]
+    ) -> None:
+        path, status, message = fault
+        api.refusals["GET", path] = status, "no"
+        with pytest.raises(SystemExit):
+            self.read(api, tmp_path, namespace="" if path == MPIJOBS else "team-a", jobs=path == MPIJOBS)
+        error = capsys.readouterr().err
+        assert error.startswith(f"error: {message}")
+        assert error.count("\n") == 1

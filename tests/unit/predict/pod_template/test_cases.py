@@ -1,0 +1,34 @@
+"""The tables of cases next to this file, and those that are too large for a table."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.pod_template import BOX, SPEC, told
+
+CASES = [
+    pytest.param(case["changes"], case["told"], id=f"{path.stem}-{number}")
+    for path in sorted(Path(__file__).parent.glob("*.yaml"))
+    for number, case in enumerate(yaml.safe_load(path.read_text()))
+]
+
+
+@pytest.mark.parametrize(("changes", "expected"), CASES)
+def test_changes_of_a_good_worker(changes: dict[str, Any], expected: list[str]) -> None:
+    """`changes` of the Worker, and everything that is said of them."""
+    assert told({f"Worker.{path}": value for path, value in changes.items()}) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "start"),
+    [
+        ({"Worker.template.metadata.annotations": {"a": "x" * 300000}}, "metadata.annotations: have 300,001 bytes"),
+        ({f"{SPEC}.dnsConfig": {"searches": ["a" * 200] * 11}}, "spec.dnsConfig.searches: has more than 2048"),
+        ({f"{BOX}.resources": {"limits": {"a" * 400: 2}}}, f"spec.containers[0].resources.limits[{'a' * 97}...]: "),
+    ],
+)
+def test_large_values_are_one_fault(changes: dict[str, Any], start: str) -> None:
+    (text,) = told(changes)
+    assert text.startswith(start)

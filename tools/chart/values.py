@@ -1,0 +1,141 @@
+"""The values of the chart: what each means, its default and its schema, told in one place."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any, Final
+
+from tests.support.paths import MANIFESTS
+from tools.chart.sources import CERTIFICATES, camel, components
+from webhook import PROGRAM
+from webhook.api import yaml
+from webhook.api.yaml import load_all
+
+Json = Any
+
+NOTICE: Final = "# Written by `make chart`: changes here are lost. Give values of your own by --values or --set.\n"
+IMAGE: Final = (
+    '"{{ .Values.image.repository }}{{ with .Values.image.digest }}@{{ . }}{{ else }}:'
+    '{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}"'
+)
+NOTES: Final = """\
+mpijob-webhook {{ .Chart.AppVersion }} is in namespace {{ .Release.Namespace }}, whose own MPIJobs it never sees.
+All others are refused until its first replica is ready:
+
+  kubectl rollout status deployment mpijob-webhook -n {{ .Release.Namespace }}
+
+Then look at the whole installation, and write a policy:
+
+  mpijob-webhook doctor --policy-namespace {{ .Release.Namespace }}
+  mpijob-webhook policy new
+{{- if not .Values.components.policies }}
+
+No policy is installed: the built-in one counts. It refuses what never runs. To look first and refuse nothing, put
+manifests/policies/audit-only.yaml into this namespace.
+{{- end }}
+{{- if eq .Values.certificates "certManager" }}
+
+Its certificate is made by cert-manager: kubectl get certificate -n {{ .Release.Namespace }}
+{{- end }}
+"""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of the chart."""
+
+    default: Json
+    description: str
+    schema: Mapping[str, Json]
+
+
+_TEXT: Final = {"type": "string"}
+# They stand between quotes in the template.
+_IMAGE: Final = "^[A-Za-z0-9][A-Za-z0-9._:/-]*$"
+_TAG: Final = "^[A-Za-z0-9._-]*$"
+_SWITCH: Final = {"type": "boolean"}
+_AMOUNTS: Final = {"type": "object", "additionalProperties": {"type": ["string", "number"]}}
+_FORM: Final = {"type": "object", "additionalProperties": False}
+
+
+def text() -> str:
+    """The text of values.yaml."""
+    return NOTICE + "".join(_lines(_values()))
+
+
+def schema() -> Json:
+    """The schema of the values, by which helm refuses what it does not know."""
+    known = {name: _schema(value) for name, value in _values().items()}
+    # Helm hands a chart `global`, whether it asks for it or not. By `enabled` a chart that this one is part of
+    # leaves it out or takes it (`condition: mpijob-webhook.enabled`).
+    known |= {"enabled": _SWITCH, "global": {}}
+    return {"$schema": "http://json-schema.org/draft-07/schema#", **_FORM, "properties": known}
+
+
+def _values() -> dict[str, Value | dict[str, Value]]:
+    (deployment,) = load_all((MANIFESTS / "base" / "deployment.yaml").read_text(encoding="utf-8"))
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    return {
+        "image": {
+            "repository": Value(PROGRAM, "Where the image is, with its registry.", {"pattern": _IMAGE, **_TEXT}),
+            "tag": Value("", "Empty for the version of the chart.", {"pattern": _TAG, **_TEXT}),
+            "digest": Value("", "In place of the tag: sha256:...", {"pattern": "^(sha256:[0-9a-f]{64})?$", **_TEXT}),
+        },
+        "imagePullSecrets": Value(
+            [],
+            "As in a pod: [{name: registry-pull}].",
+            {"type": "array", "items": {**_FORM, "required": ["name"], "properties": {"name": _TEXT}}},
+        ),
+        "replicas": Value(
+            deployment["spec"]["replicas"],
+            "How many; with components.hpa the autoscaler says it.",
+            {"type": "integer", "minimum": 1},
+        ),
+        "resources": Value(
+            container["resources"],
+            "Of each replica. A limit of CPU would show as latency of every kubectl.",
+            {**_FORM, "properties": {"requests": _AMOUNTS, "limits": _AMOUNTS}},
+        ),
+        "certificates": Value(
+            "selfManaged",
+            "Who makes the certificates: the service itself (selfManaged; Kubernetes 1.28 or newer), cert-manager"
+            " (certManager), or OpenShift's service CA (openshift).",
+            {"enum": [*CERTIFICATES]},
+        ),
+        "extraArgs": Value(
+            [],
+            "More options of `serve`, as --kueue-namespace=kueue.",
+            {"type": "array", "items": {"type": "string", "pattern": "^--"}},
+        ),
+        "nodeSelector": Value(
+            {}, "Labels of the nodes for the replicas.", {"type": "object", "additionalProperties": _TEXT}
+        ),
+        "tolerations": Value([], "As in a pod.", {"type": "array", "items": {"type": "object"}}),
+        "components": {camel(name): Value(False, _comment(name), _SWITCH) for name in components()},
+    }
+
+
+def _comment(component: str) -> str:
+    """What a component says of itself."""
+    lines = (MANIFESTS / "components" / component / "kustomization.yaml").read_text(encoding="utf-8").splitlines()
+    return " ".join(
+        line.removeprefix("# ") for line in lines[: lines.index("apiVersion: kustomize.config.k8s.io/v1alpha1")]
+    )
+
+
+def _lines(values: Mapping[str, Value | dict[str, Value]], indent: str = "") -> Iterator[str]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield f"{indent}{name}:\n"
+            yield from _lines(value, indent + "  ")
+            continue
+        yield from (f"{indent}# {line}\n" for line in wrap(value.description, 110, break_on_hyphens=False))
+        block = isinstance(value.default, dict) and value.default
+        dumped = yaml.dump({name: value.default}) if block else f"{name}: {yaml.dump_inline(value.default)}"
+        yield from (f"{indent}{line}\n" for line in dumped.rstrip().splitlines())
+
+
+def _schema(value: Value | dict[str, Value]) -> Json:
+    if isinstance(value, Value):
+        return {"description": value.description, **value.schema}
+    return {**_FORM, "properties": {name: _schema(each) for name, each in value.items()}}

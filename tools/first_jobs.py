@@ -1,0 +1,29 @@
+"""Writes the example of each framework anew, as `mpijob-webhook init` writes it: `make examples`."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from tests.support.paths import EXAMPLES
+from webhook.cli import first_job
+from webhook.cli.first_job import FRAMEWORKS
+
+FOLDER: Final = EXAMPLES / "frameworks"
+_OWN: Final = "registry.example.com/ml/train:1.4"
+_SAID: Final[dict[str, Any]] = dict.fromkeys(("image", "name", "workers", "gpus", "namespace", "queue", "rdma"))
+
+
+def jobs() -> dict[Path, str]:
+    """Each file, and what is in it."""
+    return {FOLDER / f"{name}.yaml": text(framework=name) for name in FRAMEWORKS}
+
+
+def text(**said: Any) -> str:
+    """A job; the image, where nobody publishes one, is an example."""
+    framework = FRAMEWORKS[said["framework"]]
+    return first_job.text(first_job.wish({**_SAID, "image": framework["image"] or _OWN, **said}, ()))
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for path, content in jobs().items():
+        path.write_text(content, encoding="utf-8")

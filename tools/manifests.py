@@ -1,0 +1,91 @@
+"""The manifests that are generated from the code: `python -m tools.manifests FOLDER` writes them."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from webhook import PROGRAM
+from webhook.api import yaml
+from webhook.client.objects import KubernetesObject
+from webhook.cluster.resource import WatchedPlace
+from webhook.installation.companions import COMPANIONS, CompanionRights
+from webhook.installation.doctor.rights import read_rules
+from webhook.installation.registration import by_service, configurations, trainer_hooks
+
+RBAC: Final = "rbac.authorization.k8s.io"
+NOTICE: Final = "# Written by `make manifests` out of the code: changes here are lost.\n"
+
+
+def files() -> dict[str, str]:
+    """The text of every generated file by its path in manifests/."""
+    return {
+        "base/cluster-view.yaml": _text(
+            "What rules and injections ask about. Nothing of it is ever written.",
+            (
+                _role(f"{PROGRAM}-view", None),
+                _role(f"{PROGRAM}-own", WatchedPlace.OWN),
+                _role(f"{PROGRAM}-kueue", WatchedPlace.KUEUE),
+            ),
+        ),
+        "base/webhooks.yaml": _text("What the API server sends to the service, and when.", webhooks()),
+        "components/trainer/webhooks.yaml": _patch(
+            "The hooks for Kubeflow Trainer's kinds, added to those of every installation.",
+            trainer_hooks(by_service(PROGRAM, PROGRAM), PROGRAM),
+        ),
+        **{
+            f"components/{each.component}/rbac.yaml": _text(f"What `{each.option}` needs.", _companion_role(each))
+            for each in COMPANIONS
+        },
+    }
+
+
+def webhooks() -> list[KubernetesObject]:
+    """The webhook configurations of an installation; their caBundles are filled on the cluster."""
+    return configurations(by_service(PROGRAM, PROGRAM), labels={}, policy_namespace=PROGRAM)
+
+
+def _role(name: str, place: WatchedPlace | None) -> KubernetesObject:
+    """A Role in our own namespace, else a ClusterRole: Kueue's namespace may have another name, or not exist yet."""
+    own = place is WatchedPlace.OWN
+    return {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "Role" if own else "ClusterRole",
+        "metadata": {"name": name, **({"namespace": PROGRAM} if own else {})},
+        "rules": read_rules(place),
+    }
+
+
+def _companion_role(companion: CompanionRights) -> list[KubernetesObject]:
+    """The ClusterRole of a companion, and its binding to the service."""
+    name = f"{PROGRAM}-{companion.component}"
+    rules = [
+        {"apiGroups": [rule.group], "resources": list(rule.resources), "verbs": list(rule.verbs)}
+        for rule in companion.rules
+    ]
+    return [
+        {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules},
+        {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": PROGRAM, "namespace": PROGRAM}],
+        },
+    ]
+
+
+def _patch(comment: str, hooks: Iterable[KubernetesObject]) -> str:
+    """A JSON patch that adds the hooks."""
+    return f"{NOTICE}# {comment}\n" + yaml.dump([{"op": "add", "path": "/webhooks/-", "value": hook} for hook in hooks])
+
+
+def _text(comment: str, manifests: Iterable[KubernetesObject]) -> str:
+    return f"{NOTICE}# {comment}\n" + "---\n".join(map(yaml.dump, manifests))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m tools.manifests FOLDER")
+    for file, text in files().items():
+        (Path(sys.argv[1]) / file).write_text(text, encoding="utf-8")

@@ -1,0 +1,45 @@
+"""What the bundle is built with."""
+
+import hashlib
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+LOCK: Final = ROOT / "requirements" / "run.txt"
+PAGE: Final = ROOT / "webhook" / "cli" / "playground" / "page"
+"""In the wheel, where `make page` has built it."""
+PIP: Final = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
+
+
+def locked_wheels(folder: Path) -> None:
+    """The wheels of what is locked to run, by their hashes."""
+    wanted = ["--require-hashes", "--only-binary=:all:", "--requirement", str(LOCK)]
+    run([*PIP, "download", "--no-deps", "--dest", str(folder), *wanted])
+
+
+def own_wheel(folder: Path) -> None:
+    """That of this revision."""
+    run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT)])
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def emptied(folder: Path) -> None:
+    """Make a folder; SystemExit where it has something in it."""
+    if folder.exists() and any(folder.iterdir()):
+        sys.exit(f"{folder} is not empty: name another folder, or remove it")
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def run(command: Iterable[str]) -> None:
+    """SystemExit with what it printed, where it fails."""
+    words = [*command]
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"`{' '.join(words[:6])} ...` failed:\n{done.stdout}")

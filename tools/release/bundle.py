@@ -1,0 +1,146 @@
+"""Everything for a cluster without a network in one folder: `make bundle IMAGE=registry.example.com/ml/mpijob-webhook`.
+
+It is made for the Python and the machine that it is made with, so make it with the Python that the image will have.
+What each file is for stands in docs/disconnected.md.
+"""
+# ruff: noqa: T201 - a command prints
+
+import argparse
+import json
+import shutil
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hatch_build import commit
+from tools.release import building, mirrors, page_packages, provenance
+from tools.release.building import ROOT
+from webhook import __version__
+from webhook.api import yaml
+from webhook.api.images import ImageError, ImageReference, parse
+
+LOCKS = ("requirements/run.txt", "requirements/build.txt", "requirements/bundle.txt")
+PAGE_LOCK = "page/package-lock.json"
+SUMS = "SHA256SUMS"
+# As in the Dockerfile, but for what needs a network: the base brings Python and pip.
+RECIPE = """\
+# The image, out of the wheels beside this file. BASE has python3 {python} with venv and pip; name it by its digest:
+#   podman build --build-arg BASE=registry.example.com/base/python@sha256:... --tag {image} .
+ARG BASE
+FROM ${{BASE}} AS build
+USER 0
+COPY wheels /wheels
+COPY requirements.txt /
+RUN python3 -m venv /opt/mpijob-webhook && \\
+    /opt/mpijob-webhook/bin/python -m pip install --no-cache-dir --no-compile --no-index --find-links=/wheels \\
+      --only-binary=:all: --require-hashes --requirement /requirements.txt && \\
+    /opt/mpijob-webhook/bin/python -m pip uninstall --yes --quiet pip setuptools && \\
+    python3 -m compileall -q --invalidation-mode unchecked-hash /opt/mpijob-webhook/lib
+
+FROM ${{BASE}}
+COPY --from=build /opt/mpijob-webhook /opt/mpijob-webhook
+ENV PATH=/opt/mpijob-webhook/bin:/usr/bin:/bin \\
+    PYTHONDONTWRITEBYTECODE=1 \\
+    PYTHONUNBUFFERED=1
+USER 65532:65532
+EXPOSE 8443 8081
+ENTRYPOINT ["/opt/mpijob-webhook/bin/mpijob-webhook"]
+CMD ["serve"]
+"""
+
+
+def make(folder: Path, image: ImageReference) -> None:
+    """Fill the folder, which must be new or empty; SystemExit with what went wrong in words."""
+    building.emptied(folder)
+    print("Fetching and building wheels ...", flush=True)
+    building.locked_wheels(folder / "wheels")
+    building.own_wheel(folder / "wheels")
+    (folder / "requirements.txt").write_text("".join(_pinned(folder / "wheels")), encoding="utf-8")
+    print("Installing them without an index, and listing what there is ...", flush=True)
+    _bill_of_materials(folder)
+    print("Writing manifests, recipe and sums ...", flush=True)
+    python = sysconfig.get_python_version()
+    (folder / "Containerfile").write_text(RECIPE.format(python=python, image=image), encoding="utf-8")
+    _manifests(folder, image)
+    for name, document in mirrors.examples(image).items():
+        (folder / name).write_text(yaml.dump(document), encoding="utf-8")
+    subjects = dict(_sums(folder))
+    used = (*LOCKS, PAGE_LOCK) if building.PAGE.is_dir() else LOCKS
+    locks = {lock: building.digest(ROOT / lock) for lock in used}
+    statement = provenance.statement(subjects, commit(ROOT) or "unknown", locks)
+    (folder / "provenance.json").write_text(json.dumps(statement, indent=2) + "\n", encoding="utf-8")
+    (folder / SUMS).write_text("".join(f"{found}  {name}\n" for name, found in _sums(folder)), encoding="utf-8")
+
+
+def _pinned(wheels: Path) -> Iterator[str]:
+    """A line of requirements for each wheel, its version and its hash."""
+    for wheel in sorted(wheels.glob("*.whl")):
+        name, version, *_ = wheel.name.split("-")
+        yield f"{name.replace('_', '-').lower()}=={version} --hash=sha256:{building.digest(wheel)}\n"
+
+
+def _bill_of_materials(folder: Path) -> None:
+    """CycloneDX, of what is installed from the wheels alone, and of what the page in ours is made of."""
+    with tempfile.TemporaryDirectory() as scratch:
+        building.run([sys.executable, "-m", "venv", scratch])
+        python = str(Path(scratch, "bin", "python"))
+        offline = ["--no-index", f"--find-links={folder / 'wheels'}", "--require-hashes", "--only-binary=:all:"]
+        pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+        building.run([*pip, "install", *offline, "--requirement", str(folder / "requirements.txt")])
+        building.run([*pip, "uninstall", "--yes", "pip", "setuptools"])
+        written = ["--output-reproducible", "--output-format", "JSON", "--output-file", str(folder / "sbom.cdx.json")]
+        about = ["--pyproject", str(ROOT / "pyproject.toml")]
+        building.run(
+            [str(Path(sysconfig.get_path("scripts"), "cyclonedx-py")), "environment", *about, *written, python]
+        )
+    if building.PAGE.is_dir():
+        path = folder / "sbom.cdx.json"
+        found = json.loads(path.read_text(encoding="utf-8"))
+        found["components"] += [package.component() for package in page_packages.packages()]
+        path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+def _manifests(folder: Path, image: ImageReference) -> None:
+    """All manifests, and an overlay that names the image."""
+    shutil.copytree(ROOT / "manifests", folder / "manifests")
+    named: dict[str, Any] = {"name": "mpijob-webhook", "newName": f"{image.registry}/{image.repository}"}
+    named |= {"digest": image.digest} if image.digest else {"newTag": image.tag or __version__}
+    overlay = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": ["manifests/overlays/default"],
+        "images": [named],
+    }
+    (folder / "kustomization.yaml").write_text(yaml.dump(overlay), encoding="utf-8")
+
+
+def _sums(folder: Path) -> Iterator[tuple[str, str]]:
+    """Each file by its path in the folder, with its SHA-256."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name != SUMS:
+            yield path.relative_to(folder).as_posix(), building.digest(path)
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tools.release.bundle", description=__doc__)
+    parser.add_argument("folder", type=Path, help="a new folder")
+    parser.add_argument(
+        "--image", default=f"registry.example.com/ml/mpijob-webhook:{__version__}", help="by its digest"
+    )
+    arguments = parser.parse_args()
+    try:
+        image = parse(arguments.image)
+    except ImageError as error:
+        parser.error(f"--image: {error}")
+    make(arguments.folder, image)
+    print(f"Made: {arguments.folder}. docs/disconnected.md says what comes next.")
+    if not image.digest:
+        print("The image has no digest yet: build it, then run this again with --image NAME@sha256:...")
+
+
+if __name__ == "__main__":
+    main()

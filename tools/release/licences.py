@@ -1,0 +1,64 @@
+"""The licences of what is installed with the service: `python -m tools.release.licences docs/reference/licences.md`."""
+
+import re
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageMetadata, PackageNotFoundError, metadata
+from pathlib import Path
+from typing import Final
+
+from tools.release import page_packages
+
+LOCK: Final = Path(__file__).parents[2] / "requirements" / "run.txt"
+ALLOWED: Final = frozenset({"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "MPL-2.0", "PSF-2.0"})
+"""All may be given on with the image, beside Apache-2.0; of MPL-2.0 nothing is changed."""
+# What packages write that name no SPDX expression: https://spdx.org/licenses.
+_SAID: Final = {
+    "3-Clause BSD License": "BSD-3-Clause",
+    "Apache 2.0": "Apache-2.0",
+    "MIT License": "MIT",
+}
+
+
+def locked() -> list[str]:
+    """The names in the lock file of what the service runs with."""
+    return re.findall(r"^([\w.-]+)==", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def licence(found: PackageMetadata) -> str:
+    """The SPDX expression of a package, or what it says instead; "" where it says nothing."""
+    said = found.get("License-Expression") or found.get("License") or ""
+    return _SAID.get(said, said)
+
+
+def names(expression: str) -> set[str]:
+    """The licences in an SPDX expression, whether joined by AND or by OR."""
+    return set(re.split(r" AND | OR |[()]", expression)) - {""}
+
+
+def table() -> Iterator[str]:
+    """The lines of the page."""
+    yield "<!-- Written by `make docs` out of what is installed: changes here are lost. -->"
+    yield "# Licences"
+    yield ""
+    yield "What the image has beside Debian's own packages. This project itself is under Apache-2.0."
+    yield ""
+    yield "| Package | Licence |"
+    yield "| --- | --- |"
+    for name in locked():
+        try:
+            yield f"| {name} | {licence(metadata(name))} |"
+        except PackageNotFoundError:  # for another Python or system
+            continue
+    yield ""
+    yield "The page of `mpijob-webhook playground`, where it is built, has these packages of npm in it:"
+    yield ""
+    yield "| Package | Licence |"
+    yield "| --- | --- |"
+    yield from (f"| {package.name} | {package.licence} |" for package in page_packages.packages())
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m tools.release.licences FILE")
+    Path(sys.argv[1]).write_text("\n".join(table()) + "\n", encoding="utf-8")

@@ -1,0 +1,51 @@
+"""The packages of npm that the page of `playground` is made of, as its lock file has them."""
+
+import json
+from base64 import b64decode
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from tools.release.building import ROOT
+
+LOCK: Final = ROOT / "page" / "package-lock.json"
+_FOLDER: Final = "node_modules/"
+
+
+@dataclass(frozen=True)
+class Package:
+    """One of them; its licence is an SPDX expression."""
+
+    name: str
+    version: str
+    licence: str
+    integrity: str
+
+    @property
+    def purl(self) -> str:
+        """Its name for scanners: https://github.com/package-url/purl-spec."""
+        return f"pkg:npm/{quote(self.name)}@{self.version}"
+
+    def component(self) -> dict[str, Any]:
+        """It in a bill of materials: https://cyclonedx.org/docs/1.6/json/."""
+        algorithm, _, digest = self.integrity.partition("-")
+        found = b64decode(digest).hex()
+        return {
+            "type": "library",
+            "bom-ref": self.purl,
+            "name": self.name,
+            "version": self.version,
+            "purl": self.purl,
+            "licenses": [{"expression": self.licence}],
+            "hashes": [{"alg": algorithm.upper().replace("SHA", "SHA-"), "content": found}],
+        }
+
+
+def packages() -> list[Package]:
+    """All that is in the page, and not what only builds or tests it."""
+    locked = json.loads(LOCK.read_text(encoding="utf-8"))["packages"]
+    return [
+        Package(path.rpartition(_FOLDER)[2], told["version"], told["license"], told["integrity"])
+        for path, told in locked.items()
+        if path and not told.get("dev")
+    ]

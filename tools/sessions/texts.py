@@ -1,0 +1,72 @@
+"""The pages that are played, and what is to stand in them and in the recorded sessions."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.support.paths import DOCS
+from tools.sessions.comparing import normal
+from tools.sessions.page import File, Heading, Step, rewritten
+from tools.sessions.record import as_cast
+from tools.sessions.stage import Played, Stage
+
+FOLDER: Final = DOCS / "sessions"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Somebody who follows some pages."""
+
+    title: str
+    pages: tuple[Path, ...]
+    as_user: bool = False
+    """Without the rights of an administrator."""
+
+
+# In the order in which they are played, on one cluster: who submits jobs comes when the service is installed.
+SESSIONS: Final = {
+    "administrator": Session(
+        "The first two hours of an administrator", (DOCS / "roll-out.md", DOCS / "administrators.md")
+    ),
+    "data-scientist": Session("The first two hours of a data scientist", (DOCS / "users.md",), as_user=True),
+}
+PAGES: Final = tuple(page for session in SESSIONS.values() for page in session.pages)
+
+
+def played(stage: Stage) -> Mapping[Path, str]:
+    """Every file as it has to be."""
+    found = {}
+    for name, session in SESSIONS.items():
+        screen = []
+        for page in session.pages:
+            text = page.read_text(encoding="utf-8")
+            parts = stage.play(text, as_user=session.as_user)
+            found[page] = rewritten(text, [each.shown for each in parts if isinstance(each.part, Step)])
+            screen += parts
+            stage.start_anew()
+        path = FOLDER / f"{name}.txt"
+        found[path] = _kept(path, "".join(_typed(screen)))
+        found[path.with_suffix(".cast")] = as_cast(session.title, found[path])
+    return found
+
+
+def _typed(session: list[Played]) -> Iterator[str]:
+    """What the screen shows. A section without commands is left out."""
+    heading = ""
+    for each in session:
+        match each.part:
+            case Heading(text):
+                heading = f"# {text}\n"
+            case File(name):
+                yield f"{heading}# ... writes {name}\n"
+                heading = ""
+            case Step(line) as step if not step.reason:
+                yield f"{heading}$ {line}\n{each.output}"
+                heading = ""
+
+
+def _kept(path: Path, text: str) -> str:
+    """The session as it was recorded before, where nothing but times and random names has changed."""
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    return before if normal(before) == normal(text) else text

@@ -1,0 +1,100 @@
+"""Builds it: `python -m tools.site_docs build/site`."""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from sphinx.cmd.build import main as sphinx
+
+from tools.site_docs import entries, policies
+from tools.site_docs.sources import Sources, toctree
+
+USERS = [
+    "users", "real-jobs", "why", "clients", "command", "ci", "topology", "pod-security", "messages",
+    "reference/rules", "reference/injections",
+]  # fmt: skip
+ADMINISTRATORS = [
+    "administrators", "policies", "own-rules", "roll-out", "dashboard", "runbook", "disconnected", "older-versions",
+    "trainer", "benchmarks", "SECURITY", "reference/policy", "reference/cli", "reference/metrics",
+    "reference/pod-security", "reference/limits", "reference/licences",
+]  # fmt: skip
+CONTRIBUTORS = ["architecture", "development", "CHANGELOG", "README"]
+ACCESSIBLE = {
+    '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
+    '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
+    '<th class="head"><p></p></th>': '<td class="head"></td>',
+    '<th class="head text-right"><p></p></th>': '<td class="head text-right"></td>',
+    "<pre>": '<pre tabindex="0">',
+}
+# Where Sphinx writes a page of this name comes the real one, so that navigation and search lead to it.
+PLAYGROUND = "playground/index"
+LEADS_TO_IT = (
+    f"\nOr try it: the [playground]({PLAYGROUND}.md) shows the verdict on a job while you type, in your browser.\n"
+)
+PLAY = "# Playground\n\nType a job, and see its verdict while you do, in your browser alone.\n"
+
+
+def main() -> int:
+    """Sphinx's exit status: a link that leads nowhere is an error."""
+    parser = argparse.ArgumentParser(prog="python -m tools.site_docs", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument(
+        "--playground", type=Path, help="The page that `make page-static` writes; without it there is none."
+    )
+    arguments = parser.parse_args()
+    folder, playground = arguments.folder, arguments.playground
+    shutil.rmtree(folder, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        instead = {f"{policies.FOLDER}/{name}.yaml": f"policies/{name}.md" for name in policies.NAMES}
+        sources = Sources(Path(temporary) / "sources", instead)
+        for path, text in (*entries.pages(), *policies.pages()):
+            sources.page(path, text)
+        sources.write()
+        if playground:
+            sources.put(f"{PLAYGROUND}.md", PLAY)
+            _append(sources, "index.md", LEADS_TO_IT)
+        _append(sources, "index.md", _navigation([PLAYGROUND, *USERS] if playground else USERS))
+        _append(sources, "policies.md", toctree(f"/policies/{name}" for name in policies.NAMES))
+        for kind in entries.REFERENCE:
+            _append(sources, f"reference/{kind}s.md", toctree(f"/{name}" for name in entries.names(kind)))
+        failed = sphinx(
+            ["-W", "--keep-going", "-q", "-n", "-c", str(Path(__file__).parent), str(sources.folder), str(folder)]
+        )
+    shutil.rmtree(folder / ".doctrees", ignore_errors=True)
+    for page in folder.rglob("*.html"):
+        page.write_text(_for_everybody(page.read_text(encoding="utf-8")), encoding="utf-8")
+    if playground:
+        _put_in_place(playground, (folder / PLAYGROUND).parent)
+    return failed
+
+
+def _put_in_place(playground: Path, folder: Path) -> None:
+    """The page with a way back, in place of Sphinx's."""
+    shutil.copytree(playground, folder, dirs_exist_ok=True)
+    data = json.loads((folder / "data.json").read_text(encoding="utf-8")) | {"documentation": "../index.html"}
+    (folder / "data.json").write_text(json.dumps(data), encoding="utf-8")
+
+
+def _for_everybody(html: str) -> str:
+    """What the theme leaves out, for those who have a keyboard or hear the page."""
+    for old, new in ACCESSIBLE.items():
+        html = html.replace(old, new)
+    return html
+
+
+def _navigation(users: list[str]) -> str:
+    parts = {"For users": users, "For administrators": ADMINISTRATORS, "For contributors": CONTRIBUTORS}
+    return "".join(toctree(pages, caption) for caption, pages in parts.items())
+
+
+def _append(sources: Sources, place: str, text: str) -> None:
+    with (sources.folder / place).open("a", encoding="utf-8") as file:
+        file.write(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

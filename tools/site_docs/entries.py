@@ -1,0 +1,43 @@
+"""A page for each rule and each injection: its part of the reference, and examples."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from tools.site_docs import injected, messages
+from tools.site_docs.sources import ROOT
+from webhook.cli import explanations
+
+REFERENCE: Final = {"rule": "docs/reference/rules.md", "injection": "docs/reference/injections.md"}
+
+EACH: Final = "Each is in a job that is right otherwise; Launcher and Worker are below `spec.mpiReplicaSpecs`."
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """(path as if in `docs/`, text)."""
+    for kind, path in REFERENCE.items():
+        whole = (ROOT / path).read_text(encoding="utf-8")
+        for entry in explanations.entries():
+            if entry.kind == kind:
+                section = whole.partition(f"\n## {entry.id}\n")[2].partition("\n## ")[0]
+                yield f"docs/{kind}s/{entry.id}.md", f"# {entry.id}\n{_linked(section)}\n{_examples(kind, entry.id)}"
+    yield "docs/messages.md", "\n".join(messages.catalogue()) + "\n"
+
+
+def names(kind: str) -> list[str]:
+    """Those of all rules, or of all injections."""
+    return [f"{kind}s/{entry.id}" for entry in explanations.entries() if entry.kind == kind]
+
+
+def _examples(kind: str, name: str) -> str:
+    if kind == "injection":
+        return f"\n## Example\n\n{injected.examples()[name]}"
+    told = "\n".join(messages.examples(name))
+    return f"\n## Examples\n\n{EACH}\n\n{told}" if told else ""
+
+
+def _linked(section: str) -> str:
+    """In the reference others are on the same page."""
+    section = re.sub(r"\]\(#([\w-]+)\)", r"](\1.md)", section)
+    section = re.sub(r"\]\((rule|injection)s\.md#([\w-]+)\)", r"](../\1s/\2.md)", section)
+    return re.sub(r"\]\((\w[\w-]*\.md#)", r"](../reference/\1", section)

@@ -1,0 +1,24 @@
+"""What each injection really puts into a job: the first of the corpus that gets it."""
+
+import re
+from functools import cache
+
+from tests.support.corpus import CORPUS
+from tools.site_docs.sources import ROOT
+from webhook.api import yaml
+
+_PUT_IN = re.compile(r"^  ([\w-]+):\n((?:    .*\n)+)", re.MULTILINE)
+
+
+@cache
+def examples() -> dict[str, str]:
+    """By injection, in Markdown."""
+    found: dict[str, str] = {}
+    for path in sorted(CORPUS.glob("*/*.outcome")):
+        job = path.with_suffix(".yaml").relative_to(ROOT).as_posix()
+        for injection, patch in _PUT_IN.findall(path.read_text(encoding="utf-8")):
+            # Each line is an operation, and several may add to one list.
+            fields = "".join(yaml.dump(yaml.load_all(line)[0]) for line in patch.splitlines())
+            shown = f"Into [{path.stem}](../../{job}) it puts:\n\n```yaml\n{fields}```\n"
+            found.setdefault(injection, shown)
+    return found

@@ -1,0 +1,100 @@
+"""A page for each ready-made policy: what docs/policies.md says of it, what it really tells jobs, and the file."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from tools.site_docs.sources import ROOT
+from webhook.api import yaml
+from webhook.cli.policy import suite_run
+from webhook.cli.policy.suite import Suite, load
+from webhook.cli.policy.suite_document import Case
+from webhook.policy.in_force import PolicySet
+from webhook.rules import Violation
+
+FOLDER: Final = "manifests/policies"
+NAMES: Final = sorted({path.stem for path in (ROOT / FOLDER).glob("*.yaml")} - {"kustomization"})
+_PROSE: Final = ROOT / "docs" / "policies.md"
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """(path as if in `docs/`, text)."""
+    yield from ((f"docs/policies/{name}.md", _page(name)) for name in NAMES)
+
+
+def _page(name: str) -> str:
+    title, said = _prose(name)
+    suites = _suites(name)
+    tests = " and ".join(f"[{each}](../../{each})" for each in map(_file, suites))
+    about = f"Each is a test of {tests}: what it changes in a job, and what comes of it."
+    met = "\n".join(part for suite in suites for number in range(len(suite.jobs)) for part in _case(suite, number))
+    file = (ROOT / FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
+    return f"# {title}\n\n{said}\n\n## What jobs meet\n\n{about}\n\n{met}\n## The file\n\n```yaml\n{file}```\n"
+
+
+def _prose(name: str) -> tuple[str, str]:
+    """The title and the text of the section that is about it, with links as they are one folder further down."""
+    for section in _PROSE.read_text(encoding="utf-8").split("\n### ")[1:]:
+        title, _, said = section.partition("\n\n")
+        said = said.partition("\n## ")[0].strip()
+        if f"(../{FOLDER}/{name}.yaml)" in said.partition("\n\n")[0]:
+            return title, re.sub(r"\]\((?!https?:|#)", "](../", said)
+    raise ValueError(f"no section of {_PROSE.name} is about {name}.yaml")
+
+
+def _file(suite: Suite) -> str:
+    return Path(suite.file).relative_to(ROOT).as_posix()
+
+
+@cache
+def _suites(name: str) -> list[Suite]:
+    """The tests that are about it: those that are called after another policy only take it along."""
+    loaded = load([str(ROOT / FOLDER / "tests")])
+    tested = [(suite, Path(suite.file).stem) for suite in loaded.suites]
+    return [
+        suite
+        for suite, called in tested
+        if called == name or (called not in NAMES and name in {Path(each).stem for each in suite.document.policies})
+    ]
+
+
+def _case(suite: Suite, number: int) -> Iterator[str]:
+    case = suite.document.tests[number]
+    verdict = suite_run.judged(suite, number, PolicySet(suite.policies))
+    decided = verdict.validation
+    counted = suite.document.rules
+    told: dict[str, list[Violation]] = {}
+    for how, findings in (("Refused", decided.denied), ("Warned", decided.warned), ("Audited", decided.audited)):
+        for finding in findings:
+            if counted is None or finding.rule in counted:
+                told.setdefault(how, []).append(finding.violation)
+    yield f"### {case.name[:1].upper()}{case.name[1:]}\n"
+    yield _written(suite, case)
+    for how, violations in told.items():
+        yield f"{how}:\n"
+        for each in violations:
+            yield f"```text\n{each.path}: {each.message}\n```\n"
+            yield f"**What to do:** {each.fix or 'nothing can be said in general.'}\n"
+    for caution in verdict.mutation.cautions:
+        yield f"Warned:\n\n```text\n{caution}\n```\n"
+    if not told and not verdict.mutation.cautions:
+        yield "Admitted.\n"
+    if case.stored:
+        yield f"Stored as:\n\n{_block(case.stored, absent='(not there)')}"
+
+
+def _written(suite: Suite, case: Case) -> str:
+    """What the test changes in the job, and the namespace that it is in."""
+    where = case.namespace or suite.document.namespace
+    marks = {**where.labels, **where.annotations} if where else {}
+    place = (
+        f"In a namespace with {', '.join(f'`{key}: {value}`' for key, value in marks.items())}:\n\n" if marks else ""
+    )
+    return place + (_block(case.change, absent="(removed)") if case.change else "The job as it is.\n")
+
+
+def _block(fields: dict[str, Any], *, absent: str) -> str:
+    shown = {path: absent if value is None else value for path, value in fields.items()}
+    return f"```yaml\n{yaml.dump(shown)}```\n"

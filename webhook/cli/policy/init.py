@@ -1,0 +1,16 @@
+"""The command `policy init`: a policy document to start from."""
+
+import click
+
+
+@click.command()
+def init() -> None:
+    """Write a policy document with every setting at its default.
+
+    \b
+    Examples:
+      mpijob-webhook policy init > policy.yaml
+    """
+    from webhook.cli.policy.document_schema import starting_document  # noqa: PLC0415 - keeps --help quick
+
+    click.echo(starting_document(), nl=False)

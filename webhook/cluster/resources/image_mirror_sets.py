@@ -1,0 +1,50 @@
+"""OpenShift's ImageDigestMirrorSets and ImageTagMirrorSets: the sources of images that nodes pull from mirrors."""
+
+import msgspec
+
+from webhook.cluster.resource import Wire, cluster_wide
+
+API_VERSION = "config.openshift.io/v1"
+
+
+class MirroredSource(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True, gc=False):
+    """A host (`*.example.com` for all below it), a path or a repository, and whether nodes may ask it itself."""
+
+    source: str
+    mirrors: tuple[str, ...] = ()
+    mirror_source_policy: str = ""
+
+    @property
+    def never_asked(self) -> bool:
+        """Whether nodes pull from the mirrors alone."""
+        return self.mirror_source_policy == "NeverContactSource"
+
+
+class MirrorSet(msgspec.Struct, frozen=True):
+    """A set, of images by digest or by tag."""
+
+    name: str
+    sources: tuple[MirroredSource, ...]
+
+
+class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A set has one of the two."""
+
+    image_digest_mirrors: tuple[MirroredSource, ...] | None = None
+    image_tag_mirrors: tuple[MirroredSource, ...] | None = None
+
+
+class _MirrorSet(Wire):
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+def _record(found: _MirrorSet) -> MirrorSet:
+    return MirrorSet(found.metadata.name, found.spec.image_digest_mirrors or found.spec.image_tag_mirrors or ())
+
+
+IMAGE_DIGEST_MIRROR_SETS = cluster_wide(
+    "imagedigestmirrorsets", "ImageDigestMirrorSet", API_VERSION, wire=_MirrorSet, record=_record
+)
+IMAGE_TAG_MIRROR_SETS = cluster_wide(
+    "imagetagmirrorsets", "ImageTagMirrorSet", API_VERSION, wire=_MirrorSet, record=_record
+)

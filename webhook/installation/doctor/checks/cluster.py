@@ -1,0 +1,206 @@
+"""The cluster: Kubernetes, the MPIJob API, the operators that run the jobs, Kueue, and the clocks."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+
+from webhook import PROGRAM
+from webhook.api import mpijob
+from webhook.cluster.resources.kueue_config import KUEUE_CONFIG, NAME
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
+from webhook.installation.doctor.facts import KUEUE_HOOK, Facts, Policies, arguments, flag, hooks
+from webhook.installation.doctor.unread import Unread
+
+KUBERNETES_OLD: Final = DiagnosisKind("kubernetes-old", Severity.WARNING)
+MPIJOBS_MISSING: Final = DiagnosisKind("mpijobs-missing", Severity.PROBLEM)
+CONVERSION_OFF: Final = DiagnosisKind("conversion-off", Severity.PROBLEM)
+CONVERSION_MISSING: Final = DiagnosisKind("conversion-missing", Severity.WARNING)
+CONVERSION_UNUSED: Final = DiagnosisKind("conversion-unused", Severity.WARNING)
+OPERATOR_MISSING: Final = DiagnosisKind("operator-missing", Severity.WARNING)
+OPERATOR_OLD: Final = DiagnosisKind("operator-old", Severity.WARNING)
+OPERATORS_SEVERAL: Final = DiagnosisKind("operators-several", Severity.WARNING)
+OPERATOR_GANG: Final = DiagnosisKind("operator-gang", Severity.WARNING)
+
+OLDEST: Final = (1, 27)
+# Older ones leave a job that Kueue suspended with the node selector it had (mpi-operator#670).
+OPERATOR_FOR_KUEUE: Final = (0, 8, 0)
+# Its flag, which no job shows.
+GANG: Final = "gang-scheduling"
+OPERATORS: Final = ("mpi-operator", "training-operator")
+
+
+def versions(facts: Facts) -> Iterator[Diagnosis]:
+    """Say whether this version is made for what the cluster runs."""
+    version = "unknown" if isinstance(facts.version, Unread) else str(facts.version.get("gitVersion"))
+    if facts.kubernetes is not None and facts.kubernetes < OLDEST:
+        yield KUBERNETES_OLD(
+            f"Kubernetes {version} is older than all that this is made for",
+            fix=f"update the cluster to Kubernetes {OLDEST[0]}.{OLDEST[1]} or newer",
+        )
+    yield from _mpijobs(facts)
+    if isinstance(facts.deployments, Unread):
+        yield not_known("which operators run MPIJobs", facts.deployments.reason)
+        return
+    yield from _operators(facts)
+    yield from _gang_scheduling(facts)
+    programs = [f"{program} {_tag(image)}" for program in OPERATORS for _, image in facts.images(program)]
+    kueue = next((_tag(image) for _, image in facts.images("kueue")), "")
+    yield ok(", ".join([f"Kubernetes {version}", *programs, f"Kueue {kueue}" if kueue else "no Kueue"]))
+
+
+def _mpijobs(facts: Facts) -> Iterator[Diagnosis]:
+    if isinstance(facts.crd, Unread):
+        yield not_known("whether the cluster knows MPIJobs", facts.crd.reason)
+        return
+    versions = facts.crd["spec"]["versions"] if facts.crd else ()
+    yield from _conversion(facts, [each["name"] for each in versions if each["served"]])
+    if not any(f"{mpijob.GROUP}/{each['name']}" == mpijob.API_VERSION and each["served"] for each in versions):
+        served = ", ".join(each["name"] for each in versions if each["served"])
+        yield MPIJOBS_MISSING(
+            f"the cluster serves no MPIJobs of {mpijob.API_VERSION}" + (f", only {served}" if served else ""),
+            fix="install mpi-operator with its CRD; training-operator v1 brings an older one of the same name",
+        )
+
+
+def _conversion(facts: Facts, served: list[str]) -> Iterator[Diagnosis]:
+    """Several versions of MPIJobs need somebody who converts, and who converts needs several versions."""
+    found = (facts.crd["spec"].get("conversion") or {}) if isinstance(facts.crd, Mapping) else {}
+    called = ((found.get("webhook") or {}).get("clientConfig") or {}).get("service") or {}
+    ours = (called.get("namespace"), called.get("name")) == (facts.location.namespace, facts.location.service)
+    on = "--conversion" in arguments(facts.deployment)
+    older = [name for name in served if f"{mpijob.GROUP}/{name}" in mpijob.OLDER_VERSIONS]
+    if ours and not on and isinstance(facts.deployment, Mapping):
+        yield CONVERSION_OFF(
+            f"the CRD of MPIJobs has this service convert {', '.join(older)}, and it does not: nobody can read these",
+            fix=f"add manifests/components/conversion to your overlay, then {facts.again}",
+        )
+    elif older and len(older) < len(served) and found.get("strategy") != "Webhook":
+        yield CONVERSION_MISSING(
+            f"{', '.join(older)} of MPIJobs is served beside the others, and nobody converts: fields with other names "
+            "are ignored, and workers wait in place of running sshd",
+            fix=f"take it out of the CRD, or have {PROGRAM} convert: docs/older-versions.md",
+        )
+    elif on and not ours:
+        yield CONVERSION_UNUSED(
+            "--conversion is given, and the CRD of MPIJobs does not call this service for it",
+            fix="take manifests/components/conversion out of your overlay, or patch the CRD: docs/older-versions.md",
+        )
+
+
+def _operators(facts: Facts) -> Iterator[Diagnosis]:
+    found = [(program, namespace, image) for program in OPERATORS for namespace, image in facts.images(program)]
+    if not any(program == "mpi-operator" for program, _, _ in found):
+        yield OPERATOR_MISSING(
+            "no Deployment runs an image mpi-operator: jobs are stored, and nothing starts them",
+            fix="kubectl get deployments -A | grep operator; fine if it runs elsewhere, or under another image's name",
+        )
+    if len(found) > 1:
+        names = ", ".join(f"{program} in {namespace}" for program, namespace, _ in found)
+        fix = "keep one; start training-operator with --enable-scheme for each of its other kinds, without mpijob"
+        yield OPERATORS_SEVERAL(f"several operators take MPIJobs, and make two launchers of each: {names}", fix=fix)
+    for program, namespace, image in found:
+        number = _number(image)
+        if program == "mpi-operator" and number and number < OPERATOR_FOR_KUEUE and any(facts.images("kueue")):
+            yield OPERATOR_OLD(
+                f"mpi-operator {_tag(image)} in {namespace} starts what Kueue has admitted on the wrong nodes",
+                fix="update mpi-operator to 0.8.0 or newer",
+            )
+
+
+def _gang_scheduling(facts: Facts) -> Iterator[Diagnosis]:
+    """Policies say what flag the operator runs with."""
+    if not isinstance(facts.policies, Policies):
+        return
+    for namespace, container in facts.programs("mpi-operator"):
+        given = flag(container, GANG)
+        runs = f"runs with --{GANG}={given}" if given else f"runs without --{GANG}"
+        if given.startswith("$"):
+            continue
+        for name, wanted in facts.policies.gangs.items():
+            if wanted != given:
+                yield OPERATOR_GANG(
+                    f'policy "{name}" counts on --{GANG}={wanted}, and mpi-operator in {namespace} {runs}: what the '
+                    "policy says of gangs and their queues is not so",
+                    fix="give the operator that flag, or take `gang` and `volcano-queue` out of the policy",
+                )
+        if given and not facts.policies.gangs:
+            yield OPERATOR_GANG(
+                f"mpi-operator in {namespace} {runs}, and no policy says so: jobs whose gang never starts are admitted",
+                fix="say it in a policy: manifests/policies/volcano.yaml, or `rules: {gang: {scheduler: NAME}}`",
+            )
+
+
+def _tag(image: str) -> str:
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[2] or "(unknown version)"
+
+
+def _number(image: str) -> tuple[int, ...]:
+    found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", _tag(image))
+    return tuple(map(int, found.groups())) if found else ()
+
+
+CLOCK_SKEW: Final = DiagnosisKind("clock-skew", Severity.WARNING)
+MOST: Final = timedelta(seconds=30)
+
+
+def clock(facts: Facts) -> Iterator[Diagnosis]:
+    """Compare the clock of the API server with that of this machine; those of the nodes cannot be seen."""
+    if facts.server_time is None:
+        yield not_known("the clock of the API server", "its answers have no date")
+        return
+    apart = facts.now - facts.server_time
+    if abs(apart) > MOST:
+        seconds = f"{abs(apart).total_seconds():,.0f} s {'behind' if apart > timedelta(0) else 'ahead of'}"
+        yield CLOCK_SKEW(
+            f"the clock of the API server is {seconds} this machine's: one of them is wrong",
+            fix="see to NTP on the control plane (timedatectl); certificates begin an hour in the past, no more",
+        )
+    yield ok("the API server's agrees with this machine's (those of the nodes cannot be seen)")
+
+
+KUEUE_WITHOUT_MPIJOBS: Final = DiagnosisKind("kueue-without-mpijobs", Severity.WARNING)
+KUEUE_CONFIG_UNKNOWN: Final = DiagnosisKind("kueue-config-unknown", Severity.WARNING)
+FRAMEWORK: Final = "kubeflow.org/mpijob"
+
+
+def kueue(facts: Facts) -> Iterator[Diagnosis]:
+    """Read Kueue's own configuration: its webhooks exist whether it manages MPIJobs or not."""
+    if not _installed(facts):
+        if isinstance(facts.mutating, Unread):
+            yield not_known("whether Kueue is there", facts.mutating.reason)
+        yield ok("not installed")
+        return
+    if isinstance(facts.kueue_config, Unread):
+        yield not_known("Kueue's configuration", facts.kueue_config.reason)
+        return
+    place = f"ConfigMap {NAME} in {facts.location.kueue_namespace}"
+    if facts.kueue_config is None:
+        yield KUEUE_CONFIG_UNKNOWN(
+            f"Kueue is there, but not its {place}: whether it manages a job is unknown, and queues are not injected",
+            fix="kubectl get configmaps -A | grep manager-config, then --kueue-namespace here and on the Deployment",
+        )
+        return
+    try:
+        config = KUEUE_CONFIG.project(msgspec.json.encode(facts.kueue_config))
+    except (ValueError, TypeError, LookupError) as error:
+        config, fault = None, str(error)
+    else:
+        fault = "there is none under controller_manager_config.yaml"
+    if config is None:
+        fix = f"kubectl -n {facts.location.kueue_namespace} get configmap {NAME} -o yaml"
+        yield KUEUE_CONFIG_UNKNOWN(f"the configuration in {place} cannot be read: {fault}", fix=fix)
+    elif FRAMEWORK not in config.frameworks:
+        yield KUEUE_WITHOUT_MPIJOBS(
+            "Kueue does not manage MPIJobs: a job with a queue starts at once, or its pods are queued one by one",
+            fix=f"add {FRAMEWORK} to integrations.frameworks in {place}, and restart Kueue",
+        )
+    else:
+        yield ok("manages MPIJobs")
+
+
+def _installed(facts: Facts) -> bool:
+    mutating = () if isinstance(facts.mutating, Unread) else facts.mutating
+    return any(facts.images("kueue")) or any(hook["name"] == KUEUE_HOOK for each in mutating for hook in hooks(each))

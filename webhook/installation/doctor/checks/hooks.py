@@ -1,0 +1,264 @@
+"""The webhook configurations: there, complete, as this version installs them, called in order and reached."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from webhook.client.objects import KubernetesObject
+from webhook.installation import registration
+from webhook.installation.companions import TRAINER
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
+from webhook.installation.doctor.facts import KUEUE_HOOK, Facts, arguments, configuration, hooks, made_by_register
+from webhook.installation.doctor.unread import Unread
+from webhook.installation.registration import DOMAIN
+
+CONFIGURATION_MISSING: Final = DiagnosisKind("configuration-missing", Severity.PROBLEM)
+CONFIGURATION_RENAMED: Final = DiagnosisKind("configuration-renamed", Severity.PROBLEM)
+CONFIGURATION_DEVELOPMENT: Final = DiagnosisKind("configuration-development", Severity.WARNING)
+HOOK_MISSING: Final = DiagnosisKind("hook-missing", Severity.PROBLEM)
+HOOK_UNKNOWN: Final = DiagnosisKind("hook-unknown", Severity.WARNING)
+HOOK_ELSEWHERE: Final = DiagnosisKind("hook-elsewhere", Severity.PROBLEM)
+HOOK_RULES: Final = DiagnosisKind("hook-rules", Severity.PROBLEM)
+HOOK_FAILS_OPEN: Final = DiagnosisKind("hook-fails-open", Severity.WARNING)
+HOOK_FAILS_CLOSED: Final = DiagnosisKind("hook-fails-closed", Severity.WARNING)
+HOOK_ALTERED: Final = DiagnosisKind("hook-altered", Severity.WARNING)
+
+# What the API server fills in where a manifest has nothing.
+DEFAULTS: Final[Mapping[str, Any]] = {"namespaceSelector": {}, "objectSelector": {}, "matchConditions": []}
+# `secret_hook` has kinds of diagnosis for it.
+GUARDED: Final = f"ssh-keys.{registration.DOMAIN}"
+WITHOUT: Final = {
+    f"mutate.{registration.DOMAIN}": "nothing is injected into jobs",
+    GUARDED: "jobs keep the SSH keys of the operator",
+    f"validate.{registration.DOMAIN}": "jobs are not checked",
+    f"policy.{registration.DOMAIN}": "broken policies are not refused",
+    f"policy-removal.{registration.DOMAIN}": "nobody hears what the removal of a policy changes",
+    **{
+        f"{name}.{registration.DOMAIN}": f"{resource} are not checked"
+        for name, resource in registration.TRAINER_HOOKS.items()
+    },
+}
+SEEN_BY_OTHERS: Final = {"rules", "failurePolicy", "clientConfig", "name"}
+
+
+def configurations(facts: Facts) -> Iterator[Diagnosis]:
+    """Compare the configurations with those of the manifests."""
+    wanted = registration.configurations(
+        registration.by_service(facts.location.namespace, facts.location.service),
+        labels={},
+        policy_namespace=facts.location.namespace,
+        trainer=_for_trainer(facts),
+    )
+    total = 0
+    for expected, found in zip(wanted, (facts.mutating, facts.validating), strict=True):
+        if isinstance(found, Unread):
+            yield not_known(f"the {expected['kind']}", found.reason)
+            continue
+        actual = configuration(found)
+        if actual is None:
+            yield missing(expected, fix=facts.again)
+            continue
+        total += len(hooks(actual))
+        yield from _about(facts, expected["kind"], actual)
+        yield from _hooks(facts, expected, actual)
+    yield ok(f"{total} hooks, as this version installs them")
+
+
+def missing(expected: KubernetesObject, *, fix: str) -> Diagnosis:
+    """The diagnosis that a configuration does not exist."""
+    without = " and ".join(WITHOUT[hook["name"]] for hook in hooks(expected))
+    return CONFIGURATION_MISSING(f"there is no {expected['kind']}: {without}", fix=fix)
+
+
+def _for_trainer(facts: Facts) -> bool:
+    """Whether Kubeflow Trainer's kinds are checked; of a development server only its hooks show that."""
+    if not facts.on_trial or isinstance(facts.validating, Unread):
+        return TRAINER.option in arguments(facts.deployment)
+    names = {f"{name}.{registration.DOMAIN}" for name in registration.TRAINER_HOOKS}
+    return any(hook["name"] in names for hook in hooks(configuration(facts.validating) or {}))
+
+
+def _about(facts: Facts, kind: str, actual: KubernetesObject) -> Iterator[Diagnosis]:
+    name = actual["metadata"]["name"]
+    if name != registration.NAME:
+        yield CONFIGURATION_RENAMED(
+            f"the {kind} is called {name}: the service keeps the caBundles of {registration.NAME} alone",
+            fix=f"kubectl delete {kind} {name}; then apply the manifests with the name that they have",
+        )
+    if made_by_register(actual):
+        besides = f", and nothing is installed in {facts.location.namespace}" if facts.on_trial else ""
+        yield CONFIGURATION_DEVELOPMENT(
+            f"the {kind} is of a development server (serve --register){besides}",
+            fix=f"end that server; if it is gone: kubectl delete {kind} {name}",
+        )
+
+
+def _hooks(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) -> Iterator[Diagnosis]:
+    found = {hook["name"]: hook for hook in hooks(actual)}
+    for hook in hooks(expected):
+        name = hook["name"]
+        if name not in found:
+            yield HOOK_MISSING(f"the hook {name} is missing: {WITHOUT[name]}", fix=facts.again)
+        else:
+            yield from _hook(facts, hook, found[name])
+    for name in found.keys() - {hook["name"] for hook in hooks(expected)}:
+        text = f"the hook {name} is none of this version's"
+        yield HOOK_UNKNOWN(text, fix=f"if you did not add it, it is of another version: {facts.again}")
+
+
+def _hook(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) -> Iterator[Diagnosis]:
+    name = expected["name"]
+    wanted, called = expected["clientConfig"]["service"], actual["clientConfig"].get("service") or {}
+    if not facts.on_trial and any(wanted[key] != called.get(key) for key in ("namespace", "name", "path")):
+        where = actual["clientConfig"].get("url") or "{namespace}/{name}{path}".format(**{"path": "", **called})
+        target = f"{wanted['namespace']}/{wanted['name']}{wanted['path']}"
+        yield HOOK_ELSEWHERE(f"the hook {name} calls {where}, not the Service {target}", fix=facts.again)
+    if _rules(expected) != _rules(actual):
+        text = f"the hook {name} has other rules: the API server sends it too little, or too much"
+        yield HOOK_RULES(text, fix=facts.again)
+    if name != GUARDED:
+        yield from _failure(facts, expected, actual)
+    altered = [
+        field
+        for field, value in {**DEFAULTS, **expected}.items()
+        if field not in SEEN_BY_OTHERS
+        and not (name == GUARDED and field == "matchConditions")
+        and (actual.get(field) or DEFAULTS.get(field)) != value
+    ]
+    if altered:
+        short = {field for field in altered if isinstance(expected.get(field), str | int)}
+        words = [f"{field} is not {expected[field]}" if field in short else field for field in altered]
+        yield HOOK_ALTERED(
+            f"the hook {name} is not as installed: {', '.join(words)}", fix=f"if unwanted: {facts.again}"
+        )
+
+
+def _failure(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) -> Iterator[Diagnosis]:
+    name, policy = expected["name"], actual["failurePolicy"]
+    if policy == expected["failurePolicy"]:
+        return
+    if policy == "Ignore":
+        text = f"the hook {name} has failurePolicy Ignore: while no replica answers, {WITHOUT[name]}"
+        yield HOOK_FAILS_OPEN(text, fix=f"fine during the roll-out or an emergency; else {facts.again}")
+    else:
+        text = f"the hook {name} has failurePolicy Fail: while no replica answers, no job is stored"
+        yield HOOK_FAILS_CLOSED(text, fix=facts.again)
+
+
+def _rules(hook: KubernetesObject) -> list[KubernetesObject]:
+    return sorted(
+        (
+            {key: sorted(value) if isinstance(value, list) else value for key, value in rule.items()}
+            for rule in hook.get("rules") or ()
+        ),
+        key=str,
+    )
+
+
+CONFIGURATION_ORDER: Final = DiagnosisKind("configuration-order", Severity.PROBLEM)
+
+
+def order(facts: Facts) -> Iterator[Diagnosis]:
+    """Compare the names of the configurations."""
+    if isinstance(facts.mutating, Unread):
+        yield not_known("the order of the webhooks", facts.mutating.reason)
+        return
+    yield from after_kueue(facts.mutating)
+    names = [f"before {name}" for name, _ in _kueue(facts.mutating)]
+    yield ok(f"called {' and '.join(names)}" if names else "no Kueue to come before")
+
+
+def after_kueue(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
+    """Kueue's hook is called before ours; fine if it is called again after ours."""
+    ours = configuration(mutating)
+    if ours is None:
+        return
+    for name, policy in _kueue(mutating):
+        if ours["metadata"]["name"] > name and policy != "IfNeeded":
+            yield CONFIGURATION_ORDER(
+                f"{ours['metadata']['name']} is called after {name}: Kueue does not see the queue that is injected",
+                fix="install the configuration under the name of the manifests, or set Kueue's Helm value "
+                "mutatingWebhook.reinvocationPolicy to IfNeeded",
+            )
+
+
+def _kueue(mutating: Sequence[KubernetesObject]) -> Iterator[tuple[str, str]]:
+    """(configuration, reinvocationPolicy) of Kueue's hook for MPIJobs."""
+    for found in mutating:
+        for hook in hooks(found):
+            if hook["name"] == KUEUE_HOOK:
+                yield found["metadata"]["name"], hook.get("reinvocationPolicy") or "Never"
+
+
+SECRET_HOOK_UNGUARDED: Final = DiagnosisKind("secret-hook-unguarded", Severity.PROBLEM)
+SECRET_HOOK_WIDE: Final = DiagnosisKind("secret-hook-wide", Severity.WARNING)
+SECRET_HOOK_FAILS_OPEN: Final = DiagnosisKind("secret-hook-fails-open", Severity.WARNING)
+
+LEGACY: Final = "manifests/components/legacy-no-match-conditions"
+
+
+def secret_hook(facts: Facts) -> Iterator[Diagnosis]:
+    """Say whether its failurePolicy suits the conditions that narrow it."""
+    if isinstance(facts.mutating, Unread):
+        yield not_known("the hook for SSH keys", facts.mutating.reason)
+        return
+    yield from unguarded(facts.mutating)
+    hook = _find(facts.mutating)
+    if hook is None:
+        return
+    guarded = bool(hook.get("matchConditions"))
+    knows = bool(facts.kubernetes and facts.kubernetes >= registration.MATCH_CONDITIONS_SINCE)
+    if knows and not guarded and hook["failurePolicy"] == "Ignore":
+        text = "the hook for SSH keys has no matchConditions: it sees every Secret with an `app` label"
+        fix = f"take {LEGACY} out of your overlay, then {facts.again}"
+        yield SECRET_HOOK_WIDE(text, fix=fix)
+    if guarded and hook["failurePolicy"] == "Ignore":
+        text = "the hook for SSH keys has failurePolicy Ignore: jobs made while no replica answers get weaker keys"
+        yield SECRET_HOOK_FAILS_OPEN(text, fix=f"fine in an emergency; else {facts.again}")
+    fails = "closed" if hook["failurePolicy"] == "Fail" else "open"
+    yield ok(f"narrowed by {'matchConditions' if guarded else 'label'}, fails {fails}")
+
+
+def unguarded(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
+    """A hook that can hold up any Secret. Only the stored configuration counts: older API servers drop conditions."""
+    hook = _find(mutating)
+    if hook and hook["failurePolicy"] == "Fail" and not hook.get("matchConditions"):
+        yield SECRET_HOOK_UNGUARDED(
+            "the hook for SSH keys has failurePolicy Fail and no matchConditions: "
+            "while no replica answers, no Secret with an `app` label can be stored",
+            fix=f"apply your overlay again; on Kubernetes before 1.28 with the component {LEGACY}",
+        )
+
+
+def _find(mutating: Sequence[KubernetesObject]) -> KubernetesObject | None:
+    ours = configuration(mutating)
+    return next((hook for hook in hooks(ours or {}) if hook["name"] == GUARDED), None)
+
+
+PROBE_FAILED: Final = DiagnosisKind("probe-failed", Severity.PROBLEM)
+PROBE_UNKNOWN: Final = DiagnosisKind("probe-unknown", Severity.UNKNOWN)
+HOOK: Final = f"validate.{DOMAIN}"
+
+
+def probe(facts: Facts) -> Iterator[Diagnosis]:
+    """Say whether the API server reaches the service; nothing if no probe was asked for."""
+    if facts.probe is None:
+        return
+    refusal, where = facts.probe.refusal, f"the dry run in {facts.probe.namespace}"
+    closed = _closed(facts)
+    if f'"{HOOK}" denied' in refusal or (not refusal and closed):
+        yield ok(f"the API server reached the service ({where}; nothing was stored)")
+    elif "failed calling webhook" in refusal and DOMAIN in refusal:
+        fix = "see the findings on certificates and replicas; a NetworkPolicy or firewall may keep the API server out"
+        yield PROBE_FAILED(f"the API server does not reach the service: {refusal}", fix=fix)
+    elif refusal:
+        fix = "name a namespace in which you may create MPIJobs: kubectl auth can-i create mpijobs -n NAMESPACE"
+        yield PROBE_UNKNOWN(f"{where} tells nothing: {refusal}", fix=fix)
+    else:
+        fix = "see the findings on the webhook configurations"
+        yield PROBE_UNKNOWN(f"{where} was accepted, but without the service it would be too", fix=fix)
+
+
+def _closed(facts: Facts) -> bool:
+    """Whether no job is stored unless the service answers."""
+    ours = None if isinstance(facts.validating, Unread) else configuration(facts.validating)
+    return any(hook["name"] == HOOK and hook["failurePolicy"] == "Fail" for hook in hooks(ours or {}))

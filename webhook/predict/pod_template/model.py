@@ -1,0 +1,850 @@
+"""A pod template with every field whose value the API server validates, after its own defaults.
+
+Each type narrows that of `webhook.api.pod`, which takes what no API server has seen, to what the API server admits. So
+one decode tells a good template from one with a fault, and rules read what it made. `reading` says what is wrong with a
+template that does not decode. An empty text is among the choices where it means the default. Fields that a feature gate
+may leave out unseen are not here.
+https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
+"""
+
+from typing import Annotated, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from webhook.api import pod
+from webhook.api.pod import Presence
+
+NonEmpty = Annotated[str, Meta(min_length=1)]
+Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+NotNegative = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+LongPositive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+Percentage = Annotated[int, Meta(ge=1, le=100)]
+Byte = Annotated[int, Meta(ge=0, le=255)]
+MOST_OF_A_MODE: Final = 0o777
+FileMode = Annotated[int, Meta(ge=0, le=MOST_OF_A_MODE)]
+PortNumber = Annotated[int, Meta(ge=1, le=65535)]
+HostPort = Annotated[int, Meta(ge=0, le=65535)]
+PortReference = PortNumber | str
+"""A number, or the name of a port."""
+UserId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Amount = Annotated[int | str | None, Meta(extra={"read": "webhook.api.quantity"})]
+"""A quantity, or what stands where one belongs."""
+Strings = dict[str, str | None]
+
+PullPolicy = Literal["", "Always", "IfNotPresent", "Never"]
+NodeOperator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+FieldOperator = Literal["In", "NotIn"]
+SelectorOperator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
+Inclusion = Literal["Honor", "Ignore"]
+
+
+class FieldRef(msgspec.Struct, rename="camel", gc=False):
+    """A field of the pod."""
+
+    field_path: NonEmpty
+    api_version: str | None = None
+
+
+class ResourceFieldRef(pod.ResourceFieldRef, rename="camel", gc=False, kw_only=True):
+    """A resource of a container, in units of `divisor`."""
+
+    resource: NonEmpty
+    container_name: str | None = None
+    divisor: Amount = None
+
+
+class KeyRef(pod.ConfigMapSource, gc=False, kw_only=True):
+    """A key of a ConfigMap or Secret."""
+
+    key: NonEmpty
+    name: NonEmpty
+
+
+class SourceRef(pod.ConfigMapSource, gc=False, kw_only=True):
+    """A ConfigMap or Secret as a whole."""
+
+    name: NonEmpty
+
+
+class LocalName(msgspec.Struct, gc=False):
+    """The name of an object next to the pod, which may be missing."""
+
+    name: str | None = None
+
+
+class Requirement(msgspec.Struct, gc=False):
+    """A condition on a label."""
+
+    key: NonEmpty
+    operator: SelectorOperator
+    values: list[str] | None = None
+
+
+class Selector(pod.Presence, rename="camel", gc=False, kw_only=True):
+    """Objects by their labels."""
+
+    match_labels: Strings | None = None
+    match_expressions: list[Requirement] | None = None
+
+
+class PodSelector(pod.PodLabels, rename="camel", gc=False):
+    """Pods by their labels."""
+
+    match_expressions: list[Requirement] | None = None
+
+
+class KeyToPath(msgspec.Struct, gc=False):
+    """A key of an object, and its file."""
+
+    key: NonEmpty
+    path: NonEmpty
+    mode: FileMode | None = None
+
+
+class SecretSource(pod.Presence, rename="camel", gc=False, kw_only=True):
+    """A Secret."""
+
+    secret_name: NonEmpty
+    items: list[KeyToPath] | None = None
+    default_mode: FileMode | None = None
+    optional: bool | None = None
+
+
+class ConfigMapSource(pod.ConfigMapSource, rename="camel", gc=False, kw_only=True):
+    """A ConfigMap."""
+
+    name: NonEmpty
+    items: list[KeyToPath] | None = None
+    default_mode: FileMode | None = None
+
+
+class ObjectProjection(pod.ConfigMapSource, gc=False, kw_only=True):
+    """A Secret or ConfigMap as one source of several."""
+
+    name: NonEmpty
+    items: list[KeyToPath] | None = None
+
+
+class DownwardFile(pod.DownwardItem, rename="camel", gc=False, kw_only=True):
+    """A file with a field of the pod."""
+
+    path: NonEmpty
+    field_ref: FieldRef | None = None
+    resource_field_ref: ResourceFieldRef | None = None
+    mode: FileMode | None = None
+
+
+class DownwardSource(pod.DownwardApi, rename="camel", gc=False, kw_only=True):
+    """Files with fields of the pod."""
+
+    items: list[DownwardFile] | None = None
+    default_mode: FileMode | None = None
+
+
+class TokenProjection(pod.Presence, rename="camel", gc=False, kw_only=True):
+    """A token of the service account."""
+
+    path: NonEmpty
+    expiration_seconds: Annotated[int, Meta(ge=600, le=2**32)] | None = None
+    audience: str | None = None
+
+
+class Projection(pod.ProjectedSource, rename="camel", gc=False, kw_only=True):
+    """One of several sources in a volume."""
+
+    secret: ObjectProjection | None = None
+    config_map: ObjectProjection | None = None
+    downward_api: DownwardSource | None = msgspec.field(default=None, name="downwardAPI")
+    service_account_token: TokenProjection | None = None
+
+
+class ProjectedSource(pod.Projected, rename="camel", gc=False, kw_only=True):
+    """Several sources in one volume."""
+
+    sources: list[Projection] | None = None
+    default_mode: FileMode | None = None
+
+
+class EmptyDir(pod.EmptyDir, rename="camel", gc=False, kw_only=True):
+    """Scratch space."""
+
+    size_limit: Amount = None
+
+
+class HostPath(pod.Presence, gc=False, kw_only=True):
+    """A file or folder of the node."""
+
+    path: NonEmpty
+    type: (
+        Literal["", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"]
+        | None
+    ) = None
+
+
+class ClaimSource(pod.ClaimSource, rename="camel", gc=False, kw_only=True):
+    """A PersistentVolumeClaim."""
+
+    claim_name: NonEmpty
+    read_only: bool | None = None
+
+
+class ImageSource(pod.ImageSource, rename="camel", gc=False, kw_only=True):
+    """An image as a volume."""
+
+    reference: NonEmpty
+    pull_policy: PullPolicy | None = None
+
+
+class Csi(pod.Csi, rename="camel", gc=False, kw_only=True):
+    """A volume that a CSI driver makes for the pod."""
+
+    driver: NonEmpty
+    read_only: bool | None = None
+    fs_type: str | None = None
+    volume_attributes: Strings | None = None
+    node_publish_secret_ref: LocalName | None = None
+
+
+class Nfs(pod.Presence, rename="camel", gc=False, kw_only=True):
+    """A share of an NFS server."""
+
+    server: NonEmpty
+    path: NonEmpty
+    read_only: bool | None = None
+
+
+class Iscsi(pod.Presence, rename="camel", gc=False, kw_only=True):
+    """An iSCSI disk."""
+
+    target_portal: NonEmpty
+    iqn: NonEmpty
+    lun: Byte | None = None
+
+
+class Rbd(pod.Presence, rename="camel", gc=False, kw_only=True):
+    """A Ceph block device."""
+
+    monitors: Annotated[list[str], Meta(min_length=1)]
+    image: NonEmpty
+
+
+class CephFs(pod.Presence, rename="camel", gc=False, kw_only=True):
+    """A Ceph file system."""
+
+    monitors: Annotated[list[str], Meta(min_length=1)]
+
+
+class AzureFile(pod.Presence, rename="camel", gc=False, kw_only=True):
+    """A share of Azure."""
+
+    secret_name: NonEmpty
+    share_name: NonEmpty
+
+
+class AzureDisk(pod.Presence, rename="camel", gc=False, kw_only=True):
+    """A disk of Azure."""
+
+    disk_name: NonEmpty
+    disk_uri: NonEmpty = msgspec.field(name="diskURI")
+    caching_mode: Literal["None", "ReadOnly", "ReadWrite"] | None = None
+    kind: Literal["Shared", "Dedicated", "Managed"] | None = None
+
+
+class Disk(pod.Presence, rename="camel", gc=False, kw_only=True):
+    """A disk of AWS or Cinder."""
+
+    volume_id: NonEmpty = msgspec.field(name="volumeID")
+
+
+class GceDisk(pod.Presence, rename="camel", gc=False, kw_only=True):
+    """A disk of Google."""
+
+    pd_name: NonEmpty
+    partition: Byte | None = None
+
+
+class AwsDisk(Disk, rename="camel", gc=False):
+    """A disk of AWS."""
+
+    partition: Byte | None = None
+
+
+class GitRepo(msgspec.Struct, gc=False):
+    """A Git repository, for old releases."""
+
+    repository: NonEmpty
+    directory: str | None = None
+
+
+class FlexVolume(pod.Presence, gc=False, kw_only=True):
+    """A volume of a Flex driver."""
+
+    driver: NonEmpty
+
+
+class VsphereDisk(pod.Presence, rename="camel", gc=False, kw_only=True):
+    """A disk of vSphere."""
+
+    volume_path: NonEmpty
+
+
+class PhotonDisk(msgspec.Struct, rename="camel", gc=False):
+    """A disk of Photon."""
+
+    pd_id: NonEmpty = msgspec.field(name="pdID")
+
+
+class Portworx(pod.Presence, rename="camel", gc=False, kw_only=True):
+    """A volume of Portworx."""
+
+    volume_id: NonEmpty = msgspec.field(name="volumeID")
+
+
+class Glusterfs(msgspec.Struct, gc=False):
+    """A volume of GlusterFS."""
+
+    endpoints: NonEmpty
+    path: NonEmpty
+
+
+class Quobyte(msgspec.Struct, gc=False):
+    """A volume of Quobyte."""
+
+    registry: NonEmpty
+    volume: NonEmpty
+
+
+class ScaleIo(msgspec.Struct, rename="camel", gc=False):
+    """A volume of ScaleIO."""
+
+    gateway: NonEmpty
+    system: NonEmpty
+    secret_ref: Presence
+    volume_name: NonEmpty
+
+
+class ClaimMeta(pod.ClaimMeta, gc=False, kw_only=True):
+    """The metadata of a claim's template. Labels and annotations alone may be set; the rest is what a job can hold."""
+
+    labels: Strings | None = None
+    name: str | None = None
+    namespace: str | None = None
+    finalizers: list[str] | None = None
+
+
+class ClaimResources(pod.ResourceRequirements, gc=False, kw_only=True):
+    """How much storage."""
+
+    requests: dict[str, Amount] | None = None
+    limits: dict[str, Amount] | None = None
+
+
+AccessMode = Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"]
+
+
+class DataSource(msgspec.Struct, rename="camel", gc=False):
+    """What the volume is filled with."""
+
+    kind: NonEmpty
+    name: NonEmpty
+    api_group: str | None = None
+
+
+class ClaimSpec(pod.ClaimSpec, rename="camel", gc=False, kw_only=True):
+    """What a claim asks for."""
+
+    access_modes: Annotated[list[AccessMode], Meta(min_length=1)]
+    resources: ClaimResources = msgspec.field(default_factory=ClaimResources)
+    selector: Selector | None = None
+    volume_mode: Literal["Block", "Filesystem"] | None = None
+    volume_name: str | None = None
+    data_source: DataSource | None = None
+    data_source_ref: DataSource | None = None
+
+
+class ClaimTemplate(pod.Claim, gc=False, kw_only=True):
+    """A claim that comes and goes with the pod."""
+
+    spec: ClaimSpec
+    metadata: ClaimMeta | None = None
+
+
+class Ephemeral(pod.Ephemeral, rename="camel", gc=False, kw_only=True):
+    """A volume with a claim of its own."""
+
+    volume_claim_template: ClaimTemplate
+
+
+class Volume(pod.Volume, rename="camel", gc=False, kw_only=True):
+    """A volume: at most one of its sources is set, and without one it is an `emptyDir`."""
+
+    name: NonEmpty
+    config_map: ConfigMapSource | None = None
+    csi: Csi | None = None
+    downward_api: DownwardSource | None = msgspec.field(default=None, name="downwardAPI")
+    empty_dir: EmptyDir | None = None
+    ephemeral: Ephemeral | None = None
+    host_path: HostPath | None = None
+    image: ImageSource | None = None
+    nfs: Nfs | None = None
+    persistent_volume_claim: ClaimSource | None = None
+    projected: ProjectedSource | None = None
+    secret: SecretSource | None = None
+    aws_elastic_block_store: AwsDisk | None = None
+    azure_disk: AzureDisk | None = None
+    azure_file: AzureFile | None = None
+    cephfs: CephFs | None = None
+    cinder: Disk | None = None
+    fc: Presence | None = None
+    flex_volume: FlexVolume | None = None
+    flocker: Presence | None = None
+    gce_persistent_disk: GceDisk | None = None
+    git_repo: GitRepo | None = None
+    glusterfs: Glusterfs | None = None
+    iscsi: Iscsi | None = None
+    photon_persistent_disk: PhotonDisk | None = None
+    portworx_volume: Portworx | None = None
+    quobyte: Quobyte | None = None
+    rbd: Rbd | None = None
+    scale_io: ScaleIo | None = msgspec.field(default=None, name="scaleIO")
+    storageos: Presence | None = None
+    vsphere_volume: VsphereDisk | None = None
+
+
+_NAMES = dict(zip(Volume.__struct_fields__, Volume.__struct_encode_fields__, strict=True))
+SOURCES = tuple((field, _NAMES[field]) for field in Volume.__annotations__ if field != "name")
+"""The fields of a volume's sources: as attributes, and in YAML."""
+
+
+class Exec(msgspec.Struct, gc=False):
+    """A command."""
+
+    command: Annotated[list[str], Meta(min_length=1)]
+
+
+class Header(msgspec.Struct, gc=False):
+    """A header of a request."""
+
+    name: NonEmpty
+    value: str | None = None
+
+
+class HttpGet(msgspec.Struct, rename="camel", gc=False):
+    """A request by HTTP."""
+
+    port: PortReference
+    path: str | None = None
+    host: str | None = None
+    scheme: Literal["", "HTTP", "HTTPS"] | None = None
+    http_headers: list[Header] | None = None
+
+
+class TcpSocket(msgspec.Struct, gc=False):
+    """A connection."""
+
+    port: PortReference
+    host: str | None = None
+
+
+class Grpc(msgspec.Struct, gc=False):
+    """A gRPC health check."""
+
+    port: PortNumber
+    service: str | None = None
+
+
+class Sleep(msgspec.Struct, gc=False):
+    """Nothing but time."""
+
+    seconds: Int64 | None = None
+
+
+class LifecycleHandler(msgspec.Struct, rename="camel", gc=False):
+    """What runs after start or before stop: one of these."""
+
+    exec: Exec | None = None
+    http_get: HttpGet | None = None
+    tcp_socket: TcpSocket | None = None
+    sleep: Sleep | None = None
+
+
+class Lifecycle(msgspec.Struct, rename="camel", gc=False):
+    """What runs after start and before stop."""
+
+    post_start: LifecycleHandler | None = None
+    pre_stop: LifecycleHandler | None = None
+
+
+class Probe(pod.Probe, rename="camel", gc=False):
+    """One of the first four, how often, and what counts."""
+
+    exec: Exec | None = None
+    http_get: HttpGet | None = None
+    tcp_socket: TcpSocket | None = None
+    grpc: Grpc | None = None
+    initial_delay_seconds: NotNegative | None = None
+    timeout_seconds: NotNegative | None = None
+    period_seconds: NotNegative | None = None
+    success_threshold: NotNegative | None = None
+    failure_threshold: NotNegative | None = None
+    termination_grace_period_seconds: LongPositive | None = None
+
+
+class ReadinessProbe(Probe, rename="camel", gc=False):
+    """Whether the container is ready; it never ends the container."""
+
+
+class ProbeOfLife(Probe, rename="camel", gc=False):
+    """Whether the container is alive or has started: one success is enough."""
+
+    success_threshold: Literal[0, 1] | None = None
+
+
+Profiles = Literal["Localhost", "RuntimeDefault", "Unconfined"]
+
+
+class Profile(msgspec.Struct, rename="camel", gc=False):
+    """A seccomp or AppArmor profile."""
+
+    type: Profiles
+    localhost_profile: str | None = None
+
+
+class SELinuxOptions(msgspec.Struct, gc=False):
+    """The SELinux label."""
+
+    user: str | None = None
+    role: str | None = None
+    type: str | None = None
+    level: str | None = None
+
+
+class SecurityContext(pod.SecurityContext, rename="camel", gc=False):
+    """A container's own."""
+
+    run_as_user: UserId | None = None
+    run_as_group: UserId | None = None
+    seccomp_profile: Profile | None = None
+    app_armor_profile: Profile | None = None
+    se_linux_options: SELinuxOptions | None = None
+    windows_options: Presence | None = None
+    privileged: bool | None = None
+    allow_privilege_escalation: bool | None = None
+    read_only_root_filesystem: bool | None = None
+    proc_mount: Literal["Default", "Unmasked"] | None = None
+
+
+class Sysctl(msgspec.Struct, gc=False):
+    """A kernel parameter."""
+
+    name: NonEmpty
+    value: str | None = None
+
+
+class PodSecurityContext(pod.PodSecurityContext, rename="camel", gc=False):
+    """The pod's own."""
+
+    run_as_user: UserId | None = None
+    run_as_group: UserId | None = None
+    seccomp_profile: Profile | None = None
+    app_armor_profile: Profile | None = None
+    se_linux_options: SELinuxOptions | None = None
+    windows_options: Presence | None = None
+    fs_group: UserId | None = None
+    fs_group_change_policy: Literal["OnRootMismatch", "Always"] | None = None
+    supplemental_groups: list[UserId] | None = None
+    supplemental_groups_policy: Literal["Merge", "Strict"] | None = None
+    se_linux_change_policy: Literal["Recursive", "MountOption"] | None = None
+    sysctls: list[Sysctl] | None = None
+
+
+class Port(pod.ContainerPort, rename="camel", gc=False, kw_only=True):
+    """A port on which a container listens."""
+
+    container_port: PortNumber
+    protocol: Literal["", "TCP", "UDP", "SCTP"] | None = None
+    host_port: HostPort | None = None
+    host_ip: str | None = msgspec.field(default=None, name="hostIP")
+
+
+class ValueFrom(pod.ValueFrom, rename="camel", gc=False, kw_only=True):
+    """Where the value of a variable comes from: one of these."""
+
+    field_ref: FieldRef | None = None
+    resource_field_ref: ResourceFieldRef | None = None
+    config_map_key_ref: KeyRef | None = None
+    secret_key_ref: KeyRef | None = None
+    file_key_ref: Presence | None = None
+
+
+class EnvVar(pod.EnvVar, rename="camel", gc=False, kw_only=True):
+    """An environment variable."""
+
+    name: NonEmpty
+    value_from: ValueFrom | None = None
+
+
+class EnvFrom(pod.EnvFrom, rename="camel", gc=False, kw_only=True):
+    """Variables that come all at once, from one of these."""
+
+    prefix: str | None = None
+    config_map_ref: SourceRef | None = None
+    secret_ref: SourceRef | None = None
+
+
+class VolumeMount(pod.VolumeMount, rename="camel", gc=False, kw_only=True):
+    """Where a volume appears in the container."""
+
+    name: NonEmpty
+    mount_path: NonEmpty
+    sub_path: str | None = None
+    sub_path_expr: str | None = None
+    read_only: bool | None = None
+    mount_propagation: Literal["None", "HostToContainer", "Bidirectional"] | None = None
+    recursive_read_only: Literal["Disabled", "IfPossible", "Enabled"] | None = None
+
+
+class VolumeDevice(msgspec.Struct, rename="camel", gc=False):
+    """A volume as a block device."""
+
+    name: NonEmpty
+    device_path: NonEmpty
+
+
+class ClaimUse(pod.Presence, gc=False, kw_only=True):
+    """A claim of the pod (DRA) that the container uses."""
+
+    name: NonEmpty
+    request: str | None = None
+
+
+class Resources(pod.ResourceRequirements, gc=False, kw_only=True):
+    """Amounts by resource name."""
+
+    requests: dict[str, Amount] | None = None
+    limits: dict[str, Amount] | None = None
+    claims: list[ClaimUse] | None = None
+
+
+class ResizePolicy(msgspec.Struct, rename="camel", gc=False):
+    """What becomes of the container when a resource changes."""
+
+    resource_name: Literal["cpu", "memory"]
+    restart_policy: Literal["NotRequired", "RestartContainer"]
+
+
+class Container(pod.Container, rename="camel", gc=False, kw_only=True):
+    """A container or init container."""
+
+    name: NonEmpty
+    image_pull_policy: PullPolicy | None = None
+    working_dir: str | None = None
+    ports: list[Port] | None = None
+    env: list[EnvVar] | None = None
+    env_from: list[EnvFrom] | None = None
+    resources: Resources | None = None
+    resize_policy: list[ResizePolicy] | None = None
+    restart_policy: Literal["Always", "Never", "OnFailure"] | None = None
+    volume_mounts: list[VolumeMount] | None = None
+    volume_devices: list[VolumeDevice] | None = None
+    liveness_probe: ProbeOfLife | None = None
+    readiness_probe: ReadinessProbe | None = None
+    startup_probe: ProbeOfLife | None = None
+    lifecycle: Lifecycle | None = None
+    termination_message_path: str | None = None
+    termination_message_policy: Literal["", "File", "FallbackToLogsOnError"] | None = None
+    security_context: SecurityContext | None = None
+    stdin: bool | None = None
+    stdin_once: bool | None = None
+    tty: bool | None = None
+
+    @property
+    def probes(self) -> tuple[tuple[str, Probe | None], ...]:
+        """Each probe by the name of its field."""
+        return (
+            ("livenessProbe", self.liveness_probe),
+            ("readinessProbe", self.readiness_probe),
+            ("startupProbe", self.startup_probe),
+        )
+
+
+class Toleration(pod.Toleration, rename="camel", gc=False, kw_only=True):
+    """Taints that the pod bears; Lt and Gt are taken where a feature gate of the API server is on."""
+
+    operator: Literal["", "Equal", "Exists", "Lt", "Gt"] | None = None
+    effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
+    toleration_seconds: Int64 | None = None
+
+
+class NodeRequirement(pod.NodeRequirement, gc=False, kw_only=True):
+    """A condition on a label of nodes."""
+
+    key: NonEmpty
+    operator: NodeOperator
+
+
+class FieldRequirement(pod.NodeRequirement, gc=False, kw_only=True):
+    """A condition on the name of nodes."""
+
+    key: Literal["metadata.name"]
+    operator: FieldOperator
+    values: Annotated[list[NonEmpty], Meta(min_length=1, max_length=1)]
+
+
+class NodeTerm(pod.NodeTerm, rename="camel", gc=False, kw_only=True):
+    """Conditions that hold together."""
+
+    match_expressions: list[NodeRequirement] | None = None
+    match_fields: list[FieldRequirement] | None = None
+
+
+class NodeTerms(pod.NodeTerms, rename="camel", gc=False, kw_only=True):
+    """Terms of which one has to hold."""
+
+    node_selector_terms: Annotated[list[NodeTerm], Meta(min_length=1)]
+
+
+class PreferredNodes(msgspec.Struct, gc=False):
+    """Nodes that would be better."""
+
+    weight: Percentage
+    preference: NodeTerm | None = None
+
+
+class NodeAffinity(pod.NodeAffinity, rename="camel", gc=False, kw_only=True):
+    """Affinity to nodes."""
+
+    required_during_scheduling_ignored_during_execution: NodeTerms | None = None
+    preferred_during_scheduling_ignored_during_execution: list[PreferredNodes] | None = None
+
+
+class PodAffinityTerm(pod.PodAffinityTerm, rename="camel", gc=False, kw_only=True):
+    """Pods, and the label of nodes that says what near is."""
+
+    topology_key: NonEmpty
+    label_selector: PodSelector | None = None
+    namespace_selector: Selector | None = None
+    namespaces: list[NonEmpty] | None = None
+    match_label_keys: list[NonEmpty] | None = None
+    mismatch_label_keys: list[NonEmpty] | None = None
+
+
+class WeightedTerm(pod.WeightedPodAffinityTerm, rename="camel", gc=False, kw_only=True):
+    """Pods that it would be better to be near to, or far from."""
+
+    weight: Percentage
+    pod_affinity_term: PodAffinityTerm
+
+
+class PodAffinity(pod.PodAffinity, rename="camel", gc=False, kw_only=True):
+    """Pods to be near to, or far from."""
+
+    required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] | None = None
+    preferred_during_scheduling_ignored_during_execution: list[WeightedTerm] | None = None
+
+
+class Affinity(pod.Affinity, rename="camel", gc=False, kw_only=True):
+    """Affinity to nodes, and to other pods."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class SpreadConstraint(pod.Presence, rename="camel", gc=False, kw_only=True):
+    """How evenly pods are spread."""
+
+    max_skew: Positive
+    topology_key: NonEmpty
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"]
+    label_selector: Selector | None = None
+    min_domains: Positive | None = None
+    node_affinity_policy: Inclusion | None = None
+    node_taints_policy: Inclusion | None = None
+    match_label_keys: list[NonEmpty] | None = None
+
+
+class DnsOption(msgspec.Struct, gc=False):
+    """An option of the resolver."""
+
+    name: NonEmpty
+    value: str | None = None
+
+
+class DnsConfig(msgspec.Struct, gc=False):
+    """How names are resolved."""
+
+    nameservers: Annotated[list[NonEmpty], Meta(max_length=3)] | None = None
+    searches: Annotated[list[NonEmpty], Meta(max_length=32)] | None = None
+    options: list[DnsOption] | None = None
+
+
+class HostAlias(msgspec.Struct, gc=False):
+    """A line of /etc/hosts."""
+
+    ip: NonEmpty
+    hostnames: list[NonEmpty] | None = None
+
+
+class ReadinessGate(msgspec.Struct, rename="camel", gc=False):
+    """A condition without which the pod is not ready."""
+
+    condition_type: NonEmpty
+
+
+class SchedulingGate(msgspec.Struct, gc=False):
+    """What keeps the pod from being scheduled."""
+
+    name: NonEmpty
+
+
+class ResourceClaim(pod.PodResourceClaim, rename="camel", gc=False, kw_only=True):
+    """Devices (DRA): a claim, or a template of one."""
+
+    name: NonEmpty
+
+
+class OperatingSystem(pod.PodOS, gc=False, kw_only=True):
+    """What the pod is for."""
+
+    name: Literal["linux", "windows"]
+
+
+class PodSpec(pod.PodSpec, rename="camel", gc=False, kw_only=True):
+    """The pod's spec."""
+
+    containers: list[Container] | None = None
+    init_containers: list[Container] | None = None
+    ephemeral_containers: list[Presence] | None = None
+    volumes: list[Volume] | None = None
+    active_deadline_seconds: Positive | None = None
+    affinity: Affinity | None = None
+    dns_config: DnsConfig | None = None
+    dns_policy: Literal["", "ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"] | None = None
+    enable_service_links: bool | None = None
+    host_aliases: list[HostAlias] | None = None
+    host_pid: bool | None = msgspec.field(default=None, name="hostPID")
+    host_users: bool | None = None
+    node_name: str | None = None
+    os: OperatingSystem | None = None
+    preemption_policy: Literal["PreemptLowerPriority", "Never"] | None = None
+    priority: Int32 | None = None
+    readiness_gates: list[ReadinessGate] | None = None
+    resource_claims: list[ResourceClaim] | None = None
+    resources: Resources | None = None
+    scheduling_gates: list[SchedulingGate] | None = None
+    security_context: PodSecurityContext | None = None
+    set_hostname_as_fqdn: bool | None = msgspec.field(default=None, name="setHostnameAsFQDN")
+    share_process_namespace: bool | None = None
+    termination_grace_period_seconds: Int64 | None = None
+    tolerations: list[Toleration] | None = None
+    topology_spread_constraints: list[SpreadConstraint] | None = None
+
+
+class Template(pod.PodTemplate, gc=False, kw_only=True):
+    """A pod template."""
+
+    spec: PodSpec | None = None
