@@ -5,6 +5,7 @@ import base64
 import http.client
 import json
 import ssl
+import threading
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -43,7 +44,8 @@ class Reader:
 
     def get(self, *args: str | Path) -> Any:
         """What `kubectl get ARGS -o json` prints, parsed; ControlPlaneError for what it refuses."""
-        wanted = _ARGUMENTS.parse_intermixed_args([str(arg) for arg in args])
+        with _PARSING:
+            wanted = _ARGUMENTS.parse_intermixed_args([str(arg) for arg in args])
         kind_name, _, name = wanted.kind.partition("/")
         kind = self._kind(kind_name)
         query = {"labelSelector": wanted.selector, "fieldSelector": wanted.field_selector}
@@ -120,4 +122,6 @@ def _arguments() -> argparse.ArgumentParser:
     return parser
 
 
+# The parser changes itself while it parses.
+_PARSING = threading.Lock()
 _ARGUMENTS = _arguments()

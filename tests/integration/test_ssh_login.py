@@ -1,10 +1,14 @@
 """The pair of a stored Secret, mounted as the operator's pods mount it, lets its own job in and no other."""
 
 import os
+import pwd
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from tests.controlplane.cluster import Cluster
 from tests.support.installation import service
@@ -58,3 +62,24 @@ def test_a_job_can_log_in_to_its_workers_and_no_other_can(
         other = login(second, port)
         assert (other.returncode, other.stdout) == (255, "")
         assert "root@127.0.0.1: Permission denied (publickey)." in other.stderr
+
+
+@pytest.mark.parametrize(("shell", "lets_in"), [("/bin/bash", True), ("/nonexistent/sh", False), ("", True)])
+def test_sshd_lets_in_no_user_whose_shell_is_missing(
+    sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: str, lets_in: bool
+) -> None:
+    """So an image in which workers run sshd has a shell: `launcher-wait` counts on it."""
+    root = pwd.struct_passwd(("root", "x", 0, 0, "root", "/root", shell))
+    monkeypatch.setattr(pwd, "getpwall", lambda: [root])
+    key = ed25519.Ed25519PrivateKey.generate()
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
+    public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+    secret = {"data": {"private": b64encode(private).decode(), "public": b64encode(public).decode()}}
+    files = {"private": ("id_rsa",), "public": ("id_rsa.pub", "authorized_keys")}
+    items = [{"key": name, "path": path} for name, paths in files.items() for path in paths]
+    folder = mounted({"secret": {"items": items, "defaultMode": 0o600}}, secret, tmp_path / "keys")
+    with serving(sshd, folder) as port:
+        done = login(folder, port)
+        log = folder.with_name("keys-log").read_text()
+    assert (done.returncode == 0) == lets_in
+    assert ("not allowed because shell /nonexistent/sh does not exist" in log) == (not lets_in)

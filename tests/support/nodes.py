@@ -10,6 +10,7 @@ def node(
     taints: Iterable[str] = (),
     *,
     kubelet: str = "v1.35.4",
+    runtime: str = "containerd://2.1.4",
     **amounts: str | int,
 ) -> dict[str, Any]:
     """The node with these `taints` (`key:Effect`), which offers these `amounts`, and CPUs and memory in any case."""
@@ -20,6 +21,6 @@ def node(
         "spec": {"taints": [dict(zip(("key", "effect"), taint.split(":"), strict=True)) for taint in taints]},
         "status": {
             "allocatable": {"cpu": "96", "memory": "1Ti", **amounts},
-            "nodeInfo": {"kubeletVersion": kubelet},
+            "nodeInfo": {"kubeletVersion": kubelet, "containerRuntimeVersion": runtime},
         },
     }

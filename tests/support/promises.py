@@ -14,6 +14,7 @@ from webhook.api import document, mpijob
 from webhook.api.annotations import INJECTED
 from webhook.api.networks import NETWORKS
 from webhook.api.shape import ShapeError
+from webhook.api.sshd import WAIT_CONTAINER
 
 WARNING_LENGTH = 120
 IDS_LENGTH = 256
@@ -24,7 +25,7 @@ FILLED_IN: dict[tuple[str, ...], object] = {
     ("spec", "launcherCreationPolicy"): "AtStartup",
     ("spec", "runPolicy", "suspend"): False,
 }
-# No injection changes what runs, or adds something that runs.
+# No injection changes what runs, or adds something that runs, except the launcher's wait for its workers.
 RUNS = ("name", "image", "command", "args", "workingDir")
 # The first in a namespace without a Pod Security level, the second next to `drop: [ALL]`.
 GRANTED = ("IPC_LOCK", "NET_BIND_SERVICE")
@@ -133,7 +134,11 @@ def networks_survive(before: Any, after: Any) -> bool:
 def runs(job: Any) -> list[Any]:
     """What each container of the job runs."""
     return [
-        [{field: container.get(field) for field in RUNS} for container in pod.get(kind) or ()]
+        [
+            {field: container.get(field) for field in RUNS}
+            for container in pod.get(kind) or ()
+            if container.get("name") != WAIT_CONTAINER
+        ]
         for replica in ((job.get("spec") or {}).get("mpiReplicaSpecs") or {}).values()
         for pod in [((replica or {}).get("template") or {}).get("spec") or {}]
         for kind in ("containers", "initContainers")

@@ -339,6 +339,12 @@ RULES: Final[Mapping[str, Mistake]] = {
     "resource-quota": mistake("Worker.replicas: «60→8»", "Reduce worker count to 8 (16 GPUs total)", namespace="quota"),
     "retention": mistake("spec.runPolicy.ttlSecondsAfterFinished: «5→30»", "Set it to 30 or more."),
     "slots": mistake("spec.slotsPerWorker: «0→1»", "Set slotsPerWorker to 1 or more."),
+    "host-network": Mistake(
+        {"Worker.template.spec.hostNetwork": True},
+        'Set another port: sshd -p 2222, and plm_rsh_args "-p 2222".',
+        {"Worker.template.spec.containers.0.command": ["/usr/sbin/sshd", "-De", "-p", "2222"]},
+        {"action": "deny"},
+    ),
     "ssh-paths": Mistake(
         {f"{role}.template.spec.securityContext": {"runAsUser": 1000} for role in ("Launcher", "Worker")},
         "Set it to .ssh in the home of the user, as /home/mpiuser/.ssh.",

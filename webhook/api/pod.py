@@ -223,6 +223,7 @@ class SecurityContext(msgspec.Struct, rename="camel", gc=False):
     """Who a container runs as; `webhook.predict.pod_security.pod` has what Pod Security reads."""
 
     capabilities: Capabilities | None = None
+    privileged: bool | None = None
     run_as_non_root: bool | None = None
     run_as_user: int | None = None
 

@@ -11,6 +11,8 @@ from webhook.api.pod import Container
 # The port of plain images, and of those made from upstream's (mpi-operator `build/base/Dockerfile`).
 USUAL: Final = frozenset((22, 2222))
 NAMES: Final = frozenset(("ssh", "sshd"))
+WAIT_CONTAINER: Final = "wait-for-workers"
+"""The init container of a launcher that waits until sshd answers on every worker."""
 # Variables of the launcher with options of ssh.
 SSH_OPTIONS: Final = frozenset(
     (

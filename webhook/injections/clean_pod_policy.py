@@ -3,6 +3,9 @@
 Without `cleanPodPolicy` the operator keeps every worker after the end of the job: its sshd waits for ever and holds
 its GPUs (mpi-operator `pkg/apis/kubeflow/v2beta1/default.go`; the field's documentation says otherwise). `Running` ends
 them. The annotation `training.openshift.io/debug-mode: "true"` asks for `None`: the workers stay, to be looked into.
+In debug mode the launcher also gets `restartPolicy: Never` where it names none: with the operator's default, OnFailure,
+its pod restarts in place, and at `backoffLimit` Kubernetes deletes it together with its log. With Never each failed pod
+stays (kubernetes `pkg/controller/job`, `deleteActivePods`).
 """
 
 from collections.abc import Iterator
@@ -11,15 +14,17 @@ from typing import Final, Literal
 from pydantic import Field
 
 from webhook.api import annotations
-from webhook.api.mpijob import MPIJob
+from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
-from webhook.kit.forms import Form, equal
+from webhook.kit.forms import ComesBack, Form, equal
 from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings
 
 PATH: Final = ("spec", "runPolicy", "cleanPodPolicy")
+RESTART: Final = ("spec", "mpiReplicaSpecs", LAUNCHER, "restartPolicy")
+NEVER: Final = "Never"
 EFFECT = {
     "Running": "that still run are removed when the job ends",
     "All": "are removed when the job ends",
@@ -35,7 +40,7 @@ class Settings(InjectionSettings):
     )
 
 
-FORMS: Final = (Form(PATH, equal(*EFFECT)),)
+FORMS: Final = (Form(PATH, equal(*EFFECT)), Form(RESTART, equal(NEVER), ComesBack.WRITTEN_TODAY))
 
 
 @injection("clean-pod-policy", Settings, since="0.1", importance=Importance.MINOR, forms=FORMS)
@@ -48,3 +53,8 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         if debug not in {"true", "false"}:
             shown = annotations.mention(annotations.DEBUG_MODE, debug)
             yield Caution(f'{shown} is not "true", so it has no effect')
+    if debug == "true" and job.launcher is not None:
+        if patch.add(RESTART, NEVER):
+            yield f"set the launcher's restartPolicy: {NEVER}, so its failed pods stay with their logs"
+        elif job.launcher.restart_policy != NEVER:
+            yield Caution(f"the launcher's log goes with its pod: set its restartPolicy to {NEVER} to keep it")

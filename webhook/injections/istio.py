@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from webhook.api.mpijob import MPIJob
+from webhook.api.pod import PodTemplate
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
 from webhook.kit.forms import Form, equal, in_templates
@@ -37,10 +38,9 @@ FORMS: Final = (
 @injection("istio", InjectionSettings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Add what keeps the sidecar away, and warn where the user wants it."""
-    default = _wanted(job.labels, job.annotations, default=False)
     wanted, added = [], []
     for role, _, replica in job.replicas():
-        if _wanted(replica.template.labels, replica.template.annotations, default=default):
+        if is_wanted(job, replica.template):
             wanted.append(role)
             continue
         path = (*template_path(role), "metadata")
@@ -52,6 +52,11 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
         added.append("job")
     if added:
         yield f'added {KEY}: "false" to {", ".join(added)}: MPI does not work through a sidecar'
+
+
+def is_wanted(job: MPIJob, template: PodTemplate) -> bool:
+    """Whether the user asks for the sidecar, in the template or for the whole job."""
+    return _wanted(template.labels, template.annotations, default=_wanted(job.labels, job.annotations, default=False))
 
 
 def _wanted(labels: Mapping[str, str], annotations: Mapping[str, str], *, default: bool) -> bool:

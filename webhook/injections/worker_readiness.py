@@ -4,7 +4,7 @@ The annotation `training.openshift.io/worker-readiness: "true"`, or the policy's
 only work together: `launcherCreationPolicy: WaitForWorkersReady`, and on the worker's first container a readiness probe
 on the port of sshd. Without the probe a worker counts as ready before its sshd listens. With the probe alone, the name
 of a worker stays unknown until its sshd listens, and a launcher that starts earlier fails. A loop in the launcher that
-waits for its workers, or a high `backoffLimit`, is then not needed: a note says so to users who have one.
+waits for its workers, or a high `backoffLimit`, is then not needed.
 
 A readiness probe of the user's stays. `launcherCreationPolicy: AtStartup` is replaced, because it is the field's
 default and looks the same; the annotation with `"false"` keeps it. The annotation may name the port of sshd, as
@@ -15,10 +15,11 @@ in the image, upstream's base image has 2222, and with a probe of another port t
 Jobs that are suspended or queued, or that Kueue itself will queue, get nothing, nor do jobs of which that is not known:
 the operator creates their launcher at once, whatever the policy says (mpi-operator issue 615). Nor do jobs whose gang
 includes a launcher that does not exist yet (mpi-operator issue 608): `schedulingPolicy.minAvailable` has to be the
-number of workers or less. Do not set `byDefault` where the operator runs with `--gang-scheduling`.
+number of workers or less. With the annotation the injection `launcher-wait` lets their launcher itself wait. Do not set
+`byDefault` where the operator runs with `--gang-scheduling`: nothing in a job shows that. The operator also waits
+without a limit, which is why `byDefault` is off.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -26,9 +27,8 @@ from pydantic import Field
 
 from webhook.api import annotations, sshd
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.mpijob import AT_STARTUP, WORKER, MPIJob
-from webhook.api.pod import PodTemplate
-from webhook.api.untyped import at
+from webhook.api.mpijob import AT_STARTUP, LAUNCHER, WORKER, MPIJob
+from webhook.api.untyped import at, mappings
 from webhook.cluster.view import UNKNOWN, Unknown
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
@@ -41,11 +41,7 @@ POLICY: Final = ("spec", "launcherCreationPolicy")
 WAIT: Final = "WaitForWorkersReady"
 PROBE: Final = (*template_path(WORKER), "spec", "containers", 0, "readinessProbe")
 TURN_ON: Final = f'{annotations.WORKER_READINESS}: "true"'
-TURN_ON_WITH_PORT: Final = f'{annotations.WORKER_READINESS}: "2222" (sshd\'s port)'
-# More retries than this are there to wait; Kubernetes' own default is 6.
-MANY_RETRIES: Final = 10
-_LOOP: Final = re.compile(r"(?:^|[\s;&|])(?:until|while|for)\s")
-_ASKS: Final = re.compile(r"(?:^|[\s;&|!(/])(?:ssh|nslookup|getent|dig|host|ping|nc|ncat|ssh-keyscan)\s")
+_INIT_CONTAINERS: Final = (*template_path(LAUNCHER), "spec", "initContainers")
 
 
 class Settings(InjectionSettings):
@@ -79,21 +75,14 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     if not job.workers or job.worker is None or not job.worker.template.containers or policy not in {AT_STARTUP, WAIT}:
         return
     answer = job.annotations.get(annotations.WORKER_READINESS)
-    if answer == "false":
+    if answer == "false" or (answer is None and not settings.by_default):
         return
-    queue = queues.of_job(ctx.view, ctx.namespace, patch.get(("metadata", "labels", QUEUE_NAME)))
-    queued = UNKNOWN if queue is UNKNOWN else bool(queue)
-    if patch.get(("spec", "runPolicy", "suspend")):
-        queued = True
-    if answer is None and not settings.by_default:
-        if policy == AT_STARTUP and not queued and (way := _waits_by_itself(job)):
-            known = sshd.port(job, settings.port) is not None
-            yield f"instead of {way}, annotate {TURN_ON}" if known else f"instead of {way}: {TURN_ON_WITH_PORT}"
-        return
-    port = _port_of(answer) if answer not in {None, "true"} else sshd.port(job, settings.port)
+    port = port_of(answer) if answer not in {None, "true"} else sshd.port(job, settings.port)
     own_probe = patch.get(PROBE) is not None
+    queued = _is_queued(ctx, patch)
     if problem := _problem(job, answer, queued=queued, port_known=own_probe or port is not None):
-        if answer is not None:
+        names = [each.get("name") for each in mappings(patch.get(_INIT_CONTAINERS))]
+        if answer is not None and sshd.WAIT_CONTAINER not in names:
             yield Caution(problem)
         return
     added = []
@@ -105,7 +94,25 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         yield f"added {' and '.join(added)}"
 
 
-def _port_of(answer: str | None) -> int | None:
+def operator_waits(job: MPIJob, ctx: Context, patch: PatchBuilder, *, asked: bool) -> bool:
+    """Whether the operator waits for the workers of this job, in which that was `asked` for or the field says so."""
+    wanted = asked or job.spec.launcher_creation_policy == WAIT
+    return wanted and _is_queued(ctx, patch) is False and not _gang_has_launcher(job)
+
+
+def _is_queued(ctx: Context, patch: PatchBuilder) -> bool | Unknown:
+    if patch.get(("spec", "runPolicy", "suspend")):
+        return True
+    queue = queues.of_job(ctx.view, ctx.namespace, patch.get(("metadata", "labels", QUEUE_NAME)))
+    return UNKNOWN if queue is UNKNOWN else bool(queue)
+
+
+def _gang_has_launcher(job: MPIJob) -> bool:
+    gang = job.run_policy.scheduling_policy
+    return gang is not None and (gang.min_available is None or gang.min_available > job.workers)
+
+
+def port_of(answer: str | None) -> int | None:
     """The port that the annotation names."""
     text = answer or ""
     number = int(text) if text.isascii() and text.isdigit() and len(text) <= 5 else 0
@@ -114,28 +121,14 @@ def _port_of(answer: str | None) -> int | None:
 
 def _problem(job: MPIJob, answer: str | None, *, queued: bool | Unknown, port_known: bool) -> str:
     """Why nothing can be injected, empty when it can."""
-    if answer not in {None, "true"} and _port_of(answer) is None:
+    if answer not in {None, "true"} and port_of(answer) is None:
         return f'{annotations.mention(annotations.WORKER_READINESS, answer or "")} is not "true", "false" or a port'
     if queued is UNKNOWN:
         return "nothing added: whether Kueue queues the job is not known"
     if queued:
         return "has no effect on suspended or queued jobs: the operator does not wait for their workers"
-    gang = job.run_policy.scheduling_policy
-    if gang is not None and (gang.min_available is None or gang.min_available > job.workers):
+    if _gang_has_launcher(job):
         return f"nothing added: with schedulingPolicy, minAvailable has to be {job.workers} or fewer"
     if not port_known:
         return f'sshd\'s port is unknown: declare it in ports, or set {annotations.WORKER_READINESS}: "2222"'
     return ""
-
-
-def _waits_by_itself(job: MPIJob) -> str:
-    """How the launcher waits for its workers without help, empty when it does not seem to."""
-    template = job.launcher.template if job.launcher else PodTemplate()
-    for container in (*template.containers, *template.init_containers):
-        if " " not in "".join(container.argv):
-            continue  # a script for a shell is one word
-        script = sshd.text(container)
-        if _LOOP.search(script) and _ASKS.search(script):
-            return "a loop that waits for workers"
-    retries = job.run_policy.backoff_limit or 0
-    return f"backoffLimit {retries}" if retries > MANY_RETRIES else ""

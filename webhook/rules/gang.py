@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
+from webhook.api import annotations, sshd
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, SchedulingPolicy, replica_path
 from webhook.kit.context import Context
@@ -65,9 +66,14 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     yield from _queues(job, settings)
     yield from _pod_groups(job, settings)
     yield from _replaced_schedulers(job, settings.scheduler) if settings.scheduler else _two_schedulers(job)
-    if waits and queued:
-        fix = "Let the launcher itself wait for them."
-        yield Violation(LAUNCHER_CREATION, "has no effect on suspended or queued jobs", fix=fix, advisory=True)
+    if waits and queued and not _launcher_waits(job):
+        fix = f'Annotate {annotations.WORKER_READINESS}: "true".'
+        yield Violation(LAUNCHER_CREATION, "has no effect in a queue", fix=fix, advisory=True)
+
+
+def _launcher_waits(job: MPIJob) -> bool:
+    init_containers = job.launcher.template.init_containers if job.launcher else ()
+    return any(container.name == sshd.WAIT_CONTAINER for container in init_containers)
 
 
 def _queued(job: MPIJob) -> bool:

@@ -21,7 +21,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from webhook.api import images
+from webhook.api import images, sshd
 from webhook.api.images import ImageError, ImageReference
 from webhook.api.limits import MAX_IMAGE_CHARACTERS
 from webhook.api.mpijob import MPIJob
@@ -112,8 +112,10 @@ def _of_template(template: PodTemplate, path: str, settings: Settings) -> _Found
 
 def _images(template: PodTemplate, path: str) -> Iterator[tuple[str, str | None]]:
     """(field, image) of each container, then of volumes: there the API server wants one, and says so itself."""
+    judged = [each.image for each in template.containers[:1]]
     for kind, index, container in template.each_container:
-        yield f"{path}.spec.{kind}[{index}].image", container.image
+        if container.name != sshd.WAIT_CONTAINER or container.image not in judged:  # which has a copy of it
+            yield f"{path}.spec.{kind}[{index}].image", container.image
     for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
         if volume.image is not None and volume.image.reference:
             yield f"{path}.spec.volumes[{index}].image.reference", volume.image.reference

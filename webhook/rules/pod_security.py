@@ -153,7 +153,9 @@ def _violation(path: str, result: Result, message: str, fix: str, degree: Degree
     shown = (
         message if len(message) <= MAX_POD_SECURITY_CHARACTERS else f"{message[: MAX_POD_SECURITY_CHARACTERS - 3]}..."
     )
-    return Violation(f"{path}.{result.paths[0]}", shown, fix=fix, reason=CauseReason.FORBIDDEN, degree=degree, **limit)
+    # An init container may be a copy that follows the first container, as that of launcher-wait.
+    first = min(result.paths, key=lambda place: place.startswith("spec.initContainers"))
+    return Violation(f"{path}.{first}", shown, fix=fix, reason=CauseReason.FORBIDDEN, degree=degree, **limit)
 
 
 def _degree(path: str, result: Result, places: Mapping[str, frozenset[str]]) -> Degree | None:

@@ -9,7 +9,11 @@ own user that others may read:
 * any other user needs another path, the `.ssh` of its home, and starts sshd with a configuration and host keys that it
   can read. Its sshd lets nobody else in, so launcher and workers run as the same user;
 * sshd needs SETGID, SETUID and SYS_CHROOT as root, and as another user, in upstream's images, NET_BIND_SERVICE
-  (mpi-operator `build/base/Dockerfile`).
+  (mpi-operator `build/base/Dockerfile`). CRI-O gives containers no SYS_CHROOT (cri-o
+  `internal/config/capabilities/capabilities_linux.go`): sshd then says `chroot("/run/sshd"): Operation not permitted`,
+  and ssh "Connection reset" (mpi-operator issue 642). Where all nodes run CRI-O, a warning says so. Nothing is
+  injected: the level restricted and most SCCs of OpenShift allow no SYS_CHROOT, and refuse a pod that adds it;
+* sshd needs `StrictModes no` in its configuration: the folder of the keys is open to all.
 
 A namespace that enforces the level restricted starts no container as root. A job whose key is for root is told so, and
 whether mpirun is started as root on purpose (`--allow-run-as-root`, `OMPI_ALLOW_RUN_AS_ROOT`).
@@ -27,6 +31,8 @@ import msgspec
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.pod import Capabilities, Container, PodSecurityContext, PodTemplate, SecurityContext
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.resources.nodes import NODES, NodeShape
+from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
@@ -38,6 +44,7 @@ OF_ROOT: Final = "/root/.ssh"
 HOME: Final = "Set it to .ssh in the home of the user, as /home/mpiuser/.ssh."
 # OpenSSH `sshd-session.c`: as root it changes its root directory and then becomes the user who logs in.
 AS_ROOT: Final = ("SETGID", "SETUID", "SYS_CHROOT")
+NOT_OF_CRI_O: Final = "SYS_CHROOT"
 AS_OTHERS: Final = "NET_BIND_SERVICE"
 
 
@@ -51,6 +58,7 @@ class _Side(msgspec.Struct, frozen=True):
     user_field: str
     fs_group: int | None
     other_than_root: bool
+    privileged: bool
 
     @property
     def path(self) -> str:
@@ -88,7 +96,7 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
         if launcher.user != 0 or not keeps_root_out:  # else pod-security has another user for it
             yield from _client(mount_path, launcher)
         yield from _same_user(launcher, worker)
-    yield from _server(worker, root_may_run=not keeps_root_out)
+    yield from _server(worker, root_may_run=not keeps_root_out, on_cri_o=_on_cri_o(ctx))
 
 
 def _side(template: PodTemplate, role: str, pod: str) -> _Side:
@@ -105,6 +113,7 @@ def _side(template: PodTemplate, role: str, pod: str) -> _Side:
         user_field=f"{pod}.{'' if own.run_as_user is None else 'containers[0].'}securityContext.runAsUser",
         fs_group=of_pod.fs_group,
         other_than_root=bool(non_root) if user is None else user != 0,
+        privileged=bool(own.privileged),
     )
 
 
@@ -178,7 +187,15 @@ def _same_user(launcher: _Side, worker: _Side) -> Iterator[Violation]:
         )
 
 
-def _server(worker: _Side, *, root_may_run: bool) -> Iterator[Violation]:
+def _on_cri_o(ctx: Context) -> bool:
+    """Whether CRI-O runs the containers of all nodes that are known."""
+    shapes = ctx.view.groups(NODES)
+    return (
+        shapes is not UNKNOWN and bool(shapes) and all(isinstance(shape, NodeShape) and shape.cri_o for shape in shapes)
+    )
+
+
+def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Violation]:
     """What sshd can read, and what it is allowed to do."""
     if worker.other_than_root and not worker.container.command and not worker.container.args:
         yield Violation(
@@ -189,6 +206,7 @@ def _server(worker: _Side, *, root_may_run: bool) -> Iterator[Violation]:
         )
     capabilities = (worker.container.security_context or SecurityContext()).capabilities or Capabilities()
     field = f"{worker.path}.securityContext.capabilities"
+    not_added = not {NOT_OF_CRI_O, "ALL"} & set(map(_name, capabilities.add or ()))
     missing = _missing(capabilities, (AS_OTHERS,) if worker.other_than_root else AS_ROOT)
     if missing and worker.other_than_root:
         fault = f"has no {AS_OTHERS}, without which upstream's sshd cannot start"
@@ -199,6 +217,9 @@ def _server(worker: _Side, *, root_may_run: bool) -> Iterator[Violation]:
         fault = f"takes from sshd what it needs as root: {', '.join(missing)}"
         fix = f"Add {', '.join(missing)} to capabilities.add, or run sshd as another user."
         yield Violation(f"{field}.drop", fault, fix=fix, advisory=worker.user is None)
+    elif on_cri_o and root_may_run and not worker.other_than_root and not worker.privileged and not_added:
+        fault = f"has no {NOT_OF_CRI_O}: sshd needs it as root, CRI-O does not give it"
+        yield Violation(f"{field}.add", fault, fix="Add it, or run sshd as another user.", advisory=True)
 
 
 def _missing(capabilities: Capabilities, needed: tuple[str, ...]) -> list[str]:

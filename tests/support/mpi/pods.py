@@ -50,6 +50,21 @@ class Pod:
     process: Program
     image: Mapping[str, str]
     """The environment that the image brings."""
+    host: str
+    """Its line in a file of hosts."""
+
+    def learn(self, other: "Pod") -> None:
+        """Let it know the other's name, as the DNS does when the other is ready."""
+        tee = [*enter(self.process, "--mount"), "tee", "-a", "/etc/hosts"]
+        subprocess.run(tee, input=other.host, text=True, stdout=subprocess.DEVNULL, check=True, timeout=30)
+
+    def init_command(self, container: Mapping[str, Any]) -> list[str | Path]:
+        """What one of its init containers runs: without capabilities, where it has none."""
+        dropped = container.get("securityContext", {}).get("capabilities", {}).get("drop") == ["ALL"]
+        bare = [find("setpriv"), "--bounding-set", "-all", "--inh-caps", "-all", "--no-new-privs"] if dropped else []
+        clean = ["env", "-i", *(f"{name}={value}" for name, value in {**self.image, "HOME": "/root"}.items())]
+        words = [*container.get("command", []), *container.get("args", [])]
+        return [*enter(self.process, "--net", "--uts", "--mount"), *bare, *clean, *words]
 
     @property
     def container(self) -> Mapping[str, Any]:
@@ -75,26 +90,28 @@ def running(
     contents: Mapping[str, Mapping[str, str]],
     image: Mapping[str, str],
     folder: Path,
+    *,
+    published: bool = True,
 ) -> Iterator[list[Pod]]:
-    """The pods of these manifests, which know each other by name.
+    """The pods of these manifests, which know each other by name, unless no name is `published` yet.
 
     `contents`: the data, base64, of each Secret and ConfigMap by its name.
     """
     names = [str(one["spec"]["hostname"]) for one in manifests]
     addresses = {name: f"10.20.0.{number}" for number, name in enumerate(names, start=1)}
     domain = f"{manifests[0]['spec']['subdomain']}.{manifests[0]['metadata']['namespace']}.svc"
-    hosts = "".join(f"{address} {name}.{domain} {name}\n" for name, address in addresses.items())
+    lines = {name: f"{address} {name}.{domain} {name}\n" for name, address in addresses.items()}
     with ExitStack() as stack:
         switch = _start(stack, folder, ["--net"], SWITCH, "switch")
         pods = []
         for number, manifest in enumerate(manifests):
             home = folder / names[number]
             (layers := home / "layers").mkdir(parents=True)
-            etc = _etc(home / "etc", hosts, image)
+            etc = _etc(home / "etc", "".join(lines.values()) if published else lines[names[number]], image)
             arguments: list[str | Path] = [layers, names[number], etc, *_mounts(manifest, contents, home)]
             process = _start(stack, home, ALONE, SETUP, names[number], *arguments)
             _connect(process, switch, addresses[names[number]], f"pod{number}")
-            pods.append(Pod(manifest, process, image))
+            pods.append(Pod(manifest, process, image, lines[names[number]]))
         yield pods
 
 

@@ -130,7 +130,7 @@ def test_one_line_for_all_injections(briefs: dict[str, str], expected: str) -> N
 
 
 def test_the_ids_of_a_job_that_needs_much_are_not_cut() -> None:
-    of_platform = {"host-network", "image-pull-secrets", "node-selector", "tolerations"}
+    of_platform = {"host-network", "image-pull-secrets", "no-disruption", "node-selector", "tolerations"}
     ids = [each for each in injections.REGISTRY if each not in of_platform]
     assert injected(dict.fromkeys(ids, "")) == f"injected: {', '.join(ids)}"
 

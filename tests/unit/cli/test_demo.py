@@ -45,7 +45,7 @@ def test_an_admitted_job_is_shown_as_kubectl_would() -> None:
     assert "$ kubectl apply -f openmpi-pi.yaml\nWarning: injected: job-timeout 24h, api-access, " in before
     assert after.startswith("\nInjected into the job in the cluster:\n")
     assert "  + spec.runPolicy.cleanPodPolicy: Running\n" in after
-    assert "image:" not in after, "unchanged fields are left out"
+    assert "slotsPerWorker:" not in after, "unchanged fields are left out"
     assert all(len(line) <= 120 for line in after.splitlines()), "lines are cut"
     assert "\n1 job: 1 admitted, 0 refused\n" in after
 
@@ -55,8 +55,7 @@ def test_a_refused_job_is_shown_as_kubectl_would() -> None:
     assert result.exit_code == 0
     assert (
         "$ kubectl apply -f bad-one-worker.yaml\n"
-        "Warning: injected: job-timeout 24h, api-access, clean-pod-policy, istio, labels, mpi-env "
-        "(mpijob-webhook explain NAME)\n"
+        "Warning: injected: job-timeout 24h, api-access, clean-pod-policy, istio, labels, launcher-wait, mpi-env\n"
         'The MPIJob "one-worker" is invalid:\n'
         "* spec.mpiReplicaSpecs[Launcher].replicas: is 2, there is always one launcher. Set replicas to 1. "
         "[upstream-contract] (and 1 more)\n"

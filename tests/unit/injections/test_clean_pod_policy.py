@@ -22,7 +22,7 @@ def test_running_when_unset(run_policy, added):
     assert inject("clean-pod-policy", mpijob(run_policy=run_policy)) == (added, [RUNNING])
 
 
-@pytest.mark.parametrize("debug", [None, "true", "yes"])
+@pytest.mark.parametrize("debug", [None, "yes"])
 @pytest.mark.parametrize("value", ["None", "All", "Running", "", "running"])
 def test_the_users_policy_stays(value, debug):
     metadata = {"annotations": {DEBUG: debug}} if debug else {}
@@ -38,7 +38,6 @@ def test_the_policy_is_a_setting(policy, note):
 @pytest.mark.parametrize(
     ("debug", "policy", "notes"),
     [
-        ("true", "None", [NONE]),
         ("false", "Running", [RUNNING]),
         ("yes", "Running", [RUNNING, f'{DEBUG} "yes" is not "true", so it has no effect']),
         ("True", "Running", [RUNNING, f'{DEBUG} "True" is not "true", so it has no effect']),
@@ -48,6 +47,28 @@ def test_the_policy_is_a_setting(policy, note):
 def test_debug_mode(debug, policy, notes):
     added = {"/spec/runPolicy": {"cleanPodPolicy": policy}}
     assert inject("clean-pod-policy", mpijob(metadata={"annotations": {DEBUG: debug}})) == (added, notes)
+
+
+RESTART = "/spec/mpiReplicaSpecs/Launcher/restartPolicy"
+LOGS = "set the launcher's restartPolicy: Never, so its failed pods stay with their logs"
+
+
+def debugged(restart=None, run_policy=None):
+    job = mpijob(metadata={"annotations": {DEBUG: "true"}}, run_policy=run_policy)
+    if restart is not None:
+        job["spec"]["mpiReplicaSpecs"]["Launcher"]["restartPolicy"] = restart
+    return inject("clean-pod-policy", job)
+
+
+def test_debug_mode_keeps_workers_and_the_launchers_log():
+    assert debugged() == ({"/spec/runPolicy": {"cleanPodPolicy": "None"}, RESTART: "Never"}, [NONE, LOGS])
+    assert debugged(run_policy={"cleanPodPolicy": "All"}) == ({RESTART: "Never"}, [LOGS])
+
+
+def test_the_users_restart_policy_stays():
+    caution = "the launcher's log goes with its pod: set its restartPolicy to Never to keep it"
+    assert debugged("OnFailure", {"cleanPodPolicy": "All"}) == ({}, [caution])
+    assert debugged("Never", {"cleanPodPolicy": "All"}) == ({}, [])
 
 
 def test_debug_mode_is_an_annotation_not_a_label():

@@ -4,7 +4,6 @@ from tests.support.injecting import PATHS, Example, hold, inject, mpijob, only, 
 from tests.support.kueue_objects import cluster_queue, config, local_queue, namespace
 from webhook.admission import pipelines
 from webhook.cluster.snapshot import Snapshot
-from webhook.injections.worker_readiness import MANY_RETRIES
 
 ID = "worker-readiness"
 KEY = "training.openshift.io/worker-readiness"
@@ -127,64 +126,6 @@ GANG = "nothing added: with schedulingPolicy, minAvailable has to be 2 or fewer"
 )
 def test_who_asks_is_told_why_not(given, caution):
     assert inject(ID, job(**given)) == ({}, [caution])
-
-
-def script(text):
-    return {"answer": None, "launcher": {"command": ["bash", "-c", text]}, "worker": SHOWN}
-
-
-def test_without_a_port_the_annotation_names_it():
-    waits = script("until ssh train-worker-0 true; do sleep 1; done; mpirun x") | {"worker": None}
-    [note] = inject(ID, job(**waits))[1]
-    assert note == f'instead of a loop that waits for workers: {KEY}: "2222" (sshd\'s port)'
-    assert len(f"{ID}: {note}") <= 120
-    assert len(f"{ID}: {UNKNOWN}") <= 120
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        script("until ssh train-worker-0 true; do sleep 1; done; mpirun x"),
-        script("while ! nslookup $host; do sleep 2; done\nmpirun x"),
-        script("for h in $(cat /etc/mpi/hostfile); do until getent hosts $h; do sleep 1; done; done; mpirun x"),
-    ],
-)
-def test_a_loop_that_waits_is_named(given):
-    assert inject(ID, job(**given)) == ({}, [f'instead of a loop that waits for workers, annotate {KEY}: "true"'])
-
-
-def test_a_loop_in_an_init_container_is_named():
-    other = job(None, worker=SHOWN)
-    loop = {"name": "wait", "args": ["until nc -z worker 22; do sleep 1; done"]}
-    other["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["initContainers"] = [loop]
-    assert len(inject(ID, other)[1]) == 1
-
-
-@pytest.mark.parametrize(
-    ("retries", "notes"),
-    [
-        (MANY_RETRIES, []),
-        (MANY_RETRIES + 1, [f'instead of backoffLimit 11, annotate {KEY}: "true"']),
-        (2**31 - 1, [f'instead of backoffLimit 2147483647, annotate {KEY}: "true"']),
-        (None, []),
-    ],
-)
-def test_many_retries_are_named(retries, notes):
-    assert inject(ID, job(None, run_policy={"backoffLimit": retries}, worker=SHOWN)) == ({}, notes)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        script("for i in 1 2 3; do mpirun x; done"),
-        script("ssh worker true; mpirun x"),
-        {**script("until ssh w true; do sleep 1; done"), "policy": WAIT},
-        {**script("until ssh w true; do sleep 1; done"), "labels": QUEUE},
-        {**script("until ssh w true; do sleep 1; done"), "answer": "false"},
-    ],
-)
-def test_others_are_not_bothered(given):
-    assert inject(ID, job(**given)) == ({}, [])
 
 
 def test_the_first_one_who_suspends_is_seen():

@@ -26,8 +26,8 @@ VOLCANO = {"scheduler": "volcano"}
 COSCHEDULING = {"scheduler": "scheduler-plugins-scheduler"}
 VOID = Violation(
     "spec.launcherCreationPolicy",
-    "has no effect on suspended or queued jobs",
-    fix="Let the launcher itself wait for them.",
+    "has no effect in a queue",
+    fix='Annotate training.openshift.io/worker-readiness: "true".',
     advisory=True,
 )
 BOTH = {f"{role}.template.spec.schedulerName": "other" for role in ("Launcher", "Worker")}
@@ -110,6 +110,11 @@ def test_deadlock_by_default(changes: Json, settings: Json, advisory: bool) -> N
 def test_no_deadlock_in_a_queue(state: Json, changes: Json) -> None:
     assert violations("gang", WAIT | state | changes, settings=VOLCANO) == [VOID]
     assert fits_a_warning("gang", VOID)
+
+
+def test_a_launcher_that_waits_itself_needs_no_advice() -> None:
+    waits = {"Launcher.template.spec.initContainers": [{"name": "wait-for-workers", "image": "x"}]}
+    assert violations("gang", WAIT | KUEUE | waits) == []
 
 
 def test_no_deadlock_on_resuming() -> None:

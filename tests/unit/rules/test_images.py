@@ -325,3 +325,11 @@ def test_a_source_without_mirrors_is_not_mirrored() -> None:
 def test_mirrors_that_are_not_known_are_no_mirrors() -> None:
     for sets in ([], [mirrors("ImageTagMirrorSet")], [mirrors("ImageDigestMirrorSet", ("quay.io", NEVER))]):
         assert violations("images", {IMAGE: "quay.io/team/app:1"}, view=Snapshot(sets)) == []
+
+
+def test_the_copy_in_the_launchers_wait_is_not_judged_again() -> None:
+    image, copies = "registry.example.com/ml/app", "Launcher.template.spec.initContainers"
+    once = {"Launcher.template.spec.containers.0.image": image}
+    wait = {"name": "wait-for-workers", "image": image}
+    assert violations("images", once | {copies: [wait]}) == violations("images", once)
+    assert violations("images", once | {copies: [wait | {"image": "other"}]}) != violations("images", once)

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from tests.support.any_job import Json, any_job
 from tests.support.jobs import REMOVE, changed
 from tests.support.namespaces import labelled
+from tests.support.nodes import node
 from tests.support.paths import EXAMPLES as EXAMPLES_FOLDER
 from tests.support.rule_checks import found, run, violations
 from tests.support.strategies import PROPERTY
 from webhook.admission.limits import MAX_WARNING_CHARACTERS
 from webhook.admission.messages import Finding
 from webhook.api import yaml
+from webhook.cluster.snapshot import Snapshot
 from webhook.rules import Violation
 
 EXAMPLES = sorted(EXAMPLES_FOLDER.rglob("*.yaml"))
@@ -310,3 +312,31 @@ def test_the_namespace_is_named_where_it_wants_it_so() -> None:
     changes = job(launcher={"runAsNonRoot": True}, worker={"runAsUser": 1000, "runAsNonRoot": True})
     messages = [violation.message for violation in violations("ssh-paths", changes, view=RESTRICTED)]
     assert '"/root/.ssh" is for root, and this namespace starts nothing as root (Launcher)' in messages
+
+
+CRI_O = Snapshot([node("one", runtime="cri-o://1.33.1"), node("two", runtime="cri-o://1.33.1")])
+NO_CHROOT = f"(advice) {CONTEXT}.capabilities.add: has no SYS_CHROOT: sshd needs it as root, CRI-O does not give it"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, [NO_CHROOT]),  # the image decides, and most are root
+        (both(runAsUser=0), [NO_CHROOT]),
+        (both(runAsUser=0, capabilities={"add": ["SYS_CHROOT"]}), []),
+        (both(runAsUser=0, capabilities={"add": ["CAP_SYS_CHROOT"]}), []),
+        (both(runAsUser=0, capabilities={"add": ["ALL"]}), []),
+        (both(runAsUser=0, privileged=True), []),
+        (both(HOME, runAsUser=1000), []),
+        ({"Worker.template.spec.containers.0.command": ["sleep", "infinity"]}, []),
+    ],
+)
+def test_cri_o_gives_no_sys_chroot(changes: Json, expected: list[str]) -> None:
+    result = violations("ssh-paths", changes, view=CRI_O)
+    assert found(result) == expected
+    assert all(each.advisory for each in result)
+
+
+def test_one_node_with_another_runtime_is_enough_to_say_nothing() -> None:
+    assert violations("ssh-paths", view=Snapshot([node("one", runtime="cri-o://1.33.1"), node("two")])) == []
+    assert violations("ssh-paths", view=Snapshot([])) == []

@@ -57,6 +57,7 @@ LEFT_OUT: Final = MappingProxyType(
         "api-access": "what it finds is mended by an injection, and nothing is injected here",
         "clean-pod-policy": "JobSet decides which pods stay",
         "gang": "the runtime's podGroupPolicy has the place of schedulingPolicy",
+        "host-network": "the port of sshd is the runtime's",
         "network-policy": "NetworkPolicies are made for MPIJobs alone",
         "retention": "the time is the runtime's, and JobSet runs nothing twice",
         "update-safety": "the API server itself refuses such changes",

@@ -29,6 +29,7 @@ _PASSING: Final = (
     "ToBeDeletedByClusterAutoscaler",
     "DeletionCandidateOfClusterAutoscaler",
 )
+_CRI_O: Final = "cri-o://"
 _COARSE: Final = frozenset({"memory", "ephemeral-storage"})
 _BITS: Final = 8
 _VERSION: Final = re.compile(r"v(\d{1,3})\.(\d{1,3})\.")
@@ -47,6 +48,8 @@ class NodeShape:
     """What pods may use of a node in all; `coarse` amounts."""
     kubelet: tuple[int, int] = (0, 0)
     """Major and minor version of the kubelet, (0, 0) where that cannot be read."""
+    cri_o: bool = False
+    """Whether CRI-O runs the containers."""
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
@@ -66,6 +69,7 @@ class _Spec(msgspec.Struct, omit_defaults=True):
 
 class _NodeInfo(msgspec.Struct, rename="camel", omit_defaults=True):
     kubelet_version: str = ""
+    container_runtime_version: str = ""
 
 
 class _Status(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -108,6 +112,8 @@ def _record(node: _Node) -> Node:
                 frozenset(taints),
                 frozenset(amounts.items()),
                 _version(node.status.node_info),
+                node.status.node_info is not None
+                and node.status.node_info.container_runtime_version.startswith(_CRI_O),
             )
         ),
     )
@@ -119,7 +125,7 @@ def _version(info: _NodeInfo | None) -> tuple[int, int]:
 
 
 _Key = tuple[
-    frozenset[tuple[str, str]], frozenset[str], frozenset[Taint], frozenset[tuple[str, Quantity]], tuple[int, int]
+    frozenset[tuple[str, str]], frozenset[str], frozenset[Taint], frozenset[tuple[str, Quantity]], tuple[int, int], bool
 ]
 # Only while a node has it.
 _SHAPES: WeakValueDictionary[_Key, NodeShape] = WeakValueDictionary()
@@ -129,9 +135,9 @@ def _shape(key: _Key) -> NodeShape:
     """The one shape like this, so that nodes share it."""
     shape = _SHAPES.get(key)
     if shape is None:
-        labels, varying, taints, allocatable, kubelet = key
+        labels, varying, taints, allocatable, kubelet, cri_o = key
         taints_in_order = tuple(sorted(taints, key=str))
-        shape = _SHAPES[key] = NodeShape(dict(labels), varying, taints_in_order, dict(allocatable), kubelet)
+        shape = _SHAPES[key] = NodeShape(dict(labels), varying, taints_in_order, dict(allocatable), kubelet, cri_o)
     return shape
 
 

@@ -538,7 +538,8 @@ def test_a_rule_that_speaks_of_another_object_stands_on_its_own() -> None:
 FIXES = {
     "no-name outside of a queue": (
         with_launcher(log("no-name.openmpi-4")),
-        'set the annotation training.openshift.io/worker-readiness to "true", and it waits for them.',
+        'set the annotation training.openshift.io/worker-readiness to the port of sshd, as "22", and it waits for '
+        "them.",
     ),
     "no-name in a queue": (
         with_launcher(log("no-name.mpich"), job=job({"metadata.labels": {"kueue.x-k8s.io/queue-name": "gpu"}})),

@@ -1,0 +1,128 @@
+"""Jobs whose workers take their time, queued by the real Kueue and not, with real sshd and mpirun: none fails for it.
+
+The same jobs without the injection are the figure beside it.
+"""
+
+import os
+import random
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.nodes import BY_HAND, gpu_nodes
+from tests.support.installation.sshd import Sshd, find_sshd
+from tests.support.jobs import changed
+from tests.support.mpi import rank
+from tests.support.mpi.kubelet import Kubelet, Life
+from tests.support.mpi.programs import find
+from tests.support.mpi.releases import installed
+from tests.support.policies import policy_configmap
+from tests.support.queued_jobs import MANAGED, QUEUE_LABEL, add_queue, settle, with_kueue
+from tests.support.samples import FULL, sample
+
+pytestmark = [
+    pytest.mark.timeout(3600 if FULL else 900),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: pods are namespaces of this machine"),
+]
+JOBS = int(os.environ.get("MPIJOB_SLOW_JOBS", sample(4, 50)))
+SLOWEST = sample(12.0, 60.0)
+AT_A_TIME = sample(4, 10)
+SEED = 20261126
+RELEASES = ("openmpi-4", "openmpi-5", "mpich", "intel") if FULL else ("openmpi-4", "openmpi-5")
+OFF = {"wait": "off"}
+WITHOUT = "priority: 10\nnamespaces: {matchLabels: {wait: 'off'}}\ninjections: {launcher-wait: {enabled: false}}\n"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with with_kueue(tmp_path_factory.mktemp("slow-workers"), gpu_nodes(8)) as running:
+        running.apply([policy_configmap(WITHOUT, "without")])
+        yield running
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Sshd:
+    find("ssh", "openssh-client")
+    return find_sshd(tmp_path_factory.mktemp("sshd"))
+
+
+def places(cluster: Cluster, labels: dict[str, str]) -> tuple[str, str]:
+    """A namespace that Kueue manages, with a queue for all jobs, and one that it does not."""
+    queued, free = cluster.create_namespace("slow", MANAGED | labels), cluster.create_namespace("slow", labels)
+    add_queue(cluster, queued, cpu=10000)
+    settle(cluster, queued, "training")
+    return queued, free
+
+
+def job(index: int, namespace: str, chosen: random.Random) -> dict[str, Any]:
+    """A launcher with a script, or with mpirun alone; few jobs may fail often."""
+    release = RELEASES[index % len(RELEASES)]
+    implementation = {"mpich": "MPICH", "intel": "Intel"}.get(release, "OpenMPI")
+    mpirun = ["mpirun" if implementation == "OpenMPI" else "mpiexec", "-n", "2"]
+    words = [*mpirun, sys.executable, rank.__file__, str(installed(release).library)]
+    as_root = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
+    env = [{"name": name, "value": "1"} for name in as_root] + [{"name": "FI_PROVIDER", "value": "tcp"}]
+    by_hand = {"annotations": {BY_HAND: "yes"}}
+    return changed(
+        {
+            "metadata.name": f"slow-{index}",
+            "metadata.namespace": namespace,
+            "spec.mpiImplementation": implementation,
+            "spec.slotsPerWorker": 1,
+            "spec.runPolicy.backoffLimit": chosen.choice([0, 1, 2, 6]) if FULL else 0,
+            "Launcher.restartPolicy": "OnFailure",
+            "Launcher.template.metadata": by_hand,
+            "Worker.template.metadata": by_hand,
+            "Worker.replicas": 2,
+            "Worker.template.spec.containers.0.env": [],
+            "Worker.template.spec.containers.0.resources": {"limits": {"cpu": "1", "memory": "1Gi"}},
+            "Launcher.template.spec.containers.0.command": ["bash", "-c", " ".join(words)] if index % 2 else words,
+            "Launcher.template.spec.containers.0.env": env,
+        }
+    )
+
+
+def lives(cluster: Cluster, sshd: Sshd, folder: Path, labels: dict[str, str]) -> list[Life]:
+    """What becomes of JOBS jobs, half of them in a queue."""
+    chosen = random.Random(SEED)
+    both = places(cluster, labels)
+    drawn = [(index, both[index // 2 % 2], [chosen.uniform(5, SLOWEST) for _ in range(2)]) for index in range(JOBS)]
+
+    machine = Kubelet(cluster, sshd, folder)
+
+    def run(index: int, namespace: str, delays: list[float]) -> Life:
+        manifest = job(index, namespace, random.Random(SEED + index))
+        cluster.kubectl("create", "-f", "-", stdin=manifest)
+        release = installed(RELEASES[index % len(RELEASES)])
+        life = machine.live(namespace, f"slow-{index}", delays, release)
+        sys.stderr.write(f"{life}\n")
+        return life
+
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        found = list(pool.map(lambda one: run(*one), drawn))
+    in_queue = cluster.get("mpijobs", "-n", both[0])["items"]
+    assert {one["metadata"]["labels"][QUEUE_LABEL] for one in in_queue} == {"training"}
+    return found
+
+
+def test_no_job_fails_because_its_workers_are_slow(cluster: Cluster, sshd: Sshd, tmp_path: Path) -> None:
+    found = lives(cluster, sshd, tmp_path, {})
+    assert {one.name: one.output for one in found if not one.succeeded or one.tries != 1} == {}
+    for one in found:
+        assert one.waited[-1].endswith("every worker answers\n")
+    assert any("waiting for" in text and "Could not resolve hostname" in text for one in found for text in one.waited)
+
+
+def test_without_the_injection_jobs_fail(cluster: Cluster, sshd: Sshd, tmp_path: Path) -> None:
+    found = lives(cluster, sshd, tmp_path, OFF)
+    failed = [one for one in found if not one.succeeded]
+    tries = [one.tries for one in found]
+    sys.stderr.write(f"{len(failed)} of {JOBS} jobs failed, {sum(count > 1 for count in tries)} needed a retry\n")
+    assert failed
+    assert all(not one.waited for one in found)
+    assert any("Could not resolve hostname" in one.output for one in failed)

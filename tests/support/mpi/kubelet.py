@@ -1,0 +1,164 @@
+"""The part of the kubelet for the pods of one job: real sshd on the workers, real ssh and mpirun on the launcher.
+
+Pods are namespaces of this machine (`pods`). What becomes of them goes into their status, so the real Job controller
+and operator decide what becomes of the job. The launcher knows the name of a worker when it is ready, as
+from the DNS. A container that fails starts again after 10 s, 20 s and so on.
+"""
+
+import base64
+import json
+import subprocess
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.controlplane.cluster import Cluster, has_condition
+from tests.controlplane.process import Program
+from tests.support.installation.sshd import Sshd
+from tests.support.mpi import pods
+from tests.support.mpi.releases import Release
+
+FIRST_BACKOFF = 10.0
+LONGEST = 400.0
+"""Seconds in which a job has to end."""
+
+
+@dataclass
+class Life:
+    """What became of a job."""
+
+    name: str
+    succeeded: bool = False
+    tries: int = 0
+    """How often the launcher's first container was started."""
+    waited: list[str] = field(default_factory=list)
+    """The output of the init containers."""
+    output: str = ""
+    """Of the launcher's last try."""
+
+
+@dataclass(frozen=True)
+class Kubelet:
+    """Runs jobs of a cluster, each with its pods in a folder."""
+
+    cluster: Cluster
+    sshd: Sshd
+    folder: Path
+
+    def live(self, namespace: str, name: str, delays: list[float], release: Release) -> Life:
+        """Run the job until it has ended; a worker's sshd listens so many seconds after the pods have been made."""
+        life, folder = Life(name), self.folder / f"{namespace}-{name}"
+
+        def get(kind: str, of: str) -> Any:
+            wait = partial(self.cluster.get, kind, of, "-n", namespace)
+            return self.cluster.wait_for(f"{kind} {of}", wait, timeout=120)
+
+        template = get("job", f"{name}-launcher")["spec"]["template"]
+        launcher = {"metadata": {"namespace": namespace}, "spec": template["spec"]}
+        names = [f"{name}-worker-{number}" for number in range(len(delays))]
+        workers = [get("pod", worker) for worker in names]
+        files = get("configmap", f"{name}-config")["data"]
+        contents = {
+            f"{name}-ssh": get("secret", f"{name}-ssh")["data"],
+            f"{name}-config": {key: base64.b64encode(text.encode()).decode() for key, text in files.items()},
+        }
+        manifests = [launcher, *workers]
+        folder.mkdir()
+        with (
+            pods.running(manifests, contents, release.environment, folder, published=False) as (first, *others),
+            ExitStack() as run,
+        ):
+            start = time.monotonic()
+
+            def come_up(worker: str, other: pods.Pod, delay: float) -> None:
+                time.sleep(max(0.0, start + delay - time.monotonic()))
+                program = Program(worker, _serving(other, self.sshd), log=folder / f"{worker}.log", env={})
+                run.callback(program.stop)
+                for pod in (first, *others):
+                    if pod is not other:
+                        pod.learn(other)
+                report(self.cluster, namespace, worker, "Running", ready=True)
+
+            with ThreadPoolExecutor(len(delays)) as pool:
+                up = [pool.submit(come_up, *each) for each in zip(names, others, delays, strict=True)]
+                _launcher(self.cluster, namespace, first, others, life)
+            for each in up:
+                each.result()
+            ends = lambda: [kind for kind in ("Succeeded", "Failed") if has_condition(get("mpijob", name), kind)]  # noqa: E731
+            life.succeeded = self.cluster.wait_for(f"{name} to end", ends, timeout=120) == ["Succeeded"]
+        return life
+
+
+def _launcher(cluster: Cluster, namespace: str, pod: pods.Pod, workers: list[pods.Pod], life: Life) -> None:
+    """Init containers once, then the first container until it ends well or the Job controller has had enough."""
+    selector = (
+        "-n",
+        namespace,
+        "-l",
+        f"training.kubeflow.org/job-name={life.name},training.kubeflow.org/job-role=launcher",
+    )
+
+    def bound() -> str | None:
+        found = cluster.get("pods", *selector)["items"]
+        names = [one["metadata"]["name"] for one in found if one["spec"].get("nodeName") and not _is_going(one)]
+        return names[0] if names else None
+
+    mine: str = cluster.wait_for(f"the launcher of {life.name}", bound, timeout=120)
+    limit = time.monotonic() + LONGEST
+    for container in pod.manifest["spec"].get("initContainers", ()):
+        done = subprocess.run(pod.init_command(container), capture_output=True, text=True, timeout=LONGEST, check=False)
+        life.waited += [done.stdout + done.stderr]
+        assert done.returncode == 0, life.waited
+    for worker in workers:
+        worker.learn(pod)
+    backoff = FIRST_BACKOFF
+    while time.monotonic() < limit:
+        life.tries += 1
+        report(cluster, namespace, mine, "Running", ready=True, restarts=life.tries - 1)
+        done = subprocess.run(pod.command, capture_output=True, text=True, timeout=LONGEST, check=False)
+        life.output = done.stdout + done.stderr
+        if done.returncode == 0:
+            report(cluster, namespace, mine, "Succeeded", ready=False, restarts=life.tries - 1)
+            return
+        if not report(cluster, namespace, mine, "Running", ready=False, restarts=life.tries):
+            return
+        until = time.monotonic() + backoff
+        while time.monotonic() < until:
+            if bound() is None:
+                return
+            time.sleep(1)
+        backoff *= 2
+
+
+def _is_going(pod: Mapping[str, Any]) -> bool:
+    return "deletionTimestamp" in pod["metadata"]
+
+
+def report(cluster: Cluster, namespace: str, pod: str, phase: str, *, ready: bool, restarts: int = 0) -> bool:
+    """Write the pod's status; False where the pod has gone."""
+    state = {"running": {}} if ready else {"terminated": {"exitCode": 0 if phase == "Succeeded" else 1}}
+    first = {"name": "mpi", "image": "x", "imageID": "x", "ready": ready, "restartCount": restarts, "state": state}
+    found = cluster.kubectl("get", "pod", pod, "-n", namespace, "-o", "json", check=False)
+    if found.returncode or _is_going(manifest := json.loads(found.stdout)):
+        return False
+    first["name"] = manifest["spec"]["containers"][0]["name"]
+    status = {
+        "phase": phase,
+        "conditions": [{"type": "Ready", "status": str(ready)}],
+        "containerStatuses": [first],
+    }
+    patch = ("--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
+    return cluster.kubectl("patch", "pod", pod, "-n", namespace, *patch, check=False).returncode == 0
+
+
+def _serving(pod: pods.Pod, sshd: Sshd) -> list[str | Path]:
+    """The worker's command, with this machine's sshd where the image would have its own."""
+    command = [sshd.program if word == "/usr/sbin/sshd" else word for word in pod.command]
+    if sshd.libraries:
+        command.insert(command.index(sshd.program), f"LD_LIBRARY_PATH={sshd.libraries}")
+    return command

@@ -1,0 +1,43 @@
+from typing import Any
+
+import pytest
+
+from tests.support.jobs import REMOVE
+from tests.support.rule_checks import found, violations
+
+HOST = {"Worker.template.spec.hostNetwork": True}
+COMMAND = "Worker.template.spec.containers.0.command"
+TOLD = [
+    "spec.mpiReplicaSpecs[Worker].template.spec.hostNetwork: sshd meets the node's own on port 22",
+]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {COMMAND: ["/usr/sbin/sshd", "-De"]},
+        {COMMAND: ["bash", "-c", "mkdir -p /run/sshd; /usr/sbin/sshd -De"]},
+        {COMMAND: ["/start.sh"], "Worker.template.spec.containers.0.ports": [{"containerPort": 22}]},
+    ],
+)
+def test_port_22_of_the_node_is_taken(changes: dict[str, Any]) -> None:
+    (violation,) = result = violations("host-network", HOST | changes)
+    assert found(result) == TOLD
+    assert violation.fix == 'Set another port: sshd -p 2222, and plm_rsh_args "-p 2222".'
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"Worker.template.spec.hostNetwork": False},
+        {"Worker": REMOVE},
+        {COMMAND: ["/usr/sbin/sshd", "-De", "-p", "2222"]},
+        {COMMAND: ["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"]},
+        {COMMAND: ["/start.sh"]},
+        {"Worker.template.spec.containers.0.ports": [{"containerPort": 2222}]},
+        {"Launcher.template.spec.containers.0.command": ["mpirun", "-mca", "plm_rsh_args", "-p 2222", "x"]},
+    ],
+)
+def test_another_port_or_network_is_fine(changes: dict[str, Any]) -> None:
+    assert violations("host-network", HOST | changes) == []

@@ -1,0 +1,214 @@
+"""The launcher starts when every worker's sshd answers, also in a queue: an init container waits for them.
+
+mpirun does not wait for workers. Where one has no address yet, ssh says "Could not resolve hostname" and the launcher
+fails. The operator's own `launcherCreationPolicy: WaitForWorkersReady` does not help jobs that are suspended or queued
+(mpi-operator issue 615), waits without a limit, and can block a gang for ever (mpi-operator issue 608). So the
+launcher's pod gets an init container, `wait-for-workers`, with the launcher's image. It tries ssh to every host of the
+operator's hostfile and never logs in: a host is up when ssh gets as far as its key. Its log names the workers that are
+missing. After `timeoutSeconds` the launcher starts all the same, because mpirun may be able to go on, and says best why
+it cannot. An operator that keeps the launcher suspended until the workers are ready (mpi-operator pull request 868)
+leaves nothing to wait for.
+
+The init container needs a shell. With `when: shell` it goes only where there certainly is one: the launcher's command
+is a shell, or its image is the one in which the workers run sshd. sshd lets in no user whose login shell is missing
+(OpenSSH `auth.c`, `allowed_user`), so in an image without a shell sshd cannot start a rank. `when: ownShell` leaves
+out the second kind, and `when: always` counts on a shell in every image. Without ssh in it the launcher starts at once.
+
+Nothing is injected where waiting could do harm or has no use: the workers do not show that they start sshd, the
+launcher writes or mounts a configuration of ssh, the job is elastic (`discover_hosts.sh`), an Istio sidecar is wanted,
+or the operator waits. The annotation `training.openshift.io/worker-readiness` decides for one job: `"false"` turns it
+off, `"true"` or the port of sshd adds it in a queue or gang, whatever the image. Outside of these the annotation
+stands for WaitForWorkersReady: see `worker-readiness`.
+
+The init container has the resources of the launcher's first container, so the pod requests no more than before. It has
+that container's user, no capability, and no GPU.
+"""
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final
+
+from pydantic import Field
+
+from webhook.api import annotations, mpirun, sshd
+from webhook.api.mpijob import LAUNCHER, MPIJob
+from webhook.api.pod import Container, PodTemplate
+from webhook.api.untyped import at, mapping
+from webhook.injections import injection
+from webhook.injections.istio import is_wanted
+from webhook.injections.worker_readiness import operator_waits, port_of
+from webhook.kit.context import Context
+from webhook.kit.forms import ITEM, in_launcher
+from webhook.kit.patch import PatchBuilder, template_path
+from webhook.kit.settings import InjectionSettings
+
+# $1: seconds; $2: an option of ssh with the port, or nothing. The image's configuration of ssh may have another port.
+SCRIPT: Final = """(
+end=$(($(date +%s) + $1))
+hosts=$(while IFS=' :' read -r host _; do
+  case ${host%%.*} in '' | *-launcher) ;; *) echo "$host" ;; esac
+done </etc/mpi/hostfile)
+shown=
+while :; do
+  missing=
+  for host in $hosts; do
+    for option in -T $2; do
+      said=$(ssh -n -o BatchMode=yes -o ConnectTimeout=5 -o ConnectionAttempts=1 -o LogLevel=ERROR \\
+        -o StrictHostKeyChecking=yes -o UserKnownHostsFile=/dev/null -o GlobalKnownHostsFile=/dev/null \\
+        $option "$host" true 2>&1)
+      case $said in *'resolve hostname'* | *'connect to host'*) ;; *) continue 2 ;; esac
+    done
+    missing="$missing $host" reason=$said
+  done
+  [ -n "$missing" ] || break
+  if [ "$(date +%s)" -ge "$end" ]; then
+    echo "no answer within $1 s from$missing ($reason): the launcher starts without"
+    exit
+  fi
+  [ "$missing" = "$shown" ] || echo "waiting for$missing ($reason)"
+  shown=$missing
+  sleep 1
+done
+echo "every worker answers"
+)
+exit 0
+"""
+MOUNT: Final = {"name": "mpi-job-config", "mountPath": "/etc/mpi", "readOnly": True}
+"""The operator adds the volume (mpi-operator `newLauncherPodTemplate`)."""
+NO_GPUS: Final = {"name": "NVIDIA_VISIBLE_DEVICES", "value": ""}
+"""As the operator's own for the launcher: an image for GPUs asks for all of them, and for a driver."""
+_NO_RIGHTS: Final = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+_COPIED: Final = ("image", "imagePullPolicy")
+_COPIED_RIGHTS: Final = MappingProxyType(
+    {"runAsUser": int, "runAsGroup": int, "runAsNonRoot": bool, "seccompProfile": dict}
+)
+_AMOUNTS: Final = ("requests", "limits")
+_OWN_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
+_SHELL: Final = "/bin/sh"
+_POSIX: Final = mpirun.SHELLS - {"zsh"}  # which does not split $hosts
+_SERVICE: Final = re.compile(r"\bservice\s+sshd?\s+(?:re)?start\b|/init\.d/sshd?\s+(?:re)?start\b")
+_CONFIGURES_SSH: Final = re.compile(r"ssh_config|\.ssh/config|\bPort\b|rsh_agent|ssh_agent")
+_ELASTIC: Final = re.compile(r"discover_hosts|--host-discovery-script|--min-n")
+
+
+class Shells(StrEnum):
+    """Which jobs without the annotation get it."""
+
+    OWN_SHELL = "ownShell"
+    SHELL = "shell"
+    ALWAYS = "always"
+
+
+class Settings(InjectionSettings):
+    """Which launchers wait, and for how long."""
+
+    when: Shells = Field(
+        Shells.SHELL,
+        description="ownShell: where the launcher's command is a shell; shell: also where its image is the one in which"
+        " the workers run sshd; or always.",
+    )
+    timeout_seconds: int = Field(
+        600, ge=1, le=86400, description="Seconds after which the launcher starts without the missing workers."
+    )
+
+
+def _is_ours(_: str, container: Any) -> bool:
+    """Whether `_container` can have written it. Later versions also have to know this SCRIPT."""
+    own = mapping(container)
+    command = own.get("command")
+    if (
+        not isinstance(command, list)
+        or not 5 <= len(command) <= 6
+        or not all(isinstance(each, str) for each in command)
+    ):
+        return False
+    shell, *rest = command
+    resources, rights = mapping(own.get("resources")), mapping(own.get("securityContext"))
+    return (
+        own.keys() <= {"name", "command", "env", "volumeMounts", "resources", "securityContext", *_COPIED}
+        and [own.get(field) for field in ("name", "env", "volumeMounts")] == [sshd.WAIT_CONTAINER, [NO_GPUS], [MOUNT]]
+        and all(isinstance(own.get(field, ""), str) for field in _COPIED)
+        and _is_shell(shell)
+        and rest[:3] == ["-c", SCRIPT, sshd.WAIT_CONTAINER]
+        and resources.keys() <= set(_AMOUNTS)
+        and all(map(_are_amounts, resources.values()))
+        and rights.keys() <= {*_NO_RIGHTS, *_COPIED_RIGHTS}
+        and {field: rights.get(field) for field in _NO_RIGHTS} == _NO_RIGHTS
+        and all(isinstance(rights.get(field, kind()), kind) for field, kind in _COPIED_RIGHTS.items())
+        and mapping(rights.get("seccompProfile")).keys() <= {"type", "localhostProfile"}
+    )
+
+
+def _are_amounts(amounts: Any) -> bool:
+    return isinstance(amounts, dict) and all(
+        (name in _OWN_RESOURCES or "/" in name) and isinstance(amount, str | int) for name, amount in amounts.items()
+    )
+
+
+FORMS: Final = (in_launcher("spec", "initContainers", ITEM, holds=_is_ours),)
+
+
+@injection("launcher-wait", Settings, since="0.1", forms=FORMS)
+def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Append the init container."""
+    if not job.workers or job.worker is None or job.launcher is None:
+        return
+    launcher, worker = job.launcher.template, job.worker.template
+    if not launcher.containers or not worker.containers or (launcher.spec and launcher.spec.for_windows):
+        return
+    answer = job.annotations.get(annotations.WORKER_READINESS)
+    if answer is None:
+        wanted = _can_wait(launcher, worker, settings.when) and not is_wanted(job, launcher)
+    else:
+        wanted = answer == "true" or port_of(answer) is not None
+    if not wanted or operator_waits(job, ctx, patch, asked=answer is not None):
+        return
+    port = port_of(answer) or sshd.port(job, None)
+    own = patch.get((*template_path(LAUNCHER), "spec", "containers", 0))
+    container = _container(own, _own_shell(launcher.containers[0]) or _SHELL, settings.timeout_seconds, port)
+    if _is_ours(ITEM, container) and patch.append((*template_path(LAUNCHER), "spec", "initContainers"), container):
+        yield f"the launcher waits for its workers, for {settings.timeout_seconds} s at most"
+
+
+def _container(own: Any, shell: str, seconds: int, port: int | None) -> dict[str, object]:
+    """The init container next to `own`, the launcher's first container."""
+    resources = {field: at(own, "resources").get(field) for field in _AMOUNTS if at(own, "resources").get(field)}
+    rights = {field: at(own, "securityContext").get(field) for field in _COPIED_RIGHTS}
+    return {
+        "name": sshd.WAIT_CONTAINER,
+        **{field: own[field] for field in _COPIED if own.get(field) is not None},
+        "command": [shell, "-c", SCRIPT, sshd.WAIT_CONTAINER, str(seconds), *([] if port is None else [f"-p{port}"])],
+        "env": [NO_GPUS],
+        "volumeMounts": [MOUNT],
+        **({"resources": resources} if resources else {}),
+        "securityContext": {**_NO_RIGHTS, **{field: value for field, value in rights.items() if value is not None}},
+    }
+
+
+def _can_wait(launcher: PodTemplate, worker: PodTemplate, when: Shells) -> bool:
+    """Whether waiting does no harm: the workers start sshd, and there is a shell that `when` counts on."""
+    own, other = launcher.containers[0], worker.containers[0]
+    if other.argv and not sshd.starts(other) and not _SERVICE.search(sshd.text(other)):
+        return False
+    mounts = any("ssh" in mount.mount_path for mount in own.volume_mounts or ())
+    variables = any(_CONFIGURES_SSH.search(variable.name) for variable in own.env or ())
+    text = sshd.text(own)
+    if mounts or variables or _CONFIGURES_SSH.search(text) or _ELASTIC.search(text):
+        return False
+    return (
+        when is Shells.ALWAYS
+        or bool(_own_shell(own))
+        or (when is Shells.SHELL and own.image == other.image is not None)
+    )
+
+
+def _own_shell(container: Container) -> str:
+    """The shell that the container runs, empty where it runs none."""
+    program = container.argv[0] if container.argv else ""
+    return program if _is_shell(program) else ""
+
+
+def _is_shell(program: str) -> bool:
+    return program.rpartition("/")[2] in _POSIX

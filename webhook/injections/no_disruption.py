@@ -1,0 +1,53 @@
+"""Nodes with a job's pods are not emptied to save cost.
+
+A job does not survive the loss of a pod: "ORTE has lost communication with a remote daemon". Karpenter and the cluster
+autoscaler evict pods to empty nodes. They leave the nodes of pods with these annotations alone:
+`karpenter.sh/do-not-disrupt: "true"` and `cluster-autoscaler.kubernetes.io/safe-to-evict: "false"`. Launcher and
+workers get both. They do not help against preemption, `kubectl drain` or a lost node.
+
+Off unless a policy sets `enabled`: a job that hangs then keeps its nodes until its time limit.
+"""
+
+from collections.abc import Iterator
+from types import MappingProxyType
+from typing import Final
+
+from pydantic import Field
+
+from webhook.api.mpijob import MPIJob
+from webhook.injections import injection
+from webhook.kit.context import Context
+from webhook.kit.forms import equal, in_templates
+from webhook.kit.importance import Importance
+from webhook.kit.patch import PatchBuilder, template_path
+from webhook.kit.settings import InjectionSettings
+
+ANNOTATIONS: Final = MappingProxyType(
+    {"karpenter.sh/do-not-disrupt": "true", "cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+)
+
+
+class Settings(InjectionSettings):
+    """Where it is on."""
+
+    enabled: bool = Field(False, description="Whether anything is injected.")
+
+
+FORMS: Final = tuple(
+    form
+    for key, value in ANNOTATIONS.items()
+    for form in in_templates("metadata", "annotations", key, holds=equal(value))
+)
+
+
+@injection("no-disruption", Settings, since="0.1", importance=Importance.MINOR, forms=FORMS)
+def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Annotate both templates, as far as the user has not."""
+    added = [
+        role
+        for role, _, replica in job.replicas()
+        if replica.template.containers
+        and patch.add_entries((*template_path(role), "metadata", "annotations"), ANNOTATIONS)
+    ]
+    if added:
+        yield f"autoscalers leave the nodes of {' and '.join(added)} alone"

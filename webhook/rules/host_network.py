@@ -1,0 +1,32 @@
+"""Workers in the host network have an sshd on another port than the node's own.
+
+With `hostNetwork: true` the pod's ports are the node's, and nearly every node runs an sshd on port 22. The worker's
+sshd then cannot start, or the launcher talks to the node's, which has other keys (mpi-operator issue 593). The warning
+is for jobs that show port 22 or no port at all; a configuration in the image may name another one. The injection
+`host-network` keeps two workers of one job from sharing a node.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from webhook.api import sshd
+from webhook.api.mpijob import WORKER, MPIJob, replica_path
+from webhook.kit.context import Context
+from webhook.kit.importance import Importance
+from webhook.kit.settings import WarningRuleSettings
+from webhook.rules import Violation, rule
+
+NODES_PORT: Final = 22
+
+
+@rule("host-network", WarningRuleSettings, since="0.1", importance=Importance.FAILS)
+def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[Violation]:
+    """The port of the workers' sshd."""
+    pod = job.worker.template.spec if job.worker else None
+    if pod is None or not pod.host_network or sshd.port(job, NODES_PORT) != NODES_PORT:
+        return
+    yield Violation(
+        f"{replica_path(WORKER)}.template.spec.hostNetwork",
+        "sshd meets the node's own on port 22",
+        fix='Set another port: sshd -p 2222, and plm_rsh_args "-p 2222".',
+    )
