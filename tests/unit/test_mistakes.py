@@ -341,7 +341,7 @@ RULES: Final[Mapping[str, Mistake]] = {
     "slots": mistake("spec.slotsPerWorker: «0→1»", "Set slotsPerWorker to 1 or more."),
     "host-network": Mistake(
         {"Worker.template.spec.hostNetwork": True},
-        'Set another port: sshd -p 2222, and plm_rsh_args "-p 2222".',
+        "Set another Port in its sshd_config and ssh_config.",
         {"Worker.template.spec.containers.0.command": ["/usr/sbin/sshd", "-De", "-p", "2222"]},
         {"action": "deny"},
     ),

@@ -10,6 +10,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from webhook.admission.messages import Finding
+from webhook.api.mpijob import LAUNCHER, MPIJob, replica_path
+from webhook.api.sshd import WAIT_CONTAINER
+from webhook.kit.settings import Action
 from webhook.rules import CauseReason
 
 _BOUNDS: Final = "limit-range"
@@ -28,6 +31,23 @@ def told_once(denied: Iterable[Finding]) -> list[Finding]:
     users = {path for each in found if each.rule == _LEVEL and (path := each.violation.path).endswith(_USER)}
     left = [each for each in found if each.rule != _PODS or each.violation.path not in users]
     return [each for each in left if not _of_amount(each) or _pair(each) not in bounded]
+
+
+def without_copies(found: list[tuple[Finding, Action]], job: MPIJob) -> list[tuple[Finding, Action]]:
+    """Without what is found again in the init container that waits, which copies the launcher's first container."""
+    init = job.launcher.template.init_containers if found and job.launcher else ()
+    index = next((index for index, each in enumerate(init) if each.name == WAIT_CONTAINER), None)
+    if index is None:
+        return found
+    spec = f"{replica_path(LAUNCHER)}.template.spec"
+    copy, original = f"{spec}.initContainers[{index}]", f"{spec}.containers[0]"
+    told = {(each.rule, each.violation.path, each.violation.message) for each, _ in found}
+    return [
+        (each, action)
+        for each, action in found
+        if not each.violation.path.startswith(copy)
+        or (each.rule, original + each.violation.path.removeprefix(copy), each.violation.message) not in told
+    ]
 
 
 def _of_amount(finding: Finding) -> bool:

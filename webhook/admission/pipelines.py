@@ -259,7 +259,7 @@ def validate(
     ctx = own_rules.evaluated(request, job, ctx, policy)
     decision.rule_faults = own_rules.faults(ctx)
     before = None if old is None else own_rules.of_stored(ctx, request.old_object)
-    found = list(_findings(policy.rules, job, ctx, time_left))
+    found = one_cause.without_copies(list(_findings(policy.rules, job, ctx, time_left)), job)
     if found and old is not None and before is not None:
         before = ratchet.judging_stored(before, job, old)
         of_stored = (finding for finding, _ in _findings(policy.rules, old, before, time_left))

@@ -17,11 +17,11 @@ out the second kind, and `when: always` counts on a shell in every image. Withou
 Nothing is injected where waiting could do harm or has no use: the workers do not show that they start sshd, the
 launcher writes or mounts a configuration of ssh, the job is elastic (`discover_hosts.sh`), an Istio sidecar is wanted,
 or the operator waits. The annotation `training.openshift.io/worker-readiness` decides for one job: `"false"` turns it
-off, `"true"` or the port of sshd adds it in a queue or gang, whatever the image. Outside of these the annotation
-stands for WaitForWorkersReady: see `worker-readiness`.
+off, `"true"` or the port of sshd adds it whatever the image, unless the operator can wait: outside of queues and gangs,
+where the port of sshd is known, the annotation means WaitForWorkersReady (see `worker-readiness`).
 
-The init container has the resources of the launcher's first container, so the pod requests no more than before. It has
-that container's user, no capability, and no GPU.
+The init container has the CPU, memory and storage of the launcher's first container, so the pod requests no more than
+before. It has that container's user, no capability, and no GPU.
 """
 
 import re
@@ -44,23 +44,26 @@ from webhook.kit.forms import ITEM, in_launcher
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
-# $1: seconds; $2: an option of ssh with the port, or nothing. The image's configuration of ssh may have another port.
+# $1: seconds; $2: an option of ssh with the port, or nothing. The image's configuration of ssh may have another port:
+# a worker is up if it answers without an option (-T says nothing of ports) or with that one.
 SCRIPT: Final = """(
+command -v ssh >/dev/null || { echo "no ssh in this image: the launcher starts at once"; exit; }
 end=$(($(date +%s) + $1))
-hosts=$(while IFS=' :' read -r host _; do
+left=$(while IFS=' :' read -r host _; do
   case ${host%%.*} in '' | *-launcher) ;; *) echo "$host" ;; esac
 done </etc/mpi/hostfile)
 shown=
 while :; do
   missing=
-  for host in $hosts; do
+  for host in $left; do
     for option in -T $2; do
       said=$(ssh -n -o BatchMode=yes -o ConnectTimeout=5 -o ConnectionAttempts=1 -o LogLevel=ERROR \\
         -o StrictHostKeyChecking=yes -o UserKnownHostsFile=/dev/null -o GlobalKnownHostsFile=/dev/null \\
-        $option "$host" true 2>&1)
+        $option -- "$host" true 2>&1)
       case $said in *'resolve hostname'* | *'connect to host'*) ;; *) continue 2 ;; esac
     done
     missing="$missing $host" reason=$said
+    [ "$(date +%s)" -lt "$end" ] || break
   done
   [ -n "$missing" ] || break
   if [ "$(date +%s)" -ge "$end" ]; then
@@ -68,7 +71,7 @@ while :; do
     exit
   fi
   [ "$missing" = "$shown" ] || echo "waiting for$missing ($reason)"
-  shown=$missing
+  shown=$missing left=$missing
   sleep 1
 done
 echo "every worker answers"
@@ -82,12 +85,18 @@ NO_GPUS: Final = {"name": "NVIDIA_VISIBLE_DEVICES", "value": ""}
 _NO_RIGHTS: Final = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 _COPIED: Final = ("image", "imagePullPolicy")
 _COPIED_RIGHTS: Final = MappingProxyType(
-    {"runAsUser": int, "runAsGroup": int, "runAsNonRoot": bool, "seccompProfile": dict}
+    {
+        "runAsUser": int,
+        "runAsGroup": int,
+        "runAsNonRoot": bool,
+        "readOnlyRootFilesystem": bool,
+        "seccompProfile": dict,
+    }
 )
 _AMOUNTS: Final = ("requests", "limits")
 _OWN_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 _SHELL: Final = "/bin/sh"
-_POSIX: Final = mpirun.SHELLS - {"zsh"}  # which does not split $hosts
+_POSIX: Final = mpirun.SHELLS - {"zsh"}  # which does not split $left
 _SERVICE: Final = re.compile(r"\bservice\s+sshd?\s+(?:re)?start\b|/init\.d/sshd?\s+(?:re)?start\b")
 _CONFIGURES_SSH: Final = re.compile(r"ssh_config|\.ssh/config|\bPort\b|rsh_agent|ssh_agent")
 _ELASTIC: Final = re.compile(r"discover_hosts|--host-discovery-script|--min-n")
@@ -143,7 +152,7 @@ def _is_ours(_: str, container: Any) -> bool:
 
 def _are_amounts(amounts: Any) -> bool:
     return isinstance(amounts, dict) and all(
-        (name in _OWN_RESOURCES or "/" in name) and isinstance(amount, str | int) for name, amount in amounts.items()
+        name in _OWN_RESOURCES and isinstance(amount, str | int) for name, amount in amounts.items()
     )
 
 
@@ -159,13 +168,12 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     if not launcher.containers or not worker.containers or (launcher.spec and launcher.spec.for_windows):
         return
     answer = job.annotations.get(annotations.WORKER_READINESS)
-    if answer is None:
-        wanted = _can_wait(launcher, worker, settings.when) and not is_wanted(job, launcher)
-    else:
-        wanted = answer == "true" or port_of(answer) is not None
-    if not wanted or operator_waits(job, ctx, patch, asked=answer is not None):
-        return
     port = port_of(answer) or sshd.port(job, None)
+    asked = answer == "true" or port_of(answer) is not None
+    wanted = asked or (_can_wait(launcher, worker, settings.when) and not is_wanted(job, launcher))
+    probed = port is not None or worker.containers[0].readiness_probe is not None
+    if answer == "false" or not wanted or operator_waits(job, ctx, patch, asked=asked and probed):
+        return
     own = patch.get((*template_path(LAUNCHER), "spec", "containers", 0))
     container = _container(own, _own_shell(launcher.containers[0]) or _SHELL, settings.timeout_seconds, port)
     if _is_ours(ITEM, container) and patch.append((*template_path(LAUNCHER), "spec", "initContainers"), container):
@@ -174,7 +182,12 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 def _container(own: Any, shell: str, seconds: int, port: int | None) -> dict[str, object]:
     """The init container next to `own`, the launcher's first container."""
-    resources = {field: at(own, "resources").get(field) for field in _AMOUNTS if at(own, "resources").get(field)}
+    written = {field: at(own, "resources", field) for field in _AMOUNTS}
+    resources = {
+        field: {name: amounts[name] for name in _OWN_RESOURCES if name in amounts}
+        for field, amounts in written.items()
+        if not amounts.keys().isdisjoint(_OWN_RESOURCES)
+    }
     rights = {field: at(own, "securityContext").get(field) for field in _COPIED_RIGHTS}
     return {
         "name": sshd.WAIT_CONTAINER,

@@ -40,7 +40,6 @@ from webhook.predict.kueue import queues
 POLICY: Final = ("spec", "launcherCreationPolicy")
 WAIT: Final = "WaitForWorkersReady"
 PROBE: Final = (*template_path(WORKER), "spec", "containers", 0, "readinessProbe")
-TURN_ON: Final = f'{annotations.WORKER_READINESS}: "true"'
 _INIT_CONTAINERS: Final = (*template_path(LAUNCHER), "spec", "initContainers")
 
 

@@ -91,7 +91,8 @@ def _program(command: Sequence[str], argv: Sequence[str], path: str) -> Iterator
     if command[0] and command[0].split() != [command[0]]:
         fix = f"Write {_words(command)}." if _OF_A_SHELL.search(command[0]) is None else 'Put "sh", "-c" before it.'
         yield Violation(f"{path}.command", "is not split into words", fix, advisory=True)
-    elif shell not in mpirun.SHELLS:
+        return
+    if shell not in mpirun.SHELLS:
         return
     elif script := mpirun.taken_for_a_file(argv):
         field = "command" if script in command else "args"

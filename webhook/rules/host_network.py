@@ -28,5 +28,5 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     yield Violation(
         f"{replica_path(WORKER)}.template.spec.hostNetwork",
         "sshd meets the node's own on port 22",
-        fix='Set another port: sshd -p 2222, and plm_rsh_args "-p 2222".',
+        fix="Set another Port in its sshd_config and ssh_config.",
     )

@@ -66,7 +66,7 @@ def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:
     if queue is UNKNOWN:
         return
     if not queue:
-        fix = f"Add the label {QUEUE_NAME}, or remove it."
+        fix = f"Add the label {QUEUE_NAME} with a queue, or remove managedBy."
         yield Violation(MANAGED_BY, "needs a queue", fix=fix, reason=CauseReason.REQUIRED)
     elif (behind := queues.cluster_queue(ctx.view, ctx.namespace, queue)) is not None and not behind.has_checks:
         fault = f"ClusterQueue {shortened(behind.name, MAX_OBJECT_NAME_CHARACTERS)} sends no job elsewhere"

@@ -162,7 +162,12 @@ def _kept_out(job: MPIJob, ctx: Context) -> Iterator[Violation]:
     if of_workers and all(policy.keeps_out(space) for policy in of_workers):
         name = shortened(min(policy.name for policy in of_workers), MAX_OBJECT_NAME_CHARACTERS)
         fault = f"NetworkPolicy {name} shuts the launcher out"
-        yield Violation(replica_path(WORKER), fault, "Add one that lets it in.", advisory=True)
+        yield Violation(
+            replica_path(WORKER),
+            fault,
+            "Allow its own pods in.",
+            advisory=True,
+        )
 
 
 def _passing(path: str, fault: str, fix: str) -> Violation:

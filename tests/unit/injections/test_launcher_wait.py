@@ -2,18 +2,21 @@
 
 import shutil
 import subprocess
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from tests.support.injecting import PATHS, Example, hold, inject, mpijob, mutate, only, pod_spec
-from tests.support.jobs import changed
+from tests.support.jobs import changed, request
 from tests.support.kueue_objects import config, local_queue, namespace
 from tests.support.namespaces import labelled
 from tests.support.quota_objects import quota
 from tests.support.rule_checks import run as judged
 from webhook.admission import pipelines
+from webhook.admission.pipelines import load_policy
 from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import NothingKnown
 from webhook.injections.launcher_wait import SCRIPT
 
 ID = "launcher-wait"
@@ -21,6 +24,7 @@ KEY = "training.openshift.io/worker-readiness"
 INIT = f"{PATHS['Launcher']}/spec/initContainers"
 SCRIPTED = {"command": ["bash", "-c", "prepare; mpirun -np 2 x"]}
 OTHER = {"image": "registry.example.com/launcher:1"}
+SHOWN = {"ports": [{"containerPort": 2222}]}
 QUEUED = {"kueue.x-k8s.io/queue-name": "q"}
 NOTE = ["the launcher waits for its workers, for 600 s at most"]
 
@@ -70,7 +74,7 @@ def test_it_has_the_launchers_resources_and_user_and_none_of_its_rights():
     }
     found = container(job(launcher=launcher))
     assert found["imagePullPolicy"] == "Always"
-    assert found["resources"] == amounts
+    assert found["resources"] == {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}}
     assert found["securityContext"] == {
         "allowPrivilegeEscalation": False,
         "capabilities": {"drop": ["ALL"]},
@@ -99,6 +103,14 @@ def test_a_fault_that_is_copied_is_reported_where_the_user_wrote_it():
     root = {"Launcher.template.spec.containers.0.securityContext": {"runAsUser": 0}}
     mutated = mutate(changed(root)).document
     assert mutated["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["initContainers"]
+    first = "Launcher.template.spec.containers.0"
+    user = {"runAsUser": 0, "runAsNonRoot": True}
+    faults = {f"{first}.securityContext": user, f"{first}.resources": {"limits": {"memory": "-1Gi"}}}
+    faulty = mutate(changed(faults)).document
+    decision = pipelines.validate(request(faulty), policy=load_policy(None), view=NothingKnown(), today=date.min)
+    paths = [finding.violation.path for finding in (*decision.denied, *decision.warned)]
+    assert len([path for path in paths if path.endswith(("runAsUser", "[memory]"))]) == 2
+    assert not [path for path in paths if "initContainers" in path]
     (violation, *_) = judged("pod-security", mutated, view=labelled("team-a", enforce="restricted"))
     assert violation.path.endswith("[Launcher].template.spec.containers[0].securityContext.runAsUser")
 
@@ -148,6 +160,9 @@ def test_the_port_is_the_one_that_the_job_shows(given, option):
         ({"answer": "true", "launcher": OTHER, "labels": QUEUED}, {}),
         ({"answer": "true", "launcher": OTHER, "run_policy": {"schedulingPolicy": {}}}, {}),
         ({"answer": "2222", "worker": {"command": ["/start.sh"]}, "labels": QUEUED}, {}),
+        ({"answer": "true", "launcher": OTHER}, {}),  # the operator cannot: no port is known
+        ({"answer": "tru"}, {}),
+        ({"launcher": {"resources": {"limits": {"hugepages-2Mi": "1Gi"}}}}, {}),
     ],
 )
 def test_launchers_that_wait(given, settings):
@@ -179,8 +194,9 @@ def test_launchers_that_wait(given, settings):
         ),
         pytest.param({"answer": "false"}, {}, id="turned off"),
         pytest.param({"answer": "false", "labels": QUEUED}, {"when": "always"}, id="turned off in a queue"),
-        pytest.param({"answer": "yes"}, {}, id="not readable"),
-        pytest.param({"answer": "true"}, {}, id="the operator waits, by annotation"),
+        pytest.param({"answer": "yes", "launcher": OTHER}, {}, id="not readable"),
+        pytest.param({"answer": "2222"}, {}, id="the operator waits, by annotation"),
+        pytest.param({"answer": "true", "worker": SHOWN}, {}, id="the operator waits, and the port is known"),
         pytest.param({"policy": "WaitForWorkersReady"}, {}, id="the operator waits, by the field"),
         pytest.param({"pod": {"os": {"name": "windows"}}}, {}, id="Windows"),
     ],
@@ -221,7 +237,8 @@ def test_with_the_annotation_one_of_two_injections_acts():
     policy = pipelines.Policy(only(ID).document, (), both)
     assert set(hold(job("true", labels=QUEUED), policy).authors) == {ID}
     assert hold(job("true", labels=QUEUED), policy).notes == [f"{ID}: {NOTE[0]}"]
-    assert set(hold(job("true"), policy).authors) == {"worker-readiness"}
+    assert set(hold(job("true", worker=SHOWN), policy).authors) == {"worker-readiness"}
+    assert set(hold(job("true"), policy).authors) == {ID}
 
 
 def test_an_update_adds_no_container_to_a_job_that_has_none():
@@ -306,9 +323,18 @@ def test_the_script_gives_up_by_name_and_without_failing(tmp_path, shell):
 
 
 @pytest.mark.parametrize("shell", SHELLS)
+def test_the_script_tries_each_worker_until_it_answers_and_no_longer_than_its_time(tmp_path, shell):
+    hosts = [f"j-worker-{index}.j.team.svc" for index in range(2, 40)]
+    slow = SSH.replace('echo "$host" >>', 'sleep 1; echo "$host" >>')
+    run(tmp_path, shell, ["j-worker-0.j.team.svc", *hosts], seconds="2", ssh=slow)
+    assert len((tmp_path / "calls").read_text().splitlines()) < len(hosts) / 2
+    assert (tmp_path / "calls").read_text().count("j-worker-0") == 1
+
+
+@pytest.mark.parametrize("shell", SHELLS)
 def test_without_ssh_or_a_hostfile_the_launcher_starts_at_once(tmp_path, shell):
     code, text = run(tmp_path, shell, ["j-worker-0.j.team.svc"], ssh=None)
-    assert (code, text) == (0, "every worker answers\n")
+    assert (code, text) == (0, "no ssh in this image: the launcher starts at once\n")
     (tmp_path / "hostfile").unlink()
 
 

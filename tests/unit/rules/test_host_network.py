@@ -24,7 +24,7 @@ TOLD = [
 def test_port_22_of_the_node_is_taken(changes: dict[str, Any]) -> None:
     (violation,) = result = violations("host-network", HOST | changes)
     assert found(result) == TOLD
-    assert violation.fix == 'Set another port: sshd -p 2222, and plm_rsh_args "-p 2222".'
+    assert violation.fix == "Set another Port in its sshd_config and ssh_config."
 
 
 @pytest.mark.parametrize(

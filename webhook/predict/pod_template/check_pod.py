@@ -63,7 +63,9 @@ def check_template(template: model.Template, path: str, found: Faults, around: S
     if spec.security_context is not None:
         check_pod_security(spec.security_context, f"{path}.securityContext", found)
     check_users(spec, path, found)
-    if any(volume.empty_dir and (volume.empty_dir.medium or "")[:1] == "H" for volume in spec.volumes or ()):
+    if any(
+        volume.empty_dir and (volume.empty_dir.medium or "").startswith("HugePages") for volume in spec.volumes or ()
+    ):
         check_huge_pages(spec, path, found, without_ranges=around.without_ranges)
     check_host(spec, path, found)
 

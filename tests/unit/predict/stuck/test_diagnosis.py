@@ -549,6 +549,13 @@ FIXES = {
         with_launcher(log("no-name.openmpi-5"), job=job({"spec.launcherCreationPolicy": "WaitForWorkersReady"})),
         "The launcher waited for its workers",
     ),
+    "no-name though its own container waits": (
+        with_launcher(
+            log("no-name.openmpi-5"),
+            job=job({"Launcher.template.spec.initContainers": [{"name": "wait-for-workers"}]}),
+        ),
+        "-c wait-for-workers names those missing.",
+    ),
     "a launcher that loses its log": (
         TABLE["failed, and all is gone"][0],
         "Set spec.mpiReplicaSpecs[Launcher].restartPolicy to Never",

@@ -3,6 +3,7 @@
 from typing import Final
 
 from webhook.api.annotations import WORKER_READINESS
+from webhook.api.sshd import WAIT_CONTAINER
 from webhook.predict.stuck import loose
 from webhook.predict.stuck.cause import Cause, Stage, cut
 from webhook.predict.stuck.causes import logs
@@ -33,7 +34,7 @@ def cause(sight: Sight, pod: Json, status: Json, stage: Stage) -> Cause | None:
     log = sight.logs.get(name, "")
     exception = logs.raised(log)
     if (found := logs.known(log)) and not (exception and found.id == "rank-ended"):
-        fix = f"{found.fix} {_early(sight)}".lstrip() if found.early else found.fix
+        fix = f"{found.fix} {_early(sight, name)}".lstrip() if found.early else found.fix
         return Cause(found.id, stage, found.text, f"log of Pod {name}", fix, found.rules)
     meaning = _CODES.get(code or 0, "")
     text = f"container {container} ended with exit code {code}{meaning and f': {meaning}'}"
@@ -44,8 +45,11 @@ def cause(sight: Sight, pod: Json, status: Json, stage: Stage) -> Cause | None:
     return Cause("exit-code", stage, text, where, f"kubectl logs {name} -c {container} has the rest.")
 
 
-def _early(sight: Sight) -> str:
+def _early(sight: Sight, launcher: str) -> str:
     """How the launcher waits for its workers, with what has an effect in and out of a queue."""
+    template = ("spec", "mpiReplicaSpecs", "Launcher", "template", "spec", "initContainers")
+    if any(each.get("name") == WAIT_CONTAINER for each in loose.items(sight.job, *template)):
+        return f"The launcher waited for its workers: kubectl logs {launcher} -c {WAIT_CONTAINER} names those missing."
     asked, queued = loose.text(sight.job, "metadata", "annotations", WORKER_READINESS), sight.queue or sight.suspended
     waits = loose.at(sight.job, "spec", "launcherCreationPolicy") == "WaitForWorkersReady" and not queued
     if waits or asked not in {"", "false"}:
