@@ -36,6 +36,8 @@ _UNCLEAR: Final = re.compile(rf"\s{_FLAGS}[fp]")
 _START: Final = r"(?:^|[\n;&|(]|\b(?:then|do|else)[ \t])[ \t]*+(?:[A-Za-z_]\w*+=[^\s;&|()]*+[ \t]++)*+(?:exec[ \t]++)?"
 _WITHOUT_PATH: Final = re.compile(rf"{_START}(?:[\w.-]+/)?sshd(?=[ \t\n;&]|\Z)([^\n;&|#]*)")
 _LAST: Final = re.compile(rf"{_START}(?:[^\s;&|()'\"]*/)?sshd((?:[ \t][^\n;&|#)]*+)?+)[;\s]*+\Z")
+# What is no command in a script.
+_NO_COMMAND: Final = re.compile(r""""[^"\n]*+"|'[^'\n]*+'|(?:^|(?<=\s))\#[^\n]*+""", re.MULTILINE)
 # Options by which it stays in the foreground, and by which it does something else than to listen.
 _STAYS: Final = re.compile(r"\s-[46eqr]*[Dd]")
 _TELLS: Final = re.compile(r"\s-[46DdeqrR]*[GQTVit]|[$`]")
@@ -103,10 +105,10 @@ def _is_program(container: Container) -> bool:
 
 
 def _script(container: Container) -> str:
-    """What a shell runs; empty for none, and for one with a here-document."""
+    """What a shell runs, without comments and quoted words; empty for none, and for one with a here-document."""
     argv = container.argv
     found = mpirun.script(argv)[0] if argv and argv[0].rpartition("/")[2] in mpirun.SHELLS else ""
-    return "" if "<<" in found else found.replace("\\\n", " ")
+    return "" if "<<" in found else _NO_COMMAND.sub("''", found.replace("\\\n", " "))
 
 
 def text(container: Container) -> str:

@@ -18,6 +18,7 @@ from webhook.admission import other_version, pipelines
 from webhook.admission.messages import SCHEMA, Finding
 from webhook.admission.pipelines import Decision
 from webhook.api import mpijob, placeholders
+from webhook.api.kueue import QUEUE_NAME
 from webhook.api.metadata import LAST_APPLIED
 from webhook.api.names import closest_name
 from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
@@ -29,14 +30,14 @@ from webhook.cli.job_world import POLICIES, USER, JobWorld
 from webhook.cli.terminal import fail
 from webhook.cluster.noting import NotingView
 from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.cluster.view import ABSENT, Answer, ClusterView
+from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView
 from webhook.cluster.without_jobs import WithoutJobs
 from webhook.injections import Caution
 from webhook.policy import in_force
 from webhook.policy.document import PolicyError
 from webhook.policy.exemptions import Exemption
 from webhook.policy.in_force import PolicySet
-from webhook.predict.kueue import managed
+from webhook.predict.kueue import managed, queues
 from webhook.rules import CauseReason, Violation
 
 NAMESPACE: Final = "namespace"
@@ -116,7 +117,8 @@ def _kueue_suspends(request: AdmissionRequest, view: ClusterView) -> bool:
         job = mpijob.decode(request.object)
     except ShapeError:
         return False
-    return managed.suspends(view, request.namespace, job)
+    queue = queues.of_job(view, request.namespace, job.labels.get(QUEUE_NAME))
+    return managed.suspends(view, request.namespace, job, queued=queue is not UNKNOWN and bool(queue))
 
 
 def _not_there(namespace: str, world: JobWorld) -> str:

@@ -109,11 +109,12 @@ def _program(command: Sequence[str], argv: Sequence[str], path: str) -> Iterator
 def _runs_alone(script: str, rest: Sequence[str]) -> bool:
     """Whether the words after a script are arguments that it does not use, and that were meant to be a part of it."""
     words = script.split()
-    if not words or _POSITIONAL.search(script):
+    if not words or _POSITIONAL.search(script) or words[0][0] == "$" or words[0] in {".", "source"}:
         return False
     name = rest[0].rpartition("/")[2]
     program = words[-1].rpartition("/")[2]
-    if len(rest) == 1 and (name in _NO_ARGUMENTS or name in mpirun.SHELLS or name == program):
+    of_script = (word.rpartition("/")[2] for word in words)
+    if len(rest) == 1 and (name in _NO_ARGUMENTS or name in mpirun.SHELLS or name in of_script):
         return False
     programs = {program, *(word.rpartition("/")[2] for word in rest)}
     return len(words) == 1 or not programs.isdisjoint(_PROGRAMS)

@@ -21,7 +21,7 @@ from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import WarningRuleSettings
 from webhook.predict.kueue import queues
-from webhook.predict.kueue.managed import Unmanaged, framework, unmanaged
+from webhook.predict.kueue.managed import Unmanaged, framework, is_there, unmanaged
 from webhook.rules import CauseReason, Violation, rule, shortened
 from webhook.rules.limits import MAX_OBJECT_NAME_CHARACTERS
 
@@ -63,7 +63,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:
     """Why Kueue sends the job to no other cluster."""
     queue = queues.of_job(ctx.view, ctx.namespace, name)
-    if queue is UNKNOWN:
+    if queue is UNKNOWN or not is_there(ctx.view):
         return
     if not queue:
         fix = f"Add the label {QUEUE_NAME} with a queue, or remove managedBy."

@@ -3,7 +3,7 @@
 from enum import Enum
 from typing import Final
 
-from webhook.api.kueue import FRAMEWORK, QUEUE_NAME, TRAIN_JOBS
+from webhook.api.kueue import FRAMEWORK, TRAIN_JOBS
 from webhook.api.mpijob import MPIJob
 from webhook.api.trainer import TRAIN_JOB
 from webhook.cluster.resources.kueue_config import KUEUE_CONFIG, KueueConfig
@@ -69,14 +69,15 @@ def suspends_all(view: ClusterView, namespace: str) -> bool:
     return FRAMEWORK in config.frameworks and config.manages_without_queue and config.namespaces.matches(labels)
 
 
-def suspends(view: ClusterView, namespace: str, job: MPIJob) -> bool:
+def suspends(view: ClusterView, namespace: str, job: MPIJob, *, queued: bool) -> bool:
     """Whether Kueue's webhook suspends a new job (kueue `jobframework/utils.go`, `WorkloadShouldBeSuspended`).
 
-    A Kueue whose configuration is unknown is taken to manage MPIJobs. It may start a job of an owner at once.
+    `queued`: the job names a queue, or Kueue gives it one. A Kueue whose configuration is unknown is taken to manage
+    MPIJobs. It may start a job of an owner at once.
     """
     if job.owned:
         return False
-    if not job.labels.get(QUEUE_NAME):
+    if not queued:
         return suspends_all(view, namespace)
     return is_there(view) and unmanaged(view, namespace, framework(job)) is not Unmanaged.FRAMEWORK
 
