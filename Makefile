@@ -13,7 +13,7 @@ ONCE_MORE = $(if $(filter true,$(CI)),--reruns 1 -rR --rerun-show-tracebacks)
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test test-long lint types unit integration bench bench-compare compare burst lives chaos playground page page-static docs site chart sessions why corpus schema examples manifests bundle audit release-check lock clean
+.PHONY: help install demo test test-long lint types unit integration bench bench-compare compare burst lives slow-workers real-failures chaos playground page page-static docs site chart sessions why corpus schema examples manifests bundle audit release-check lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,12 @@ compare: install  ## Whether any reply differs from that of another revision: ma
 
 burst: install  ## A key of its own for each of a thousand jobs that are created at once.
 	@MPIJOB_SSH_JOBS=1000 $(BIN)/pytest tests/integration/test_ssh_burst.py
+
+slow-workers: install  ## What becomes of 50 jobs whose workers take 5 to 60 seconds, with and without the launcher's wait.
+	@CI=true MPIJOB_SLOW_JOBS=50 $(BIN)/pytest tests/integration/test_slow_workers.py
+
+real-failures: install  ## Whether `why` knows what real programs of MPI write when they fail.
+	@MPIJOB_REAL_FAILURES=1 $(BIN)/pytest tests/integration/test_real_failures.py
 
 lives: export CI := true
 lives: install  ## The whole life of 500 jobs under two replicas, one killed: Events, metrics, NetworkPolicies.

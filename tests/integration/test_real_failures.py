@@ -7,12 +7,11 @@ import pytest
 
 from tests.support.installation.sshd import Sshd, find_sshd
 from tests.support.mpi.programs import find
-from tests.support.samples import rare
 from tests.support.stuck.real_logs import SCENARIOS, record
 from webhook.predict.stuck.causes import logs
 
 pytestmark = [
-    rare,
+    pytest.mark.skipif("MPIJOB_REAL_FAILURES" not in os.environ, reason="slow: `make real-failures` has it"),
     pytest.mark.timeout(600),  # the first run downloads four releases of MPI
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: pods are namespaces of this machine"),
 ]
