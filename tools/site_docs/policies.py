@@ -9,7 +9,7 @@ from typing import Any, Final
 from tools.site_docs.sources import ROOT
 from webhook.api import yaml
 from webhook.cli.policy import suite_run
-from webhook.cli.policy.suite import Suite, load
+from webhook.cli.policy.suite import PolicyTest, Suite, load
 from webhook.cli.policy.suite_document import Case
 from webhook.policy.in_force import PolicySet
 from webhook.rules import Violation
@@ -29,7 +29,7 @@ def _page(name: str) -> str:
     suites = _suites(name)
     tests = " and ".join(f"[{each}](../../{each})" for each in map(_file, suites))
     about = f"Each is a test of {tests}: what it changes in a job, and what comes of it."
-    met = "\n".join(part for suite in suites for number in range(len(suite.jobs)) for part in _case(suite, number))
+    met = "\n".join(part for suite in suites for test in suite.tests for part in _case(suite, test))
     file = (ROOT / FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
     return f"# {title}\n\n{said}\n\n## What jobs meet\n\n{about}\n\n{met}\n## The file\n\n```yaml\n{file}```\n"
 
@@ -60,9 +60,9 @@ def _suites(name: str) -> list[Suite]:
     ]
 
 
-def _case(suite: Suite, number: int) -> Iterator[str]:
-    case = suite.document.tests[number]
-    verdict = suite_run.judged(suite, number, PolicySet(suite.policies))
+def _case(suite: Suite, test: PolicyTest) -> Iterator[str]:
+    case = test.case
+    verdict = suite_run.judged(suite.document, test, PolicySet(suite.policies))
     decided = verdict.validation
     counted = suite.document.rules
     told: dict[str, list[Violation]] = {}
