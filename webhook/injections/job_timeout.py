@@ -61,7 +61,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     if job.run_policy.active_deadline_seconds is None:
         yield from _limit_job(job, settings, ctx, patch)
     most, limit = ctx.admitted.seconds.most, patch.get(PATH)
-    if most is not None and limit is not None and job.workers and job.worker and job.worker.template.containers:
+    if most is not None and limit is not None and job.worker and job.worker.template.containers:
         patch.add(_OF_WORKERS, min(max(most, limit), duration.MAX_SECONDS))
 
 

@@ -130,7 +130,7 @@ def _with_grace_periods(template: PodTemplate) -> Iterator[tuple[str, PodSpec | 
 def _limit_of_workers(job: MPIJob, longest: str, ctx: Context) -> Iterator[Violation]:
     """The workers of a job with a limit have at most `longest`, or the job's own limit if it may have more."""
     own, limit, most = _own_limit(job), job.run_policy.active_deadline_seconds, duration.parse(longest)
-    if limit is None or not job.workers:
+    if limit is None:
         return
     if own is not None and own > max(most, limit):
         yield _too_long(WORKERS, own, longest, Degree("workers", own))

@@ -73,6 +73,9 @@ def test_without_kueue_its_account_is_like_any_other() -> None:
     assert not too_expensive.verdict(update({"spec.runPolicy.suspend": True}, KUEUE), DEFAULTS, NothingKnown()).allowed
 
 
+OWN_LIMIT = "Worker.template.spec.activeDeadlineSeconds"
+
+
 def test_only_what_no_user_may_leave_out_is_injected() -> None:
     job = changed({"metadata.annotations": {"training.openshift.io/skip": "job-timeout"}})
     decision = too_expensive.injection(request(job), DEFAULTS, NothingKnown())
@@ -83,7 +86,7 @@ def test_only_what_no_user_may_leave_out_is_injected() -> None:
 
 @pytest.mark.parametrize(
     "job",
-    [changed({"spec.runPolicy": []}), changed({"spec.runPolicy.activeDeadlineSeconds": 60, "Worker.replicas": 0}), []],
+    [changed({"spec.runPolicy": []}), changed({"spec.runPolicy.activeDeadlineSeconds": 60, OWN_LIMIT: 60}), []],
 )
 def test_nothing_is_injected_where_nothing_is_missing_or_it_cannot_be_read(job: Any) -> None:
     decision = too_expensive.injection(request(job), DEFAULTS, NothingKnown())

@@ -316,7 +316,6 @@ class TestLimitOfWorkers:
             ({**LIMITED, OWN: WEEK + 1}, {"max": "8d"}),
             ({**LIMITED, OWN: WEEK}, {}),
             (LIMITED, {}),  # a policy without the injection
-            ({**LIMITED, "Worker.replicas": 0, OWN: YEAR}, {}),
             ({OWN: YEAR}, {}),  # the job has no limit either
         ],
     )
@@ -343,7 +342,8 @@ class TestLimitOfWorkers:
             ({"spec.launcherCreationPolicy": "WaitForWorkersReady"}, WEEK),
             ({**LIMITED, OWN: 60}, 60),
             ({FIELD: 2 * WEEK}, 2 * WEEK),  # for those whom RBAC allows
-            ({"Worker.replicas": 0}, None),
+            ({"Worker.replicas": 0}, WEEK),  # an update may add workers
+            ({"Worker.template.spec.containers": []}, None),
         ],
     )
     def test_a_new_job_with_a_limit_gets_it(self, made: Json, limit: int | None) -> None:
