@@ -1,8 +1,8 @@
-"""One cause, one message: what is mended by following one rule's advice, another rule does not refuse too.
+"""One cause, one message: where the advice of one rule fixes a fault, another rule does not report it too.
 
-A request above its limit, or other than that where it may not be, out of the bounds of a LimitRange as well: the advice
-for the bounds names both amounts, and that of the rules for amounts would lead back out of them. A user that the level
-of Pod Security forbids, and that the pod's own `runAsNonRoot` forbids too.
+- Amounts outside of a LimitRange that also contradict each other: the advice for the range names both amounts.
+- A user that both the Pod Security level and the pod's own `runAsNonRoot` forbid.
+- What the init container of `launcher-wait` copies from the launcher's first container.
 """
 
 import re

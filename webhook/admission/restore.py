@@ -3,8 +3,8 @@
 `kubectl apply` replaces whole lists of a custom resource and so drops injected items; Kueue stops a running job whose
 containers change. An update gets back what the stored job has, the new one lacks, and an injection can write (`Form`).
 The author of the job can write any annotation, so none is trusted: what is not in a form never comes back.
-Who edits the stored job with kubectl (`edit`, `patch`, `label`, `annotate`, or `replace` of what `get` returned) has
-seen the injected values. What is taken out that way stays out, except the time limit and the queue of a waiting job.
+Someone who changes the stored job with kubectl (`edit`, `patch`, `label`, `annotate`, or `replace` of what `get`
+returned) has seen the injected values: what they take out stays out, except the time limit and a waiting job's queue.
 
 The injections also run on both jobs without the dropped values. If the outcome differs, the update changes what an
 injection reads, such as `training.openshift.io/timeout`, and today's outcome replaces the stored values.

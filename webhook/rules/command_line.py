@@ -94,7 +94,7 @@ def _program(command: Sequence[str], argv: Sequence[str], path: str) -> Iterator
         return
     if shell not in mpirun.SHELLS:
         return
-    elif script := mpirun.taken_for_a_file(argv):
+    if script := mpirun.taken_for_a_file(argv):
         field = "command" if script in command else "args"
         fault = f"{shell} takes the command line for a file"
         yield Violation(f"{path}.{field}", fault, 'Put "-c" before it.', advisory=True)

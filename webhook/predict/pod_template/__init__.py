@@ -1,11 +1,11 @@
 """The API server's validation of pods as a library: `faults(document, roles)`.
 
 The API server stores a job with almost any pod template, and validates only the pods that the operator makes of it
-later: these are refused again and again, and the job's status stays empty. This validates the templates as the API
-server will validate the pods, after its own defaults. The modules with types hold what is good in a value by itself;
-`reading` decodes by them, and says what is wrong where that fails; the modules that start with `check` look across
-fields. What a feature gate of the API server decides is left alone: that it takes less than it might is for itself to
-say. https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
+later: these are rejected again and again, and the job's status stays empty. This validates the templates as the API
+server will validate the pods, after its own defaults. `model` has the types, which say what is good in a single value;
+`reading` decodes by them, and says what is wrong where that fails; the modules that start with `check` compare fields.
+What a feature gate of the API server decides is not checked.
+https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
 """
 
 from collections.abc import Iterable
