@@ -140,9 +140,11 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
             _list_injections(job, decision.news, builder)
     except (PatchConflict, ShapeError) as error:
         return Decision(skipped=f"schema: {error}"[:200], name=decision.name)
-    if not decision.skipped or builder.operations:
-        decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document
-        decision.skipped = ""
+    if decision.skipped and not builder.operations:  # nothing was injected, so there is nothing to say of it
+        decision.told = {}
+        return decision
+    decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document
+    decision.skipped = ""
     return decision
 
 

@@ -4,7 +4,7 @@ import copy
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from tests.support.any_job import jobs, mangled_jobs
 from tests.support.injecting import (
@@ -37,8 +37,15 @@ EXAMPLES = sorted(EXAMPLES_FOLDER.rglob("*.yaml"))
 BUSY = everything_on()
 
 
+OWNED_WITH_A_LIMIT = {
+    "metadata": {"labels": {"training.openshift.io/timeout": "true"}, "ownerReferences": [{"controller": True}]},
+    "spec": {"runPolicy": {"activeDeadlineSeconds": 60}},
+}
+
+
 @PROPERTY
 @given(jobs())
+@example(OWNED_WITH_A_LIMIT)
 def test_generated_jobs(job):
     assert readable(json.dumps(job).encode())
     hold(job)
