@@ -14,6 +14,7 @@ from webhook.installation.doctor.rights import read_rules
 from webhook.installation.registration import by_service, configurations, trainer_hooks
 
 RBAC: Final = "rbac.authorization.k8s.io"
+PART_OF: Final = {"app.kubernetes.io/part-of": PROGRAM}
 NOTICE: Final = "# Written by `make manifests` out of the code: changes here are lost.\n"
 
 
@@ -28,7 +29,7 @@ def files() -> dict[str, str]:
                 _role(f"{PROGRAM}-kueue", WatchedPlace.KUEUE),
             ),
         ),
-        "base/webhooks.yaml": _text("What the API server sends to the service, and when.", webhooks()),
+        "components/hooks/webhooks.yaml": _text("What the API server sends to the service, and when.", webhooks()),
         "components/trainer/webhooks.yaml": _patch(
             "The hooks for Kubeflow Trainer's kinds, added to those of every installation.",
             trainer_hooks(by_service(PROGRAM, PROGRAM), PROGRAM),
@@ -42,7 +43,7 @@ def files() -> dict[str, str]:
 
 def webhooks() -> list[KubernetesObject]:
     """The webhook configurations of an installation; their caBundles are filled on the cluster."""
-    return configurations(by_service(PROGRAM, PROGRAM), labels={}, policy_namespace=PROGRAM)
+    return configurations(by_service(PROGRAM, PROGRAM), labels=PART_OF, policy_namespace=PROGRAM)
 
 
 def _role(name: str, place: WatchedPlace | None) -> KubernetesObject:

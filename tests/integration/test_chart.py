@@ -17,12 +17,15 @@ from tools.chart import build
 from tools.chart.sources import CERTIFICATES, camel, components
 from webhook import PROGRAM, __version__
 from webhook.api import yaml
+from webhook.installation.registration import NAME
 
 pytestmark = [pytest.mark.cluster, pytest.mark.built(build.HELM)]
 
 Json = Any
 Objects = dict[tuple[str, str, str], Json]
 ALL = tuple(components())
+IMAGE = f"--set=image.repository={PROGRAM}"
+HOOKS = ("ValidatingWebhookConfiguration", "", NAME)
 # What nobody would install together.
 VARIANTS = [(name,) for name in ALL] + [(), ALL]
 
@@ -36,7 +39,7 @@ def helm(*args: str | Path, code: int = 0) -> str:
 
 
 def by_helm(*flags: str, namespace: str = PROGRAM) -> Objects:
-    return _named(helm("template", PROGRAM, build.CHART, "--namespace", namespace, *flags))
+    return _named(helm("template", PROGRAM, build.CHART, "--namespace", namespace, IMAGE, *flags))
 
 
 def by_kustomize(overlay: str, chosen: tuple[str, ...], folder: Path) -> Objects:
@@ -47,7 +50,7 @@ def by_kustomize(overlay: str, chosen: tuple[str, ...], folder: Path) -> Objects
         "kind": "Kustomization",
         "labels": [{"pairs": {"app.kubernetes.io/part-of": PROGRAM}}],
         "resources": [near(f"overlays/{overlay}")],
-        "components": [near(f"components/{name}") for name in chosen],
+        "components": [near(f"components/{_component(name, overlay)}") for name in chosen],
     }
     (folder / "kustomization.yaml").write_text(json.dumps(own))
     command = [assets().kubectl, "kustomize", folder]
@@ -56,6 +59,10 @@ def by_kustomize(overlay: str, chosen: tuple[str, ...], folder: Path) -> Objects
     found = _named(done.stdout)
     del found["Namespace", "", PROGRAM]
     return found
+
+
+def _component(name: str, overlay: str) -> str:
+    return f"hooks-{overlay}" if name == "hooks" and overlay != "default" else name
 
 
 def _named(text: str) -> Objects:
@@ -141,16 +148,47 @@ def test_as_a_part_of_another_chart(enabled: bool, tmp_path: Path) -> None:
     (tmp_path / "Chart.yaml").write_text(json.dumps(whole))
     (tmp_path / "values.yaml").write_text(json.dumps({PROGRAM: {"enabled": enabled}, "global": {"a": 1}}))
     shutil.copytree(build.CHART, tmp_path / "charts" / PROGRAM)
-    found = _named(helm("template", "platform", tmp_path))
+    found = _named(helm("template", "platform", tmp_path, f"--set={PROGRAM}.image.repository={PROGRAM}"))
     assert (("Deployment", "default", PROGRAM) in found) is enabled
 
 
 def test_it_is_a_good_chart() -> None:
-    assert "1 chart(s) linted, 0 chart(s) failed" in helm("lint", "--strict", build.CHART)
+    assert "1 chart(s) linted, 0 chart(s) failed" in helm("lint", "--strict", build.CHART, IMAGE)
+
+
+@pytest.mark.parametrize("flags", [(), ("--set=image.repository=",), ("--set=components.hooks=true",)])
+def test_an_image_without_a_name_is_an_error(flags: tuple[str, ...]) -> None:
+    said = helm("template", PROGRAM, build.CHART, *flags, code=1)
+    assert "image.repository is empty: name the image, with its registry" in said
+
+
+def test_no_hook_is_registered_before_a_replica_is_ready(cluster: Cluster) -> None:
+    command = (PROGRAM, build.CHART, "--namespace", PROGRAM, "--kubeconfig", cluster.kubeconfig, IMAGE)
+    hooks = ("--reuse-values", "--set=components.hooks=true")
+    registered = lambda: cluster.kubectl("get", HOOKS[0], NAME, check=False).returncode == 0  # noqa: E731
+    cluster.apply(yaml.load_all((MANIFESTS / "base" / "namespace.yaml").read_text()))
+    try:
+        assert "no replica is ready" in helm("install", *command, "--set=components.hooks=true", code=1)
+        assert "It sees no job yet" in helm("install", *command)
+        assert "no replica is ready" in helm("upgrade", *command, *hooks, code=1)
+        assert not registered()
+        pods = cluster.wait_for("pods", lambda: cluster.get("pods", "-n", PROGRAM)["items"])
+        pod = (pods[0]["metadata"]["name"], "-n", PROGRAM, "--subresource=status")
+        cluster.kubectl("patch", "pod", *pod, "-p", '{"status": {"conditions": [{"type": "Ready", "status": "True"}]}}')
+        status = lambda: cluster.get("deployment", PROGRAM, "-n", PROGRAM)["status"]  # noqa: E731
+        cluster.wait_for("a ready replica", lambda: status().get("readyReplicas"))
+        helm("upgrade", *command, *hooks)
+        assert registered()
+        cluster.kubectl("delete", "deployment", PROGRAM, "-n", PROGRAM)
+        helm("upgrade", *command, *hooks)
+        assert registered(), "an upgrade that repairs the service is no first installation"
+    finally:
+        helm("uninstall", PROGRAM, "--namespace", PROGRAM, "--kubeconfig", cluster.kubeconfig)
+        cluster.kubectl("delete", "namespace", PROGRAM)
 
 
 def test_the_notes_tell_the_next_step(cluster: Cluster) -> None:
-    command = ("install", PROGRAM, build.CHART, "--namespace", "ml", "--dry-run", "--kubeconfig", cluster.kubeconfig)
+    command = ("install", PROGRAM, build.CHART, "-n", "ml", "--dry-run", IMAGE, "--kubeconfig", cluster.kubeconfig)
     notes = helm(*command).partition("NOTES:")[2]
     assert "is in namespace ml, whose own MPIJobs it never sees" in notes
     assert "kubectl rollout status deployment mpijob-webhook -n ml" in notes

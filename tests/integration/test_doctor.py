@@ -132,21 +132,21 @@ BROKEN: dict[str, tuple[tuple[str, ...], str | None, str, str, str]] = {
         None,
         "configuration-missing",
         "there is no ValidatingWebhookConfiguration: jobs are not checked and broken policies are not refused",
-        "kubectl apply -k manifests/overlays/default",
+        "kubectl apply -k manifests/overlays/mine",
     ),
     "a hook is gone": (
         (MUTATING, NAME),
         without("/webhooks/1"),
         "hook-missing",
         "ssh-keys.mpijob.training.openshift.io is missing: jobs keep the SSH keys of the operator",
-        "kubectl apply -k manifests/overlays/default",
+        "kubectl apply -k manifests/overlays/mine",
     ),
     "a hook fails open": (
         (VALIDATING, NAME),
         patch("/webhooks/0/failurePolicy", "Ignore"),
         "hook-fails-open",
         "while no replica answers, jobs are not checked",
-        "kubectl apply -k manifests/overlays/default",
+        "kubectl apply -k manifests/overlays/mine",
     ),
     "a hook without conditions": (
         (MUTATING, NAME),
@@ -174,7 +174,7 @@ BROKEN: dict[str, tuple[tuple[str, ...], str | None, str, str, str]] = {
         None,
         "certificate-secret-missing",
         "the Secret mpijob-webhook-ca does not exist in mpijob-webhook",
-        "kubectl apply -k manifests/overlays/default",
+        "kubectl apply -k manifests/overlays/mine",
     ),
     "no Service": (("service", SPACE, *IN), None, "service-missing", "there is no Service", "kubectl apply"),
     "no view": (
@@ -182,21 +182,21 @@ BROKEN: dict[str, tuple[tuple[str, ...], str | None, str, str, str]] = {
         None,
         "right-missing",
         "what rules ask about them is unknown, which refuses nobody",
-        "kubectl apply -k manifests/overlays/default",
+        "kubectl apply -k manifests/overlays/mine",
     ),
     "no right to follow policies": (
         ("rolebinding", "mpijob-webhook-policies", *IN),
         None,
         "right-missing",
         "create configmaps in mpijob-webhook",
-        "kubectl apply -k manifests/overlays/default",
+        "kubectl apply -k manifests/overlays/mine",
     ),
     "no right on the CA": (
         ("rolebinding", "mpijob-webhook-certificates", *IN),
         None,
         "right-essential",
         "get, patch secrets/mpijob-webhook-ca in mpijob-webhook: certificates are not renewed",
-        "kubectl apply -k manifests/overlays/default",
+        "kubectl apply -k manifests/overlays/mine",
     ),
 }
 

@@ -20,6 +20,7 @@ from webhook.installation.registration import NAME, RESOURCES
 
 OVERLAYS = sorted(path.name for path in (MANIFESTS / "overlays").iterdir())
 OPTIONAL = (
+    "hooks",
     "monitoring",
     "policies",
     "hpa",
@@ -34,6 +35,7 @@ OPTIONAL = (
     "trainer",
     "legacy-no-match-conditions",
 )
+HOOKED = "components: [../../components/hooks]"
 OURS = "mpijob-webhook"
 CA = base64.b64encode(Authority("test", lifetime=timedelta(days=1)).certificate_pem).decode()
 # Made and ended by Kubernetes' own programs, whenever they please.
@@ -58,9 +60,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def overlays(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the overlays, with one more: `everything`, as an administrator might write it.
+    """The folder of the overlays, with two more, as an administrator might write them.
 
-    That is the default one with every optional component, and an image of theirs.
+    `everything` is the default one with every optional component, and an image of theirs; `hooked` adds the hooks alone.
     """
     folder = tmp_path_factory.mktemp("manifests") / "manifests"
     shutil.copytree(MANIFESTS, folder)
@@ -71,8 +73,10 @@ def overlays(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "  - {name: mpijob-webhook, newName: registry.example.com/ml/mpijob-webhook, newTag: mine}",
     ]
     everything = folder / "overlays" / "everything"
-    everything.mkdir()
-    (everything / "kustomization.yaml").write_text("\n".join(lines))
+    hooked = folder / "overlays" / "hooked"
+    for overlay, text in ((everything, "\n".join(lines)), (hooked, "\n".join([lines[0], HOOKED]))):
+        overlay.mkdir()
+        (overlay / "kustomization.yaml").write_text(text)
     return everything.parent
 
 
@@ -87,7 +91,7 @@ def inventory(cluster: Cluster) -> set[str]:
 def delete(cluster: Cluster, folder: Path) -> None:
     """As the runbook says: first the webhooks, for nobody is left to answer them, then the rest."""
     for resource in RESOURCES.values():
-        cluster.kubectl("delete", resource, NAME)
+        cluster.kubectl("delete", resource, NAME, "--ignore-not-found")
     cluster.kubectl("delete", "-k", folder, "--ignore-not-found", "--timeout=60s", timeout=90)
 
 
@@ -138,7 +142,7 @@ def test_everything_at_once_is_applied_twice_and_deleted(cluster: Cluster, overl
 @rare
 def test_an_upgrade_takes_nothing_from_the_service(cluster: Cluster, overlays: Path) -> None:
     """The CA in the Secret and in the caBundles is the service's own: applying the manifests again leaves it there."""
-    folder = overlays / "default"
+    folder = overlays / "hooked"
     cluster.kubectl("apply", "-k", folder)
     secret = ("secret", f"{OURS}-ca", "-n", OURS)
     patch(cluster, *secret, values={"/data": {"ca.crt": CA}})

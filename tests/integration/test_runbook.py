@@ -117,7 +117,7 @@ def test_a_lost_secret(installation: Installed) -> None:
     assert installation.run(line).returncode == 0
     assert "certificate-secret-missing" in installation.run("mpijob-webhook doctor").stdout
     assert not refusal(installation, GOOD)
-    installation.follow("Install", only="kubectl apply -k manifests/overlays/default")
+    installation.follow("Install", only="kubectl apply -k manifests/overlays/mine")
     installation.cluster.wait_for("a CA", installation.secret)
     installation.cluster.wait_for("its publication", lambda: installation.serials() - before)
     assert not refusal(installation, GOOD)
@@ -135,6 +135,6 @@ def test_uninstall(installation: Installed) -> None:
     assert "`policies.yaml`" in RUNBOOK.partition("## Uninstall")[2]
     kept = installation.checkout / "policies.yaml"
     assert "MPIJobPolicy" in kept.read_text(), "the policies go with the namespace, so the page keeps them first"
-    installation.follow("Install", only="kubectl apply -k manifests/overlays/default")
+    installation.follow("Install", only="kubectl apply -k manifests/overlays/mine")
     apply = f"kubectl apply -f {kept.name}"
     cluster.wait_for("the kept policies", lambda: "created" in installation.run(apply).stdout or None)

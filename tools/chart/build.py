@@ -68,15 +68,16 @@ def _templates() -> dict[str, str]:
     }
     found = [each for objects in base.values() for each in objects]
     extra: dict[str, list[tuple[Json, str]]] = {}
-    for condition, folder in _parts():
-        told = kustomization(folder)
-        name = folder.rpartition("/")[2]
-        for resource in told.get("resources", ()):
+    parts = [(condition, folder, kustomization(folder)) for condition, folder in _parts()]
+    for condition, folder, part in parts:
+        for resource in part.get("resources", ()):
             if resource == "../../base":
                 continue
             for each in _resource(folder, resource):
-                extra.setdefault(name, []).append((_labelled(each, whole=False), condition))
-        for patch in told.get("patches", ()):
+                extra.setdefault(Path(folder).name, []).append((_labelled(each, whole=False), condition))
+    found += [each for objects in extra.values() for each, _ in objects]
+    for condition, folder, part in parts:
+        for patch in part.get("patches", ()):
             for operation in _operations(folder, patch):
                 for target in found:
                     if _meant(target, patch["target"]):
@@ -85,6 +86,7 @@ def _templates() -> dict[str, str]:
     texts = {name: "---\n".join(_text(each) for each in objects) for name, objects in base.items()}
     for name, objects in extra.items():
         texts[name] = "".join(guarded(f"---\n{_text(each)}", condition) for each, condition in objects)
+    texts["hooks"] = values.NO_REPLICA_YET + texts["hooks"]
     return texts
 
 

@@ -17,8 +17,9 @@ def kustomization(folder: str) -> Any:
 
 
 def components_of(overlay: str) -> list[str]:
-    """Those that an overlay has."""
-    return [Path(path).name for path in kustomization(f"overlays/{overlay}").get("components", ())]
+    """Those that an overlay has, with the one that its hooks have."""
+    found = [Path(path).name for path in kustomization(f"overlays/{overlay}").get("components", ())]
+    return found + [name for name in [f"hooks-{overlay}"] if (MANIFESTS / "components" / name).is_dir()]
 
 
 def components() -> list[str]:

@@ -7,24 +7,39 @@ from typing import Any, Final
 
 from tests.support.paths import MANIFESTS
 from tools.chart.sources import CERTIFICATES, camel, components
-from webhook import PROGRAM
 from webhook.api import yaml
 from webhook.api.yaml import load_all
+from webhook.installation import registration
 
 Json = Any
 
 NOTICE: Final = "# Written by `make chart`: changes here are lost. Give values of your own by --values or --set.\n"
 IMAGE: Final = (
-    '"{{ .Values.image.repository }}{{ with .Values.image.digest }}@{{ . }}{{ else }}:'
+    '"{{ required "image.repository is empty: name the image, with its registry" .Values.image.repository }}'
+    "{{ with .Values.image.digest }}@{{ . }}{{ else }}:"
     '{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}"'
 )
+# Only a cluster that is seen has the namespace. Where the hooks are there already, an upgrade may repair the service.
+NO_REPLICA_YET: Final = """\
+{{- if and .Values.components.hooks (lookup "v1" "Namespace" "" "kube-system") }}
+{{- $hooks := lookup "admissionregistration.k8s.io/v1" "ValidatingWebhookConfiguration" "" "NAME" }}
+{{- $service := lookup "apps/v1" "Deployment" .Release.Namespace "mpijob-webhook" }}
+{{- if not (or $hooks (dig "status" "readyReplicas" 0 $service)) }}
+{{- fail "components.hooks: no replica is ready. Install without it first, or no MPIJob could be created" }}
+{{- end }}
+{{- end }}
+""".replace("NAME", registration.NAME)
 NOTES: Final = """\
 mpijob-webhook {{ .Chart.AppVersion }} is in namespace {{ .Release.Namespace }}, whose own MPIJobs it never sees.
-All others are refused until its first replica is ready:
+{{- if not .Values.components.hooks }}
+
+It sees no job yet. When a replica is ready, have the API server send it all other MPIJobs:
 
   kubectl rollout status deployment mpijob-webhook -n {{ .Release.Namespace }}
+  helm upgrade mpijob-webhook CHART -n {{ .Release.Namespace }} --reuse-values --set components.hooks=true
+{{- end }}
 
-Then look at the whole installation, and write a policy:
+Look at the whole installation, and write a policy:
 
   mpijob-webhook doctor --policy-namespace {{ .Release.Namespace }}
   mpijob-webhook policy new
@@ -51,7 +66,7 @@ class Value:
 
 _TEXT: Final = {"type": "string"}
 # They stand between quotes in the template.
-_IMAGE: Final = "^[A-Za-z0-9][A-Za-z0-9._:/-]*$"
+_IMAGE: Final = "^([A-Za-z0-9][A-Za-z0-9._:/-]*)?$"
 _TAG: Final = "^[A-Za-z0-9._-]*$"
 _SWITCH: Final = {"type": "boolean"}
 _AMOUNTS: Final = {"type": "object", "additionalProperties": {"type": ["string", "number"]}}
@@ -77,7 +92,7 @@ def _values() -> dict[str, Value | dict[str, Value]]:
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     return {
         "image": {
-            "repository": Value(PROGRAM, "Where the image is, with its registry.", {"pattern": _IMAGE, **_TEXT}),
+            "repository": Value("", "Where the image is, with its registry: required.", {"pattern": _IMAGE, **_TEXT}),
             "tag": Value("", "Empty for the version of the chart.", {"pattern": _TAG, **_TEXT}),
             "digest": Value("", "In place of the tag: sha256:...", {"pattern": "^(sha256:[0-9a-f]{64})?$", **_TEXT}),
         },

@@ -17,7 +17,6 @@ from typing import Any, Final
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.nodes import KEEP_RUNNING, gpu_nodes
 from tests.support.installation.balancer import Balancer
-from tests.support.installation.custom_resources import custom_resource, install
 from tests.support.installation.deployment import SELF_MANAGED, SPACE, Deployment
 from tests.support.installation.installed_overlay import OPERATOR, served_here
 from tests.support.installation.service import example
@@ -33,11 +32,6 @@ TEAM, USER = "team-a", "alice"
 UNKNOWN: Final = "?\n"
 JOBS: Final = DOCS / "sessions"
 KINDS: Final = tuple(kind.lower() for kind in RESOURCES)
-# Of the Prometheus operator, which the component `monitoring` needs.
-MONITORING: Final = (
-    custom_resource("monitoring.coreos.com", "servicemonitors", "ServiceMonitor", "v1"),
-    custom_resource("monitoring.coreos.com", "prometheusrules", "PrometheusRule", "v1"),
-)
 QUOTA: Final[dict[str, Any]] = {
     "apiVersion": "v1",
     "kind": "ResourceQuota",
@@ -109,7 +103,8 @@ class Stage(Deployment):
         if "kubectl apply -k manifests/overlays/" in step.line:
             if not self.balancer.backends:
                 self.start(*SELF_MANAGED)
-            self.cluster.wait_for("the caBundles", lambda: all(map(self.bundle, KINDS)))
+            if self.cluster.get(KINDS[0])["items"]:
+                self.cluster.wait_for("the caBundles", lambda: all(map(self.bundle, KINDS)))
         if _changes_policies(step.line):
             subprocess.run(["sleep", "1"], check=True)
         return found
@@ -163,7 +158,6 @@ def _prepare(stage: Stage) -> None:
     stage.home.mkdir()
     for path in (*EXAMPLES.glob("*.yaml"), *JOBS.glob("*.yaml")):
         shutil.copy(path, stage.home)
-    install(cluster, MONITORING)
     cluster.apply([OPERATOR, *(_namespace(name) for name in (TEAM, "team-b")), QUOTA])
     for name in (TEAM, "team-b"):
         cluster.wait_for("accounts", lambda name=name: cluster.get("serviceaccount", "default", "-n", name))

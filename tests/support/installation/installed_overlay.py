@@ -18,8 +18,11 @@ from tests.controlplane.nodes import gpu_nodes
 from tests.support.installation.balancer import Balancer
 from tests.support.installation.deployment import SPACE, Deployment
 from tests.support.paths import ROOT
+from tools.sessions.page import File, parts
+from webhook.installation.registration import RESOURCES
 
 RUNBOOK = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
+ROLL_OUT = (ROOT / "docs" / "roll-out.md").read_text(encoding="utf-8")
 OPERATOR = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
@@ -38,6 +41,8 @@ HERE = """
   - target: {kind: Service, name: mpijob-webhook}
     patch: |
       - {op: replace, path: /spec, value: {type: ExternalName, externalName: localhost}}
+"""
+HOOKS = """
   - target: {group: admissionregistration.k8s.io}
     patch: |
       - {op: replace, path: /webhooks/0/clientConfig/service/port, value: PORT}
@@ -94,16 +99,26 @@ def installed(logs: Path, *flags: str) -> Iterator[Installed]:
         shutil.copytree(ROOT / "manifests", made.checkout / "manifests")
         served_here(made.checkout, made.balancer.port)
         cluster.apply([OPERATOR])
-        made.follow("Install", only="kubectl apply -k manifests/overlays/default")
+        apply, *rest, _doctor = commands("Install")
+        assert made.run(apply).returncode == 0
+        assert not cluster.get("validatingwebhookconfigurations")["items"], "a replica is ready before any hook"
         made.start(*flags)
-        made.follow("Install", only="kubectl -n mpijob-webhook rollout status")
+        for line in rest:
+            done = made.run(line)
+            assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+        cluster.wait_for("the caBundles", lambda: all(made.bundle(kind.lower()) for kind in RESOURCES))
         yield made
 
 
 def served_here(checkout: Path, port: int) -> None:
-    """Have the default overlay in this checkout lead the API server to loopback."""
-    overlay = checkout / "manifests" / "overlays" / "default" / "kustomization.yaml"
-    overlay.write_text(f"{overlay.read_text()}patches:{HERE.replace('PORT', str(port))}")
+    """Have the default overlay in this checkout lead the API server to loopback, and write the overlay of the docs."""
+    manifests = checkout / "manifests"
+    for folder, patch in (("overlays/default", HERE), ("components/hooks", HOOKS.replace("PORT", str(port)))):
+        path = manifests / folder / "kustomization.yaml"
+        path.write_text(f"{path.read_text()}patches:{patch}")
+    mine = next(part for part in parts(ROLL_OUT) if isinstance(part, File) and "overlays/mine" in part.name)
+    (checkout / mine.name).parent.mkdir()
+    (checkout / mine.name).write_text(mine.content)
 
 
 def ready(cluster: Cluster) -> int:

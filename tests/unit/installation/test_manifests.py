@@ -80,7 +80,9 @@ def test_everything_that_is_looked_at_may_be_read_and_nothing_else() -> None:
 def test_a_server_without_match_conditions_gets_the_form_that_fails_open() -> None:
     """The component makes of the installed configuration what the code makes for such servers."""
     client_config = registration.by_service(PROGRAM, PROGRAM)
-    legacy = registration.configurations(client_config, labels={}, policy_namespace=PROGRAM, match_conditions=False)
+    legacy = registration.configurations(
+        client_config, labels=manifests.PART_OF, policy_namespace=PROGRAM, match_conditions=False
+    )
     configurations = manifests.webhooks()
     for patch in documents("components/legacy-no-match-conditions/kustomization.yaml")[0]["patches"]:
         configuration = next(w for w in configurations if w["kind"] == patch["target"]["kind"])
@@ -163,8 +165,21 @@ def test_every_optional_component_is_told_of(overlay: str) -> None:
     text = (MANIFESTS / "overlays" / overlay / "kustomization.yaml").read_text(encoding="utf-8")
     named = set(re.findall(r"\.\./\.\./components/([\w-]+)", text))
     assert named <= COMPONENTS
-    optional = COMPONENTS - {"self-managed-certificates", "certificate-files"}
+    optional = COMPONENTS - {"self-managed-certificates", "certificate-files", "hooks-cert-manager", "hooks-openshift"}
     assert optional <= named or "as in ../default" in text
+
+
+def test_no_overlay_registers_hooks_before_an_administrator_adds_them() -> None:
+    registering = {
+        path.relative_to(MANIFESTS).parts[:2]
+        for path in (MANIFESTS / folder for folder in ("base", "overlays", "components"))
+        for path in path.rglob("*.yaml")
+        if any(each.get("kind") in registration.RESOURCES for each in load_all(path.read_text()) if type(each) is dict)
+    }
+    assert registering == {("components", "hooks")}
+    for overlay in OVERLAYS:
+        chosen = documents(f"overlays/{overlay}/kustomization.yaml")[0]["components"]
+        assert not [each for each in chosen if "/hooks" in each]
 
 
 def test_filling_the_stock_of_keys_is_no_reason_for_more_replicas() -> None:

@@ -13,10 +13,11 @@ from webhook.client.calls import Address
 from webhook.client.objects import KubernetesObject
 from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.installation import registration
-from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, Certificates
+from webhook.installation.doctor.certificates import Certificates
 from webhook.installation.doctor.unread import Unread
 from webhook.plugins.loading import Plugin
 
+AGAIN: Final = "kubectl apply -k manifests/overlays/mine (your overlay)"
 KUEUE_HOOK: Final = "mmpijob.kb.io"
 """Kueue's hook that suspends MPIJobs with a queue; the configuration around it has many names."""
 KUEUE_CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
@@ -128,15 +129,6 @@ class Facts:
             return None
         found = re.search(r"v(\d+)\.(\d+)", str(self.version.get("gitVersion")))
         return (int(found[1]), int(found[2])) if found else None
-
-    @property
-    def again(self) -> str:
-        """The command that applies the manifests again."""
-        overlay = {SELF_MANAGED: "default", FILES: "cert-manager"}.get(self.certificates.source, "default")
-        metadata = self.service.get("metadata") or {} if isinstance(self.service, Mapping) else {}
-        if any("service.beta.openshift.io" in key for key in metadata.get("annotations") or {}):
-            overlay = "openshift"
-        return f"kubectl apply -k manifests/overlays/{overlay} (or your own overlay)"
 
     def images(self, program: str) -> Iterator[tuple[str, str]]:
         """(namespace, image) of each Deployment that runs `program`."""

@@ -13,7 +13,7 @@ from webhook.api import mpijob
 from webhook.client.objects import KubernetesObject
 from webhook.cluster.resources.kueue_config import KUEUE_CONFIG, NAME
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
-from webhook.installation.doctor.facts import KUEUE_HOOK, Facts, Policies, arguments, flag, hooks
+from webhook.installation.doctor.facts import AGAIN, KUEUE_HOOK, Facts, Policies, arguments, flag, hooks
 from webhook.installation.doctor.unread import Unread
 
 KUBERNETES_OLD: Final = DiagnosisKind("kubernetes-old", Severity.WARNING)
@@ -77,7 +77,7 @@ def _conversion(facts: Facts, served: list[str]) -> Iterator[Diagnosis]:
     if ours and not on and isinstance(facts.deployment, Mapping):
         yield CONVERSION_OFF(
             f"the CRD of MPIJobs has this service convert {', '.join(older)}, and it does not: nobody can read these",
-            fix=f"add manifests/components/conversion to your overlay, then {facts.again}",
+            fix=f"add manifests/components/conversion to your overlay, then {AGAIN}",
         )
     elif older and len(older) < len(served) and found.get("strategy") != "Webhook":
         yield CONVERSION_MISSING(

@@ -7,7 +7,15 @@ from webhook.client.objects import KubernetesObject
 from webhook.installation import registration
 from webhook.installation.companions import TRAINER
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
-from webhook.installation.doctor.facts import KUEUE_HOOK, Facts, arguments, configuration, hooks, made_by_register
+from webhook.installation.doctor.facts import (
+    AGAIN,
+    KUEUE_HOOK,
+    Facts,
+    arguments,
+    configuration,
+    hooks,
+    made_by_register,
+)
 from webhook.installation.doctor.unread import Unread
 from webhook.installation.registration import DOMAIN
 
@@ -55,7 +63,7 @@ def configurations(facts: Facts) -> Iterator[Diagnosis]:
             continue
         actual = configuration(found)
         if actual is None:
-            yield missing(expected, fix=facts.again)
+            yield missing(expected, fix=f"when a replica is ready, add the component hooks to your overlay: {AGAIN}")
             continue
         total += len(hooks(actual))
         yield from _about(facts, expected["kind"], actual)
@@ -97,12 +105,12 @@ def _hooks(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) -
     for hook in hooks(expected):
         name = hook["name"]
         if name not in found:
-            yield HOOK_MISSING(f"the hook {name} is missing: {WITHOUT[name]}", fix=facts.again)
+            yield HOOK_MISSING(f"the hook {name} is missing: {WITHOUT[name]}", fix=AGAIN)
         else:
             yield from _hook(facts, hook, found[name])
     for name in found.keys() - {hook["name"] for hook in hooks(expected)}:
         text = f"the hook {name} is none of this version's"
-        yield HOOK_UNKNOWN(text, fix=f"if you did not add it, it is of another version: {facts.again}")
+        yield HOOK_UNKNOWN(text, fix=f"if you did not add it, it is of another version: {AGAIN}")
 
 
 def _hook(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) -> Iterator[Diagnosis]:
@@ -111,10 +119,10 @@ def _hook(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) ->
     if not facts.on_trial and any(wanted[key] != called.get(key) for key in ("namespace", "name", "path")):
         where = actual["clientConfig"].get("url") or "{namespace}/{name}{path}".format(**{"path": "", **called})
         target = f"{wanted['namespace']}/{wanted['name']}{wanted['path']}"
-        yield HOOK_ELSEWHERE(f"the hook {name} calls {where}, not the Service {target}", fix=facts.again)
+        yield HOOK_ELSEWHERE(f"the hook {name} calls {where}, not the Service {target}", fix=AGAIN)
     if _rules(expected) != _rules(actual):
         text = f"the hook {name} has other rules: the API server sends it too little, or too much"
-        yield HOOK_RULES(text, fix=facts.again)
+        yield HOOK_RULES(text, fix=AGAIN)
     if name != GUARDED:
         yield from _failure(facts, expected, actual)
     altered = [
@@ -127,9 +135,7 @@ def _hook(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) ->
     if altered:
         short = {field for field in altered if isinstance(expected.get(field), str | int)}
         words = [f"{field} is not {expected[field]}" if field in short else field for field in altered]
-        yield HOOK_ALTERED(
-            f"the hook {name} is not as installed: {', '.join(words)}", fix=f"if unwanted: {facts.again}"
-        )
+        yield HOOK_ALTERED(f"the hook {name} is not as installed: {', '.join(words)}", fix=f"if unwanted: {AGAIN}")
 
 
 def _failure(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) -> Iterator[Diagnosis]:
@@ -138,10 +144,10 @@ def _failure(facts: Facts, expected: KubernetesObject, actual: KubernetesObject)
         return
     if policy == "Ignore":
         text = f"the hook {name} has failurePolicy Ignore: while no replica answers, {WITHOUT[name]}"
-        yield HOOK_FAILS_OPEN(text, fix=f"fine during the roll-out or an emergency; else {facts.again}")
+        yield HOOK_FAILS_OPEN(text, fix=f"fine during the roll-out or an emergency; else {AGAIN}")
     else:
         text = f"the hook {name} has failurePolicy Fail: while no replica answers, no job is stored"
-        yield HOOK_FAILS_CLOSED(text, fix=facts.again)
+        yield HOOK_FAILS_CLOSED(text, fix=AGAIN)
 
 
 def _rules(hook: KubernetesObject) -> list[KubernetesObject]:
@@ -209,11 +215,11 @@ def secret_hook(facts: Facts) -> Iterator[Diagnosis]:
     knows = bool(facts.kubernetes and facts.kubernetes >= registration.MATCH_CONDITIONS_SINCE)
     if knows and not guarded and hook["failurePolicy"] == "Ignore":
         text = "the hook for SSH keys has no matchConditions: it sees every Secret with an `app` label"
-        fix = f"take {LEGACY} out of your overlay, then {facts.again}"
+        fix = f"take {LEGACY} out of your overlay, then {AGAIN}"
         yield SECRET_HOOK_WIDE(text, fix=fix)
     if guarded and hook["failurePolicy"] == "Ignore":
         text = "the hook for SSH keys has failurePolicy Ignore: jobs made while no replica answers get weaker keys"
-        yield SECRET_HOOK_FAILS_OPEN(text, fix=f"fine in an emergency; else {facts.again}")
+        yield SECRET_HOOK_FAILS_OPEN(text, fix=f"fine in an emergency; else {AGAIN}")
     fails = "closed" if hook["failurePolicy"] == "Fail" else "open"
     yield ok(f"narrowed by {'matchConditions' if guarded else 'label'}, fails {fails}")
 

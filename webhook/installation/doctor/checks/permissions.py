@@ -7,7 +7,7 @@ from webhook import PROGRAM
 from webhook.client.access_reviews import Right
 from webhook.installation.doctor import rights
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
-from webhook.installation.doctor.facts import Facts, arguments
+from webhook.installation.doctor.facts import AGAIN, Facts, arguments
 from webhook.installation.doctor.unread import Unread
 
 RIGHT_ESSENTIAL: Final = DiagnosisKind("right-essential", Severity.PROBLEM)
@@ -22,7 +22,7 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
         return
     options = arguments(facts.deployment)
     wanted = rights.purposes(facts.location, ca_secret=facts.certificates.ca_secret, options=options)
-    yield from missing(wanted, facts.rights, fix=facts.again)
+    yield from missing(wanted, facts.rights, fix=AGAIN)
     if open_ := [right for right in rights.excess(facts.location, options=options) if facts.rights.get(right)]:
         yield SECRETS_OPEN(
             f"the service may {_words(open_)}, and needs it for nothing",

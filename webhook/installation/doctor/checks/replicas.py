@@ -6,7 +6,7 @@ from typing import Final
 from webhook import PROGRAM
 from webhook.client.objects import KubernetesObject
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
-from webhook.installation.doctor.facts import Facts
+from webhook.installation.doctor.facts import AGAIN, Facts
 from webhook.installation.doctor.unread import Unread
 
 DEPLOYMENT_MISSING: Final = DiagnosisKind("deployment-missing", Severity.PROBLEM)
@@ -24,7 +24,7 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
         yield not_known("the Deployment", facts.deployment.reason)
         return
     if facts.deployment is None:
-        yield DEPLOYMENT_MISSING(f"there is no Deployment {PROGRAM} in {facts.location.namespace}", fix=facts.again)
+        yield DEPLOYMENT_MISSING(f"there is no Deployment {PROGRAM} in {facts.location.namespace}", fix=AGAIN)
         return
     wanted = facts.deployment["spec"].get("replicas", 1)
     ready = (facts.deployment.get("status") or {}).get("readyReplicas") or 0
@@ -47,12 +47,12 @@ def _service(facts: Facts) -> Iterator[Diagnosis]:
         yield not_known("the Service", facts.service.reason)
     elif facts.service is None:
         text = f"there is no Service {facts.location.service} in {facts.location.namespace}"
-        yield SERVICE_MISSING(text, fix=facts.again)
+        yield SERVICE_MISSING(text, fix=AGAIN)
     elif isinstance(facts.endpoints, Unread):
         yield not_known("the endpoints of the Service", facts.endpoints.reason)
     elif not facts.endpoints and isinstance(facts.pods, list) and any(_ready(pod) for pod in facts.pods):
         text = "replicas are ready, but the Service finds none: its selector or port is not theirs"
-        yield SERVICE_EMPTY(text, fix=facts.again)
+        yield SERVICE_EMPTY(text, fix=AGAIN)
 
 
 def _images(facts: Facts) -> Iterator[Diagnosis]:

@@ -6,7 +6,7 @@ from typing import Final
 from webhook import PROGRAM
 from webhook.installation.doctor.certificates import FILES, Certificates
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
-from webhook.installation.doctor.facts import Facts
+from webhook.installation.doctor.facts import AGAIN, Facts
 from webhook.installation.doctor.unread import Unread
 
 CERTIFICATE_BROKEN: Final = DiagnosisKind("certificate-broken", Severity.PROBLEM)
@@ -52,7 +52,7 @@ def _stored(found: Certificates) -> Iterator[Diagnosis]:
     if isinstance(found.data, Unread):
         yield not_known(f"the Secret {found.secret}", found.data.reason)
     elif found.secret and found.data is None:
-        again = "apply the manifests again, they ship it empty: kubectl apply -k manifests/overlays/default"
+        again = f"apply the manifests again, they ship it empty: {AGAIN}"
         issuer = f"kubectl -n {found.namespace} describe certificates.cert-manager.io; with OpenShift see that the "
         issuer += "Service has the annotation service.beta.openshift.io/serving-cert-secret-name"
         text = f"the Secret {found.secret} does not exist in {found.namespace}: " + (
