@@ -62,7 +62,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def overlays(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the overlays, with two more, as an administrator might write them.
 
-    `everything` is the default one with every optional component, and an image of theirs; `hooked` adds the hooks alone.
+    `everything` is the default one with every optional component, and an image of theirs; `hooked` adds the hooks.
     """
     folder = tmp_path_factory.mktemp("manifests") / "manifests"
     shutil.copytree(MANIFESTS, folder)

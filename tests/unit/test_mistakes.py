@@ -62,17 +62,17 @@ def limits(**more: Any) -> dict[str, Any]:
 MISTAKES: Final[Mapping[str, Mistake]] = {
     "backofLimit": Mistake(
         {"spec.runPolicy.backofLimit": 3},
-        f"spec.runPolicy.backofLimit: {NO_FIELD} Write backoffLimit.",
+        f"spec.runPolicy.backofLimit: {NO_FIELD} Rename it to backoffLimit.",
         {"spec.runPolicy.backofLimit": REMOVE, "spec.runPolicy.backoffLimit": 3},
     ),
     "slotPerWorker": Mistake(
         {"spec.slotsPerWorker": REMOVE, "spec.slotPerWorker": 2},
-        f"spec.slotPerWorker: {NO_FIELD} Write slotsPerWorker.",
+        f"spec.slotPerWorker: {NO_FIELD} Rename it to slotsPerWorker.",
         {"spec.slotPerWorker": REMOVE, "spec.slotsPerWorker": 2},
     ),
     "replica": Mistake(
         {"Worker.replicas": REMOVE, "Worker.replica": 4},
-        f"spec.mpiReplicaSpecs[Worker].replica: {NO_FIELD} Write replicas.",
+        f"spec.mpiReplicaSpecs[Worker].replica: {NO_FIELD} Rename it to replicas.",
         {"Worker.replica": REMOVE, "Worker.replicas": 4},
     ),
     "a field where v1 had it": Mistake(
@@ -82,14 +82,14 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "a secret in envFrom as in env": mistake(
         "first.envFrom: [{«secretKeyRef→secretRef»: {name: s}}]",
-        f"envFrom[0].secretKeyRef: {NO_FIELD} Write secretRef.",
+        f"envFrom[0].secretKeyRef: {NO_FIELD} Rename it to secretRef.",
     ),
     "slots as text": mistake(
         "spec.slotsPerWorker: «'2'→2»", "spec.slotsPerWorker: must be a whole number, not text. Write 2."
     ),
     "a command as one text": mistake(
         "first.command: «python train.py→[python, train.py]»",
-        "containers[0].command: must be a list, not text. Write a list",
+        'containers[0].command: must be a list, not text. Write ["python", "train.py"]',
     ),
     "an option and its value as one word": mistake(
         "run: [mpirun, «-np 8→-np, '8'», train]",
@@ -97,7 +97,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "a number in env": Mistake(
         {f"{FIRST}.env": [{"name": "N", "value": 1}]},
-        'env[0].value: must be text, not a whole number. Write "1".',
+        'env[0].value: must be text, not 1. Write "1".',
         {f"{FIRST}.env": [{"name": "N", "value": "1"}]},
     ),
     "the same mount twice": Mistake(
@@ -157,7 +157,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "16GB": mistake(
         "first.resources: {limits: {nvidia.com/gpu: 2, memory: «16GB→16Gi»}}",
-        'resources.limits[memory]: "16GB" is not a quantity: there is no unit "GB", write "Gi"',
+        'resources.limits[memory]: "16GB" is not a quantity. Write 16Gi or 16G',
     ),
     "resnet_50": mistake(
         "metadata.name: «resnet_50→resnet-50»", 'that contains "_"; allowed are lower case letters, digits'
@@ -194,11 +194,9 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         "first.resources: {requests: {nvidia.com/gpu: 2}«→, limits: {nvidia.com/gpu: 2}»}",
         "is missing, but the request is 2. Set it to 2 too.",
     ),
-    "cleanPodPolicy: all": mistake(
-        "spec.runPolicy.cleanPodPolicy: «all→All»", '"all" is not supported. Use one of All, None'
-    ),
+    "cleanPodPolicy: all": mistake("spec.runPolicy.cleanPodPolicy: «all→All»", '"all" is not supported. Write All'),
     "mpiImplementation: openmpi": mistake(
-        "spec.mpiImplementation: «openmpi→OpenMPI»", '"openmpi" is not supported. Use one of'
+        "spec.mpiImplementation: «openmpi→OpenMPI»", '"openmpi" is not supported. Write OpenMPI'
     ),
     "restartPolicy: Always": mistake(
         "Worker.restartPolicy: «Always→Never»", '"Always" is not supported. Use one of Never'
@@ -249,7 +247,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "GPUs beside limits": mistake(
         "first.resources: {«nvidia.com/gpu: 2→limits: {nvidia.com/gpu: 2}»}",
-        f"containers[0].resources.{GPU}: {NO_FIELD} Write it below limits.",
+        f"containers[0].resources[{GPU}]: {NO_FIELD} Write it below limits.",
     ),
     "containers beside spec": Mistake(
         {"Worker.template": {"containers": WORKER["template"]["spec"]["containers"]}},
@@ -258,15 +256,15 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "the name of a secret in a volume": mistake(
         "pod.volumes: [{name: d, secret: {«name→secretName»: s}}]",
-        f"volumes[0].secret.name: {NO_FIELD} Write secretName.",
+        f"volumes[0].secret.name: {NO_FIELD} Rename it to secretName.",
     ),
     "pvc": mistake(
         "pod.volumes: [{name: d, «pvc→persistentVolumeClaim»: {claimName: c}}]",
-        f"volumes[0].pvc: {NO_FIELD} Write persistentVolumeClaim.",
+        f"volumes[0].pvc: {NO_FIELD} Rename it to persistentVolumeClaim.",
     ),
     "the name of a claim": mistake(
         "pod.volumes: [{name: d, persistentVolumeClaim: {«name→claimName»: c}}]",
-        f"volumes[0].persistentVolumeClaim.name: {NO_FIELD} Write claimName.",
+        f"volumes[0].persistentVolumeClaim.name: {NO_FIELD} Rename it to claimName.",
     ),
     "a pull secret as text": mistake(
         "pod.imagePullSecrets: [«regcred→{name: regcred}»]",

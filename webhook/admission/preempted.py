@@ -20,7 +20,6 @@ from webhook.rules import Violation, shortened
 
 RULE = "upstream-contract"
 NAME = "Use lower case letters, digits and -, a letter first."
-_EXAMPLE = ", such as "
 # Of every quantity in the CRD (`x-kubernetes-int-or-string`); what else is no quantity reaches the rule.
 _PATTERN = re.compile(
     r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))?"
@@ -38,9 +37,8 @@ def _names(job: MPIJob) -> Iterator[Violation]:
     if names.is_generated(name, prefix := job.metadata.generate_name):
         field, name, base = "generateName", prefix, f"{prefix[: names.GENERATED_BASE_MAX_LENGTH]}x"
     if base and (problem := names.dns_1123_subdomain_problem(base)):
-        yield Violation(
-            f"metadata.{field}", f'"{shortened(name, MAX_SHOWN_VALUE_CHARACTERS)}" {problem.partition(";")[0]}', NAME
-        )
+        shown = shortened(name, MAX_SHOWN_VALUE_CHARACTERS)
+        yield Violation(f"metadata.{field}", f'"{shown}" {problem.partition(";")[0]}', NAME)
 
 
 def _metadata(job: MPIJob) -> Iterator[Violation]:
@@ -60,7 +58,4 @@ def _quantities(job: MPIJob) -> Iterator[Violation]:
                 except quantity.QuantityError as error:
                     if not isinstance(value, str) or _PATTERN.fullmatch(value):
                         continue
-                    fault, example, such = str(error).partition(_EXAMPLE)
-                    fault = fault.partition(":")[0] if example else fault
-                    fix = f"Write {such}." if such else "Correct the quantity."
-                    yield Violation(f"{path}.template{quantities.place(where, name)}", fault, fix)
+                    yield Violation(f"{path}.template{quantities.place(where, name)}", str(error), error.fix)

@@ -19,9 +19,43 @@ TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "integer": ((int,), "a whole number"),
     "number": ((int, float), "a number"),
     "boolean": ((bool,), "true or false"),
-    "quantity": ((int, str), "a number or text"),
+    "quantity": ((int, str), "text or a whole number"),
 }
 """What Python reads each type as, and the type in words."""
+_EXAMPLES: Final = {
+    "accessModes": "[ReadWriteOnce]",
+    "action": "FailJob",
+    "apiVersion": "v1",
+    "claimName": "data",
+    "containerPort": "8080",
+    "containers": "[{name: main, image: registry.example.com/ml/train:1.0}]",
+    "devicePath": "/dev/block",
+    "fieldPath": "metadata.name",
+    "image": "registry.example.com/ml/train:1.0",
+    "ip": "192.0.2.1",
+    "kind": "MPIJob",
+    "maxSkew": "1",
+    "mountPath": "/data",
+    "mpiReplicaSpecs": "{Launcher: ..., Worker: ...}",
+    "name": "main",
+    "operator": "In",
+    "port": "8080",
+    "resource": "limits.cpu",
+    "secretName": "data",
+    "seconds": "30",
+    "server": "nfs.example.com",
+    "topologyKey": "kubernetes.io/hostname",
+    "weight": "1",
+    "whenUnsatisfiable": "DoNotSchedule",
+}
+
+
+def such_as(field: str) -> str:
+    """What to do where the field is missing or empty."""
+    name = field.rpartition(".")[2]
+    return f"Add it, such as {name}: {_EXAMPLES[name]}." if name in _EXAMPLES else "Add it."
+
+
 # A CRD says nothing of the object's own metadata, which the API server itself knows
 # (https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/apis/meta/v1/types.go, ObjectMeta).
 _TEXTS: Final = (
@@ -56,7 +90,7 @@ class Shape:
     """What a value may be."""
 
     type: str
-    """A type of OpenAPI, `quantity` for a number or text, `any`."""
+    """A type of OpenAPI, `quantity` for text or a whole number, `any`."""
     fields: Mapping[str, "Shape"] = field(default_factory=dict)
     required: tuple[str, ...] = ()
     values: "Shape | None" = None

@@ -19,6 +19,7 @@ from webhook.api.limits import MAX_NAMES_COMPARED, MAX_NAMES_LOOKED_AT
 DNS_LABEL_MAX_LENGTH: Final = 63
 DNS_SUBDOMAIN_MAX_LENGTH: Final = 253
 LABEL_NAME_MAX_LENGTH: Final = 63
+PORT_NAME_MAX_LENGTH: Final = 15
 LABEL_VALUE_MAX_LENGTH: Final = 63
 
 GENERATED_SUFFIX_LENGTH: Final = 5
@@ -124,6 +125,21 @@ def label_key_problem(text: str) -> str | None:
         return f'has a prefix (before the "/") that {problem}'
     if problem := _label_name_problem(name):
         return f'has a name (after the "/") that {problem}'
+    return None
+
+
+def corrected(text: str, problem: Callable[[str], str | None], room: int = DNS_SUBDOMAIN_MAX_LENGTH) -> str | None:
+    """The text with "-" for what the syntax does not take, and cut to `room`; None if that is not enough."""
+    lower = text.lower()
+    spellings = ((r"[^\w./-]+", text), (r"[^\w.-]+", text), (r"[^a-z0-9.-]+", lower), (r"[^a-z0-9-]+", lower))
+    for other, written in spellings:
+        made = re.sub(other, "-", written[: 2 * DNS_SUBDOMAIN_MAX_LENGTH], flags=re.ASCII).strip("-._/")
+        if problem is dns_1035_label_problem and made[:1].isdigit():
+            made = f"job-{made}"
+        for longest in (room, min(room, DNS_LABEL_MAX_LENGTH), min(room, PORT_NAME_MAX_LENGTH)):
+            cut = made[:longest].strip("-._/")
+            if cut and problem(cut) is None:
+                return cut
     return None
 
 

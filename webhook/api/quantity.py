@@ -38,13 +38,18 @@ _WHOLE_UNITS: Final = (*_BINARY.items(), *((unit, 10 ** _DECIMAL[unit]) for unit
 _GRAMMAR: Final = re.compile(
     r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?",
 )
-_UNKNOWN_UNIT: Final = re.compile(r"[+-]?[0-9.]+([a-zA-Z]+)")
+_WITH_WORD: Final = re.compile(r"\s*([+-]?[0-9]+(?:[.,][0-9]+)?)\s*([a-zA-Z]*)\s*")
+_PLAIN_WORDS: Final = {"", "core", "cores", "cpu", "cpus", "vcpu", "vcpus", "gpu", "gpus"}
 _KINDS: Final = {bool: "true or false", dict: "a mapping", list: "a list", type(None): "nothing"}
-_HELP: Final = 'write a number, directly followed by a unit if it needs one, such as "4", "500m" or "16Gi"'
+_FIX: Final = "Write a number, directly followed by a unit if it needs one, such as 4, 500m or 16Gi."
 
 
 class QuantityError(ValueError):
-    """The value is not a quantity; the message says why and shows valid ones."""
+    """The value is not a quantity: the message says why, and `fix` what to write."""
+
+    def __init__(self, message: str, fix: str = _FIX) -> None:
+        super().__init__(message)
+        self.fix = fix
 
 
 def parse(value: object) -> Quantity:
@@ -56,14 +61,14 @@ def parse(value: object) -> Quantity:
     if isinstance(value, str):
         if len(value) <= MAX_QUANTITY_CHARACTERS:
             return _parse_text(value)
-        raise QuantityError(f"text of {len(value)} characters is too long for a quantity: {_HELP}")
+        raise QuantityError(f"text of {len(value)} characters is too long for a quantity")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         kind = _KINDS.get(type(value), "this")
-        raise QuantityError(f"{kind} is not a quantity: {_HELP}")
+        raise QuantityError(f"{kind} is not a quantity")
     if isinstance(value, float):
         return _parse_text(repr(value))
     if not -_TOO_LARGE < value < _TOO_LARGE:
-        raise QuantityError(f"the number is too large for a quantity: {_HELP}")
+        raise QuantityError("the number is too large for a quantity")
     return Quantity(value * NANO)
 
 
@@ -80,11 +85,12 @@ def are_readable(values: Iterable[object]) -> bool:
 def _parse_text(text: str) -> Quantity:
     match = _GRAMMAR.fullmatch(text)
     if match is None:
-        raise QuantityError(_explain(text))
+        shown = json.dumps(text) if text else "empty text"  # escapes what only looks like a digit or a blank
+        raise QuantityError(f"{shown} is not a quantity", _meant(text) or _FIX)
     sign, digits, fraction, unit = match.groups(default="")
     exponent = 0 if unit in _BINARY else _DECIMAL[unit] if unit in _DECIMAL else int(unit[1:])
     if abs(exponent) > MAX_QUANTITY_EXPONENT:
-        raise QuantityError(f"{json.dumps(text)} has an exponent beyond {MAX_QUANTITY_EXPONENT}: {_HELP}")
+        raise QuantityError(f"{json.dumps(text)} has an exponent beyond {MAX_QUANTITY_EXPONENT}")
     mantissa = int(digits + fraction) * _BINARY.get(unit, 1)
     shift = exponent + 9 - len(fraction)
     amount: int = mantissa * 10**shift if shift >= 0 else -(-mantissa // 10**-shift)
@@ -93,18 +99,19 @@ def _parse_text(text: str) -> Quantity:
     return Quantity(-amount if sign == "-" else amount)
 
 
-def _explain(text: str) -> str:
-    shown = json.dumps(text)  # escapes what only looks like a digit or a blank
-    if not text:
-        return f"empty text is not a quantity: {_HELP}"
-    if unknown := _UNKNOWN_UNIT.fullmatch(text):
-        unit = unknown[1].lower().removesuffix("b")  # 16GB, 16gib
-        letter, binary = unit[:1], unit[:1].upper() + "i"
-        if binary in _BINARY and unit in {letter, letter + "i"}:
-            decimal = "k" if letter == "k" else letter.upper()
-            corrected = f'"{binary}"' if unit.endswith("i") else f'"{binary}" (powers of 1024) or "{decimal}" (of 1000)'
-            return f'{shown} is not a quantity: there is no unit "{unknown[1]}", write {corrected}, such as "16Gi"'
-    return f"{shown} is not a quantity: {_HELP}"
+def _meant(text: str) -> str:
+    """What to write for a number with a unit of another spelling, such as `16 GB`; empty where that is not certain."""
+    found = _WITH_WORD.fullmatch(text)
+    if found is None:
+        return ""
+    number, unit = found[1].replace(",", "."), found[2].lower()
+    if unit in _PLAIN_WORDS:
+        return f'Write "{number}".'
+    letter, binary = unit[:1], unit[:1].upper() + "i"
+    if binary not in _BINARY or unit.removesuffix("b") not in {letter, letter + "i"}:
+        return ""
+    decimal = "" if "i" in unit else f" or {number}{'k' if letter == 'k' else letter.upper()}"
+    return f"Write {number}{binary}{decimal}."
 
 
 def is_whole(quantity: Quantity) -> bool:

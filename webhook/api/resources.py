@@ -46,6 +46,15 @@ DEFAULT_ACCELERATORS: Final = (
 )
 """Resource names and patterns: `*` stands for any text."""
 
+_FOLDED: Final = {name.lower().rstrip("s"): name for name in DEFAULT_ACCELERATORS if "*" not in name}
+
+
+def misspelt_accelerator(name: str) -> str | None:
+    """The accelerator that was meant by another spelling, such as `nvidia.com/GPUs`."""
+    meant = _FOLDED.get(name.lower().rstrip("s"))
+    return meant if meant != name else None
+
+
 RDMA_DEVICES: Final = (
     "vpc.amazonaws.com/efa",
     "rdma/*",

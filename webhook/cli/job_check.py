@@ -61,15 +61,18 @@ def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") ->
     unfilled = {path: _unfilled(path, what) for path, what in placeholders.find(manifest.document)}
     others = [each for each in (*judged.violations, *of_metadata) if each.path not in unfilled]
     found = [Finding(SCHEMA, violation) for violation in (*unfilled.values(), *others)]
-    if not judged.readable:
-        return Verdict(manifest, namespace, validation=Decision(denied=found, name=manifest.title))
     verdict = _by_rules(replace(manifest, document=judged.mended), world, namespace)
     denied, warned = verdict.validation.denied, verdict.validation.warned
+    open_places = (*unfilled, *judged.unread)
     for findings in (denied, warned):  # what else is wrong there may not be once they are filled in
-        findings[:] = [finding for finding in findings if finding.violation.path not in unfilled]
+        findings[:] = [finding for finding in findings if not _within(finding.violation.path, open_places)]
     said = {finding.violation.path for finding in denied}
     denied[:0] = [finding for finding in found if finding.violation.path not in said]
     return replace(verdict, manifest=manifest)
+
+
+def _within(path: str, places: Sequence[str]) -> bool:
+    return path in places or path.startswith(tuple(f"{place}{mark}" for place in places for mark in ".["))
 
 
 def _unfilled(path: str, what: str) -> Violation:

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from webhook.api import names
-from webhook.predict.pod_template import Kind
+from webhook.api.crd_schema import such_as
+from webhook.predict.pod_template import Kind, texts
 from webhook.predict.pod_template.fault import Faults, shown
 from webhook.predict.pod_template.labels import check_annotations, check_labels
 from webhook.rules import CauseReason, Violation
@@ -37,7 +38,9 @@ def _name(metadata: Mapping[str, Any], found: Faults) -> None:
     name = metadata.get("name") or None
     for field, written, checked in (("name", name, name), ("generateName", prefix, made if name is None else None)):
         if isinstance(checked, str) and (problem := names.dns_1123_subdomain_problem(checked)):
-            found.add(f"metadata.{field}", f'"{shown(str(written))}" {problem}', "Correct the name.")
+            meant = names.corrected(checked, names.dns_1123_subdomain_problem)
+            fix = f"Write {meant.removesuffix('' if written is checked else 'x')}." if meant else texts.SPELLING
+            found.add(f"metadata.{field}", f'"{shown(str(written))}" {problem}', fix)
     namespace = metadata.get("namespace")
     if isinstance(namespace, str) and namespace and (problem := names.dns_1123_label_problem(namespace)):
         found.add("metadata.namespace", f'"{shown(namespace)}" {problem}', "Name a namespace that exists.")
@@ -51,7 +54,7 @@ def _owners(owners: list[Any], found: Faults) -> None:
         where = f"metadata.ownerReferences[{index}]"
         for field in _OF_OWNERS:
             if owner.get(field) == "":
-                found.add(f"{where}.{field}", "is empty", "Set it.", Kind.REQUIRED)
+                found.add(f"{where}.{field}", "is empty", such_as(field), Kind.REQUIRED)
         if str(owner.get("apiVersion")).count("/") > 1:
             found.add(f"{where}.apiVersion", 'contains more than one "/"', "Write it as apps/v1 or v1.")
         controllers += owner.get("controller") is True

@@ -5,15 +5,26 @@ them out and sends a warning. A value of a wrong type is refused for all.
 """
 
 import json
+import re
+import shlex
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from webhook.api.crd_schema import ANY, TYPES, CrdSchema, Shape
+from webhook.api import duration
+from webhook.api.crd_schema import ANY, TYPES, CrdSchema, Shape, such_as
 from webhook.api.names import closest_name
 from webhook.cli.limits import MAX_SCHEMA_FAULTS
+from webhook.cli.policy import job_fields
 from webhook.rules import CauseReason, Violation, shortened
 
 _KINDS: Final = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
+
+
+_BOOLEANS: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
+_WHOLE: Final = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0)?\s*")
+_NUMBERS: Final = {"one": 1, "two": 2, "three": 3, "four": 4, "eight": 8}
+_OF_METADATA: Final = {"annotations", "labels"}
+_SHELL: Final = re.compile(r"[|&;<>$`\n*]")
 
 
 def judge(document: Mapping[str, Any], schema: CrdSchema) -> "SchemaVerdict":
@@ -35,11 +46,15 @@ class SchemaVerdict:
 
     def __init__(self, document: Mapping[str, Any], schema: CrdSchema) -> None:
         self.violations: list[Violation] = []
-        self.readable = True
-        """Whether the rest of the job can be judged: no value is of a type from which nothing can be made."""
+        self.unread: list[str] = []
+        """Where a value is of a type from which nothing can be made; for the rules it is not there."""
         self._unknown = f"is no field of an MPIJob ({schema.origin}): kubectl refuses it, other clients lose it"
         self._around: list[_Around] = []
+        self._moved: list[tuple[str, Any]] = []
         self.mended = self._object(dict(document), schema.root, "")
+        for path, value in self._moved:
+            for key, text in value.items() if isinstance(value, dict) else ():
+                job_fields.put(self.mended, f"{path}[{key}]", text)
 
     def _object(self, value: dict[str, Any], shape: Shape, path: str) -> dict[str, Any]:
         if shape.values is not None:
@@ -50,11 +65,14 @@ class SchemaVerdict:
         self._around.append(_Around(value, shape, path, mended))
         self._fields(value, shape, path, mended)
         self._around.pop()
-        return mended
+        return {key: each for key, each in mended.items() if each is not None}
 
     def _home(self, key: str, value: Any) -> str | None:
         """Where an object around this one has the field and it is free; there it is from now on, for the rules."""
-        for around in reversed(self._around[:-1]):
+        for around in reversed(self._around if key in _OF_METADATA else self._around[:-1]):
+            if key in _OF_METADATA and (where := _metadata(around)):
+                self._moved.append((f"{where}.{key}".lstrip("."), value))
+                return self._moved[-1][0]
             field = around.shape.fields.get(key)
             if field is not None and key not in around.value and key not in around.mended and _takes(field, value):
                 where = f"{around.path}.{key}".lstrip(".")
@@ -70,26 +88,27 @@ class SchemaVerdict:
             inside = [name for name, inner in shape.fields.items() if _belongs(key, each, name, inner, shape)]
             below = value.get(inside[0]) if len(inside) == 1 else ()
             if (below is None or isinstance(below, dict)) and key not in (below or {}):
-                self._report(f"{path}.{key}".lstrip("."), self._unknown, f"Write it below {inside[0]}.")
+                where = f"{path}[{key}]" if "." in key else f"{path}.{key}".lstrip(".")
+                self._report(where, self._unknown, f"Write it below {inside[0]}.")
                 rest = {name: other for name, other in value.items() if name != key}
                 value = {**rest, inside[0]: {**(below or {}), key: each}}
         return value
 
     def _fields(self, value: dict[str, Any], shape: Shape, path: str, mended: dict[str, Any]) -> None:
         for key, each in value.items():
-            where = f"{path}.{key}".lstrip(".")
+            where = f"{path}[{key}]" if "." in key else f"{path}.{key}".lstrip(".")
             name: str | None = key
             if key not in shape.fields:
                 name = self._near(key, value, shape)
                 home = None if name else self._home(key, each)
-                fix = f"Write {name}." if name else f"Move it to {home}." if home else "Remove it."
+                fix = f"Rename it to {name}." if name else f"Move it to {home}." if home else "Remove it."
                 self._report(where, self._unknown, fix)
             if name is not None and each is not None:
                 mended[name] = self._value(each, shape.fields[name], where)
         for name in shape.required:
             if name not in mended and (name not in shape.fields or shape.fields[name].default is None):
                 where = f"{path}.{name}".lstrip(".")
-                self._report(where, "is missing", "Add it.", CauseReason.REQUIRED)
+                self._report(where, "is missing", such_as(where), CauseReason.REQUIRED)
 
     def _near(self, key: str, value: dict[str, Any], shape: Shape) -> str | None:
         """The field that was probably meant, as long as there is room to say so."""
@@ -110,27 +129,33 @@ class SchemaVerdict:
             return self._object(value, shape, path) if shape.fields or shape.values is not None else value
         if isinstance(value, list) and shape.items is not None:
             inner = shape.items
-            found = [self._value(each, inner, f"{path}[{index}]") for index, each in enumerate(value)]
+            read = (self._value(each, inner, f"{path}[{index}]") for index, each in enumerate(value))
+            found = [each for each in read if each is not None]
             self._duplicates(found, shape, path)
             return found
         if shape.choices and value not in shape.choices:
-            fix = f"Use one of {', '.join(shape.choices)}."
+            meant = {choice.lower(): choice for choice in shape.choices}.get(str(value).strip().lower())
+            fix = f"Write {meant}." if meant else f"Use one of {', '.join(shape.choices)}."
             self._report(path, f'"{shortened(str(value))}" is not supported', fix, CauseReason.NOT_SUPPORTED)
+            return meant or value
         return value
 
     def _of_wrong_type(self, value: Any, shape: Shape, path: str) -> Any:
         wanted = _words(shape.type)
-        fault = f"must be {wanted}, not {_words(_KINDS.get(type(value), 'empty'))}"
+        shown = _shown(value)
+        is_plain = isinstance(value, int | float)
+        fault = f"must be {wanted}, not {shown if is_plain else _words(_KINDS.get(type(value), 'empty'))}"
         meant = _converted(value, shape.type)
-        if meant is None and (wrapped := _wrapped(value, shape)) is not None:
-            self._report(path, fault, f"Write {shortened(json.dumps(wrapped, ensure_ascii=False))}.")
-            return self._value(wrapped, shape, path)
         if meant is None:
-            self._report(path, fault, f"Write {wanted}.")
-            self.readable = False
-            return value
-        self._report(path, fault, f"Write {shortened(json.dumps(meant, ensure_ascii=False))}.")
-        return meant
+            meant = _wrapped(value, shape)
+        if meant is None:
+            self._report(path, fault, f"Write {wanted} in place of {shown}.")
+            self.unread.append(path)
+            return None
+        quotes = " in quotes" if isinstance(value, float) else ""
+        milli = f", or {round(value * 1000)}m" if shape.type == "quantity" and 0 < value < 1000 else ""
+        self._report(path, fault, f"Write {_shown(meant)}{quotes}{milli}.")
+        return self._value(meant, shape, path)
 
     def _duplicates(self, items: list[Any], shape: Shape, path: str) -> None:
         seen: set[tuple[str, ...]] = set()
@@ -153,6 +178,14 @@ class SchemaVerdict:
     def _report(self, path: str, fault: str, fix: str, reason: CauseReason = CauseReason.INVALID) -> None:
         if len(self.violations) < MAX_SCHEMA_FAULTS:
             self.violations.append(Violation(shortened(path, 300), fault, fix, reason))
+
+
+def _metadata(around: _Around) -> str | None:
+    """Where the labels and annotations of an object are, or those of the pods that it is about."""
+    for inner in ("metadata", "template.metadata"):
+        if inner.partition(".")[0] in around.shape.fields:
+            return f"{around.path}.{inner}"
+    return None
 
 
 def _initials(name: str) -> str:
@@ -182,26 +215,51 @@ def _words(kind: str) -> str:
 
 def _takes(shape: Shape, value: Any) -> bool:
     """Whether the field may have the value, or what was meant by it."""
-    return value is None or shape.type == ANY or _is(value, shape.type) or _converted(value, shape.type) is not None
+    meant = value if _is(value, shape.type) else _converted(value, shape.type)
+    return value is None or shape.type == ANY or meant is not None
 
 
 def _converted(value: Any, kind: str) -> Any:
     """What was probably meant; None where that is not certain."""
-    if kind == "string" and isinstance(value, int | float):
+    if kind in {"string", "quantity"} and isinstance(value, int | float):
         return json.dumps(value)
-    if isinstance(value, str) and kind in {"integer", "boolean", "number"}:
-        text = value.strip()
-        if kind == "boolean":
-            return {"true": True, "false": False}.get(text.lower())
-        if text.lstrip("-").isdecimal() and text.isascii() and len(text) < 10:
-            return int(text)
+    if kind == "boolean" and isinstance(value, str | int):
+        return _BOOLEANS.get(str(value).strip().lower())
+    if kind in {"integer", "number"} and isinstance(value, str):
+        number = _WHOLE.fullmatch(value)
+        return int(number[1]) if number else _NUMBERS.get(value.strip().lower()) or _seconds(value)
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
     return None
 
 
+def _seconds(text: str) -> int | None:
+    """Those of a duration such as 24h: every amount of time in a job is in seconds."""
+    try:
+        return duration.parse(text.strip().lower())
+    except duration.DurationError:
+        return None
+
+
+def _words_of(command: str) -> list[str] | None:
+    """A command line as the list that a container takes; what needs a shell gets one."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = []
+    needs_shell = _SHELL.search(command) and not (words[1:2] and words[1].startswith("-") and "c" in words[1])
+    return ["/bin/sh", "-c", command] if needs_shell or not words else words
+
+
+def _shown(value: Any) -> str:
+    """As it stands in YAML and JSON."""
+    return shortened(json.dumps(value, ensure_ascii=False), 300)
+
+
 def _wrapped(value: Any, shape: Shape) -> Any:
-    """A name for the object that has it, and an object for the list of such; None where that is not what was meant."""
+    """What a list or an object is to hold, as such; None where that is not what was meant."""
+    if shape.items is not None and shape.items.type == "string" and isinstance(value, str) and value.strip():
+        return _words_of(value)
     if shape.type == "object" and isinstance(value, str) and value and "name" in shape.fields:
         return {"name": value}
     item = shape.items

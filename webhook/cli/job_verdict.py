@@ -8,6 +8,7 @@ from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
 from webhook.cli import injected
 from webhook.cli.ci_reports import Problem
+from webhook.cli.field_lines import line_of
 from webhook.cli.files import Manifest
 from webhook.cli.injected import Injected
 from webhook.cli.terminal import bad, caution, counted, good, printable
@@ -89,6 +90,17 @@ class Verdict:
             told = f"as it stands it would be refused if it were new: {found.sentence}"
             yield Problem(found.rule, told, field=found.violation.path, warns=True)
 
+    def _refusal(self) -> Iterator[str]:
+        """The message without its first line, each problem with the line that it is on."""
+        left = [*self.validation.denied]
+        for line in self.validation.message.splitlines()[1:]:
+            starts = left and line.startswith(f"{len(self.validation.denied) - len(left) + 1}. ")
+            yield f"{line}{self._line(left.pop(0).violation.path)}" if starts else line
+
+    def _line(self, field: str) -> str:
+        number = line_of(self.manifest, field) if field else None
+        return f" (line {number})" if number else ""
+
     def in_short(self) -> Iterator[str]:
         """For people who have just been given the job, in lines; colours are in them."""
         if self.allowed:
@@ -105,10 +117,10 @@ class Verdict:
         verdict = good("admitted") if self.allowed else bad("refused")
         update = " (as a change to the job that the cluster has)" if self.updates else ""
         yield f"{printable(f'{self.manifest.source}: {self.title}')}: {verdict}{update}"
-        for line in self.validation.message.splitlines()[1:]:
+        for line in self._refusal():
             yield f"  {printable(line)}"
         for problem in self.cautions():
-            yield f"  {caution('warning')}: {printable(problem.text)}"
+            yield f"  {caution('warning')}: {printable(problem.text)}{self._line(problem.field)}"
         if self.allowed:
             yield from (f"  {line}" for line in injected.report(self.injected, updates=self.updates))
 

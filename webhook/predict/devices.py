@@ -258,7 +258,7 @@ def _unseen(kind: str, name: str, answer: Answer) -> Reason:
             f'its {called} ("{name}") does not exist', "Check its name, or have it created: the pods wait for it."
         )
     plural = f"{kind}{'es' if kind.endswith('s') else 's'}"
-    fix = "Keep within the bounds by yourself, or have an administrator let the webhook read them."
+    fix = "Keep within the bounds: they are not counted here."
     return Reason(f"{plural} cannot be read", fix, known=False)
 
 

@@ -29,11 +29,11 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from webhook.api import quantity
+from webhook.api import quantities, quantity
 from webhook.api.mpijob import LAUNCHER, MPIJob, replica_path
 from webhook.api.pod import PodTemplate, ResourceRequirements
 from webhook.api.quantity import Quantity, QuantityError
-from webhook.api.resources import CORES, DEFAULT_ACCELERATORS, accelerators, is_accelerator, read
+from webhook.api.resources import CORES, DEFAULT_ACCELERATORS, accelerators, is_accelerator, misspelt_accelerator, read
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.admitted import Admitted, Span
@@ -42,6 +42,7 @@ from webhook.kit.importance import Importance
 from webhook.kit.settings import ObjectNames, RangeRuleSettings, ResourceNames
 from webhook.predict import devices
 from webhook.predict.devices import Devices
+from webhook.predict.nodes import node_shapes
 from webhook.predict.sizes import Sizes
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 from webhook.rules.limits import MAX_CLAIM_NAME_CHARACTERS
@@ -99,6 +100,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     filled_in = ranges is not UNKNOWN and bool(ranges)
     for role, path, replica in job.replicas():
         template = replica.template
+        yield from _misspelt(f"{path}.template", template, ctx)
         for where, container in devices.asking(template, ctx):
             if container.resources is not None:
                 place = f"{path}.template.{where}.resources"
@@ -123,6 +125,14 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
                 yield from uncounted(path, template, settings.resources, ctx, settings.others)
     if len(kinds) > 1:
         yield from _kinds(job, kinds)
+
+
+def _misspelt(path: str, template: PodTemplate, ctx: Context) -> Iterator[Violation]:
+    """Where nodes are known, `accelerator-available` says what they have."""
+    for where, amounts in () if node_shapes(ctx.view) else quantities.of_template(template):
+        for name in filter(misspelt_accelerator, amounts):
+            place, fix = quantities.place(where, name), f"Rename it to {misspelt_accelerator(name)}."
+            yield Violation(f"{path}{place}", f"no node has the resource {name}", fix, CauseReason.NOT_SUPPORTED)
 
 
 def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:

@@ -37,7 +37,7 @@ from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.predict.pod_security import Level, labels
-from webhook.rules import Violation, rule
+from webhook.rules import Violation, rule, shortened
 
 FIELD: Final = "spec.sshAuthMountPath"
 OF_ROOT: Final = "/root/.ssh"
@@ -83,6 +83,10 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
     starts_sshd = worker is not None and worker.starts_sshd
     mount_path = job.spec.ssh_auth_mount_path or OF_ROOT
     keeps_root_out = _keeps_root_out(ctx)
+    if not mount_path.startswith("/"):
+        fault = f'"{shortened(mount_path)}" does not start with /: the keys would be where ssh does not look'
+        yield Violation(FIELD, fault, "Set it to /root/.ssh, or /home/USER/.ssh where the job runs as another user.")
+        return
     of_root = normpath(mount_path) == OF_ROOT
     if of_root and keeps_root_out and all(side.user is None and side.other_than_root for side in sides.values()):
         if starts_sshd or (launcher is not None and _wants_root(launcher.container)):

@@ -93,10 +93,11 @@ def _name(job: MPIJob) -> Iterator[Violation]:
     suffix = max(len(last_worker) - len(base), len(f"-worker-{HEAD_ROOM - 1}"))
     room = names.DNS_LABEL_MAX_LENGTH - suffix
     room -= names.GENERATED_SUFFIX_LENGTH if of_prefix else 0
+    meant = names.corrected(generated if of_prefix else base, names.dns_1035_label_problem, room)
     yield Violation(
         f"metadata.{field}",
         f'the last worker would be called "{last_worker[:100]}", and that {problem}',
-        fix=f"Use a {field} of at most {room} characters: lower case letters, digits and -, a letter first.",
+        fix=f"Write {meant or 'train'}{'-' if of_prefix else ''}, or another name of at most {room} characters.",
         degree=Degree("name", max(len(last_worker), names.DNS_LABEL_MAX_LENGTH)),
     )
 
@@ -268,7 +269,7 @@ def _quantities(start: str, where: Where, amounts: Mapping[str, object]) -> list
         try:
             amount = quantity.parse(value)
         except quantity.QuantityError as error:
-            found.append(Violation(start + quantities.place(where, name), str(error), "Correct the quantity."))
+            found.append(Violation(start + quantities.place(where, name), str(error), error.fix))
             continue
         if amount < 0:
             path, fault = start + quantities.place(where, name), f"is {quantity.format(amount)}, must not be negative"
@@ -280,7 +281,9 @@ def _quantities(start: str, where: Where, amounts: Mapping[str, object]) -> list
 def _not_one_of(path: str, value: str | None, allowed: tuple[str, ...]) -> Violation:
     choices = ", ".join(allowed)
     shown = (value or "")[:100]
-    return Violation(path, f'"{shown}" is not supported', f"Use one of {choices}.", CauseReason.NOT_SUPPORTED)
+    meant = next((choice for choice in allowed if choice.lower() == shown.strip().lower()), None)
+    fix = f"Write {meant}." if meant else f"Use one of {choices}."
+    return Violation(path, f'"{shown}" is not supported', fix, CauseReason.NOT_SUPPORTED)
 
 
 def _negative(path: str, value: int) -> Violation:

@@ -26,7 +26,7 @@ def warnings(changes: dict[str, Any]) -> list[str]:
         ({"metadata": {"generateName": "res_net-"}}, 'metadata.generateName: "res_net-" contains "_"'),
         (
             {MEMORY: {"limits": {"memory": "16GB"}}},
-            f'{CONTAINER}.limits[memory]: "16GB" is not a quantity. Write "16Gi".',
+            'spec.mpiReplicaSpecs[Worker]...limits[memory]: "16GB" is not a quantity. Write 16Gi or 16G.',
         ),
         ({MEMORY: {"requests": {"cpu": "two"}}}, None),
     ],
@@ -44,11 +44,11 @@ def test_said_as_a_warning(changes: dict[str, Any], said: str | None) -> None:
     [
         (
             {"metadata.labels": {"project": "llm training"}},
-            'metadata.labels[project]: "llm training" contains " ". Correct the value. [upstream-contract]',
+            'metadata.labels[project]: "llm training" contains " ". Write llm-training. [upstream-contract]',
         ),
         (
             {"metadata.annotations": {"my note": "x"}},
-            'metadata.annotations[my note]: its key contains " ". Correct the key. [upstream-contract]',
+            'metadata.annotations[my note]: its key contains " ". Rename it to my-note. [upstream-contract]',
         ),
         ({"metadata.labels": {"k" * 300: "x y" * 100}}, None),
     ],

@@ -40,9 +40,10 @@ def test_a_refused_job_shows_every_violation_and_nothing_injected(check: Check) 
     assert result.exit_code == 1
     assert result.stdout == (
         "job.yaml: team-a/train: refused\n"
-        "  1. spec.mpiReplicaSpecs[Launcher].replicas: is 2, there is always one launcher [upstream-contract]\n"
+        "  1. spec.mpiReplicaSpecs[Launcher].replicas: is 2, there is always one launcher [upstream-contract]"
+        " (line 1)\n"
         "     Set replicas to 1.\n"
-        "  2. spec.mpiReplicaSpecs[Worker].replicas: 1 worker, at least 2 required [worker-count]\n"
+        "  2. spec.mpiReplicaSpecs[Worker].replicas: 1 worker, at least 2 required [worker-count] (line 1)\n"
         "     Set replicas to 2 or more.\n"
         "\n"
         "1 job: 0 admitted, 1 refused\n"
@@ -53,8 +54,9 @@ def test_warnings_are_shown(check: Check) -> None:
     result = check("job.yaml", job_yaml=changed({"spec.runPolicy.ttlSecondsAfterFinished": 1}))
     assert result.exit_code == 0
     path = "spec.runPolicy.ttlSecondsAfterFinished"
-    assert f"\n  warning: {path}: after 1 s the job may run a second time. Set it to 30 or more. [retention]\n" in (
-        result.stdout
+    assert (
+        f"\n  warning: {path}: after 1 s the job may run a second time. Set it to 30 or more. [retention] (line 1)\n"
+        in (result.stdout)
     )
 
 
@@ -195,7 +197,7 @@ def test_a_job_that_the_cluster_has_is_checked_as_a_change(check: Check) -> None
     assert result.exit_code == 1
     assert result.stdout == (
         "job.yaml: team-a/train: refused (as a change to the job that the cluster has)\n"
-        "  1. spec.slotsPerWorker: changed from 1 to 2 while the job runs, which breaks it [update-safety]\n"
+        "  1. spec.slotsPerWorker: changed from 1 to 2 while the job runs, which breaks it [update-safety] (line 1)\n"
         "     Suspend the job first (spec.runPolicy.suspend: true), or make a new one.\n"
         "\n"
         "1 job: 0 admitted, 1 refused\n"
@@ -219,7 +221,7 @@ def test_the_faults_of_a_job_that_stands_unchanged_are_shown(check: Check) -> No
     assert "team-a/train: admitted (as a change to the job that the cluster has)\n" in result.stdout
     assert (
         "  warning: spec.mpiReplicaSpecs[Worker].replicas: as it stands it would be refused if it were new: "
-        "1 worker, at least 2 required. Set replicas to 2 or more. [worker-count]\n"
+        "1 worker, at least 2 required. Set replicas to 2 or more. [worker-count] (line 1)\n"
     ) in result.stdout
     (verdict,) = as_json(check("a.yaml", "--cluster", "c.yaml", "-o", "json"))
     assert {cause["rule"] for cause in verdict["standing"]} == {"worker-count"}

@@ -41,15 +41,15 @@ def test_no_metadata_is_for_others_to_say(metadata: Any) -> None:
     [
         (
             {"metadata.labels": {"project": "llm training"}},
-            f'metadata.labels[project]: "llm training" contains " "; {ALLOWED}. Correct the value.',
+            f'metadata.labels[project]: "llm training" contains " "; {ALLOWED}. Write llm-training.',
         ),
         (
             {"metadata.labels": {"my project": "x"}},
-            f'metadata.labels[my project]: its key contains " "; {ALLOWED}. Correct the key.',
+            f'metadata.labels[my project]: its key contains " "; {ALLOWED}. Rename it to my-project.',
         ),
         (
             {"metadata.annotations": {"my note": "x"}},
-            f'metadata.annotations[my note]: its key contains " "; {ALLOWED}. Correct the key.',
+            f'metadata.annotations[my note]: its key contains " "; {ALLOWED}. Rename it to my-note.',
         ),
         (
             {"metadata.finalizers": ["wait", "a b"]},
@@ -58,19 +58,19 @@ def test_no_metadata_is_for_others_to_say(metadata: Any) -> None:
         (
             {"metadata.name": "bert-"},
             'metadata.name: "bert-" must start and end with a lower case letter or a digit, and so must every part '
-            'between two ".". Correct the name.',
+            'between two ".". Write bert.',
         ),
         (
             {"metadata": {"generateName": "Bert-"}},
-            'metadata.generateName: "Bert-" contains "B"; allowed are lower case letters, digits, "-" and ".". Correct'
-            " the name.",
+            'metadata.generateName: "Bert-" contains "B"; allowed are lower case letters, digits, "-" and "."'
+            ". Write bert-.",
         ),
         (
             {"metadata.namespace": "Team_A"},
             'metadata.namespace: "Team_A" contains "T"; allowed are lower case letters, digits and "-". Name a '
             "namespace that exists.",
         ),
-        ({"metadata.ownerReferences": [{**OWNER, "uid": ""}]}, "metadata.ownerReferences[0].uid: is empty. Set it."),
+        ({"metadata.ownerReferences": [{**OWNER, "uid": ""}]}, "metadata.ownerReferences[0].uid: is empty. Add it."),
         (
             {"metadata.ownerReferences": [{**OWNER, "apiVersion": "a/b/c"}]},
             'metadata.ownerReferences[0].apiVersion: contains more than one "/". Write it as apps/v1 or v1.',

@@ -8,6 +8,7 @@ from tests.support.any_job import Json, any_job
 from tests.support.devices import claim_template, claims, device_class, exactly, shared_claim
 from tests.support.jobs import REMOVE
 from tests.support.limit_ranges import limit_range
+from tests.support.nodes import node
 from tests.support.rule_checks import fits_a_warning, run, violations
 from tests.support.strategies import PROPERTY
 from webhook.admission.messages import Finding
@@ -39,6 +40,15 @@ def gpus(limit: Any = None, request: Any = None, role: str = "Worker", name: str
         "requests": {} if request is None else {name: request},
     }
     return {f"{role}.template.spec.containers.0.resources": resources}
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("nvidia.com/gpus", GPU), ("nvidia.com/GPU", GPU), ("AMD.com/GPUs", "amd.com/gpu")]
+)
+def test_an_accelerator_in_another_spelling_is_rejected_where_no_node_is_known(name: str, meant: str) -> None:
+    [found] = violations("gpus", gpus(2, name=name))
+    assert (found.message, found.fix) == (f"no node has the resource {name}", f"Rename it to {meant}.")
+    assert violations("gpus", gpus(2, name=name), view=Snapshot([node("a")])) == []
 
 
 @pytest.mark.parametrize(
@@ -371,7 +381,7 @@ class TestClaims:
         assert [each.path for each in violations("gpus", claims("t"), settings={"min": 1}, view=view)] == [WORKER]
 
     UNKNOWN = 'claim "c0" counts against no GPU bound: '
-    ASK = "Keep within the bounds by yourself, or have an administrator let the webhook read them."
+    ASK = "Keep within the bounds: they are not counted here."
     NIC = claim_template("t", exactly("nic"))
     ABSENT = "Check its name, or have it created: the pods wait for it."
 

@@ -165,6 +165,13 @@ def test_what_does_not(changes: Json, expected: str) -> None:
     assert violation.startswith(expected)
 
 
+@pytest.mark.parametrize("path", [".ssh", "~/.ssh"])
+def test_a_relative_path_for_the_key_is_rejected(path: str) -> None:
+    [found] = violations("ssh-paths", {"spec.sshAuthMountPath": path})
+    assert (found.path, found.advisory) == ("spec.sshAuthMountPath", False)
+    assert found.fix == "Set it to /root/.ssh, or /home/USER/.ssh where the job runs as another user."
+
+
 def test_several_faults_at_once() -> None:
     changes = job(launcher={"runAsUser": 0}, worker={"runAsUser": 1000, "capabilities": {"drop": ["ALL"]}})
     changes["Worker.template.spec.containers.0.command"] = REMOVE

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import astuple
 
 from webhook.api import names
+from webhook.api.crd_schema import such_as
 from webhook.api.pod import SHARED_MEMORY
 from webhook.predict.limits import MAX_MOUNT_SUGGESTIONS
 from webhook.predict.pod_template import model, texts
@@ -116,7 +117,7 @@ def _file(source: model.ValueFrom, path: str, pod: Pod, found: Faults) -> None:
 
 def _key(reference: model.KeyRef, path: str, found: Faults) -> None:
     if problem := texts.subdomain(reference.name):
-        texts.note(found, f"{path}.name", reference.name, problem, "Correct the name.")
+        texts.note(found, f"{path}.name", reference.name, problem)
     if problem := texts.config_key(reference.key):
         texts.note(found, f"{path}.key", reference.key, problem, "Correct the key.")
 
@@ -139,7 +140,7 @@ def _source(reference: model.SourceRef, path: str, found: Faults) -> None:
     # Taken with a "-" at the end, as the start of a generated name is.
     name = reference.name.removesuffix("-") if len(reference.name) > 1 else reference.name
     if problem := texts.subdomain(name):
-        texts.note(found, f"{path}.name", reference.name, problem, "Correct the name.")
+        texts.note(found, f"{path}.name", reference.name, problem)
 
 
 def _mounts(container: model.Container, path: str, pod: Pod, found: Faults) -> None:
@@ -202,7 +203,7 @@ def _claims(container: model.Container, path: str, pod: Pod, found: Faults) -> N
         if use.name and use.name not in pod.claims:
             fix = "Add it to resourceClaims of the pod, or correct the name."
             found.add(f"{where}.name", f'there is no resource claim "{shown(use.name)}"', fix)
-        texts.check(found, f"{where}.request", use.request, texts.label, "Correct the name.")
+        texts.check(found, f"{where}.request", use.request, texts.label)
         if (use.name, use.request or None) in seen and use.name:
             found.add(f"{where}.name", f'"{shown(use.name)}" is there twice', "Remove one of the two.")
         seen.add((use.name, use.request or None))
@@ -275,15 +276,16 @@ def _one(handler: model.Probe | model.LifecycleHandler, path: str, container: mo
     for field, target in (("httpGet", handler.http_get), ("tcpSocket", handler.tcp_socket)):
         if target is not None and isinstance(target.port, str):
             if not target.port:
-                found.add(f"{path}.{field}.port", "is empty", "Set it.", Kind.REQUIRED)
+                found.add(f"{path}.{field}.port", "is empty", such_as("port"), Kind.REQUIRED)
             elif problem := texts.port_name(target.port):
-                texts.note(found, f"{path}.{field}.port", target.port, problem, "Write a number, or a port's name.")
+                fix = f"Write {target.port}." if target.port.isdecimal() else "Write a number, or a port's name."
+                texts.note(found, f"{path}.{field}.port", target.port, problem, fix)
             elif all(port.name != target.port for port in container.ports or ()):
                 fault = f'the container has no port "{target.port}"'
                 found.add(f"{path}.{field}.port", fault, "Write a number, or name the port.", advisory=True)
     if handler.http_get is not None:
         for index, one in enumerate(handler.http_get.http_headers or ()):
-            texts.check(found, f"{path}.httpGet.httpHeaders[{index}].name", one.name, texts.header, "Correct the name.")
+            texts.check(found, f"{path}.httpGet.httpHeaders[{index}].name", one.name, texts.header)
 
 
 def check_security(context: model.SecurityContext, path: str, found: Faults, *, host_users: bool) -> None:
@@ -308,7 +310,13 @@ def check_pod_security(context: model.PodSecurityContext, path: str, found: Faul
     seen: set[str] = set()
     for index, sysctl in enumerate(context.sysctls or ()):
         if problem := texts.sysctl(sysctl.name):
-            texts.note(found, f"{path}.sysctls[{index}].name", sysctl.name, problem, "Correct the name.")
+            texts.note(
+                found,
+                f"{path}.sysctls[{index}].name",
+                sysctl.name,
+                problem,
+                "Write a kernel parameter.",
+            )
         elif sysctl.name in seen:
             found.add(f"{path}.sysctls[{index}].name", f'"{sysctl.name}" is there twice', "Remove one of the two.")
         seen.add(sysctl.name)

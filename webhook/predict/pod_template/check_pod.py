@@ -159,7 +159,7 @@ def _claims(claims: list[model.ResourceClaim], path: str, found: Faults) -> set[
             found.add(where, fault, "Set one of resourceClaimName and resourceClaimTemplateName.")
         for field, name in names.items():
             if problem := texts.subdomain(name):
-                found.add(f"{where}.{field}", f'"{shown(name)}" {problem}', "Correct the name.")
+                texts.note(found, f"{where}.{field}", name, problem)
     return used
 
 
@@ -188,7 +188,7 @@ def check_host(spec: model.PodSpec, path: str, found: Faults) -> None:
     for index, alias in enumerate(spec.host_aliases or ()):
         texts.check(found, f"{path}.hostAliases[{index}].ip", alias.ip, texts.address, "Write it as 10.0.0.1.")
         where = f"{path}.hostAliases[{index}].hostnames"
-        texts.check_each(found, where, alias.hostnames, texts.subdomain, "Correct the name.")
+        texts.check_each(found, where, alias.hostnames, texts.subdomain)
 
 
 def _namespaces(spec: model.PodSpec, path: str, found: Faults) -> None:
@@ -238,7 +238,7 @@ def _objects(spec: model.PodSpec, path: str, found: Faults) -> None:
         (account, spec.service_account_name or spec.service_account),
         ("runtimeClassName", spec.runtime_class_name),
     ):
-        texts.check(found, f"{path}.{field}", name, texts.subdomain, "Correct the name.")
+        texts.check(found, f"{path}.{field}", name, texts.subdomain)
 
 
 def _dns(spec: model.PodSpec, path: str, found: Faults) -> None:
@@ -259,12 +259,12 @@ def _dns(spec: model.PodSpec, path: str, found: Faults) -> None:
 def _gates(spec: model.PodSpec, path: str, found: Faults) -> None:
     for index, gate in enumerate(spec.readiness_gates or ()):
         where = f"{path}.readinessGates[{index}].conditionType"
-        texts.check(found, where, gate.condition_type, texts.label_key, "Correct the name.")
+        texts.check(found, where, gate.condition_type, texts.label_key)
     seen: set[str] = set()
     for index, held in enumerate(spec.scheduling_gates or ()):
         where = f"{path}.schedulingGates[{index}].name"
         if problem := texts.label_key(held.name):
-            texts.note(found, where, held.name, problem, "Correct the name.")
+            texts.note(found, where, held.name, problem)
         elif held.name in seen:
             found.add(where, f'"{shown(held.name)}" is there twice', "Remove one of the two.")
         seen.add(held.name)

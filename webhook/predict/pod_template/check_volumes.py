@@ -6,6 +6,7 @@ from typing import Final
 from msgspec.structs import astuple
 
 from webhook.api import quantity
+from webhook.api.crd_schema import such_as
 from webhook.api.quantity import QuantityError
 from webhook.predict.pod_template import model, texts
 from webhook.predict.pod_template.fault import Faults, Kind, shown
@@ -118,7 +119,7 @@ def _spec(spec: model.ClaimSpec, path: str, found: Faults) -> None:
         ("storageClassName", spec.storage_class_name),
         ("volumeAttributesClassName", spec.volume_attributes_class_name),
     ):
-        texts.check(found, f"{path}.{field}", name, texts.subdomain, "Correct the name.")
+        texts.check(found, f"{path}.{field}", name, texts.subdomain)
     check_selector(spec.selector, f"{path}.selector", found)
     for field, origin in (("dataSource", spec.data_source), ("dataSourceRef", spec.data_source_ref)):
         if origin is not None:
@@ -236,12 +237,12 @@ def _csi(source: model.Csi, path: str, found: Faults) -> None:
     driver = source.driver
     if len(driver) > _LONGEST_DRIVER:
         fault = f"has {len(driver)} characters, at most {_LONGEST_DRIVER} are allowed"
-        found.add(f"{path}.driver", fault, "Correct the name.")
+        found.add(f"{path}.driver", fault, texts.SPELLING)
     elif problem := texts.subdomain(driver.lower()):
-        texts.note(found, f"{path}.driver", driver, problem, "Correct the name.")
+        texts.note(found, f"{path}.driver", driver, problem)
     if (secret := source.node_publish_secret_ref) is not None:
         where = f"{path}.nodePublishSecretRef.name"
         if not secret.name:
-            found.add(where, "is missing", "Set it.", Kind.REQUIRED)
+            found.add(where, "is missing", such_as(where), Kind.REQUIRED)
         elif problem := texts.subdomain(secret.name):
-            texts.note(found, where, secret.name, problem, "Correct the name.")
+            texts.note(found, where, secret.name, problem)

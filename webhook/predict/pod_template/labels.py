@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from webhook.api import names
 from webhook.predict.limits import MAX_TEMPLATE_ANNOTATIONS_BYTES
 from webhook.predict.pod_template import model, texts
 from webhook.predict.pod_template.fault import Faults, Kind, shown
@@ -11,16 +12,21 @@ def check_labels(labels: Mapping[str, str | None], path: str, found: Faults) -> 
     """Keys and values; `path` is that of the mapping."""
     for key, value in labels.items():
         if problem := texts.label_key(key):
-            found.add(f"{path}[{shown(key)}]", f"its key {problem}", "Correct the key.")
+            found.add(f"{path}[{shown(key)}]", f"its key {problem}", _renamed(key))
         if value and (problem := texts.label_value(value)):
-            found.add(f"{path}[{shown(key)}]", f'"{shown(value)}" {problem}', "Correct the value.")
+            texts.note(found, f"{path}[{shown(key)}]", value, problem)
+
+
+def _renamed(key: str) -> str:
+    meant = names.corrected(key, names.label_key_problem)
+    return f"Rename it to {meant}." if meant else texts.SPELLING
 
 
 def check_annotations(annotations: Mapping[str, str | None], path: str, found: Faults) -> None:
     """Keys, which may have capitals, and the size of all together."""
     for key in annotations:
         if problem := texts.label_key(key) and texts.label_key(key.lower()):
-            found.add(f"{path}[{shown(key)}]", f"its key {problem}", "Correct the key.")
+            found.add(f"{path}[{shown(key)}]", f"its key {problem}", _renamed(key))
     # A character has four bytes at most.
     if sum(len(key) + len(value or "") for key, value in annotations.items()) * 4 > MAX_TEMPLATE_ANNOTATIONS_BYTES:
         size = sum(len(key.encode()) + len((value or "").encode()) for key, value in annotations.items())
@@ -55,6 +61,6 @@ def check_requirement(
         case "Gt" | "Lt" if len(values) != 1:
             found.add(f"{path}.values", f"must be one number for {one.operator}", "Name one number.", Kind.REQUIRED)
     if problem := texts.label_key(one.key):
-        texts.note(found, f"{path}.key", one.key, problem, "Correct the key.")
+        texts.note(found, f"{path}.key", one.key, problem)
     if not any_value:
-        texts.check_each(found, f"{path}.values", values, texts.label_value, "Correct the value.")
+        texts.check_each(found, f"{path}.values", values, texts.label_value)

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import inspect
 
 from webhook.api import mpijob, untyped
+from webhook.api.crd_schema import such_as
 from webhook.api.mpijob import MPIJob, MPIJobSpec, ReplicaSpec
 from webhook.api.shape import decode_error
 from webhook.predict.pod_template import model
@@ -124,7 +125,7 @@ class _Reader:
     def _plain(self, kind: inspect.Type, value: Any, path: str) -> Any:
         if not _is_like(kind, value):
             got = _OF_VALUES.get(type(value), "this")
-            self._found.add(path, f"must be {_NOUNS[type(kind)]}, not {got}", "Correct the type.")
+            self._found.add(path, f"must be {_NOUNS[type(kind)]}, not {got}", f"Write {_NOUNS[type(kind)]}.")
             return _neutral(kind)
         match kind:
             case inspect.StructType():
@@ -143,7 +144,7 @@ class _Reader:
             case inspect.LiteralType():
                 self._choice(kind, value, path)
             case inspect.StrType() if kind.min_length and not value:
-                self._found.add(path, "is empty", "Set it.", Kind.REQUIRED)
+                self._found.add(path, "is empty", such_as(path), Kind.REQUIRED)
             case inspect.IntType():
                 self._range(kind, value, path)
 
@@ -156,7 +157,7 @@ class _Reader:
             return self.read(fitting[0], value, path)
         nouns = " or ".join(_NOUNS[type(member)] for member in members)
         got = _OF_VALUES.get(type(value), "this")
-        self._found.add(path, f"must be {nouns}, not {got}", "Correct the type.")
+        self._found.add(path, f"must be {nouns}, not {got}", f"Write {nouns}.")
         return _neutral(union)
 
     def _struct(self, kind: inspect.StructType, value: dict[str, Any], path: str) -> Any:
@@ -167,7 +168,8 @@ class _Reader:
                 fields[field.name] = self.read(field.type, given, f"{path}.{field.encode_name}")
             elif field.required:
                 # A field that is null counts as one that is not there.
-                self._found.add(f"{path}.{field.encode_name}", "is missing", "Set it.", Kind.REQUIRED)
+                where = f"{path}.{field.encode_name}"
+                self._found.add(where, "is missing", such_as(where), Kind.REQUIRED)
                 fields[field.name] = _neutral(field.type)
         return kind.cls(**fields)
 
@@ -182,14 +184,14 @@ class _Reader:
     def _range(self, kind: inspect.IntType, value: int, path: str) -> None:
         amount = value if -(2**64) < value < 2**64 else "too large"
         if kind.le is not None and value > kind.le:
-            fix = "Write it in octal, as 0644." if kind.le == model.MOST_OF_A_MODE else "Correct the number."
+            fix = "Write it in octal, as 0644." if kind.le == model.MOST_OF_A_MODE else f"Set it to {kind.le} or less."
             self._found.add(path, f"is {amount}, at most {kind.le} is taken", fix)
         elif kind.ge is not None and value < kind.ge:
-            self._found.add(path, f"is {amount}, at least {kind.ge} is taken", "Correct the number.")
+            self._found.add(path, f"is {amount}, at least {kind.ge} is taken", f"Set it to {kind.ge} or more.")
 
     def _length(self, kind: inspect.ListType, value: list[Any], path: str) -> None:
         if kind.min_length and len(value) < kind.min_length:
-            self._found.add(path, "is empty", "Set it.", Kind.REQUIRED)
+            self._found.add(path, "is empty", such_as(path), Kind.REQUIRED)
         elif kind.max_length is not None and len(value) > kind.max_length:
             fault = f"has {len(value)} entries, at most {kind.max_length} are taken"
             self._found.add(path, fault, "Leave the others out.")

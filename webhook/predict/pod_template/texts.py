@@ -98,20 +98,32 @@ def file_inside(path: str) -> str | None:
     return inside(path) or ('must not start with ".."' if path.startswith("..") else None)
 
 
-def note(found: Faults, path: str, text: str, problem: str, fix: str) -> None:
+SPELLING: Final = "Use lower case letters, digits and -."
+_SYNTAXES: Final = (label, subdomain, label_key, label_value, port_name, config_key, header)
+
+
+def note(found: Faults, path: str, text: str, problem: str, fix: str = SPELLING) -> None:
     """Note what is wrong with a text; an empty one is noted where it is read."""
     if text:
-        found.add(path, f'"{shown(text)}" {problem}', fix)
+        syntax = next((each for each in _SYNTAXES if (known := each(text)) and problem.endswith(known)), None)
+        meant = syntax and names.corrected(text, syntax)
+        found.add(path, f'"{shown(text)}" {problem}', f"Write {meant}." if meant else fix)
 
 
-def check(found: Faults, path: str, text: str | None, problem_of: Callable[[str], str | None], fix: str) -> None:
+def check(
+    found: Faults, path: str, text: str | None, problem_of: Callable[[str], str | None], fix: str = SPELLING
+) -> None:
     """Note what is wrong with the text at `path`; one that is not there is no fault here."""
     if text and (problem := problem_of(text)):
         note(found, path, text, problem, fix)
 
 
 def check_each(
-    found: Faults, path: str, all_texts: Sequence[str] | None, problem_of: Callable[[str], str | None], fix: str
+    found: Faults,
+    path: str,
+    all_texts: Sequence[str] | None,
+    problem_of: Callable[[str], str | None],
+    fix: str = SPELLING,
 ) -> None:
     """The same for each of a list."""
     for index, text in enumerate(all_texts or ()):

@@ -1,0 +1,59 @@
+"""Jobs with two or three mistakes are admitted after one round: each message says what to write.
+
+Every file in `rounds/` is such a job. A file is all that another one needs.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import pytest
+
+from tests.support.applied_fixes import applied
+from webhook.api import crd_schema
+from webhook.cli import files, job_check
+from webhook.cli.files import Manifest
+from webhook.cli.job_world import JobWorld, of_nothing
+
+JOBS = sorted((Path(__file__).parent / "rounds").glob("*.yaml"))
+MAX_ROUNDS = 3
+MEAN_ROUNDS = 1.2
+
+
+def attempts(path: Path) -> Iterator[dict[str, Any]]:
+    """The job as it is submitted each time, until it is admitted without a warning that it cannot run."""
+    world = of_nothing()
+    (manifest,), errors = files.load([str(path)])
+    assert not errors
+    for _ in range(MAX_ROUNDS):
+        document = manifest.written or manifest.document
+        yield document
+        found = wrong(manifest, world)
+        if not found:
+            return
+        fixed = applied(document, found)
+        assert fixed != document, found
+        manifest = Manifest(manifest.source, fixed, written=fixed)
+    raise AssertionError(f"still rejected: {wrong(manifest, world)}")
+
+
+def wrong(manifest: Manifest, world: JobWorld) -> list[Any]:
+    verdict = job_check.check(manifest, world)
+    return [*verdict.validation.denied]
+
+
+def rounds(path: Path) -> int:
+    """How often the job is rejected."""
+    return len([*attempts(path)]) - 1
+
+
+@pytest.mark.parametrize("path", JOBS, ids=lambda path: path.stem)
+def test_a_bad_job_is_rejected_and_its_fixes_lead_to_a_good_one(path: Path) -> None:
+    assert crd_schema.packaged()
+    assert rounds(path) >= 1
+
+
+def test_mean_rounds_to_admission() -> None:
+    assert len(JOBS) >= 20
+    assert mean(map(rounds, JOBS)) <= MEAN_ROUNDS
