@@ -66,7 +66,7 @@ class Conversion:
 def convert(manifest: Manifest, options: Options) -> Conversion:
     """The object as v2beta1, checked; one that is no older job as it is."""
     as_it_is = manifest.written or manifest.document
-    if not job_check.is_job(manifest):
+    if manifest.kind != "MPIJob":
         head = printable(f"{manifest.source}: {manifest.kind} {manifest.title}: is no MPIJob, left as it is")
         return Conversion(manifest.source, head, as_it_is, is_job=False)
     title = printable(f"{manifest.source}: {'/'.join(filter(None, (manifest.namespace, manifest.title)))}")

@@ -176,13 +176,14 @@ def documents(source: str) -> Iterator[tuple[str, Any]]:
 def parse(content: bytes, source: str, *, only: Collection[str] = ()) -> list[Manifest]:
     """Every object in the content of a file; see `load`. ManifestError when it cannot be used."""
     # Without them text in UTF-16, which Windows writes, reads as what it is too, and is not passed over unread.
-    text = content.replace(b"\0", b"")
-    if only and not any(kind.encode() in text for kind in only):
+    text = content.translate(None, b"\0-_ ").lower()
+    kinds = [kind.lower().encode() for kind in only]
+    if only and not any(kind in text for kind in kinds):
         return []
     try:
         shown, found = _documents(source, content)
     except ManifestError:
-        if only and not re.search(rb"kind[\"']?\s*:\s*.{0,99}(%b)" % b"|".join(kind.encode() for kind in only), text):
+        if only and not re.search(rb"kind[\"']?\s*:\s*.{0,99}(%b)" % b"|".join(kinds), text):
             return []  # YAML of another program, or none: the kind is just spoken of
         raise
     several = len(found) > 1

@@ -6,6 +6,7 @@ schema of MPIJobs (`job_schema`) and by what holds for the metadata of every obj
 with the first mended, so that all is told at once.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,6 +24,7 @@ from webhook.api.metadata import LAST_APPLIED
 from webhook.api.names import closest_name
 from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
 from webhook.api.shape import ShapeError
+from webhook.api.untyped import without_nulls
 from webhook.cli import files, job_metadata, job_schema
 from webhook.cli.files import Manifest
 from webhook.cli.job_verdict import Verdict
@@ -38,19 +40,43 @@ from webhook.policy.document import PolicyError
 from webhook.policy.exemptions import Exemption
 from webhook.policy.in_force import PolicySet
 from webhook.predict.kueue import managed, queues
-from webhook.rules import CauseReason, Violation
+from webhook.rules import CauseReason, Violation, shortened
 
 NAMESPACE: Final = "namespace"
+_HEAD: Final = ("apiversion", "kind")
 MPI_JOB: Final = GroupVersionKind(mpijob.GROUP, mpijob.API_VERSION.partition("/")[2], "MPIJob")
 
 
 def is_job(manifest: Manifest) -> bool:
-    """Whether it is a job."""
-    return manifest.kind == "MPIJob"
+    """Whether it is a job, or was meant as one."""
+    return re.sub("[-_ ]", "", manifest.kind.lower()).removesuffix("s") == "mpijob"
 
 
 def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") -> Verdict:
     """The verdict on one MPIJob; `namespace` is for jobs that name none."""
+    found = [*_head(manifest)]
+    if not found:
+        return _check(manifest, world, namespace)
+    version = next((value for key, value in manifest.document.items() if key.lower() == "apiversion"), "")
+    head = {"apiVersion": version, "kind": "MPIJob"}
+    rest = {key: value for key, value in (manifest.written or manifest.document).items() if key.lower() not in _HEAD}
+    meant = replace(manifest, document={**head, **without_nulls(rest)}, written={**head, **rest})
+    verdict = _check(meant, world, namespace)
+    verdict.validation.denied[:0] = found
+    return replace(verdict, manifest=manifest)
+
+
+def _head(manifest: Manifest) -> Iterator[Finding]:
+    """What is wrong with `kind` and `apiVersion` in another spelling."""
+    if manifest.kind != MPI_JOB.kind:
+        fault = f'"{shortened(manifest.kind)}" is not supported'
+        yield Finding(SCHEMA, Violation("kind", fault, "Write MPIJob.", CauseReason.NOT_SUPPORTED))
+    for key in manifest.document:
+        if key.lower() == "apiversion" and key != "apiVersion" and "apiVersion" not in manifest.document:
+            yield Finding(SCHEMA, Violation(key, "is no field of an MPIJob", "Rename it to apiVersion."))
+
+
+def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     namespace = manifest.namespace or namespace
     if manifest.api_version != mpijob.API_VERSION:
         return Verdict(manifest, namespace, validation=_not_served(manifest))

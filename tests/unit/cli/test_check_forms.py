@@ -247,6 +247,22 @@ class TestIgnoreOthers:
         result = check("a.yaml", "--ignore-others", files={"a.yaml": text})
         assert result.exit_code == 2
 
+    @pytest.mark.parametrize("flags", [(), ("--ignore-others",)])
+    @pytest.mark.parametrize("kind", ["MpiJob", "mpijob", "MPIJobs", "MPI-Job"])
+    def test_a_kind_in_another_spelling_is_rejected(self, kind: str, flags: tuple[str, ...], check: Check) -> None:
+        result = check("a.yaml", *flags, files={"a.yaml": ONE_WORKER.replace("kind: MPIJob", f"kind: {kind}")})
+        assert result.exit_code == 1
+        assert f'kind: "{kind}" is not supported [schema] (line 2)\n     Write MPIJob.\n' in result.stdout
+        assert "1 worker, at least 2 required" in result.stdout, "in the same round"
+
+    @pytest.mark.parametrize("flags", [(), ("--ignore-others",)])
+    def test_an_api_version_in_another_spelling_is_rejected(self, flags: tuple[str, ...], check: Check) -> None:
+        result = check("a.yaml", *flags, files={"a.yaml": ONE_WORKER.replace("apiVersion:", "apiversion:")})
+        assert result.exit_code == 1
+        assert "Rename it to apiVersion." in result.stdout
+        assert "2 refused" not in result.stdout
+        assert "1 worker, at least 2 required" in result.stdout, "in the same round"
+
     @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32"])
     def test_a_job_in_another_encoding_does_not_pass(self, encoding: str, tmp_path: Path, check: Check) -> None:
         (tmp_path / "a.yaml").write_bytes(yaml.dump(GOOD).encode(encoding))
