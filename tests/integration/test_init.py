@@ -1,6 +1,9 @@
 """`init --kubeconfig`: what it writes for a cluster is admitted, by `check` of that cluster and by its API server."""
 
 import json
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +13,10 @@ from click.testing import CliRunner
 
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.nodes import gpu_nodes
+from tests.support.mpi.releases import installed
 from tests.support.queued_jobs import QUEUE_LABEL, Job, managed_namespace, with_kueue
 from tests.support.samples import rare
+from webhook.api import yaml
 from webhook.api.annotations import QUEUE
 from webhook.cli.first_job import FRAMEWORKS
 from webhook.cli.main import main
@@ -19,6 +24,14 @@ from webhook.cli.main import main
 pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(300)]
 HOSTDEV = "nvidia.com/hostdev"
 IMAGE = "registry.example.com/ml/train:1.4"
+# This machine has few slots, and the tests are root.
+HERE = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "FI_PROVIDER": "tcp",
+}
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +81,34 @@ def test_a_job_for_each_framework(cluster: Cluster, namespace: str, tmp_path: Pa
     stored, _ = created(cluster, path)
     assert stored["metadata"]["namespace"] == namespace
     assert HOSTDEV not in limits(stored)
+
+
+# A torch for a test would be gigabytes: where there is one, its torchrun starts the ranks.
+STARTED = {"openmpi": "openmpi-5", "intel": "intel", "mpich": "mpich", "horovod": "openmpi-4", "deepspeed": "openmpi-4"}
+STARTED |= {"pytorch": "openmpi-4"} if shutil.which("torchrun") else {}
+
+
+@pytest.mark.parametrize("program", ["train.py", "python train.py"])
+@pytest.mark.parametrize("framework", STARTED)
+def test_the_launcher_of_what_is_written_starts_the_ranks(framework: str, program: str, tmp_path: Path) -> None:
+    flags = ["--framework", framework, "--gpus", "1", "--image", IMAGE]
+    done = CliRunner().invoke(main, ["init", *flags, "--", *program.split()], catch_exceptions=False)
+    (document,) = yaml.load_all(done.stdout)
+    launcher = document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    (tmp_path / "train.py").write_text("print('a rank', flush=True)")
+    environment = installed(STARTED[framework]).environment
+    started = subprocess.run(
+        [*launcher.get("command", ()), *launcher["args"]],
+        cwd=tmp_path,
+        env=environment
+        | HERE
+        | {"HOME": str(tmp_path), "PATH": f"{environment['PATH']}:{Path(sys.executable).parent}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (started.returncode, started.stdout.splitlines()) == (0, ["a rank"] * 2), started.stderr
 
 
 @pytest.mark.parametrize("framework", ["horovod", "pytorch", "deepspeed"])

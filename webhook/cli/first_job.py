@@ -1,6 +1,7 @@
 """A first job for a framework, as YAML with comments: what `init` writes. The texts are in `first_jobs`."""
 
 import csv
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pkgutil import get_data
@@ -14,6 +15,8 @@ from webhook.cli.terminal import counted
 GPU: Final = "nvidia.com/gpu"
 WORKERS: Final = 2
 _PORT: Final = 29500
+_PYTHON: Final = re.compile(r"python[0-9.]*")
+_STARTERS: Final = {"mpirun", "mpiexec", "torchrun", "horovodrun", "deepspeed"}
 
 
 def _text(name: str) -> str:
@@ -54,7 +57,7 @@ def wish(said: Mapping[str, Any], program: Sequence[str], gpu_resource: str = GP
         framework=name,
         name=said["name"] or f"first-{name}",
         image=image,
-        program=tuple(program) or tuple(framework["program"].split()),
+        program=_started(tuple(program) or tuple(framework["program"].split()), framework["starter"]),
         workers=WORKERS if said["workers"] is None else said["workers"],
         gpus=int(framework["gpus"]) if said["gpus"] is None else said["gpus"],
         namespace=said["namespace"] or "",
@@ -62,6 +65,18 @@ def wish(said: Mapping[str, Any], program: Sequence[str], gpu_resource: str = GP
         rdma=bool(said["rdma"]),
         gpu_resource=gpu_resource,
     )
+
+
+def _started(program: Sequence[str], starter: str) -> Sequence[str]:
+    """The program as mpirun or torchrun starts it: torchrun takes a script, mpirun what can be executed."""
+    first = program[0].rpartition("/")[2]
+    if first in _STARTERS:
+        raise ValueError(f"PROGRAM: name what each rank runs, without {first}: the job has what starts the ranks")
+    script = program[0].endswith(".py") or program[0] == "-m"
+    if not starter:
+        return ("python", *program) if script else program
+    interpreted = _PYTHON.fullmatch(first) and (program[1:2] == ("-m",) or (program[1:2] and program[1][:1] != "-"))
+    return program[1:] if interpreted else program if script else ("--no_python", *program)
 
 
 def text(wishes: Wishes) -> str:

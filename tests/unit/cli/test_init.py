@@ -91,6 +91,36 @@ def test_flags(init: Check) -> None:
     assert result.stdout.startswith("# PyTorch on 3 workers with 4 GPUs each, written by mpijob-webhook init.\n")
 
 
+@pytest.mark.parametrize(
+    ("framework", "typed", "words"),
+    [
+        ("pytorch", "python train.py --epochs 3", "train.py --epochs 3"),
+        ("pytorch", "/usr/bin/python3.11 train.py", "train.py"),
+        ("pytorch", "python -m train --epochs 3", "-m train --epochs 3"),
+        ("pytorch", "python -u train.py", "--no_python python -u train.py"),
+        ("pytorch", "./train.sh", "--no_python ./train.sh"),
+        ("pytorch", "train.py", "train.py"),
+        ("horovod", "train.py --lr 1", "python train.py --lr 1"),
+        ("horovod", "python train.py", "python train.py"),
+        ("deepspeed", "-m train", "python -m train"),
+        ("openmpi", "./pi", "./pi"),
+    ],
+)
+def test_a_program_is_started_as_its_launcher_takes_it(init: Check, framework: str, typed: str, words: str) -> None:
+    result = init("--framework", framework, "--image", IMAGE, "--", *typed.split())
+    args = " ".join(containers(job(result))[0]["args"])
+    started = args.partition(":29500 ")[2] if framework == "pytorch" else args
+    assert started.endswith(f" {words}" if framework != "pytorch" else words)
+    assert framework != "pytorch" or started == words
+
+
+@pytest.mark.parametrize("starter", ["mpirun", "/opt/bin/torchrun"])
+def test_a_program_that_starts_ranks_itself_is_rejected(init: Check, starter: str) -> None:
+    result = init("--framework", "pytorch", "--image", IMAGE, "--", starter, "train.py")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "PROGRAM: name what each rank runs, without " in result.stderr
+
+
 def test_texts_that_yaml_would_take_for_something_else(init: Check) -> None:
     result = init("--framework", "horovod", "--image", "a:1", "--", "python", "-c", "print(1)\nprint(2)", "yes", "# 7")
     assert containers(job(result))[0]["args"][-4:] == ["-c", "print(1)\nprint(2)", "yes", "# 7"]
