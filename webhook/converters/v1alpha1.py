@@ -33,8 +33,11 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
     first = containers(template, _TEMPLATE)[0]
     if not isinstance(first.get("resources"), dict | None):
         raise ConversionError(f"{_CONTAINER}.resources", "is not a mapping")
-    resource = _resource(spec, report)
+    written_resource = take(spec, "processingResourceType", str, "spec")
+    resource = written_resource if written_resource in {GPU, "cpu"} else GPU
     replicas, units = _size(spec, first, resource, options, report)
+    if written_resource:
+        _note_resource(written_resource, resource, units, report)
     if new.get("slotsPerWorker") is None and units > 0:
         new["slotsPerWorker"] = units
         report.mapped(
@@ -60,15 +63,15 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
     return new
 
 
-def _resource(spec: dict[str, Any], report: Report) -> str:
-    """What the units are of."""
-    field, written = "spec.processingResourceType", take(spec, "processingResourceType", str, "spec")
-    if written in {GPU, "cpu"}:
+def _note_resource(written: str, resource: str, units: int, report: Report) -> None:
+    """Say what became of `processingResourceType`, which is what the units are of."""
+    field = "spec.processingResourceType"
+    if not units:
+        report.lost(field, f"did nothing: the workers have no {resource} in their limits")
+    elif written == resource:
         report.mapped(field, f"is {written} in the limits of the workers now")
-        return written
-    if written:
+    else:
         report.changed(field, f"{GPU} takes its place, as in the old operator, which knew only that and cpu")
-    return GPU
 
 
 def _size(

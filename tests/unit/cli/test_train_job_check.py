@@ -51,6 +51,16 @@ def test_a_job_by_the_runtime_beside_it(check: Check, kind: str) -> None:
     assert f'spec.runtimeRef: "Bad Image" contains a blank or a character outside ASCII ({kind} deepspeed' in bad.stdout
 
 
+def test_a_runtime_whose_workers_have_another_name_is_left_alone(check: Check) -> None:
+    other = runtime()
+    for each in other["spec"]["template"]["spec"]["replicatedJobs"]:
+        each["name"] = {NODE: "worker"}.get(each["name"], each["name"])
+
+    result = check(train_job(numNodes=3), other, GOOD)
+
+    assert (result.exit_code, verdicts(result)) == (0, {"team/job": True, "deepspeed": True, "team-a/train": True})
+
+
 def test_what_is_wrong_with_the_job_itself(check: Check) -> None:
     result = check(train_job(numNodes=300), runtime(), GOOD)
 

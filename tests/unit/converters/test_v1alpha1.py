@@ -46,6 +46,12 @@ def test_size(old: dict[str, Any], expected: tuple[int, Any, Any]) -> None:
     assert workers(old) == expected
 
 
+@pytest.mark.parametrize("resource", ["cpu", "nvidia.com/gpu", "tpu"])
+def test_the_kind_of_units_that_no_worker_has_is_lost(resource: str) -> None:
+    notes = convert(job(replicas=3, processingResourceType=resource)).report.notes
+    assert [note.outcome for note in notes if note.field == "spec.processingResourceType"] == [Outcome.LOST]
+
+
 def test_the_flag_of_the_operator() -> None:
     with pytest.raises(ConversionError, match=r"^spec\.gpusPerNode: is not set.*--gpus-per-node"):
         convert(job(gpus=16))

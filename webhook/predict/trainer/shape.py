@@ -68,12 +68,12 @@ class Shape:
 
 
 def of_runtime(document: dict[str, Any]) -> Shape | None:
-    """Of a runtime's JSON; None where it has no MPI policy, TooLarge where its other pods are too large."""
+    """Of a runtime's JSON; None without an MPI policy or without nodes, TooLarge where its other pods are."""
     return _shape(mapping(document.get("spec")), {}, mapping(document.get("metadata")), _runtimes_places(), "")
 
 
 def of_train_job(document: dict[str, Any], runtime: TrainingRuntime) -> Shape | None:
-    """Of a TrainJob's JSON and its runtime; None where that has no MPI policy, TooLarge beyond what can be merged."""
+    """Of a TrainJob's JSON and its runtime; None as for that, TooLarge beyond what can be merged."""
     if not runtime.spec:
         return None
     kind = trainer.RUNTIME if runtime.namespace else trainer.CLUSTER_RUNTIME
@@ -118,6 +118,8 @@ def _shape(
     if not isinstance(policy, dict):
         return None
     jobs = replicated_jobs(runtime, job)
+    if all(each.name != trainer.NODE for each in jobs):
+        return None
     specs: dict[str, Any] = {}
     claims = [name for _, name in claim_templates(at(runtime, "template", "spec"))]
     others: list[tuple[str, dict[str, Any]]] = []

@@ -88,8 +88,8 @@ TO_CORRECT = [
 ]
 OTHERS = [
     ({f"{FIRST}.{PODS}.restartPolicy": "Always"}, "", "is Always, which no Job takes", "Use OnFailure or Never."),
-    ({"spec.template.metadata.labels": {"team": "a b"}}, "[team]", '"a b" ', "Correct the value."),
-    ({f"{FIRST}.template.metadata.labels": {"team": "a b"}}, "[team]", '"a b" ', "Correct the value."),
+    ({"spec.template.metadata.labels": {"team": "a b"}}, "[team]", '"a b" ', "Write a-b."),
+    ({f"{FIRST}.template.metadata.labels": {"team": "a b"}}, "[team]", '"a b" ', "Write a-b."),
     ({f"{NODE_JOB}.backoffLimit": -1}, "", "is -1", "Set it to 0 or more."),
     (
         {f"{NODE_JOB}.podFailurePolicy": {"rules": [{"action": "FailJob"}]}},
@@ -154,11 +154,11 @@ def test_labels_of_a_patch():
 
 
 def test_a_name_that_makes_no_name_of_a_job():
-    base = changed({f"{FIRST}.name": "my_node", f"{LAST}.dependsOn": []}, runtime())
+    base = changed({f"{LAST}.name": "my_launcher"}, runtime())
 
-    ((path, message, _),) = told(faults, train_job(), base)
-    assert path == "spec.template.spec.replicatedJobs[0].name"
-    assert message.startswith('"my_node" makes no name of a Job, which ')
+    [(path, message, _)] = [each for each in told(faults, train_job(), base) if each[0].endswith(".name")]
+    assert path == "spec.template.spec.replicatedJobs[1].name"
+    assert message.startswith('"my_launcher" makes no name of a Job, which ')
 
 
 @pytest.mark.parametrize(("number", "said"), [(-1, "-1 pods of node, at least 1 required"), (0, "0 pods of node")])
