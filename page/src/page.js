@@ -43,7 +43,7 @@ let last = 0;
 check();
 
 function beginning(examples) {
-  return (examples.find((each) => each.name.startsWith("bad one")) ?? examples[0]).text;
+  return (examples.find((each) => each.name.startsWith("Bad: one")) ?? examples[0]).text;
 }
 
 function later() {
@@ -58,9 +58,12 @@ async function check() {
     const answer = await backend.check(question);
     if (number !== last) return; // asked again meanwhile
     for (const name of NAMES) panes[name].mark(marks(answer, name));
-    results.replaceChildren(...showResults(answer, data.explanations, (line) => panes.job.goTo(line)));
+    results.replaceChildren(...showResults(answer, data.explanations, (line, pane = "job") => panes[pane].goTo(line)));
     await save(Object.fromEntries(NAMES.map((name) => [name, panes[name].linked ? question[name] : ""])));
-    if (number === last) say(summary(answer));
+    if (number !== last) return;
+    const refused = answer.faults.length || answer.jobs.some((job) => !job.allowed);
+    status.className = refused ? "refused" : "admitted";
+    say(summary(answer));
   } catch (error) {
     if (number === last) say(`There is no verdict: ${error.message}`);
   }
@@ -90,7 +93,7 @@ function offerCluster() {
       // It may hold what a colleague may not see, and a browser remembers addresses.
       panes.cluster.linked = false;
       panes.cluster.text = text;
-      panes.cluster.note(element("p", { class: "hint" }, "Links go without it."), ...missing(problems));
+      panes.cluster.note(element("p", { class: "hint" }, "Links leave it out."), ...missing(problems));
     } catch (error) {
       say(`The cluster could not be read: ${error.message}`);
     }
@@ -101,7 +104,7 @@ function offerCluster() {
 
 function missing(problems) {
   if (!problems.length) return [];
-  const summary = element("summary", {}, `Not all of it could be read: ${count(problems.length, "problem")}`);
+  const summary = element("summary", {}, `Some objects could not be read: ${count(problems.length, "problem")}`);
   const items = problems.map((problem) => element("li", { class: "warning" }, problem));
   return [element("details", {}, summary, element("ul", {}, ...items))];
 }
@@ -110,7 +113,7 @@ async function share({ target }) {
   await check();
   const done = await navigator.clipboard.writeText(location.href).then(
     () => "Copied",
-    () => "It is in the address bar",
+    () => "Copy it from the address bar",
   );
   target.textContent = done;
   setTimeout(() => (target.textContent = "Copy link"), 2000);

@@ -128,9 +128,9 @@ export class Pane {
     const select = element(
       "select",
       {},
-      element("option", { value: "" }, "choose one"),
+      element("option", { value: "" }, "Choose ..."),
       ...examples.map(({ name }, index) => element("option", { value: index }, name)),
-      element("option", { value: "none" }, "none: empty"),
+      element("option", { value: "none" }, "Empty"),
     );
     select.addEventListener("change", () => {
       this.note();
@@ -138,7 +138,7 @@ export class Pane {
       this.text = select.value === "none" ? "" : examples[Number(select.value)].text;
       select.value = "";
     });
-    return element("label", {}, `Example of a ${title.toLowerCase()} `, select);
+    return element("label", {}, `${title} example: `, select);
   }
 }
 

@@ -15,19 +15,19 @@ export function summary({ jobs, faults }) {
 }
 
 export function showResults({ jobs, faults }, explanations, goTo) {
-  const shown = faults.map((fault) =>
-    e("p", { class: "fault" }, e("strong", {}, `In the ${fault.pane}: `), fault.message),
+  const shown = faults.map(({ pane, line, message }) =>
+    e("p", { class: "fault" }, ...button(line, () => goTo(line, pane)), e("strong", {}, `In the ${pane}: `), message),
   );
-  return [...shown, ...jobs.map((job) => showJob(job, explanations, goTo))];
+  return [...shown, ...jobs.map((job) => showJob(job, explanations, goTo, jobs.length > 1))];
 }
 
-function showJob(job, explanations, goTo) {
-  const verdict = job.allowed ? "admitted" : "refused";
+// The headline of a job that is alone is the status.
+function showJob(job, explanations, goTo, named) {
   const finding = (each, kind) => showFinding(each, kind, explanations, goTo);
   return e(
     "article",
-    { class: verdict },
-    e("h3", {}, `${job.namespace}/${job.name}: `, e("strong", {}, verdict)),
+    {},
+    ...(named ? [e("h2", {}, `${job.namespace}/${job.name}: ${job.allowed ? "admitted" : "refused"}`)] : []),
     ...(job.updates ? [e("p", {}, "The cluster has it already, so this is judged as a change to it.")] : []),
     ...list("Problems", job.causes.map((each) => finding(each, "problem"))),
     ...list("Warnings", job.warnings.map((each) => finding(each, "warning"))),
@@ -38,20 +38,23 @@ function showJob(job, explanations, goTo) {
 }
 
 function list(title, items) {
-  return items.length ? [e("h4", {}, title), e("ul", {}, ...items)] : [];
+  return items.length ? [e("h3", {}, title), e("ul", {}, ...items)] : [];
 }
 
 function showFinding({ rule, field, message, fix, line }, kind, explanations, goTo) {
   const item = e("li", { class: kind });
-  if (line) {
-    const button = e("button", { type: "button", class: "line" }, `Line ${line}`);
-    button.addEventListener("click", () => goTo(line));
-    item.append(button, " ");
-  }
+  item.append(...button(line, () => goTo(line)));
   if (field) item.append(e("code", {}, field), e("br"));
   item.append(message, ...(fix ? [". ", e("span", { class: "fix" }, fix)] : []));
   if (rule) item.append(explain(rule, explanations));
   return item;
+}
+
+function button(line, go) {
+  if (!line) return [];
+  const made = e("button", { type: "button", class: "line" }, `Line ${line}`);
+  made.addEventListener("click", go);
+  return [made, " "];
 }
 
 function explain(id, explanations) {
@@ -64,7 +67,7 @@ function explain(id, explanations) {
     summary,
     e("p", {}, found.summary),
     ...found.explanation.split("\n\n").filter(Boolean).map((paragraph) => e("p", {}, paragraph)),
-    ...(found.policy ? [e("p", {}, "In a policy, with the defaults:"), code(found.policy.trimEnd().split("\n"), "Policy")] : []),
+    ...(found.policy ? [e("p", {}, "Settings in a policy, with their defaults:"), code(found.policy.trimEnd().split("\n"), "Policy")] : []),
   );
 }
 
@@ -73,7 +76,7 @@ function showInjected({ injected, diff }, explanations) {
   const items = injected.map(({ id, notes }) =>
     e("li", {}, notes.join("; "), explain(id, explanations)),
   );
-  return [...list("Injected", items), e("h4", {}, "As a patch"), code(diff, "The patch as a diff", true)];
+  return [...list("Injected", items), e("h3", {}, "Changes to the job"), code(diff, "Changes to the job as a diff", true)];
 }
 
 // It scrolls by keys too.

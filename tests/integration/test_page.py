@@ -134,7 +134,7 @@ def test_a_job_is_refused_mended_and_admitted(opened: Opened, request: pytest.Fi
     for _ in "00":
         opened.tab.keyboard.press("Backspace")
     opened.expect_status("openmpi-pi would be admitted")
-    patch = opened.tab.get_by_role("region", name="The patch as a diff")
+    patch = opened.tab.get_by_role("region", name="Changes to the job as a diff")
     assert "training.kubeflow.org/job-type: mpijob" in patch.inner_text()
     assert patch.locator(".added").count() > 3
     assert opened.tab.locator("#job .cm-lintRange-error").count() == 0
@@ -157,10 +157,12 @@ def test_a_policy_and_a_cluster_count(opened: Opened) -> None:
     opened.tab.keyboard.type("x")
     opened.expect_status("This cannot be judged: 1 fault")
     opened.tab.locator("#policy .cm-lintRange-error").wait_for()
+    opened.tab.locator("p.fault").get_by_role("button", name="Line").click()
+    assert opened.tab.evaluate("document.activeElement.closest('#policy') !== null"), "the button leads to the line"
     opened.write("policy", "")
     opened.tab.locator("#cluster summary").click()
-    opened.tab.locator("#cluster select").select_option(label="quota of gpus")
-    opened.tab.locator("#job select").select_option(label="horovod gpu")
+    opened.tab.locator("#cluster select").select_option(label="Quota of gpus")
+    opened.tab.locator("#job select").select_option(label="Horovod gpu")
     opened.expect_status("horovod-resnet would be refused")
     assert "only 2 of 8 GPUs are free" in opened.tab.locator("li.problem").first.inner_text()
     opened.picture("quota")
@@ -192,9 +194,9 @@ def test_a_cluster_is_read_and_what_could_not_be_is_said(chromium: Any, tmp_path
             page.tab.goto(url)
             page.tab.locator("#cluster summary").click()
             page.tab.get_by_role("button", name="Read the cluster").click()
-            page.tab.get_by_text("Not all of it could be read: 1 problem").click()
+            page.tab.get_by_text("Some objects could not be read: 1 problem").click()
             page.tab.get_by_text("nothing is known of nodes: forbidden: nodes is forbidden").wait_for()
-            page.tab.get_by_text("What depends on nodes: no permission to read them").wait_for()
+            page.tab.get_by_text("nodes: no permission to read them").wait_for()
             page.expect_status("1 warning")
             page.picture("cluster")
             assert linked(page) == {"job": (EXAMPLES / "bad-one-worker.yaml").read_text(), "policy": "", "cluster": ""}
@@ -241,7 +243,22 @@ def test_fields_are_completed_and_explained_by_keys_alone(opened: Opened) -> Non
 
 
 def test_it_fits_a_small_screen(opened: Opened) -> None:
-    opened.tab.set_viewport_size({"width": 360, "height": 740})
-    opened.picture("small")
-    assert opened.tab.evaluate("document.documentElement.scrollWidth") <= 360
+    for width in (400, 360):
+        opened.tab.set_viewport_size({"width": width, "height": 740})
+        opened.picture(f"small-{width}")
+        assert opened.tab.evaluate("document.documentElement.scrollWidth") <= width
+        seen = opened.tab.locator("#status").bounding_box()
+        assert 0 <= seen["y"] <= 740 - seen["height"], "the verdict is in sight"
     assert violations(opened) == []
+
+
+def test_one_headline_for_one_job(opened: Opened) -> None:
+    opened.write("job", GOOD)
+    opened.expect_status("openmpi-pi would be admitted")
+    assert opened.tab.get_by_text("admitted").count() == 1
+    opened.write("job", f"{GOOD}---\n{BAD.replace('openmpi-pi', 'large')}")
+    opened.expect_status("large would be refused")
+    assert opened.tab.locator("article h2").all_inner_texts() == [
+        "default/openmpi-pi: admitted",
+        "default/large: refused",
+    ]

@@ -76,7 +76,10 @@ def _expression(obj: object, path: str) -> Requirement:
     key = _key(fields.get("key"), f"{path}.key")
     operator = fields.get("operator")
     if operator not in _OPERATORS:
-        raise SelectorError(f"{path}.operator", f"must be one of {', '.join(_OPERATORS)}")
+        given = operator if isinstance(operator, str) else ""
+        near = given.capitalize() if given.capitalize() in _OPERATORS else names.closest_name(given, _OPERATORS)
+        choices = near or f"one of {', '.join(_OPERATORS)}"
+        raise SelectorError(f"{path}.operator", f"must be {choices}")
     values = _list(fields.get("values"), f"{path}.values")
     takes_values = operator in {"In", "NotIn"}
     if takes_values and not values:
@@ -98,7 +101,9 @@ def _fields(obj: object, path: str, known: tuple[str, ...]) -> Mapping[object, o
     for name in fields:
         if name not in known:
             shown = f' "{name[:63]}"' if isinstance(name, str) else ""
-            raise SelectorError(path, f"unknown field{shown}, known are {', '.join(known)}")
+            near = names.closest_name(str(name), known)
+            advice = f"write {near}" if near else f"known are {', '.join(known)}"
+            raise SelectorError(path, f"unknown field{shown}, {advice}")
     return fields
 
 

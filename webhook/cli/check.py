@@ -122,6 +122,7 @@ def check(
         fail(f"--level looks at nothing but the pods, so it takes no {other}")
     from webhook.cli import files as manifests
     from webhook.cli import job_check, job_verdict, level_check
+    from webhook.cli.limits import MAX_VERDICTS_IN_FULL
 
     kinds = ("MPIJob", "TrainJob", "TrainingRuntime") if trainer else ("MPIJob",)
     found, errors = manifests.load(files, recursive=recursive, only=kinds if ignore_others else ())
@@ -144,8 +145,11 @@ def check(
         _note(f"{each.source}: passed over {_passed_over(each)}" for each in found if id(each) not in judged)
     if output in {"text", "json", "yaml"}:
         summary = (level_check if world is None else job_verdict).summary(verdicts)
-        lines = [line for each in shown for line in (*each.as_text(), *([] if quiet else [""]))]
-        show(output, lines if quiet else [*lines, *summary], [each.as_json() for each in shown])
+        many = len(verdicts) > MAX_VERDICTS_IN_FULL
+        lines = [line for each in shown for line in each.as_text(short=many or quiet)]
+        show(
+            output, lines if quiet else [*lines, *([""] if many else ()), *summary], [each.as_json() for each in shown]
+        )
     else:
         from webhook.cli.check_report import in_form
 

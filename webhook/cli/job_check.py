@@ -28,7 +28,7 @@ from webhook.api.untyped import without_nulls
 from webhook.cli import files, job_metadata, job_schema
 from webhook.cli.files import Manifest
 from webhook.cli.job_verdict import Verdict
-from webhook.cli.job_world import POLICIES, USER, JobWorld
+from webhook.cli.job_world import NO_CLUSTER, POLICIES, USER, JobWorld
 from webhook.cli.terminal import fail
 from webhook.cluster.noting import NotingView
 from webhook.cluster.resources.namespaces import NAMESPACES
@@ -214,7 +214,8 @@ def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:
     """What the verdicts do without, and why, in lines."""
     unknown = frozenset[str]().union(*(verdict.unknown for verdict in verdicts))
     for why, names in world.reasons(unknown).items():
-        yield f"not judged: what depends on {', '.join(names)} ({why})"
+        what = "a cluster" if why == NO_CLUSTER else ", ".join(names)
+        yield f"not judged: what depends on {what} ({why})"
     for namespace in dict.fromkeys(verdict.namespace for verdict in verdicts):
         if names := world.left_out(namespace):
             yield f'labels of namespace "{namespace}" unknown: these policies do not count: {", ".join(names)}'

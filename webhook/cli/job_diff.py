@@ -11,7 +11,8 @@ import msgspec
 from webhook.admission import anew
 from webhook.admission.decision import Decision
 from webhook.api import yaml
-from webhook.api.metadata import SET_BY_SERVER
+from webhook.api.annotations import INJECTED
+from webhook.api.metadata import LAST_APPLIED, SET_BY_SERVER
 from webhook.cli import injected, world_sources
 from webhook.cli.injected import Injected
 from webhook.cli.job_sight import stored_jobs
@@ -22,6 +23,7 @@ from webhook.cluster.without_jobs import WithoutJobs
 from webhook.predict.stuck import loose
 
 # Admission does not touch these; a job that is created has none of them.
+_BOOKKEEPING: Final = frozenset({LAST_APPLIED, INJECTED})
 _LEFT_OUT: Final = frozenset({"managedFields", *SET_BY_SERVER})
 
 
@@ -79,7 +81,11 @@ async def diffs(api: Client, namespace: str, name: str, policy_namespace: str) -
 
 def _compared(job: Mapping[str, Any]) -> dict[str, Any]:
     metadata = {key: value for key, value in job["metadata"].items() if key not in _LEFT_OUT}
-    return {"metadata": metadata, "spec": job.get("spec")}
+    metadata.pop("annotations", None)
+    kept = {
+        key: value for key, value in loose.mapping(job, "metadata", "annotations").items() if key not in _BOOKKEEPING
+    }
+    return {"metadata": metadata | ({"annotations": kept} if kept else {}), "spec": job.get("spec")}
 
 
 def _lines(job: Mapping[str, Any]) -> list[str]:

@@ -16,8 +16,7 @@ from webhook.admission.decision import Decision
 from webhook.api import kueue, mpijob
 from webhook.api.names import closest_name
 from webhook.cli.job_world import POLICIES, JobWorld
-from webhook.cli.limits import MAX_LOGS_READ, MAX_OBJECTS_READ
-from webhook.cli.terminal import counted
+from webhook.cli.limits import MAX_LOGS_READ, MAX_NAMES_LISTED, MAX_OBJECTS_READ
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import KubernetesObject, get, listed
 from webhook.cluster.noting import NotingView
@@ -60,7 +59,8 @@ async def _not_found(api: Client, namespace: str, name: str) -> str:
         return f"there is no MPIJob {namespace}/{name}"
     if names:
         near = closest_name(name, names)
-        there = f"but {near}" if near else f"the namespace has {counted(len(names), 'other')}"
+        more = f" and {len(names) - MAX_NAMES_LISTED} more" if len(names) > MAX_NAMES_LISTED else ""
+        there = f"but {near}" if near else f"the namespace has {', '.join(sorted(names)[:MAX_NAMES_LISTED])}{more}"
         return f"there is no MPIJob {namespace}/{name}, {there}"
     try:
         spaces = [loose.name(each) for each in await listed(api, "/api/v1/namespaces", metadata_only=True)]

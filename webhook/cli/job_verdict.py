@@ -112,8 +112,8 @@ class Verdict:
             yield f"  check: {bad('refused')} before this is changed:"
             yield from (f"    {printable(line)}" for line in self.validation.message.splitlines()[1:])
 
-    def as_text(self) -> Iterator[str]:
-        """For people, in lines; colours are in them."""
+    def as_text(self, *, short: bool = False) -> Iterator[str]:
+        """For people, in lines; colours are in them. `short` leaves out what was injected."""
         verdict = good("admitted") if self.allowed else bad("refused")
         update = " (as a change to the job that the cluster has)" if self.updates else ""
         yield f"{printable(f'{self.manifest.source}: {self.title}')}: {verdict}{update}"
@@ -121,8 +121,10 @@ class Verdict:
             yield f"  {printable(line)}"
         for problem in self.cautions():
             yield f"  {caution('warning')}: {printable(problem.text)}{self._line(problem.field)}"
-        if self.allowed:
+        if self.allowed and not short:
             yield from (f"  {line}" for line in injected.report(self.injected, updates=self.updates))
+        if not short:
+            yield ""
 
 
 def _problem(found: Finding) -> Problem:

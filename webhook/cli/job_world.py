@@ -28,7 +28,7 @@ from webhook.server import clock
 POLICIES: Final = "policies"
 USER: Final = "the user's exemptions"
 DENIED: Final = "no permission to read them"
-NO_CLUSTER: Final = "no cluster is known: see --kubeconfig and --cluster"
+NO_CLUSTER: Final = "none is known: see --kubeconfig and --cluster"
 
 # Of resources that users who submit jobs do not know by their names.
 _IN_WORDS: Final = {

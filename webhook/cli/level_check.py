@@ -78,13 +78,15 @@ class LevelVerdict:
         for cause in self.causes:
             yield Problem("pod-security", f"{cause.fault}. {cause.fix}", field=cause.path)
 
-    def as_text(self) -> Iterator[str]:
-        """For people, in lines; colours are in them."""
+    def as_text(self, *, short: bool = False) -> Iterator[str]:
+        """For people, in lines; colours are in them. `short` leaves out the empty line at the end."""
         verdict = good("within") if self.allowed else bad("not within")
         yield f"{printable(f'{self.manifest.source}: {self.title}')}: {verdict} {self.level}"
         for number, cause in enumerate(self.causes, start=1):
             yield f"  {number}. {printable(f'{cause.path}: {cause.fault}')}"
             yield f"     {printable(cause.fix)}"
+        if not short:
+            yield ""
 
 
 def parse(text: str) -> LevelVersion:

@@ -18,6 +18,10 @@ MAX_LOGS_READ: Final = 2
 """Logs of containers that failed, and of workers that run, that `why` reads of a job."""
 MAX_FILE_BYTES: Final = 64 * 2**20
 """Bytes of a file that is checked: memory."""
+MAX_NAMES_LISTED: Final = 5
+"""Of the jobs that a namespace has, where none is called as the one that is not there."""
+MAX_VERDICTS_IN_FULL: Final = 3
+"""With more jobs, an admitted one is a line, without what was injected."""
 MAX_SCHEMA_FAULTS: Final = 50
 """Faults against the schema that are reported for a job."""
 MAX_PLAYGROUND_BODY_BYTES: Final = 32 * 2**20

@@ -89,6 +89,7 @@ def host_and_port(value: str) -> "Address":
     return host, int(port)
 
 
+COMPLETION_SECONDS: Final = 2.0
 ADDRESS: Final[dict[str, Any]] = {"type": host_and_port, "metavar": "HOST:PORT"}
 DURATION: Final[dict[str, Any]] = {"type": duration_seconds, "metavar": "DURATION"}
 
@@ -139,11 +140,34 @@ def about_an_installation(command: Command) -> Command:
     )
 
 
+def _job_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Those in the namespace of the command line, as far as the cluster answers at once."""
+    import asyncio  # noqa: PLC0415 - keeps --help and completion quick
+
+    from webhook.cli.job_sight import JOBS  # noqa: PLC0415
+    from webhook.client import calls, objects  # noqa: PLC0415
+
+    async def names() -> list[str]:
+        api = await calls.connect(Access(ctx.params.get("kubeconfig"), ctx.params.get("context")))
+        try:
+            path = JOBS % (space or ctx.params.get("namespace") or api.namespace)
+            async with asyncio.timeout(COMPLETION_SECONDS):
+                return [each["metadata"]["name"] for each in await objects.listed(api, path, metadata_only=True)]
+        finally:
+            await api.close()
+
+    space, slash, start = incomplete.rpartition("/")
+    try:
+        return [CompletionItem(space + slash + name) for name in asyncio.run(names()) if name.startswith(start)]
+    except (calls.ClusterError, TimeoutError):
+        return []
+
+
 def about_jobs(command: Command) -> Command:
     """The argument and the options of a command about a job of a cluster, or about all of a namespace."""
     return _with(
         command,
-        click.argument("job", required=False, metavar="[[NAMESPACE/]NAME]"),
+        click.argument("job", required=False, metavar="[[NAMESPACE/]NAME]", shell_complete=_job_names),
         about_a_cluster(),
         namespace_option("Where the job is. Default: that of the kubeconfig's context."),
         POLICY_NAMESPACE,

@@ -35,7 +35,7 @@ What to try next:
   {PROGRAM} check job.yaml        only the verdict; exit code 0, 1 or 2 for scripts
   {PROGRAM} rules                 every rule and injection
   {PROGRAM} explain worker-count  why a rule is there, and how a policy tunes it"""
-OWN_JOB: Final = f"\n  {PROGRAM} demo job.yaml         the same with a job of yours\n"
+OWN_JOB: Final = f"\n  {PROGRAM} demo job.yaml         a job of yours, with all that is injected\n"
 
 
 class DemoError(Exception):
@@ -48,7 +48,7 @@ def show(files: Sequence[str]) -> bool:
     ManifestError where there is no job to show, DemoError or StartError where the service fails.
     """
     jobs = _jobs(files or [str(path) for path in _examples()])
-    admitted = asyncio.run(_show(jobs))
+    admitted = asyncio.run(_show(jobs, short=not files))
     outcome = f"{len(admitted)} admitted, {len(jobs) - len(admitted)} refused"
     click.echo("\n" + heading(f"{counted(len(jobs), 'job')}: {outcome}"))
     surprises = [] if files else [job for job in jobs if (job in admitted) == Path(job.source).name.startswith(BAD)]
@@ -59,9 +59,9 @@ def show(files: Sequence[str]) -> bool:
 
 
 def _examples() -> list[Path]:
-    """Good ones first."""
+    """Bad ones first."""
     folder = next(folder for folder in EXAMPLES if folder.is_dir())
-    return sorted(folder.glob("*.yaml"), key=lambda path: (path.name.startswith(BAD), path.name))
+    return sorted(folder.glob("*.yaml"), key=lambda path: (not path.name.startswith(BAD), path.name))
 
 
 def _jobs(files: Sequence[str]) -> list[Manifest]:
@@ -74,8 +74,11 @@ def _jobs(files: Sequence[str]) -> list[Manifest]:
     return jobs
 
 
-async def _show(jobs: Sequence[Manifest]) -> list[Manifest]:
-    """Print what becomes of each job: mutate, apply the patch, validate; those that were admitted."""
+async def _show(jobs: Sequence[Manifest], *, short: bool) -> list[Manifest]:
+    """Print what becomes of each job: mutate, apply the patch, validate; those that were admitted.
+
+    `short` leaves out comments and what was injected, but the names of injections.
+    """
     settings = ServeSettings(listen=LOOPBACK, ops_listen=LOOPBACK, drain_seconds=0, ssh_keys_ready=0)
     admitted = []
     async with running(settings, Telemetry(make_log(io.BytesIO()))) as service, _client(service) as client:
@@ -88,7 +91,7 @@ async def _show(jobs: Sequence[Manifest]) -> list[Manifest]:
             if validation["allowed"]:
                 admitted.append(job)
             warnings = [*mutation.get("warnings", []), *validation.get("warnings", [])]
-            click.echo("\n" + "\n".join(_outcome(job, warnings, patch, validation)))
+            click.echo("\n" + "\n".join(_outcome(job, warnings, patch, validation, short=short)))
     return admitted
 
 
@@ -143,19 +146,26 @@ def apply(document: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]) 
 
 
 def _outcome(
-    job: Manifest, warnings: Sequence[str], patch: Sequence[Mapping[str, Any]], validation: Mapping[str, Any]
+    job: Manifest,
+    warnings: Sequence[str],
+    patch: Sequence[Mapping[str, Any]],
+    validation: Mapping[str, Any],
+    *,
+    short: bool,
 ) -> Iterator[str]:
     """What the file says of itself, what kubectl would show, and what was injected."""
     name = manifests.STDIN if job.source == manifests.STDIN_TITLE else printable(Path(job.source).name)
-    yield heading(f"== {name}")
     comment = takewhile(lambda line: line.startswith("#"), job.content.decode(errors="replace").splitlines())
-    yield from (faint(printable(line)) for line in comment)
+    if not short:
+        yield heading(f"== {name}")
+        yield from (faint(printable(line)) for line in comment)
     yield f"$ kubectl apply -f {name}"
     yield from (f"{caution('Warning:')} {printable(warning)}" for warning in warnings)
     if validation["allowed"]:
         yield good(f"mpijob.kubeflow.org/{printable(job.title)} created")
-        yield from ("", "Injected into the job in the cluster:")
-        yield from (f"  {line}" for line in injected.additions(patch))
+        if not short:
+            yield from ("", "Injected into the job in the cluster:")
+            yield from (f"  {line}" for line in injected.additions(patch))
         return
     # As kubectl words a status with causes (`StatusErr` in kubectl `pkg/cmd/util/helpers.go`).
     details = validation["status"]["details"]

@@ -95,7 +95,8 @@ def overview(reports: Sequence[JobReport]) -> Iterator[str]:
     """A line for each job that does not run."""
     worst = [each for each in reports if not each.good]
     yield from (each.headline() for each in worst)
-    yield faint(f"{counted(len(reports), 'job')}: {len(worst)} to look at; `{PROGRAM} why NAME` says what to do.")
+    more = f": {len(worst)} to look at; `{PROGRAM} why NAME` says what to do." if worst else ", none to look at"
+    yield faint(f"{counted(len(reports), 'job')}{more}")
 
 
 async def reports(api: Client, namespace: str, name: str, policy_namespace: str) -> list[JobReport]:

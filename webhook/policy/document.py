@@ -17,6 +17,7 @@ from pydantic import (
 
 from webhook.api import yaml
 from webhook.api.labels import Selector
+from webhook.api.names import closest_name
 from webhook.api.text import visible
 from webhook.kit.own_rules import PREFIX, is_own
 from webhook.kit.settings import Action, InjectionSettings, RuleSettings, Settings
@@ -78,8 +79,7 @@ class Described(Protocol):
         ...
 
 
-_OF_SELECTORS: Final = frozenset({"matchLabels", "matchExpressions"})
-_SPELLINGS: Final = {name.casefold(): name for name in _OF_SELECTORS}
+_OF_SELECTORS: Final = ("matchLabels", "matchExpressions")
 
 
 def _selector(value: Any) -> Any:
@@ -89,8 +89,8 @@ def _selector(value: Any) -> Any:
     if isinstance(value, list) and value and all(isinstance(name, str) for name in value):
         meant = yaml.dump_inline({"matchExpressions": [{**by_name, "values": value}]})
         raise ValueError(f"must be a label selector: {meant}"[:500])
-    if isinstance(value, dict) and value and not value.keys() & _OF_SELECTORS:
-        spelt = {_SPELLINGS.get(str(key).casefold(), key): inner for key, inner in value.items()}
+    if isinstance(value, dict) and value and not value.keys() & {*_OF_SELECTORS}:
+        spelt = {closest_name(str(key), _OF_SELECTORS) or key: inner for key, inner in value.items()}
         selector = {"matchLabels": value} if spelt == value else spelt
         raise ValueError(f"must be a label selector: {yaml.dump_inline(selector)}"[:500])
     if isinstance(value, dict | None):

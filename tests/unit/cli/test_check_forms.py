@@ -247,6 +247,15 @@ class TestIgnoreOthers:
         result = check("a.yaml", "--ignore-others", files={"a.yaml": text})
         assert result.exit_code == 2
 
+    def test_many_good_jobs_are_a_line_each(self, check: Check) -> None:
+        jobs = {f"{number}.yaml": JOB for number in range(20)}
+        result = check(*jobs, files=jobs)
+        assert result.exit_code == 0
+        assert len(result.stdout.splitlines()) == 22
+        assert (
+            result.stderr == "not judged: what depends on a cluster (none is known: see --kubeconfig and --cluster)\n"
+        )
+
     @pytest.mark.parametrize("flags", [(), ("--ignore-others",)])
     @pytest.mark.parametrize("kind", ["MpiJob", "mpijob", "MPIJobs", "MPI-Job"])
     def test_a_kind_in_another_spelling_is_rejected(self, kind: str, flags: tuple[str, ...], check: Check) -> None:

@@ -58,7 +58,17 @@ def test_what_a_job_from_before_lacks(cluster: Cluster) -> None:
     assert "+    sidecar.istio.io/inject: 'false'" in lines
     assert not [line for line in lines if line.startswith("-")], "nothing is ever taken away"
     assert "uid" not in found.stdout
+    assert "training.openshift.io/injected" not in found.stdout
     assert "managedFields" not in found.stdout
+
+
+def test_bookkeeping_is_no_difference(cluster: Cluster) -> None:
+    noted = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "training.openshift.io/injected": "istio"}
+    job = admitted(cluster)
+    job["metadata"]["annotations"] |= noted
+    cluster.has(job)
+    assert "openshift.io/injected" not in cluster.diff("team-a/train").stdout
+    assert "last-applied" not in cluster.diff("team-a/train").stdout
 
 
 def test_a_job_that_has_it_all(cluster: Cluster) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -192,7 +193,7 @@ def test_no_secret_is_asked_for(cluster: Cluster) -> None:
     ("asked", "told"),
     [
         ("team-a/trian", "there is no MPIJob team-a/trian, but train"),
-        ("team-a/other", "there is no MPIJob team-a/other, the namespace has 1 other"),
+        ("team-a/other", "there is no MPIJob team-a/other, the namespace has train"),
         ("team-aa/train", "there is no namespace team-aa, but team-a"),
         ("ops/train", "there is no MPIJob in namespace ops"),
     ],
@@ -203,6 +204,23 @@ def test_a_job_that_is_not_there(cluster: Cluster, asked: str, told: str) -> Non
     cluster.has(JOBS.replace("team-a", "ops"))
     found = cluster.why(asked)
     assert (found.exit_code, found.stderr) == (2, f"error: {told}\n")
+
+
+def test_all_jobs_of_a_healthy_namespace(cluster: Cluster) -> None:
+    cluster.has(JOBS, cluster.api.objects[f"{JOBS}/train"])
+    found = cluster.why("-n", "team-a")
+    assert (found.exit_code, found.stdout) == (0, "1 job, none to look at\n")
+
+
+def test_names_of_jobs_are_completed(cluster: Cluster) -> None:
+    cluster.has(JOBS, cluster.api.objects[f"{JOBS}/train"])
+    context = click.Context(main.commands["why"])
+    context.params |= {"kubeconfig": cluster.config, "namespace": "team-a"}
+    (argument,) = (each for each in context.command.params if each.name == "job")
+    offered = lambda typed: [each.value for each in argument.shell_complete(context, typed)]  # noqa: E731
+    assert (offered("tr"), offered("team-a/"), offered("x")) == (["train"], ["team-a/train"], [])
+    context.params["kubeconfig"] = Path("/nowhere")
+    assert offered("tr") == []
 
 
 def test_all_jobs_of_a_namespace(cluster: Cluster) -> None:

@@ -17,7 +17,7 @@ from webhook.cli.terminal import fail
 from webhook.client.access import Access
 
 PAGE: Final = Path(__file__).with_name("page")
-FOLDER: Final = click.Path(exists=True, file_okay=False, path_type=Path)
+FOLDER: Final = click.Path(path_type=Path)
 
 
 @click.command()

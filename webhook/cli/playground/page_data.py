@@ -44,7 +44,8 @@ def _found(name: str) -> Path:
 def _examples(paths: Any) -> Iterator[Mapping[str, str]]:
     """Each with its name; what it is about stands in its first lines."""
     for path in sorted(paths):
-        yield {"name": path.stem.replace("-", " "), "text": path.read_text(encoding="utf-8")}
+        name = path.stem.replace("bad-", "bad:-", 1).replace("-", " ").capitalize()
+        yield {"name": name, "text": path.read_text(encoding="utf-8")}
 
 
 def _explained(entry: explanations.Explanation) -> Mapping[str, str]:

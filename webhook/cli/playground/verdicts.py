@@ -23,6 +23,7 @@ from webhook.policy import in_force
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet
 
+NO_CLUSTER: Final = "none is given"
 JOB: Final = "job"
 POLICY: Final = "policy"
 CLUSTER: Final = "cluster"
@@ -59,7 +60,7 @@ def answer(question: Mapping[str, Any], *, namespace: str = DEFAULT_NAMESPACE, p
 
 def _world(texts: Mapping[str, str], found: _Answer, policy_namespace: str) -> JobWorld | None:
     world = job_world.of_nothing()
-    world.otherwise = "nothing is said of a cluster"
+    world.otherwise = NO_CLUSTER
     try:
         if texts[CLUSTER].strip():
             world = _cluster(texts[CLUSTER], policy_namespace)
@@ -124,7 +125,10 @@ def _shown(verdict: Verdict, world: JobWorld) -> Json:
         ],
         "injected": [{"id": entry.id, "reason": entry.reason, "notes": [*entry.notes]} for entry in verdict.injected],
         "diff": [*_diff(verdict)],
-        "notJudged": [{"why": why, "what": names} for why, names in world.reasons(verdict.unknown).items()],
+        "notJudged": [
+            {"why": why, "what": ["a cluster"] if why == NO_CLUSTER else names}
+            for why, names in world.reasons(verdict.unknown).items()
+        ],
         "decidedBy": verdict.policy.identity if verdict.policy else "",
     }
 

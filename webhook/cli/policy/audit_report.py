@@ -109,9 +109,11 @@ class AuditReport:
                 yield f"  {rule}: {', '.join(f'{counts[action]} {action}' for action in Action if counts[action])}"
         yield ""
         rest = len(self.breaking) - self.refused
-        in_order = good("all in order") if not self.breaking else f"{self.total - len(self.breaking)} in order"
-        told = f"{self.refused} would be refused, {rest} would only be told of, " if self.breaking else ""
-        yield f"{counted(self.total, 'job')}: {told}{in_order}"
+        if not self.breaking:
+            yield f"{counted(self.total, 'job')}, {good('none to look at')}"
+            return
+        told = f"{self.refused} would be refused, {rest} would only be told of, "
+        yield f"{counted(self.total, 'job')}: {told}{self.total - len(self.breaking)} in order"
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""

@@ -11,7 +11,7 @@ DATA = page_data()
 
 @pytest.mark.parametrize("pane", ["policy", "cluster"])
 def test_every_example_can_be_used(pane: str) -> None:
-    (good,) = (each for each in DATA["examples"]["job"] if each["name"] == "openmpi pi")
+    (good,) = (each for each in DATA["examples"]["job"] if each["name"] == "Openmpi pi")
     assert DATA["examples"][pane]
     for example in DATA["examples"][pane]:
         found = answer({"job": good["text"], pane: example["text"]})
@@ -20,7 +20,7 @@ def test_every_example_can_be_used(pane: str) -> None:
 
 def test_the_jobs_are_refused_where_their_names_say_so() -> None:
     for example in DATA["examples"]["job"]:
-        assert answer({"job": example["text"]})["jobs"][0]["allowed"] is not example["name"].startswith("bad ")
+        assert answer({"job": example["text"]})["jobs"][0]["allowed"] is not example["name"].startswith("Bad: ")
 
 
 def test_everything_that_a_verdict_names_is_explained() -> None:

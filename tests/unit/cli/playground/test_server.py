@@ -8,7 +8,9 @@ from typing import Any
 
 import aiohttp
 import pytest
+from click.testing import CliRunner
 
+from webhook.cli.main import main
 from webhook.cli.playground.server import NotBuilt, Playground
 
 FILES = {
@@ -149,3 +151,9 @@ async def test_a_page_that_is_not_built_is_said(tmp_path: Path) -> None:
 async def test_a_port_that_is_taken_is_said(page: Playground, folder: Path) -> None:
     with pytest.raises(OSError, match="in use"):
         await Playground(folder, port=page.port).start()
+
+
+def test_without_the_page_the_command_says_how_to_build_it(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["playground", "--page", str(tmp_path / "none")])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == f"error: the page is not in {tmp_path / 'none'}: in a checkout, `make page` builds it\n"
