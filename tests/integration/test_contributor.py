@@ -13,6 +13,8 @@ from tests.support.samples import rare
 
 # All that development needs is installed once more.
 pytestmark = [pytest.mark.timeout(1800), rare]
+FIRST_BREAK = "_WRITTEN: Final[Mapping[str, str | tuple[str, ...]]] = {\n"
+FIRST_LEFT_OUT = "LEFT_OUT: Final = MappingProxyType(\n    {\n"
 END = '}\n"""One for each rule'
 OURS = ("CI", "MAKE", "MFLAGS", "MPIJOB_", "PYTEST", "PYTHON", "VIRTUAL_ENV")
 
@@ -56,15 +58,23 @@ def typed(checkout: Path, line: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def insert(checkout: Path, step: Step, before: str, after: str) -> None:
+    """Write what the step says into the file that is there."""
+    text = (checkout / step.file).read_text()
+    assert text.count(before) == 1
+    (checkout / step.file).write_text(text.replace(before, after))
+
+
 def test_a_rule_is_added(tmp_path: Path) -> None:
     subprocess.run(["git", "clone", "--quiet", ROOT, tmp_path / "checkout"], check=True)
     checkout = tmp_path / "checkout"
-    rule, tests, mistakes, finish = steps(checkout, "Add a rule")
+    rule, tests, mistakes, breaks, selection, finish = steps(checkout, "Add a rule")
     (checkout / rule.file).write_text(rule.block)
     (checkout / tests.file).write_text(tests.block)
-    listed = (checkout / mistakes.file).read_text()
-    (checkout / mistakes.file).write_text(listed.replace(END, mistakes.block + END))
-    assert len(finish.commands) == 4
+    insert(checkout, mistakes, END, mistakes.block + END)
+    insert(checkout, breaks, FIRST_BREAK, FIRST_BREAK + breaks.block)
+    insert(checkout, selection, FIRST_LEFT_OUT, FIRST_LEFT_OUT + selection.block)
+    assert len(finish.commands) == 5
     for line in ["make install", *finish.commands]:
         done = typed(checkout, line)
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"

@@ -61,7 +61,7 @@ def test_no_generated_page_is_left_over() -> None:
 @pytest.mark.parametrize("entry", explanations.entries(), ids=lambda entry: f"{entry.kind}:{entry.id}")
 def test_every_rule_injection_and_setting_is_there(entry: explanations.Explanation) -> None:
     text = page(f"reference/{entry.kind}s.md")
-    assert f"\n## {entry.id}\n\n{entry.summary} " in text
+    assert f"\n## {entry.id}\n\n{entry.summary} " in text, "run `make docs`"
     section = text.partition(f"\n## {entry.id}\n")[2].partition("\n## ")[0]
     assert entry.explanation in section
     for setting in entry.settings:
@@ -240,7 +240,10 @@ def test_users_read_of_every_injection_why_and_what_to_do_otherwise() -> None:
     rows = re.findall(
         r"^\| \[`(.*)`\]\(reference/injections\.md#(.*)\) \| (.+) \| (.+) \| (.+) \|$", page("users.md"), re.MULTILINE
     )
-    assert [name for name, *_ in rows] == list(injections.REGISTRY)
+    listed = [name for name, *_ in rows]
+    missing = [name for name in injections.REGISTRY if name not in listed]
+    assert not missing, f"a row of the table in docs/users.md for {missing}"
+    assert listed == list(injections.REGISTRY), "docs/users.md: the order is that of `mpijob-webhook rules`"
     assert all(name == anchor for name, anchor, *_ in rows)
 
 

@@ -17,13 +17,14 @@ TESTS = ROOT / "tests"
 def test_every_rule_has_its_file_and_its_test_file(rule: rules.Rule) -> None:
     name = rule.id.replace("-", "_")
     assert rule.check.__module__ == f"webhook.rules.{name}"
-    assert (TESTS / "unit" / "rules" / f"test_{name}.py").exists()
+    assert (TESTS / "unit" / "rules" / f"test_{name}.py").exists(), f"write tests/unit/rules/test_{name}.py"
 
 
 @pytest.mark.parametrize("injection", injections.REGISTRY.values(), ids=list(injections.REGISTRY))
 def test_every_injection_has_its_file_and_its_test_file(injection: injections.Injection) -> None:
     assert injection.inject.__module__ == f"webhook.injections.{injection.id.replace('-', '_')}"
-    assert (ROOT / module_of_tests(injection.id).replace(".", "/")).with_suffix(".py").exists()
+    path = f"{module_of_tests(injection.id).replace('.', '/')}.py"
+    assert (ROOT / path).exists(), f"write {path}"
 
 
 @pytest.mark.parametrize(("package", "registry"), [(rules, rules.REGISTRY), (injections, injections.REGISTRY)])
