@@ -14,6 +14,7 @@ appends its own, and the last one of a name wins.
 """
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from posixpath import normpath
 
@@ -38,7 +39,7 @@ from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.predict.sizes import Sizes, more_workers
-from webhook.rules import CauseReason, Degree, Violation, rule
+from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 
 CREATION_POLICIES = ("AtStartup", "WaitForWorkersReady")
 MANAGERS = (MPI_OPERATOR, MULTIKUEUE)
@@ -229,7 +230,10 @@ def _first_container(containers: Sequence[Container], path: str, role: str, job:
     for index, variable in enumerate(env or ()):
         same = overwritten.get(variable.name)
         if same is not None and (variable.value or "") not in same:
-            fix = "Use mpirun -mca." if variable.name.startswith(ENV_PREFIX) else "Remove it."
+            fix = "Remove it."
+            if variable.name.startswith(ENV_PREFIX):
+                value = shlex.quote(shortened(variable.value or "", 40))
+                fix = f"Write mpirun -mca {variable.name.removeprefix(ENV_PREFIX)} {value}."
             yield Violation(f"{path}[0].env[{index}]", f"the operator sets {variable.name}", fix, advisory=True)
     if len(containers) > 1:
         yield from _not_first(containers, path, role, job)
@@ -243,7 +247,7 @@ def _not_first(containers: Sequence[Container], path: str, role: str, job: MPIJo
         does, there, wanted = "runs sshd", sshd.starts, sshd.ends_in
     computes = role == WORKER or job.spec.run_launcher_as_worker
     for index, container in enumerate(containers[1:], start=1):
-        if not there(containers[0]) and wanted(container):
+        if mpirun.shows(containers[0]) and not there(containers[0]) and wanted(container):
             fault = f"{does}, but the operator prepares the first container alone"
         elif computes and _accelerators(container) and not _accelerators(containers[0]):
             fault = "has the accelerators, but MPI runs in the first container"
