@@ -106,6 +106,20 @@ CASES: Final[Mapping[str, Case]] = {
         "Add an emptyDir under volumes, or correct the name.",
         taken=False,
     ),
+    "file of a volume without a source": Case(
+        {
+            f"{SPEC}.volumes": [{"name": "files"}],
+            f"{BOX}.env": [{"name": "A", "valueFrom": {"fileKeyRef": FILE}}],
+        }
+    ),
+    "file of another volume": Case(
+        {
+            f"{SPEC}.volumes": [{"name": "files", "configMap": {"name": "c"}}],
+            f"{BOX}.env": [{"name": "A", "valueFrom": {"fileKeyRef": FILE}}],
+        },
+        'spec.containers[0].env[0].valueFrom.fileKeyRef.volumeName: volume "files" is no emptyDir. Name an emptyDir.',
+        taken=False,
+    ),
     # What the API server takes, and the kubelet does not start.
     "another user": Case({f"{SPEC}.securityContext": {"runAsNonRoot": True, "runAsUser": 1000}}),
     "the image's user": Case({f"{SPEC}.securityContext": {"runAsNonRoot": True}}),
