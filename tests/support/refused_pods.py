@@ -165,6 +165,14 @@ CASES: Final[Mapping[str, Case]] = {
         "spec.volumes[0].emptyDir.medium: the containers request pages of several sizes, so the pods never start. "
         "Name the size, as HugePages-2Mi.",
     ),
+    # Those of which other rules speak: no runtime can mount the first, and no kubelet sets a name that long.
+    "file in the folder of the keys": Case(
+        {
+            f"{SPEC}.volumes": [{"name": "ssh", "configMap": {"name": "c"}}],
+            f"{BOX}.volumeMounts": [{"name": "ssh", "mountPath": "/root/.ssh/config", "subPath": "config"}],
+        }
+    ),
+    "name of the host in full": Case({f"{SPEC}.setHostnameAsFQDN": True, "metadata.name": "x" * 50}),
     "memory": Case({f"{SPEC}.volumes": [{"name": "pages", "emptyDir": {"medium": "Memory"}}], **MOUNTED}),
     "probe of a port by name": Case(
         {

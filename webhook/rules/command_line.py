@@ -5,12 +5,15 @@ whole name and starts nothing, mpirun knows no option `"-np 4"`, and `$NP` stays
 `$(NP)` by a variable of the container. A shell without `-c` takes a command line for the name of a file. With
 `["bash", "-c", "mpirun", "-np", "4", "train"]` it runs `mpirun` alone: only the word after `-c` is the script.
 
+Without a `command` the words in `args` go to the image's entry point, which may make of them what it likes: there only
+what a shell gets is judged. `env A=B`, `tini --`, `dumb-init --` and `busybox` before a program change nothing.
+
 mpirun needs a program after its options. Where a line of a script lacks its `\\` at the end, mpirun fails, and the next
 line runs once, on the launcher.
 
 sshd starts itself again for each connection, so it refuses to start unless it is called by its absolute path. Without
-`-D` it goes to the background: a container that does nothing after that ends. A readiness probe asks the port on which
-it listens.
+`-D`, or with `&` behind it, it goes to the background: a container that does nothing after that ends. Probes ask the
+port on which it listens; that is judged where the container runs nothing else.
 
 `-np eight` and `-np -1` are no numbers of ranks. Open MPI 4 refuses both; Open MPI 5, MPICH and Intel MPI refuse the
 job or start as many ranks as they please. `-np 0` is a rank for each slot to Open MPI, and an error to others.

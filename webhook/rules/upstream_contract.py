@@ -9,8 +9,9 @@ can read: with one of these stored, the operator lists no job at all.
 
 The operator mounts the SSH keys and `/etc/mpi` read-only, so no container starts that mounts something below. It
 prepares the first container of each pod alone: another one that runs mpirun or sshd, or has the accelerators, is a
-warning. So is a variable of the first container that the operator overwrites, such as `OMPI_MCA_plm_rsh_args`: it
-appends its own, and the last one of a name wins.
+warning. None is given where the first runs what its image is for, or a file that may start mpirun or sshd too. A
+variable of the first container that the operator overwrites, such as `OMPI_MCA_plm_rsh_args`, is a warning: it appends
+its own, and the last one of a name wins.
 """
 
 import re
@@ -39,7 +40,8 @@ from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.predict.sizes import Sizes, more_workers
-from webhook.rules import CauseReason, Degree, Violation, rule, shortened
+from webhook.rules import CauseReason, Degree, Violation, rule
+from webhook.rules.limits import MAX_MCA_ADVICE_CHARACTERS
 
 CREATION_POLICIES = ("AtStartup", "WaitForWorkersReady")
 MANAGERS = (MPI_OPERATOR, MULTIKUEUE)
@@ -232,9 +234,13 @@ def _first_container(containers: Sequence[Container], path: str, role: str, job:
         if same is not None and (variable.value or "") not in same:
             fix = "Remove it."
             if variable.name.startswith(ENV_PREFIX):
-                value = shlex.quote(shortened(variable.value or "", 40))
-                fix = f"Write mpirun -mca {variable.name.removeprefix(ENV_PREFIX)} {value}."
-            yield Violation(f"{path}[0].env[{index}]", f"the operator sets {variable.name}", fix, advisory=True)
+                option = f"-mca {variable.name.removeprefix(ENV_PREFIX)}"
+                value = shlex.quote(variable.value or "")
+                fix = f"Use mpirun {option} {value}."
+                if len(fix) > MAX_MCA_ADVICE_CHARACTERS:
+                    fix = f"Use mpirun {option} VALUE."
+            fault = f"is lost (the operator sets {variable.name})"
+            yield Violation(f"{path}[0].env[{index}]", fault, fix, advisory=True)
     if len(containers) > 1:
         yield from _not_first(containers, path, role, job)
 

@@ -4,6 +4,7 @@ import pytest
 
 from tests.support.jobs import REMOVE, changed
 from tests.support.rule_checks import found, violations
+from webhook.admission.messages import Finding
 
 LAUNCHER = "spec.mpiReplicaSpecs[Launcher]"
 WORKER = "spec.mpiReplicaSpecs[Worker]"
@@ -342,22 +343,23 @@ INTEL, MPICH = ({"spec.mpiImplementation": name} for name in ("Intel", "MPICH"))
         (
             env("OMPI_MCA_plm_rsh_args", "-p 2222"),
             "OMPI_MCA_plm_rsh_args",
-            "Write mpirun -mca plm_rsh_args '-p 2222'.",
+            "Use mpirun -mca plm_rsh_args '-p 2222'.",
         ),
         (
             env("OMPI_MCA_orte_default_hostfile", "/hosts"),
             "OMPI_MCA_orte_default_hostfile",
-            "Write mpirun -mca orte_default_hostfile /hosts.",
+            "Use mpirun -mca orte_default_hostfile /hosts.",
         ),
         (
             env("OMPI_MCA_orte_keep_fqdn_hostnames", "false"),
             "OMPI_MCA_orte_keep_fqdn_hostnames",
-            "Write mpirun -mca orte_keep_fqdn_hostnames false.",
+            "Use mpirun -mca orte_keep_fqdn_hostnames false.",
         ),
+        (env("OMPI_MCA_plm_rsh_args", "-o " * 20), "OMPI_MCA_plm_rsh_args", "Use mpirun -mca plm_rsh_args VALUE."),
         (
             env("OMPI_MCA_orte_set_default_slots", "8"),
             "OMPI_MCA_orte_set_default_slots",
-            "Write mpirun -mca orte_set_default_slots 8.",
+            "Use mpirun -mca orte_set_default_slots 8.",
         ),
         (env("I_MPI_HYDRA_HOST_FILE") | INTEL, "I_MPI_HYDRA_HOST_FILE", "Remove it."),
         (env("I_MPI_PERHOST", "4") | INTEL, "I_MPI_PERHOST", "Remove it."),
@@ -370,7 +372,8 @@ def test_a_variable_that_the_operator_overwrites(changes: dict[str, Any], name: 
     [violation] = violations("upstream-contract", changes)
     role = WORKER if name.startswith("K_") else LAUNCHER
     assert violation.path == f"{role}.template.spec.containers[0].env[0]"
-    assert (violation.message, violation.fix) == (f"the operator sets {name}", fix)
+    assert (violation.message, violation.fix) == (f"is lost (the operator sets {name})", fix)
+    assert fix in Finding("upstream-contract", violation).warning
     assert violation.advisory
 
 
