@@ -40,7 +40,12 @@ from webhook.kit.settings import RuleSettings
 from webhook.predict.open_mpi import is_all_that_runs
 from webhook.predict.sizes import Sizes
 from webhook.rules import Violation, rule, shortened
-from webhook.rules.limits import MAX_LISTED_WORDS, MAX_SHOWN_WORDS_CHARACTERS, MAX_SPLIT_CHARACTERS
+from webhook.rules.limits import (
+    MAX_LISTED_WORDS,
+    MAX_SHOWN_ARGUMENTS_CHARACTERS,
+    MAX_SHOWN_WORDS_CHARACTERS,
+    MAX_SPLIT_CHARACTERS,
+)
 
 _NUMBER: Final = re.compile(r"\d{1,9}", re.ASCII)
 # Only a shell makes something of these, or Kubernetes puts a variable there.
@@ -111,21 +116,16 @@ def _program(container: Container, path: str) -> Iterator[Violation]:
         fault = f"{shell} takes the command line for a file"
         yield Violation(f"{path}.{field}", fault, 'Put "-c" before it.', advisory=True)
         return
-    script, rest = _lost_words(argv)
-    if rest:
+    if rest := _lost_words(argv):
         field = "command" if len(container.argv) - len(rest) < len(container.command or ()) else "args"
-        alone, more = (shortened(text, MAX_SHOWN_WORDS_CHARACTERS) for text in (script, " ".join(rest)))
-        whole = " ".join((script, *rest))
-        fix = f'Put "{whole}" after -c.'
-        if len(whole) > MAX_SHOWN_WORDS_CHARACTERS:
-            fix = f'Move "{more}" into the text after -c.'
-        yield Violation(f"{path}.{field}", f"{shell} runs {alone} alone", fix, advisory=True)
+        fault = f'{shell} ignores "{shortened(" ".join(rest), MAX_SHOWN_ARGUMENTS_CHARACTERS)}"'
+        yield Violation(f"{path}.{field}", fault, "Add it to the text after -c.", advisory=True)
 
 
-def _lost_words(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """A shell's script, and the words after it if they are arguments that it does not use and was meant to have."""
+def _lost_words(argv: Sequence[str]) -> Sequence[str]:
+    """The words after a shell's script, if they are arguments that it does not use and was meant to have."""
     script, rest = mpirun.script(argv)
-    return script, rest if rest and _are_lost(script, rest) else ()
+    return rest if rest and _are_lost(script, rest) else ()
 
 
 def _are_lost(script: str, rest: Sequence[str]) -> bool:
@@ -152,7 +152,7 @@ def _sshd(container: Container, path: str, *, alone: bool) -> Iterator[Violation
         yield Violation(_field(container, path, "sshd"), fault, "Write /usr/sbin/sshd.", advisory=True)
     elif last and (last.in_background or not last.in_foreground):
         fault = "sshd goes to the background and the container ends"
-        fix = "Write /usr/sbin/sshd -D, without & after it." if last.in_background else "Add -D."
+        fix = ("Remove the &." if last.in_foreground else "Add -D, no &.") if last.in_background else "Add -D."
         yield Violation(_field(container, path, "sshd"), fault, fix, advisory=True)
     elif last and alone and calls.alone and (ports := sshd.ports(last.options)):
         for field, probed in container.probed_ports:
@@ -198,8 +198,8 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fix = f"Split it: {', '.join(json.dumps(word, ensure_ascii=False) for word in words[:MAX_LISTED_WORDS])}{more}"
         fault = f'"{shortened(call.unread)}" is one word, and no option'
         yield Violation(_place(launcher, call.unread), fault, fix, advisory=not certain)
-    if call.starts_nothing and not _lost_words(mpirun.unwrapped(launcher.argv))[1]:
-        of_lines = any("\n" in word for word in launcher.argv)
+    if call.starts_nothing and not _lost_words(mpirun.unwrapped(launcher.argv)):
+        of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
         fix = "End each line that goes on with \\." if of_lines else "Name it after the options."
         yield Violation(_place(launcher, call.program), f"{call.program} gets no program", fix, advisory=True)
     elif " " in call.started and _is_command_line(call.started):

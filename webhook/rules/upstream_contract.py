@@ -254,12 +254,12 @@ def _not_first(containers: Sequence[Container], path: str, role: str, job: MPIJo
     computes = role == WORKER or job.spec.run_launcher_as_worker
     for index, container in enumerate(containers[1:], start=1):
         if mpirun.shows(containers[0]) and not there(containers[0]) and wanted(container):
-            fault = f"{does}, but the operator prepares the first container alone"
+            fault = does
         elif computes and _accelerators(container) and not _accelerators(containers[0]):
-            fault = "has the accelerators, but MPI runs in the first container"
+            fault = "has accelerators"
         else:
             continue
-        yield Violation(f"{path}[{index}]", fault, "Put it first.", advisory=True)
+        yield Violation(f"{path}[{index}]", f"{fault}, but is not the pod's first", "Put it first.", advisory=True)
         return
 
 

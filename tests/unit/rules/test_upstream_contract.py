@@ -403,7 +403,7 @@ GPUS = {"limits": {"nvidia.com/gpu": 2}}
 RUNS = {"name": "main", "command": ["bash", "-c", "cd /app && mpirun -np 8 train"]}
 SIDECAR = {"name": "logs", "command": ["sh", "-c", "tail -F /var/log/mpirun.log"]}
 IDLE = {"name": "idle", "command": ["sh", "-c", "while true; do sleep 60; done > /dev/null"]}
-LATER = "but the operator prepares the first container alone"
+LATER = "but is not the pod's first"
 
 
 def containers(role: str, *all_of_them: dict[str, Any]) -> dict[str, Any]:
@@ -418,11 +418,11 @@ def containers(role: str, *all_of_them: dict[str, Any]) -> dict[str, Any]:
         (containers("Worker", IDLE, {"command": ["/usr/sbin/sshd", "-De"]}), f"runs sshd, {LATER}"),
         (
             containers("Worker", {"name": "proxy"}, {"name": "main", "resources": GPUS}),
-            "has the accelerators, but MPI runs in the first container",
+            f"has accelerators, {LATER}",
         ),
         (
             containers("Launcher", RUNS, {"name": "main", "resources": GPUS}) | {"spec.runLauncherAsWorker": True},
-            "has the accelerators, but MPI runs in the first container",
+            f"has accelerators, {LATER}",
         ),
     ],
 )
@@ -430,6 +430,7 @@ def test_a_container_that_should_be_the_first(changes: dict[str, Any], message: 
     [violation] = violations("upstream-contract", changes)
     assert violation.path.endswith(".template.spec.containers[1]")
     assert (violation.message, violation.fix, violation.advisory) == (message, "Put it first.", True)
+    assert violation.fix in Finding("upstream-contract", violation).warning
 
 
 @pytest.mark.parametrize(
