@@ -40,9 +40,10 @@ _SSHD: Final = re.compile(
     r"\s*+(?:(?:do|else|if|nohup|then|[!{])\s++|[A-Za-z_]\w*+=\S*+\s++)*+(?:exec\s++)?([^\s'\"]*/)?sshd(?=\s|\Z)"
 )
 _QUOTED: Final = re.compile(r""""[^"]*+"|'[^']*+'""")
-# They listen on no port.
-_HARMLESS: Final = frozenset(
-    ("cat", "chmod", "chown", "cp", "echo", "export", "ln", "mkdir", "rm", "sed", "set", "ssh-keygen", "touch")
+_GROUP_INSTEAD: Final = re.compile(r"\|\|\s*+\{[^{}]*+\}")
+# They end at once, and listen on no port.
+_SHORT: Final = frozenset(
+    ("chmod", "chown", "cp", "echo", "exit", "export", "ln", "mkdir", "rm", "sed", "set", "ssh-keygen", "touch", "true")
 )
 # Options by which it stays in the foreground, and by which it does something else than to listen.
 _STAYS: Final = re.compile(r"\s-[46eqr]*[Dd]")
@@ -105,21 +106,22 @@ def calls(container: Container) -> Calls:
     script = mpirun.script(argv)[0] if program in mpirun.SHELLS else ""
     if "sshd" not in script or mpirun.has_here_document(script):
         return Calls()
-    commands = [each for each in _COMMAND.finditer(_QUOTED.sub("''", mpirun.plain(script))) if each[1].strip()]
+    script = _GROUP_INSTEAD.sub("|| false", _QUOTED.sub("''", mpirun.plain(script)))
+    commands = [each for each in _COMMAND.finditer(script) if each[1].strip()]
     found = [_call(*each.groups()) for each in commands]
-    alone = all(call or each[1].split()[0] in _HARMLESS for call, each in zip(found, commands, strict=True))
-    # What follows || runs only if sshd does not start.
-    last = next((index for index in reversed(range(len(found))) if not _is_instead(index, found, commands)), 0)
-    return Calls([call for call in found if call], found[last], alone)
+    last, alone, instead = None, True, False
+    for call, command in zip(found, commands, strict=True):
+        # What follows || runs only if sshd does not start.
+        if call or not (instead or command[1].split()[0] in _SHORT):
+            last, alone = call, alone and call is not None
+        instead = call is not None and command[2] == "||"
+    starts = [call for call in found if call]
+    return Calls(starts, last, alone and len(starts) == 1)
 
 
 def ends_in(container: Container) -> bool:
     """Whether sshd is the last thing that the container runs."""
     return calls(container).last is not None
-
-
-def _is_instead(index: int, found: Sequence[Call | None], commands: Sequence[re.Match[str]]) -> bool:
-    return index > 0 and found[index - 1] is not None and commands[index - 1][2] == "||"
 
 
 def _call(command: str, end: str) -> Call | None:

@@ -103,7 +103,7 @@ def _program(container: Container, path: str) -> Iterator[Violation]:
 
     An image may take one word in `args` apart, but not what a shell gets.
     """
-    command, argv = container.command or ("",), mpirun.unwrapped(container.argv)
+    command, argv = mpirun.unwrapped(container.command or ()) or ("",), mpirun.unwrapped(container.argv)
     shell = argv[0].rpartition("/")[2] if argv else ""
     if command[0] and command[0].split() != [command[0]]:
         fix = f"Write {_words(command)}." if _OF_A_SHELL.search(command[0]) is None else 'Put "sh", "-c" before it.'
