@@ -75,8 +75,10 @@ _WORD: Final = re.compile(rf"[ \t]*+(?:{_REDIRECTION}|({_PARTS}))", re.DOTALL)
 REDIRECTION: Final = re.compile(_REDIRECTION, re.DOTALL)
 # The end of a command: no substitution, after which words may follow.
 _END: Final = re.compile(r"[ \t]*+(?:\r?\n|;|\)|\|\|?|&&|&(?!>)|\Z)")
-# What a shell leaves out: comments and the ends of lines that go on; the rest is not to be taken for one.
-_LEFT_OUT: Final = re.compile(r"""'[^']*+'|"(?:[^"\\]++|\\.)*+"|\\.|(?:^|(?<=[\s;&|()]))\#[^\n]*+""", re.DOTALL)
+# What a shell leaves out, comments and the ends of lines that go on, and in the group what only looks like it.
+_LEFT_OUT: Final = re.compile(
+    r"""('[^']*+'|"(?:[^"\\]++|\\.)*+"|\\[^\n])|\\\n|(?:^|(?<=[\s;&|()]))\#[^\n]*+""", re.DOTALL
+)
 # Programs that start the one after them, and what may stand between the two.
 _WRAPPERS: Final = frozenset(("busybox", "catatonit", "dumb-init", "env", "nohup", "tini"))
 _OF_WRAPPER: Final = re.compile(r"--?[gisv]*+|[A-Za-z_]\w*+=.*", re.DOTALL)
@@ -126,12 +128,7 @@ def unwrapped(argv: Sequence[str]) -> Sequence[str]:
 
 def plain(script: str) -> str:
     """The script without comments, each command in one line."""
-    return _LEFT_OUT.sub(_without, script)
-
-
-def _without(found: re.Match[str]) -> str:
-    text = found[0]
-    return " " if text == "\\\n" else "" if text[0] == "#" else text
+    return _LEFT_OUT.sub(r"\1", script)
 
 
 def has_here_document(script: str) -> bool:
