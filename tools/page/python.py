@@ -61,8 +61,17 @@ def _wheels() -> Path:
             lock = Path(name, "lock.txt")
             lock.write_text(wanted)
             fetched = Path(name, "wheels")
-            pip: list[str | Path] = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-            pip += ["--require-hashes", "--only-binary=:all:", *TARGET, "--requirement", lock, "--dest", fetched]
+            pip: list[str | Path] = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+            pip += [
+                "--disable-pip-version-check",
+                "--require-hashes",
+                "--only-binary=:all:",
+                *TARGET,
+                "--requirement",
+                lock,
+                "--dest",
+                fetched,
+            ]
             subprocess.run(pip, check=True)
             fetched.rename(folder)
     return folder
