@@ -29,6 +29,7 @@ from webhook.cli import files, job_metadata, job_schema
 from webhook.cli.files import Manifest
 from webhook.cli.job_verdict import Verdict
 from webhook.cli.job_world import NO_CLUSTER, PODS, POLICIES, USER, JobWorld
+from webhook.cli.limits import MAX_KINDS_LISTED
 from webhook.cli.terminal import fail
 from webhook.cluster.noting import NotingView
 from webhook.cluster.resources.namespaces import NAMESPACES
@@ -224,7 +225,7 @@ def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:
     """What the verdicts do without, and why, in lines."""
     unknown = frozenset[str]().union(*(verdict.unknown for verdict in verdicts))
     for why, names in world.reasons(unknown).items():
-        what = "a cluster" if why == NO_CLUSTER else ", ".join(names)
+        what = "a cluster" if why == NO_CLUSTER and len(names) > MAX_KINDS_LISTED else ", ".join(names)
         yield f"not judged: what depends on {what} ({why})"
     for namespace in dict.fromkeys(verdict.namespace for verdict in verdicts):
         if names := world.left_out(namespace):

@@ -18,6 +18,8 @@ MAX_LOGS_READ: Final = 2
 """Logs of containers that failed, and of workers that run, that `why` reads of a job."""
 MAX_FILE_BYTES: Final = 64 * 2**20
 """Bytes of a file that is checked: memory."""
+MAX_KINDS_LISTED: Final = 3
+"""Of objects that are not known; without a cluster more are called a cluster."""
 MAX_NAMES_LISTED: Final = 5
 """Of the jobs that a namespace has, where none is called as the one that is not there."""
 MAX_VERDICTS_IN_FULL: Final = 3

@@ -73,7 +73,7 @@ def test_without_its_runtime_a_job_is_not_judged(check: Check) -> None:
     result = check(train_job(numNodes=300))
 
     assert result.exit_code == 0
-    assert f"{NOT_JUDGED}clustertrainingruntimes (no cluster is known: see --kubeconfig and --cluster)" in result.stderr
+    assert f"{NOT_JUDGED}clustertrainingruntimes (none is known: see --kubeconfig and --cluster)" in result.stderr
 
 
 def test_a_runtime_of_another_namespace_is_another(check: Check) -> None:
@@ -82,8 +82,8 @@ def test_a_runtime_of_another_namespace_is_another(check: Check) -> None:
     elsewhere = runtime(trainer.RUNTIME)
     elsewhere["metadata"]["namespace"] = "other"
 
-    (line,) = (each for each in check(job, elsewhere).stderr.splitlines() if each.startswith(NOT_JUDGED))
-    assert ", trainingruntimes (" in line
+    verdict, *_ = json.loads(check(job, elsewhere, more=("--trainer", "-o", "json")).stdout)
+    assert verdict["notJudged"] == ["trainingruntimes"]
 
 
 def test_runtimes_of_a_cluster_in_a_file(check: Check, tmp_path: Path) -> None:
