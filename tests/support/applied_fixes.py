@@ -21,15 +21,25 @@ class UnclearFixError(AssertionError):
 def applied(job: Json, findings: Sequence[Finding]) -> Json:
     """The job with every fix; UnclearFixError for a denial whose fix names nothing to write."""
     document = copy.deepcopy(job)
-    for finding in sorted(findings, key=_order):
-        fix = finding.violation.fix
-        for pattern, change in _FORMS:
-            if found := re.match(pattern, fix):
-                change(document, finding.violation.path, found)
-                break
-        else:
-            raise UnclearFixError(f"{finding.violation.path}: {finding.violation.message}. {fix}")
+    left = sorted(findings, key=_order)
+    while left:
+        later = [finding for finding in left if not _apply(document, finding)]
+        assert len(later) < len(left), f"these lead nowhere: {later}"
+        left = later
     return document
+
+
+def _apply(document: Json, finding: Finding) -> bool:
+    """Whether it could be done: where another fix makes the place first, it could not yet."""
+    violation = finding.violation
+    for pattern, change in _FORMS:
+        if found := re.match(pattern, violation.fix):
+            try:
+                change(document, violation.path, found)
+            except LookupError:
+                return False
+            return True
+    raise UnclearFixError(f"{violation.path}: {violation.message}. {violation.fix}")
 
 
 def _order(finding: Finding) -> tuple[int, int]:
@@ -46,6 +56,8 @@ def _value(text: str) -> Json:
 def _parts(document: Json, path: str) -> tuple[Json, Any]:
     """The mapping or list with the last key of the path, which may be absent."""
     place = job_fields.place(document, path)
+    if len(place) < len(_PLACE.findall(path)):
+        raise LookupError(path)
     target = document
     for key in place[:-1]:
         target = target[key]
@@ -96,6 +108,7 @@ _FORMS: Final[tuple[tuple[str, Callable[[Json, str, re.Match[str]], None]], ...]
     (r"Write it below ([\w.]+)\.$", _below),
     (r"Move it to (\S+)\.$", _move),
     (r"(?:Rename it to|Write the field) (\S+)\.$", _rename),
+    (r"Name the image, such as (\S+)\.$", _write),
     (r"Write (?!a |text |true or )(.+?)\.$", _write),
     (r"Use one of ([^,]+)", _write),
     (r"Use ([\w/.-]+), or", _write),

@@ -112,7 +112,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "limits: {gpu: 2}": mistake(
         "first.resources: {limits: {«gpu→nvidia.com/gpu»: 2}}",
-        'resources.limits[gpu]: there is no resource "gpu". Write nvidia.com/gpu',
+        'resources.limits[gpu]: there is no resource "gpu". Rename it to nvidia.com/gpu',
     ),
     "a request above its limit": mistake(
         "first.resources: {limits: {nvidia.com/gpu: 2, cpu: 4}, requests: {cpu: «8→4»}}",

@@ -30,6 +30,12 @@ def is_written_well(text: str) -> bool:
     return len(text) <= MAX_DURATION_CHARACTERS and _GRAMMAR.fullmatch(text) is not None
 
 
+def meant(text: str) -> str | None:
+    """A duration in other words, such as `3 days`, as it is written here."""
+    short = re.sub(r"([0-9])\s*([dhms])[a-z]*\s*", r"\1\2", text.strip().lower()[:MAX_DURATION_CHARACTERS])
+    return short if is_written_well(short) else None
+
+
 @lru_cache(maxsize=1024)
 def parse(text: str) -> int:
     """The seconds in `text`, at least 1 and at most MAX_SECONDS; DurationError for anything else."""

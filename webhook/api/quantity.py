@@ -39,6 +39,7 @@ _GRAMMAR: Final = re.compile(
     r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?",
 )
 _WITH_WORD: Final = re.compile(r"\s*([+-]?[0-9]+(?:[.,][0-9]+)?)\s*([a-zA-Z]*)\s*")
+_LONG_UNITS: Final = {"kilobyte", "megabyte", "gigabyte", "terabyte"}
 _PLAIN_WORDS: Final = {"", "core", "cores", "cpu", "cpus", "vcpu", "vcpus", "gpu", "gpus"}
 _KINDS: Final = {bool: "true or false", dict: "a mapping", list: "a list", type(None): "nothing"}
 _FIX: Final = "Write a number, directly followed by a unit if it needs one, such as 4, 500m or 16Gi."
@@ -105,6 +106,8 @@ def _meant(text: str) -> str:
     if found is None:
         return ""
     number, unit = found[1].replace(",", "."), found[2].lower()
+    if unit.rstrip("s") in _LONG_UNITS:
+        unit = unit[0]
     if unit in _PLAIN_WORDS:
         return f'Write "{number}".'
     letter, binary = unit[:1], unit[:1].upper() + "i"

@@ -43,7 +43,11 @@ def _name(metadata: Mapping[str, Any], found: Faults) -> None:
             found.add(f"metadata.{field}", f'"{shown(str(written))}" {problem}', fix)
     namespace = metadata.get("namespace")
     if isinstance(namespace, str) and namespace and (problem := names.dns_1123_label_problem(namespace)):
-        found.add("metadata.namespace", f'"{shown(namespace)}" {problem}', "Name a namespace that exists.")
+        found.add(
+            "metadata.namespace",
+            f'"{shown(namespace)}" {problem}',
+            f"Write {names.corrected(namespace, names.dns_1123_label_problem) or 'one'}, or another that exists.",
+        )
 
 
 def _owners(owners: list[Any], found: Faults) -> None:

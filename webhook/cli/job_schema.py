@@ -21,7 +21,7 @@ _KINDS: Final = {dict: "object", list: "array", str: "string", bool: "boolean", 
 
 
 _BOOLEANS: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
-_WHOLE: Final = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0)?\s*")
+_WHOLE: Final = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0)?(?:\s+[A-Za-z]+)?\s*")
 _NUMBERS: Final = {"one": 1, "two": 2, "three": 3, "four": 4, "eight": 8}
 _OF_METADATA: Final = {"annotations", "labels"}
 _SHELL: Final = re.compile(r"[|&;<>$`\n*]")
@@ -226,8 +226,10 @@ def _converted(value: Any, kind: str) -> Any:
     if kind == "boolean" and isinstance(value, str | int):
         return _BOOLEANS.get(str(value).strip().lower())
     if kind in {"integer", "number"} and isinstance(value, str):
+        if (seconds := _seconds(value)) is not None:
+            return seconds
         number = _WHOLE.fullmatch(value)
-        return int(number[1]) if number else _NUMBERS.get(value.strip().lower()) or _seconds(value)
+        return int(number[1]) if number else _NUMBERS.get(value.strip().lower())
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
     return None
@@ -236,7 +238,7 @@ def _converted(value: Any, kind: str) -> Any:
 def _seconds(text: str) -> int | None:
     """Those of a duration such as 24h: every amount of time in a job is in seconds."""
     try:
-        return duration.parse(text.strip().lower())
+        return duration.parse(duration.meant(text) or "")
     except duration.DurationError:
         return None
 

@@ -78,7 +78,8 @@ def _limit_of_job(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Vio
         try:
             wanted = duration.parse(asked)
         except DurationError as error:
-            yield Violation(ANNOTATION, f"{mention(TIMEOUT, asked)} {error}", "Write it as 90m, 72h or 7d.")
+            fix = f"Write {meant}." if (meant := duration.meant(asked)) else "Write it as 90m, 72h or 7d."
+            yield Violation(ANNOTATION, f"{mention(TIMEOUT, asked)} {error}", fix)
     most = None if settings.max is None else duration.parse(settings.max)
     if seconds == 0:
         yield Violation(FIELD, "is 0 s, so the job fails as soon as it starts", _limit(wanted, None))

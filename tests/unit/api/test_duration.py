@@ -103,3 +103,11 @@ def test_what_is_spelled_is_read_again(seconds):
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0s"), (5400, "1h30m"), (259_200, "3d"), (90_061, "1d1h1m1s")])
 def test_durations_are_spelled(seconds, text):
     assert duration.spell(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [("3 days", "3d"), ("24 hours", "24h"), ("1h 30min", "1h30m"), ("7D", "7d"), ("90", None), ("soon", None)],
+)
+def test_a_duration_in_other_words(text: str, written: str | None) -> None:
+    assert duration.meant(text) == written

@@ -169,5 +169,5 @@ def _problem(name: str) -> str | None:
 def _fix_of_name(name: str) -> str:
     meant = name.lower() if name.lower() in _STANDARD else _MEANT.get(name.lower().replace("_", "-"))
     if meant:
-        return f"Write {meant}{', or the name that your GPUs have' if meant == 'nvidia.com/gpu' else ''}."
+        return f"Rename it to {meant}{', or the name that your GPUs have' if meant == 'nvidia.com/gpu' else ''}."
     return "Use cpu, memory, ephemeral-storage, hugepages-2Mi, or a name with its domain, such as nvidia.com/gpu."
