@@ -15,6 +15,7 @@ _VOLATILE: Final = (
     (r"Waiting for deployment \"[\w-]+\" rollout to finish: .*\n", ""),
     (r"(?m)^([a-z-]+: )\d+$", r"\1COUNT"),  # of a snapshot: some objects come and go
     (r"(?m)^status:\n(?: .*\n)*", ""),  # of a job that has just been made
+    (r"\(line \d+\)", "(line N)"),  # in what kubectl writes
     (r" +(?=\n|$)", ""),
 )
 # A line of its own that stands for any number of lines.

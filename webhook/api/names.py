@@ -143,6 +143,12 @@ def corrected(text: str, problem: Callable[[str], str | None], room: int = DNS_S
     return None
 
 
+def advice(text: str, problem: Callable[[str], str | None]) -> str:
+    """What to write in place of the text."""
+    meant = corrected(text, problem)
+    return f"Write {meant}." if meant else "Use lower case letters, digits and -."
+
+
 def is_generated(name: str, prefix: str) -> bool:
     """Whether the API server makes, or has made, the name out of `generateName`; with another name that is unused."""
     base = prefix[:GENERATED_BASE_MAX_LENGTH]

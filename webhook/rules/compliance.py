@@ -105,7 +105,11 @@ def _annotations(path: str, present: Mapping[str, str], required: Mapping[str, s
         if value is not None and fnmatchcase(value, pattern):
             continue
         where = f"{path}.annotations[{key}]"
-        fix = "Set it." if pattern in _ANYTHING else f'Set it to "{pattern}"{_LEGEND if _WILD.search(pattern) else ""}.'
+        fix = (
+            "Set it to any text."
+            if pattern in _ANYTHING
+            else f'Set it to "{pattern}"{_LEGEND if _WILD.search(pattern) else ""}.'
+        )
         if value is None:
             yield Violation(where, "is missing, and regulated data needs it", fix=fix, reason=CauseReason.REQUIRED)
         else:

@@ -66,7 +66,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         if settings.allowed and name not in settings.allowed:
             yield _forbidden(path, name, _offer(settings.allowed, exists))
         elif path != SCHEDULING_POLICY and (problem := names.dns_1123_subdomain_problem(name)):
-            yield Violation(path, f'"{shortened(name)}" {problem}', fix="Correct the name, or remove it.")
+            fix = names.advice(name, names.dns_1123_subdomain_problem)
+            yield Violation(path, f'"{shortened(name)}" {problem}', fix)
         elif exists(name) is False:
             if queued and not workload_class and index == 0:
                 effect = "so Kueue builds no Workload and says nothing: the job waits for ever"

@@ -166,7 +166,8 @@ def _missing(found: Reference, job: MPIJob, seen: set[Any], ctx: Context) -> Vio
     if resource is CONFIG_MAPS and found.name == f"{job.metadata.name}{CONFIG_SUFFIX}":
         return None  # the operator makes it
     if problem:
-        return Violation(found.path, f'{resource.kind} "{shortened(found.name, 60)}" {problem}', "Correct the name.")
+        fix = names.advice(found.name, names.dns_1123_subdomain_problem)
+        return Violation(found.path, f'{resource.kind} "{shortened(found.name, 60)}" {problem}', fix)
     elsewhere = resource.is_namespaced and namespace != ctx.namespace
     similar = None if elsewhere else ctx.closest_name(found.name, lambda: _names(resource, ctx))
     where = f" in {namespace}" if elsewhere else ""

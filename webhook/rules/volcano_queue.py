@@ -69,7 +69,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 def _found(job: MPIJob, path: str, name: str, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if problem := names.dns_1123_subdomain_problem(name):
-        fix = "Correct the name: the API server refuses the PodGroup."
+        fix = names.advice(name, names.dns_1123_subdomain_problem)
         yield Violation(path, f'"{shortened(name, MAX_QUEUE_NAME_CHARACTERS)}" {problem}', fix=fix)
         return
     queue = ctx.view.get(VOLCANO_QUEUES, name)

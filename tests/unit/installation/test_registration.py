@@ -33,7 +33,7 @@ WANTED = configurations(by_url("https://192.0.2.7:8443", b"CA"), labels=OURS, po
 # The objects
 
 
-# What they are in full is in manifests/base/webhooks.yaml and manifests/components/trainer/webhooks.yaml.
+# What they are in full is in manifests/components/hooks/webhooks.yaml and manifests/components/trainer/webhooks.yaml.
 
 
 def test_the_hooks_for_trainer_come_last_and_only_where_they_are_wanted():

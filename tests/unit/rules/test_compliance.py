@@ -264,9 +264,9 @@ MISSING = "is missing, and regulated data needs it"
         ("", "*", None, ""),
         ("CHG-42", "CHG-*", None, ""),
         (REMOVE, "true", MISSING, 'Set it to "true".'),
-        (REMOVE, "*", MISSING, "Set it."),
-        (REMOVE, "?*", MISSING, "Set it."),
-        ("", "?*", '"" is not what regulated data needs', "Set it."),
+        (REMOVE, "*", MISSING, "Set it to any text."),
+        (REMOVE, "?*", MISSING, "Set it to any text."),
+        ("", "?*", '"" is not what regulated data needs', "Set it to any text."),
         ("false", "true", '"false" is not what regulated data needs', 'Set it to "true".'),
         ("TRUE", "true", '"TRUE" is not what regulated data needs', 'Set it to "true".'),
         (

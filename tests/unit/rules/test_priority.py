@@ -246,7 +246,7 @@ def test_a_name_that_no_class_can_have(view: Snapshot | None) -> None:
     (result,) = violations("priority", job(worker="High Prio"), view=view)
     fault = '"High Prio" contains "H"; allowed are lower case letters, digits, "-" and "."'
     assert found([result]) == [f"{WORKER}: {fault}"]
-    assert result.fix == "Correct the name, or remove it."
+    assert result.fix == "Write high-prio."
 
 
 @PROPERTY

@@ -197,7 +197,7 @@ def test_a_name_that_nothing_can_have(view: Snapshot | None) -> None:
     (result,) = violations("references", volume("persistentVolumeClaim", {"claimName": "My Data"}), view=view)
     fault = 'PersistentVolumeClaim "My Data" contains "M"; allowed are lower case letters, digits, "-" and "."'
     path = f"{WORKER}.spec.volumes[0].persistentVolumeClaim.claimName"
-    assert (result.path, result.message, result.fix) == (path, fault, "Correct the name.")
+    assert (result.path, result.message, result.fix) == (path, fault, "Write my-data.")
 
 
 @pytest.mark.parametrize(
