@@ -37,6 +37,10 @@ def test_what_is_shown_is_what_came(played: Mapping[Path, str], name: str) -> No
     assert not difference, f"`make sessions` writes what came:\n{difference}"
 
 
+def test_it_is_a_cluster_without_the_prometheus_operator(stage: Stage) -> None:
+    assert "monitoring.coreos.com" not in stage.cluster.kubectl("api-versions").stdout
+
+
 def test_the_image_that_is_pushed_is_the_one_that_runs(stage: Stage, played: Mapping[Path, str]) -> None:
     text = (DOCS / "administrators.md").read_text(encoding="utf-8")
     (pushed,) = re.findall(r"^\$ docker push (\S+)", text, re.MULTILINE)
