@@ -32,5 +32,5 @@ def test_a_quantity(cluster: Cluster, namespace: str) -> None:
     worker = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
     worker["resources"] = {"limits": {"memory": "16GB"}}
     words = said(cluster, job)
-    assert '"16GB" is not a quantity. Write "16Gi". [upstream-contract]' in words
+    assert '"16GB" is not a quantity. Write 16Gi or 16G. [upstream-contract]' in words
     assert "should match '^(\\+|-)?" in words
