@@ -67,8 +67,8 @@ def test_no_metadata_is_for_others_to_say(metadata: Any) -> None:
         ),
         (
             {"metadata.namespace": "Team_A"},
-            'metadata.namespace: "Team_A" contains "T"; allowed are lower case letters, digits and "-". Name a '
-            "namespace that exists.",
+            'metadata.namespace: "Team_A" contains "T"; allowed are lower case letters, digits and "-". Write '
+            "team-a, or another that exists.",
         ),
         ({"metadata.ownerReferences": [{**OWNER, "uid": ""}]}, "metadata.ownerReferences[0].uid: is empty. Add it."),
         (
