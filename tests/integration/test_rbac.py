@@ -28,7 +28,7 @@ from webhook.cluster.resource import WatchedPlace
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.reservations import ENTRIES, LABEL, NAMESPACE
 from webhook.installation.registration import NAME, RESOURCES
-from webhook.policy import last_good
+from webhook.policy import store
 
 OVERLAY = MANIFESTS / "overlays" / "default"
 TEAM = "team-a"
@@ -129,7 +129,7 @@ def test_policies_are_followed_remembered_and_complained_about(cluster: Cluster,
     remembered = ("configmap", "mpijob-webhook-last-good", "-n", OURS)
 
     def copy() -> str:
-        return last_good.texts(cluster.get(*remembered).get("data", {})).get("platform", "")
+        return store.remembered_texts(cluster.get(*remembered).get("data", {})).get("platform", "")
 
     cluster.wait_for("the policy to be remembered", lambda: copy() or None)
     cluster.apply([policy_configmap("rules: {worker-count: {max: 5}}")])

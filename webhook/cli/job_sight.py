@@ -20,9 +20,9 @@ from webhook.cli.limits import MAX_LOGS_READ, MAX_OBJECTS_READ
 from webhook.cli.terminal import counted
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import KubernetesObject, get, listed
-from webhook.cluster.noting import NotingView
+from webhook.cluster.view import NotingView
 from webhook.cluster.without_jobs import WithoutJobs
-from webhook.installation.doctor.unread import Unread, attempt
+from webhook.installation.doctor.diagnosis import Unread, attempt
 from webhook.policy.in_force import PolicySet
 from webhook.predict.kueue.managed import suspends_all
 from webhook.predict.nodes import node_shapes

@@ -1,11 +1,10 @@
 """What a view could not answer is noted, and the answers are its own."""
 
-from webhook.cluster.noting import NotingView
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.resources.nodes import NODES
 from webhook.cluster.snapshot import Snapshot
-from webhook.cluster.view import ABSENT, UNKNOWN
+from webhook.cluster.view import ABSENT, UNKNOWN, NotingView
 
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}
 

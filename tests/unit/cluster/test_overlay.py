@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from webhook.cluster.overlay import Overlay
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
 from webhook.cluster.snapshot import Snapshot
-from webhook.cluster.view import ABSENT, UNKNOWN
+from webhook.cluster.view import ABSENT, UNKNOWN, Overlay
 
 
 def quota(namespace: str, name: str) -> dict[str, Any]:

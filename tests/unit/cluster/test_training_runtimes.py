@@ -13,8 +13,7 @@ from webhook.client.store import Store
 from webhook.client.wire import Metadata
 from webhook.cluster.limits import MAX_NAMESPACE_RUNTIMES_BYTES, MAX_RUNTIME_BYTES, MAX_RUNTIMES_BYTES
 from webhook.cluster.resources import watched_resources
-from webhook.cluster.train_jobs import OF_TRAINER
-from webhook.cluster.training_runtimes import CLUSTER_TRAINING_RUNTIMES, RUNTIMES, TRAINING_RUNTIMES
+from webhook.cluster.train_jobs import CLUSTER_TRAINING_RUNTIMES, OF_TRAINER, RUNTIMES, TRAINING_RUNTIMES
 from webhook.cluster.view import UNKNOWN
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.virtual_time import run
-from webhook.companions.paced import PacedClient
+from webhook.companions.reconciler import PacedClient
 
 
 class Api:

@@ -13,9 +13,8 @@ from tests.support.older_jobs import V1, V1ALPHA1, V1ALPHA2
 from tests.support.strategies import PROPERTY, json_values
 from tests.support.two_versions import NEW_SPECS, OLDER, OLDER_SPECS, document
 from webhook.api.mpijob import API_VERSION
-from webhook.converters.both_ways import NO_JOB, SHOWN, WRITTEN_AS, convert
+from webhook.converters.both_ways import NO_JOB, SHOWN, WRITTEN_AS, convert, faults
 from webhook.converters.limits import MAX_ANNOTATIONS_BYTES, MIN_OTHER_ANNOTATIONS_BYTES
-from webhook.converters.older_types import faults
 from webhook.converters.report import ConversionError
 
 Json = dict[str, Any]

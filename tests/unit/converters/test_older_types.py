@@ -9,7 +9,7 @@ from tests.support import older_jobs
 from tests.support.older_jobs import V1, V1ALPHA1, V1ALPHA2
 from tools.older_versions_crd import FILE
 from webhook.api.mpijob import OLDER_VERSIONS
-from webhook.converters.older_types import OWN_FIELDS, faults
+from webhook.converters.both_ways import OWN_FIELDS, faults
 
 Json = dict[str, Any]
 PORT = {"httpGet": {"port": "ssh"}}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from webhook.policy.last_good import data_with, texts
+from webhook.policy.store import remembered_texts, with_remembered
 
 
 def copies(**by_version: str) -> dict[str, str]:
@@ -27,7 +27,7 @@ FOREIGN = {"a": "of a user", "_b": "of a user"}
     ids=["none", "of others", "own", "newest", "own is empty", "own is damaged"],
 )
 def test_a_version_starts_from_its_own_copy_or_the_newest(data: dict[str, str], expected: dict[str, str]) -> None:
-    assert texts(data, "2.0") == expected
+    assert remembered_texts(data, "2.0") == expected
 
 
 @pytest.mark.parametrize(
@@ -41,4 +41,4 @@ def test_a_version_starts_from_its_own_copy_or_the_newest(data: dict[str, str], 
     ],
 )
 def test_writing_keeps_the_newest_other_copy(data: dict[str, str], kept: dict[str, str]) -> None:
-    assert data_with(data, {"a": "own"}, "2.0") == kept | copies(**{"2.0": "own"})
+    assert with_remembered(data, {"a": "own"}, "2.0") == kept | copies(**{"2.0": "own"})

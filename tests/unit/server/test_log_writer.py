@@ -15,9 +15,8 @@ import pytest
 
 from tests.support import jobs
 from tests.support.live_service import LOOPBACK, Connection
-from webhook.server import log_writer
-from webhook.server.log import make_log
-from webhook.server.log_writer import LogWriter
+from webhook.server import log as log_writer
+from webhook.server.log import LogWriter, make_log
 
 PIPE_SIZE = 64 * 1024
 SMALL_PIPE = 4096
@@ -94,7 +93,7 @@ def test_a_process_that_ends_has_written_all(end: str) -> None:
     program = f"""
 import asyncio, atexit, sys
 from webhook.server.log import make_log
-from webhook.server.log_writer import LogWriter
+from webhook.server.log import LogWriter
 lines = LogWriter(sys.stderr.fileno())
 atexit.register(lines.drain)
 async def main():
@@ -111,7 +110,8 @@ def test_what_keeps_it_from_starting_is_the_last_line() -> None:
     program = """
 import sys, time
 from contextlib import asynccontextmanager
-from webhook.server import log_writer, process
+from webhook.server import process
+from webhook.server import log
 
 @asynccontextmanager
 async def running(settings, telemetry):
@@ -121,7 +121,7 @@ async def running(settings, telemetry):
     raise process.StartError("no right to register")
     yield
 
-log_writer.PAUSE_SECONDS = 0.3
+log.PAUSE_SECONDS = 0.3
 process.running = running
 sys.exit(process.run(process.ServeSettings(listen=("127.0.0.1", 0), ops_listen=("127.0.0.1", 0))))
 """

@@ -15,8 +15,8 @@ from webhook.cluster.view import NothingKnown
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.store import read
-from webhook.server import policy_impact as module
-from webhook.server.policy_impact import policy_impact
+from webhook.server import cluster_link
+from webhook.server.cluster_link import policy_impact
 from webhook.work_limit import TooExpensive
 
 JOB = msgspec.Raw(msgspec.json.encode(jobs.GOOD))
@@ -89,5 +89,5 @@ async def test_a_job_that_is_too_expensive_is_counted_apart(monkeypatch: pytest.
     def too_expensive(_: object) -> NoReturn:
         raise TooExpensive
 
-    monkeypatch.setattr(module, "limited", too_expensive)
+    monkeypatch.setattr(cluster_link, "limited", too_expensive)
     assert await impact(OnePage()) == ["would newly deny none of 0 jobs; 1 more are too expensive to judge"]

@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.logs import Log
 from webhook.server.limits import MAX_LOGGED_REFUSALS
+from webhook.server.log import TELL_SECONDS, RefusalLog
 from webhook.server.metrics import PREFIX
-from webhook.server.refusal_log import TELL_SECONDS, RefusalLog
 from webhook.server.telemetry import Telemetry
 
 

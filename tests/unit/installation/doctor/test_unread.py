@@ -4,7 +4,7 @@ import pytest
 
 from certs.store import StoreError
 from webhook.client.calls import ApiError, ClusterError
-from webhook.installation.doctor.unread import Unread, attempt
+from webhook.installation.doctor.diagnosis import Unread, attempt
 
 FORBIDDEN = 'the API server at https://a refuses: pods is forbidden: User "u" cannot list resource "pods" (403)'
 

@@ -6,9 +6,8 @@ from typing import Final
 from webhook import PROGRAM
 from webhook.client.access_reviews import Right
 from webhook.installation.doctor import rights
-from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, Unread, not_known, ok
 from webhook.installation.doctor.facts import Facts, arguments
-from webhook.installation.doctor.unread import Unread
 
 RIGHT_ESSENTIAL: Final = DiagnosisKind("right-essential", Severity.PROBLEM)
 RIGHT_MISSING: Final = DiagnosisKind("right-missing", Severity.WARNING)

@@ -5,9 +5,8 @@ from typing import Final
 
 from webhook import PROGRAM
 from webhook.client.objects import KubernetesObject
-from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, Unread, not_known, ok
 from webhook.installation.doctor.facts import Facts
-from webhook.installation.doctor.unread import Unread
 
 DEPLOYMENT_MISSING: Final = DiagnosisKind("deployment-missing", Severity.PROBLEM)
 REPLICAS_NONE: Final = DiagnosisKind("replicas-none", Severity.PROBLEM)

@@ -5,9 +5,8 @@ from typing import Final
 
 from webhook import PROGRAM
 from webhook.installation.doctor.certificates import FILES, Certificates
-from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, Unread, not_known, ok
 from webhook.installation.doctor.facts import Facts
-from webhook.installation.doctor.unread import Unread
 
 CERTIFICATE_BROKEN: Final = DiagnosisKind("certificate-broken", Severity.PROBLEM)
 CERTIFICATE_ATTENTION: Final = DiagnosisKind("certificate-attention", Severity.WARNING)
