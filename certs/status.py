@@ -17,8 +17,7 @@ from certs.pem import (
     hosts,
     load_certificates,
 )
-from certs.rotation import Phase, lacking, phase_of
-from certs.settings import RotationSettings
+from certs.rotation import Phase, RotationSettings, lacking, phase_of
 from certs.store import Bundle
 
 # Every issuer renews with more than this part of the life left.

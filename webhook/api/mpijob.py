@@ -10,8 +10,8 @@ from typing import Annotated
 import msgspec
 
 from webhook.api import mpirun, untyped
+from webhook.api.metadata import OwnerReference
 from webhook.api.mpirun import Invocation
-from webhook.api.owner import OwnerReference
 from webhook.api.pod import PodTemplate
 from webhook.api.shape import ShapeError, decode_error
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from webhook.api import duration
 from webhook.api.annotations import NOTIFY_ONLY, TIMEOUT, TIMEOUT_ACTION
 from webhook.api.mpijob import API_VERSION
-from webhook.client.events import write_event
+from webhook.client.objects import write_event
 from webhook.client.watch import Watch
 from webhook.cluster.job_lives import DEADLINE_EXCEEDED, JobLife, Launcher, launcher_key
 from webhook.cluster.resource import ByNamespace

@@ -31,9 +31,8 @@ from webhook.api.mpijob import API_VERSION, IMPLEMENTATIONS, OLDER_VERSIONS
 from webhook.api.quantity import QuantityError, parse
 from webhook.converters import older_jobs
 from webhook.converters.limits import MAX_ANNOTATIONS_BYTES, MAX_DEPTH, MIN_OTHER_ANNOTATIONS_BYTES
-from webhook.converters.options import Options
 from webhook.converters.replica_specs import NEW_FIELDS
-from webhook.converters.report import ConversionError, Report
+from webhook.converters.report import ConversionError, Options, Report
 
 _TEXT: Final = Shape("string")
 _NUMBER: Final = Shape("integer")

@@ -32,7 +32,7 @@ from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
 from webhook.server.background import in_background
 from webhook.server.limits import JOBS_PER_PAGE
-from webhook.server.metric_set import Value
+from webhook.server.metrics import Value
 from webhook.server.policy_watch import POLICIES, PolicyWatch, policies
 from webhook.work_limit import TooExpensive, limited
 

@@ -16,9 +16,8 @@ import msgspec
 from webhook import PROGRAM, __version__
 from webhook.client.access_reviews import Right, has_right
 from webhook.client.calls import ApiError, Client, ClusterError
-from webhook.client.events import write_event
 from webhook.client.limits import MAX_EVENT_CHARACTERS
-from webhook.client.objects import get
+from webhook.client.objects import get, write_event
 from webhook.client.store import Kind, by_name
 from webhook.client.watch import Watch
 from webhook.policy import store

@@ -32,8 +32,7 @@ from webhook.server.http_server import REASONS
 from webhook.server.job_telemetry import JobTelemetry
 from webhook.server.limits import MAX_LOGGED_CHARACTERS, MAX_LOGGED_FAILURES, MAX_RULES_WITH_FAULTS
 from webhook.server.log import RefusalLog, describe, make_log
-from webhook.server.metric_set import MetricSet, Value
-from webhook.server.metrics import METRICS
+from webhook.server.metrics import METRICS, MetricSet, Value
 
 _BY_WEBHOOK: Final = (
     "shed_total", "cluster_errors_total", "deadline_exceeded_total", "too_expensive_total", "internal_errors_total",

@@ -5,7 +5,7 @@ import pytest
 
 from tests.support.jobs import REMOVE, changed
 from webhook.api import mpijob
-from webhook.cel.job_defaults import with_defaults
+from webhook.cel.evaluation import with_defaults
 
 BARE = {
     "spec.slotsPerWorker": REMOVE,

@@ -24,12 +24,11 @@ import msgspec
 from webhook import PROGRAM
 from webhook.api import mpijob
 from webhook.api.annotations import NETWORK_POLICY
-from webhook.api.owner import OwnerReference
+from webhook.api.metadata import OwnerReference
 from webhook.api.shape import ShapeError
 from webhook.client.calls import ApiError, ClusterError
-from webhook.client.events import write_event
 from webhook.client.live_view import LiveView
-from webhook.client.objects import KubernetesObject, get
+from webhook.client.objects import KubernetesObject, get, write_event
 from webhook.client.store import Kind, by_namespace
 from webhook.client.watch import Watch
 from webhook.cluster.resource import ByNamespace

@@ -18,7 +18,7 @@ import msgspec
 
 from webhook.admission.decision import Decision
 from webhook.api import mpijob
-from webhook.api.owner import OwnerReference
+from webhook.api.metadata import OwnerReference
 from webhook.api.review import AdmissionRequest
 from webhook.companions.ssh.pool import INSTANT, Algorithm, KeyPair
 from webhook.policy.document import SshKeys
