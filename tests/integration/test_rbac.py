@@ -35,15 +35,9 @@ TEAM = "team-a"
 EXEMPT = {"training.openshift.io/exempt": "worker-count", "training.openshift.io/exempt-reason": "one-off"}
 # What the cluster has of its own; of everything else that is looked at, there is a stand-in.
 BUILT_IN = {
-    "",
-    "batch",
-    "coordination.k8s.io",
-    "kubeflow.org",
-    "networking.k8s.io",
-    "node.k8s.io",
-    "resource.k8s.io",
+    "", "batch", "coordination.k8s.io", "kubeflow.org", "networking.k8s.io", "node.k8s.io", "resource.k8s.io",
     "scheduling.k8s.io",
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
