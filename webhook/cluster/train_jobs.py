@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from webhook.api import trainer
+from webhook.api.mpijob import JobCondition
 from webhook.api.pod import Presence
 from webhook.cluster.budget import Budget
 from webhook.cluster.limits import MAX_NAMESPACE_RUNTIMES_BYTES, MAX_RUNTIME_BYTES, MAX_RUNTIMES_BYTES
@@ -112,13 +113,8 @@ class _JobMetadata(Metadata):
     deletion_timestamp: str | None = None
 
 
-class _Condition(msgspec.Struct):
-    type: str = ""
-    status: str = ""
-
-
 class _Status(msgspec.Struct):
-    conditions: list[_Condition] | None = None
+    conditions: list[JobCondition] | None = None
 
 
 class _Job(Wire):
