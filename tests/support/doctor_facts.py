@@ -17,8 +17,8 @@ from webhook.client.access_reviews import Right
 from webhook.installation import registration
 from webhook.installation.doctor import rights
 from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, Certificates
-from webhook.installation.doctor.diagnosis import Unread
 from webhook.installation.doctor.facts import Facts, Location, Policies
+from webhook.installation.doctor.unread import Unread
 
 MANIFESTS = ROOT / "manifests"
 NOW = datetime.now(UTC).replace(microsecond=0)

@@ -24,7 +24,7 @@ from webhook.client.objects import KubernetesObject, get, listed
 from webhook.client.tried_pods import refusals
 from webhook.cluster.view import NotingView
 from webhook.cluster.without_jobs import WithoutJobs
-from webhook.installation.doctor.diagnosis import Unread, attempt
+from webhook.installation.doctor.unread import Unread, attempt
 from webhook.policy.in_force import PolicySet
 from webhook.predict import operator_pods
 from webhook.predict.kueue.managed import suspends_all

@@ -20,7 +20,7 @@ from webhook.api import duration
 from webhook.client.calls import Address, Client
 from webhook.client.objects import get
 from webhook.installation.certificate_store import CertificateStore, rotation
-from webhook.installation.doctor.diagnosis import Unread, attempt
+from webhook.installation.doctor.unread import Unread, attempt
 
 SELF_MANAGED: Final = "self-managed"
 FILES: Final = "files"

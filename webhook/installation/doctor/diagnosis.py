@@ -1,12 +1,7 @@
 """What a check finds: one line of the report, and what to do about it."""
 
-from collections.abc import Awaitable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
-
-from certs.store import StoreError
-from webhook.client.calls import ApiError
 
 
 class Severity(StrEnum):
@@ -58,32 +53,3 @@ NOT_KNOWN = DiagnosisKind("not-known", Severity.UNKNOWN)
 def not_known(what: str, reason: str) -> Diagnosis:
     """The diagnosis that `what` cannot be judged, and why."""
     return NOT_KNOWN(f"{what}: {reason}", fix="run it again as somebody who may read all, such as a cluster-admin")
-
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """In place of what the API server refused."""
-
-    reason: str
-    """One line for people."""
-
-
-async def attempt(work: Awaitable[T]) -> T | Unread:
-    """The result of `work`, or Unread if the API server refuses. ClusterError if it cannot be used at all."""
-    try:
-        return await work
-    except ApiError as error:
-        if error.status == 401:
-            raise
-        return Unread(_short(str(error)))
-    except StoreError as error:
-        return Unread(_short(str(error)))
-
-
-def _short(text: str) -> str:
-    """Of a refusal by RBAC only what was forbidden, else all of `text`."""
-    forbidden = text.partition(" is forbidden: ")[2].partition(" cannot ")[2]
-    return f"no permission to {forbidden.removesuffix(' (403)')}" if forbidden else text

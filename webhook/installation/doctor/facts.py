@@ -14,7 +14,7 @@ from webhook.client.objects import KubernetesObject
 from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.installation import registration
 from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, Certificates
-from webhook.installation.doctor.diagnosis import Unread
+from webhook.installation.doctor.unread import Unread
 from webhook.plugins.loading import Plugin
 
 KUEUE_HOOK: Final = "mmpijob.kb.io"

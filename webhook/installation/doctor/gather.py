@@ -16,7 +16,7 @@ from webhook.cluster.resources.kueue_config import NAME as KUEUE_CONFIG
 from webhook.installation.certificate_store import CRD
 from webhook.installation.doctor import certificates, facts, rights
 from webhook.installation.doctor.certificates import Certificates
-from webhook.installation.doctor.diagnosis import Unread, attempt
+from webhook.installation.doctor.unread import Unread, attempt
 from webhook.installation.registration import API, RESOURCES
 from webhook.kit.own_rules import PREFIX, is_own
 from webhook.kit.settings import Action

@@ -46,8 +46,9 @@ from webhook.client.calls import ApiError, ClusterError
 from webhook.installation import registration
 from webhook.installation.doctor import checks
 from webhook.installation.doctor.checks.hooks import after_kueue, unguarded
-from webhook.installation.doctor.diagnosis import Severity, Unread, attempt
+from webhook.installation.doctor.diagnosis import Severity
 from webhook.installation.doctor.facts import AskedInVain, Policies, Probe
+from webhook.installation.doctor.unread import Unread, attempt
 from webhook.plugins.loading import Plugin
 
 CONVERTS = HAS | {

@@ -12,8 +12,9 @@ from webhook import PROGRAM
 from webhook.api import mpijob
 from webhook.client.objects import KubernetesObject
 from webhook.cluster.resources.kueue_config import KUEUE_CONFIG, NAME
-from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, Unread, not_known, ok
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
 from webhook.installation.doctor.facts import KUEUE_HOOK, Facts, Policies, arguments, flag, hooks
+from webhook.installation.doctor.unread import Unread
 
 KUBERNETES_OLD: Final = DiagnosisKind("kubernetes-old", Severity.WARNING)
 MPIJOBS_MISSING: Final = DiagnosisKind("mpijobs-missing", Severity.PROBLEM)

@@ -6,8 +6,9 @@ from typing import Any, Final
 from webhook.client.objects import KubernetesObject
 from webhook.installation import registration
 from webhook.installation.companions import TRAINER
-from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, Unread, not_known, ok
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
 from webhook.installation.doctor.facts import KUEUE_HOOK, Facts, arguments, configuration, hooks, made_by_register
+from webhook.installation.doctor.unread import Unread
 from webhook.installation.registration import DOMAIN
 
 CONFIGURATION_MISSING: Final = DiagnosisKind("configuration-missing", Severity.PROBLEM)

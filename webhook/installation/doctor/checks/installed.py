@@ -8,8 +8,9 @@ from webhook.client.access_reviews import Right
 from webhook.client.objects import KubernetesObject
 from webhook.installation.doctor import rights
 from webhook.installation.doctor.certificates import FILES, Certificates
-from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, Unread, not_known, ok
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
 from webhook.installation.doctor.facts import Facts, arguments
+from webhook.installation.doctor.unread import Unread
 
 DEPLOYMENT_MISSING: Final = DiagnosisKind("deployment-missing", Severity.PROBLEM)
 REPLICAS_NONE: Final = DiagnosisKind("replicas-none", Severity.PROBLEM)

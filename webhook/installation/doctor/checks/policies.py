@@ -5,8 +5,9 @@ from typing import Final
 
 from webhook import PROGRAM, injections, rules
 from webhook.api.names import closest_name
-from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, Unread, not_known, ok
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
 from webhook.installation.doctor.facts import Facts, variables
+from webhook.installation.doctor.unread import Unread
 from webhook.installation.limits import MAX_LINES_PER_CHECK
 from webhook.plugins.loading import VARIABLE, normalised
 from webhook.policy import store
