@@ -40,7 +40,9 @@ class Image:
         root, user = self.root, self.config["User"]
         mounts = f"mount --bind {root} {root}; mount -o remount,bind,ro {root}; mount -t proc proc {root}/proc"
         call = shlex.join([*self.config["Env"], *(entrypoint or self.config["Entrypoint"]), *arguments])
-        return [*ALONE, f"{mounts}; chroot --userspec={user} --groups= {root} env -i HOME=/ {call} & wait $!"]
+        chroot = f"chroot --userspec={user} --groups= {root} env -i HOME=/ {call}"
+        # A shell gives what it starts in the background no input.
+        return [*ALONE, f"exec 3<&0; {mounts}; {chroot} <&3 & wait $!"]
 
     def run(self, *arguments: str, entrypoint: Sequence[str] = (), stdin: str = "") -> str:
         """What the command prints; CalledProcessError when it fails."""

@@ -61,9 +61,18 @@ def _wheels() -> Path:
             lock = Path(name, "lock.txt")
             lock.write_text(wanted)
             fetched = Path(name, "wheels")
-            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-            which = ["--require-hashes", "--only-binary=:all:", *TARGET, "--requirement", lock, "--dest", fetched]
-            subprocess.run([*pip, *which], check=True)
+            pip: list[str | Path] = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+            pip += [
+                "--disable-pip-version-check",
+                "--require-hashes",
+                "--only-binary=:all:",
+                *TARGET,
+                "--requirement",
+                lock,
+                "--dest",
+                fetched,
+            ]
+            subprocess.run(pip, check=True)
             fetched.rename(folder)
     return folder
 

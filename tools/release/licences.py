@@ -27,7 +27,7 @@ def locked() -> list[str]:
 
 def licence(found: PackageMetadata) -> str:
     """The SPDX expression of a package, or what it says instead; "" where it says nothing."""
-    said = found.get("License-Expression") or found.get("License") or ""
+    said = next((found[field] for field in ("License-Expression", "License") if field in found), "")
     return _SAID.get(said, said)
 
 

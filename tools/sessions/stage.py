@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -166,7 +167,7 @@ def _prepare(stage: Stage) -> None:
     install(cluster, MONITORING)
     cluster.apply([OPERATOR, *(_namespace(name) for name in (TEAM, "team-b")), QUOTA])
     for name in (TEAM, "team-b"):
-        cluster.wait_for("accounts", lambda name=name: cluster.get("serviceaccount", "default", "-n", name))
+        cluster.wait_for("accounts", partial(cluster.get, "serviceaccount", "default", "-n", name))
     cluster.apply([*_running(), example(EXAMPLES / "bad-one-worker.yaml", namespace="team-b")])
     cluster.kubectl("create", "rolebinding", USER, "--clusterrole=edit", f"--user={USER}", "-n", TEAM)
     stage.alice = cluster.kubeconfig_for(USER)

@@ -61,7 +61,7 @@ def main() -> int:
         _append(sources, "policies.md", toctree(f"/policies/{name}" for name in policies.NAMES))
         for kind in entries.REFERENCE:
             _append(sources, f"reference/{kind}s.md", toctree(f"/{name}" for name in entries.names(kind)))
-        failed = sphinx(
+        failed: int = sphinx(
             ["-W", "--keep-going", "-q", "-n", "-c", str(Path(__file__).parent), str(sources.folder), str(folder)]
         )
     shutil.rmtree(folder / ".doctrees", ignore_errors=True)

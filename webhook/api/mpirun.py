@@ -63,17 +63,30 @@ SHELLS: Final = frozenset(("sh", "ash", "bash", "dash", "ksh", "zsh"))
 
 NAMES: Final = ("mpirun", "mpiexec", "orterun", "prterun", "horovodrun")
 """Every call has one of them in its text."""
-_PROGRAM: Final = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun)(?=[ \t\\])")
+_PROGRAM: Final = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun)(?=[\s;&|)<>]|\Z)")
 # What may stand before it where a shell expects a command: an operator or keyword, assignments, a folder.
 _BEFORE: Final = re.compile(
     r"(?:^|[\n;&|(]|(?:\b(?:do|then|else|if|while|until|exec|time|nohup|env|command)|[!{])[ \t])[ \t]*+"
     r"(?:[A-Za-z_]\w*=[^\s;&|()]*+[ \t]++)*+(?:\$\{?\w++\}?)?(?:[^\s;&|()<>'\"`$={}#]*/)?\Z"
 )
-_WORD: Final = re.compile(
-    r"""(?:[ \t]|\\\n)*+((?:[^\s;&|()<>'"\\`#]++|\\[^\n]|'[^']*+'|"(?:[^"\\`]++|\\.)*+"|(?<!\s)\#)++)""", re.DOTALL
+_PARTS: Final = r"""(?:[^\s;&|()<>'"\\`#]++|\\.|'[^']*+'|"(?:[^"\\`]++|\\.)*+"|(?<!\s)\#)++"""
+_REDIRECTION: Final = rf"(?:\d|&)?(?:>>|>\||<>|>|<<<|<)(?:&(?:\d|-)|[ \t]*+{_PARTS})"
+_WORD: Final = re.compile(rf"[ \t]*+(?:{_REDIRECTION}|({_PARTS}))", re.DOTALL)
+REDIRECTION: Final = re.compile(_REDIRECTION, re.DOTALL)
+# The end of a command: no substitution, after which words may follow.
+_END: Final = re.compile(r"[ \t]*+(?:\r?\n|;|\)|\|\|?|&&|&(?!>)|\Z)")
+# What a shell leaves out, comments and the ends of lines that go on, and in the group what only looks like it.
+_LEFT_OUT: Final = re.compile(
+    r"""('[^']*+'|"(?:[^"\\]++|\\.)*+"|\\[^\n])|\\\n|(?:^|(?<=[\s;&|()]))\#[^\n]*+""", re.DOTALL
 )
-# The end of a command: no redirection, substitution or comment, after which words may follow.
-_END: Final = re.compile(r"(?:[ \t]|\\\n)*+(?:\r?\n|;|\|\|?|&&|&(?!>)|\Z)")
+# Programs that start the one after them, and what may stand between the two.
+_WRAPPERS: Final = frozenset(("busybox", "catatonit", "dumb-init", "env", "nohup", "tini"))
+_OF_WRAPPER: Final = re.compile(r"--?[gisv]*+|[A-Za-z_]\w*+=.*", re.DOTALL)
+# A file of the image or of a volume may start anything, and so may a variable.
+_FILE: Final = re.compile(
+    r"(?<![\w/.~-])(?!/(?:bin|dev|proc|sbin|usr/bin|usr/sbin)/)[\w.~-]*+/|\.(?:py|sh)\b|\$"
+    r"|\b(?:entrypoint|init|run|start|supervisord)\b"
+)
 # `-x NAME` or `-x NAME=value`, also in a variable of the shell that holds options for mpirun.
 _EXPORT: Final = re.compile(r"""(?:^|[\s'"=])--?x[\s\\'"]++([A-Za-z_]\w*+)(=?)""")
 # Open MPI gives these to ranks by itself (`orte/mca/schizo/ompi`, prrte `src/mca/schizo/ompi`).
@@ -89,25 +102,51 @@ def find(command: Sequence[str] | None, args: Sequence[str] | None, implementati
     argv = [*(command or ()), *(args or ())]
     # The second start is for an entry point that runs its arguments: command [/entrypoint.sh], args [mpirun, ...].
     for start in sorted({0, len(command or ())}):
-        if start == len(argv):
+        words = unwrapped(argv[start:])
+        if not words:
             break
-        program = argv[start].rpartition("/")[2]
+        program = words[0].rpartition("/")[2]
         if program in LAUNCHERS:
-            call = _read(program, argv[start + 1 :], implementation)
+            call = _read(program, words[1:], implementation)
             # The entry point of an image may add the program.
             starts_nothing = call.starts_nothing and bool(command) and not start
             return [structs.replace(call, without_shell=True, starts_nothing=starts_nothing)]
         if program in SHELLS:
-            return list(_calls(script(argv[start:])[0], implementation))
+            return list(_calls(plain(script(words)[0]), implementation))
     return []
 
 
+def unwrapped(argv: Sequence[str]) -> Sequence[str]:
+    """The words from the program on that `env A=B`, `tini --` and the like start."""
+    position = 0
+    while position < len(argv) and argv[position].rpartition("/")[2] in _WRAPPERS:
+        position += 1
+        while position < len(argv) and _OF_WRAPPER.fullmatch(argv[position]):
+            position += 1
+    return argv[position:] if position else argv
+
+
+def plain(script: str) -> str:
+    """The script without comments, each command in one line."""
+    return _LEFT_OUT.sub(r"\1", script)
+
+
+def has_here_document(script: str) -> bool:
+    """Whether it has lines that may never run."""
+    return "<<" in script.replace("<<<", "")
+
+
 def taken_for_a_file(argv: Sequence[str]) -> str:
-    """What a shell looks for as a file because `-c` is missing, where it would start mpirun; empty for nothing."""
-    if argv[0].rpartition("/")[2] not in SHELLS or script(argv)[0]:
+    """What the shell looks for as a file because `-c` is missing, where it would start mpirun; empty for nothing."""
+    if script(argv)[0]:
         return ""
     word = next((word for word in argv[1:] if not word.startswith("-")), "")
-    return word if " " in word and any(call.words for call in _calls(word, None)) else ""
+    return word if " " in word and any(call.words for call in _calls(plain(word), None)) else ""
+
+
+def shows(container: Container) -> bool:
+    """Whether its command shows all that the container runs."""
+    return bool(container.argv) and not _FILE.search(" ".join(container.argv))
 
 
 def mentions(container: Container) -> bool:
@@ -171,7 +210,7 @@ def script(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
 
 
 def _calls(script: str, implementation: str | None) -> Iterator[Invocation]:
-    readable = "<<" not in script  # a here-document holds lines that may never run
+    readable = not has_here_document(script)
     for start in _mentions(script):
         first = max(start - MAX_CHARACTERS_BEFORE_PROGRAM, 0)
         first = max(script.rfind("\n", first, start), first)
@@ -191,11 +230,13 @@ def _is_whole(script: str, start: int, end: int) -> bool:
 
     A list of words for later, `RUN=(mpirun -np 2)`, is no command, nor is a text in quotes.
     """
-    if start > MAX_CHARACTERS_BEFORE_EMPTY_CALL or not _END.match(script, end):
+    if start > MAX_CHARACTERS_BEFORE_EMPTY_CALL or not (found := _END.match(script, end)):
         return False
     before = script[:start]
     in_quotes = before.count('"') % 2 or before.count("'") % 2
-    return not in_quotes and before.rfind("=(") <= before.rfind(")")
+    array, opened = before.rfind("=("), before.count("(") - before.count(")")
+    in_array = array >= 0 and before.count("(", array) > before.count(")", array)
+    return not in_quotes and not in_array and (opened > 0 or not found[0].endswith(")"))
 
 
 def _mentions(script: str) -> Iterator[int]:
@@ -211,8 +252,8 @@ def _words(script: str, position: int) -> tuple[list[str], int]:
     words = []
     while match := _WORD.match(script, position):
         position = match.end()
-        word = match[1]
-        words.append(_QUOTING.sub(r"\1", word) if "'" in word or '"' in word or "\\" in word else word)
+        if word := match[1]:
+            words.append(_QUOTING.sub(r"\1", word) if "'" in word or '"' in word or "\\" in word else word)
     return words, position
 
 

@@ -28,6 +28,7 @@ from typing import Final
 
 import msgspec
 
+from webhook.api import sshd
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.pod import Capabilities, Container, PodSecurityContext, PodTemplate, SecurityContext
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
@@ -64,12 +65,6 @@ class _Side(msgspec.Struct, frozen=True):
     def path(self) -> str:
         return f"{self.pod}.containers[0]"
 
-    @property
-    def starts_sshd(self) -> bool:
-        """Whether the container starts sshd; without a command the operator lets it."""
-        words = [*(self.container.command or ()), *(self.container.args or ())]
-        return not words or any("sshd" in word for word in words)
-
 
 @rule("ssh-paths", RuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
@@ -80,7 +75,7 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
         if replica.template.containers
     }
     worker, launcher = sides.get(WORKER), sides.get(LAUNCHER)
-    starts_sshd = worker is not None and worker.starts_sshd
+    starts_sshd = worker is not None and sshd.starts(worker.container)
     mount_path = job.spec.ssh_auth_mount_path or OF_ROOT
     keeps_root_out = _keeps_root_out(ctx)
     of_root = normpath(mount_path) == OF_ROOT
