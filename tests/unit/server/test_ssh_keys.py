@@ -76,7 +76,7 @@ def test_who_waits_for_a_key_keeps_nobody_and_is_sent_to_try_again(monkeypatch):
         return pool.generate("ed25519")
 
     with live(max_in_flight=1) as running:
-        monkeypatch.setattr(running.service.keys, "_make", slow)
+        monkeypatch.setattr(running.service.keys, "make", slow)
         waiting = running.connect()
         payload = body(OPERATORS)
         waiting.send(
@@ -99,7 +99,7 @@ def test_a_failure_to_make_one_is_a_fault_of_ours(monkeypatch):
         raise RuntimeError("PRIVATE KEY")
 
     with live() as running:
-        monkeypatch.setattr(running.service.keys, "_make", fail)
+        monkeypatch.setattr(running.service.keys, "make", fail)
         response = running.post(PATH, body(OPERATORS))
         assert (response.status, response.body) == (500, b"a fault in the webhook service, see its log\n")
         (line,) = running.log("internal error")
