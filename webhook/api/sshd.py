@@ -70,7 +70,7 @@ def without_path(container: Container) -> bool:
     """Whether sshd is started by its name alone: it starts itself again, and refuses without an absolute path."""
     if _is_program(container):
         return not container.argv[0].startswith("/") and not _TELLS.search(f" {text(container)}")
-    found = _WITHOUT_PATH.search(_script(container))
+    found = _WITHOUT_PATH.search(plain_script(container))
     return found is not None and not _TELLS.search(found[1])
 
 
@@ -78,7 +78,7 @@ def last_options(container: Container) -> str | None:
     """The options of the sshd that is the last thing that the container runs; None where that is something else."""
     if _is_program(container):
         options = " ".join(("", *container.argv[1:]))
-    elif found := _LAST.search(_script(container)):
+    elif found := _LAST.search(plain_script(container)):
         options = found[1]
     else:
         return None
@@ -104,7 +104,7 @@ def _is_program(container: Container) -> bool:
     return bool(container.argv) and container.argv[0].rpartition("/")[2] == "sshd"
 
 
-def _script(container: Container) -> str:
+def plain_script(container: Container) -> str:
     """What a shell runs, without comments and quoted words; empty for none, and for one with a here-document."""
     argv = container.argv
     found = mpirun.script(argv)[0] if argv and argv[0].rpartition("/")[2] in mpirun.SHELLS else ""

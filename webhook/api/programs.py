@@ -1,0 +1,59 @@
+"""Which programs a container starts, as far as its command line shows them."""
+
+import re
+from typing import Final
+
+from webhook.api import mpirun, sshd
+from webhook.api.pod import Container
+
+_REDIRECTION: Final = re.compile(r"\d?[<>]+&?[ \t]*[^\s;&|()<>]*")
+_BETWEEN: Final = re.compile(r"[\n;&|(){}]+")
+# What a shell puts into a word: a number, a variable, the output of commands.
+_NUMBER: Final = re.compile(r"\$\(\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)\)|\$\{[^}]*+\}")
+_SUBSTITUTED: Final = re.compile(r"\$\(([^()]*+)\)|`([^`]*+)`")
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=")
+# Words of the shell that a command follows.
+_BEFORE: Final = frozenset(
+    ("!", "command", "do", "elif", "else", "exec", "if", "nohup", "then", "time", "until", "while")
+)
+# Words of the shell that start no program.
+_BUILT_IN: Final = frozenset(
+    (
+        *(":", "[", "[[", "alias", "break", "case", "cd", "continue", "declare", "done", "echo", "esac", "exit"),
+        *("export", "false", "fi", "for", "function", "in", "local", "printf", "pwd", "read", "return", "set"),
+        *("shift", "shopt", "test", "trap", "true", "ulimit", "umask", "unset", "wait"),
+    )
+)
+TOOLS: Final = frozenset(
+    (
+        *("awk", "cat", "chmod", "cp", "cut", "date", "df", "free", "getent", "grep", "head", "host", "hostname"),
+        *("id", "ls", "mkdir", "nc", "nproc", "nslookup", "nvidia-smi", "sed", "sleep", "sort", "ssh", "tail", "tee"),
+        *("touch", "wc", "whoami"),
+    )
+)
+"""They start no ranks and no sshd, and their variables are not the user's."""
+_READS_MORE: Final = frozenset((".", "eval", "source"))
+
+
+def started_by(container: Container) -> frozenset[str] | None:
+    """The names of the programs, without folders; None where the image, a file or a variable names more of them."""
+    if not container.command:
+        return None
+    program = container.command[0].rpartition("/")[2]
+    if program not in mpirun.SHELLS:
+        return frozenset((program,))
+    script = sshd.plain_script(container)
+    plain = _REDIRECTION.sub(" ", _NUMBER.sub("$", script))
+    inner = [first or second for first, second in _SUBSTITUTED.findall(plain)]
+    found = set()
+    for command in _BETWEEN.split("\n".join((_SUBSTITUTED.sub("$", plain), *inner))):
+        words = command.split()
+        while words and (words[0] in _BEFORE or _ASSIGNMENT.match(words[0])):
+            del words[0]
+        if not words or words[0] in _BUILT_IN:
+            continue
+        name = words[0].rpartition("/")[2]
+        if "$" in name or name == "''" or name in _READS_MORE or name in mpirun.SHELLS or name.endswith(".sh"):
+            return None
+        found.add(name)
+    return frozenset(found) if script else None
