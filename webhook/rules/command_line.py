@@ -8,6 +8,9 @@ whole name and starts nothing, mpirun knows no option `"-np 4"`, and `$NP` stays
 mpirun needs a program after its options. Where a line of a script lacks its `\\` at the end, mpirun fails, and the next
 line runs once, on the launcher.
 
+An option of another MPI than `mpiImplementation` ends mpirun at once: `-x` and `--allow-run-as-root` are Open MPI's,
+`-genv` and `-ppn` those of Intel MPI and MPICH.
+
 sshd starts itself again for each connection, so it refuses to start unless it is called by its absolute path. Without
 `-D` it goes to the background: a container that does nothing after that ends. A readiness probe asks the port on which
 it listens.
@@ -51,6 +54,9 @@ _REFERENCE: Final = re.compile(r"(?<!\$)(?:\$\$)*+\$\(([A-Za-z_][\w.-]*+)\)")
 _OF_SERVICES: Final = re.compile(r"_SERVICE_HOST\Z|_SERVICE_PORT|_PORT(?:_|\Z)")
 _PROGRAMS: Final = mpirun.LAUNCHERS | {"sshd"}
 _POSITIONAL: Final = re.compile(r"\$\{?[@*#!\d]")
+_OF_EVERY_MPI: Final = frozenset(("mpirun", "mpiexec"))
+# Options of Open MPI that some releases of MPICH take too.
+_OF_SOME: Final = frozenset(("H", "N", "report-bindings"))
 # What scripts are given for `$0`.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
@@ -173,6 +179,11 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fix = f"Split it: {', '.join(json.dumps(word, ensure_ascii=False) for word in words[:MAX_LISTED_WORDS])}{more}"
         fault = f'"{shortened(call.unread)}" is one word, and no option'
         yield Violation(_place(launcher, call.unread), fault, fix, advisory=not certain)
+    other, option = HYDRA if spoken is OPEN_MPI else OPEN_MPI, call.unread.partition("=")[0]
+    if call.program in _OF_EVERY_MPI and option in other.options and option.lstrip("-") not in _OF_SOME:
+        fault = f"{call.program} of {job.spec.mpi_implementation} has no {option}"
+        fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove that."
+        yield Violation("spec.mpiImplementation", fault, fix, advisory=True)
     if call.starts_nothing:
         of_lines = any("\n" in word for word in launcher.argv)
         fix = "End each line that goes on with \\." if of_lines else "Name it after the options."
