@@ -5,7 +5,7 @@ were never validated at all.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -188,6 +188,7 @@ class ValueFrom(msgspec.Struct, rename="camel", gc=False):
     """Where the value of a variable comes from."""
 
     config_map_key_ref: ConfigMapSource | None = None
+    field_ref: Any = None
     resource_field_ref: ResourceFieldRef | None = None
 
 
