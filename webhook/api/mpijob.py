@@ -32,6 +32,7 @@ MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 # (https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/podgroup.go).
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 AT_STARTUP = "AtStartup"
+WAIT_FOR_WORKERS = "WaitForWorkersReady"
 LAUNCHER = "Launcher"
 WORKER = "Worker"
 

@@ -16,7 +16,8 @@ from webhook.api.limits import MAX_CHARACTERS_BEFORE_EMPTY_CALL, MAX_CHARACTERS_
 from webhook.api.mpirun_options import HOROVODRUN, HOSTS, HYDRA, OPEN_MPI, PAIRS, PER_NODE, Dialect
 from webhook.api.pod import Container
 
-HOSTFILE: Final = "/etc/mpi/hostfile"
+CONFIG_FOLDER: Final = "/etc/mpi"
+HOSTFILE: Final = f"{CONFIG_FOLDER}/hostfile"
 """The operator's own list of workers and slots."""
 
 

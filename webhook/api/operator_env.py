@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from webhook.api.mpijob import LAUNCHER, MPIJob
+from webhook.api.mpirun import HOSTFILE
 
-_HOSTFILE: Final = ("/etc/mpi/hostfile",)
+_HOSTFILE: Final = (HOSTFILE,)
 _SSH_ARGS: Final = ("-o ConnectionAttempts=10",)
 _NO_DEVICES: Final = ("", "none", "void")
 _OF_IMPLEMENTATION: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {

@@ -5,7 +5,7 @@ were never validated at all.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -188,7 +188,7 @@ class ValueFrom(msgspec.Struct, rename="camel", gc=False):
     """Where the value of a variable comes from."""
 
     config_map_key_ref: ConfigMapSource | None = None
-    field_ref: Any = None
+    field_ref: Presence | None = None
     resource_field_ref: ResourceFieldRef | None = None
 
 

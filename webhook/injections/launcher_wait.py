@@ -78,7 +78,7 @@ echo "every worker answers"
 )
 exit 0
 """
-MOUNT: Final = {"name": "mpi-job-config", "mountPath": "/etc/mpi", "readOnly": True}
+MOUNT: Final = {"name": "mpi-job-config", "mountPath": mpirun.CONFIG_FOLDER, "readOnly": True}
 """The operator adds the volume (mpi-operator `newLauncherPodTemplate`)."""
 NO_GPUS: Final = {"name": "NVIDIA_VISIBLE_DEVICES", "value": ""}
 """As the operator's own for the launcher: an image for GPUs asks for all of them, and for a driver."""

@@ -27,7 +27,7 @@ from pydantic import Field
 
 from webhook.api import annotations, sshd
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.mpijob import AT_STARTUP, LAUNCHER, WORKER, MPIJob
+from webhook.api.mpijob import AT_STARTUP, LAUNCHER, WAIT_FOR_WORKERS, WORKER, MPIJob
 from webhook.api.untyped import at, mappings
 from webhook.cluster.view import UNKNOWN, Unknown
 from webhook.injections import Caution, injection
@@ -38,7 +38,6 @@ from webhook.kit.settings import InjectionSettings
 from webhook.predict.kueue import queues
 
 POLICY: Final = ("spec", "launcherCreationPolicy")
-WAIT: Final = "WaitForWorkersReady"
 PROBE: Final = (*template_path(WORKER), "spec", "containers", 0, "readinessProbe")
 _INIT_CONTAINERS: Final = (*template_path(LAUNCHER), "spec", "initContainers")
 
@@ -63,7 +62,7 @@ def _is_ours(_: str, probe: Any) -> bool:
 
 FORMS: Final = (
     in_worker("spec", "containers", ITEM, "readinessProbe", holds=_is_ours),
-    Form(POLICY, equal(WAIT), ComesBack.WRITTEN_TODAY, default=AT_STARTUP),
+    Form(POLICY, equal(WAIT_FOR_WORKERS), ComesBack.WRITTEN_TODAY, default=AT_STARTUP),
 )
 
 
@@ -71,7 +70,12 @@ FORMS: Final = (
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Inject the probe and the policy, or neither."""
     policy = AT_STARTUP if job.spec.launcher_creation_policy is None else job.spec.launcher_creation_policy
-    if not job.workers or job.worker is None or not job.worker.template.containers or policy not in {AT_STARTUP, WAIT}:
+    if (
+        not job.workers
+        or job.worker is None
+        or not job.worker.template.containers
+        or policy not in {AT_STARTUP, WAIT_FOR_WORKERS}
+    ):
         return
     answer = job.annotations.get(annotations.WORKER_READINESS)
     if answer == "false" or (answer is None and not settings.by_default):
@@ -87,15 +91,15 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     added = []
     if not own_probe and patch.add(PROBE, _probe(port)):
         added.append(f"a readiness probe on port {port} to the workers")
-    if patch.add(POLICY, WAIT, over=AT_STARTUP):
-        added.append(f"launcherCreationPolicy: {WAIT}")
+    if patch.add(POLICY, WAIT_FOR_WORKERS, over=AT_STARTUP):
+        added.append(f"launcherCreationPolicy: {WAIT_FOR_WORKERS}")
     if added:
         yield f"added {' and '.join(added)}"
 
 
 def operator_waits(job: MPIJob, ctx: Context, patch: PatchBuilder, *, asked: bool) -> bool:
     """Whether the operator waits for the workers of this job, in which that was `asked` for or the field says so."""
-    wanted = asked or job.spec.launcher_creation_policy == WAIT
+    wanted = asked or job.spec.launcher_creation_policy == WAIT_FOR_WORKERS
     return wanted and _is_queued(ctx, patch) is False and not _gang_has_launcher(job)
 
 

@@ -22,7 +22,9 @@ class Settings(WarningRuleSettings):
     """What is too short."""
 
     min_seconds: int = Field(30, ge=0, description="Seconds below which the job may run twice.")
-    launcher_log: bool = Field(False, description="Whether a launcher that loses its log when it fails is reported too.")
+    launcher_log: bool = Field(
+        False, description="Whether a launcher that loses its log when it fails is reported too."
+    )
 
 
 @rule("retention", Settings, since="0.1")
