@@ -54,7 +54,7 @@ def _metadata(job: MPIJob) -> Iterator[Violation]:
 def _quantities(job: MPIJob) -> Iterator[Violation]:
     for _, path, replica in job.replicas():
         for where, amounts in quantities.of_template(replica.template):
-            for name, value in amounts.items():
+            for name, value in () if quantity.are_readable(amounts.values()) else amounts.items():
                 try:
                     quantity.parse(value)
                 except quantity.QuantityError as error:

@@ -129,11 +129,12 @@ def _declared(container: Container) -> int | None:
 
 def _options_of_ssh(job: MPIJob) -> Iterator[str]:
     for container in job.launcher.template.containers[:1] if job.launcher else ():
-        for call in mpirun.find(container.command, container.args, job.spec.mpi_implementation):
-            yield from (value for name, value in mca.parameters(call.words) if name in _PARAMETERS)
-        overwritten = operator_env.values(LAUNCHER, job)
-        own = (one for one in container.env or () if one.name in SSH_OPTIONS and one.name not in overwritten)
-        yield from (one.value or "" for one in own)
+        if any(name in word for word in container.argv for name in _PARAMETERS):
+            for call in mpirun.find(container.command, container.args, job.spec.mpi_implementation):
+                yield from (value for name, value in mca.parameters(call.words) if name in _PARAMETERS)
+        own = [one for one in container.env or () if one.name in SSH_OPTIONS]
+        overwritten = operator_env.values(LAUNCHER, job) if own else ()
+        yield from (one.value or "" for one in own if one.name not in overwritten)
 
 
 def _valid(number: int) -> int | None:
