@@ -6,7 +6,8 @@ variable, an unknown option, several programs, hosts that the user names) it is 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -14,7 +15,7 @@ from msgspec import structs
 
 from webhook.api.limits import MAX_CHARACTERS_BEFORE_EMPTY_CALL, MAX_CHARACTERS_BEFORE_PROGRAM
 from webhook.api.mpirun_options import HOROVODRUN, HOSTS, HYDRA, OPEN_MPI, PAIRS, PER_NODE, Dialect
-from webhook.api.pod import Container
+from webhook.api.pod import Container, EnvVar
 
 CONFIG_FOLDER: Final = "/etc/mpi"
 HOSTFILE: Final = f"{CONFIG_FOLDER}/hostfile"
@@ -65,11 +66,32 @@ SHELLS: Final = frozenset(("sh", "ash", "bash", "dash", "ksh", "zsh"))
 NAMES: Final = ("mpirun", "mpiexec", "orterun", "prterun", "horovodrun")
 """Every call has one of them in its text."""
 _PROGRAM: Final = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun)(?=[ \t\\])")
-# What may stand before it where a shell expects a command: an operator or keyword, assignments, a folder.
-_BEFORE: Final = re.compile(
-    r"(?:^|[\n;&|(]|(?:\b(?:do|then|else|if|while|until|exec|time|nohup|env|command)|[!{])[ \t])[ \t]*+"
-    r"(?:[A-Za-z_]\w*=[^\s;&|()]*+[ \t]++)*+(?:\$\{?\w++\}?)?(?:[^\s;&|()<>'\"`$={}#]*/)?\Z"
+# Programs that start another one, with their options, and assignments before a command.
+_STARTS: Final = (
+    r"(?:(?:[^\s;&|()]*/)?(?:command|exec|nohup|setsid|(?:env|stdbuf|tini|dumb-init)(?:[ \t]+-\S+)*|time(?:[ \t]+-p)?"
+    r"|timeout(?:[ \t]+(?:-[ks][ \t]+\S+|-\S+))*+[ \t]+[\d.]+[smhd]?|(?:gosu|su-exec)[ \t]+\S+"
+    r"|(?:runuser|sudo)(?:[ \t]+(?:-u[ \t]+\S+|-\S+))*+)|[A-Za-z_]\w*=[^\s;&|()]*)[ \t]+"
 )
+STARTERS: Final = re.compile(rf"(?:{_STARTS})*+")
+_AS_USER: Final = frozenset(("runuser", "su"))
+# What may stand before it where a shell expects a command: an operator, a keyword, the quote of `su USER -c "`, then
+# programs that start it, and a folder.
+_BEFORE: Final = re.compile(
+    r"(?:^|[\n;&|(]|(?:\b(?:do|then|else|if|while|until|exec|time|nohup|env|command)|[!{])[ \t]"
+    r"|\b(?:su|runuser)\b[^\n;&|'\"]*[ \t]-c[ \t]+['\"])"
+    rf"[ \t]*+(?:{_STARTS})*+(?:\$\{{?\w++\}}?)?(?:[^\s;&|()<>'\"`$={{}}#]*/)?\Z"
+)
+# `$NAME` and `${NAME}`; `$(NAME)`, which Kubernetes replaces, and what it leaves alone.
+_VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))")
+_REFERENCE: Final = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*)\)")
+_PLAIN: Final = re.compile(r"[\w./:,@%+=-]+", re.ASCII)
+_ASSIGNED: Final = re.compile(
+    r"""(?:\A|[\n;])[ \t]*(?:export[ \t]+)?(\w+)=(['"]?)([\w./:,@%+-]+)\2(?=[ \t]*(?:[\n;&]|\Z))"""
+)
+_NAME: Final = re.compile(r"(?<![\w$])(?<!\$\{)[A-Za-z_]\w*")
+# What may set any variable, and what may set one or not.
+_OTHER_SCRIPT: Final = re.compile(r"\b(?:eval|source)\b|(?:\A|[\n;&|])[ \t]*\.[ \t]")
+_BRANCH: Final = re.compile(r"\b(?:case|for|function|if|select|until|while)\b|\(\)|&&|\|\|")
 _WORD: Final = re.compile(
     r"""(?:[ \t]|\\\n)*+((?:[^\s;&|()<>'"\\`#]++|\\[^\n]|'[^']*+'|"(?:[^"\\`]++|\\.)*+"|(?<!\s)\#)++)""", re.DOTALL
 )
@@ -82,25 +104,46 @@ _OPEN_MPI_EXPORTS: Final = ("OMPI_", "PRTE_", "PMIX_")
 _QUOTING: Final = re.compile(r"""['"]|\\(.)""", re.DOTALL)
 
 
-def find(command: Sequence[str] | None, args: Sequence[str] | None, implementation: str | None) -> list[Invocation]:
+def find(
+    command: Sequence[str] | None,
+    args: Sequence[str] | None,
+    implementation: str | None,
+    env: Iterable[EnvVar] = (),
+) -> list[Invocation]:
     """The calls of mpirun and its like that a container makes, as far as its command line shows them.
 
-    `implementation` is the job's `mpiImplementation`: it says whose mpirun that is.
+    `implementation` is the job's `mpiImplementation`: it says whose mpirun that is. `env` is the container's.
     """
-    argv = [*(command or ()), *(args or ())]
+    constants = {one.name: one.value for one in env if one.value and _PLAIN.fullmatch(one.value)}
+    argv = [
+        _REFERENCE.sub(lambda found: constants.get(found[1], found[0]), word)
+        for word in (*(command or ()), *(args or ()))
+    ]
     # The second start is for an entry point that runs its arguments: command [/entrypoint.sh], args [mpirun, ...].
     for start in sorted({0, len(command or ())}):
         if start == len(argv):
             break
-        program = argv[start].rpartition("/")[2]
+        first = _behind_starters(argv, start)
+        program = argv[first].rpartition("/")[2]
         if program in LAUNCHERS:
-            call = _read(program, argv[start + 1 :], implementation)
+            call = _read(program, argv[first + 1 :], implementation)
             # The entry point of an image may add the program.
             starts_nothing = call.starts_nothing and bool(command) and not start
             return [structs.replace(call, without_shell=True, starts_nothing=starts_nothing)]
         if program in SHELLS:
-            return list(_calls(script(argv[start:])[0], implementation))
+            return list(_calls(script(argv[first:])[0], implementation, constants))
+        if program in _AS_USER and "-c" in argv[first:-1]:
+            return list(_calls(argv[argv.index("-c", first) + 1], implementation, constants))
     return []
+
+
+def _behind_starters(argv: Sequence[str], start: int) -> int:
+    """Where the program stands that `timeout` and its like start; `start` without them."""
+    for position in range(start + 1, min(len(argv), start + 10)):
+        if argv[position].rpartition("/")[2] in LAUNCHERS | SHELLS:
+            before = "".join(f"{word} " for word in argv[start:position])
+            return position if STARTERS.fullmatch(before) else start
+    return start
 
 
 def taken_for_a_file(argv: Sequence[str]) -> str:
@@ -108,7 +151,7 @@ def taken_for_a_file(argv: Sequence[str]) -> str:
     if argv[0].rpartition("/")[2] not in SHELLS or script(argv)[0]:
         return ""
     word = next((word for word in argv[1:] if not word.startswith("-")), "")
-    return word if " " in word and any(call.words for call in _calls(word, None)) else ""
+    return word if " " in word and any(call.words for call in _calls(word, None, {})) else ""
 
 
 def mentions(container: Container) -> bool:
@@ -171,7 +214,8 @@ def script(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
     return (argv[position], argv[position + 1 :]) if by_c and position < len(argv) else ("", ())
 
 
-def _calls(script: str, implementation: str | None) -> Iterator[Invocation]:
+def _calls(script: str, implementation: str | None, constants: Mapping[str, str]) -> Iterator[Invocation]:
+    values: dict[str, tuple[int, str]] | None = None
     readable = "<<" not in script  # a here-document holds lines that may never run
     for start in _mentions(script):
         first = max(start - MAX_CHARACTERS_BEFORE_PROGRAM, 0)
@@ -179,12 +223,35 @@ def _calls(script: str, implementation: str | None) -> Iterator[Invocation]:
         program = _PROGRAM.match(script, start)
         if readable and program and _BEFORE.search(script, first, start):
             words, end = _words(script, program.end())
+            if any("$" in word for word in words):
+                values = _values(script, constants) if values is None else values
+                words = [_replaced(word, values, start) for word in words]
             call = _read(program[0], words, implementation)
             if call.starts_nothing and not _is_whole(script, start, end):
                 call = structs.replace(call, starts_nothing=False)
             yield call
         else:
             yield Invocation("mpirun")
+
+
+def _values(script: str, constants: Mapping[str, str]) -> dict[str, tuple[int, str]]:
+    """Variables of the shell that have one value in all of the script: from which character on, and the value."""
+    if _OTHER_SCRIPT.search(script):
+        return {}
+    # A name without a dollar sign may get another value there.
+    written = Counter(_NAME.findall(script))
+    branch = _BRANCH.search(script)
+    assigned = _ASSIGNED.finditer(script, 0, branch.start() if branch else len(script))
+    own = {found[1]: (found.end(), found[3]) for found in assigned if written[found[1]] == 1}
+    return own | {name: (0, value) for name, value in constants.items() if not written[name]}
+
+
+def _replaced(word: str, values: Mapping[str, tuple[int, str]], position: int) -> str:
+    def value(found: re.Match[str]) -> str:
+        start, text = values.get(found[1] or found[2], (position + 1, ""))
+        return text if start <= position else found[0]
+
+    return _VARIABLE.sub(value, word)
 
 
 def _is_whole(script: str, start: int, end: int) -> bool:

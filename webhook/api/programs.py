@@ -11,11 +11,8 @@ _BETWEEN: Final = re.compile(r"[\n;&|(){}]+")
 # What a shell puts into a word: a number, a variable, the output of commands.
 _NUMBER: Final = re.compile(r"\$\(\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)\)|\$\{[^}]*+\}")
 _SUBSTITUTED: Final = re.compile(r"\$\(([^()]*+)\)|`([^`]*+)`")
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=")
 # Words of the shell that a command follows.
-_BEFORE: Final = frozenset(
-    ("!", "command", "do", "elif", "else", "exec", "if", "nohup", "then", "time", "until", "while")
-)
+_BEFORE: Final = frozenset(("!", "do", "elif", "else", "if", "then", "until", "while"))
 # Words of the shell that start no program.
 _BUILT_IN: Final = frozenset(
     (
@@ -39,21 +36,27 @@ def started_by(container: Container) -> frozenset[str] | None:
     """The names of the programs, without folders; None where the image, a file or a variable names more of them."""
     if not container.command:
         return None
-    program = container.command[0].rpartition("/")[2]
-    if program not in mpirun.SHELLS:
-        return frozenset((program,))
+    if container.command[0].rpartition("/")[2] not in mpirun.SHELLS:
+        return _names(" ".join(container.argv))
     script = sshd.plain_script(container)
     plain = _REDIRECTION.sub(" ", _NUMBER.sub("$", script))
     inner = [first or second for first, second in _SUBSTITUTED.findall(plain)]
-    found = set()
+    found: set[str] = set()
     for command in _BETWEEN.split("\n".join((_SUBSTITUTED.sub("$", plain), *inner))):
-        words = command.split()
-        while words and (words[0] in _BEFORE or _ASSIGNMENT.match(words[0])):
-            del words[0]
-        if not words or words[0] in _BUILT_IN:
-            continue
-        name = words[0].rpartition("/")[2]
-        if "$" in name or name == "''" or name in _READS_MORE or name in mpirun.SHELLS or name.endswith(".sh"):
+        names = _names(command)
+        if names is None:
             return None
-        found.add(name)
+        found |= names
     return frozenset(found) if script else None
+
+
+def _names(command: str) -> frozenset[str] | None:
+    """The program of one command: none for a word of the shell."""
+    words = command.split()
+    while words and words[0] in _BEFORE:
+        del words[0]
+    words = mpirun.STARTERS.sub("", f"{' '.join(words)} ", count=1).split(" ")
+    name = words[0].rpartition("/")[2]
+    if "$" in name or name == "''" or name in _READS_MORE or name in mpirun.SHELLS or name.endswith(".sh"):
+        return None
+    return frozenset() if words[0] in _BUILT_IN or (not name and command) else frozenset((name,))

@@ -236,7 +236,7 @@ def _place(container: Container, text: str) -> str:
 
 
 def _field(container: Container, path: str, text: str) -> str:
-    field = "command" if any(text in word for word in container.command or ()) else "args"
+    field = "command" if not container.args or any(text in word for word in container.command or ()) else "args"
     return f"{path}.{field}"
 
 
