@@ -347,7 +347,7 @@ RULES: Final[Mapping[str, Mistake]] = {
     ),
     "idle-workers": Mistake(
         {"Worker.template.spec.containers.0.command": ["sleep", "infinity"]},
-        "Remove its command, or run /usr/sbin/sshd -De.",
+        "Remove it, or run /usr/sbin/sshd -De.",
         {"Worker.template.spec.containers.0.command": ["/usr/sbin/sshd", "-De"]},
         {"action": "deny"},
     ),

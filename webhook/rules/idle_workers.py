@@ -51,12 +51,13 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
         for fault, fix in _launcher(launcher, job.mpirun_calls):
             yield Violation(replica_path(LAUNCHER), fault, fix=fix)
         return
-    if not job.mpirun_calls or _has_agent(launcher) or any("ssh" in sshd.text(each) for each in workers):
+    if not job.mpirun_calls or _has_agent(launcher) or any("ssh" in sshd.text(each) for each in workers[1:]):
         return
     program = _only(worker)
     if program is not None and b'"postStart"' not in bytes(ctx.document):
         fault = f"runs {shortened(program, MAX_SHOWN_WORDS_CHARACTERS) or _EMPTY}, no sshd"
-        yield Violation(replica_path(WORKER), fault, fix="Remove its command, or run /usr/sbin/sshd -De.")
+        field = f"{replica_path(WORKER)}.template.spec.containers[0].command"
+        yield Violation(field, fault, fix="Remove it, or run /usr/sbin/sshd -De.")
 
 
 def _only(worker: Container) -> str | None:

@@ -93,22 +93,24 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if selective:
         carried = _carried(worker)
         lost = [name for name in own if name not in carried and not passed_on.exports(name)]
-        yield from _violation(LAUNCHER, lost, f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun.")
+        yield from _violation(LAUNCHER, launcher, lost, f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun.")
     if not launcher.containers[0].env_from and _only_sshd(worker):
         known = passed_on.assigned.union(variable.name for variable in launcher.containers[0].env or ())
         # A name to which the launcher's script assigns may be passed on from there.
         names = _names(worker, settings, alone=True, seen=script)
         alone = [name for name in names if name not in known and f"{name}=" not in script]
         fix = f"Set {'it' if len(alone) == 1 else 'them'} on the launcher{', with -x for mpirun' if selective else ''}."
-        yield from _violation(WORKER, alone, fix)
+        yield from _violation(WORKER, worker, alone, fix)
 
 
-def _violation(role: str, names: Sequence[str], fix: str) -> Iterator[Violation]:
+def _violation(role: str, template: PodTemplate, names: Sequence[str], fix: str) -> Iterator[Violation]:
     if names:
         more = f" and {len(names) - MAX_SHOWN_VARIABLES} more" if len(names) > MAX_SHOWN_VARIABLES else ""
         verb = "does" if len(names) == 1 else "do"
         fault = f"{', '.join(names[:MAX_SHOWN_VARIABLES])}{more} {verb} not reach the ranks on workers"
-        yield Violation(f"{replica_path(role)}.template.spec.containers[0].env", fault, fix=fix, advisory=True)
+        index = next(index for index, one in enumerate(template.containers[0].env or ()) if one.name == names[0])
+        path = f"{replica_path(role)}.template.spec.containers[0].env[{index}]"
+        yield Violation(path, fault, fix=fix, advisory=True)
 
 
 def _script(launcher: PodTemplate) -> str:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.jobs import REMOVE
 from tests.support.rule_checks import fits_a_warning, found, violations
+from webhook.admission.messages import Finding
 
 ID = "idle-workers"
 LAUNCHER = "Launcher.template.spec.containers.0"
@@ -99,9 +100,11 @@ def test_a_launcher_that_may_reach_them(changes: dict[str, Any]) -> None:
 )
 def test_workers_without_sshd(worker: list[str], program: str) -> None:
     (violation,) = result = violations(ID, {f"{WORKER}.command": worker})
-    assert found(result) == [f"spec.mpiReplicaSpecs[Worker]: runs {program}, no sshd"]
-    assert violation.fix == "Remove its command, or run /usr/sbin/sshd -De."
-    assert fits_a_warning(ID, violation)
+    assert found(result) == [
+        f"spec.mpiReplicaSpecs[Worker].template.spec.containers[0].command: runs {program}, no sshd"
+    ]
+    assert violation.fix == "Remove it, or run /usr/sbin/sshd -De."
+    assert violation.fix in Finding(ID, violation).warning
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from webhook.api.pod import PodTemplate
 from webhook.rules import REGISTRY, Violation, rank_environment
 
 ID = "rank-environment"
-ON_LAUNCHER = "(advice) spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].env: "
-ON_WORKER = "(advice) spec.mpiReplicaSpecs[Worker].template.spec.containers[0].env: "
+ON_LAUNCHER = "(advice) spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].env[0]: "
+ON_WORKER = "(advice) spec.mpiReplicaSpecs[Worker].template.spec.containers[0].env[0]: "
 ONE = "NCCL_DEBUG does not reach the ranks on workers"
 DEBUG = {"name": "NCCL_DEBUG", "value": "INFO"}
 
@@ -52,7 +52,7 @@ def check(
         (["sh", "-c", "mpirun a; mpirun b"], ["NCCL_DEBUG"], ONE, "Add -x NCCL_DEBUG to mpirun."),
         (
             "mpirun -x NCCL_DEBUG x",
-            ["NCCL_DEBUG", "UCX_TLS", "FI_PROVIDER"],
+            ["UCX_TLS", "FI_PROVIDER", "NCCL_DEBUG"],
             "UCX_TLS, FI_PROVIDER do not reach the ranks on workers",
             "Add -x UCX_TLS -x FI_PROVIDER to mpirun.",
         ),
