@@ -73,6 +73,7 @@ _STARTS: Final = (
     r"|(?:runuser|sudo)(?:[ \t]+(?:-u[ \t]+\S+|-\S+))*+)|[A-Za-z_]\w*=[^\s;&|()]*)[ \t]+"
 )
 STARTERS: Final = re.compile(rf"(?:{_STARTS})*+")
+_HOSTFILE_VARIABLE: Final = "OMPI_MCA_orte_default_hostfile"  # by the operator, as `webhook.api.operator_env` has it
 _AS_USER: Final = frozenset(("runuser", "su"))
 # What may stand before it where a shell expects a command: an operator, a keyword, the quote of `su USER -c "`, then
 # programs that start it, and a folder.
@@ -115,6 +116,8 @@ def find(
     `implementation` is the job's `mpiImplementation`: it says whose mpirun that is. `env` is the container's.
     """
     constants = {one.name: one.value for one in env if one.value and _PLAIN.fullmatch(one.value)}
+    if implementation == "OpenMPI":
+        constants[_HOSTFILE_VARIABLE] = HOSTFILE
     argv = [
         _REFERENCE.sub(lambda found: constants.get(found[1], found[0]), word)
         for word in (*(command or ()), *(args or ()))

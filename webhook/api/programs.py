@@ -29,6 +29,7 @@ TOOLS: Final = frozenset(
     )
 )
 """They start no ranks and no sshd, and their variables are not the user's."""
+_SCRIPT: Final = re.compile(r"\.sh$|/init\.d/")
 _READS_MORE: Final = frozenset((".", "eval", "source"))
 
 
@@ -57,6 +58,6 @@ def _names(command: str) -> frozenset[str] | None:
         del words[0]
     words = mpirun.STARTERS.sub("", f"{' '.join(words)} ", count=1).split(" ")
     name = words[0].rpartition("/")[2]
-    if "$" in name or name == "''" or name in _READS_MORE or name in mpirun.SHELLS or name.endswith(".sh"):
+    if "$" in name or name == "''" or name in _READS_MORE or name in mpirun.SHELLS or _SCRIPT.search(words[0]):
         return None
     return frozenset() if words[0] in _BUILT_IN or (not name and command) else frozenset((name,))

@@ -30,7 +30,9 @@ _PYTHON: Final = re.compile(r"python[\d.]*")
 _OF_ONE_NODE: Final = frozenset(("accelerate", "torchrun"))
 # What may name the workers, or start something on them.
 _OTHER_WAYS: Final = re.compile(
-    r"ssh|host|mpi|launch|spawn|submit|node[-_]?rank|machine|\bray\b|dask|spark|deepspeed|horovod|/job\b", re.IGNORECASE
+    r"ssh|host|mpi|launch|spawn|submit|node[-_]?rank|machine|\bray\b|dask|spark|deepspeed|horovod"
+    r"|(?:driver|entry\w*|job|pipeline|run|runner|start|workflow|wrapper)\.py",
+    re.IGNORECASE,
 )
 _OTHER_AGENT: Final = re.compile(r"[rs]sh_agent|launcher|bootstrap|\bexec-?agent", re.IGNORECASE)
 _HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|127\.0\.0\.1)(?::\d+)?)*")

@@ -42,6 +42,8 @@ _NOT_OF_RANKS_ALONE: Final = re.compile(
     r"(?:ASCEND|HWLOC|HYDRA|I_MPI|K_MPI|KUBERNETES|LC|MELLANOX|MPIEXEC|MY|NODE|NVIDIA|OMPI|OPAL|ORTE|PMIX|POD|PRTE|SSH)"
     r".*|.*_VISIBLE_DEVICES|DEBIAN_FRONTEND|HOME|HOSTNAME|LANG|LD_PRELOAD|LOGNAME|SHELL|TERM|TMPDIR|TZ|USER"
 )
+# What the launcher's image may have itself.
+_OF_IMAGES: Final = frozenset(("LD_LIBRARY_PATH", "PATH", "PYTHONPATH"))
 # What also passes variables on, and what passes on fewer than all.
 _OTHER_WAYS: Final = (mca.ENV_LIST, "/proc/1/environ", "SendEnv")
 _ONLY_SOME: Final = frozenset(("envlist", "envnone", "genvlist", "genvnone"))
@@ -49,6 +51,7 @@ _ONLY_SOME: Final = frozenset(("envlist", "envnone", "genvlist", "genvnone"))
 _USES_ENVIRONMENT: Final = re.compile(r"env|export|declare|profile|bashrc|/proc/", re.IGNORECASE)
 _PATTERN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 _NOTHING: Final = "(?!)"
+_SET: Final = re.compile(r"(\w+)=", re.ASCII)
 _WORD: Final = re.compile(r"\w+", re.ASCII)
 
 
@@ -91,11 +94,13 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     worker = job.worker.template if job.worker else PodTemplate()
     own = _names(launcher, settings, alone=_only_mpirun(launcher), seen=script)
     if selective:
-        carried = _carried(worker)
+        # What a worker hands on, and what the ranks' own command sets.
+        carried = _carried(worker).union(*(_SET.findall(word) for call in calls for word in call.words))
         lost = [name for name in own if name not in carried and not passed_on.exports(name)]
         yield from _violation(LAUNCHER, launcher, lost, f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun.")
     if not launcher.containers[0].env_from and _only_sshd(worker):
         known = passed_on.assigned.union(variable.name for variable in launcher.containers[0].env or ())
+        known |= passed_on.exported & _OF_IMAGES
         # A name to which the launcher's script assigns may be passed on from there.
         names = _names(worker, settings, alone=True, seen=script)
         alone = [name for name in names if name not in known and f"{name}=" not in script]

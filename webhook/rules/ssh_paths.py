@@ -16,9 +16,9 @@ own user that others may read:
 * sshd needs `StrictModes no` in its configuration: the folder of the keys is open to all.
 
 Open MPI does not start as root without `--allow-run-as-root`, or both `OMPI_ALLOW_RUN_AS_ROOT` and
-`OMPI_ALLOW_RUN_AS_ROOT_CONFIRM` with the value "1". Some images allow it. A warning names a launcher that says it runs
-as root, or that has upstream's image, which does not allow it; and a launcher that allows root while the key is in
-another user's home.
+`OMPI_ALLOW_RUN_AS_ROOT_CONFIRM` with the value "1". Some images allow it, as Horovod's do. A warning names a launcher
+that says it runs as root, or that has upstream's image, which does not allow it; and a launcher that allows root while
+the key is in another user's home.
 
 A namespace that enforces the level restricted starts no container as root. A job whose key is for root is told so, and
 whether mpirun is started as root on purpose (`--allow-run-as-root`, `OMPI_ALLOW_RUN_AS_ROOT`).
@@ -171,7 +171,8 @@ def _started_as_root(job: MPIJob, launcher: _Side) -> Iterator[Violation]:
         if launcher.user is None and normpath(path) != OF_ROOT and not own_key:
             yield Violation(FIELD, "mpirun may run as root, whose key is elsewhere", fix=ROOTS, advisory=True)
     elif not container.env_from and "ALLOW_RUN_AS_ROOT" not in text:
-        is_root = launcher.user == 0 or _UPSTREAM.fullmatch(container.image or "")
+        image = container.image or ""
+        is_root = _UPSTREAM.fullmatch(image) or (launcher.user == 0 and "horovod" not in image)
         given = any(name in values for name in ALLOWED)
         wrong = [name for name in ALLOWED if values.get(name, "") not in {"1", None}]
         if wrong and (given or is_root):

@@ -34,6 +34,11 @@ def launcher(command: Any, **more: Any) -> dict[str, Any]:
             "-H takes hosts, and no file",
             f"Write {USE}.",
         ),
+        (
+            script("horovodrun -np 4 -H $(OMPI_MCA_orte_default_hostfile) python t.py"),
+            "-H takes hosts, and no file",
+            f"Write {USE}.",
+        ),
         ("deepspeed train.py --deepspeed", "deepspeed runs on the launcher alone", f"Add {USE}."),
         (script("cd /w && deepspeed --num_gpus 8 t.py"), "deepspeed runs on the launcher alone", f"Add {USE}."),
         ("torchrun --nproc_per_node=8 t.py", "torchrun runs on the launcher alone", None),
@@ -66,6 +71,7 @@ def test_a_launcher_that_starts_nothing_on_workers(command: Any, message: str, f
         launcher("mpirun -np 2 torchrun t.py"),
         launcher(script("python prepare.py; mpirun -np 2 python t.py")),
         launcher("python launch.py"),
+        launcher("python run.py"),
         launcher("python -m mpi4py.futures t.py"),
         launcher("python drive.py --hosts /etc/mpi/hostfile"),
         launcher(script("start-cluster; python t.py")),
@@ -112,6 +118,7 @@ def test_workers_without_sshd(worker: list[str], program: str) -> None:
     [
         {f"{WORKER}.command": ["/usr/sbin/sshd", "-De"]},
         {f"{WORKER}.command": script("service ssh start; sleep infinity")},
+        {f"{WORKER}.command": script("/etc/init.d/ssh start; sleep infinity")},
         {f"{WORKER}.command": ["/entrypoint.sh"]},
         {f"{WORKER}.command": ["/sbin/init"]},
         {f"{WORKER}.command": script("/opt/start; sleep infinity")},

@@ -76,6 +76,8 @@ def test_open_mpi_passes_on_what_is_named(command: Any, names: list[str], messag
         "mpirun -x NCCL_DEBUG=WARN -np 8 x",
         "mpirun --x NCCL_DEBUG x",
         "mpirun -x NCCL_* x",
+        ["mpirun", "-np", "8", "bash", "-c", "export NCCL_DEBUG=INFO; x"],
+        ["sh", "-c", "mpirun -np 8 env NCCL_DEBUG=INFO x"],
         ["sh", "-c", "mpirun -x $NAMES x"],
         ["sh", "-c", "mpirun a; mpirun -x NCCL_DEBUG b"],
         ["sh", "-c", "mpirun $OPTIONS x"],
@@ -137,6 +139,11 @@ def test_what_only_ranks_could_read(name: str, command: Any) -> None:
 )
 def test_what_the_launcher_may_read_itself(command: Any) -> None:
     assert check(command, launcher=["HF_HOME"], worker=["HF_HOME"]) == []
+
+
+def test_what_the_launchers_image_may_have() -> None:
+    assert check("mpirun -x LD_LIBRARY_PATH x", worker=["LD_LIBRARY_PATH"]) == []
+    assert len(check("mpirun -x NCCL_DEBUG x", worker=["NCCL_DEBUG"])) == 1
 
 
 def test_the_path_where_mpirun_is_not_looked_for() -> None:

@@ -380,6 +380,7 @@ def test_open_mpi_does_not_start_as_root(changes: Json, fix: str) -> None:
         ROOT | {COMMAND: ["horovodrun", "-np", "8", "x"]},
         ROOT | {COMMAND: ["/run.sh"]},
         {},
+        ROOT | {IMAGE: "horovod/horovod:0.28"},
         {IMAGE: "registry.example.com/mpioperator/base"},
         {IMAGE: "mpioperator/tensorflow-benchmarks:latest"},
         {IMAGE: "mpioperator/mpi-pi:openmpi"} | both(HOME, runAsUser=1000) | {COMMAND: ["mpirun", "x"]},
