@@ -79,7 +79,7 @@ _AS_USER: Final = frozenset(("runuser", "su"))
 # programs that start it, and a folder.
 _BEFORE: Final = re.compile(
     r"(?:^|[\n;&|(]|(?:\b(?:do|then|else|if|while|until|exec|time|nohup|env|command)|[!{])[ \t]"
-    r"|\b(?:su|runuser)\b[^\n;&|'\"]*[ \t]-c[ \t]+['\"])"
+    r"|\b(?:su|runuser)\b[^\n;&|'\"]*[ \t]-c[ \t]+(['\"]))"
     rf"[ \t]*+(?:{_STARTS})*+(?:\$\{{?\w++\}}?)?(?:[^\s;&|()<>'\"`$={{}}#]*/)?\Z"
 )
 # `$NAME` and `${NAME}`; `$(NAME)`, which Kubernetes replaces, and what it leaves alone.
@@ -224,8 +224,9 @@ def _calls(script: str, implementation: str | None, constants: Mapping[str, str]
         first = max(start - MAX_CHARACTERS_BEFORE_PROGRAM, 0)
         first = max(script.rfind("\n", first, start), first)
         program = _PROGRAM.match(script, start)
-        if readable and program and _BEFORE.search(script, first, start):
-            words, end = _words(script, program.end())
+        if readable and program and (before := _BEFORE.search(script, first, start)):
+            quote = script.find(before[1], program.end()) if before[1] else -1
+            words, end = _words(script, program.end(), len(script) if quote < 0 else quote)
             if any("$" in word for word in words):
                 values = _values(script, constants) if values is None else values
                 words = [_replaced(word, values, start) for word in words]
@@ -277,10 +278,10 @@ def _mentions(script: str) -> Iterator[int]:
             start = script.find(name, start + 1)
 
 
-def _words(script: str, position: int) -> tuple[list[str], int]:
+def _words(script: str, position: int, limit: int) -> tuple[list[str], int]:
     """The words of one command, and where they end: at an operator, a line's end, or what only a shell could expand."""
     words = []
-    while match := _WORD.match(script, position):
+    while match := _WORD.match(script, position, limit):
         position = match.end()
         word = match[1]
         words.append(_QUOTING.sub(r"\1", word) if "'" in word or '"' in word or "\\" in word else word)

@@ -9,7 +9,7 @@ from webhook.api.pod import Container
 _REDIRECTION: Final = re.compile(r"\d?[<>]+&?[ \t]*[^\s;&|()<>]*")
 _BETWEEN: Final = re.compile(r"[\n;&|(){}]+")
 # What a shell puts into a word: a number, a variable, the output of commands.
-_NUMBER: Final = re.compile(r"\$\(\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)\)|\$\{[^}]*+\}")
+_NUMBER: Final = re.compile(r"\$\(\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)\)|\$\{[^{}$]*+\}")
 _SUBSTITUTED: Final = re.compile(r"\$\(([^()]*+)\)|`([^`]*+)`")
 # Words of the shell that a command follows.
 _BEFORE: Final = frozenset(("!", "do", "elif", "else", "if", "then", "until", "while"))
