@@ -18,7 +18,7 @@ apiVersion: policy.training.openshift.io/v1
 kind: MPIJobPolicy
 injections:
   host-network: {enabled: true}
-  worker-readiness: {enabled: true, port: 2222}
+  worker-readiness: {enabled: true}
 """
 POOL = "ports"
 
@@ -53,6 +53,7 @@ def ready_at(pod: dict[str, Any]) -> datetime | None:
 def test_the_launcher_comes_when_the_workers_are_ready(cluster_with_policy: Cluster, namespace: str) -> None:
     cluster = cluster_with_policy
     job = example(PI, name="waits", namespace=namespace)
+    job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["ports"] = [{"containerPort": 2222}]
     told = cluster.kubectl("create", "-f", "-", stdin=job).stderr
     assert "worker-readiness" in told
     stored = cluster.get("mpijob", "waits", "-n", namespace)["spec"]

@@ -1,7 +1,9 @@
-"""Variables that the operator appends to the first containers. The last of a name wins, so a user's value is lost.
+"""Variables that the operator appends to the first containers.
+
+Where a variable is there twice, a container gets the last value. So the operator's value replaces the user's.
 
 https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/mpi_job_controller.go (`newWorker`,
-`newLauncherPodTemplate`). NVIDIA_DRIVER_CAPABILITIES is left out: it means nothing without devices.
+`newLauncherPodTemplate`). NVIDIA_DRIVER_CAPABILITIES is left out: it has no effect without devices.
 """
 
 from collections.abc import Mapping

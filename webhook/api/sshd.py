@@ -30,7 +30,7 @@ _OPTION: Final = re.compile(rf"(?:^|\s)(?:{_FLAGS}p|-o\s*(?i:Port)\s?[= ])\s*(\d
 _CALL: Final = re.compile(r"(?:^|[\s;&|(/])sshd(?=[\s;&|)]|\Z)([^\n;&|]*)")
 # Its own configuration file, or a port that is written into one.
 _CONFIGURED: Final = re.compile(r"\s-f|\bPort\b")
-# The same in sshd's own options, or a port that only the shell knows.
+# Options of sshd with a configuration file, or with a port that is a variable of the shell.
 _UNCLEAR: Final = re.compile(rf"\s{_FLAGS}[fp]")
 # Where a shell expects a command.
 _START: Final = r"(?:^|[\n;&|(]|\b(?:then|do|else)[ \t])[ \t]*+(?:[A-Za-z_]\w*+=[^\s;&|()]*+[ \t]++)*+(?:exec[ \t]++)?"

@@ -1,11 +1,15 @@
-"""What the operator itself would refuse, said before the job is stored instead of after.
+"""The operator accepts the job.
 
-The MPI operator checks a job only when it works on it: a job that fails gets one event, no status, and is never tried
-again. These are its checks (mpi-operator `pkg/apis/kubeflow/validation/validation.go`), on the object with the
-operator's defaults, and what it ought to check and does not: keys of `mpiReplicaSpecs` that it ignores or crashes on,
-enums that the schema leaves out, volumes, mounts and names that are its own, and quantities that the schema lets
-through: negative ones, for which the API server refuses every pod, and those like `1e1.5`, which no Kubernetes program
-can read: with one of these stored, the operator lists no job at all.
+The MPI operator checks a job only after it is stored: a job that fails gets one event, no status, and is never tried
+again. This rule makes the same checks earlier (mpi-operator `pkg/apis/kubeflow/validation/validation.go`), on the
+object with the operator's defaults.
+
+It also checks what the operator does not:
+
+* keys of `mpiReplicaSpecs` that the operator ignores or crashes on, and enums that the schema leaves out;
+* volumes, mounts and names that the operator itself uses;
+* negative quantities, for which the API server refuses every pod;
+* quantities such as `1e1.5`, which no Kubernetes program can read. While one is stored, the operator lists no job.
 
 The operator mounts the SSH keys and `/etc/mpi` read-only, so no container starts that mounts something below. It
 prepares the first container of each pod alone: another one that runs mpirun or sshd, or has the accelerators, is a
