@@ -12,8 +12,8 @@ FROM ${BASE} AS build
 # What Debian's packages are is decided by the base image's digest and day.
 # hadolint ignore=DL3008
 RUN apt-get update && \
-    apt-get install --yes --no-install-recommends python3-venv && \
-    rm -rf /var/lib/apt/lists/*
+    apt-get install --yes --no-install-recommends binutils python3-venv && \
+    rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 WORKDIR /src
 COPY requirements/build.txt requirements/run.txt requirements/
 # pip works from an environment of its own: in the other one it never was.
@@ -28,17 +28,19 @@ COPY certs certs
 COPY mpijob_webhook mpijob_webhook
 COPY webhook webhook
 ARG REVISION=
-# Compiled here, for the root of a running container is read-only; by content, so that it comes out the same again.
+# Compiled here, because the root of a running container is read-only; by content, so that it comes out the same again.
+# What debuggers would read of libraries is 34 MB.
 RUN SOURCE_COMMIT="${REVISION}" /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels . && \
     /opt/build/bin/pip --python /opt/mpijob-webhook/bin/python install --no-cache-dir --no-compile --no-index --no-deps \
       /wheels/*.whl && \
+    find /opt/mpijob-webhook -name '*.so' -exec strip --strip-unneeded {} + && \
     /opt/mpijob-webhook/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/mpijob-webhook/lib
 
 FROM ${BASE}
 # hadolint ignore=DL3008
 RUN apt-get update && \
     apt-get install --yes --no-install-recommends python3 && \
-    rm -rf /var/lib/apt/lists/*
+    rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 COPY --from=build /opt/mpijob-webhook /opt/mpijob-webhook
 ENV PATH=/opt/mpijob-webhook/bin:/usr/bin:/bin \
     PYTHONDONTWRITEBYTECODE=1 \

@@ -50,8 +50,8 @@ def find(name: str, package: str, *, dependencies: bool = False) -> Path:
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / f"{package}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        kept = sorted(cache.glob(f"{package}-*/**/bin/{name}"), key=lambda path: path.stat().st_mtime)
-        kept = kept or [*_fetched(cache, package, dependencies).glob(f"**/bin/{name}")]
+        kept = sorted(cache.glob(f"{package}-*/**/*bin/{name}"), key=lambda path: path.stat().st_mtime)
+        kept = kept or [*_fetched(cache, package, dependencies).glob(f"**/*bin/{name}")]
     if not kept:
         raise NoPackage(f"there is no {name} in it")
     return kept[-1]

@@ -25,7 +25,7 @@ from webhook.client.access import DEFAULT_NAMESPACE, Access
 
 if TYPE_CHECKING:
     from webhook.cli.files import Manifest
-    from webhook.cli.job_world import JobWorld
+    from webhook.cli.job_world import JobWorld, TryPods
 
 
 @click.command()
@@ -83,9 +83,11 @@ def check(
 
     With --kubeconfig, --context or --as, what counts is that cluster: its schema of MPIJobs, its policies, and what
     rules look at, in the namespaces of the jobs and as far as you may read it. The component `check-by-users` of the
-    manifests gives data scientists the right. Or a --cluster file, as `mpijob-webhook snapshot` writes it, stands for
-    the cluster. --policy takes the place of its policies. Without a cluster the built-in policy counts, and the schema
-    of mpi-operator v0.8.0. What could not be judged, and why, is said at the end.
+    manifests gives data scientists the right. Where you may create pods, the API server is also asked by a dry run
+    whether it would take the pods of each job, which creates nothing: what refuses pods on that cluster is a warning.
+    Or a --cluster file, as `mpijob-webhook snapshot` writes it, stands for the cluster. --policy takes the place of its
+    policies. Without a cluster the built-in policy counts, and the schema of mpi-operator v0.8.0. What could not be
+    judged, and why, is said at the end.
 
     A job that the cluster holds already is checked as a change to it, as `kubectl apply` would make it. What is wrong
     with it as it stands, for which that is not refused, is shown as a warning.
@@ -132,6 +134,8 @@ def check(
         subject = "MPIJob, TrainJob or MPI runtime" if trainer else "MPIJob"
         spaces = [each.namespace or namespace for each in found if each.kind in kinds]
         world = world_of(policy, cluster, access, spaces, policy_namespace)
+        if access != Access():
+            world.try_pods = _try_pods(access, announced=output != "text" or quiet)
         namespace = namespace or world.namespace
         runtimes = _runtimes(found, cluster, access, namespace) if trainer else None
         judge = _by_rules(world, namespace, runtimes)
@@ -157,6 +161,21 @@ def check(
         complain(f"no {subject} in {', '.join(files)}")
     complain(*errors)
     sys.exit(UNUSABLE if errors or nothing else REFUSED if failing else 0)
+
+
+def _try_pods(access: Access, *, announced: bool) -> "TryPods":
+    """Tries pods, and says so before the first."""
+    from webhook.client import tried_pods
+
+    def announce() -> None:
+        nonlocal announced
+        if not announced:
+            _note(["tries the pods of the jobs by a dry run, which creates nothing"])
+        announced = True
+
+    return lambda namespace, pods: with_api(
+        access, lambda api: tried_pods.refusals(api, namespace, pods, before=announce)
+    )
 
 
 def _note(lines: Iterable[str]) -> None:

@@ -26,7 +26,7 @@ from webhook.api.shape import ShapeError
 from webhook.cli import files, job_metadata, job_schema
 from webhook.cli.files import Manifest
 from webhook.cli.job_verdict import Verdict
-from webhook.cli.job_world import POLICIES, USER, JobWorld
+from webhook.cli.job_world import PODS, POLICIES, USER, JobWorld
 from webhook.cli.terminal import fail
 from webhook.cluster.noting import NotingView
 from webhook.cluster.resources.namespaces import NAMESPACES
@@ -37,6 +37,7 @@ from webhook.policy import in_force
 from webhook.policy.document import PolicyError
 from webhook.policy.exemptions import Exemption
 from webhook.policy.in_force import PolicySet
+from webhook.predict import operator_pods
 from webhook.predict.kueue import managed, queues
 from webhook.rules import CauseReason, Violation
 
@@ -108,7 +109,16 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     by_user = any(map(_of_users, policy.document.exemptions)) or any(rule.needs_user for rule in policy.own_rules)
     if world.user is None and (validation.requested or by_user):
         unknown.add(USER)
-    return Verdict(manifest, namespace, validation, mutation, stored is not None, standing, frozenset(unknown), policy)
+    refused_pods: Mapping[str, str] = {}
+    if validation.allowed and stored is None and world.try_pods is not None:
+        name = manifest.name or f"{manifest.title}00000"
+        tried = world.try_pods(namespace, operator_pods.of_job(document, name))
+        refused_pods = tried or {}
+        if tried is None:
+            unknown.add(PODS)
+            world.why = {**world.why, PODS: "you may not create pods there"}
+    found = frozenset(unknown)
+    return Verdict(manifest, namespace, validation, mutation, stored is not None, standing, found, policy, refused_pods)
 
 
 def _kueue_suspends(request: AdmissionRequest, view: ClusterView) -> bool:

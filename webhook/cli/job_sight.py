@@ -1,4 +1,4 @@
-"""What a cluster says of one job, read with the rights of who asks: only reads, and no Secret.
+"""What a cluster says of one job, read with the rights of who asks: only reads and dry runs of pods, and no Secret.
 
 What may not be read is left out, and named.
 """
@@ -15,21 +15,24 @@ from webhook.admission import anew
 from webhook.admission.decision import Decision
 from webhook.api import kueue, mpijob
 from webhook.api.names import closest_name
+from webhook.api.shape import ShapeError
 from webhook.cli.job_world import POLICIES, JobWorld
 from webhook.cli.limits import MAX_LOGS_READ, MAX_OBJECTS_READ
 from webhook.cli.terminal import counted
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import KubernetesObject, get, listed
+from webhook.client.tried_pods import refusals
 from webhook.cluster.noting import NotingView
 from webhook.cluster.without_jobs import WithoutJobs
 from webhook.installation.doctor.unread import Unread, attempt
 from webhook.policy.in_force import PolicySet
+from webhook.predict import operator_pods
 from webhook.predict.kueue.managed import suspends_all
 from webhook.predict.nodes import node_shapes
 from webhook.predict.stuck import loose, place
 from webhook.predict.stuck.causes.scheduling import claims_of
 from webhook.predict.stuck.causes.start import initializes, pod_is_worker
-from webhook.predict.stuck.sight import Judged, QueuePlace, Sight, created, happened
+from webhook.predict.stuck.sight import LAUNCHER, WORKER, Judged, QueuePlace, Sight, created, happened
 
 T = TypeVar("T")
 
@@ -123,10 +126,27 @@ class SightReader:
             place=await self._place(workload, workloads),
             events=await self._events(job, [job, launcher or {}, workload or {}], pods),
             logs=await self._logs(pods),
+            tried=await self._tried(job, pods),
             nodes=node_shapes(self.world.cluster),
             all_queued=suspends_all(self.world.cluster, self.namespace),
             unread=dict(self.unread),  # at last: what stands above fills it
         )
+
+    async def _tried(self, job: KubernetesObject, pods: list[KubernetesObject]) -> dict[str, str]:
+        """What the API server says of a pod of each role that lacks some: events say so for an hour only."""
+        seen = Sight(now=datetime.now(UTC), job=job, pods=pods)
+        if seen.suspended or seen.finished or (seen.launchers and len(seen.workers) >= seen.wanted):
+            return {}
+        try:
+            wanted = {role.lower(): pod for role, pod in operator_pods.of_job(job, loose.name(job)).items()}
+        except ShapeError:
+            return {}
+        if seen.launchers:
+            wanted.pop(LAUNCHER, None)
+        if len(seen.workers) >= seen.wanted:
+            wanted.pop(WORKER, None)
+        refused = await self._try("a dry run of its pods", refusals(self.api, self.namespace, wanted), None)
+        return refused or {}
 
     @property
     def _space(self) -> str:

@@ -1,17 +1,21 @@
 """What would become of a job in a file, for people and for programs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
+from webhook.api.mpijob import replica_path
 from webhook.cli import injected
 from webhook.cli.ci_reports import Problem
 from webhook.cli.files import Manifest
 from webhook.cli.injected import Injected
 from webhook.cli.terminal import bad, caution, counted, good, printable
 from webhook.policy.in_force import Policy
+
+PODS = "pods"
+"""In the place of a rule: what the API server says against pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,8 @@ class Verdict:
     """What the verdict does without, by the names of resources."""
     policy: Policy | None = None
     """What decided; None where no policy had a say."""
+    refused_pods: Mapping[str, str] = field(default_factory=dict)
+    """What the API server says against the pods, by their role."""
 
     @property
     def title(self) -> str:
@@ -65,6 +71,7 @@ class Verdict:
             "standing": [*map(_cause, self.standing)],
             "warnings": self.warnings,
             "ruleFaults": self.validation.rule_faults,
+            "refusedPods": dict(self.refused_pods),
             "notJudged": sorted(self.unknown),
             "injected": [entry.as_json() for entry in self.injected],
             "policies": [
@@ -85,6 +92,9 @@ class Verdict:
             yield Problem(rule, f"the policy's rule {rule} could not be evaluated: {fault}", warns=True)
         for text in (*self.validation.cautions, *self.mutation.cautions):
             yield Problem(text.partition(": ")[0], text, warns=True)
+        for role, said in self.refused_pods.items():
+            told = f"the API server refuses this pod: {said}"
+            yield Problem(PODS, told, field=f"{replica_path(role)}.template", warns=True)
         for found in self.standing:
             told = f"as it stands it would be refused if it were new: {found.sentence}"
             yield Problem(found.rule, told, field=found.violation.path, warns=True)

@@ -27,6 +27,7 @@ from webhook.server import clock
 
 POLICIES: Final = "policies"
 USER: Final = "the user's exemptions"
+PODS: Final = "the job's pods"
 DENIED: Final = "no permission to read them"
 NO_CLUSTER: Final = "no cluster is known: see --kubeconfig and --cluster"
 
@@ -39,6 +40,7 @@ _IN_WORDS: Final = {
 }
 
 MayExempt = Callable[[str, Iterable[str]], Mapping[str, bool]]
+TryPods = Callable[[str, Mapping[str, Mapping[str, object]]], Mapping[str, str] | None]
 
 
 @dataclass(slots=True)
@@ -59,6 +61,8 @@ class JobWorld:
     """Where a job goes that names no namespace."""
     may_exempt: MayExempt | None = None
     """Asks which rules the user may exempt jobs from in a namespace."""
+    try_pods: TryPods | None = None
+    """Asks by a dry run which pods the API server would refuse in a namespace; None where the user may not."""
     today: date = field(default_factory=clock.today)
     """The day on which exemptions end or hold."""
     origin: str = ""

@@ -22,7 +22,8 @@ def why(*, job: str | None, access: Access, namespace: str | None, policy_namesp
 
     Without NAME it is a line for each job of the namespace that does not run.
 
-    It reads what you may read, and no Secret. What could not be read is named at the end.
+    It reads what you may read, and no Secret. Where you may create pods, those that are missing are tried by a dry run,
+    which creates nothing. What could not be read is named at the end.
 
     \b
     Examples:

@@ -38,11 +38,12 @@ class ClusterError(Exception):
 
 
 class ApiError(ClusterError):
-    """The API server refused a call with HTTP `status`."""
+    """The API server refused a call with HTTP `status`; `said` is its own message."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, said: str = "") -> None:
         super().__init__(message)
         self.status = status
+        self.said = said
 
 
 class Client:
@@ -132,18 +133,18 @@ class Client:
         with suppress(KeyError, ValueError):
             self._hear(parsedate_to_datetime(response.response.headers["Date"]), sent)
         if not 200 <= response.status < 300:
-            raise ApiError(response.status, self._refusal(response.status, _json(data) or {}))
+            said = " ".join(str((_json(data) or {}).get("message") or "no reason given").split())
+            raise ApiError(response.status, self._refusal(response.status, said), said)
         return bytes(data)
 
     async def close(self) -> None:
         """Close the connections."""
         await self.raw.close()
 
-    def _refusal(self, status: int, answer: dict[str, Any]) -> str:
+    def _refusal(self, status: int, said: str) -> str:
         if status == 401:
             return f"the API server at {self.host} does not accept the credentials (401)"
-        message = " ".join(str(answer.get("message") or "no reason given").split())
-        return f"the API server at {self.host} refuses: {message} ({status})"
+        return f"the API server at {self.host} refuses: {said} ({status})"
 
 
 async def connect(access: Access | Path | None) -> Client:

@@ -58,6 +58,8 @@ class Sight:
     """Of all its objects."""
     logs: Mapping[str, str] = field(default_factory=dict)
     """The last lines of some containers, by the name of the pod."""
+    tried: Mapping[str, str] = field(default_factory=dict)
+    """What the API server says of pods that are missing, by their role: they were tried by a dry run."""
     nodes: Collection[NodeShape] = ()
     """The kinds of nodes of the cluster."""
     all_queued: bool = False

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from webhook.predict.limits import MAX_REJECTION_CHARACTERS
 from webhook.predict.stuck import loose
 from webhook.predict.stuck.cause import Cause, Stage, cut
-from webhook.predict.stuck.sight import Json, Sight
+from webhook.predict.stuck.sight import LAUNCHER, WORKER, Json, Sight
 
 
 class _Refusal(NamedTuple):
@@ -98,28 +98,34 @@ def causes(sight: Sight) -> Iterator[Cause]:
     missing = sight.wanted - len(sight.workers)
     if missing > 0:
         whose = f"{missing} of {sight.wanted} workers"
-        yield from _refused(_told(sight, "worker pod created failed:"), whose)
+        yield from _refused(_told(sight, "worker pod created failed:"), whose, sight.tried.get(WORKER))
+    tried = sight.tried.get(LAUNCHER)
     if sight.launcher is None:
-        yield from _refused(_told(sight, "launcher pod created failed:"), "the launcher")
+        yield from _refused(_told(sight, "launcher pod created failed:"), "the launcher", tried)
     elif not sight.launchers:
         found = sight.said(loose.name(sight.launcher), "FailedCreate")
-        yield from _refused(found, "the launcher")
+        yield from _refused(found, "the launcher", tried)
 
 
 def _told(sight: Sight, prefix: str) -> Iterator[Json]:
     return (event for event in sight.said(sight.name) if loose.text(event, "message").startswith(prefix))
 
 
-def _refused(events: Iterator[Json], whose: str) -> Iterator[Cause]:
-    """The newest of these events: earlier ones tell of what has been mended."""
+def _refused(events: Iterator[Json], whose: str, tried: str | None) -> Iterator[Cause]:
+    """The newest of these events, as earlier ones may be out of date; without any, what was said of a pod that was
+    `tried`.
+    """
     event = next(events, None)
-    if event is None:
+    if event is not None:
+        about, message = event.get("involvedObject"), loose.text(event, "message")
+        where = f"Event {loose.text(event, 'reason')} of {loose.text(about, 'kind')} {loose.text(about, 'name')}"
+    elif tried:
+        message, where = tried, "the API server's answer to a dry run of the pod"
+    else:
         return
-    message = loose.text(event, "message")[:MAX_REJECTION_CHARACTERS]
+    message = message[:MAX_REJECTION_CHARACTERS]
     for refusal in (*_REFUSALS, _ANY):
         if found := refusal.pattern.search(message):
             text = cut(f"{whose} cannot be created, {refusal.text.format(said=found['said'])}")
-            about = event.get("involvedObject")
-            where = f"Event {loose.text(event, 'reason')} of {loose.text(about, 'kind')} {loose.text(about, 'name')}"
             yield Cause(refusal.id, Stage.CREATION, text, where, refusal.fix, refusal.rules, refusal.passes)
             return

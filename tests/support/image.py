@@ -1,0 +1,129 @@
+"""The image without a container engine: Debian's buildah builds it, on a base that debootstrap makes. Needs root."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tests.controlplane.build import build_lock, cache_root
+from tests.controlplane.process import ControlPlaneError
+from tests.controlplane.progress import Progress
+from tests.support import debian
+
+SUITE = "trixie"
+BASE = f"localhost/debian:{SUITE}-slim"
+# What Debian's own slim images leave out, and what apt would fetch again.
+LEFT_OUT = ("usr/share/doc", "usr/share/locale", "usr/share/man", "var/cache/apt", "var/lib/apt/lists")
+LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+# All processes of a command end with it: the shell stays as the first one of their namespace.
+ALONE = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-euc")
+# Where the certificates of this machine's package registry are while the image is built.
+CERTIFICATES = "/run/registry.pem"
+
+
+@dataclass(frozen=True)
+class Image:
+    """A root folder, and what the image says about its use."""
+
+    root: Path
+    config: Mapping[str, Any]
+
+    def command(self, *arguments: str, entrypoint: Sequence[str] = ()) -> list[str]:
+        """The command line that runs the image as its own user, with a read-only root."""
+        root, user = self.root, self.config["User"]
+        mounts = f"mount --bind {root} {root}; mount -o remount,bind,ro {root}; mount -t proc proc {root}/proc"
+        call = shlex.join([*self.config["Env"], *(entrypoint or self.config["Entrypoint"]), *arguments])
+        return [*ALONE, f"{mounts}; chroot --userspec={user} --groups= {root} env -i HOME=/ {call} & wait $!"]
+
+    def run(self, *arguments: str, entrypoint: Sequence[str] = (), stdin: str = "") -> str:
+        """What the command prints; CalledProcessError when it fails."""
+        command = self.command(*arguments, entrypoint=entrypoint)
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, check=True).stdout
+
+
+def build(context: Path, folder: Path) -> Image:
+    """Build the Dockerfile of `context`; everything that comes of it is below `folder`."""
+    program = debian.program("buildah", package="buildah", dependencies=True)
+
+    def buildah(*arguments: str | Path) -> str:
+        storage = ["--root", folder / "storage", "--runroot", folder / "run", "--storage-driver", "vfs"]
+        command = shlex.join(map(str, [program, *storage, *arguments]))
+        return _run([*ALONE, f"{_with_libraries(program)}{command} & wait $!"], env=_environment(program))
+
+    trust, base, pip = folder / "policy.json", folder / "Dockerfile", folder / "pip.conf"
+    trust.write_text(json.dumps({"default": [{"type": "insecureAcceptAnything"}]}))
+    archive = base_archive()
+    base.write_text(f"FROM scratch\nADD {archive.name} /\n")
+    pip.write_text("\n".join(["[global]", *_registry()]))
+    chroot = ("build", "--isolation", "chroot", "--signature-policy", trust)
+    buildah(*chroot, "--tag", BASE, "--file", base, archive.parent)
+    volumes = ["--volume", f"{pip}:/etc/pip.conf:ro"]
+    if certificates := os.environ.get("PIP_CERT"):
+        volumes += ["--volume", f"{certificates}:{CERTIFICATES}:ro"]
+    buildah(*chroot, *volumes, "--build-arg", f"BASE={BASE}", "--tag", "image", context)
+    container = buildah("from", "--pull-never", "--signature-policy", trust, "localhost/image").strip()
+    config = json.loads(buildah("inspect", "--type", "image", "localhost/image"))["OCIv1"]["config"]
+    return Image(Path(buildah("mount", container).strip()), config)
+
+
+def base_archive() -> Path:
+    """An archive of what `debian:SUITE-slim` has. It is made once, into the user's cache."""
+    archive = cache_root().with_name("debian") / f"{SUITE}-slim.tar"
+    with build_lock(Progress()):
+        if not archive.exists():
+            archive.parent.mkdir(parents=True, exist_ok=True)
+            with TemporaryDirectory(dir=archive.parent) as folder, _debootstrap(Path(folder)) as command:
+                root, partial = Path(folder, "root"), Path(folder, archive.name)
+                _run([*command, "--variant=minbase", SUITE, str(root)])
+                for each in LEFT_OUT:
+                    shutil.rmtree(root / each)
+                    (root / each).mkdir()
+                _run(["tar", "--create", "--one-file-system", "--file", str(partial), "--directory", str(root), "."])
+                partial.rename(archive)
+    return archive
+
+
+@contextmanager
+def _debootstrap(folder: Path) -> Iterator[list[str]]:
+    """The command: a script, which need not be installed to be used."""
+    program = debian.program("debootstrap", package="debootstrap")
+    unpacked = debian.unpacked(program)
+    yield ["env", f"DEBOOTSTRAP_DIR={unpacked or ''}/usr/share/debootstrap", str(program)]
+
+
+def _with_libraries(program: Path) -> str:
+    """Shows an unpacked program its libraries: buildah starts itself again without LD_LIBRARY_PATH."""
+    unpacked = debian.unpacked(program)
+    layers = f"lowerdir={unpacked}{LIBRARIES}:{LIBRARIES}"
+    return f"mount -t overlay overlay -o {layers} {LIBRARIES}; " if unpacked else ""
+
+
+def _environment(program: Path) -> dict[str, str]:
+    unpacked = debian.unpacked(program)
+    path = f"{unpacked}/usr/bin:{unpacked}/usr/sbin:" if unpacked else ""
+    return {**os.environ, "PATH": f"{path}{os.environ['PATH']}"}
+
+
+def _registry() -> Iterator[str]:
+    """How pip reaches the registry of this machine: as lines of its configuration."""
+    if "PIP_CERT" in os.environ:
+        yield f"cert = {CERTIFICATES}"
+    for name in ("index-url", "extra-index-url", "timeout"):
+        variable = {"timeout": "PIP_DEFAULT_TIMEOUT"}.get(name, f"PIP_{name.replace('-', '_').upper()}")
+        if variable in os.environ:
+            yield f"{name} = {os.environ[variable]}"
+
+
+def _run(command: Sequence[str], env: Mapping[str, str] | None = None) -> str:
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=env)
+    if done.returncode:
+        said = "\n".join((done.stdout + done.stderr).splitlines()[-30:])
+        raise ControlPlaneError(f"{shlex.join(command)}: exit code {done.returncode}\n{said}")
+    return done.stdout
