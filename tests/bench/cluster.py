@@ -137,6 +137,10 @@ def objects(size: Size) -> dict[str, Listed]:
             "same-namespace", spec={"podSelector": {}, "ingress": [{"from": [{"podSelector": {}}]}]}
         ),
         "clusterqueues": (max(1, teams // 10), lambda index: encode(f"cq-{index}", spec=CLUSTER_QUEUE)),
+        "admissionchecks": (
+            1,
+            lambda index: encode("multikueue", spec={"controllerName": "kueue.x-k8s.io/multikueue"}),
+        ),
         "cohorts": (3, lambda index: encode(f"cohort-{index}", spec={})),
         "resourceflavors": (1, lambda index: encode("h100", spec={"nodeLabels": {"nvidia.com/gpu.present": "true"}})),
         "topologies": (1, lambda index: encode("racks", spec={"levels": [{"nodeLabel": "kubernetes.io/hostname"}]})),

@@ -106,6 +106,20 @@ CASES: Final[Mapping[str, Case]] = {
         "Add an emptyDir under volumes, or correct the name.",
         taken=False,
     ),
+    "file of a volume without a source": Case(
+        {
+            f"{SPEC}.volumes": [{"name": "files"}],
+            f"{BOX}.env": [{"name": "A", "valueFrom": {"fileKeyRef": FILE}}],
+        }
+    ),
+    "file of another volume": Case(
+        {
+            f"{SPEC}.volumes": [{"name": "files", "configMap": {"name": "c"}}],
+            f"{BOX}.env": [{"name": "A", "valueFrom": {"fileKeyRef": FILE}}],
+        },
+        'spec.containers[0].env[0].valueFrom.fileKeyRef.volumeName: volume "files" is no emptyDir. Name an emptyDir.',
+        taken=False,
+    ),
     # What the API server takes, and the kubelet does not start.
     "another user": Case({f"{SPEC}.securityContext": {"runAsNonRoot": True, "runAsUser": 1000}}),
     "the image's user": Case({f"{SPEC}.securityContext": {"runAsNonRoot": True}}),
@@ -151,6 +165,14 @@ CASES: Final[Mapping[str, Case]] = {
         "spec.volumes[0].emptyDir.medium: the containers request pages of several sizes, so the pods never start. "
         "Name the size, as HugePages-2Mi.",
     ),
+    # Those of which other rules speak: no runtime can mount the first, and no kubelet sets a name that long.
+    "file in the folder of the keys": Case(
+        {
+            f"{SPEC}.volumes": [{"name": "ssh", "configMap": {"name": "c"}}],
+            f"{BOX}.volumeMounts": [{"name": "ssh", "mountPath": "/root/.ssh/config", "subPath": "config"}],
+        }
+    ),
+    "name of the host in full": Case({f"{SPEC}.setHostnameAsFQDN": True, "metadata.name": "x" * 50}),
     "memory": Case({f"{SPEC}.volumes": [{"name": "pages", "emptyDir": {"medium": "Memory"}}], **MOUNTED}),
     "probe of a port by name": Case(
         {

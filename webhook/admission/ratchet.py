@@ -2,13 +2,14 @@
 
 A finding about the new object is not worse if the stored object has the same fault in the same place. A place inside a
 pod template is identified by the names of containers and volumes, since an item that is inserted before others moves
-them. Other lists have no names, so there the number of findings counts. A fault that has degrees says how bad it is
-(`Degree`): less of it passes and more of it does not, whatever its text says.
+them; one that only gets another name is the same. Other lists have no names, so there the number of findings counts. A
+fault that has degrees says how bad it is (`Degree`): less of it passes and more of it does not, whatever its text says.
 """
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, Final
 
 from msgspec import structs
@@ -32,7 +33,9 @@ Key = tuple[str, ...]
 
 def worse(found: Sequence[Found], job: MPIJob, known: Iterable[Finding], stored: MPIJob) -> list[Found]:
     """Those findings about `job` in `found` that are worse than the findings about the `stored` job in `known`."""
-    here, there = _by_name(job), _by_name(stored)
+    items, stored_items = _items(job), _items(stored)
+    renamed = {place: _renamed(names, stored_items.get(place, ())) for place, names in items.items()}
+    here, there = _by_name(renamed), _by_name(stored_items)
     before: Counter[Key] = Counter()
     degrees: dict[Key, list[Degree]] = {}
     for finding in known:
@@ -79,21 +82,33 @@ def _named(degree: Degree, named: Named) -> Degree:
     return degree
 
 
-def _by_name(job: MPIJob) -> Named:
-    """Replaces positions by names in paths of `job`."""
+def _items(job: MPIJob) -> dict[tuple[str, str], list[str]]:
+    """The names of containers and volumes."""
     items: dict[tuple[str, str], Sequence[Any]] = {}
     for role, path, replica in job.replicas():
         spec = replica.template.spec
         items[replica_path(role), "containers"] = replica.template.containers
         items[replica_path(role), "initContainers"] = replica.template.init_containers
         items[path, "volumes"] = (spec and spec.volumes) or ()
+    return {place: [item.name for item in found] for place, found in items.items()}
+
+
+def _renamed(names: Sequence[str], stored: Sequence[str]) -> list[str]:
+    """`names`, where one that is new in the place of one that is gone counts as the former."""
+    new, gone = set(names).difference(stored), set(stored).difference(names)
+    pairs = zip_longest(names, stored[: len(names)], fillvalue="")
+    return [then if name in new and then in gone else name for name, then in pairs]
+
+
+def _by_name(items: Mapping[tuple[str, str], Sequence[str]]) -> Named:
+    """Replaces positions by names in paths."""
 
     def name(path: str) -> str:
         item = _ITEM.match(path)
         if item is None:
             return _POSITION.sub("[]", path)
         there, index = items.get((item[1], item[2]), ()), int(item[3])
-        called = there[index].name if index < len(there) else ""
+        called = there[index] if index < len(there) else ""
         rest = _POSITION.sub("[]", path[item.end() :])
         return f"{item[1]}.{item[2]}[{called or index}]{rest}"
 

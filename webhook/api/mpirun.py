@@ -13,7 +13,11 @@ from typing import Final
 import msgspec
 from msgspec import structs
 
-from webhook.api.limits import MAX_CHARACTERS_BEFORE_EMPTY_CALL, MAX_CHARACTERS_BEFORE_PROGRAM
+from webhook.api.limits import (
+    MAX_CHARACTERS_BEFORE_EMPTY_CALL,
+    MAX_CHARACTERS_BEFORE_PROGRAM,
+    MAX_WORDS_OF_STARTERS,
+)
 from webhook.api.mpirun_options import HOROVODRUN, HOSTS, HYDRA, OPEN_MPI, PAIRS, PER_NODE, Dialect
 from webhook.api.pod import Container, EnvVar
 
@@ -65,15 +69,17 @@ SHELLS: Final = frozenset(("sh", "ash", "bash", "dash", "ksh", "zsh"))
 
 NAMES: Final = ("mpirun", "mpiexec", "orterun", "prterun", "horovodrun")
 """Every call has one of them in its text."""
-_PROGRAM: Final = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun)(?=[ \t\\])")
+_PROGRAM: Final = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun)(?=[\s;&|)<>]|\Z)")
 # Programs that start another one, with their options, and assignments before a command.
 _STARTS: Final = (
-    r"(?:(?:[^\s;&|()]*/)?(?:command|exec|nohup|setsid|(?:env|stdbuf|tini|dumb-init)(?:[ \t]+-\S+)*|time(?:[ \t]+-p)?"
+    r"(?:(?:[^\s;&|()]*/)?(?:command|exec|nohup|setsid|time(?:[ \t]+-p)?"
+    r"|(?:busybox|catatonit|dumb-init|env|stdbuf|tini)(?:[ \t]+-\S+)*"
     r"|timeout(?:[ \t]+(?:-[ks][ \t]+\S+|-\S+))*+[ \t]+[\d.]+[smhd]?|(?:gosu|su-exec)[ \t]+\S+"
     r"|(?:runuser|sudo)(?:[ \t]+(?:-u[ \t]+\S+|-\S+))*+)|[A-Za-z_]\w*=[^\s;&|()]*)[ \t]+"
 )
 STARTERS: Final = re.compile(rf"(?:{_STARTS})*+")
 _HOSTFILE_VARIABLE: Final = "OMPI_MCA_orte_default_hostfile"  # by the operator, as `webhook.api.operator_env` has it
+_BLANKS: Final = re.compile(r"\s")
 _AS_USER: Final = frozenset(("runuser", "su"))
 # What may stand before it where a shell expects a command: an operator, a keyword, the quote of `su USER -c "`, then
 # programs that start it, and a folder.
@@ -93,11 +99,21 @@ _NAME: Final = re.compile(r"(?<![\w$])(?<!\$\{)[A-Za-z_]\w*")
 # What may set any variable, and what may set one or not.
 _OTHER_SCRIPT: Final = re.compile(r"\b(?:eval|source)\b|(?:\A|[\n;&|])[ \t]*\.[ \t]")
 _BRANCH: Final = re.compile(r"\b(?:case|for|function|if|select|until|while)\b|\(\)|&&|\|\|")
-_WORD: Final = re.compile(
-    r"""(?:[ \t]|\\\n)*+((?:[^\s;&|()<>'"\\`#]++|\\[^\n]|'[^']*+'|"(?:[^"\\`]++|\\.)*+"|(?<!\s)\#)++)""", re.DOTALL
+_PARTS: Final = r"""(?:[^\s;&|()<>'"\\`#]++|\\.|'[^']*+'|"(?:[^"\\`]++|\\.)*+"|(?<!\s)\#)++"""
+_REDIRECTION: Final = rf"(?:\d|&)?(?:>>|>\||<>|>|<<<|<)(?:&(?:\d|-)|[ \t]*+{_PARTS})"
+_WORD: Final = re.compile(rf"[ \t]*+(?:{_REDIRECTION}|({_PARTS}))", re.DOTALL)
+REDIRECTION: Final = re.compile(_REDIRECTION, re.DOTALL)
+# The end of a command: no substitution, after which words may follow.
+_END: Final = re.compile(r"[ \t]*+(?:\r?\n|;|\)|\|\|?|&&|&(?!>)|\Z)")
+# What a shell leaves out, comments and the ends of lines that go on, and in the group what only looks like it.
+_LEFT_OUT: Final = re.compile(
+    r"""('[^']*+'|"(?:[^"\\]++|\\.)*+"|\\[^\n])|\\\n|(?:^|(?<=[\s;&|()]))\#[^\n]*+""", re.DOTALL
 )
-# The end of a command: no redirection, substitution or comment, after which words may follow.
-_END: Final = re.compile(r"(?:[ \t]|\\\n)*+(?:\r?\n|;|\|\|?|&&|&(?!>)|\Z)")
+# A file of the image or of a volume may start anything, and so may a variable.
+_FILE: Final = re.compile(
+    r"(?<![\w/.~-])(?!/(?:bin|dev|proc|sbin|usr/bin|usr/sbin)/)[\w.~-]*+/|\.(?:py|sh)\b|\$"
+    r"|\b(?:entrypoint|init|run|start|supervisord)\b"
+)
 # `-x NAME` or `-x NAME=value`, also in a variable of the shell that holds options for mpirun.
 _EXPORT: Final = re.compile(r"""(?:^|[\s'"=])--?x[\s\\'"]++([A-Za-z_]\w*+)(=?)""")
 # Open MPI gives these to ranks by itself (`orte/mca/schizo/ompi`, prrte `src/mca/schizo/ompi`).
@@ -124,37 +140,52 @@ def find(
     ]
     # The second start is for an entry point that runs its arguments: command [/entrypoint.sh], args [mpirun, ...].
     for start in sorted({0, len(command or ())}):
-        if start == len(argv):
+        words = unwrapped(argv[start:])
+        if not words:
             break
-        first = _behind_starters(argv, start)
-        program = argv[first].rpartition("/")[2]
+        program = words[0].rpartition("/")[2]
         if program in LAUNCHERS:
-            call = _read(program, argv[first + 1 :], implementation)
+            call = _read(program, words[1:], implementation)
             # The entry point of an image may add the program.
             starts_nothing = call.starts_nothing and bool(command) and not start
             return [structs.replace(call, without_shell=True, starts_nothing=starts_nothing)]
         if program in SHELLS:
-            return list(_calls(script(argv[first:])[0], implementation, constants))
-        if program in _AS_USER and "-c" in argv[first:-1]:
-            return list(_calls(argv[argv.index("-c", first) + 1], implementation, constants))
+            return list(_calls(plain(script(words)[0]), implementation, constants))
+        if program in _AS_USER and "-c" in words[:-1]:
+            return list(_calls(plain(words[words.index("-c") + 1]), implementation, constants))
     return []
 
 
-def _behind_starters(argv: Sequence[str], start: int) -> int:
-    """Where the program stands that `timeout` and its like start; `start` without them."""
-    for position in range(start + 1, min(len(argv), start + 10)):
-        if argv[position].rpartition("/")[2] in LAUNCHERS | SHELLS:
-            before = "".join(f"{word} " for word in argv[start:position])
-            return position if STARTERS.fullmatch(before) else start
-    return start
+def unwrapped(argv: Sequence[str]) -> Sequence[str]:
+    """The words from the program on that `env A=B`, `timeout 1h`, `tini --` and the like start."""
+    start = "".join(
+        f"{_BLANKS.sub('_', word[:MAX_CHARACTERS_BEFORE_PROGRAM])} " for word in argv[:MAX_WORDS_OF_STARTERS]
+    )
+    found = STARTERS.match(start)
+    return argv[found[0].count(" ") :] if found and found[0] else argv
+
+
+def plain(script: str) -> str:
+    """The script without comments, each command in one line."""
+    return _LEFT_OUT.sub(r"\1", script)
+
+
+def has_here_document(script: str) -> bool:
+    """Whether it has lines that may never run."""
+    return "<<" in script.replace("<<<", "")
 
 
 def taken_for_a_file(argv: Sequence[str]) -> str:
-    """What a shell looks for as a file because `-c` is missing, where it would start mpirun; empty for nothing."""
-    if argv[0].rpartition("/")[2] not in SHELLS or script(argv)[0]:
+    """What the shell looks for as a file because `-c` is missing, where it would start mpirun; empty for nothing."""
+    if script(argv)[0]:
         return ""
     word = next((word for word in argv[1:] if not word.startswith("-")), "")
-    return word if " " in word and any(call.words for call in _calls(word, None, {})) else ""
+    return word if " " in word and any(call.words for call in _calls(plain(word), None, {})) else ""
+
+
+def shows(container: Container) -> bool:
+    """Whether its command shows all that the container runs."""
+    return bool(container.argv) and not _FILE.search(" ".join(container.argv))
 
 
 def mentions(container: Container) -> bool:
@@ -219,7 +250,7 @@ def script(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
 
 def _calls(script: str, implementation: str | None, constants: Mapping[str, str]) -> Iterator[Invocation]:
     values: dict[str, tuple[int, str]] | None = None
-    readable = "<<" not in script  # a here-document holds lines that may never run
+    readable = not has_here_document(script)
     for start in _mentions(script):
         first = max(start - MAX_CHARACTERS_BEFORE_PROGRAM, 0)
         first = max(script.rfind("\n", first, start), first)
@@ -263,11 +294,13 @@ def _is_whole(script: str, start: int, end: int) -> bool:
 
     A list of words for later, `RUN=(mpirun -np 2)`, is no command, nor is a text in quotes.
     """
-    if start > MAX_CHARACTERS_BEFORE_EMPTY_CALL or not _END.match(script, end):
+    if start > MAX_CHARACTERS_BEFORE_EMPTY_CALL or not (found := _END.match(script, end)):
         return False
     before = script[:start]
     in_quotes = before.count('"') % 2 or before.count("'") % 2
-    return not in_quotes and before.rfind("=(") <= before.rfind(")")
+    array, opened = before.rfind("=("), before.count("(") - before.count(")")
+    in_array = array >= 0 and before.count("(", array) > before.count(")", array)
+    return not in_quotes and not in_array and (opened > 0 or not found[0].endswith(")"))
 
 
 def _mentions(script: str) -> Iterator[int]:
@@ -283,8 +316,8 @@ def _words(script: str, position: int, limit: int) -> tuple[list[str], int]:
     words = []
     while match := _WORD.match(script, position, limit):
         position = match.end()
-        word = match[1]
-        words.append(_QUOTING.sub(r"\1", word) if "'" in word or '"' in word or "\\" in word else word)
+        if word := match[1]:
+            words.append(_QUOTING.sub(r"\1", word) if "'" in word or '"' in word or "\\" in word else word)
     return words, position
 
 

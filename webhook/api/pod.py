@@ -249,6 +249,7 @@ class TcpSocket(msgspec.Struct, gc=False):
     """A connection."""
 
     port: object = None
+    host: str | None = None
 
 
 class Probe(msgspec.Struct, rename="camel", gc=False):
@@ -282,13 +283,21 @@ class Container(msgspec.Struct, rename="camel", gc=False):
         return [*(self.command or ()), *(self.args or ())]
 
     @property
-    def ready_port(self) -> int | None:
-        """The port to which the readiness probe connects."""
-        probe = self.readiness_probe
-        port = probe.tcp_socket.port if probe is not None and probe.tcp_socket is not None else None
-        if isinstance(port, str):
-            return next((one.container_port for one in self.ports or () if one.name == port), None)
-        return port if isinstance(port, int) else None
+    def probed_ports(self) -> Iterator[tuple[str, int]]:
+        """(field, port) of each probe that connects to a port of the container."""
+        for field, probe in (
+            ("readinessProbe", self.readiness_probe),
+            ("startupProbe", self.startup_probe),
+            ("livenessProbe", self.liveness_probe),
+        ):
+            target = probe.tcp_socket if probe is not None else None
+            if target is None or target.host:
+                continue
+            port = target.port
+            if isinstance(port, str):
+                port = next((one.container_port for one in self.ports or () if one.name == port), None)
+            if isinstance(port, int):
+                yield field, port
 
 
 class Named(msgspec.Struct, gc=False):

@@ -3,10 +3,10 @@
 import re
 from typing import Final
 
-from webhook.api import mpirun, sshd
+from webhook.api import mpirun
 from webhook.api.pod import Container
 
-_REDIRECTION: Final = re.compile(r"\d?[<>]+&?[ \t]*[^\s;&|()<>]*")
+_QUOTED: Final = re.compile(r""""(?:[^"\\]++|\\.)*+"|'[^']*+'""", re.DOTALL)
 _BETWEEN: Final = re.compile(r"[\n;&|(){}]+")
 # What a shell puts into a word: a number, a variable, the output of commands.
 _NUMBER: Final = re.compile(r"\$\(\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)\)|\$\{[^{}$]*+\}")
@@ -37,10 +37,13 @@ def started_by(container: Container) -> frozenset[str] | None:
     """The names of the programs, without folders; None where the image, a file or a variable names more of them."""
     if not container.command:
         return None
-    if container.command[0].rpartition("/")[2] not in mpirun.SHELLS:
-        return _names(" ".join(container.argv))
-    script = sshd.plain_script(container)
-    plain = _REDIRECTION.sub(" ", _NUMBER.sub("$", script))
+    words = mpirun.unwrapped(container.argv)
+    if not words or words[0].rpartition("/")[2] not in mpirun.SHELLS:
+        return _names(" ".join(words))
+    script = mpirun.plain(mpirun.script(words)[0])
+    if not script or mpirun.has_here_document(script):
+        return None
+    plain = _NUMBER.sub("$", mpirun.REDIRECTION.sub(" ", _QUOTED.sub("''", script)))
     inner = [first or second for first, second in _SUBSTITUTED.findall(plain)]
     found: set[str] = set()
     for command in _BETWEEN.split("\n".join((_SUBSTITUTED.sub("$", plain), *inner))):
@@ -48,7 +51,7 @@ def started_by(container: Container) -> frozenset[str] | None:
         if names is None:
             return None
         found |= names
-    return frozenset(found) if script else None
+    return frozenset(found)
 
 
 def _names(command: str) -> frozenset[str] | None:

@@ -1,8 +1,8 @@
 """The port on which the workers' sshd listens, as far as a job shows it. The operator leaves it to the image."""
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from webhook.api import mca, mpirun, operator_env
 from webhook.api.mpijob import LAUNCHER, MPIJob
@@ -27,17 +27,24 @@ _PARAMETERS: Final = frozenset(("plm_rsh_args", "plm_ssh_args"))
 # Options without a value, of sshd and of ssh, which may stand before one with a value in the same word.
 _FLAGS: Final = "-[46DdeGiqTtVv]*"
 _OPTION: Final = re.compile(rf"(?:^|\s)(?:{_FLAGS}p|-o\s*(?i:Port)\s?[= ])\s*(\d{{1,5}})(?=\s|\Z)")
-_CALL: Final = re.compile(r"(?:^|[\s;&|(/])sshd(?=[\s;&|)]|\Z)([^\n;&|]*)")
+_CALL: Final = re.compile(r"(?:^|[\s;&|(/'\"])sshd(?=[\s;&|)'\"]|\Z)([^\n;&|]*)")
+_SERVICE: Final = re.compile(r"\bservice\s+sshd?\s+(?:re)?start\b|/init\.d/sshd?\s+(?:re)?start\b")
 # Its own configuration file, or a port that is written into one.
 _CONFIGURED: Final = re.compile(r"\s-f|\bPort\b")
 # Options of sshd with a configuration file, or with a port that is a variable of the shell.
 _UNCLEAR: Final = re.compile(rf"\s{_FLAGS}[fp]")
-# Where a shell expects a command.
-_START: Final = r"(?:^|[\n;&|(]|\b(?:then|do|else)[ \t])[ \t]*+(?:[A-Za-z_]\w*+=[^\s;&|()]*+[ \t]++)*+(?:exec[ \t]++)?"
-_WITHOUT_PATH: Final = re.compile(rf"{_START}(?:[\w.-]+/)?sshd(?=[ \t\n;&]|\Z)([^\n;&|#]*)")
-_LAST: Final = re.compile(rf"{_START}(?:[^\s;&|()'\"]*/)?sshd((?:[ \t][^\n;&|#)]*+)?+)[;\s]*+\Z")
-# What is no command in a script.
-_NO_COMMAND: Final = re.compile(r""""[^"\n]*+"|'[^'\n]*+'|(?:^|(?<=\s))\#[^\n]*+""", re.MULTILINE)
+# A command of a script, and its end; a redirection has an & of its own.
+_COMMAND: Final = re.compile(r"((?:[^\n;&|()]|(?<=[<>])&|&(?=>))++)(&&|\|\||[\n;&|()]|\Z)")
+# Where the command is sshd: its folder.
+_SSHD: Final = re.compile(
+    r"\s*+(?:(?:do|else|if|nohup|then|[!{])\s++|[A-Za-z_]\w*+=\S*+\s++)*+(?:exec\s++)?([^\s'\"]*/)?sshd(?=\s|\Z)"
+)
+_QUOTED: Final = re.compile(r""""[^"]*+"|'[^']*+'""")
+_GROUP_INSTEAD: Final = re.compile(r"\|\|\s*+\{[^{}]*+\}")
+# They end at once, and listen on no port.
+_SHORT: Final = frozenset(
+    ("chmod", "chown", "cp", "echo", "exit", "export", "ln", "mkdir", "rm", "sed", "set", "ssh-keygen", "touch", "true")
+)
 # Options by which it stays in the foreground, and by which it does something else than to listen.
 _STAYS: Final = re.compile(r"\s-[46eqr]*[Dd]")
 _TELLS: Final = re.compile(r"\s-[46DdeqrR]*[GQTVit]|[$`]")
@@ -61,54 +68,74 @@ def port(job: MPIJob, default: int | None) -> int | None:
 
 
 def starts(container: Container) -> bool:
-    """Whether the container's command is sshd, or a script in a shell that starts it."""
-    program = container.argv[0].rpartition("/")[2] if container.argv else ""
-    return program == "sshd" or (program in mpirun.SHELLS and bool(_CALL.search(text(container))))
+    """Whether the container starts sshd, as far as it shows what it starts; without a command the image does."""
+    script = text(container)
+    return not container.argv or bool(_CALL.search(script) or _SERVICE.search(script))
 
 
-def without_path(container: Container) -> bool:
-    """Whether sshd is started by its name alone: it starts itself again, and refuses without an absolute path."""
-    if _is_program(container):
-        return not container.argv[0].startswith("/") and not _TELLS.search(f" {text(container)}")
-    found = _WITHOUT_PATH.search(plain_script(container))
-    return found is not None and not _TELLS.search(found[1])
+class Call(NamedTuple):
+    """A start of sshd where a shell or the kubelet expects a command."""
+
+    by_path: bool
+    options: str
+    in_background: bool = False
+
+    @property
+    def in_foreground(self) -> bool:
+        """Whether its options keep it where it was started."""
+        return _STAYS.search(self.options) is not None
 
 
-def last_options(container: Container) -> str | None:
-    """The options of the sshd that is the last thing that the container runs; None where that is something else."""
-    if _is_program(container):
-        options = " ".join(("", *container.argv[1:]))
-    elif found := _LAST.search(plain_script(container)):
-        options = found[1]
-    else:
-        return None
-    return None if _TELLS.search(options) else options
+class Calls(NamedTuple):
+    """What is certain of a container's starts of sshd."""
+
+    all: Sequence[Call] = ()
+    last: Call | None = None
+    """The last thing that the container runs."""
+    alone: bool = False
+    """It runs no other program that may listen on a port."""
+
+
+def calls(container: Container) -> Calls:
+    """Those of the container's command, or of a shell; with other `args` an image may do more."""
+    argv = mpirun.unwrapped(container.argv)
+    program = argv[0].rpartition("/")[2] if argv else ""
+    if program == "sshd" and container.command:
+        call = _call(" ".join(argv), "")
+        return Calls([call], call, alone=True) if call else Calls()
+    script = mpirun.script(argv)[0] if program in mpirun.SHELLS else ""
+    if "sshd" not in script or mpirun.has_here_document(script):
+        return Calls()
+    script = _GROUP_INSTEAD.sub("|| false", _QUOTED.sub("''", mpirun.plain(script)))
+    commands = [each for each in _COMMAND.finditer(script) if each[1].strip()]
+    found = [_call(*each.groups()) for each in commands]
+    last, alone, instead = None, True, False
+    for call, command in zip(found, commands, strict=True):
+        # What follows || runs only if sshd does not start.
+        if call or not (instead or command[1].split()[0] in _SHORT):
+            last, alone = call, alone and call is not None
+        instead = call is not None and command[2] == "||"
+    starts = [call for call in found if call]
+    return Calls(starts, last, alone and len(starts) == 1)
 
 
 def ends_in(container: Container) -> bool:
     """Whether sshd is the last thing that the container runs."""
-    return last_options(container) is not None
+    return calls(container).last is not None
 
 
-def stays(options: str) -> bool:
-    """Whether an sshd with these options goes on running where it was started."""
-    return _STAYS.search(options) is not None
+def _call(command: str, end: str) -> Call | None:
+    """The start of sshd that the command is, unless it is in parentheses, or tells something and ends."""
+    match = _SSHD.match(command)
+    if match is None or end in {"(", ")", "|"}:
+        return None
+    options = mpirun.REDIRECTION.sub(" ", command[match.end() :])
+    return None if _TELLS.search(options) else Call((match[1] or "")[:1] in {"/", "$", "~"}, options, end == "&")
 
 
 def ports(options: str) -> list[int]:
     """Those that the options of sshd name, in place of its configuration's."""
     return [int(found) for found in _OPTION.findall(options)]
-
-
-def _is_program(container: Container) -> bool:
-    return bool(container.argv) and container.argv[0].rpartition("/")[2] == "sshd"
-
-
-def plain_script(container: Container) -> str:
-    """What a shell runs, without comments and quoted words; empty for none, and for one with a here-document."""
-    argv = container.argv
-    found = mpirun.script(argv)[0] if argv and argv[0].rpartition("/")[2] in mpirun.SHELLS else ""
-    return "" if "<<" in found else _NO_COMMAND.sub("''", found.replace("\\\n", " "))
 
 
 def text(container: Container) -> str:

@@ -97,7 +97,6 @@ _AMOUNTS: Final = ("requests", "limits")
 _OWN_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 _SHELL: Final = "/bin/sh"
 _POSIX: Final = mpirun.SHELLS - {"zsh"}  # which does not split $left
-_SERVICE: Final = re.compile(r"\bservice\s+sshd?\s+(?:re)?start\b|/init\.d/sshd?\s+(?:re)?start\b")
 _CONFIGURES_SSH: Final = re.compile(r"ssh_config|\.ssh/config|\bPort\b|rsh_agent|ssh_agent")
 _ELASTIC: Final = re.compile(r"discover_hosts|--host-discovery-script|--min-n")
 
@@ -212,7 +211,7 @@ def _container(own: Any, shell: str, seconds: int, port: int | None) -> dict[str
 def _can_wait(launcher: PodTemplate, worker: PodTemplate, when: Shells) -> bool:
     """Whether waiting does no harm: the workers start sshd, and there is a shell that `when` counts on."""
     own, other = launcher.containers[0], worker.containers[0]
-    if other.argv and not sshd.starts(other) and not _SERVICE.search(sshd.text(other)):
+    if not sshd.starts(other):
         return False
     mounts = any("ssh" in mount.mount_path for mount in own.volume_mounts or ())
     variables = any(_CONFIGURES_SSH.search(variable.name) for variable in own.env or ())

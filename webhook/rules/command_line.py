@@ -5,6 +5,9 @@ whole name and starts nothing, mpirun knows no option `"-np 4"`, and `$NP` stays
 `$(NP)` by a variable of the container. A shell without `-c` takes a command line for the name of a file. With
 `["bash", "-c", "mpirun", "-np", "4", "train"]` it runs `mpirun` alone: only the word after `-c` is the script.
 
+Without a `command` the words in `args` go to the image's entry point, which may make of them what it likes: there only
+what a shell gets is judged. `env A=B`, `tini --`, `dumb-init --` and `busybox` before a program change nothing.
+
 mpirun needs a program after its options. Where a line of a script lacks its `\\` at the end, mpirun fails, and the next
 line runs once, on the launcher.
 
@@ -12,8 +15,8 @@ An option of another MPI than `mpiImplementation` ends mpirun at once: `-x` and 
 `-genv` and `-ppn` those of Intel MPI and MPICH.
 
 sshd starts itself again for each connection, so it refuses to start unless it is called by its absolute path. Without
-`-D` it goes to the background: a container that does nothing after that ends. A readiness probe asks the port on which
-it listens.
+`-D`, or with `&` behind it, it goes to the background: a container that does nothing after that ends. Probes ask the
+port on which it listens; that is judged where the container runs nothing else.
 
 `-np eight` and `-np -1` are no numbers of ranks. Open MPI 4 refuses both; Open MPI 5, MPICH and Intel MPI refuse the
 job or start as many ranks as they please. `-np 0` is a rank for each slot to Open MPI, and an error to others.
@@ -40,7 +43,12 @@ from webhook.kit.settings import RuleSettings
 from webhook.predict.open_mpi import is_all_that_runs
 from webhook.predict.sizes import Sizes
 from webhook.rules import Violation, rule, shortened
-from webhook.rules.limits import MAX_LISTED_WORDS, MAX_SHOWN_WORDS_CHARACTERS, MAX_SPLIT_CHARACTERS
+from webhook.rules.limits import (
+    MAX_LISTED_WORDS,
+    MAX_SHOWN_ARGUMENTS_CHARACTERS,
+    MAX_SHOWN_WORDS_CHARACTERS,
+    MAX_SPLIT_CHARACTERS,
+)
 
 _NUMBER: Final = re.compile(r"\d{1,9}", re.ASCII)
 # Only a shell makes something of these, or Kubernetes puts a variable there.
@@ -50,10 +58,16 @@ _BLANKS: Final = " \t\r\n"
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)[^}]*+\}|(\w+))")
 # What Kubernetes replaces; two dollars stand for one.
 _REFERENCE: Final = re.compile(r"(?<!\$)(?:\$\$)*+\$\(([A-Za-z_][\w.-]*+)\)")
+# A value of a program that is nothing else, and programs to which it means something.
+_IS_REFERENCE: Final = re.compile(r"(?:-[\w.-]++=)?\$\([\w.-]++\)")
+_INTERPRETERS: Final = frozenset(("awk", "csh", "gawk", "gmake", "make", "mawk", "nawk", "perl", "ruby", "tcsh"))
 # Variables that Kubernetes adds for the namespace's Services.
 _OF_SERVICES: Final = re.compile(r"_SERVICE_HOST\Z|_SERVICE_PORT|_PORT(?:_|\Z)")
 _PROGRAMS: Final = mpirun.LAUNCHERS | {"sshd"}
-_POSITIONAL: Final = re.compile(r"\$\{?[@*#!\d]")
+# How a script uses its arguments.
+_POSITIONAL: Final = re.compile(
+    r"\$\{?[@*#!\d]|\b(?:shift|getopts|source)\b|\bfor\s++\w++\s*+(?:;|do\b)|(?:^|[\n;&|])[ \t]*+\.\s"
+)
 _OF_EVERY_MPI: Final = frozenset(("mpirun", "mpiexec"))
 # Options of Open MPI that some releases of MPICH take too.
 _OF_SOME: Final = frozenset(("H", "N", "report-bindings"))
@@ -81,19 +95,22 @@ def _programs(template: PodTemplate, path: str) -> Sequence[Violation]:
         return found
     for kind, containers in (("containers", pod.containers), ("initContainers", pod.init_containers)):
         for index, container in enumerate(containers or ()):
-            if container.command:
-                where = f"{path}.template.spec.{kind}[{index}]"
-                wrong = [*_program(container.command, container.argv, where)]
-                if not wrong and kind == "containers" and "sshd" in sshd.text(container):
-                    alone = len(pod.containers or ()) == 1 and not pod.init_containers
-                    wrong += _sshd(container, where, alone=alone)
-                found += wrong
+            where = f"{path}.template.spec.{kind}[{index}]"
+            wrong = [*_program(container, where)]
+            if not wrong and kind == "containers" and "sshd" in sshd.text(container):
+                alone = len(pod.containers or ()) == 1 and not pod.init_containers
+                wrong += _sshd(container, where, alone=alone)
+            found += wrong
     return found
 
 
-def _program(command: Sequence[str], argv: Sequence[str], path: str) -> Iterator[Violation]:
-    """Whether the first word can be a program, and what a shell runs is all that is meant."""
-    shell = command[0].rpartition("/")[2]
+def _program(container: Container, path: str) -> Iterator[Violation]:
+    """Whether the first word can be a program, and what a shell runs is all that is meant.
+
+    An image may take one word in `args` apart, but not what a shell gets.
+    """
+    command, argv = mpirun.unwrapped(container.command or ()) or ("",), mpirun.unwrapped(container.argv)
+    shell = argv[0].rpartition("/")[2] if argv else ""
     if command[0] and command[0].split() != [command[0]]:
         fix = f"Write {_words(command)}." if _OF_A_SHELL.search(command[0]) is None else 'Put "sh", "-c" before it.'
         yield Violation(f"{path}.command", "is not split into words", fix, advisory=True)
@@ -105,18 +122,24 @@ def _program(command: Sequence[str], argv: Sequence[str], path: str) -> Iterator
         fault = f"{shell} takes the command line for a file"
         yield Violation(f"{path}.{field}", fault, 'Put "-c" before it.', advisory=True)
         return
+    if rest := _lost_words(argv):
+        field = "command" if len(container.argv) - len(rest) < len(container.command or ()) else "args"
+        fault = f'{shell} ignores "{shortened(" ".join(rest), MAX_SHOWN_ARGUMENTS_CHARACTERS)}"'
+        yield Violation(f"{path}.{field}", fault, "Add it to the text after -c.", advisory=True)
+
+
+def _lost_words(argv: Sequence[str]) -> Sequence[str]:
+    """The words after a shell's script, if they are arguments that it does not use and was meant to have."""
     script, rest = mpirun.script(argv)
-    if rest and _runs_alone(script, rest):
-        field = "command" if len(argv) - len(rest) < len(command) else "args"
-        alone, whole = (shortened(text, MAX_SHOWN_WORDS_CHARACTERS) for text in (script, " ".join((script, *rest))))
-        yield Violation(f"{path}.{field}", f"{shell} runs {alone} alone", f'Put "{whole}" after -c.', advisory=True)
+    return rest if rest and _are_lost(script, rest) else ()
 
 
-def _runs_alone(script: str, rest: Sequence[str]) -> bool:
-    """Whether the words after a script are arguments that it does not use, and that were meant to be a part of it."""
+def _are_lost(script: str, rest: Sequence[str]) -> bool:
     words = script.split()
-    if not words or _POSITIONAL.search(script) or words[0][0] == "$" or words[0] in {".", "source"}:
+    if not words or _POSITIONAL.search(script) or words[0][0] == "$":
         return False
+    if any(len(word) > 1 and word[0] == "-" and word not in _NO_ARGUMENTS for word in rest):
+        return True
     name = rest[0].rpartition("/")[2]
     program = words[-1].rpartition("/")[2]
     of_script = (word.rpartition("/")[2] for word in words)
@@ -128,18 +151,20 @@ def _runs_alone(script: str, rest: Sequence[str]) -> bool:
 
 def _sshd(container: Container, path: str, *, alone: bool) -> Iterator[Violation]:
     """How the container starts sshd; `alone`: it has the pod's ports to itself."""
-    options = sshd.last_options(container)
-    if sshd.without_path(container):
+    calls = sshd.calls(container)
+    last = calls.last
+    if not all(call.by_path for call in calls.all):
         fault = "sshd starts only by its absolute path"
         yield Violation(_field(container, path, "sshd"), fault, "Write /usr/sbin/sshd.", advisory=True)
-    elif options is not None and not sshd.stays(options):
+    elif last and (last.in_background or not last.in_foreground):
         fault = "sshd goes to the background and the container ends"
-        yield Violation(_field(container, path, "sshd"), fault, "Add -D.", advisory=True)
-    elif options is not None and alone and (probed := container.ready_port) is not None:
-        ports = sshd.ports(options)
-        if ports and probed not in ports and "&" not in sshd.text(container).replace("&&", ""):
-            fault = f"sshd does not listen on port {probed}"
-            yield Violation(f"{path}.readinessProbe.tcpSocket.port", fault, f"Set it to {ports[0]}.", advisory=True)
+        fix = ("Remove the &." if last.in_foreground else "Add -D, no &.") if last.in_background else "Add -D."
+        yield Violation(_field(container, path, "sshd"), fault, fix, advisory=True)
+    elif last and alone and calls.alone and (ports := sshd.ports(last.options)):
+        for field, probed in container.probed_ports:
+            if probed not in ports:
+                fault = f"sshd does not listen on port {probed}"
+                yield Violation(f"{path}.{field}.tcpSocket.port", fault, f"Set it to {ports[0]}.", advisory=True)
 
 
 def _words(command: Sequence[str]) -> str:
@@ -184,8 +209,8 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fault = f"{call.program} of {job.spec.mpi_implementation} has no {option}"
         fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove that."
         yield Violation("spec.mpiImplementation", fault, fix, advisory=True)
-    if call.starts_nothing:
-        of_lines = any("\n" in word for word in launcher.argv)
+    if call.starts_nothing and not _lost_words(mpirun.unwrapped(launcher.argv)):
+        of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
         fix = "End each line that goes on with \\." if of_lines else "Name it after the options."
         yield Violation(_place(launcher, call.program), f"{call.program} gets no program", fix, advisory=True)
     elif " " in call.started and _is_command_line(call.started):
@@ -218,12 +243,15 @@ def _unreplaced(call: Invocation, launcher: Container, job: MPIJob) -> Iterator[
     named = {variable.name for variable in launcher.env or ()}.union(operator_env.values(LAUNCHER, job))
     spoken = mpirun.dialect(call.program, job.spec.mpi_implementation)
     of_ranks = {"".join(values) for name, values in call.options or () if name in spoken.ranks}
-    for word in call.words[:shell]:
+    options = call.words.index(call.started) if call.started else len(call.words)
+    interprets = not _INTERPRETERS.isdisjoint(word.rpartition("/")[2] for word in call.words[options:shell])
+    for index, word in enumerate(call.words[:shell]):
         text = word.rpartition("=")[2]
         if text in of_ranks and (variable := _VARIABLE.fullmatch(text)):
             fix = f"Write $({variable[1] or variable[2]}) or a number."
             yield Violation(_place(launcher, word), f"no shell replaces {shortened(text, 30)}", fix, advisory=True)
-        references = () if launcher.env_from else _REFERENCE.findall(word)
+        whole = index <= options or (not interprets and _IS_REFERENCE.fullmatch(word))
+        references = _REFERENCE.findall(word) if whole and not launcher.env_from else ()
         unknown = (each for each in references if each not in named and not _OF_SERVICES.search(each))
         if reference := next(unknown, ""):
             fault = f"there is no variable {shortened(reference, 30)} in env"

@@ -4,7 +4,7 @@ The operator's flag `--gang-scheduling` decides whether there is gang scheduling
 show it, so it is a setting (`scheduler`). With it on, no pod of a job is bound before `minAvailable` pods exist
 (default: all workers and the launcher). More than there will ever be means waiting for ever. So does
 `WaitForWorkersReady` with the default, or with more than the workers: the launcher is one of the pods, and it is
-created only when the workers run (kubeflow/mpi-operator#608). Where the setting is empty that is a warning: without
+created only when the workers run (kubeflow/mpi-operator#608). Where the setting is empty these are warnings: without
 gang scheduling the operator ignores `schedulingPolicy`.
 
 Warned about, since the rest of the job still runs: fields that this scheduler does not read, and `WaitForWorkersReady`
@@ -100,7 +100,9 @@ def _min_available(
             )
     elif asked < 0:
         degree = Degree("negative", -asked)
-        yield Violation(MIN_AVAILABLE, f"is {asked}, must not be negative", fix=f"Set it to {most}.", degree=degree)
+        fault = f"is {asked}, must not be negative"
+        advisory = not settings.scheduler
+        yield Violation(MIN_AVAILABLE, fault, fix=f"Set it to {most}.", advisory=advisory, degree=degree)
     elif asked > most:
         there = (
             f"the job {'may have' if too_many else 'has'} {pods}"
@@ -108,7 +110,7 @@ def _min_available(
             else f"the launcher waits for {most} workers"
         )
         fix, degree = f"Set it to {most} or fewer.", Degree("too many", asked - most)
-        advisory = asked <= pods and not settings.scheduler
+        advisory = not settings.scheduler
         yield Violation(MIN_AVAILABLE, f"{asked} pods, but {there}", fix=fix, advisory=advisory, degree=degree)
     elif asked == 0:
         yield Violation(MIN_AVAILABLE, "0 turns gang scheduling off", fix=f"Set it to {most}.", advisory=True)

@@ -49,7 +49,7 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     if not workers or not launchers:
         return
     launcher, worker = launchers[0], workers[0]
-    if not worker.argv or sshd.starts(worker):
+    if sshd.starts(worker):
         for fault, fix in _launcher(launcher, job.mpirun_calls):
             yield Violation(replica_path(LAUNCHER), fault, fix=fix)
         return

@@ -15,6 +15,7 @@ can fetch programs from elsewhere.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, NamedTuple
@@ -60,8 +61,9 @@ class Settings(RuleSettings):
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Each container's image, and once for each template the pull secrets; then the images that may change."""
     warned: dict[tuple[str, ...], dict[str, Violation]] = {}  # the first in each template
+    unpinned: Counter[str] = Counter()
     for _, path, replica in job.replicas():
-        found, moving, tagged = _of_template(replica.template, f"{path}.template", settings)
+        found, moving, tagged = _of_template(replica.template, f"{path}.template", settings, unpinned)
         yield from found
         for image, violation in moving:
             warned.setdefault((image,), {}).setdefault(path, violation)
@@ -81,8 +83,11 @@ class _Found(NamedTuple):
     tagged: Sequence[tuple[str, str, ImageReference]]
 
 
-def _of_template(template: PodTemplate, path: str, settings: Settings) -> _Found:
-    """What is said of the images of the template at `path` without a look at the cluster."""
+def _of_template(template: PodTemplate, path: str, settings: Settings, unpinned: Counter[str]) -> _Found:
+    """What is said of the images of the template at `path` without a look at the cluster.
+
+    `unpinned` counts the images without a required digest, by repository.
+    """
     found: list[Violation] = []
     moving: list[tuple[str, Violation]] = []
     tagged: list[tuple[str, str, ImageReference]] = []
@@ -99,7 +104,7 @@ def _of_template(template: PodTemplate, path: str, settings: Settings) -> _Found
             found.append(_unreadable(field, image, error))
             continue
         references.append(reference)
-        refused = [*_policy(field, image, reference, settings)] if is_bounded else []
+        refused = [*_policy(field, image, reference, settings, unpinned)] if is_bounded else []
         found += refused
         if settings.refuse_latest is None and not refused and reference.effective_tag == "latest":
             moving.append((image, _moving(field, image, reference)))
@@ -164,7 +169,9 @@ def _likely_reference(image: str) -> str | None:
     return candidate
 
 
-def _policy(where: str, image: str, reference: ImageReference, settings: Settings) -> Iterator[Violation]:
+def _policy(
+    where: str, image: str, reference: ImageReference, settings: Settings, unpinned: Counter[str]
+) -> Iterator[Violation]:
     allowed = settings.allowed_registries
     source = f"{reference.registry}/{reference.repository}"
     if allowed and not any(images.in_registry(reference, entry) for entry in allowed):
@@ -177,13 +184,14 @@ def _policy(where: str, image: str, reference: ImageReference, settings: Setting
             degree=Degree(f"{where} registry", frozenset({source})),
         )
     if settings.require_digest and reference.digest is None:
+        unpinned[source] += 1
         yield Violation(
             where,
             f'"{shortened(image)}" has no digest, so it may change',
             fix="Add the digest: name@sha256:... (skopeo inspect and crane digest print it).",
             reason=CauseReason.FORBIDDEN,
-            # Another tag is no worse, nor is another name of the container.
-            degree=Degree("digest", frozenset({source})),
+            # Another tag is no worse, nor is another name of the container; one more container is.
+            degree=Degree(f"digest {source}", unpinned[source]),
         )
     elif settings.refuse_latest and reference.effective_tag == "latest":
         said = "has the tag" if reference.tag else "has no tag, which means"

@@ -7,7 +7,7 @@ Workload. Where it does not manage MPIJobs at all the label is without effect: t
 quota.
 
 A job with `managedBy: kueue.x-k8s.io/multikueue` runs in another cluster, where Kueue sends it. Without a queue, or
-with one whose ClusterQueue has no admission check, nothing ever starts it.
+with one whose ClusterQueue has no admission check of MultiKueue, nothing ever starts it.
 
 It is a warning, because a queue may be created, or started again, after the job. What is unknown is not warned about.
 """
@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MULTIKUEUE, MPIJob
+from webhook.cluster.resources.admission_checks import ADMISSION_CHECKS, AdmissionCheck
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
@@ -68,6 +69,14 @@ def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:
     if not queue:
         fix = f"Add the label {QUEUE_NAME} with a queue, or remove managedBy."
         yield Violation(MANAGED_BY, "needs a queue", fix=fix, reason=CauseReason.REQUIRED)
-    elif (behind := queues.cluster_queue(ctx.view, ctx.namespace, queue)) is not None and not behind.has_checks:
+    elif (behind := queues.cluster_queue(ctx.view, ctx.namespace, queue)) is not None and not any(
+        _may_send(check, ctx) for check in behind.checks
+    ):
         fault = f"ClusterQueue {shortened(behind.name, MAX_OBJECT_NAME_CHARACTERS)} sends no job elsewhere"
         yield Violation(MANAGED_BY, fault, fix="Use a queue for MultiKueue, or remove it.")
+
+
+def _may_send(check: str, ctx: Context) -> bool:
+    """Whether the AdmissionCheck may be MultiKueue's; one that is not there keeps the queue inactive."""
+    found = ctx.view.get(ADMISSION_CHECKS, check)
+    return not isinstance(found, AdmissionCheck) or found.controller == MULTIKUEUE

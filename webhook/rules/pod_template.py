@@ -17,7 +17,11 @@ and volumes of huge pages that no container requests.
 Memory or storage below a mebibyte is a warning: `memory: 64` means 64 bytes. So is a probe of a port by a name that the
 container does not give: it never succeeds.
 
-Left alone is what feature gates of the API server decide, or what MPIJobs hardly have: `hostnameOverride`,
+`hostNetwork` with `hostUsers: false` is rejected by the API server as it is by default: the gate that allows it,
+`UserNamespacesHostNetworkSupport`, is alpha and off in Kubernetes 1.35, and no job shows whether it is on. Where it is,
+exempt the job.
+
+Left alone is what other feature gates of the API server decide, or what MPIJobs hardly have: `hostnameOverride`,
 `restartPolicyRules`, `workloadRef`, the sum of requests against those of the pod, tolerations with `Gt` or `Lt`,
 projected trust bundles and certificates, options for Windows, and the details of storage that is mounted without a
 claim.

@@ -200,4 +200,5 @@ def _only_sshd(worker: PodTemplate) -> bool:
     if not worker.containers:
         return False
     container = worker.containers[0]
-    return not container.argv or (sshd.starts(container) and not _USES_ENVIRONMENT.search(sshd.text(container)))
+    starts_sshd = not container.argv or sshd.calls(container).all
+    return bool(starts_sshd) and not _USES_ENVIRONMENT.search(sshd.text(container))

@@ -79,12 +79,6 @@ class _Side(msgspec.Struct, frozen=True):
     def path(self) -> str:
         return f"{self.pod}.containers[0]"
 
-    @property
-    def starts_sshd(self) -> bool:
-        """Whether the container starts sshd; without a command the operator lets it."""
-        words = [*(self.container.command or ()), *(self.container.args or ())]
-        return not words or any("sshd" in word for word in words)
-
 
 @rule("ssh-paths", RuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
@@ -98,7 +92,7 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
     keeps_root_out = _keeps_root_out(ctx)
     if launcher is not None and not keeps_root_out:
         yield from _started_as_root(job, launcher)
-    starts_sshd = worker is not None and worker.starts_sshd
+    starts_sshd = worker is not None and sshd.starts(worker.container)
     mount_path = job.spec.ssh_auth_mount_path or OF_ROOT
     of_root = normpath(mount_path) == OF_ROOT
     if of_root and keeps_root_out and all(side.user is None and side.other_than_root for side in sides.values()):

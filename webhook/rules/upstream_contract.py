@@ -13,11 +13,13 @@ It also checks what the operator does not:
 
 The operator mounts the SSH keys and `/etc/mpi` read-only, so no container starts that mounts something below. It
 prepares the first container of each pod alone: another one that runs mpirun or sshd, or has the accelerators, is a
-warning. So is a variable of the first container that the operator overwrites, such as `OMPI_MCA_plm_rsh_args`: it
-appends its own, and the last one of a name wins.
+warning. None is given where the first runs what its image is for, or a file that may start mpirun or sshd too. A
+variable of the first container that the operator overwrites, such as `OMPI_MCA_plm_rsh_args`, is a warning: it appends
+its own, and the last one of a name wins.
 """
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from posixpath import normpath
 
@@ -46,6 +48,7 @@ from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.predict.sizes import Sizes, more_workers
 from webhook.rules import CauseReason, Degree, Violation, rule
+from webhook.rules.limits import MAX_MCA_ADVICE_CHARACTERS
 
 CREATION_POLICIES = (AT_STARTUP, WAIT_FOR_WORKERS)
 MANAGERS = (MPI_OPERATOR, MULTIKUEUE)
@@ -235,8 +238,15 @@ def _first_container(containers: Sequence[Container], path: str, role: str, job:
     for index, variable in enumerate(env or ()):
         same = overwritten.get(variable.name)
         if same is not None and (variable.value or "") not in same:
-            fix = "Use mpirun -mca." if variable.name.startswith(ENV_PREFIX) else "Remove it."
-            yield Violation(f"{path}[0].env[{index}]", f"the operator sets {variable.name}", fix, advisory=True)
+            fix = "Remove it."
+            if variable.name.startswith(ENV_PREFIX):
+                option = f"-mca {variable.name.removeprefix(ENV_PREFIX)}"
+                value = shlex.quote(variable.value or "")
+                fix = f"Use mpirun {option} {value}."
+                if len(fix) > MAX_MCA_ADVICE_CHARACTERS:
+                    fix = f"Use mpirun {option} VALUE."
+            fault = f"is lost (the operator sets {variable.name})"
+            yield Violation(f"{path}[0].env[{index}]", fault, fix, advisory=True)
     if len(containers) > 1:
         yield from _not_first(containers, path, role, job)
 
@@ -249,13 +259,13 @@ def _not_first(containers: Sequence[Container], path: str, role: str, job: MPIJo
         does, there, wanted = "runs sshd", sshd.starts, sshd.ends_in
     computes = role == WORKER or job.spec.run_launcher_as_worker
     for index, container in enumerate(containers[1:], start=1):
-        if not there(containers[0]) and wanted(container):
-            fault = f"{does}, but the operator prepares the first container alone"
+        if mpirun.shows(containers[0]) and not there(containers[0]) and wanted(container):
+            fault = does
         elif computes and _accelerators(container) and not _accelerators(containers[0]):
-            fault = "has the accelerators, but MPI runs in the first container"
+            fault = "has accelerators"
         else:
             continue
-        yield Violation(f"{path}[{index}]", fault, "Put it first.", advisory=True)
+        yield Violation(f"{path}[{index}]", f"{fault}, but is not the pod's first", "Put it first.", advisory=True)
         return
 
 

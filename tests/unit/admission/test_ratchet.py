@@ -22,6 +22,9 @@ BAD_IMAGE = "docker.io/library/train:latest"
 REGISTRY = "images: {allowedRegistries: [registry.example.com]}"
 GPU = "Worker.template.spec.containers.0.resources.limits.nvidia\\.com/gpu"
 WORKER = "Worker.template.spec"
+FIRST = f"{WORKER}.containers.0"
+VOLUME = [{"name": "v", "configMap": {"name": "c"}}]
+FILE = {"key": "A", "path": "env", "volumeName": "files"}
 
 
 def denied(stored: Json, new: Json, rules: str = "", view: ClusterView | None = None) -> list[str]:
@@ -49,7 +52,7 @@ DEGREES = [
     ("tier", GPU, 8, 4, "tier: {maxGpus: 8}"),
     ("job-timeout", DEADLINE, 900_000, 800_000, ""),
     ("retention", "spec.runPolicy.ttlSecondsAfterFinished", 1, 10, "retention: {action: deny}"),
-    ("gang", AVAILABLE, {"minAvailable": 20}, {"minAvailable": 10}, ""),
+    ("gang", AVAILABLE, {"minAvailable": 20}, {"minAvailable": 10}, "gang: {scheduler: volcano}"),
     ("gang", AVAILABLE, {"scheduleTimeoutSeconds": 90}, {"scheduleTimeoutSeconds": 80},
      "gang: {maxScheduleTimeoutSeconds: 60}"),
     ("upstream-contract", "spec.runPolicy.backoffLimit", -3, -2, ""),
@@ -135,8 +138,27 @@ class TestNames:
             assert denied(stored, containers((name, image)), rules) == []
         assert denied(stored, containers(("main", "registry.example.com/b:1")), rules) == ["images"]
         assert denied(stored, containers(("main", "evil.example.com/a:1")), rules) == ["images"]
+        twice = containers(("main", "registry.example.com/a:1"), ("new", "registry.example.com/a:2"))
+        assert denied(stored, twice, rules) == ["images"]
+        assert denied(twice, stored, rules) == []
         more = containers(("main", "registry.example.com/a:1"), ("new", "registry.example.com/b:1"))
         assert denied(stored, more, rules) == ["images"]
+
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            {f"{FIRST}.volumeMounts": [{"name": "v", "mountPath": "/root/.ssh/config"}], f"{WORKER}.volumes": VOLUME},
+            {f"{WORKER}.resources": {"limits": {"memory": "1Gi"}}},
+            {f"{FIRST}.env": [{"name": "A", "valueFrom": {"fileKeyRef": FILE}}]},
+        ],
+    )
+    def test_another_name_of_a_container_is_no_worse(self, fault: Json) -> None:
+        """The fault was there before the rule."""
+        stored = changed(fault)
+        renamed = changed({f"{FIRST}.name": "trainer"}, stored)
+        assert denied(stored, renamed) == []
+        there = stored["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+        assert denied(stored, changed({f"{WORKER}.containers": [{**there[0], "name": "new"}, *there]}, stored))
 
     def test_items_without_names_are_counted(self) -> None:
         def mounts(*paths: str) -> Json:

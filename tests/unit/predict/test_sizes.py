@@ -214,7 +214,7 @@ def test_what_a_queue_suggests(workers: int, gpus: int, rules: Json, nominal: in
         (job(2, 4), {"gpus": {"max": 2}}, ["Ask for 2 or fewer for each, and use more workers."]),
         (
             job(5, **{GANG: {"minAvailable": 6}}),
-            {"worker-count": {"max": 4}},
+            {"worker-count": {"max": 4}, "gang": {"scheduler": "volcano"}},
             ["Set it to 5 or fewer.", "Set replicas to 4 or fewer."],
         ),
         (job(2, 4), {"gpus": {"max": 2}, "worker-count": {"max": 2}}, ["Ask for 2 or fewer for each."]),

@@ -67,6 +67,12 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["bash", "-c", "/run.sh"], None, "OpenMPI"),
         (["bash", "-c", "-e", "mpirun -np 4 x"], None, "OpenMPI"),
         (["bash", "-c", "cd /app && ./prepare && python x.py", "unused", "words"], None, "OpenMPI"),
+        (["bash", "-c", "for h; do ssh $h; done", "run", "-v", "mpirun"], None, "OpenMPI"),
+        (["bash", "-c", "for h\ndo ssh $h; done", "run", "mpirun"], None, "OpenMPI"),
+        (["bash", "-c", "shift; ./run", "run", "mpirun", "-np", "4"], None, "OpenMPI"),
+        (["bash", "-c", "while getopts n: o; do :; done; ./run", "run", "-n", "mpirun"], None, "OpenMPI"),
+        (["bash", "-c", "set -e; . /setup.sh", "run", "-v"], None, "OpenMPI"),
+        (["tini", "--", "bash", "-c", 'exec "$@"', "--", "mpirun", "-np", "4", "x"], None, "OpenMPI"),
         # Calls without a program, and those of which that is not known.
         (["mpirun", "--version"], None, "OpenMPI"),
         (["mpirun", "-h"], None, "MPICH"),
@@ -88,6 +94,19 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["bash", "-c", 'echo "usage:\nmpirun -np 2\n"; ./run'], None, "OpenMPI"),
         (["bash", "-c", "cat > run <<EOF\nmpirun -np 2\nEOF"], None, "OpenMPI"),
         (["bash", "-c", "# mpirun -np 2\nmpirun -np 2 x"], None, "OpenMPI"),
+        (["bash", "-c", "# cd /x && mpirun -np 2\nmpirun -np 2 x"], None, "OpenMPI"),
+        (["bash", "-c", "mpirun -np 2 x # or: cd /x; mpirun -np 2"], None, "OpenMPI"),
+        (["bash", "-c", 'echo "# $(date)" && mpirun -np 2 x'], None, "OpenMPI"),
+        (["bash", "-c", 'RUN=(env A=$(hostname)\nmpirun -np 2\n-x A x)\n"${RUN[@]}"'], None, "OpenMPI"),
+        (["bash", "-c", "RUN=(mpirun -np $(nproc)\n-x A=$(hostname))\n${RUN[@]} x"], None, "OpenMPI"),
+        (["bash", "-c", "cat <<< 'a'; mpirun -np 2 x"], None, "OpenMPI"),
+        (["bash", "-c", "mpirun -np 2 < <(cat input) x"], None, "OpenMPI"),
+        (["bash", "-c", "case $1 in\n  mpirun) ./run;;\nesac"], None, "OpenMPI"),
+        (["bash", "-c", "which mpirun\ncommand -v mpirun; ./run"], None, "OpenMPI"),
+        (["bash", "-c", 'mpirun() { ./run "$@"; }\nmpirun -np 2 x'], None, "OpenMPI"),
+        (["bash", "-c", "tar xf \\\n  mpirun\n./run"], None, "OpenMPI"),
+        (["bash", "-c", "mpirun -np 2 x > /log 2>&1"], None, "OpenMPI"),
+        (["env", "A=B", "tini", "--", "mpirun", "-np", "2", "x"], None, "OpenMPI"),
         # One word, and yet a program.
         (["mpirun", "-np", "2", "/opt/my app/bin/run"], None, "OpenMPI"),
         (["mpirun", "-np", "2", "bash", "-c", "cd /app && python x.py"], None, "OpenMPI"),
@@ -98,6 +117,11 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["mpirun", "-np", "4", "x", "$$(NP)"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "bash", "-c", "echo $(HOSTNAME)"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np $(nproc) x"], None, "OpenMPI"),
+        (["mpirun", "-np", "4", "awk", "{print $(NF)}", "/data"], None, "OpenMPI"),
+        (["mpirun", "-np", "4", "awk", "$(NF)", "/data"], None, "OpenMPI"),
+        (["mpirun", "-np", "4", "make", "OBJ=$(SRC)"], None, "OpenMPI"),
+        (["mpirun", "-np", "4", "tcsh", "-c", "x $(Y)"], None, "OpenMPI"),
+        (["mpirun", "-np", "4", "python", "-c", "print('$(X)')"], None, "OpenMPI"),
     ],
 )
 def test_what_may_start(command: Any, args: Any, implementation: str) -> None:
@@ -114,6 +138,7 @@ def test_what_may_start(command: Any, args: Any, implementation: str) -> None:
         (["run -x A='b c' x"], 'Write ["run", "-x", "A=b c", ...].'),
         (["run -x it's"], 'Write ["run", "-x", "it\'s"].'),
         (["cd /app && mpirun -np 4 train"], 'Put "sh", "-c" before it.'),
+        (["tini", "--", "python train.py"], 'Write ["python", "train.py"].'),
         (["mpirun -np $N train"], 'Put "sh", "-c" before it.'),
         (["mpirun -np 4 train\n"], 'Put "sh", "-c" before it.'),
     ],
@@ -157,25 +182,35 @@ def test_only_the_beginning_of_a_command_is_split(length: int, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    ("command", "args", "field", "runs", "whole"),
+    ("command", "args", "field", "ignored"),
     [
-        (["bash", "-c"], ["mpirun", "-np", "2", "x"], "args", "mpirun", "mpirun -np 2 x"),
-        (["/bin/bash", "-lc", "mpirun", "-np", "2", "x"], None, "command", "mpirun", "mpirun -np 2 x"),
-        (["sh", "-ec", "mpirun"], ["-np", "2", "x"], "args", "mpirun", "mpirun -np 2 x"),
-        (["bash", "-eo", "pipefail", "-c"], ["mpirun", "-np", "2", "x"], "args", "mpirun", "mpirun -np 2 x"),
-        (["bash", "--norc", "-c", "--"], ["horovodrun", "-np", "2", "x"], "args", "horovodrun", "horovodrun -np 2 x"),
-        (["bash", "-c"], ["/opt/bin/mpirun", "-np", "2", "x"], "args", "/opt/bin/mpirun", "/opt/bin/mpirun -np 2 x"),
-        (["bash", "-c"], ["cd /app && mpirun", "-np", "2"], "args", "cd /app && mpirun", "cd /app && mpirun -np 2"),
-        (["bash", "-c"], ["python", "x.py"], "args", "python", "python x.py"),
-        (["bash", "-c"], ["cd /app", "&&", "mpirun", "x"], "args", "cd /app", "cd /app && mpirun x"),
-        (["bash", "-c"], ["cd $APP && mpirun", "x"], "args", "cd $APP && mpirun", "cd $APP && mpirun x"),
+        (["bash", "-c"], ["mpirun", "-np", "2", "x"], "args", "-np 2 x"),
+        (["/bin/bash", "-lc", "mpirun", "-np", "2", "x"], None, "command", "-np 2 x"),
+        (["sh", "-ec", "mpirun"], ["-np", "2", "x"], "args", "-np 2 x"),
+        (["bash", "-eo", "pipefail", "-c"], ["mpirun", "-np", "2", "x"], "args", "-np 2 x"),
+        (["bash", "--norc", "-c", "--"], ["horovodrun", "-np", "2", "x"], "args", "-np 2 x"),
+        (["bash", "-c"], ["/opt/bin/mpirun", "-np", "2", "x"], "args", "-np 2 x"),
+        (["bash", "-c"], ["cd /app && mpirun", "-np", "2"], "args", "-np 2"),
+        (["bash", "-c"], ["python", "x.py"], "args", "x.py"),
+        (["bash", "-c"], ["cd /app", "&&", "mpirun", "x"], "args", "&& mpirun x"),
+        (["bash", "-c"], ["cd $APP && mpirun", "x"], "args", "x"),
+        (["bash", "-c", "mpirun -np 8 python t.py", "--epochs", "5"], None, "command", "--epochs 5"),
+        (["bash", "-c", "python t.py", "t", "-e", "5"], None, "command", "t -e 5"),
+        (["bash", "-c", "for h in a b; do ./run $h; done", "-v"], None, "command", "-v"),
+        (["bash", "-c", "mpirun", "-np", "2", "python", "train.py"], None, "command", "-np 2 python tr..."),
+        (None, ["bash", "-c", "mpirun", "-np", "2", "x"], "args", "-np 2 x"),
+        (["tini", "-g", "--"], ["bash", "-c", "mpirun", "-np", "2", "x"], "args", "-np 2 x"),
+        (["env", "A=B", "bash", "-c", "mpirun", "-np", "2"], None, "command", "-np 2"),
+        (["busybox", "sh", "-c", "mpirun", "-np", "2"], None, "command", "-np 2"),
     ],
 )
-def test_a_shell_that_gets_words_as_arguments(command: list[str], args: Any, field: str, runs: str, whole: str) -> None:
+def test_a_shell_that_gets_words_as_arguments(command: Any, args: Any, field: str, ignored: str) -> None:
     [violation] = check(command, args)
-    shell = command[0].rpartition("/")[2]
-    assert found([violation]) == [f"(advice) {WHERE}.{field}: {shell} runs {runs} alone"]
-    assert violation.fix == f'Put "{whole}" after -c.'
+    words = [word.rpartition("/")[2] for word in (*(command or ()), *(args or ()))]
+    shell = next(word for word in words if word in {"bash", "sh"})
+    assert found([violation]) == [f'(advice) {WHERE}.{field}: {shell} ignores "{ignored}"']
+    assert violation.fix == "Add it to the text after -c."
+    assert violation.fix in Finding(ID, violation).warning
 
 
 @pytest.mark.parametrize(
@@ -190,6 +225,15 @@ def test_a_shell_that_gets_words_as_arguments(command: list[str], args: Any, fie
         (["sh", "-ec", "cd /app; exec mpirun -np 2; python x"], "Name it after the options."),
         (["bash", "-c", "mpirun -np 2 && python x"], "Name it after the options."),
         (["bash", "-c", "mpirun -np 2", "train"], "Name it after the options."),
+        (["bash", "-c", "mpirun -np 2 -wdir /x # note"], "Name it after the options."),
+        (["bash", "-c", "mpirun -np 2 > /log 2>&1; ./x"], "Name it after the options."),
+        (["bash", "-c", "mpirun -np 2 <<< a | tee /log"], "Name it after the options."),
+        (["bash", "-c", "(mpirun -np 2) && x"], "Name it after the options."),
+        (["bash", "-c", "A=(a $(b)); mpirun -np 2"], "Name it after the options."),
+        (["bash", "-c", "mpirun"], "Name it after the options."),
+        (["bash", "-c", "cd /app\n  exec mpirun\n"], "Name it after the options."),
+        (["env", "A=B", "mpirun", "-np", "2"], "Name it after the options."),
+        (["tini", "--", "bash", "-c", "mpirun -np 2"], "Name it after the options."),
     ],
 )
 @pytest.mark.parametrize("implementation", ["OpenMPI", "MPICH"])
@@ -240,6 +284,19 @@ LEAVES = f"(advice) {SSHD}.command: sshd goes to the background and the containe
         (["/usr/sbin/sshd", "-d"], []),
         (["/usr/sbin/sshd", "-oPort=22", "-f", "/c", "-D"], []),
         (["/usr/sbin/sshd", "-t"], []),
+        (["tini", "--", "/usr/sbin/sshd", "-D"], []),
+        (["bash", "-c", "/usr/sbin/sshd -De >> /log 2>&1"], []),
+        (["bash", "-c", "/usr/sbin/sshd -D || exit 1"], []),
+        (["bash", "-c", "/usr/sbin/sshd 2>&1 && sleep infinity"], []),
+        (["bash", "-c", "/usr/sbin/sshd || exit 1; sleep infinity"], []),
+        (["bash", "-c", "/usr/sbin/sshd -D & wait"], []),
+        (["bash", "-c", "/usr/sbin/sshd -D; echo ended; exit 1"], []),
+        (["bash", "-c", "/usr/sbin/sshd || { exit 1; }; sleep infinity"], []),
+        (["bash", "-c", "/usr/sbin/sshd && { sleep infinity; }"], []),
+        (["bash", "-c", "/usr/sbin/sshd -D &\nwait $!\n"], []),
+        (["bash", "-c", "/usr/sbin/sshd -D & tail -f /dev/null"], []),
+        (["bash", "-c", "$SSHD_HOME/sshd -D"], []),
+        (["bash", "-c", "cat > /c <<EOF\nsshd\nEOF\n/usr/sbin/sshd -D"], []),
         (["bash", "-c", "/usr/sbin/sshd -D"], []),
         (["bash", "-c", "/usr/sbin/sshd; sleep infinity"], []),
         (["bash", "-c", "mkdir -p /run/sshd && exec /usr/sbin/sshd -De"], []),
@@ -266,6 +323,17 @@ LEAVES = f"(advice) {SSHD}.command: sshd goes to the background and the containe
         (["bash", "-c", "/usr/sbin/sshd"], [LEAVES]),
         (["bash", "-ec", "mkdir -p /run/sshd && /usr/sbin/sshd -e;\n"], [LEAVES]),
         (["bash", "-c", "exec /usr/sbin/sshd -p 22"], [LEAVES]),
+        (["bash", "-c", "/usr/sbin/sshd 2>&1"], [LEAVES]),
+        (["bash", "-c", "/usr/sbin/sshd -e > $LOG"], [LEAVES]),
+        (["bash", "-c", "/usr/sbin/sshd || exit 1"], [LEAVES]),
+        (["bash", "-c", "/usr/sbin/sshd || sleep infinity"], [LEAVES]),
+        (["bash", "-c", "mkdir -p /run/sshd; /usr/sbin/sshd -D &\n"], [LEAVES]),
+        (["bash", "-c", "/usr/sbin/sshd -De &> /log &"], [LEAVES]),
+        (["tini", "--", "/usr/sbin/sshd"], [LEAVES]),
+        (["bash", "-c", "/usr/sbin/sshd || { echo failed; exit 1; }"], [LEAVES]),
+        (["bash", "-c", "/usr/sbin/sshd && echo started\nexit 0"], [LEAVES]),
+        (["env", "A=B", "sshd", "-D"], [BY_NAME]),
+        (["busybox", "sh", "-c", "sshd -D"], [BY_NAME]),
         (["bash", "-c"], []),
     ],
 )
@@ -281,9 +349,44 @@ def test_many_blanks_take_no_time(script: str) -> None:
     assert len(violations(ID, {f"{WORKER}.command": ["sh", "-c", script.replace("{}", blanks)]})) <= 1
 
 
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (["sshd"], []),  # for an entry point such as `case $1 in sshd) exec /usr/sbin/sshd -D`
+        (["/usr/sbin/sshd"], []),
+        (["bash", "-c", "/usr/sbin/sshd"], [LEAVES.replace("command", "args")]),
+        (["bash", "-c", "sshd -D"], [BY_NAME.replace("command", "args")]),
+    ],
+)
+def test_sshd_in_args_alone(args: list[str], expected: list[str]) -> None:
+    assert found(violations(ID, {f"{WORKER}.args": args})) == expected
+
+
+@pytest.mark.parametrize(
+    ("script", "fix"),
+    [
+        ("/usr/sbin/sshd", "Add -D."),
+        ("/usr/sbin/sshd -D &", "Remove the &."),
+        ("/usr/sbin/sshd &", "Add -D, no &."),
+    ],
+)
+def test_what_keeps_sshd_in_the_foreground(script: str, fix: str) -> None:
+    [violation] = violations(ID, {f"{WORKER}.command": ["sh", "-c", script]})
+    assert violation.fix == fix
+    assert violation.fix in Finding(ID, violation).warning
+
+
 def test_sshd_in_the_arguments_of_a_shell() -> None:
     changes = {f"{WORKER}.command": ["bash", "-c"], f"{WORKER}.args": ["/usr/sbin/sshd", "-De"]}
-    assert found(violations(ID, changes)) == [f"(advice) {SSHD}.args: bash runs /usr/sbin/sshd alone"]
+    assert found(violations(ID, changes)) == [f'(advice) {SSHD}.args: bash ignores "-De"']
+
+
+@pytest.mark.parametrize("field", ["readinessProbe", "startupProbe", "livenessProbe"])
+def test_every_probe_of_sshds_port(field: str) -> None:
+    changes = {f"{WORKER}.command": ["/usr/sbin/sshd", "-De", "-p", "2222"]}
+    result = violations(ID, {**changes, f"{WORKER}.{field}": {"tcpSocket": {"port": 22}}})
+    assert found(result) == [f"(advice) {SSHD}.{field}.tcpSocket.port: sshd does not listen on port 22"]
+    assert violations(ID, {**changes, f"{WORKER}.{field}": {"tcpSocket": {"port": 22, "host": "10.0.0.1"}}}) == []
 
 
 @pytest.mark.parametrize(
@@ -293,6 +396,9 @@ def test_sshd_in_the_arguments_of_a_shell() -> None:
         (["/usr/sbin/sshd", "-De"], 2222, {}, []),
         (["/usr/sbin/sshd", "-De", "-p", "22", "-p", "2222"], 22, {}, []),
         (["bash", "-c", "./health & /usr/sbin/sshd -De -p 2222"], 8080, {}, []),
+        (["bash", "-c", "/usr/sbin/sshd -p 22; exec /usr/sbin/sshd -De -p 2222"], 22, {}, []),
+        (["bash", "-c", "service health start; /usr/sbin/sshd -De -p 2222"], 8080, {}, []),
+        (["bash", "-c", "./start-health && exec /usr/sbin/sshd -De -p 2222"], 8080, {}, []),
         (["/usr/sbin/sshd", "-De", "-p", "2222"], 8080, {"containers": 2}, []),
         (["/usr/sbin/sshd", "-De", "-p", "2222"], 22, {}, [22]),
         (["bash", "-c", "mkdir -p /run/sshd && exec /usr/sbin/sshd -Dp 2222"], 22, {}, [22]),

@@ -84,9 +84,8 @@ def test_accepted(changes: Json, settings: Json) -> None:
     ],
 )
 def test_min_available(changes: Json, settings: Json, message: str, fix: str) -> None:
-    # Without gang scheduling the operator ignores it, and only more pods than there are is wrong anyway.
-    advisory = not settings and "waits" in message
-    assert violations("gang", changes, settings=settings) == [Violation(MIN, message, fix=fix, advisory=advisory)]
+    # Without gang scheduling the operator ignores it.
+    assert violations("gang", changes, settings=settings) == [Violation(MIN, message, fix=fix, advisory=not settings)]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.support.kueue_objects import CONFIG, Json, cluster_queue, config, local_queue, namespace
+from tests.support.kueue_objects import CONFIG, Json, cluster_queue, config, local_queue, manifest, namespace
 from tests.support.rule_checks import found, violations
 from webhook.admission.messages import Finding
 from webhook.cluster.snapshot import Snapshot
@@ -120,6 +120,12 @@ def test_it_only_warns() -> None:
 
 
 MULTIKUEUE = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
+
+
+def check_by(controller: str) -> Json:
+    return manifest("AdmissionCheck", "multikueue", {"controllerName": f"kueue.x-k8s.io/{controller}"})
+
+
 CHECKS = {"admissionChecksStrategy": {"admissionChecks": [{"name": "multikueue"}]}}
 
 
@@ -128,6 +134,12 @@ CHECKS = {"admissionChecksStrategy": {"admissionChecks": [{"name": "multikueue"}
     [
         ({**MULTIKUEUE, **QUEUED}, [QUEUE, cluster_queue("gpus", **CHECKS)], None),
         ({**MULTIKUEUE, **QUEUED}, [QUEUE, cluster_queue("gpus", admissionChecks=["multikueue"])], None),
+        ({**MULTIKUEUE, **QUEUED}, [QUEUE, cluster_queue("gpus", **CHECKS), check_by("multikueue")], None),
+        (
+            {**MULTIKUEUE, **QUEUED},
+            [QUEUE, cluster_queue("gpus", **CHECKS), check_by("provisioning-request")],
+            "ClusterQueue gpus sends no job elsewhere",
+        ),
         ({**MULTIKUEUE, **QUEUED}, [QUEUE], None),
         ({**MULTIKUEUE, **QUEUED}, [], None),
         (MULTIKUEUE, [local_queue("default", "gpus"), cluster_queue("gpus", **CHECKS)], None),

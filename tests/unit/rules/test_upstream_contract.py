@@ -4,6 +4,7 @@ import pytest
 
 from tests.support.jobs import REMOVE, changed
 from tests.support.rule_checks import found, violations
+from webhook.admission.messages import Finding
 
 LAUNCHER = "spec.mpiReplicaSpecs[Launcher]"
 WORKER = "spec.mpiReplicaSpecs[Worker]"
@@ -339,21 +340,26 @@ INTEL, MPICH = ({"spec.mpiImplementation": name} for name in ("Intel", "MPICH"))
 @pytest.mark.parametrize(
     ("changes", "name", "fix"),
     [
-        (env("OMPI_MCA_plm_rsh_args", "-p 2222"), "OMPI_MCA_plm_rsh_args", "Use mpirun -mca."),
+        (
+            env("OMPI_MCA_plm_rsh_args", "-p 2222"),
+            "OMPI_MCA_plm_rsh_args",
+            "Use mpirun -mca plm_rsh_args '-p 2222'.",
+        ),
         (
             env("OMPI_MCA_orte_default_hostfile", "/hosts"),
             "OMPI_MCA_orte_default_hostfile",
-            "Use mpirun -mca.",
+            "Use mpirun -mca orte_default_hostfile /hosts.",
         ),
         (
             env("OMPI_MCA_orte_keep_fqdn_hostnames", "false"),
             "OMPI_MCA_orte_keep_fqdn_hostnames",
-            "Use mpirun -mca.",
+            "Use mpirun -mca orte_keep_fqdn_hostnames false.",
         ),
+        (env("OMPI_MCA_plm_rsh_args", "-o " * 20), "OMPI_MCA_plm_rsh_args", "Use mpirun -mca plm_rsh_args VALUE."),
         (
             env("OMPI_MCA_orte_set_default_slots", "8"),
             "OMPI_MCA_orte_set_default_slots",
-            "Use mpirun -mca.",
+            "Use mpirun -mca orte_set_default_slots 8.",
         ),
         (env("I_MPI_HYDRA_HOST_FILE") | INTEL, "I_MPI_HYDRA_HOST_FILE", "Remove it."),
         (env("I_MPI_PERHOST", "4") | INTEL, "I_MPI_PERHOST", "Remove it."),
@@ -366,7 +372,8 @@ def test_a_variable_that_the_operator_overwrites(changes: dict[str, Any], name: 
     [violation] = violations("upstream-contract", changes)
     role = WORKER if name.startswith("K_") else LAUNCHER
     assert violation.path == f"{role}.template.spec.containers[0].env[0]"
-    assert (violation.message, violation.fix) == (f"the operator sets {name}", fix)
+    assert (violation.message, violation.fix) == (f"is lost (the operator sets {name})", fix)
+    assert fix in Finding("upstream-contract", violation).warning
     assert violation.advisory
 
 
@@ -395,7 +402,8 @@ def test_a_variable_that_keeps_its_meaning(changes: dict[str, Any]) -> None:
 GPUS = {"limits": {"nvidia.com/gpu": 2}}
 RUNS = {"name": "main", "command": ["bash", "-c", "cd /app && mpirun -np 8 train"]}
 SIDECAR = {"name": "logs", "command": ["sh", "-c", "tail -F /var/log/mpirun.log"]}
-LATER = "but the operator prepares the first container alone"
+IDLE = {"name": "idle", "command": ["sh", "-c", "while true; do sleep 60; done > /dev/null"]}
+LATER = "but is not the pod's first"
 
 
 def containers(role: str, *all_of_them: dict[str, Any]) -> dict[str, Any]:
@@ -405,16 +413,16 @@ def containers(role: str, *all_of_them: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (containers("Launcher", SIDECAR | {"command": ["/logs"]}, RUNS), f"runs mpirun, {LATER}"),
-        (containers("Launcher", {"name": "proxy"}, RUNS), f"runs mpirun, {LATER}"),
-        (containers("Worker", {"name": "proxy"}, {"command": ["/usr/sbin/sshd", "-De"]}), f"runs sshd, {LATER}"),
+        (containers("Launcher", SIDECAR | {"command": ["/usr/bin/fluent-bit"]}, RUNS), f"runs mpirun, {LATER}"),
+        (containers("Launcher", IDLE, RUNS), f"runs mpirun, {LATER}"),
+        (containers("Worker", IDLE, {"command": ["/usr/sbin/sshd", "-De"]}), f"runs sshd, {LATER}"),
         (
             containers("Worker", {"name": "proxy"}, {"name": "main", "resources": GPUS}),
-            "has the accelerators, but MPI runs in the first container",
+            f"has accelerators, {LATER}",
         ),
         (
             containers("Launcher", RUNS, {"name": "main", "resources": GPUS}) | {"spec.runLauncherAsWorker": True},
-            "has the accelerators, but MPI runs in the first container",
+            f"has accelerators, {LATER}",
         ),
     ],
 )
@@ -422,6 +430,7 @@ def test_a_container_that_should_be_the_first(changes: dict[str, Any], message: 
     [violation] = violations("upstream-contract", changes)
     assert violation.path.endswith(".template.spec.containers[1]")
     assert (violation.message, violation.fix, violation.advisory) == (message, "Put it first.", True)
+    assert violation.fix in Finding("upstream-contract", violation).warning
 
 
 @pytest.mark.parametrize(
@@ -429,6 +438,21 @@ def test_a_container_that_should_be_the_first(changes: dict[str, Any], message: 
     [
         containers("Launcher", RUNS, SIDECAR),
         containers("Launcher", {"name": "main", "command": ["/run.sh"]}, SIDECAR),
+        # An image, a file in it, or a variable may start what it has to.
+        *(
+            containers(role, {"name": "main", **first}, later)
+            for role, later in (("Launcher", RUNS), ("Worker", {"name": "x", "command": ["/usr/sbin/sshd", "-De"]}))
+            for first in (
+                {},
+                {"args": ["start"]},
+                {"command": ["/start.sh"]},
+                {"command": ["bash", "-c", "./go"]},
+                {"command": ["tini", "--", "entrypoint"]},
+                {"command": ["sh", "-c", "$RUN"]},
+                {"command": ["python", "launch.py"]},
+                {"command": ["bash", "-c", "service ssh start; mpirun $OPTIONS x"]},
+            )
+        ),
         containers("Launcher", RUNS, {"name": "check", "command": ["mpirun", "--version"]}),
         containers("Launcher", RUNS, {"name": "metrics", "resources": GPUS}),
         containers("Worker", {"name": "main", "resources": GPUS}, {"name": "metrics", "resources": GPUS}),

@@ -6,7 +6,6 @@ import msgspec
 
 from webhook.api import kueue
 from webhook.api.labels import Selector
-from webhook.api.pod import Presence
 from webhook.cluster.resource import Wire, cluster_wide
 
 
@@ -24,12 +23,16 @@ class ClusterQueue(msgspec.Struct, frozen=True):
     """Kueue's reason; empty for one that is active."""
     groups: tuple[kueue.Group, ...]
     quotas: kueue.Quotas
-    has_checks: bool
-    """Whether a job needs more than quota there, as with MultiKueue."""
+    checks: tuple[str, ...]
+    """AdmissionChecks that a job needs besides quota, as for MultiKueue."""
+
+
+class _Check(msgspec.Struct, omit_defaults=True):
+    name: str = ""
 
 
 class _Strategy(msgspec.Struct, rename="camel", omit_defaults=True):
-    admission_checks: list[Presence] | None = None
+    admission_checks: list[_Check] | None = None
 
 
 class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -49,6 +52,7 @@ class _ClusterQueue(Wire):
 
 def _record(found: _ClusterQueue) -> ClusterQueue:
     spec = found.spec
+    strategy = spec.admission_checks_strategy or _Strategy()
     return ClusterQueue(
         name=found.metadata.name,
         cohort=sys.intern(spec.cohort_name or spec.cohort),
@@ -57,9 +61,8 @@ def _record(found: _ClusterQueue) -> ClusterQueue:
         inactive=kueue.inactive_reason(found.status),
         groups=kueue.groups(spec.resource_groups),
         quotas=kueue.quotas(spec.resource_groups),
-        has_checks=bool(
-            spec.admission_checks
-            or (spec.admission_checks_strategy and spec.admission_checks_strategy.admission_checks)
+        checks=tuple(
+            map(sys.intern, spec.admission_checks or (check.name for check in strategy.admission_checks or ()))
         ),
     )
 

@@ -1,6 +1,6 @@
 """What the API server checks of each container of a pod: with its probes, handlers and security context."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
 from msgspec.structs import astuple
@@ -25,8 +25,8 @@ _SOURCES = "fieldRef, resourceFieldRef, configMapKeyRef or secretKeyRef"
 class Pod(NamedTuple):
     """What the pod around a container has."""
 
-    volumes: Set[str]
-    """Names of its volumes."""
+    volumes: Mapping[str, model.Volume]
+    """Its volumes by name."""
     operators: tuple[str, ...]
     """Names of those that the operator adds."""
     claimed: list[str]
@@ -109,9 +109,14 @@ def _value_from(variable: model.EnvVar, source: model.ValueFrom, where: str, fou
 
 
 def _file(source: model.ValueFrom, path: str, pod: Pod, found: Faults) -> None:
-    if source.file_key_ref is not None and (name := source.file_key_ref.volume_name) and name not in pod.volumes:
+    if source.file_key_ref is None or not (name := source.file_key_ref.volume_name):
+        return
+    volume = pod.volumes.get(name)
+    if volume is None:
         fix = "Add an emptyDir under volumes, or correct the name."
         found.add(f"{path}.volumeName", f'there is no volume "{shown(name)}"', fix)
+    elif volume.empty_dir is None and any(getattr(volume, field) is not None for field, _ in model.SOURCES):
+        found.add(f"{path}.volumeName", f'volume "{shown(name)}" is no emptyDir', "Name an emptyDir.")
 
 
 def _key(reference: model.KeyRef, path: str, found: Faults) -> None:
@@ -156,7 +161,7 @@ def _mounts(container: model.Container, path: str, pod: Pod, found: Faults) -> N
 
 
 def _no_volume(name: str, path: str, pod: Pod, found: Faults) -> None:
-    written = pod.volumes - {SHARED_MEMORY}
+    written = pod.volumes.keys() - {SHARED_MEMORY}
     meant = names.closest_name(name, written) if len(found) < MAX_MOUNT_SUGGESTIONS else None
     fix = f'Write "{meant}", or add the volume.' if meant else "Add the volume under volumes, or correct the name."
     found.add(path, f'there is no volume "{shown(name)}"', fix)

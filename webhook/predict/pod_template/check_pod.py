@@ -45,7 +45,7 @@ def check_template(template: model.Template, path: str, found: Faults, around: S
     if spec.volumes:
         check_volumes(spec.volumes, f"{path}.volumes", found, like.volumes or ())
     pod = Pod(
-        {one.name for one in spec.volumes} if spec.volumes else _NONE,
+        {one.name: one for one in spec.volumes or ()},
         around.volumes,
         [one.name for one in spec.volumes or () if one.persistent_volume_claim or one.ephemeral],
         _claims(spec.resource_claims, f"{path}.resourceClaims", found) if spec.resource_claims else _NONE,
