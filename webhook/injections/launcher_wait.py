@@ -178,7 +178,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     port = named or sshd.port(job, None)
     own = patch.get((*template_path(LAUNCHER), "spec", "containers", 0))
     container = _container(own, _own_shell(launcher.containers[0]) or _SHELL, settings.timeout_seconds, port)
-    if patch.append((*template_path(LAUNCHER), "spec", "initContainers"), container):
+    if _is_ours(ITEM, container) and patch.append((*template_path(LAUNCHER), "spec", "initContainers"), container):
         yield f"the launcher waits for its workers, for {settings.timeout_seconds} s at most"
 
 

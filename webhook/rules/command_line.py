@@ -32,7 +32,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webhook.api import mpirun, operator_env, sshd
-from webhook.api.mpijob import LAUNCHER, MPIJob, replica_path
+from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import HYDRA, OPEN_MPI
 from webhook.api.pod import Container, PodTemplate
@@ -205,8 +205,9 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fault = f'"{shortened(call.unread)}" is one word, and no option'
         yield Violation(_place(launcher, call.unread), fault, fix, advisory=not certain)
     other, option = HYDRA if spoken is OPEN_MPI else OPEN_MPI, call.unread.partition("=")[0]
-    if call.program in _OF_EVERY_MPI and option in other.options and option.lstrip("-") not in _OF_SOME:
-        fault = f"{call.program} of {job.spec.mpi_implementation} has no {option}"
+    implementation = job.spec.mpi_implementation if call.program in _OF_EVERY_MPI else ""
+    if implementation in IMPLEMENTATIONS and option in other.options and option.lstrip("-") not in _OF_SOME:
+        fault = f"{call.program} of {implementation} has no {option}"
         fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove that."
         yield Violation("spec.mpiImplementation", fault, fix, advisory=True)
     if call.starts_nothing and not _lost_words(mpirun.unwrapped(launcher.argv)):
