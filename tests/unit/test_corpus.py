@@ -30,7 +30,8 @@ def test_the_page_is_as_the_jobs_are():
 
 def test_every_injection_does_something():
     found = {author for job in JOBS for verdict in job.verdicts.values() for author in verdict.mutation.authors}
-    assert found - {""} == set(injections.REGISTRY)
+    # It does nothing in a queue, where the policy of the corpus is in force.
+    assert found - {""} == set(injections.REGISTRY) - {"worker-readiness"}
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.title)

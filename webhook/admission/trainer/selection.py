@@ -57,6 +57,7 @@ OF_TEMPLATES: Final = frozenset(
     (
         "command-line",
         "gpus",
+        "idle-workers",
         "images",
         "job-size",
         "mpi-implementation",

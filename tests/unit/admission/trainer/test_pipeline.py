@@ -122,6 +122,24 @@ def test_what_a_patch_brings_is_said_with_its_place():
     )
 
 
+def test_a_command_that_replaces_the_sshd_of_nodes():
+    labelled = runtime()
+    template = labelled["spec"]["template"]["spec"]["replicatedJobs"][NODE]["template"]
+    template.setdefault("metadata", {})["labels"] = {trainer.ANCESTOR: trainer.OF_TRAINER}
+    decision = decide(train_job(numNodes=3, command=["mpirun", "-np", "2", "train"]), labelled)
+
+    fix = "Remove it, or run /usr/sbin/sshd -De."
+    assert f"spec.trainer.command: runs mpirun, no sshd. {fix} [idle-workers]" in decision.warnings
+
+
+def test_environment_reaches_the_launcher_alone():
+    variables = [{"name": "HF_HOME", "value": "/models"}]
+    decision = decide(train_job(command=["mpirun", "-np", "2", "train"], env=variables), runtime())
+
+    fault = "spec.trainer.env[0]: HF_HOME does not reach the ranks on workers"
+    assert decision.warnings == [f"{fault}. Add -x HF_HOME to mpirun. [rank-environment]"]
+
+
 def test_what_is_wrong_with_the_jobset_is_said_with_its_place():
     base = runtime()
     base["spec"]["template"]["metadata"] = {"labels": {"team": "a b"}}
