@@ -69,10 +69,15 @@ def fingerprint(certificate: x509.Certificate) -> str:
 @lru_cache(maxsize=64)
 def fingerprints(pem: bytes) -> frozenset[str]:
     """The fingerprints of a caBundle; none when it is empty or damaged, for then no client trusts anything."""
+    return frozenset(map(fingerprint, readable_certificates(pem)))
+
+
+def readable_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
+    """The certificates; none when it is empty or damaged."""
     try:
-        return frozenset(map(fingerprint, load_certificates(pem)))
+        return load_certificates(pem)
     except CertificateError:
-        return frozenset()
+        return ()
 
 
 def common_name(name: x509.Name) -> str:

@@ -8,21 +8,72 @@ Any number of replicas run this side by side, without a leader (see `rotation`).
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import NoReturn
 
+from cryptography import x509
+
 from certs.authority import CLOCK_SKEW, Authority
-from certs.leaf import Leaf, issue, new_signer
 from certs.limits import MAX_ROTATION_STEPS
 from certs.notice import Listener, Notice, ignore
-from certs.pem import CertificateError, common_name, to_pem
-from certs.rotation import MakeSuccessor, Phase, Publish, Save, Step, lacking, phase_of, plan, signer
+from certs.pem import CertificateError, common_name, load_certificates, to_pem
+from certs.rotation import MakeSuccessor, Phase, Publish, RotationSettings, Save, Step, lacking, phase_of, plan, signer
 from certs.serving import ServingCertificate
-from certs.settings import RotationSettings
 from certs.state import State, load
 from certs.store import Bundle, Conflict, Secret, Store, StoreError
+
+# Of a leaf's life: renewal falls into this stretch, so that replicas that started together do not renew together.
+RENEWAL = (0.57, 0.67)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A certificate and its key, and when to replace it."""
+
+    certificate: x509.Certificate
+    key_pem: bytes = field(repr=False)
+    certificate_pem: bytes = field(repr=False)
+    issuer: str
+    """The fingerprint of the CA that signed it."""
+    renew_at: datetime
+
+    @property
+    def not_after(self) -> datetime:
+        """When it stops being valid (UTC)."""
+        return self.certificate.not_valid_after_utc
+
+    def valid(self, now: datetime) -> bool:
+        """Whether a client whose clock shows `now` accepts its times."""
+        return self.certificate.not_valid_before_utc <= now < self.not_after
+
+
+def issue(
+    authority: Authority, hosts: Sequence[str], *, now: datetime, settings: RotationSettings, random: Random
+) -> Leaf:
+    """A new leaf of `authority` for `hosts`."""
+    pair = authority.issue(hosts, lifetime=settings.leaf_lifetime, now=now, backdate=settings.backdate)
+    return Leaf(
+        certificate=load_certificates(pair.certificate_pem)[0],
+        key_pem=pair.key_pem,
+        certificate_pem=pair.certificate_pem,
+        issuer=authority.fingerprint,
+        renew_at=now + (pair.not_after - now) * random.uniform(*RENEWAL),
+    )
+
+
+def new_signer(leaf: Leaf | None, state: State, bundles: Sequence[Bundle], now: datetime) -> Authority | None:
+    """The CA to sign a new leaf now; None when `leaf` stays, because it is good or because none would be better."""
+    authority = signer(state, bundles, now)
+    if authority is None or leaf is None or not leaf.valid(now) or lacking(bundles, leaf.issuer):
+        return authority
+    if leaf.issuer != authority.fingerprint:
+        # The successor signs only where no caBundle trusts anything else; otherwise not before its promotion.
+        return authority if authority is state.current else None
+    # A leaf cannot outlive its CA, so near the CA's end a new leaf gains nothing.
+    return authority if now >= leaf.renew_at and authority.not_after > leaf.not_after else None
+
 
 NO_SECRET = "the CA Secret does not exist; apply the manifests again: they ship it empty"  # noqa: S105 (no password)
 

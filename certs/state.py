@@ -19,7 +19,7 @@ from cryptography import x509
 
 from certs.authority import Authority
 from certs.limits import MAX_OLD_AUTHORITIES
-from certs.pem import CertificateError, fingerprint, load_certificates, to_pem
+from certs.pem import CertificateError, fingerprint, readable_certificates, to_pem
 
 KEYS = frozenset(
     {"ca.crt", "ca.key", "next-ca.crt", "next-ca.key", "next-ca.published-at", "old-ca.crt", "old-ca.retired-at"}
@@ -93,19 +93,13 @@ def load(data: Mapping[str, bytes]) -> State:
         try:
             return Authority.load(certificate, key)
         except CertificateError as error:
-            left = certificates(certificate)
+            left = readable_certificates(certificate)
             if left and not key and prefix == "ca":
                 removed.append(prefix)
             else:
                 damage.append(f"{prefix}.crt and {prefix}.key: {error}")
             lost.extend(left)
             return None
-
-    def certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
-        try:
-            return load_certificates(pem)
-        except CertificateError:
-            return ()
 
     def time(key: str) -> datetime | None:
         if not (text := data.get(key, b"")):
@@ -120,7 +114,7 @@ def load(data: Mapping[str, bytes]) -> State:
     if successor and current and successor.fingerprint == current.fingerprint:
         damage.append("next-ca.crt: the same as ca.crt")
         successor = None
-    old = certificates(data.get("old-ca.crt", b""))
+    old = readable_certificates(data.get("old-ca.crt", b""))
     if data.get("old-ca.crt") and not old:
         damage.append("old-ca.crt: the certificate is not PEM, or damaged")
     signing = {authority.fingerprint for authority in (current, successor) if authority}

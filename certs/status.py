@@ -8,17 +8,15 @@ from cryptography import x509
 
 from certs import state as secret
 from certs.pem import (
-    CertificateError,
     chains_to,
     common_name,
     covers,
     fingerprint,
     fingerprints,
     hosts,
-    load_certificates,
+    readable_certificates,
 )
-from certs.rotation import Phase, lacking, phase_of
-from certs.settings import RotationSettings
+from certs.rotation import Phase, RotationSettings, lacking, phase_of
 from certs.store import Bundle
 
 # Every issuer renews with more than this part of the life left.
@@ -89,7 +87,7 @@ def describe(
     certificates = [_described("served", certificate, now) for certificate in served]
     known = {one.fingerprint for one in certificates}
     for pem in (pem for bundle in bundles for pem in bundle.ca_bundles):
-        for certificate in _certificates(pem):
+        for certificate in readable_certificates(pem):
             if fingerprint(certificate) not in known:
                 known.add(fingerprint(certificate))
                 certificates.append(_described("caBundle", certificate, now))
@@ -140,15 +138,8 @@ def _described(role: str, certificate: x509.Certificate, now: datetime) -> Descr
 
 def _described_bundle(bundle: Bundle, served: Sequence[x509.Certificate]) -> DescribedBundle:
     common = frozenset.intersection(*map(fingerprints, bundle.ca_bundles)) if bundle.ca_bundles else frozenset()
-    trusts = all(chains_to(served, _certificates(pem)) for pem in bundle.ca_bundles) if served else None
+    trusts = all(chains_to(served, readable_certificates(pem)) for pem in bundle.ca_bundles) if served else None
     return DescribedBundle(bundle.name, tuple(sorted(common)), trusts)
-
-
-def _certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
-    try:
-        return load_certificates(pem)
-    except CertificateError:
-        return ()
 
 
 def _secret_issues(
@@ -205,7 +196,7 @@ def _bundle_issues(bundle: Bundle, served: Sequence[x509.Certificate], now: date
         "nothing puts the CA in: the service does so itself, or the annotations for cert-manager or service-ca do"
     )
     for pem in dict.fromkeys(bundle.ca_bundles):
-        cas = _certificates(pem)
+        cas = readable_certificates(pem)
         if not pem.strip():
             yield Issue("error", f"{bundle.name} has an empty caBundle", injected)
         elif not cas:

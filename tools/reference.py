@@ -17,6 +17,7 @@ import click
 
 import certs
 import webhook
+from tools.pod_security_table import table
 from webhook import PROGRAM
 from webhook.admission import pipelines
 from webhook.api import yaml
@@ -29,7 +30,6 @@ from webhook.kit.importance import Importance
 from webhook.plugins import loading
 from webhook.policy.document import PolicyDocument
 from webhook.policy.limits import MAX_CUSTOM_RULES, MAX_ENTRIES
-from webhook.predict.pod_security.table import table
 from webhook.rules import REGISTRY
 from webhook.server.metrics import AUDIT_METRICS, JOB_METRICS, METRICS, Metric
 

@@ -19,28 +19,15 @@ RELEASES = ("openmpi-4", "openmpi-5")
 OURS = {"PRTE_MCA_prte_default_hostfile": HOSTFILE, "PRTE_MCA_plm_ssh_args": "-o ConnectionAttempts=10"}
 # Three ranks for two slots; RANKS is a rank file.
 REFUSED = (
-    "-np 3",
-    "-c 3",
-    "--np 3 --allow-run-as-root --tag-output",
-    "-n 3 --bind-to core",
-    "-np 3 --bind-to none --map-by slot",
-    "-np 3 --map-by node",
-    "-np 3 --map-by core",
-    "-np 3 --map-by socket",
-    "-np 3 --map-by numa",
-    "-np 3 --report-bindings --display-map -x PATH",
-    "-np 3 --mca btl self,tcp --mca pml ob1",
+    "-np 3", "-c 3", "--np 3 --allow-run-as-root --tag-output", "-n 3 --bind-to core",
+    "-np 3 --bind-to none --map-by slot", "-np 3 --map-by node", "-np 3 --map-by core", "-np 3 --map-by socket",
+    "-np 3 --map-by numa", "-np 3 --report-bindings --display-map -x PATH", "-np 3 --mca btl self,tcp --mca pml ob1",
     "-np 3 --mca plm_rsh_args -p2222",
-)
+)  # fmt: skip
 OPEN = (
-    "-np 3 --rankfile RANKS",
-    "-np 3 --oversubscribe",
-    "-np 3 --map-by :OVERSUBSCRIBE",
-    "-np 3 --mca rmaps_base_oversubscribe 1",
-    "-np 3 --use-hwthread-cpus",
-    "-np 3 -N 3",
-    "-np 3 --host localhost:8",
-)
+    "-np 3 --rankfile RANKS", "-np 3 --oversubscribe", "-np 3 --map-by :OVERSUBSCRIBE",
+    "-np 3 --mca rmaps_base_oversubscribe 1", "-np 3 --use-hwthread-cpus", "-np 3 -N 3", "-np 3 --host localhost:8",
+)  # fmt: skip
 
 
 def is_certain(options: str, env: Mapping[str, str]) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster
 from tests.support.installation.service import example
-from webhook.api.annotations import INJECTED, WORKER_READINESS
+from webhook.api.annotations import INJECTED
 
 pytestmark = [pytest.mark.usefixtures("webhook"), pytest.mark.timeout(300)]
 PI = assets().upstream_examples["pi"]
@@ -21,6 +21,11 @@ def pi(namespace: str, name: str, **metadata: Any) -> dict[str, Any]:
     job = example(PI, namespace=namespace, name=name)
     job["metadata"] |= metadata
     return job
+
+
+def launcher(job: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = job["spec"]["mpiReplicaSpecs"]["Launcher"]
+    return found
 
 
 def worker(job: dict[str, Any]) -> dict[str, Any]:
@@ -129,18 +134,17 @@ def test_what_an_administrator_takes_out_stays_out(cluster: Cluster, namespace: 
 def test_an_edit_of_the_stored_job_takes_out_what_was_injected(cluster: Cluster, namespace: str) -> None:
     job = pi(namespace, "edited")
     worker(job)["template"]["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "1", "memory": "1Gi"}}
-    job["metadata"]["annotations"] = {WORKER_READINESS: "2222"}
     cluster.kubectl("create", "-f", "-", stdin=job)
 
     def injected() -> tuple[bool, bool]:
-        pod = worker(cluster.get("mpijob", "edited", "-n", namespace))["template"]["spec"]
-        return "readinessProbe" in pod["containers"][0], "activeDeadlineSeconds" in pod
+        live = cluster.get("mpijob", "edited", "-n", namespace)
+        spec = worker(live)["template"]["spec"]
+        return "initContainers" in launcher(live)["template"]["spec"], "activeDeadlineSeconds" in spec
 
     assert injected() == (True, True)
     cluster.kubectl("replace", "-f", "-", stdin=job)
     assert injected() == (True, True), "a file without them"
     live = cluster.get("mpijob", "edited", "-n", namespace)
-    pod = worker(live)["template"]["spec"]
-    del pod["containers"][0]["readinessProbe"], pod["activeDeadlineSeconds"]
+    del launcher(live)["template"]["spec"]["initContainers"], worker(live)["template"]["spec"]["activeDeadlineSeconds"]
     cluster.kubectl("replace", "-f", "-", stdin=live)
     assert injected() == (False, True), "only the time limit comes back"

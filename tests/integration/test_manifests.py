@@ -20,21 +20,9 @@ from webhook.installation.registration import NAME, RESOURCES
 
 OVERLAYS = sorted(path.name for path in (MANIFESTS / "overlays").iterdir())
 OPTIONAL = (
-    "hooks",
-    "monitoring",
-    "policies",
-    "hpa",
-    "key-removal",
-    "deadline-events",
-    "job-metrics",
-    "network-policies",
-    "audit",
-    "audit-reports",
-    "conversion",
-    "conversion-ca-bundle",
-    "trainer",
-    "legacy-no-match-conditions",
-)
+    "hooks", "monitoring", "policies", "hpa", "key-removal", "deadline-events", "job-metrics", "network-policies",
+    "audit", "audit-reports", "conversion", "conversion-ca-bundle", "trainer", "legacy-no-match-conditions",
+)  # fmt: skip
 HOOKED = "components: [../../components/hooks]"
 OURS = "mpijob-webhook"
 CA = base64.b64encode(Authority("test", lifetime=timedelta(days=1)).certificate_pem).decode()

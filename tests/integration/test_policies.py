@@ -17,7 +17,7 @@ from tests.support.installation.service import example, review_of
 from tests.support.jobs import changed
 from tests.support.paths import MANIFESTS
 from tests.support.policies import policy_configmap
-from webhook.policy import last_good
+from webhook.policy import store
 
 PI = assets().upstream_examples["pi"]
 POLICIES = "mpijob-webhook"
@@ -54,7 +54,7 @@ def verdict(replica: service.Replica, namespace: str, workers: int) -> bool:
 
 def remembered(cluster: Cluster) -> dict[str, str]:
     """The last good policies, by name."""
-    return last_good.texts(cluster.get(*LAST_GOOD).get("data", {}))
+    return store.remembered_texts(cluster.get(*LAST_GOOD).get("data", {}))
 
 
 def apply(cluster: Cluster, manifest: dict[str, Any], *flags: str) -> str:

@@ -28,22 +28,16 @@ from webhook.cluster.resource import WatchedPlace
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.reservations import ENTRIES, LABEL, NAMESPACE
 from webhook.installation.registration import NAME, RESOURCES
-from webhook.policy import last_good
+from webhook.policy import store
 
 OVERLAY = MANIFESTS / "overlays" / "default"
 TEAM = "team-a"
 EXEMPT = {"training.openshift.io/exempt": "worker-count", "training.openshift.io/exempt-reason": "one-off"}
 # What the cluster has of its own; of everything else that is looked at, there is a stand-in.
 BUILT_IN = {
-    "",
-    "batch",
-    "coordination.k8s.io",
-    "kubeflow.org",
-    "networking.k8s.io",
-    "node.k8s.io",
-    "resource.k8s.io",
+    "", "batch", "coordination.k8s.io", "kubeflow.org", "networking.k8s.io", "node.k8s.io", "resource.k8s.io",
     "scheduling.k8s.io",
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +123,7 @@ def test_policies_are_followed_remembered_and_complained_about(cluster: Cluster,
     remembered = ("configmap", "mpijob-webhook-last-good", "-n", OURS)
 
     def copy() -> str:
-        return last_good.texts(cluster.get(*remembered).get("data", {})).get("platform", "")
+        return store.remembered_texts(cluster.get(*remembered).get("data", {})).get("platform", "")
 
     cluster.wait_for("the policy to be remembered", lambda: copy() or None)
     cluster.apply([policy_configmap("rules: {worker-count: {max: 5}}")])

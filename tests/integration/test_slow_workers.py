@@ -119,6 +119,15 @@ def test_no_job_fails_because_its_workers_are_slow(cluster: Cluster, sshd: Sshd,
     assert any("waiting for" in text and "Could not resolve hostname" in text for one in found for text in one.waited)
 
 
+def test_a_launcher_that_is_held_until_the_workers_are_ready_waits_no_longer(
+    cluster: Cluster, sshd: Sshd, tmp_path: Path
+) -> None:
+    _, namespace = places(cluster, {})
+    cluster.kubectl("create", "-f", "-", stdin=job(1, namespace, random.Random(SEED)))
+    life = Kubelet(cluster, sshd, tmp_path).live(namespace, "slow-1", [1.0, 8.0], installed(RELEASES[1]), held=True)
+    assert (life.succeeded, life.tries, life.waited) == (True, 1, ["every worker answers\n"])
+
+
 def test_without_the_injection_jobs_fail(cluster: Cluster, sshd: Sshd, tmp_path: Path) -> None:
     found = lives(cluster, sshd, tmp_path, OFF)
     failed = [one for one in found if not one.succeeded]

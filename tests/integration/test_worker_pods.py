@@ -10,7 +10,6 @@ from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.nodes import KEEP_RUNNING, gpu_nodes
 from tests.support.installation.service import example, running
-from webhook.api.annotations import WORKER_READINESS
 
 pytestmark = pytest.mark.timeout(300)
 PI = assets().upstream_examples["pi"]
@@ -19,6 +18,7 @@ apiVersion: policy.training.openshift.io/v1
 kind: MPIJobPolicy
 injections:
   host-network: {enabled: true}
+  worker-readiness: {enabled: true}
 """
 POOL = "ports"
 
@@ -52,7 +52,8 @@ def ready_at(pod: dict[str, Any]) -> datetime | None:
 
 def test_the_launcher_comes_when_the_workers_are_ready(cluster_with_policy: Cluster, namespace: str) -> None:
     cluster = cluster_with_policy
-    job = example(PI, name="waits", namespace=namespace, annotations={WORKER_READINESS: "2222"})
+    job = example(PI, name="waits", namespace=namespace)
+    job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["ports"] = [{"containerPort": 2222}]
     told = cluster.kubectl("create", "-f", "-", stdin=job).stderr
     assert "worker-readiness" in told
     stored = cluster.get("mpijob", "waits", "-n", namespace)["spec"]

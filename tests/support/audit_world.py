@@ -16,7 +16,7 @@ from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.companions.audit.reports import Reports
 from webhook.companions.audit.standing import StandingAudit
-from webhook.companions.paced import PacedClient
+from webhook.companions.reconciler import PacedClient
 from webhook.policy.in_force import PolicySet
 from webhook.server.background import at_work
 

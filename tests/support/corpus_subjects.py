@@ -64,8 +64,8 @@ SUBJECTS: Final = {
         "Waiting for the workers",
         "42 write a loop by hand, with ssh, nslookup or `until`; 40 set `backoffLimit`, up to 2,000; 20 use "
         "`launcherCreationPolicy: WaitForWorkersReady`, 10 a probe of sshd's port.",
-        "`launcher-wait` does it for every launcher that certainly has a shell, `worker-readiness` by an"
-        " annotation; `mpi-env` lets ssh try for longer.",
+        "`launcher-wait` does it for every launcher that certainly has a shell, elsewhere by the annotation"
+        " `worker-readiness`; `mpi-env` lets ssh try for longer.",
     ),
     "shared-memory": Subject(
         "Shared memory",

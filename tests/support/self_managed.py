@@ -2,8 +2,8 @@
 
 from random import Random
 
+from certs.rotation import RotationSettings
 from certs.self_managed import SelfManaged
-from certs.settings import RotationSettings
 from tests.support.ca_store import DAY, Clock, Cluster
 from tests.support.trust import accepts
 

@@ -13,7 +13,7 @@ from webhook.admission.decision import Decision
 from webhook.admission.trainer import pipeline
 from webhook.api import trainer
 from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
-from webhook.cluster.training_runtimes import (
+from webhook.cluster.train_jobs import (
     CLUSTER_TRAINING_RUNTIMES,
     RUNTIMES,
     TRAINING_RUNTIMES,

@@ -22,24 +22,10 @@ from webhook.policy.document import PolicyDocument
 from webhook.server.metrics import AUDIT_METRICS, JOB_METRICS, METRICS
 
 WRITTEN = (
-    "index.md",
-    "users.md",
-    "administrators.md",
-    "policies.md",
-    "roll-out.md",
-    "ci.md",
-    "clients.md",
-    "command.md",
-    "runbook.md",
-    "pod-security.md",
-    "development.md",
-    "architecture.md",
-    "real-jobs.md",
-    "why.md",
-    "trainer.md",
-    "dashboard.md",
-    "older-versions.md",
-)
+    "index.md", "users.md", "administrators.md", "policies.md", "roll-out.md", "ci.md", "clients.md", "command.md",
+    "runbook.md", "pod-security.md", "development.md", "architecture.md", "real-jobs.md", "why.md", "trainer.md",
+    "dashboard.md", "older-versions.md",
+)  # fmt: skip
 PAGES = reference.pages()
 COMMANDS = dict(reference.commands())
 

@@ -18,11 +18,11 @@ def test_every_cause_has_a_row_and_a_test_or_says_that_nothing_is_done() -> None
 
 @pytest.mark.parametrize("name", TESTS)
 def test_the_test_of_a_cause_exists(name: str) -> None:
-    found = re.fullmatch(r"(tests/[\w/]+)\.py::(test_\w+)(?:\[(.+)\])?", name)
+    found = re.fullmatch(r"(tests/[\w/]+)\.py::(?:(Test\w+)::)?(test_\w+)(?:\[(.+)\])?", name)
     assert found is not None
-    path, function, case = found.groups()
+    path, group, function, case = found.groups()
     module = importlib.import_module(path.replace("/", "."))
-    assert callable(getattr(module, function))
+    assert callable(getattr(getattr(module, group) if group else module, function))
     cases = [value for value in vars(module).values() if isinstance(value, dict)]
     recorded = ["-".join(pair) for pair in getattr(module, "RECORDED", ())]
     assert case is None or case in recorded or any(case in each for each in cases)

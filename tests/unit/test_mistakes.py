@@ -343,6 +343,12 @@ RULES: Final[Mapping[str, Mistake]] = {
         {"Worker.template.spec.containers.0.command": ["/usr/sbin/sshd", "-De", "-p", "2222"]},
         {"action": "deny"},
     ),
+    "idle-workers": Mistake(
+        {"Worker.template.spec.containers.0.command": ["sleep", "infinity"]},
+        "Remove it, or run /usr/sbin/sshd -De.",
+        {"Worker.template.spec.containers.0.command": ["/usr/sbin/sshd", "-De"]},
+        {"action": "deny"},
+    ),
     "ssh-paths": Mistake(
         {f"{role}.template.spec.securityContext": {"runAsUser": 1000} for role in ("Launcher", "Worker")},
         "Set it to .ssh in the home of the user, as /home/mpiuser/.ssh.",

@@ -134,7 +134,7 @@ def test_an_exception_lost_in_a_finalizer_is_raised_again() -> None:
 def test_work_for_all_jobs_does_not_count() -> None:
     outcomes = run(
         """
-        from webhook.cluster.group import Group
+        from webhook.cluster.contents import Group
         from webhook.work_limit import uncounted
 
         def slow(group):

@@ -13,18 +13,14 @@ import msgspec
 from webhook.admission import pipelines, too_expensive
 from webhook.admission.decision import Decision
 from webhook.api.review import AdmissionRequest
+from webhook.cluster.resource import Metadata
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.without_jobs import WithoutJobs
 from webhook.policy.in_force import Policy, PolicySet
 
 
-class _Meta(msgspec.Struct):
-    name: str = ""
-    namespace: str = ""
-
-
 class _Job(msgspec.Struct):
-    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
 
 
 def creation(data: bytes | msgspec.Raw) -> AdmissionRequest | None:

@@ -5,12 +5,15 @@ from typing import Any, Final
 
 import msgspec
 
-from webhook.api import review
+from webhook import PROGRAM
+from webhook.admission.messages import SCHEMA, Finding
+from webhook.api import mpijob, review
 from webhook.api.kueue import FOREIGN, without_kueues
 from webhook.api.mpijob import MPIJob
 from webhook.cluster.view import ClusterView
 from webhook.policy.in_force import Policy
 from webhook.predict.kueue.managed import is_there
+from webhook.rules import CauseReason, Violation, shortened
 
 NOT_OURS = "not a CREATE or UPDATE of a job"
 BY_CONTROLLER = "an update by a controller"
@@ -175,3 +178,13 @@ def _bytes(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _bytes(item) for key, item in value.items()}
     return bytes(value)
+
+
+def finding(api_version: str) -> Finding:
+    """The refusal: an older job can be converted."""
+    if api_version in mpijob.OLDER_VERSIONS:
+        fix = f"Run `{PROGRAM} convert FILE`: it writes the job anew, and says what is left to do."
+    else:
+        fix = f"Set apiVersion to {mpijob.API_VERSION}, and check the fields: other versions have others."
+    message = f'"{shortened(api_version)}" is not served, the MPI operator knows only {mpijob.API_VERSION}'
+    return Finding(SCHEMA, Violation("apiVersion", message, fix=fix, reason=CauseReason.NOT_SUPPORTED))

@@ -14,9 +14,9 @@ from msgspec import structs
 from webhook import injections
 from webhook.admission import (
     excuse,
-    one_cause,
+    left_alone,
+    messages,
     opt_out,
-    other_version,
     overlooked,
     own_rules,
     preempted,
@@ -74,7 +74,7 @@ def decide(
     if f"{kind.group}/{kind.version}" != mpijob.API_VERSION:
         if hook == "mutate":
             return Decision(skipped="another API version", name=request.name)
-        return Decision(denied=[other_version.finding(f"{kind.group}/{kind.version}")], name=request.name)
+        return Decision(denied=[left_alone.finding(f"{kind.group}/{kind.version}")], name=request.name)
     namespace = view.get(NAMESPACES, request.namespace)
     policy = policies.for_namespace(namespace)
     if hook == "mutate":
@@ -261,7 +261,7 @@ def validate(
     ctx = own_rules.evaluated(request, job, ctx, policy)
     decision.rule_faults = own_rules.faults(ctx)
     before = None if old is None else own_rules.of_stored(ctx, request.old_object)
-    found = one_cause.without_copies(list(_findings(policy.rules, job, ctx, time_left)), job)
+    found = messages.without_copies(list(_findings(policy.rules, job, ctx, time_left)), job)
     if found and old is not None and before is not None:
         before = ratchet.judging_stored(before, job, old)
         of_stored = (finding for finding, _ in _findings(policy.rules, old, before, time_left))
@@ -278,7 +278,7 @@ def validate(
         decision.add(outcome.finding, leads_to)
     if vain := list(excuse.cautions(job, ctx)):
         decision.told[ASKED] = [*vain]
-    decision.denied = one_cause.told_once(decision.denied)
+    decision.denied = messages.told_once(decision.denied)
     decision.put_worst_first()
     decision.refused_gpus = refused_gpus.of(decision, job, ctx)
     if policy.action(QUOTA_RULE) is Action.DENY:

@@ -18,8 +18,7 @@ from webhook.kit.own_rules import Outcome
 from webhook.policy import layers, own_rules_check, store
 from webhook.policy.document import TOO_EXPENSIVE, PolicyDocument, PolicyError, PolicyFault
 from webhook.policy.in_force import PolicySet, policy_model
-from webhook.policy.layers import Layer
-from webhook.policy.overlap import may_meet
+from webhook.policy.layers import Layer, may_meet
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 

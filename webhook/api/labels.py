@@ -12,17 +12,13 @@ from typing import Final, Self
 import msgspec
 
 from webhook.api import names
+from webhook.api.shape import ShapeError
 
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
-class SelectorError(ValueError):
+class SelectorError(ShapeError):
     """Not a label selector. `path` is relative to the selector (`matchExpressions[0].values`), empty for itself."""
-
-    def __init__(self, path: str, message: str) -> None:
-        super().__init__(f"{path}: {message}" if path else message)
-        self.path = path
-        self.message = message
 
 
 class Requirement(msgspec.Struct, frozen=True):

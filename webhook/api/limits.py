@@ -10,6 +10,8 @@ MAX_CHARACTERS_BEFORE_PROGRAM: Final = 200
 """Characters before mpirun in which assignments and a folder are looked for: that search is quadratic."""
 MAX_CHARACTERS_BEFORE_EMPTY_CALL: Final = 10_000
 """Characters before an mpirun without a program in which quotes are counted: many such calls make that quadratic."""
+MAX_WORDS_OF_STARTERS: Final = 12
+"""Words of a command in which programs such as `timeout` are looked for that start another."""
 MAX_UID_CHARACTERS: Final = 256
 """Characters of a review's uid, which the reply repeats."""
 MAX_QUANTITY_CHARACTERS: Final = 64

@@ -10,8 +10,8 @@ from typing import Annotated
 import msgspec
 
 from webhook.api import mpirun, untyped
+from webhook.api.metadata import OwnerReference
 from webhook.api.mpirun import Invocation
-from webhook.api.owner import OwnerReference
 from webhook.api.pod import PodTemplate
 from webhook.api.shape import ShapeError, decode_error
 
@@ -32,6 +32,7 @@ MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 # (https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/podgroup.go).
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 AT_STARTUP = "AtStartup"
+WAIT_FOR_WORKERS = "WaitForWorkersReady"
 LAUNCHER = "Launcher"
 WORKER = "Worker"
 
@@ -195,10 +196,10 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
     @cached_property
     def mpirun_calls(self) -> tuple[Invocation, ...]:
         """Calls of mpirun and its like by the launcher's first container; see `mpirun.find`. They are read once."""
-        containers = self.launcher.template.containers if self.launcher is not None else ()
-        if not containers:
+        if self.launcher is None or not self.launcher.template.containers:
             return ()
-        return tuple(mpirun.find(containers[0].command, containers[0].args, self.spec.mpi_implementation))
+        own = self.launcher.template.containers[0]
+        return tuple(mpirun.find(own.command, own.args, self.spec.mpi_implementation, own.env or ()))
 
     @property
     def active_here(self) -> bool:

@@ -6,17 +6,23 @@ variable, an unknown option, several programs, hosts that the user names) it is 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 from msgspec import structs
 
-from webhook.api.limits import MAX_CHARACTERS_BEFORE_EMPTY_CALL, MAX_CHARACTERS_BEFORE_PROGRAM
+from webhook.api.limits import (
+    MAX_CHARACTERS_BEFORE_EMPTY_CALL,
+    MAX_CHARACTERS_BEFORE_PROGRAM,
+    MAX_WORDS_OF_STARTERS,
+)
 from webhook.api.mpirun_options import HOROVODRUN, HOSTS, HYDRA, OPEN_MPI, PAIRS, PER_NODE, Dialect
-from webhook.api.pod import Container
+from webhook.api.pod import Container, EnvVar
 
-HOSTFILE: Final = "/etc/mpi/hostfile"
+CONFIG_FOLDER: Final = "/etc/mpi"
+HOSTFILE: Final = f"{CONFIG_FOLDER}/hostfile"
 """The operator's own list of workers and slots."""
 
 
@@ -64,11 +70,35 @@ SHELLS: Final = frozenset(("sh", "ash", "bash", "dash", "ksh", "zsh"))
 NAMES: Final = ("mpirun", "mpiexec", "orterun", "prterun", "horovodrun")
 """Every call has one of them in its text."""
 _PROGRAM: Final = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun)(?=[\s;&|)<>]|\Z)")
-# What may stand before it where a shell expects a command: an operator or keyword, assignments, a folder.
-_BEFORE: Final = re.compile(
-    r"(?:^|[\n;&|(]|(?:\b(?:do|then|else|if|while|until|exec|time|nohup|env|command)|[!{])[ \t])[ \t]*+"
-    r"(?:[A-Za-z_]\w*=[^\s;&|()]*+[ \t]++)*+(?:\$\{?\w++\}?)?(?:[^\s;&|()<>'\"`$={}#]*/)?\Z"
+# Programs that start another one, with their options, and assignments before a command.
+_STARTS: Final = (
+    r"(?:(?:[^\s;&|()]*/)?(?:command|exec|nohup|setsid|time(?:[ \t]+-p)?"
+    r"|(?:busybox|catatonit|dumb-init|env|stdbuf|tini)(?:[ \t]+-\S+)*"
+    r"|timeout(?:[ \t]+(?:-[ks][ \t]+\S+|-\S+))*+[ \t]+[\d.]+[smhd]?|(?:gosu|su-exec)[ \t]+\S+"
+    r"|(?:runuser|sudo)(?:[ \t]+(?:-u[ \t]+\S+|-\S+))*+)|[A-Za-z_]\w*=[^\s;&|()]*)[ \t]+"
 )
+STARTERS: Final = re.compile(rf"(?:{_STARTS})*+")
+_HOSTFILE_VARIABLE: Final = "OMPI_MCA_orte_default_hostfile"  # by the operator, as `webhook.api.operator_env` has it
+_BLANKS: Final = re.compile(r"\s")
+_AS_USER: Final = frozenset(("runuser", "su"))
+# What may stand before it where a shell expects a command: an operator, a keyword, the quote of `su USER -c "`, then
+# programs that start it, and a folder.
+_BEFORE: Final = re.compile(
+    r"(?:^|[\n;&|(]|(?:\b(?:do|then|else|if|while|until|exec|time|nohup|env|command)|[!{])[ \t]"
+    r"|\b(?:su|runuser)\b[^\n;&|'\"]*[ \t]-c[ \t]+(['\"]))"
+    rf"[ \t]*+(?:{_STARTS})*+(?:\$\{{?\w++\}}?)?(?:[^\s;&|()<>'\"`$={{}}#]*/)?\Z"
+)
+# `$NAME` and `${NAME}`; `$(NAME)`, which Kubernetes replaces, and what it leaves alone.
+_VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))")
+_REFERENCE: Final = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*)\)")
+_PLAIN: Final = re.compile(r"[\w./:,@%+=-]+", re.ASCII)
+_ASSIGNED: Final = re.compile(
+    r"""(?:\A|[\n;])[ \t]*(?:export[ \t]+)?(\w+)=(['"]?)([\w./:,@%+-]+)\2(?=[ \t]*(?:[\n;&]|\Z))"""
+)
+_NAME: Final = re.compile(r"(?<![\w$])(?<!\$\{)[A-Za-z_]\w*")
+# What may set any variable, and what may set one or not.
+_OTHER_SCRIPT: Final = re.compile(r"\b(?:eval|source)\b|(?:\A|[\n;&|])[ \t]*\.[ \t]")
+_BRANCH: Final = re.compile(r"\b(?:case|for|function|if|select|until|while)\b|\(\)|&&|\|\|")
 _PARTS: Final = r"""(?:[^\s;&|()<>'"\\`#]++|\\.|'[^']*+'|"(?:[^"\\`]++|\\.)*+"|(?<!\s)\#)++"""
 _REDIRECTION: Final = rf"(?:\d|&)?(?:>>|>\||<>|>|<<<|<)(?:&(?:\d|-)|[ \t]*+{_PARTS})"
 _WORD: Final = re.compile(rf"[ \t]*+(?:{_REDIRECTION}|({_PARTS}))", re.DOTALL)
@@ -79,9 +109,6 @@ _END: Final = re.compile(r"[ \t]*+(?:\r?\n|;|\)|\|\|?|&&|&(?!>)|\Z)")
 _LEFT_OUT: Final = re.compile(
     r"""('[^']*+'|"(?:[^"\\]++|\\.)*+"|\\[^\n])|\\\n|(?:^|(?<=[\s;&|()]))\#[^\n]*+""", re.DOTALL
 )
-# Programs that start the one after them, and what may stand between the two.
-_WRAPPERS: Final = frozenset(("busybox", "catatonit", "dumb-init", "env", "nohup", "tini"))
-_OF_WRAPPER: Final = re.compile(r"--?[gisv]*+|[A-Za-z_]\w*+=.*", re.DOTALL)
 # A file of the image or of a volume may start anything, and so may a variable.
 _FILE: Final = re.compile(
     r"(?<![\w/.~-])(?!/(?:bin|dev|proc|sbin|usr/bin|usr/sbin)/)[\w.~-]*+/|\.(?:py|sh)\b|\$"
@@ -94,12 +121,23 @@ _OPEN_MPI_EXPORTS: Final = ("OMPI_", "PRTE_", "PMIX_")
 _QUOTING: Final = re.compile(r"""['"]|\\(.)""", re.DOTALL)
 
 
-def find(command: Sequence[str] | None, args: Sequence[str] | None, implementation: str | None) -> list[Invocation]:
+def find(
+    command: Sequence[str] | None,
+    args: Sequence[str] | None,
+    implementation: str | None,
+    env: Iterable[EnvVar] = (),
+) -> list[Invocation]:
     """The calls of mpirun and its like that a container makes, as far as its command line shows them.
 
-    `implementation` is the job's `mpiImplementation`: it says whose mpirun that is.
+    `implementation` is the job's `mpiImplementation`: it says whose mpirun that is. `env` is the container's.
     """
-    argv = [*(command or ()), *(args or ())]
+    constants = {one.name: one.value for one in env if one.value and _PLAIN.fullmatch(one.value)}
+    if implementation == "OpenMPI":
+        constants[_HOSTFILE_VARIABLE] = HOSTFILE
+    argv = [
+        _REFERENCE.sub(lambda found: constants.get(found[1], found[0]), word)
+        for word in (*(command or ()), *(args or ()))
+    ]
     # The second start is for an entry point that runs its arguments: command [/entrypoint.sh], args [mpirun, ...].
     for start in sorted({0, len(command or ())}):
         words = unwrapped(argv[start:])
@@ -112,18 +150,19 @@ def find(command: Sequence[str] | None, args: Sequence[str] | None, implementati
             starts_nothing = call.starts_nothing and bool(command) and not start
             return [structs.replace(call, without_shell=True, starts_nothing=starts_nothing)]
         if program in SHELLS:
-            return list(_calls(plain(script(words)[0]), implementation))
+            return list(_calls(plain(script(words)[0]), implementation, constants))
+        if program in _AS_USER and "-c" in words[:-1]:
+            return list(_calls(plain(words[words.index("-c") + 1]), implementation, constants))
     return []
 
 
 def unwrapped(argv: Sequence[str]) -> Sequence[str]:
-    """The words from the program on that `env A=B`, `tini --` and the like start."""
-    position = 0
-    while position < len(argv) and argv[position].rpartition("/")[2] in _WRAPPERS:
-        position += 1
-        while position < len(argv) and _OF_WRAPPER.fullmatch(argv[position]):
-            position += 1
-    return argv[position:] if position else argv
+    """The words from the program on that `env A=B`, `timeout 1h`, `tini --` and the like start."""
+    start = "".join(
+        f"{_BLANKS.sub('_', word[:MAX_CHARACTERS_BEFORE_PROGRAM])} " for word in argv[:MAX_WORDS_OF_STARTERS]
+    )
+    found = STARTERS.match(start)
+    return argv[found[0].count(" ") :] if found and found[0] else argv
 
 
 def plain(script: str) -> str:
@@ -141,7 +180,7 @@ def taken_for_a_file(argv: Sequence[str]) -> str:
     if script(argv)[0]:
         return ""
     word = next((word for word in argv[1:] if not word.startswith("-")), "")
-    return word if " " in word and any(call.words for call in _calls(plain(word), None)) else ""
+    return word if " " in word and any(call.words for call in _calls(plain(word), None, {})) else ""
 
 
 def shows(container: Container) -> bool:
@@ -209,20 +248,45 @@ def script(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
     return (argv[position], argv[position + 1 :]) if by_c and position < len(argv) else ("", ())
 
 
-def _calls(script: str, implementation: str | None) -> Iterator[Invocation]:
+def _calls(script: str, implementation: str | None, constants: Mapping[str, str]) -> Iterator[Invocation]:
+    values: dict[str, tuple[int, str]] | None = None
     readable = not has_here_document(script)
     for start in _mentions(script):
         first = max(start - MAX_CHARACTERS_BEFORE_PROGRAM, 0)
         first = max(script.rfind("\n", first, start), first)
         program = _PROGRAM.match(script, start)
-        if readable and program and _BEFORE.search(script, first, start):
-            words, end = _words(script, program.end())
+        if readable and program and (before := _BEFORE.search(script, first, start)):
+            quote = script.find(before[1], program.end()) if before[1] else -1
+            words, end = _words(script, program.end(), len(script) if quote < 0 else quote)
+            if any("$" in word for word in words):
+                values = _values(script, constants) if values is None else values
+                words = [_replaced(word, values, start) for word in words]
             call = _read(program[0], words, implementation)
             if call.starts_nothing and not _is_whole(script, start, end):
                 call = structs.replace(call, starts_nothing=False)
             yield call
         else:
             yield Invocation("mpirun")
+
+
+def _values(script: str, constants: Mapping[str, str]) -> dict[str, tuple[int, str]]:
+    """Variables of the shell that have one value in all of the script: from which character on, and the value."""
+    if _OTHER_SCRIPT.search(script):
+        return {}
+    # A name without a dollar sign may get another value there.
+    written = Counter(_NAME.findall(script))
+    branch = _BRANCH.search(script)
+    assigned = _ASSIGNED.finditer(script, 0, branch.start() if branch else len(script))
+    own = {found[1]: (found.end(), found[3]) for found in assigned if written[found[1]] == 1}
+    return own | {name: (0, value) for name, value in constants.items() if not written[name]}
+
+
+def _replaced(word: str, values: Mapping[str, tuple[int, str]], position: int) -> str:
+    def value(found: re.Match[str]) -> str:
+        start, text = values.get(found[1] or found[2], (position + 1, ""))
+        return text if start <= position else found[0]
+
+    return _VARIABLE.sub(value, word)
 
 
 def _is_whole(script: str, start: int, end: int) -> bool:
@@ -247,10 +311,10 @@ def _mentions(script: str) -> Iterator[int]:
             start = script.find(name, start + 1)
 
 
-def _words(script: str, position: int) -> tuple[list[str], int]:
+def _words(script: str, position: int, limit: int) -> tuple[list[str], int]:
     """The words of one command, and where they end: at an operator, a line's end, or what only a shell could expand."""
     words = []
-    while match := _WORD.match(script, position):
+    while match := _WORD.match(script, position, limit):
         position = match.end()
         if word := match[1]:
             words.append(_QUOTING.sub(r"\1", word) if "'" in word or '"' in word or "\\" in word else word)

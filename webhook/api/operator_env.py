@@ -1,15 +1,18 @@
-"""Variables that the operator appends to the first containers. The last of a name wins, so a user's value is lost.
+"""Variables that the operator appends to the first containers.
+
+Where a variable is there twice, a container gets the last value. So the operator's value replaces the user's.
 
 https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/mpi_job_controller.go (`newWorker`,
-`newLauncherPodTemplate`). NVIDIA_DRIVER_CAPABILITIES is left out: it means nothing without devices.
+`newLauncherPodTemplate`). NVIDIA_DRIVER_CAPABILITIES is left out: it has no effect without devices.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
 from webhook.api.mpijob import LAUNCHER, MPIJob
+from webhook.api.mpirun import HOSTFILE
 
-_HOSTFILE: Final = ("/etc/mpi/hostfile",)
+_HOSTFILE: Final = (HOSTFILE,)
 _SSH_ARGS: Final = ("-o ConnectionAttempts=10",)
 _NO_DEVICES: Final = ("", "none", "void")
 _OF_IMPLEMENTATION: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {

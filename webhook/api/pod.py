@@ -188,6 +188,7 @@ class ValueFrom(msgspec.Struct, rename="camel", gc=False):
     """Where the value of a variable comes from."""
 
     config_map_key_ref: ConfigMapSource | None = None
+    field_ref: Presence | None = None
     resource_field_ref: ResourceFieldRef | None = None
 
 

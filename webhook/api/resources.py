@@ -56,14 +56,9 @@ def misspelt_accelerator(name: str) -> str | None:
 
 
 RDMA_DEVICES: Final = (
-    "vpc.amazonaws.com/efa",
-    "rdma/*",
-    "nvidia.com/hostdev",
-    "nvidia.com/rdma*",
-    "nvidia.com/sriov*",
-    "amd.com/nic",
+    "vpc.amazonaws.com/efa", "rdma/*", "nvidia.com/hostdev", "nvidia.com/rdma*", "nvidia.com/sriov*", "amd.com/nic",
     "amd.com/vnic",
-)
+)  # fmt: skip
 """Resource names and patterns of adapters whose traffic does not go through the kernel."""
 
 CORES: Final = ("aws.amazon.com/neuroncore",)

@@ -31,7 +31,7 @@ _CALL: Final = re.compile(r"(?:^|[\s;&|(/'\"])sshd(?=[\s;&|)'\"]|\Z)([^\n;&|]*)"
 _SERVICE: Final = re.compile(r"\bservice\s+sshd?\s+(?:re)?start\b|/init\.d/sshd?\s+(?:re)?start\b")
 # Its own configuration file, or a port that is written into one.
 _CONFIGURED: Final = re.compile(r"\s-f|\bPort\b")
-# The same in sshd's own options, or a port that only the shell knows.
+# Options of sshd with a configuration file, or with a port that is a variable of the shell.
 _UNCLEAR: Final = re.compile(rf"\s{_FLAGS}[fp]")
 # A command of a script, and its end; a redirection has an & of its own.
 _COMMAND: Final = re.compile(r"((?:[^\n;&|()]|(?<=[<>])&|&(?=>))++)(&&|\|\||[\n;&|()]|\Z)")
@@ -70,7 +70,7 @@ def port(job: MPIJob, default: int | None) -> int | None:
 def starts(container: Container) -> bool:
     """Whether the container starts sshd, as far as it shows what it starts; without a command the image does."""
     script = text(container)
-    return not script or bool(_CALL.search(script) or _SERVICE.search(script))
+    return not container.argv or bool(_CALL.search(script) or _SERVICE.search(script))
 
 
 class Call(NamedTuple):

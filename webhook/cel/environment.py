@@ -10,8 +10,7 @@ from cel_expr_python.ext import ext_optional, ext_strings
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from webhook.cel.library import addresses, lists, quantities, regexes, semvers, urls
-from webhook.cel.library.declared import LIST_OF_STRINGS, LISTS_BY_KEY, Declared, Type
-from webhook.cel.library.values import Text
+from webhook.cel.library.declared import LIST_OF_STRINGS, LISTS_BY_KEY, Declared, Text, Type
 
 VARIABLES: Final = ("object", "oldObject", "request", "namespaceObject", "params", "job")
 FUNCTIONS: Final[tuple[Declared, ...]] = (

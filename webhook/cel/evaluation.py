@@ -10,8 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from webhook.api import untyped
+from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.cel import limits
-from webhook.cel.job_defaults import with_defaults
 from webhook.kit.own_rules import Expression, Outcome, Variables
 from webhook.work_limit import uncounted
 
@@ -122,3 +122,31 @@ def _containers(value: Any) -> Iterator[Any]:
         if isinstance(container := waiting.pop(), dict | list):
             yield container
             waiting += container.values() if isinstance(container, dict) else container
+
+
+def with_defaults(job: dict[str, Any]) -> dict[str, Any]:
+    """`job`, whose fields have the right types, with what the operator assumes; changes and returns it."""
+    spec = job.get("spec")
+    if not isinstance(spec, dict):
+        return job
+    run_policy = spec.get("runPolicy")
+    spec["runPolicy"] = run_policy = {} if run_policy is None else run_policy
+    _fill(run_policy, "cleanPodPolicy", "None")
+    _fill(spec, "slotsPerWorker", 1)
+    for name, value in (
+        ("sshAuthMountPath", "/root/.ssh"),
+        ("mpiImplementation", "OpenMPI"),
+        ("launcherCreationPolicy", "AtStartup"),
+    ):
+        spec[name] = spec.get(name) or value
+    for role, replicas, restart_policy in ((LAUNCHER, 1, "OnFailure"), (WORKER, 0, "Never")):
+        replica = (spec.get("mpiReplicaSpecs") or {}).get(role)
+        if replica is not None:
+            _fill(replica, "replicas", replicas)
+            replica["restartPolicy"] = replica.get("restartPolicy") or restart_policy
+    return job
+
+
+def _fill(values: dict[str, Any], name: str, value: Any) -> None:
+    if values.get(name) is None:
+        values[name] = value

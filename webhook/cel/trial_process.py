@@ -14,8 +14,7 @@ import msgspec
 
 from webhook.cel import limits
 from webhook.cel.environment import ExpressionError, Program, activation
-from webhook.cel.evaluation import read
-from webhook.cel.job_defaults import with_defaults
+from webhook.cel.evaluation import read, with_defaults
 from webhook.cel.trial import TOO_SLOW, Trial
 from webhook.cel.trial_jobs import largest, largest_facts, usual
 from webhook.kit.own_rules import Outcome

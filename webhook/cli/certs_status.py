@@ -9,7 +9,7 @@ from certs.status import Described, Issue, TrustStatus
 from webhook import PROGRAM
 from webhook.cli.terminal import bad, caution, faint, heading, printable
 from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, Certificates
-from webhook.installation.doctor.checks.trust import unseen
+from webhook.installation.doctor.checks.installed import unseen
 from webhook.installation.doctor.unread import Unread
 
 COLUMNS: Final = ("CERTIFICATE", "SUBJECT", "EXPIRES", "LEFT", "SHA-256")

@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from webhook.cli.options import (
-    CLUSTER_FILE,
-    FILE,
-    POLICY_NAMESPACE,
-    REFUSED,
-    about_a_cluster,
-    files_too,
-    namespace_option,
-    show,
-    with_api,
-)
+from webhook.cli import options
 from webhook.cli.terminal import UNUSABLE, caution, complain, fail, faint, printable
 from webhook.client.access import DEFAULT_NAMESPACE, Access
 
@@ -29,18 +19,20 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=files_too)
-@click.option("--policy", type=FILE, help="Policies (MPIJobPolicy, or ConfigMaps with it) in place of all others.")
-@CLUSTER_FILE
-@about_a_cluster("The cluster whose verdict counts, as far as you may read it. Default: none.")
-@POLICY_NAMESPACE
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=options.files_too)
+@click.option(
+    "--policy", type=options.FILE, help="Policies (MPIJobPolicy, or ConfigMaps with it) in place of all others."
+)
+@options.CLUSTER_FILE
+@options.about_a_cluster("The cluster whose verdict counts, as far as you may read it. Default: none.")
+@options.POLICY_NAMESPACE
 @click.option("--level", metavar="LEVEL[@VERSION]", help="Check all pods by this Pod Security level, and no rules.")
 @click.option(
     "--trainer",
     is_flag=True,
     help="Check TrainJobs of Kubeflow Trainer and their MPI runtimes too, as `serve --trainer` does.",
 )
-@namespace_option("For jobs that name no namespace. Default: that of the cluster's context.")
+@options.namespace_option("For jobs that name no namespace. Default: that of the cluster's context.")
 @click.option("-R", "--recursive", is_flag=True, help="Look into directories however deep; what is hidden is left out.")
 @click.option(
     "--ignore-others", is_flag=True, help="Pass over files without an MPIJob, whatever they are; 0 if all are."
@@ -151,20 +143,19 @@ def check(
         summary = (level_check if world is None else job_verdict).summary(verdicts)
         many = len(verdicts) > MAX_VERDICTS_IN_FULL
         lines = [line for each in shown for line in each.as_text(short=many or quiet)]
-        show(
-            output, lines if quiet else [*lines, *([""] if many else ()), *summary], [each.as_json() for each in shown]
-        )
+        text = lines if quiet else [*lines, *([""] if many else ()), *summary]
+        options.show(output, text, [each.as_json() for each in shown])
     else:
         from webhook.cli.check_report import in_form
 
-        show("text", in_form(output, shown, errors, warnings_fail=fail_on == "warn"), None)
+        options.show("text", in_form(output, shown, errors, warnings_fail=fail_on == "warn"), None)
     if talks and world is not None:
         _note(job_check.not_judged(verdicts, world))
     nothing = not verdicts and not ignore_others
     if nothing and not errors:
         complain(f"no {subject} in {', '.join(files)}")
     complain(*errors)
-    sys.exit(UNUSABLE if errors or nothing else REFUSED if failing else 0)
+    sys.exit(UNUSABLE if errors or nothing else options.REFUSED if failing else 0)
 
 
 def _try_pods(access: Access, *, announced: bool) -> "TryPods":
@@ -177,7 +168,7 @@ def _try_pods(access: Access, *, announced: bool) -> "TryPods":
             _note(["tries the pods of the jobs by a dry run, which creates nothing"])
         announced = True
 
-    return lambda namespace, pods: with_api(
+    return lambda namespace, pods: options.with_api(
         access, lambda api: tried_pods.refusals(api, namespace, pods, before=announce)
     )
 
@@ -210,10 +201,10 @@ def world_of(
     elif access != Access():
         from webhook.cli import world_sources
 
-        world = with_api(
+        world = options.with_api(
             access, lambda api: world_sources.of_cluster(api, namespaces, policy_namespace=policy_namespace)
         )
-        world.may_exempt = lambda namespace, rules: with_api(
+        world.may_exempt = lambda namespace, rules: options.with_api(
             access, lambda api: world_sources.may_exempt(api, namespace, rules)
         )
     else:
@@ -251,7 +242,7 @@ def _runtimes(found: "Sequence[Manifest]", cluster: Path | None, access: Access,
         more, _ = manifests.load([str(cluster)])
     elif access != Access():
         jobs = [each for each in found if each.kind == "TrainJob" and train_job_check.concerns(each)]
-        more = with_api(access, lambda api: train_job_check.of_cluster(api, jobs, namespace))
+        more = options.with_api(access, lambda api: train_job_check.of_cluster(api, jobs, namespace))
     return [*found, *more]
 
 

@@ -7,8 +7,7 @@ from typing import Any, Final
 from webhook import PROGRAM
 from webhook.cli import ci_reports, explanations, job_verdict
 from webhook.cli.ci_reports import Checked, Rule, unusable
-from webhook.cli.field_lines import line_of
-from webhook.cli.files import ManifestError
+from webhook.cli.files import ManifestError, line_of
 from webhook.cli.level_check import LevelVerdict
 
 UNREADABLE: Final = "unreadable"

@@ -14,8 +14,7 @@ from webhook.cli.job_verdict import Verdict
 from webhook.cli.options import REFUSED
 from webhook.cli.terminal import UNUSABLE, caution, complain, heading, printable
 from webhook.converters import older_jobs
-from webhook.converters.options import Options
-from webhook.converters.report import ConversionError, Converted, Note, Outcome
+from webhook.converters.report import ConversionError, Converted, Note, Options, Outcome
 from webhook.converters.sagemaker import job as training_job
 from webhook.converters.sagemaker import machines
 

@@ -54,7 +54,7 @@ def mpijob(
     """
     from webhook.cli import conversions
     from webhook.cli import files as manifests
-    from webhook.converters.options import Options
+    from webhook.converters.report import Options
 
     found, errors = manifests.load(files)
     wanted = Options(gpus_per_node=gpus_per_node, ssh_path=ssh_path, keep_launcher_small=keep_launcher_small)

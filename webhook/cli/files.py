@@ -2,8 +2,9 @@
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,7 @@ from webhook.api import yaml
 from webhook.api.metadata import SET_BY_SERVER
 from webhook.api.untyped import without_nulls
 from webhook.cli.limits import MAX_FILE_BYTES
+from webhook.cli.policy import job_fields
 
 STDIN: Final = "-"
 STDIN_TITLE: Final = "standard input"
@@ -237,3 +239,22 @@ def _reason(error: Exception) -> str:
 
 
 _KINDS: Final = {str: "text", list: "a list", bool: "true or false", type(None): "empty"}
+
+
+def line_of(manifest: Manifest, path: str = "") -> int | None:
+    """The line (from 1) of the field at `path` in an object, else of what it would be in; None where no file is known.
+
+    Paths are written as messages have them.
+    """
+    if not manifest.content:
+        return None
+    lines = _lines(manifest.content)[manifest.number - 1]
+    place = (*manifest.place, *job_fields.place(manifest.written or manifest.document, path))
+    return next((lines[place[:end]] for end in range(len(place), -1, -1) if place[:end] in lines), None)
+
+
+# The objects of a file are asked about in turn.
+@lru_cache(maxsize=1)
+def _lines(content: bytes) -> Sequence[Mapping[tuple[str | int, ...], int]]:
+    """Of each document that is not empty."""
+    return [yaml.lines(part) for part in yaml.split(content)]

@@ -2,8 +2,11 @@
 
 What the API server does before and between the webhooks is done here too: nulls are dropped, the namespace is filled
 in, fields that a client cannot set are cleared, Kueue's webhook suspends a job in a queue, and the job is judged by the
-schema of MPIJobs (`job_schema`) and by what holds for the metadata of every object (`job_metadata`): the rules see it
+schema of MPIJobs (`job_schema`) and by what holds for the metadata of every object: the rules see it
 with the first mended, so that all is told at once.
+
+The metadata is validated as the API server does it for every object:
+https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/validation/objectmeta.go
 """
 
 import re
@@ -15,25 +18,25 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from webhook.admission import other_version, pipelines
+from webhook.admission import left_alone, pipelines
 from webhook.admission.messages import SCHEMA, Finding
 from webhook.admission.pipelines import Decision
-from webhook.api import mpijob, placeholders
+from webhook.api import mpijob, names, placeholders
+from webhook.api.crd_schema import such_as
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.metadata import LAST_APPLIED
 from webhook.api.names import closest_name
 from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
 from webhook.api.shape import ShapeError
 from webhook.api.untyped import without_nulls
-from webhook.cli import files, job_metadata, job_schema
+from webhook.cli import files, job_schema
 from webhook.cli.files import Manifest
 from webhook.cli.job_verdict import Verdict
 from webhook.cli.job_world import NO_CLUSTER, PODS, POLICIES, USER, JobWorld
 from webhook.cli.limits import MAX_KINDS_LISTED
 from webhook.cli.terminal import fail
-from webhook.cluster.noting import NotingView
 from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView
+from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView, NotingView
 from webhook.cluster.without_jobs import WithoutJobs
 from webhook.injections import Caution
 from webhook.policy import in_force
@@ -42,7 +45,72 @@ from webhook.policy.exemptions import Exemption
 from webhook.policy.in_force import PolicySet
 from webhook.predict import operator_pods
 from webhook.predict.kueue import managed, queues
+from webhook.predict.pod_template import Kind, texts
+from webhook.predict.pod_template.fault import Faults, shown
+from webhook.predict.pod_template.labels import check_annotations, check_labels
 from webhook.rules import CauseReason, Violation, shortened
+
+_OF_OWNERS: Final = ("apiVersion", "kind", "name", "uid")
+
+
+def judge(metadata: Any) -> list[Violation]:
+    """What the API server refuses; values of a wrong type are the schema's to refuse, and nothing here."""
+    if not isinstance(metadata, dict):
+        return []
+    found = Faults()
+    _name(metadata, found)
+    check_labels(_texts(metadata.get("labels")), "metadata.labels", found)
+    check_annotations(_texts(metadata.get("annotations")), "metadata.annotations", found)
+    for index, finalizer in enumerate(_list(metadata.get("finalizers"))):
+        if isinstance(finalizer, str) and (problem := names.label_key_problem(finalizer)):
+            found.add(f"metadata.finalizers[{index}]", f'"{shown(finalizer)}" {problem}', "Correct the finalizer.")
+    _owners(_list(metadata.get("ownerReferences")), found)
+    return [Violation(one.path, one.message, one.fix, CauseReason[one.kind.name]) for one in found]
+
+
+def _name(metadata: Mapping[str, Any], found: Faults) -> None:
+    prefix = metadata.get("generateName")
+    made = f"{prefix[: names.GENERATED_BASE_MAX_LENGTH]}x" if isinstance(prefix, str) and prefix else None
+    name = metadata.get("name") or None
+    for field, written, checked in (("name", name, name), ("generateName", prefix, made if name is None else None)):
+        if isinstance(checked, str) and (problem := names.dns_1123_subdomain_problem(checked)):
+            meant = names.corrected(checked, names.dns_1123_subdomain_problem)
+            fix = f"Write {meant.removesuffix('' if written is checked else 'x')}." if meant else texts.SPELLING
+            found.add(f"metadata.{field}", f'"{shown(str(written))}" {problem}', fix)
+    namespace = metadata.get("namespace")
+    if isinstance(namespace, str) and namespace and (problem := names.dns_1123_label_problem(namespace)):
+        found.add(
+            "metadata.namespace",
+            f'"{shown(namespace)}" {problem}',
+            f"Write {names.corrected(namespace, names.dns_1123_label_problem) or 'one'}, or another that exists.",
+        )
+
+
+def _owners(owners: list[Any], found: Faults) -> None:
+    controllers = 0
+    for index, owner in enumerate(owners):
+        if not isinstance(owner, dict):
+            continue
+        where = f"metadata.ownerReferences[{index}]"
+        for field in _OF_OWNERS:
+            if owner.get(field) == "":
+                found.add(f"{where}.{field}", "is empty", such_as(field), Kind.REQUIRED)
+        if str(owner.get("apiVersion")).count("/") > 1:
+            found.add(f"{where}.apiVersion", 'contains more than one "/"', "Write it as apps/v1 or v1.")
+        controllers += owner.get("controller") is True
+        if controllers > 1 and owner.get("controller") is True:
+            found.add(f"{where}.controller", "is true, but another owner is the controller", "Remove it.")
+
+
+def _texts(value: Any) -> dict[str, str]:
+    """The entries that are text."""
+    entries = value.items() if isinstance(value, dict) else ()
+    return {key: text for key, text in entries if isinstance(text, str)}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
 
 NAMESPACE: Final = "namespace"
 _HEAD: Final = ("apiversion", "kind")
@@ -85,7 +153,7 @@ def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     if world.schema is None:
         return _by_rules(manifest, world, namespace)
     judged = job_schema.judge(manifest.written or manifest.document, world.schema)
-    of_metadata = job_metadata.judge(manifest.document.get("metadata"))
+    of_metadata = judge(manifest.document.get("metadata"))
     unfilled = {path: _unfilled(path, what) for path, what in placeholders.find(manifest.document)}
     others = [each for each in (*judged.violations, *of_metadata) if each.path not in unfilled]
     found = [Finding(SCHEMA, violation) for violation in (*unfilled.values(), *others)]
@@ -218,18 +286,18 @@ def _encode(document: Mapping[str, Any] | None) -> msgspec.Raw:
 
 
 def _not_served(manifest: Manifest) -> Decision:
-    return Decision(denied=[other_version.finding(manifest.api_version)], name=manifest.title)
+    return Decision(denied=[left_alone.finding(manifest.api_version)], name=manifest.title)
 
 
 def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:
     """What the verdicts do without, and why, in lines."""
     unknown = frozenset[str]().union(*(verdict.unknown for verdict in verdicts))
-    for why, names in world.reasons(unknown).items():
-        what = "a cluster" if why == NO_CLUSTER and len(names) > MAX_KINDS_LISTED else ", ".join(names)
+    for why, kinds in world.reasons(unknown).items():
+        what = "a cluster" if why == NO_CLUSTER and len(kinds) > MAX_KINDS_LISTED else ", ".join(kinds)
         yield f"not judged: what depends on {what} ({why})"
     for namespace in dict.fromkeys(verdict.namespace for verdict in verdicts):
-        if names := world.left_out(namespace):
-            yield f'labels of namespace "{namespace}" unknown: these policies do not count: {", ".join(names)}'
+        if policies := world.left_out(namespace):
+            yield f'labels of namespace "{namespace}" unknown: these policies do not count: {", ".join(policies)}'
 
 
 def load_policies(path: Path) -> PolicySet:

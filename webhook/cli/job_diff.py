@@ -18,7 +18,7 @@ from webhook.cli.injected import Injected
 from webhook.cli.job_sight import stored_jobs
 from webhook.cli.terminal import added, bad, heading, printable
 from webhook.client.calls import Client
-from webhook.cluster.noting import NotingView
+from webhook.cluster.view import NotingView
 from webhook.cluster.without_jobs import WithoutJobs
 from webhook.predict.stuck import loose
 

@@ -21,7 +21,7 @@ from webhook.cli.limits import MAX_LOGS_READ, MAX_NAMES_LISTED, MAX_OBJECTS_READ
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import KubernetesObject, get, listed
 from webhook.client.tried_pods import refusals
-from webhook.cluster.noting import NotingView
+from webhook.cluster.view import NotingView
 from webhook.cluster.without_jobs import WithoutJobs
 from webhook.installation.doctor.unread import Unread, attempt
 from webhook.policy.in_force import PolicySet

@@ -9,8 +9,7 @@ from webhook.admission.messages import Finding
 from webhook.api.mpijob import replica_path
 from webhook.cli import injected
 from webhook.cli.ci_reports import Problem
-from webhook.cli.field_lines import line_of
-from webhook.cli.files import Manifest
+from webhook.cli.files import Manifest, line_of
 from webhook.cli.injected import Injected
 from webhook.cli.terminal import bad, caution, counted, good, printable
 from webhook.policy.in_force import Policy

@@ -19,7 +19,7 @@ from webhook.cli.files import Manifest, ManifestError
 from webhook.client.access import DEFAULT_NAMESPACE
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.snapshot import KIND, NOT_INSTALLED, Snapshot, SnapshotError
-from webhook.policy import last_good, store
+from webhook.policy import store
 from webhook.policy.in_force import Policy, PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.store import PolicySource
@@ -160,7 +160,7 @@ def _policies(found: Iterable[Manifest], namespace: str) -> tuple[tuple[Layer, .
         elif untyped.at(document, "metadata", "labels").get(store.LABEL) == "true":
             text, version = data.get(store.KEY), str(untyped.at(document, "metadata").get("resourceVersion", ""))
             sources.append(PolicySource(configmap.name, "", version, text if isinstance(text, str) else None))
-    policies = store.load(sources, last_good.texts(remembered), policy_model())
+    policies = store.load(sources, store.remembered_texts(remembered), policy_model())
     problems = []
     for name, error in policies.errors.items():
         instead = "its last good document is" if policies.states[name] == "last-good" else "nothing of it is"

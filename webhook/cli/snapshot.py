@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 from webhook import PROGRAM
-from webhook.cli.options import (
-    FILE,
-    KUEUE_NAMESPACE,
-    POLICY_NAMESPACE,
-    REFUSED,
-    about_a_cluster,
-    namespace_option,
-    with_api,
-)
+from webhook.cli import options
 from webhook.cli.terminal import caution, fail, faint, printable
 from webhook.client.access import Access
 
@@ -33,11 +25,11 @@ HEADING: Final = f"""\
 
 
 @click.command()
-@about_a_cluster()
-@namespace_option("Only this one; may be repeated. Default: all.", "namespaces", multiple=True)
-@POLICY_NAMESPACE
-@KUEUE_NAMESPACE
-@click.option("-o", "--output", type=FILE, help="The file to write. Default: standard output.")
+@options.about_a_cluster()
+@options.namespace_option("Only this one; may be repeated. Default: all.", "namespaces", multiple=True)
+@options.POLICY_NAMESPACE
+@options.KUEUE_NAMESPACE
+@click.option("-o", "--output", type=options.FILE, help="The file to write. Default: standard output.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 def snapshot(
     *, access: Access, namespaces: tuple[str, ...], output: Path | None, force: bool, **where: Any
@@ -72,7 +64,7 @@ def snapshot(
     def tell(line: str) -> None:
         click.echo(faint(printable(line)), err=True)
 
-    taken = with_api(access, lambda api: world_sources.take(api, namespaces=namespaces, tell=tell, **where))
+    taken = options.with_api(access, lambda api: world_sources.take(api, namespaces=namespaces, tell=tell, **where))
     if output is None:
         for piece in text(taken):
             click.echo(piece, nl=False)
@@ -83,7 +75,7 @@ def snapshot(
             fail(f"cannot write {output}: {error.strerror}")
     for problem in taken.problems:
         click.echo(f"{caution('warning')}: {printable(problem)}", err=True)
-    sys.exit(REFUSED if taken.problems else 0)
+    sys.exit(options.REFUSED if taken.problems else 0)
 
 
 def text(taken: "Reading") -> Iterator[str]:

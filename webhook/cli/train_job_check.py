@@ -17,10 +17,9 @@ from webhook.cli.job_verdict import Verdict
 from webhook.cli.job_world import JobWorld
 from webhook.client.calls import ApiError, Client
 from webhook.client.objects import get
-from webhook.cluster.noting import NotingView
 from webhook.cluster.resource import K, Resource, T
-from webhook.cluster.training_runtimes import CLUSTER_TRAINING_RUNTIMES, RUNTIMES, TRAINING_RUNTIMES
-from webhook.cluster.view import UNKNOWN, Answer, ClusterView
+from webhook.cluster.train_jobs import CLUSTER_TRAINING_RUNTIMES, RUNTIMES, TRAINING_RUNTIMES
+from webhook.cluster.view import UNKNOWN, Answer, ClusterView, NotingView
 
 _OF_RUNTIMES: Mapping[str, Resource[Any, Any]] = {each.kind: each for each in RUNTIMES}
 

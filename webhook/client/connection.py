@@ -8,15 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
-from aiohttp import (
-    ClientConnectorCertificateError,
-    ClientConnectorError,
-    ClientError,
-    ClientResponse,
-    ClientResponseError,
-    ClientTimeout,
-    ConnectionTimeoutError,
-)
+import aiohttp
 from aiohttp.http_exceptions import BadHttpMessage
 from msgspec import Raw
 
@@ -56,7 +48,7 @@ class Connection:
 
     async def page(self, target: str, *, metadata_only: bool = False) -> bytes:
         """The JSON answer to a GET of `target`, a path with its query; WatchFault when there is none."""
-        limits = ClientTimeout(total=MAX_PAGE_SECONDS, sock_connect=MAX_CONNECT_SECONDS)
+        limits = aiohttp.ClientTimeout(total=MAX_PAGE_SECONDS, sock_connect=MAX_CONNECT_SECONDS)
         async with self._get(target, METADATA % "List" if metadata_only else JSON, limits) as response:
             chunks = []
             size = 0
@@ -84,14 +76,16 @@ class Connection:
         """
         longest = seconds + OVERDUE
         silence = min(self._inactivity, longest)
-        limits = ClientTimeout(total=longest, sock_connect=MAX_CONNECT_SECONDS, sock_read=silence)
+        limits = aiohttp.ClientTimeout(total=longest, sock_connect=MAX_CONNECT_SECONDS, sock_read=silence)
         accept = METADATA % "" if metadata_only else JSON
         async with self._get(target, accept, limits) as response, aclosing(_lines(response)) as lines:
             _keep_alive(response)
             yield lines
 
     @asynccontextmanager
-    async def _get(self, target: str, accept: str, limits: ClientTimeout) -> AsyncIterator[ClientResponse]:
+    async def _get(
+        self, target: str, accept: str, limits: aiohttp.ClientTimeout
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The JSON reply to a GET, its body not read yet; whatever ends it early is a WatchFault."""
         try:
             prepared = await self._api.param_serialize(
@@ -100,7 +94,7 @@ class Connection:
                 header_params={"Accept": accept},
                 auth_settings=["BearerToken"],
             )
-            response: ClientResponse = (await self._api.call_api(*prepared, _request_timeout=limits)).response
+            response: aiohttp.ClientResponse = (await self._api.call_api(*prepared, _request_timeout=limits)).response
             try:
                 if response.status != 200:
                     data = await response.content.read(MAX_ERROR_BYTES)
@@ -110,33 +104,33 @@ class Connection:
                 yield response
             finally:
                 _give_up(response)
-        except ConnectionTimeoutError:
+        except aiohttp.ConnectionTimeoutError:
             raise WatchFault(FaultReason.UNREACHABLE, "no connection in time") from None
         except TimeoutError:
             raise WatchFault(FaultReason.STALLED, "no answer in time") from None
-        except ClientConnectorError as error:
+        except aiohttp.ClientConnectorError as error:
             raise WatchFault(FaultReason.UNREACHABLE, _words(error)) from None
-        except (BadHttpMessage, ClientResponseError) as error:
+        except (BadHttpMessage, aiohttp.ClientResponseError) as error:
             raise WatchFault(FaultReason.GARBAGE, type(error).__name__) from None
-        except (ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError) as error:
             raise WatchFault(FaultReason.CUT, _words(error)) from None
 
 
-async def _lines(response: ClientResponse) -> AsyncGenerator[bytes, None]:
+async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
     while line := await response.content.readuntil(b"\n", max_size=MAX_LINE_BYTES):
         if not line.endswith(b"\n"):
             raise WatchFault(FaultReason.CUT, "in the middle of an event")
         yield line
 
 
-def _give_up(response: ClientResponse) -> None:
+def _give_up(response: aiohttp.ClientResponse) -> None:
     """End what has not been read of it at once: a goodbye in TLS would be waited for after the event loop has ended."""
     if response.connection and response.connection.transport:
         response.connection.transport.abort()
     response.close()
 
 
-def _keep_alive(response: ClientResponse) -> None:
+def _keep_alive(response: aiohttp.ClientResponse) -> None:
     transport = response.connection and response.connection.transport
     connected = transport and transport.get_extra_info("socket")
     if connected:
@@ -146,13 +140,13 @@ def _keep_alive(response: ClientResponse) -> None:
                 connected.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
-def _retry_after(response: ClientResponse) -> float:
+def _retry_after(response: aiohttp.ClientResponse) -> float:
     """The header's seconds: API servers use no other form."""
     text = response.headers.get("Retry-After", "")
     return float(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0
 
 
 def _words(error: Exception) -> str:
-    if isinstance(error, ClientConnectorCertificateError):
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return "its certificate does not verify"
     return ((error.strerror if isinstance(error, OSError) else None) or type(error).__name__)[:256]

@@ -1,10 +1,15 @@
 """Single objects and whole lists as plain JSON, for those who ask once and need all of each object."""
 
-from typing import Any, Protocol
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal, Protocol
+from urllib.parse import quote
 
+from webhook import PROGRAM
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.connection import JSON, METADATA
-from webhook.client.limits import OBJECTS_PER_PAGE
+from webhook.client.limits import MAX_EVENT_CHARACTERS, OBJECTS_PER_PAGE
 from webhook.client.paging import pages
 from webhook.client.wire import Page, PageMetadata, WatchFault
 
@@ -49,3 +54,43 @@ async def listed(api: Client, path: str, *, metadata_only: bool = False, **query
         return [each async for page in found for each in page.items or ()]
     except WatchFault:
         raise ClusterError(f"the cluster at {api.host} sends a list without end") from None
+
+
+async def write_event(
+    api: Caller,
+    namespace: str,
+    about: Mapping[str, str],
+    *,
+    reason: str,
+    message: str,
+    kind: Literal["Normal", "Warning"],
+    key: str,
+) -> bool:
+    """Write an Event about the object that `about` refers to (apiVersion, kind, name ...); ClusterError.
+
+    The same `key` gives the same name: False where there is an Event already, of another replica for example.
+    """
+    digest = hashlib.sha256(key.encode()).hexdigest()[:16]
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{about['name'][:200]}.{digest}", "namespace": namespace},
+        "involvedObject": {"namespace": namespace, **about},
+        "reason": reason,
+        "message": message[:MAX_EVENT_CHARACTERS],
+        "type": kind,
+        "source": {"component": PROGRAM},
+        "reportingComponent": PROGRAM,
+        "reportingInstance": PROGRAM,
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }
+    try:
+        await api.request("POST", f"/api/v1/namespaces/{quote(namespace, safe='')}/events", event)
+    except ApiError as error:
+        if error.status != 409:
+            raise
+        return False
+    return True

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import msgspec
 
-from webhook.api.owner import OwnerReference
+from webhook.api.metadata import OwnerReference
 from webhook.cluster.resource import Metadata, Wire
 
 

@@ -1,6 +1,9 @@
 """TrainJobs of Kubeflow Trainer and their pods: for how long, and how much of, what is reserved for one counts.
 
 They are watched only where `serve --trainer` asks for it.
+
+Of runtimes with an MPI policy the JobSet's spec is kept, since the pods of TrainJobs come from its templates. Tenants
+may make as many and as large ones as they like, so there is a budget; one beyond it is unknown.
 """
 
 import sys
@@ -9,8 +12,82 @@ from typing import Any, Final
 import msgspec
 
 from webhook.api import trainer
-from webhook.cluster.resource import Metadata, Resource, Wire, namespaced
-from webhook.cluster.training_runtimes import RUNTIMES
+from webhook.api.mpijob import JobCondition
+from webhook.api.pod import Presence
+from webhook.cluster.budget import Budget
+from webhook.cluster.limits import MAX_NAMESPACE_RUNTIMES_BYTES, MAX_RUNTIME_BYTES, MAX_RUNTIMES_BYTES
+from webhook.cluster.resource import Metadata, Resource, Wire, cluster_wide, namespaced
+
+
+class TrainingRuntime(msgspec.Struct, frozen=True):
+    """A runtime of a namespace, or of the cluster."""
+
+    namespace: str
+    """Empty for one of the cluster."""
+    name: str
+    spec: bytes
+    """JSON of what is looked at; empty where the runtime is for something else than MPI."""
+
+
+class _MPI(msgspec.Struct):
+    mpi: Presence | None = None
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    ml_policy: _MPI | None = None
+
+
+class _Policy(msgspec.Struct, rename="camel"):
+    mpi: msgspec.Raw
+    num_nodes: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _JobSet(msgspec.Struct):
+    metadata: msgspec.Raw = msgspec.Raw(b"{}")
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Kept(msgspec.Struct, rename="camel"):
+    """Of a spec what rules look at."""
+
+    ml_policy: _Policy
+    template: _JobSet | None = None
+
+
+class _Runtime(Wire):
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_decoder: Final = msgspec.json.Decoder(_Spec)
+_kept: Final = msgspec.json.Decoder(_Kept)
+
+
+def _record(found: _Runtime) -> TrainingRuntime:
+    policy = _decoder.decode(found.spec).ml_policy
+    of_mpi = policy is not None and policy.mpi is not None
+    spec = msgspec.json.encode(_kept.decode(found.spec)) if of_mpi else b""
+    return TrainingRuntime(found.metadata.namespace, found.metadata.name, spec)
+
+
+_BUDGET: Final[Budget[TrainingRuntime]] = Budget(
+    size=lambda runtime: len(runtime.spec),
+    of_one=MAX_RUNTIME_BYTES,
+    of_group=MAX_NAMESPACE_RUNTIMES_BYTES,
+    in_all=MAX_RUNTIMES_BYTES,
+)
+
+TRAINING_RUNTIMES: Final = namespaced(
+    "trainingruntimes", trainer.RUNTIME, trainer.API_VERSION, wire=_Runtime, record=_record, budget=_BUDGET
+)
+CLUSTER_TRAINING_RUNTIMES: Final = cluster_wide(
+    "clustertrainingruntimes",
+    trainer.CLUSTER_RUNTIME,
+    trainer.API_VERSION,
+    wire=_Runtime,
+    record=_record,
+    budget=_BUDGET,
+)
+RUNTIMES: Final[tuple[Resource[Any, Any], ...]] = (CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES)
 
 
 class TrainJobRecord(msgspec.Struct, frozen=True, gc=False):
@@ -36,13 +113,8 @@ class _JobMetadata(Metadata):
     deletion_timestamp: str | None = None
 
 
-class _Condition(msgspec.Struct):
-    type: str = ""
-    status: str = ""
-
-
 class _Status(msgspec.Struct):
-    conditions: list[_Condition] | None = None
+    conditions: list[JobCondition] | None = None
 
 
 class _Job(Wire):

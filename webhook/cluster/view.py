@@ -6,9 +6,11 @@ Unknown never denies.
 
 from collections.abc import Hashable, Mapping
 from enum import Enum
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 from webhook.cluster.resource import ByNamespace, K, Resource, T
+
+A = TypeVar("A")
 
 
 class Answer(Enum):
@@ -46,18 +48,88 @@ class ClusterView(Protocol):
 class NothingKnown:
     """The view of a service that watches nothing: every answer is UNKNOWN."""
 
-    def get(self, resource: Resource[K, T], key: K) -> Unknown:
+    def get(self, *_: Any, **__: Any) -> Unknown:
         """No object is known, nor that it is absent."""
         return UNKNOWN
 
-    def all(self, resource: Resource[Any, Any]) -> Unknown:
-        """The list is not known."""
-        return UNKNOWN
+    all = within = groups = get
 
-    def within(self, resource: Resource[ByNamespace, Any], namespace: str) -> Unknown:
-        """The list is not known in any namespace."""
-        return UNKNOWN
 
-    def groups(self, resource: Resource[Any, Any]) -> Unknown:
-        """No group is known."""
-        return UNKNOWN
+class ViewOf:
+    """A ClusterView that answers as another one does, with each answer as `answered` has it."""
+
+    def __init__(self, view: ClusterView) -> None:
+        self.view = view
+
+    def get(self, resource: Resource[K, T], key: K) -> T | Answer:
+        """The object with this key."""
+        answer = self.view.get(resource, key)
+        return self.answered(resource, answer)
+
+    def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
+        """Every object there is, by key."""
+        return self.answered(resource, self.view.all(resource))
+
+    def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
+        """Every object in the namespace, by key."""
+        return self.answered(resource, self.view.within(resource, namespace))
+
+    def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
+        """Every object there is, sorted by the resource's `group`."""
+        return self.answered(resource, self.view.groups(resource))
+
+    def answered(self, resource: Resource[Any, Any], answer: A) -> A:
+        """The answer to give in place of this one."""
+        return answer
+
+
+class NotingView(ViewOf):
+    """Notes what the other view could not answer: the verdict does without it, and its readers must know."""
+
+    def __init__(self, view: ClusterView) -> None:
+        super().__init__(view)
+        self.unknown: set[str] = set()
+        """The names of resources of which something was asked that is not known."""
+
+    def answered(self, resource: Resource[Any, Any], answer: A) -> A:
+        """The answer, noted where it is UNKNOWN."""
+        if answer is UNKNOWN:
+            self.unknown.add(resource.name)
+        return answer
+
+
+class Overlay(ViewOf):
+    """A view in which a namespace, or some resources in it, are more up to date.
+
+    For `namespace` it answers what `known` says of the resources in it, for all else as `view`. `known` has, for each
+    of those resources, every object in the namespace by its key, or UNKNOWN.
+    """
+
+    def __init__(
+        self, view: ClusterView, namespace: str, known: Mapping[Resource[Any, Any], Mapping[Any, Any] | Unknown]
+    ) -> None:
+        super().__init__(view)
+        self._namespace = namespace
+        self.known = known
+
+    def get(self, resource: Resource[K, T], key: K) -> T | Answer:
+        """The object with this key."""
+        within = cast("ByNamespace", key)[0] if resource.is_namespaced else key
+        if resource not in self.known or within != self._namespace:
+            return super().get(resource, key)
+        objects = self.known[resource]
+        return objects if isinstance(objects, Answer) else objects.get(key, ABSENT)
+
+    def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
+        """Every object there is. UNKNOWN for resources that the overlay replaces."""
+        return UNKNOWN if resource in self.known else super().all(resource)
+
+    def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
+        """Every object in the namespace, by key."""
+        if resource not in self.known or namespace != self._namespace:
+            return super().within(resource, namespace)
+        return self.known[resource]
+
+    def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
+        """Every object there is, sorted. UNKNOWN for resources that the overlay replaces."""
+        return UNKNOWN if resource in self.known else super().groups(resource)

@@ -3,17 +3,47 @@
 There is no leader. Every replica does all of it, so what is done for a key has to be harmless when another replica does
 the same at the same time: deterministic names, creation that may conflict, server-side apply.
 A key that fails is tried again, later each time. Nothing of it ever reaches a review.
+
+Calls go at a bounded rate: whatever happens in the cluster, a companion makes no storm of requests.
 """
 
 import asyncio
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass, field
 from typing import Any, Final, Generic, NoReturn, TypeVar
 
 from webhook.client import wire
-from webhook.client.calls import ClusterError
-from webhook.companions.limits import MAX_RECONCILES_AT_ONCE
+from webhook.client.calls import Client, ClusterError
+from webhook.companions.limits import MAX_CALLS_AT_ONCE, MAX_CALLS_PER_SECOND, MAX_RECONCILES_AT_ONCE
+
+
+class PacedClient:
+    """A client whose calls wait for their turn."""
+
+    requests: int = 0
+    """Calls made so far."""
+
+    def __init__(self, api: Client, *, rate: float = MAX_CALLS_PER_SECOND, burst: int = MAX_CALLS_AT_ONCE) -> None:
+        self._api = api
+        self._rate = rate
+        self._burst = burst
+        self._clock = asyncio.get_running_loop().time
+        self._full = self._clock()
+
+    async def request(
+        self, method: str, path: str, body: dict[str, Any] | list[dict[str, Any]] | None = None
+    ) -> dict[str, Any]:
+        """As `Client.request`, when it is its turn."""
+        now = self._clock()
+        # The generic cell rate algorithm: when the bucket will be full again, were there no more calls.
+        self._full = max(self._full, now) + 1 / self._rate
+        if (wait := self._full - now - self._burst / self._rate) > 0:
+            await asyncio.sleep(wait)
+        self.requests += 1
+        return await self._api.request(method, path, body)
+
 
 # Seconds. The longest is for what fails all the time, such as for want of a right: each is a line in an audit log.
 FIRST_DELAY: Final = 1.0
@@ -26,6 +56,7 @@ FAILED: Final = "failed"
 Key = TypeVar("Key", bound=Hashable)
 
 
+@dataclass(eq=False)
 class Reconciler(Generic[Key]):
     """Works on the keys that are added while `run` runs: never on one key twice at a time.
 
@@ -34,24 +65,15 @@ class Reconciler(Generic[Key]):
     is added while it is worked on is worked on once more afterwards.
     """
 
-    results: Counter[str]
-    """How often a key was worked on, by `DONE` and `FAILED`."""
+    name: str
+    reconcile: Callable[[Key], Awaitable[float | None]]
+    log: Any = field(kw_only=True)
+    at_once: int = field(default=MAX_RECONCILES_AT_ONCE, kw_only=True)
+    uniform: Callable[[float, float], float] = field(default=random.uniform, kw_only=True)
 
-    def __init__(
-        self,
-        name: str,
-        reconcile: Callable[[Key], Awaitable[float | None]],
-        *,
-        log: Any,
-        at_once: int = MAX_RECONCILES_AT_ONCE,
-        uniform: Callable[[float, float], float] = random.uniform,
-    ) -> None:
-        self.name = name
+    def __post_init__(self) -> None:
         self.results = Counter({DONE: 0, FAILED: 0})
-        self._reconcile = reconcile
-        self._log = log
-        self._at_once = at_once
-        self._uniform = uniform
+        """How often a key was worked on."""
         self._loop = asyncio.get_running_loop()
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._ready: set[Key] = set()
@@ -95,7 +117,7 @@ class Reconciler(Generic[Key]):
     async def run(self) -> None:
         """Work, until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for _ in range(self._at_once):
+            for _ in range(self.at_once):
                 group.create_task(self._work())
 
     def _due(self, key: Key) -> None:
@@ -110,13 +132,13 @@ class Reconciler(Generic[Key]):
             self._ready.discard(key)
             self._at_work.add(key)
             try:
-                again = await self._reconcile(key)
+                again = await self.reconcile(key)
             except Exception as error:  # noqa: BLE001 - the other keys have to go on
                 self._failed(key, error)
             else:
                 self.results[DONE] += 1
                 if self._failures.pop(key, 0) and not self._failures:
-                    self._log.info("companion recovered", companion=self.name)
+                    self.log.info("companion recovered", companion=self.name)
                 if again is not None:
                     self.add(key, again)
             finally:
@@ -130,9 +152,9 @@ class Reconciler(Generic[Key]):
         ours = not isinstance(error, ClusterError)
         self._last = wire.place(error) if ours else str(error)
         if failures == 1:
-            tell = self._log.error if ours else self._log.warning
+            tell = self.log.error if ours else self.log.warning
             tell("companion failed", companion=self.name, reason=self._last)
-        self.add(key, min(LAST_DELAY, FIRST_DELAY * 2 ** min(failures - 1, 30)) * self._uniform(0.5, 1))
+        self.add(key, min(LAST_DELAY, FIRST_DELAY * 2 ** min(failures - 1, 30)) * self.uniform(0.5, 1))
 
 
 class Restraint(Generic[Key]):

@@ -13,20 +13,106 @@ version and is too large is refused; where it is stored, a stand-in has its plac
 
 Only fields whose type is checked here come out of an annotation, where anybody may write: all else the API server holds
 against the schema of the version, and nobody can hide there what the operator, or an older client, could not read.
+
+For one client of Go a wrong type anywhere fails a whole list. Pod templates and `runPolicy` have the schema that they
+have in v2beta1, in the CRD with older versions too (`manifests/older-versions`). Beyond it a number must fit into 32
+bits, which no schema says, and an amount must be a quantity.
 """
 
-from collections.abc import Iterable
-from typing import Any, Final, TypeVar
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
 from webhook.api import untyped
+from webhook.api.crd_schema import ANY, TYPES, Shape, packaged
 from webhook.api.mpijob import API_VERSION, IMPLEMENTATIONS, OLDER_VERSIONS
-from webhook.converters import older_jobs, older_types
+from webhook.api.quantity import QuantityError, parse
+from webhook.converters import older_jobs
 from webhook.converters.limits import MAX_ANNOTATIONS_BYTES, MAX_DEPTH, MIN_OTHER_ANNOTATIONS_BYTES
-from webhook.converters.options import Options
 from webhook.converters.replica_specs import NEW_FIELDS
-from webhook.converters.report import ConversionError, Report
+from webhook.converters.report import ConversionError, Options, Report
+
+_TEXT: Final = Shape("string")
+_NUMBER: Final = Shape("integer")
+_V1: Final = {"cleanPodPolicy": _TEXT, "mainContainer": _TEXT}
+_V1ALPHA2: Final = {**_V1, "backoffLimit": _NUMBER, "activeDeadlineSeconds": _NUMBER, "mpiDistribution": _TEXT}
+_SIZES: Final = ("gpus", "gpusPerNode", "processingUnits", "processingUnitsPerNode", "replicas")
+_V1ALPHA1: Final = {
+    **dict.fromkeys((*_SIZES, "backoffLimit", "activeDeadlineSeconds"), _NUMBER),
+    "processingResourceType": _TEXT,
+    "launcherOnMaster": Shape("boolean"),
+}
+OWN_FIELDS: Final = dict(zip(OLDER_VERSIONS, (_V1, _V1ALPHA2, _V1ALPHA1), strict=True))
+"""What is in the spec of a version and not in that of v2beta1, `template` of v1alpha1 besides."""
+# Beside these quantities, what is a number or text is a port.
+_PORT: Final = "port"
+_MOST: Final = 2**31 - 1
+
+
+class Fault(NamedTuple):
+    """What stands in the way of reading a spec."""
+
+    path: str
+    text: str
+    of_type: bool
+    """Whether the API server would see it too, by the schema of the version."""
+
+
+@cache
+def _of_version(version: str) -> Shape:
+    spec = packaged().root.fields["spec"]
+    common = {key: spec.fields[key] for key in ("slotsPerWorker", "runPolicy", "mpiReplicaSpecs")}
+    roles = common["mpiReplicaSpecs"].values
+    template = {"template": roles.fields["template"]} if roles and version == OLDER_VERSIONS[-1] else {}
+    return Shape("object", fields={**common, **template, **OWN_FIELDS[version]})
+
+
+def faults(version: str, spec: Any) -> Iterator[Fault]:
+    """Why clients of the version could not read the spec: fields that it does not have count too."""
+    if spec is not None:
+        yield from _faults(spec, _of_version(version), "spec", "spec")
+
+
+def _faults(value: Any, shape: Shape, path: str, key: str) -> Iterator[Fault]:
+    if value is None or shape.type == ANY:
+        return
+    types, words = TYPES[shape.type]
+    if not isinstance(value, types) or isinstance(value, bool) != (shape.type == "boolean"):
+        yield Fault(path, f"is not {words}", of_type=True)
+    elif isinstance(value, dict):
+        yield from _of_mapping(value, shape, path, key)
+    elif isinstance(value, list):
+        if shape.items == _TEXT and all(isinstance(each, str) for each in value):
+            return  # of which there may be many
+        for number, each in enumerate(value if shape.items else ()):
+            yield from _faults(each, shape.items or shape, f"{path}[{number}]", key)
+    elif shape.type == "quantity" and key != _PORT and not _is_quantity(value):
+        yield Fault(path, "is no quantity", of_type=False)
+    elif isinstance(value, int) and not -_MOST <= value <= _MOST and (shape.type != "quantity" or key == _PORT):
+        yield Fault(path, "does not fit into 32 bits", of_type=False)
+
+
+def _of_mapping(value: dict[str, Any], shape: Shape, path: str, key: str) -> Iterator[Fault]:
+    if shape.values == _TEXT and all(isinstance(each, str) for each in value.values()):
+        return
+    for name, each in value.items():
+        if shape.values:
+            yield from _faults(each, shape.values, f"{path}[{name}]", key)
+        elif name in shape.fields:
+            yield from _faults(each, shape.fields[name], f"{path}.{name}", name)
+        elif shape.fields and each is not None:
+            yield Fault(f"{path}.{name}", "is no field of this version", of_type=False)
+
+
+def _is_quantity(value: object) -> bool:
+    try:
+        parse(value)
+    except QuantityError:
+        return False
+    return True
+
 
 Document = dict[str, Any]
 T = TypeVar("T")
@@ -45,7 +131,7 @@ NO_JOB: Final[Document] = {**DEFAULTS, "runPolicy": {"suspend": True}, "mpiRepli
 """In place of a stored spec that was no job in its own version either: lists of jobs must not fail for one of them."""
 _ABSENT: Final = object()
 # What is changed in one of these was meant for an older version, whatever an annotation says.
-_OLDER_FIELDS: Final = {"template", *(key for fields in older_types.OWN_FIELDS.values() for key in fields)}
+_OLDER_FIELDS: Final = {"template", *(key for fields in OWN_FIELDS.values() for key in fields)}
 
 
 class _Shown(msgspec.Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
@@ -96,7 +182,7 @@ def _from_older(document: Document, too_large: str) -> Document:
         if new is None:
             raise ConversionError("spec", too_large)
         return _document(document, API_VERSION, new, annotations)
-    for fault in older_types.faults(version, None if stored else spec):
+    for fault in faults(version, None if stored else spec):
         if fault.of_type:  # which the API server would not see any more where the conversion takes it out
             raise ConversionError(fault.path, fault.text)
     new = _of_shown(spec, shown, written)
@@ -193,7 +279,7 @@ def _own_alone(spec: Any, written: _Written | None) -> Any:
 def _written_as(annotations: dict[str, str], version: str) -> _Written | None:
     """What the job was written as, if it was in this version and clients of it can read that."""
     written = _decoded(_written, annotations.get(WRITTEN_AS))
-    if written is None or written.api_version != version or any(older_types.faults(version, written.spec)):
+    if written is None or written.api_version != version or any(faults(version, written.spec)):
         return None
     return written
 

@@ -6,8 +6,7 @@ from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.api.untyped import mapping
 from webhook.converters import transport
 from webhook.converters.fields import containers, copied, drop_unknown, keep, maps, take
-from webhook.converters.options import Options
-from webhook.converters.report import ConversionError, Report
+from webhook.converters.report import ConversionError, Options, Report
 
 PATH: Final = "spec.mpiReplicaSpecs"
 ROLES: Final = (LAUNCHER, WORKER)

@@ -10,9 +10,8 @@ from typing import Any
 from webhook.api.mpijob import LAUNCHER
 from webhook.converters import replica_specs, run_policy
 from webhook.converters.fields import drop_unknown, keep
-from webhook.converters.options import Options
 from webhook.converters.replica_specs import NEVER
-from webhook.converters.report import Report
+from webhook.converters.report import Options, Report
 
 
 def convert(written: dict[str, Any], options: Options, report: Report) -> dict[str, Any]:

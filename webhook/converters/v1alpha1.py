@@ -9,9 +9,8 @@ from typing import Any, Final
 from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.converters import run_policy, transport
 from webhook.converters.fields import containers, copied, drop_unknown, keep, take
-from webhook.converters.options import Options
 from webhook.converters.replica_specs import NEVER, NEW_FIELDS, ON_FAILURE
-from webhook.converters.report import ConversionError, Report
+from webhook.converters.report import ConversionError, Options, Report
 
 GPU: Final = "nvidia.com/gpu"
 _SIZES: Final = ("gpus", "processingUnits", "replicas")

@@ -9,9 +9,8 @@ from typing import Any, Final
 from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.converters import replica_specs, run_policy
 from webhook.converters.fields import drop_unknown, keep, take
-from webhook.converters.options import Options
 from webhook.converters.replica_specs import NEVER, ON_FAILURE
-from webhook.converters.report import Report
+from webhook.converters.report import Options, Report
 
 _IMPLEMENTATIONS: Final = {"OpenMPI": "OpenMPI", "IntelMPI": "Intel", "MPICH": "MPICH"}
 

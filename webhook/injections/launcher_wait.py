@@ -16,9 +16,9 @@ out the second kind, and `when: always` counts on a shell in every image. Withou
 
 Nothing is injected where waiting could do harm or has no use: the workers do not show that they start sshd, the
 launcher writes or mounts a configuration of ssh, the job is elastic (`discover_hosts.sh`), an Istio sidecar is wanted,
-or the operator waits. The annotation `training.openshift.io/worker-readiness` decides for one job: `"false"` turns it
-off, `"true"` or the port of sshd adds it whatever the image, unless the operator can wait: outside of queues and gangs,
-where the port of sshd is known, the annotation means WaitForWorkersReady (see `worker-readiness`).
+or the operator waits: with `launcherCreationPolicy: WaitForWorkersReady`, outside of queues and gangs. The annotation
+`training.openshift.io/worker-readiness` decides for one job: `"false"` turns it off, `"true"` or the port of sshd adds
+it whatever the image.
 
 The init container has the CPU, memory and storage of the launcher's first container, so the pod requests no more than
 before. It has that container's user, no capability, and no GPU.
@@ -33,12 +33,12 @@ from typing import Any, Final
 from pydantic import Field
 
 from webhook.api import annotations, mpirun, sshd
-from webhook.api.mpijob import LAUNCHER, MPIJob
+from webhook.api.mpijob import LAUNCHER, WAIT_FOR_WORKERS, MPIJob
 from webhook.api.pod import Container, PodTemplate
 from webhook.api.untyped import at, mapping
-from webhook.injections import injection
+from webhook.injections import Caution, injection
 from webhook.injections.istio import is_wanted
-from webhook.injections.worker_readiness import operator_waits, port_of
+from webhook.injections.worker_readiness import operator_can_wait
 from webhook.kit.context import Context
 from webhook.kit.forms import ITEM, in_launcher
 from webhook.kit.patch import PatchBuilder, template_path
@@ -78,7 +78,7 @@ echo "every worker answers"
 )
 exit 0
 """
-MOUNT: Final = {"name": "mpi-job-config", "mountPath": "/etc/mpi", "readOnly": True}
+MOUNT: Final = {"name": "mpi-job-config", "mountPath": mpirun.CONFIG_FOLDER, "readOnly": True}
 """The operator adds the volume (mpi-operator `newLauncherPodTemplate`)."""
 NO_GPUS: Final = {"name": "NVIDIA_VISIBLE_DEVICES", "value": ""}
 """As the operator's own for the launcher: an image for GPUs asks for all of them, and for a driver."""
@@ -167,16 +167,25 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     if not launcher.containers or not worker.containers or (launcher.spec and launcher.spec.for_windows):
         return
     answer = job.annotations.get(annotations.WORKER_READINESS)
-    port = port_of(answer) or sshd.port(job, None)
-    asked = answer == "true" or port_of(answer) is not None
-    wanted = asked or (_can_wait(launcher, worker, settings.when) and not is_wanted(job, launcher))
-    probed = port is not None or worker.containers[0].readiness_probe is not None
-    if answer == "false" or not wanted or operator_waits(job, ctx, patch, asked=asked and probed):
+    named = _port(answer or "")
+    if answer not in {None, "true", "false"} and named is None:
+        mention = annotations.mention(annotations.WORKER_READINESS, answer or "")
+        yield Caution(f'{mention} is not "true", "false" or a port')
+    wanted = answer == "true" or named or (_can_wait(launcher, worker, settings.when) and not is_wanted(job, launcher))
+    operator_waits = job.spec.launcher_creation_policy == WAIT_FOR_WORKERS and operator_can_wait(job, ctx, patch)
+    if answer == "false" or not wanted or operator_waits:
         return
+    port = named or sshd.port(job, None)
     own = patch.get((*template_path(LAUNCHER), "spec", "containers", 0))
     container = _container(own, _own_shell(launcher.containers[0]) or _SHELL, settings.timeout_seconds, port)
     if _is_ours(ITEM, container) and patch.append((*template_path(LAUNCHER), "spec", "initContainers"), container):
         yield f"the launcher waits for its workers, for {settings.timeout_seconds} s at most"
+
+
+def _port(answer: str) -> int | None:
+    """The port that the annotation names."""
+    number = int(answer) if answer.isascii() and answer.isdigit() and len(answer) <= 5 else 0
+    return number if 0 < number < 65536 else None
 
 
 def _container(own: Any, shell: str, seconds: int, port: int | None) -> dict[str, object]:

@@ -18,6 +18,7 @@ from typing import Final
 
 from webhook.api import mca, mpirun
 from webhook.api.mpijob import LAUNCHER, MPIJob
+from webhook.api.mpirun import HOSTFILE
 from webhook.api.pod import Container
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
@@ -26,7 +27,6 @@ from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
 # The operator's own values (mpi-operator `pkg/controller/mpi_job_controller.go`).
-HOSTFILE: Final = "/etc/mpi/hostfile"
 SSH_ARGS: Final = "-o ConnectionAttempts=10"
 
 # What Open MPI calls the options of ssh up to release 4, and from 5 on.

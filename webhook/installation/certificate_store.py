@@ -13,7 +13,7 @@ from math import inf
 from typing import Any, Final
 from urllib.parse import quote
 
-from certs.settings import RotationSettings
+from certs.rotation import RotationSettings
 from certs.store import Bundle, Conflict, Secret, StoreError
 from webhook import PROGRAM
 from webhook.client.calls import ApiError, Client, ClusterError

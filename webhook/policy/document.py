@@ -21,9 +21,28 @@ from webhook.api.names import closest_name
 from webhook.api.text import visible
 from webhook.kit.own_rules import PREFIX, is_own
 from webhook.kit.settings import Action, InjectionSettings, RuleSettings, Settings
-from webhook.policy import bounds, faults
+from webhook.policy import faults
 from webhook.policy.exemptions import EVERY_RULE, Exemption
+from webhook.policy.faults import Location
+from webhook.policy.limits import MAX_CUSTOM_RULES, MAX_ENTRIES
 from webhook.policy.own_rules import OwnRule, OwnRules
+
+
+def beyond(document: Any) -> list[tuple[Location, str]]:
+    """Where, and why, what was read from YAML is too much for a policy: before anything else looks at it."""
+    found: list[tuple[Location, str]] = []
+    places: list[tuple[Location, Any]] = [((), document)]
+    for path, value in places:  # it grows on the way
+        if not isinstance(value, dict | list):
+            continue
+        what, most = ("rules", MAX_CUSTOM_RULES) if path == ("rules", PREFIX) else ("entries", MAX_ENTRIES)
+        if len(value) > most:
+            found.append((path, f"has {len(value):,} {what}, at most {most:,} are taken"))
+            continue
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+        places += [((*path, key), each) for key, each in inner]
+    return found
+
 
 API_VERSION: Literal["policy.training.openshift.io/v1"] = "policy.training.openshift.io/v1"
 KIND: Literal["MPIJobPolicy"] = "MPIJobPolicy"
@@ -206,7 +225,7 @@ def load(text: str | bytes, model: type[PolicyDocument], most: int | None = None
     ]
     if missing:
         raise PolicyError(*missing)
-    if too_much := bounds.beyond(documents[0]):
+    if too_much := beyond(documents[0]):
         raise PolicyError(*faults_at(too_much, text))
     try:
         return model.model_validate(documents[0])

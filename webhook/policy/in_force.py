@@ -6,26 +6,39 @@ Compiled once for each combination of documents that selects a namespace.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, reduce
+from typing import Any
 
 from webhook import injections, rules
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import Answer
 from webhook.injections import Injection
 from webhook.kit.admitted import ANYTHING, Admitted
+from webhook.kit.registry import Registry
 from webhook.kit.settings import (
     Action,
     InjectionSettings,
     RuleSettings,
+    Settings,
     UncheckedInjectionSettings,
     UncheckedRuleSettings,
 )
 from webhook.policy import document, layers, own_rules, store
-from webhook.policy.document import PolicyDocument
+from webhook.policy.document import Described, PolicyDocument
 from webhook.policy.layers import Effective, Layer
 from webhook.policy.limits import MAX_NAMED_DOCUMENTS
 from webhook.policy.own_rules import OwnRule
-from webhook.policy.stand_ins import with_stand_ins
 from webhook.rules import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class _StandIn:
+    settings: type[Settings]
+
+
+def with_stand_ins(registry: Registry[Any], unchecked: type[Settings]) -> dict[str, Described]:
+    """All that is registered, and in the place of what is broken something with `unchecked` settings."""
+    broken = {entry_id: _StandIn(unchecked) for entry_id in registry.unusable}
+    return dict(sorted({**broken, **registry}.items()))
 
 
 @dataclass(frozen=True)

@@ -146,4 +146,4 @@ def each_once(rules: tuple[OwnRule, ...]) -> tuple[OwnRule, ...]:
 OwnRules = Annotated[
     tuple[OwnRule, ...], AfterValidator(each_once), Field(json_schema_extra={"maxItems": MAX_CUSTOM_RULES})
 ]
-"""Those of all documents together may be more: `webhook.policy.bounds` counts those of one."""
+"""Those of all documents together may be more: `webhook.policy.document` counts those of one."""

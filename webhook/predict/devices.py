@@ -14,19 +14,11 @@ from typing import Final
 
 import msgspec
 
+from webhook.api import resources
 from webhook.api.mpijob import ReplicaSpec
 from webhook.api.pod import Container, PodResourceClaim, PodTemplate
 from webhook.api.quota_charges import ONE, Charge
 from webhook.api.quota_scopes import ObjectTraits
-from webhook.api.resources import (
-    DEVICE_CLASS,
-    DEVICES_OF_CLASS,
-    accelerators,
-    asking_for_devices,
-    is_accelerator,
-    name_in_metrics,
-    pod_total,
-)
 from webhook.cluster.resources.device_classes import DEVICE_CLASSES, DeviceClass
 from webhook.cluster.resources.resource_claim_templates import (
     RESOURCE_CLAIM_TEMPLATES,
@@ -76,14 +68,16 @@ def _names(patterns: tuple[str, ...], ctx: Context) -> tuple[str, ...]:
     classes = ctx.view.all(DEVICE_CLASSES)
     if classes is UNKNOWN:
         return patterns
-    found = (each for each in classes.values() if is_accelerator(DEVICE_CLASS + each.name, patterns))
+    found = (
+        each for each in classes.values() if resources.is_accelerator(resources.DEVICE_CLASS + each.name, patterns)
+    )
     behind = (each.extended_resource for each in found)
     return (*patterns, *(_SPECIAL.sub(r"[\1]", name) for name in behind if name))
 
 
 def backed(name: str, ctx: Context) -> bool:
     """Whether devices stand behind the extended resource, which then no node shows."""
-    return name.startswith(DEVICE_CLASS) or name in ctx.once(_extended_resources, ctx.view)
+    return name.startswith(resources.DEVICE_CLASS) or name in ctx.once(_extended_resources, ctx.view)
 
 
 def _extended_resources(view: ClusterView, _: Context) -> frozenset[str]:
@@ -98,7 +92,7 @@ def asking(template: PodTemplate, ctx: Context) -> list[tuple[str, Container]]:
 
 
 def _asking(template: PodTemplate, _: Context) -> list[tuple[str, Container]]:
-    return asking_for_devices(template)
+    return resources.asking_for_devices(template)
 
 
 def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
@@ -130,12 +124,12 @@ def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> D
 
 def _counted(template: PodTemplate, wanted: tuple[str, ...]) -> int:
     """Those that come by extended resources."""
-    return pod_total(template, lambda container: accelerators(container, wanted))
+    return resources.pod_total(template, lambda container: resources.accelerators(container, wanted))
 
 
 def claimed_resource(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> str:
     """The resource of quotas that is all the accelerators of a pod; empty unless one request of one claim has them."""
-    if pod_total(template, lambda container: accelerators(container, names(patterns, ctx))):
+    if resources.pod_total(template, lambda container: resources.accelerators(container, names(patterns, ctx))):
         return ""
     found = []
     for claim in _claims(template):
@@ -146,7 +140,7 @@ def claimed_resource(template: PodTemplate, patterns: tuple[str, ...], ctx: Cont
         found += [each for each in known.requests if any(_bounds(one, patterns, ctx) != (0, 0) for one in each)]
     choices = found[0] if len(found) == 1 else ()
     certain = len(choices) == 1 and _bounds(choices[0], patterns, ctx)[1] is not None
-    return f"{choices[0].device_class}{DEVICES_OF_CLASS}" if certain else ""
+    return f"{choices[0].device_class}{resources.DEVICES_OF_CLASS}" if certain else ""
 
 
 def of_each(replica: ReplicaSpec | None, patterns: tuple[str, ...], ctx: Context) -> int:
@@ -175,7 +169,7 @@ def by_claims(templates: Iterable[str], namespace: str, view: ClusterView) -> It
     for name in templates:
         found = view.get(RESOURCE_CLAIM_TEMPLATES, (namespace, name))
         for first, *_ in found.requests if isinstance(found, ResourceClaimTemplate) else ():
-            known = name_in_metrics(DEVICE_CLASS + first.device_class)
+            known = resources.name_in_metrics(resources.DEVICE_CLASS + first.device_class)
             if known and first.count and not first.admin:
                 yield known, first.count
 
@@ -188,7 +182,7 @@ def _claim_usage(requests: Iterable[tuple[DeviceChoice, ...]]) -> dict[str, int]
             count = _MOST_DEVICES if choice.count is None else choice.count
             most[choice.device_class] = max(most.get(choice.device_class, 0), count)
         for device_class, count in most.items():
-            name = f"{device_class}{DEVICES_OF_CLASS}"
+            name = f"{device_class}{resources.DEVICES_OF_CLASS}"
             usage[name] = usage.get(name, 0) + count * ONE
     return usage
 
@@ -297,7 +291,7 @@ def _bounds(choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context) -> tu
 
 def _is_accelerator(device_class: str, patterns: tuple[str, ...], ctx: Context) -> bool | None:
     """None where only the class could tell, and that cannot be read."""
-    if is_accelerator(DEVICE_CLASS + device_class, patterns):
+    if resources.is_accelerator(resources.DEVICE_CLASS + device_class, patterns):
         return True
     found = ctx.view.get(DEVICE_CLASSES, device_class)
-    return is_accelerator(found.extended_resource, patterns) if isinstance(found, DeviceClass) else None
+    return resources.is_accelerator(found.extended_resource, patterns) if isinstance(found, DeviceClass) else None

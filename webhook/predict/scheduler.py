@@ -5,16 +5,44 @@ Sources: https://github.com/kubernetes/kubernetes/tree/v1.35.4/pkg/scheduler/fra
 labels and its name) is taken to be in favour of the pod: a pod that fits nowhere is never bound.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from webhook.api.node_affinity import satisfies
 from webhook.api.pod import NodeRequirement, NodeTerm, PodTemplate, Toleration
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import Quantity
 from webhook.api.taints import untolerated
 from webhook.cluster.resources.nodes import NodeShape, coarse
+
+
+def satisfies(labels: Mapping[str, str], requirement: NodeRequirement) -> bool:
+    """Whether labels satisfy the requirement; one that the API server would refuse is taken to be satisfied."""
+    value = labels.get(requirement.key)
+    values = requirement.values or []
+    match requirement.operator:
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt":
+            return _compares(value, requirement.operator, values)
+        case _:
+            return True
+
+
+def _compares(value: str | None, operator: str, values: Sequence[str]) -> bool:
+    if value is None:
+        return False
+    try:
+        label, bound = int(value), int(values[0])
+    except (ValueError, IndexError):
+        return True
+    return label > bound if operator == "Gt" else label < bound
 
 
 class Room(msgspec.Struct, frozen=True, gc=False):

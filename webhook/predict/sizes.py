@@ -7,7 +7,7 @@ from functools import partial
 import msgspec
 
 from webhook.api import quantity
-from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
+from webhook.api.mpijob import LAUNCHER, WAIT_FOR_WORKERS, WORKER, MPIJob
 from webhook.api.quantity import Quantity
 from webhook.api.resources import DEVICES_OF_CLASS, is_accelerator
 from webhook.kit.admitted import Admitted, Span
@@ -16,8 +16,6 @@ from webhook.kit.mpirun_calls import ranks_with_slots
 from webhook.predict.devices import asking, claimed_resource, of_each, of_pod
 from webhook.predict.limits import MAX_GPUS_PER_NODE_TRIED, MAX_WORKERS_TRIED
 from webhook.predict.nodes import node_shapes
-
-_WAIT_FOR_WORKERS = "WaitForWorkersReady"
 
 
 class Size(msgspec.Struct, frozen=True):
@@ -153,7 +151,7 @@ def _sizes(job: MPIJob, ctx: Context) -> Sizes:
         slots=job.spec.slots_per_worker or 0,
         job=job,
         gang=policy.min_available if policy is not None else None,
-        waits=job.spec.launcher_creation_policy == _WAIT_FOR_WORKERS,
+        waits=job.spec.launcher_creation_policy == WAIT_FOR_WORKERS,
         resource=_resource(job, names, ctx),
     )
 

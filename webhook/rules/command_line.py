@@ -11,6 +11,9 @@ what a shell gets is judged. `env A=B`, `tini --`, `dumb-init --` and `busybox` 
 mpirun needs a program after its options. Where a line of a script lacks its `\\` at the end, mpirun fails, and the next
 line runs once, on the launcher.
 
+An option of another MPI than `mpiImplementation` ends mpirun at once: `-x` and `--allow-run-as-root` are Open MPI's,
+`-genv` and `-ppn` those of Intel MPI and MPICH.
+
 sshd starts itself again for each connection, so it refuses to start unless it is called by its absolute path. Without
 `-D`, or with `&` behind it, it goes to the background: a container that does nothing after that ends. Probes ask the
 port on which it listens; that is judged where the container runs nothing else.
@@ -29,7 +32,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webhook.api import mpirun, operator_env, sshd
-from webhook.api.mpijob import LAUNCHER, MPIJob, replica_path
+from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import HYDRA, OPEN_MPI
 from webhook.api.pod import Container, PodTemplate
@@ -65,6 +68,9 @@ _PROGRAMS: Final = mpirun.LAUNCHERS | {"sshd"}
 _POSITIONAL: Final = re.compile(
     r"\$\{?[@*#!\d]|\b(?:shift|getopts|source)\b|\bfor\s++\w++\s*+(?:;|do\b)|(?:^|[\n;&|])[ \t]*+\.\s"
 )
+_OF_EVERY_MPI: Final = frozenset(("mpirun", "mpiexec"))
+# Options of Open MPI that some releases of MPICH take too.
+_OF_SOME: Final = frozenset(("H", "N", "report-bindings"))
 # What scripts are given for `$0`.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
@@ -198,6 +204,12 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fix = f"Split it: {', '.join(json.dumps(word, ensure_ascii=False) for word in words[:MAX_LISTED_WORDS])}{more}"
         fault = f'"{shortened(call.unread)}" is one word, and no option'
         yield Violation(_place(launcher, call.unread), fault, fix, advisory=not certain)
+    other, option = HYDRA if spoken is OPEN_MPI else OPEN_MPI, call.unread.partition("=")[0]
+    implementation = job.spec.mpi_implementation if call.program in _OF_EVERY_MPI else ""
+    if implementation in IMPLEMENTATIONS and option in other.options and option.lstrip("-") not in _OF_SOME:
+        fault = f"{call.program} of {implementation} has no {option}"
+        fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove that."
+        yield Violation("spec.mpiImplementation", fault, fix, advisory=True)
     if call.starts_nothing and not _lost_words(mpirun.unwrapped(launcher.argv)):
         of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
         fix = "End each line that goes on with \\." if of_lines else "Name it after the options."
@@ -253,7 +265,7 @@ def _place(container: Container, text: str) -> str:
 
 
 def _field(container: Container, path: str, text: str) -> str:
-    field = "command" if any(text in word for word in container.command or ()) else "args"
+    field = "command" if not container.args or any(text in word for word in container.command or ()) else "args"
     return f"{path}.{field}"
 
 

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from webhook.api import annotations, sshd
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, SchedulingPolicy, replica_path
+from webhook.api.mpijob import LAUNCHER, WAIT_FOR_WORKERS, WORKER, MPIJob, SchedulingPolicy, replica_path
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import ObjectName, RuleSettings
@@ -30,7 +30,6 @@ from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 MIN_AVAILABLE = f"{volcano.POLICY}.minAvailable"
 TIMEOUT = f"{volcano.POLICY}.scheduleTimeoutSeconds"
 LAUNCHER_CREATION = "spec.launcherCreationPolicy"
-WAIT_FOR_WORKERS = "WaitForWorkersReady"
 VOLCANO = "volcano"
 # Of pods that name none.
 DEFAULT_SCHEDULER = "default-scheduler"

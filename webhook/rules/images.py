@@ -22,7 +22,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from webhook.api import images, sshd
+from webhook.api import images
 from webhook.api.images import ImageError, ImageReference
 from webhook.api.limits import MAX_IMAGE_CHARACTERS
 from webhook.api.mpijob import MPIJob
@@ -60,17 +60,17 @@ class Settings(RuleSettings):
 @rule("images", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Each container's image, and once for each template the pull secrets; then the images that may change."""
-    warned: dict[tuple[str, ...], list[Violation]] = {}
+    warned: dict[tuple[str, ...], dict[str, Violation]] = {}  # the first in each template
     unpinned: Counter[str] = Counter()
     for _, path, replica in job.replicas():
         found, moving, tagged = _of_template(replica.template, f"{path}.template", settings, unpinned)
         yield from found
         for image, violation in moving:
-            warned.setdefault((image,), []).append(violation)
+            warned.setdefault((image,), {}).setdefault(path, violation)
         for field, image, reference in tagged if image_mirrors.any_digests(ctx.view) else ():
             if pulled := image_mirrors.tag_source(reference, ctx.view):
-                warned.setdefault((image, "mirrored"), []).append(_mirrored(field, image, pulled))
-    for first, *others in warned.values():
+                warned.setdefault((image, "mirrored"), {}).setdefault(path, _mirrored(field, image, pulled))
+    for first, *others in map(dict.values, warned.values()):
         again = f" (in {len(others) + 1} places)" if others else ""
         yield replace(first, message=f"{first.message}{again}")
 
@@ -117,10 +117,8 @@ def _of_template(template: PodTemplate, path: str, settings: Settings, unpinned:
 
 def _images(template: PodTemplate, path: str) -> Iterator[tuple[str, str | None]]:
     """(field, image) of each container, then of volumes: there the API server wants one, and says so itself."""
-    judged = [each.image for each in template.containers[:1]]
     for kind, index, container in template.each_container:
-        if container.name != sshd.WAIT_CONTAINER or container.image not in judged:  # which has a copy of it
-            yield f"{path}.spec.{kind}[{index}].image", container.image
+        yield f"{path}.spec.{kind}[{index}].image", container.image
     for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
         if volume.image is not None and volume.image.reference:
             yield f"{path}.spec.volumes[{index}].image.reference", volume.image.reference

@@ -1,4 +1,4 @@
-"""A job's time limit is readable, of one opinion, and no longer than the cluster allows.
+"""A job's time limit is readable, the same in both places, and no longer than the cluster allows.
 
 The limit is the annotation `training.openshift.io/timeout`, which becomes `spec.runPolicy.activeDeadlineSeconds` when
 the job is created, or that field itself. A limit above `max` is for users whom RBAC allows to exempt jobs from this

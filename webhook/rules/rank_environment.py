@@ -4,10 +4,14 @@ mpirun starts the ranks on a worker through sshd, which gives them a new environ
 container does not reach them. The launcher's `env` does, with MPICH, Intel MPI and horovodrun. Open MPI passes on only
 what `-x NAME` or `-x NAME=VALUE` names, and variables that begin with `OMPI_`.
 
-A warning names variables that only ranks read, such as `NCCL_DEBUG`, where they have no effect: on the launcher of an
-Open MPI job without `-x`, or on the worker alone. Nothing is said where the launcher's command line cannot be read, or
-the worker runs more than sshd: a script may pass variables on in ways of its own. Nor is anything said where
-`OMPI_MCA_mca_base_env_list` passes variables on: Open MPI 4 fails with both that and `-x`.
+A warning names variables for ranks, such as `NCCL_DEBUG` and `PYTHONPATH`, where they have no effect: on the launcher
+of an Open MPI job without `-x`, or on the worker alone. Where a container starts nothing but mpirun or sshd, it names
+all variables that neither of them reads, nor the node, such as `HF_HOME`: only ranks could. `PATH` is one of them where
+mpirun is started by its path.
+
+Nothing is said where the launcher's command line cannot be read, or the worker runs more than sshd: a script may pass
+variables on in ways of its own. Nor is anything said where `OMPI_MCA_mca_base_env_list` passes variables on: Open MPI 4
+fails with both that and `-x`.
 """
 
 import re
@@ -19,7 +23,7 @@ from typing import Annotated, Final
 import msgspec
 from pydantic import AfterValidator, Field
 
-from webhook.api import mca, mpirun, sshd
+from webhook.api import mca, mpirun, programs, sshd
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import OPEN_MPI, PAIRS
@@ -29,14 +33,26 @@ from webhook.kit.settings import WarningRuleSettings
 from webhook.rules import Violation, rule
 from webhook.rules.limits import MAX_SHOWN_VARIABLES
 
-DEFAULT_NAMES: Final = ("NCCL_*", "RCCL_*", "UCX_*", "FI_*", "HCOLL_*", "SHARP_*", "GLOO_*", "OMP_NUM_THREADS")
+DEFAULT_NAMES: Final = (
+    *("NCCL_*", "RCCL_*", "UCX_*", "FI_*", "HCOLL_*", "SHARP_*", "GLOO_*", "OMP_NUM_THREADS"),
+    *("LD_LIBRARY_PATH", "PYTHONPATH"),
+)
+# What mpirun, ssh, a shell, or the node that starts the container may read.
+_NOT_OF_RANKS_ALONE: Final = re.compile(
+    r"(?:ASCEND|HWLOC|HYDRA|I_MPI|K_MPI|KUBERNETES|LC|MELLANOX|MPIEXEC|MY|NODE|NVIDIA|OMPI|OPAL|ORTE|PMIX|POD|PRTE|SSH)"
+    r".*|.*_VISIBLE_DEVICES|DEBIAN_FRONTEND|HOME|HOSTNAME|LANG|LD_PRELOAD|LOGNAME|SHELL|TERM|TMPDIR|TZ|USER"
+)
+# What the launcher's image may have itself.
+_OF_IMAGES: Final = frozenset(("LD_LIBRARY_PATH", "PATH", "PYTHONPATH"))
 # What also passes variables on, and what passes on fewer than all.
-_OTHER_WAYS: Final = (mca.ENV_LIST, "/proc/1/environ")
+_OTHER_WAYS: Final = (mca.ENV_LIST, "/proc/1/environ", "SendEnv")
 _ONLY_SOME: Final = frozenset(("envlist", "envnone", "genvlist", "genvnone"))
 # A worker that may do more with its environment than start sshd.
 _USES_ENVIRONMENT: Final = re.compile(r"env|export|declare|profile|bashrc|/proc/", re.IGNORECASE)
 _PATTERN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 _NOTHING: Final = "(?!)"
+_SET: Final = re.compile(r"(\w+)=", re.ASCII)
+_WORD: Final = re.compile(r"\w+", re.ASCII)
 
 
 def _patterns(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -50,7 +66,11 @@ class Settings(WarningRuleSettings):
     """Which variables are for ranks."""
 
     names: Annotated[tuple[str, ...], AfterValidator(_patterns)] = Field(
-        DEFAULT_NAMES, description="Names of variables that only ranks read; `*` at the end stands for any text."
+        DEFAULT_NAMES, description="Names of variables for ranks; `*` at the end stands for any text."
+    )
+    others: bool = Field(
+        True,
+        description="Whether others count where a container starts nothing but mpirun or sshd, which do not read them.",
     )
 
     @cached_property
@@ -71,35 +91,70 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if passed_on is None or any(way in script for way in _OTHER_WAYS) or mca.lists_variables(launcher.containers[0]):
         return
     selective = all(mpirun.dialect(call.program, job.spec.mpi_implementation) is OPEN_MPI for call in calls)
-    own = _names(launcher, settings)
-    if selective:
-        lost = [name for name in own if not passed_on.exports(name)]
-        yield from _violation(LAUNCHER, lost, f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun.")
     worker = job.worker.template if job.worker else PodTemplate()
+    own = _names(launcher, settings, alone=_only_mpirun(launcher), seen=script)
+    if selective:
+        # What a worker hands on, and what the ranks' own command sets.
+        carried = _carried(worker).union(*(_SET.findall(word) for call in calls for word in call.words))
+        lost = [name for name in own if name not in carried and not passed_on.exports(name)]
+        yield from _violation(LAUNCHER, launcher, lost, f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun.")
     if not launcher.containers[0].env_from and _only_sshd(worker):
-        known = passed_on.assigned.union(own)
+        known = passed_on.assigned.union(variable.name for variable in launcher.containers[0].env or ())
+        known |= passed_on.exported & _OF_IMAGES
         # A name to which the launcher's script assigns may be passed on from there.
-        alone = [name for name in _names(worker, settings) if name not in known and f"{name}=" not in script]
+        names = _names(worker, settings, alone=True, seen=script)
+        alone = [name for name in names if name not in known and f"{name}=" not in script]
         fix = f"Set {'it' if len(alone) == 1 else 'them'} on the launcher{', with -x for mpirun' if selective else ''}."
-        yield from _violation(WORKER, alone, fix)
+        yield from _violation(WORKER, worker, alone, fix)
 
 
-def _violation(role: str, names: Sequence[str], fix: str) -> Iterator[Violation]:
+def _violation(role: str, template: PodTemplate, names: Sequence[str], fix: str) -> Iterator[Violation]:
     if names:
         more = f" and {len(names) - MAX_SHOWN_VARIABLES} more" if len(names) > MAX_SHOWN_VARIABLES else ""
         verb = "does" if len(names) == 1 else "do"
         fault = f"{', '.join(names[:MAX_SHOWN_VARIABLES])}{more} {verb} not reach the ranks on workers"
-        yield Violation(f"{replica_path(role)}.template.spec.containers[0].env", fault, fix=fix, advisory=True)
+        index = next(index for index, one in enumerate(template.containers[0].env or ()) if one.name == names[0])
+        path = f"{replica_path(role)}.template.spec.containers[0].env[{index}]"
+        yield Violation(path, fault, fix=fix, advisory=True)
 
 
 def _script(launcher: PodTemplate) -> str:
     return sshd.text(launcher.containers[0])
 
 
-def _names(template: PodTemplate, settings: Settings) -> Sequence[str]:
-    """The variables of the first container that are for ranks."""
-    matches = settings.for_ranks.fullmatch
-    return [one.name for one in template.containers[0].env or () if matches(one.name)]
+def _names(template: PodTemplate, settings: Settings, *, alone: bool, seen: str) -> Sequence[str]:
+    """The variables of the first container that are for ranks; `alone`: it starts nothing else that reads any.
+
+    A variable counts as read where the command line or another variable names it, or where the node gives the value.
+    """
+    container = template.containers[0]
+    env = container.env or ()
+    read = (
+        set(_WORD.findall(" ".join((seen, *(one.value or "" for one in env))))) if alone and settings.others else set()
+    )
+    by_path = "/" in (container.command or ("",))[0]
+    return [
+        one.name
+        for one in env
+        if settings.for_ranks.fullmatch(one.name)
+        or (
+            (alone and settings.others and one.name not in read and (by_path or one.name != "PATH"))
+            and not _NOT_OF_RANKS_ALONE.fullmatch(one.name)
+            and not (one.value_from and one.value_from.field_ref)
+        )
+    ]
+
+
+def _only_mpirun(launcher: PodTemplate) -> bool:
+    started = programs.started_by(launcher.containers[0])
+    return started is not None and started <= programs.TOOLS | mpirun.LAUNCHERS
+
+
+def _carried(worker: PodTemplate) -> set[str]:
+    """The variables of a worker that writes them where sshd finds them."""
+    if not worker.containers or not _USES_ENVIRONMENT.search(sshd.text(worker.containers[0])):
+        return set()
+    return {one.name for one in worker.containers[0].env or ()}
 
 
 class _PassedOn(msgspec.Struct):

@@ -1,28 +1,35 @@
-"""A finished job is kept long enough for the operator to notice that it finished.
+"""A finished job is kept long enough for the operator to notice that it finished, and so is its launcher's log.
 
 `ttlSecondsAfterFinished` removes the launcher's Job, not the MPIJob. If that is gone before the operator has seen the
 end, the operator makes a new launcher, and the training runs a second time.
+
+With `restartPolicy: OnFailure`, the operator's default, Kubernetes deletes the launcher's pod and its log when
+`backoffLimit` is reached (kubernetes `pkg/controller/job`, `deleteActivePods`). Nearly every job has that default, so
+the warning is off unless the policy sets `launcherLog`.
 """
 
 from collections.abc import Iterator
 
 from pydantic import Field
 
-from webhook.api.mpijob import MPIJob
+from webhook.api.mpijob import LAUNCHER, MPIJob, replica_path
 from webhook.kit.context import Context
 from webhook.kit.settings import WarningRuleSettings
 from webhook.rules import Degree, Violation, rule
 
 
 class Settings(WarningRuleSettings):
-    """How short is too short."""
+    """What is too short."""
 
     min_seconds: int = Field(30, ge=0, description="Seconds below which the job may run twice.")
+    launcher_log: bool = Field(
+        False, description="Whether a launcher that loses its log when it fails is reported too."
+    )
 
 
 @rule("retention", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """`ttlSecondsAfterFinished` against `minSeconds`."""
+    """`ttlSecondsAfterFinished` against `minSeconds`, then the launcher's `restartPolicy`."""
     seconds = job.run_policy.ttl_seconds_after_finished
     if seconds is not None and 0 <= seconds < settings.min_seconds:
         yield Violation(
@@ -31,3 +38,6 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             fix=f"Set it to {settings.min_seconds} or more.",
             degree=Degree("too short", -seconds),
         )
+    if settings.launcher_log and job.launcher is not None and job.launcher.restart_policy == "OnFailure":
+        fault = "the log is deleted at backoffLimit"
+        yield Violation(f"{replica_path(LAUNCHER)}.restartPolicy", fault, fix="Set it to Never.", advisory=True)

@@ -9,7 +9,9 @@ warnings, since only the program knows how it uses its ranks:
   deepspeed or accelerate, which start a process for each GPU themselves;
 * slots that exceed a worker's CPUs: mpirun then hangs or fails (kubeflow/mpi-operator#318);
 * more ranks in the launcher's `mpirun -np` than there are slots: Open MPI and Horovod refuse to start, MPICH and Intel
-  MPI put several ranks on one slot; fewer ranks than slots leave GPUs idle.
+  MPI put several ranks on one slot; fewer ranks than slots leave GPUs idle;
+* more ranks for each worker (`-N`, `-npernode`, `--map-by ppr:4:socket`) than it has slots, or fewer in all than `-np`
+  says: Open MPI refuses both.
 
 A launcher whose command is such an `mpirun` of Open MPI itself, not a script, fails for certain, and is refused, where
 it reads the operator's hostfile (by an option, or as the injection `mpi-env` tells it) and is given nothing that could
@@ -26,13 +28,14 @@ from pydantic import Field, model_validator
 
 from webhook.api import mpirun, quantity
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec, replica_path
-from webhook.api.mpirun import Invocation
+from webhook.api.mpirun import HOSTFILE, Invocation
+from webhook.api.mpirun_options import HOSTS, HYDRA, OPEN_MPI
 from webhook.api.pod import Container
 from webhook.api.resources import CORES, DEFAULT_ACCELERATORS, read
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
-from webhook.kit.mpirun_calls import largest_call, may_share_slots, ranks_with_slots
+from webhook.kit.mpirun_calls import largest_call, least_per_node, may_share_slots, ranks_with_slots
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
 from webhook.predict.devices import Devices, of_pod
 from webhook.predict.nodes import node_shapes
@@ -107,8 +110,11 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     with_gpus = bool(fewest) and slots == gpus[-1]
     if gpus and gpus[-1] and not with_gpus and slots != wanted and not _meant(job, slots, ctx):
         fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
-        yield Violation(PATH, fault, fix=f"Set it to {wanted}.", advisory=True)
+        fix = f"Set it to {wanted}." if _shows_ranks(job) else "Set it to the ranks that mpirun starts on a worker."
+        yield Violation(PATH, fault, fix=fix, advisory=True)
         yield from _too_many_ranks(job, wanted, ctx, nodes=nodes)
+    elif crowded := _crowded(job, slots, most if on_cores else slots):
+        yield crowded
     else:  # with other slots, other CPUs and fewer ranks are right
         cpus = _least_cpus(pods)
         if 0 < cpus.amount < slots:
@@ -142,6 +148,42 @@ def _meant(job: MPIJob, slots: int, ctx: Context) -> bool:
         call.ranks == slots * _nodes(job) or mpirun.ranks_per_node(call) == slots or mpirun.starter(call)
         for call in job.mpirun_calls
     )
+
+
+def _shows_ranks(job: MPIJob) -> bool:
+    """Whether each call of mpirun that is seen also shows how many ranks it starts, or leaves that to the slots."""
+    return all(call.options is not None and not (call.ranks is None and _asks(call)) for call in job.mpirun_calls)
+
+
+def _asks(call: Invocation) -> bool:
+    return any(name in OPEN_MPI.ranks | HYDRA.ranks for name, _ in call.options or ())
+
+
+def _crowded(job: MPIJob, slots: int, most: int) -> Violation | None:
+    """A call of Open MPI with another number for each worker than there are slots, or than `-np` comes to."""
+    if may_share_slots(job):
+        return None
+    for call in job.mpirun_calls:
+        name, count = least_per_node(call)
+        hosts = {values for option, values in call.options or () if option in HOSTS}
+        if (
+            not count
+            or not call.options
+            or not hosts <= {(HOSTFILE,)}
+            or mpirun.dialect(call.program, job.spec.mpi_implementation) is not OPEN_MPI
+        ):
+            continue
+        if count > slots:
+            fix = f"Set it to {count}, or -{name} to {slots}." if count <= most else f"Set -{name} to {slots}."
+            return Violation(
+                PATH, f"-{name} asks for {count} ranks per worker, {_count(slots, 'slot')}", fix=fix, advisory=True
+            )
+        total = count * _nodes(job)
+        if count == mpirun.ranks_per_node(call) and total < (call.ranks or 0) <= slots * _nodes(job):
+            each = f"{_count(count, 'rank')} for each of {_nodes(job)} workers"
+            fault = f"{call.program} -np {call.ranks}, but -{name} allows {each}"
+            return Violation(PATH, fault, fix=f"Set -np to {total}.", advisory=True)
+    return None
 
 
 def _nodes(job: MPIJob) -> int:

@@ -15,6 +15,11 @@ own user that others may read:
   injected: the level restricted and most SCCs of OpenShift allow no SYS_CHROOT, and refuse a pod that adds it;
 * sshd needs `StrictModes no` in its configuration: the folder of the keys is open to all.
 
+Open MPI does not start as root without `--allow-run-as-root`, or both `OMPI_ALLOW_RUN_AS_ROOT` and
+`OMPI_ALLOW_RUN_AS_ROOT_CONFIRM` with the value "1". Some images allow it, as Horovod's do. A warning names a launcher
+that says it runs as root, or that has upstream's image, which does not allow it; and a launcher that allows root while
+the key is in another user's home.
+
 A namespace that enforces the level restricted starts no container as root. A job whose key is for root is told so, and
 whether mpirun is started as root on purpose (`--allow-run-as-root`, `OMPI_ALLOW_RUN_AS_ROOT`).
 
@@ -22,14 +27,16 @@ What cannot work is refused; what very likely does not work is a warning. Where 
 the image decides, which cannot be seen here. A `/root/.ssh` may also come from the API server, since it is the default.
 """
 
+import re
 from collections.abc import Iterator
 from posixpath import normpath
 from typing import Final
 
 import msgspec
 
-from webhook.api import sshd
-from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
+from webhook.api import mpirun, sshd
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
+from webhook.api.mpirun_options import OPEN_MPI
 from webhook.api.pod import Capabilities, Container, PodSecurityContext, PodTemplate, SecurityContext
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.resources.nodes import NODES, NodeShape
@@ -42,11 +49,18 @@ from webhook.rules import Violation, rule, shortened
 
 FIELD: Final = "spec.sshAuthMountPath"
 OF_ROOT: Final = "/root/.ssh"
+ROOTS: Final = "Set it to /root/.ssh, or set runAsUser."
 HOME: Final = "Set it to .ssh in the home of the user, as /home/mpiuser/.ssh."
 # OpenSSH `sshd-session.c`: as root it changes its root directory and then becomes the user who logs in.
 AS_ROOT: Final = ("SETGID", "SETUID", "SYS_CHROOT")
 NOT_OF_CRI_O: Final = "SYS_CHROOT"
 AS_OTHERS: Final = "NET_BIND_SERVICE"
+ALLOWED: Final = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
+# mpi-operator `build/base/Dockerfile`, `build/base/openmpi.Dockerfile`, `examples/v2beta1/pi/Dockerfile`.
+_UPSTREAM: Final = re.compile(r"(?:docker\.io/)?mpioperator/(?:base|mpi-pi|openmpi)(?:[:@].*)?")
+_ANOTHER_USER: Final = re.compile(r"\b(?:su|sudo|gosu|runuser|setpriv)\b")
+# The launcher takes the key to where ssh looks for it, or shows it to ssh.
+_OWN_KEY: Final = re.compile(r"ssh|IdentityFile|(?:^|\s)-i\s")
 
 
 class _Side(msgspec.Struct, frozen=True):
@@ -75,9 +89,11 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
         if replica.template.containers
     }
     worker, launcher = sides.get(WORKER), sides.get(LAUNCHER)
+    keeps_root_out = _keeps_root_out(ctx)
+    if launcher is not None and not keeps_root_out:
+        yield from _started_as_root(job, launcher)
     starts_sshd = worker is not None and sshd.starts(worker.container)
     mount_path = job.spec.ssh_auth_mount_path or OF_ROOT
-    keeps_root_out = _keeps_root_out(ctx)
     if not mount_path.startswith("/"):
         fault = f'"{shortened(mount_path)}" does not start with /: the keys would be where ssh does not look'
         yield Violation(FIELD, fault, "Set it to /root/.ssh, or /home/USER/.ssh where the job runs as another user.")
@@ -137,6 +153,29 @@ def _wants_root(container: Container) -> bool:
     return any("allow-run-as-root" in word for word in words) or any(
         variable.name == "OMPI_ALLOW_RUN_AS_ROOT" for variable in container.env or ()
     )
+
+
+def _started_as_root(job: MPIJob, launcher: _Side) -> Iterator[Violation]:
+    """Whether Open MPI refuses to start for it, or ssh then finds no key."""
+    container, text = launcher.container, sshd.text(launcher.container)
+    calls = [call for call in job.mpirun_calls if call.program != "horovodrun" and call.options is not None]
+    open_mpi = all(mpirun.dialect(call.program, job.spec.mpi_implementation) is OPEN_MPI for call in calls)
+    if not calls or not open_mpi or launcher.other_than_root or _ANOTHER_USER.search(text):
+        return
+    values = {variable.name: variable.value for variable in container.env or ()}
+    if "allow-run-as-root" in text:
+        path = job.spec.ssh_auth_mount_path or OF_ROOT
+        own_key = any(_OWN_KEY.search(part) for part in (text, *(value or "" for value in values.values())))
+        if launcher.user is None and normpath(path) != OF_ROOT and not own_key:
+            yield Violation(FIELD, "mpirun may run as root, whose key is elsewhere", fix=ROOTS, advisory=True)
+    elif not container.env_from and "ALLOW_RUN_AS_ROOT" not in text:
+        image = container.image or ""
+        is_root = _UPSTREAM.fullmatch(image) or (launcher.user == 0 and "horovod" not in image)
+        given = any(name in values for name in ALLOWED)
+        wrong = [name for name in ALLOWED if values.get(name, "") not in {"1", None}]
+        if wrong and (given or is_root):
+            fix = f'Set {" and ".join(wrong)} to "1".' if given else "Add --allow-run-as-root."
+            yield Violation(replica_path(LAUNCHER), "mpirun does not start as root", fix=fix, advisory=True)
 
 
 def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -> Iterator[Violation]:

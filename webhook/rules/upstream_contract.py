@@ -1,11 +1,15 @@
-"""What the operator itself would refuse, said before the job is stored instead of after.
+"""The operator accepts the job.
 
-The MPI operator checks a job only when it works on it: a job that fails gets one event, no status, and is never tried
-again. These are its checks (mpi-operator `pkg/apis/kubeflow/validation/validation.go`), on the object with the
-operator's defaults, and what it ought to check and does not: keys of `mpiReplicaSpecs` that it ignores or crashes on,
-enums that the schema leaves out, volumes, mounts and names that are its own, and quantities that the schema lets
-through: negative ones, for which the API server refuses every pod, and those like `1e1.5`, which no Kubernetes program
-can read: with one of these stored, the operator lists no job at all.
+The MPI operator checks a job only after it is stored: a job that fails gets one event, no status, and is never tried
+again. This rule makes the same checks earlier (mpi-operator `pkg/apis/kubeflow/validation/validation.go`), on the
+object with the operator's defaults.
+
+It also checks what the operator does not:
+
+* keys of `mpiReplicaSpecs` that the operator ignores or crashes on, and enums that the schema leaves out;
+* volumes, mounts and names that the operator itself uses;
+* negative quantities, for which the API server refuses every pod;
+* quantities such as `1e1.5`, which no Kubernetes program can read. While one is stored, the operator lists no job.
 
 The operator mounts the SSH keys and `/etc/mpi` read-only, so no container starts that mounts something below. It
 prepares the first container of each pod alone: another one that runs mpirun or sshd, or has the accelerators, is a
@@ -22,16 +26,19 @@ from posixpath import normpath
 from webhook.api import mpirun, names, operator_env, quantities, quantity, sshd
 from webhook.api.mca import ENV_PREFIX
 from webhook.api.mpijob import (
+    AT_STARTUP,
     CLEAN_POD_POLICIES,
     IMPLEMENTATIONS,
     LAUNCHER,
     MPI_OPERATOR,
     MULTIKUEUE,
+    WAIT_FOR_WORKERS,
     WORKER,
     MPIJob,
     ReplicaSpec,
     meant_role,
 )
+from webhook.api.mpirun import CONFIG_FOLDER
 from webhook.api.operator_checks import RESTART_POLICIES
 from webhook.api.pod import Container, PodSpec, PodTemplate
 from webhook.api.quantities import Where
@@ -43,14 +50,13 @@ from webhook.predict.sizes import Sizes, more_workers
 from webhook.rules import CauseReason, Degree, Violation, rule
 from webhook.rules.limits import MAX_MCA_ADVICE_CHARACTERS
 
-CREATION_POLICIES = ("AtStartup", "WaitForWorkersReady")
+CREATION_POLICIES = (AT_STARTUP, WAIT_FOR_WORKERS)
 MANAGERS = (MPI_OPERATOR, MULTIKUEUE)
 
 # Workers that a job may be scaled up to, the default of the rule `name-length`.
 HEAD_ROOM = 100
 
 RESERVED_VOLUMES = {LAUNCHER: ("ssh-auth", "mpi-job-config"), WORKER: ("ssh-auth",)}
-CONFIG_MOUNT_PATH = "/etc/mpi"
 # What is there, and so can be mounted over: the keys, the hostfile and its script.
 FILES = frozenset(("id_rsa", "id_rsa.pub", "authorized_keys", "hostfile", "discover_hosts.sh"))
 # A path with nothing in it that `normpath` would change.
@@ -151,8 +157,8 @@ def _spec(job: MPIJob, ctx: Context) -> Iterator[Violation]:
         yield Violation("spec.slotsPerWorker", f"is {slots}, must not be negative", f"Use {least} or more.")
     if not job.spec.ssh_auth_mount_path:
         yield Violation("spec.sshAuthMountPath", "is empty", "Remove it, or name a folder.", CauseReason.REQUIRED)
-    elif _folder(job.spec.ssh_auth_mount_path) == CONFIG_MOUNT_PATH:
-        fault = f"the operator mounts the hostfile at {CONFIG_MOUNT_PATH}, and two volumes at one path make no launcher"
+    elif _folder(job.spec.ssh_auth_mount_path) == CONFIG_FOLDER:
+        fault = f"the operator mounts the hostfile at {CONFIG_FOLDER}, and two volumes at one path make no launcher"
         home = "/home/mpiuser" if any(spec.template.user for _, _, spec in job.replicas()) else "/root"
         fix = f"Set it to .ssh in the home of the user, as {home}/.ssh."
         yield Violation("spec.sshAuthMountPath", fault, fix)
@@ -191,7 +197,7 @@ def _reserved(
             yield Violation(
                 f"{pod_path}.volumes[{index}].name", f'"{volume.name}" is the operator\'s own', "Rename the volume."
             )
-    own = [mount_path or "", *([CONFIG_MOUNT_PATH] if role == LAUNCHER else ())]
+    own = [mount_path or "", *([CONFIG_FOLDER] if role == LAUNCHER else ())]
     folders = {_folder(path) for path in own if path}
     mounts = (pod.containers[0].volume_mounts if pod.containers else None) or ()
     paths = "\n".join([mount.mount_path for mount in mounts])

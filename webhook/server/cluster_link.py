@@ -5,30 +5,36 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 
+from webhook.admission.replay import Replayer
+from webhook.api import mpijob
 from webhook.api.review import AdmissionRequest
 from webhook.client import access_reviews, calls
 from webhook.client.calls import Client, ClusterError
 from webhook.client.connection import METADATA, Connection
 from webhook.client.live_view import LiveView
+from webhook.client.paging import pages
 from webhook.client.watch import STALE_AFTER, Watch
+from webhook.client.wire import WatchFault
 from webhook.cluster.resource import Resource, WatchedPlace
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
-from webhook.companions.reservations.leases import LedgerApi
-from webhook.companions.reservations.ledger import QuotaLedger
+from webhook.cluster.view import ClusterView
+from webhook.companions.reservations.ledger import LedgerApi, QuotaLedger
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
 from webhook.server.background import in_background
-from webhook.server.metric_set import Value
-from webhook.server.policy_impact import policy_impact
+from webhook.server.limits import JOBS_PER_PAGE
+from webhook.server.metrics import Value
 from webhook.server.policy_watch import POLICIES, PolicyWatch, policies
+from webhook.work_limit import TooExpensive, limited
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,3 +173,41 @@ async def linked(
             yield link
     finally:
         await api.close()
+
+
+JOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
+
+
+async def policy_impact(
+    connection: Connection,
+    view: ClusterView,
+    before: PolicySet,
+    after: PolicySet,
+    *,
+    today: date,
+    time_left: Callable[[], float],
+) -> list[str]:
+    """A line on the verdicts that would change, over every job or as many as can be listed and judged in time.
+
+    And one on what would be injected, if that changes.
+    """
+    replayer = Replayer(before=before, after=after, view=view, today=today)
+    listed = False
+    try:
+        async with asyncio.timeout(max(0, time_left())):
+            async for page in pages(connection.list_page, JOBS, limit=JOBS_PER_PAGE):
+                listed = True
+                for job in page.items or ():
+                    try:
+                        replayer.count(limited(partial(replayer.judge, job)))
+                    except TooExpensive:
+                        replayer.result.too_expensive += 1
+                    await asyncio.sleep(0)  # so that reviews go on
+    except TimeoutError:
+        if not listed:
+            return ["what it would change is unknown: existing jobs were not listed in time"]
+        replayer.result.complete = False
+    except WatchFault as fault:
+        return [f"what it would change is unknown: existing jobs cannot be listed ({fault})"]
+    result = replayer.result
+    return [line for line in (result.summary(), result.injections_summary()) if line]

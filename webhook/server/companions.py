@@ -11,8 +11,7 @@ from typing import Any
 
 from webhook.client.watch import Watch
 from webhook.companions.network_policy import NAME, RULE
-from webhook.companions.paced import PacedClient
-from webhook.companions.reconciler import Reconciler
+from webhook.companions.reconciler import PacedClient, Reconciler
 from webhook.policy import layers
 from webhook.policy.in_force import PolicySet
 from webhook.server.background import in_background

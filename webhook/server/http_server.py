@@ -16,7 +16,7 @@ from aiohttp import web
 from aiohttp.http import RawRequestMessage
 
 from webhook.server.limits import MAX_CONNECTIONS, MAX_HEAD_BYTES, MAX_HEAD_SECONDS, MAX_UNSENT_BYTES
-from webhook.server.refusal_log import RefusalLog
+from webhook.server.log import RefusalLog
 
 LINGER_SECONDS: Final = 2.0
 """How long the rest of a body is read and dropped after an early reply, so that the client gets to read the reply."""

@@ -14,7 +14,7 @@ from webhook.client.objects import KubernetesObject, get
 from webhook.installation import registration
 from webhook.installation.companions import COMPANIONS
 from webhook.installation.doctor import rights
-from webhook.installation.doctor.checks import hooks, permissions
+from webhook.installation.doctor.checks import hooks, installed
 from webhook.installation.doctor.diagnosis import Diagnosis
 from webhook.installation.doctor.facts import KUEUE_CONFIGURATION, Location
 from webhook.server.settings import ServeSettings
@@ -65,7 +65,7 @@ async def _diagnoses(api: Client, settings: ServeSettings) -> AsyncIterator[Diag
     chosen = [option for option in options if getattr(settings, option.removeprefix("--").replace("-", "_"))]
     purposes = rights.beyond_view(location, ca_secret=settings.ca_secret, options=chosen)
     allowed = {right: await has_right(api, right) for purpose in purposes for right in purpose.rights}
-    for each in permissions.missing(purposes, allowed, fix=FIX):
+    for each in installed.missing(purposes, allowed, fix=FIX):
         yield each
 
 

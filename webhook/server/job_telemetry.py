@@ -20,8 +20,7 @@ from webhook.cluster.view import Answer
 from webhook.companions.job_metrics import BEYOND, Changes, Labels, of_now, standing
 from webhook.companions.limits import MAX_NAMESPACE_LABELS
 from webhook.kit.settings import Action
-from webhook.server.metric_set import MetricSet, Value
-from webhook.server.metrics import AUDIT_METRICS, JOB_METRICS
+from webhook.server.metrics import AUDIT_METRICS, JOB_METRICS, MetricSet, Value
 
 if TYPE_CHECKING:
     from webhook.companions.audit.standing import StandingAudit

@@ -1,15 +1,25 @@
-"""JSON log lines on standard error, one for each event. None has the text of an exception: it may quote an object."""
+"""JSON log lines on standard error, one for each event. None has the text of an exception: it may quote an object.
+
+A thread writes the lines: a pipe that is not read would otherwise stop all reviews. A client can make thousands of
+refused connections in a second, so the log counts them.
+"""
 
 import logging
+import os
+import threading
+import time
 import traceback
-from collections.abc import MutableMapping
+from collections import Counter, deque
+from collections.abc import Callable, MutableMapping
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from time import monotonic
+from typing import Any, Final
 
 import msgspec
 import structlog
 
-from webhook.server.limits import MAX_LOGGED_CHARACTERS, MAX_LOGGED_FRAMES
+from webhook.server.limits import MAX_LOGGED_CHARACTERS, MAX_LOGGED_FRAMES, MAX_LOGGED_REFUSALS, MAX_WAITING_LINES
 
 _encoder = msgspec.json.Encoder()
 
@@ -57,3 +67,107 @@ def describe(error: BaseException) -> dict[str, Any]:
 def _line(_: Any, method: str, fields: MutableMapping[str, Any]) -> bytes:
     """structlog's last processor. JSON escapes line breaks and control characters, so one event stays one line."""
     return _encoder.encode({"time": datetime.now(UTC), "level": method, "event": fields.pop("event"), **fields})
+
+
+PAUSE_SECONDS: Final = 0.02
+"""Between two writes: one for the lines of several reviews is cheaper."""
+DRAIN_SECONDS: Final = 2.0
+"""For the last lines, where the pipe is not read."""
+
+
+class LogWriter:
+    """Lines for a file descriptor. Call `drain` at the end of the process.
+
+    Python's own buffered files have a lock: a thread that is stuck in a write would hold it at the end of the process.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.on_drop: Callable[[], object] = lambda: None
+        """Called for each line that is never written, because too many waited."""
+        self._dropped = 0
+        self._descriptor = descriptor
+        self._lines: deque[bytes] = deque()
+        self._changed = threading.Condition()
+        self._writing = False
+        threading.Thread(target=self._run, name="log", daemon=True).start()
+
+    def write(self, line: bytes) -> None:
+        """Take a line."""
+        with self._changed:
+            if len(self._lines) >= MAX_WAITING_LINES:
+                self._lines.popleft()
+                self._dropped += 1
+                self.on_drop()
+            self._lines.append(line)
+
+    def flush(self) -> None:
+        """Have the lines written soon."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def drain(self) -> None:
+        """Wait until all is written, at most `DRAIN_SECONDS`."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._lines and not self._writing, DRAIN_SECONDS)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._lines)
+                lines = [*self._lines]
+                self._lines.clear()
+                dropped, self._dropped = self._dropped, 0
+                self._writing = True
+            self._write(b"".join([_dropped_line(dropped), *lines] if dropped else lines))
+            with self._changed:
+                self._writing = False
+                self._changed.notify_all()
+            time.sleep(PAUSE_SECONDS)
+
+    def _write(self, data: bytes) -> None:
+        with suppress(OSError):  # a closed pipe
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+
+
+def _dropped_line(count: int) -> bytes:
+    line = {"time": datetime.now(UTC), "level": "warning", "event": "log lines dropped", "count": count}
+    return msgspec.json.encode(line) + b"\n"
+
+
+TELL_SECONDS: Final = 10.0
+
+
+class RefusalLog:
+    """Logs the first of a kind at once, and how many more there were with the first one after `TELL_SECONDS`."""
+
+    def __init__(self, log: Any, clock: Callable[[], float] = monotonic) -> None:
+        self._log = log
+        self._clock = clock
+        self._since = float("-inf")
+        self._more: Counter[tuple[str, tuple[tuple[str, Any], ...]]] = Counter()
+        """Those that were logged, and how often each has come again."""
+        self._others = 0
+        """How many came that are not among them."""
+
+    def tell(self, event: str, **fields: Any) -> None:
+        """Something was refused, as `fields` say."""
+        if self._clock() - self._since >= TELL_SECONDS:
+            self._tell_more()
+        kind = event, tuple(fields.items())
+        if kind in self._more:
+            self._more[kind] += 1
+        elif len(self._more) < MAX_LOGGED_REFUSALS:
+            self._more[kind] = 0
+            self._log.warning(event, **fields)
+        else:
+            self._others += 1
+
+    def _tell_more(self) -> None:
+        for (event, fields), count in self._more.items():
+            if count:
+                self._log.warning(f"{event} again", **dict(fields), count=count)
+        if self._others:
+            self._log.warning("others refused", count=self._others)
+        self._since, self._others = self._clock(), 0
+        self._more.clear()

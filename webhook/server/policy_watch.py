@@ -7,7 +7,7 @@ outlives a restart. All replicas of a version write the same there, so they need
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, NoReturn
 
@@ -16,12 +16,11 @@ import msgspec
 from webhook import PROGRAM, __version__
 from webhook.client.access_reviews import Right, has_right
 from webhook.client.calls import ApiError, Client, ClusterError
-from webhook.client.events import write_event
 from webhook.client.limits import MAX_EVENT_CHARACTERS
-from webhook.client.objects import get
+from webhook.client.objects import get, write_event
 from webhook.client.store import Kind, by_name
 from webhook.client.watch import Watch
-from webhook.policy import last_good, store
+from webhook.policy import store
 from webhook.policy.document import TOO_EXPENSIVE, PolicyDocument, PolicyError, PolicyFault
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
@@ -37,6 +36,7 @@ LOOK = 5.0
 DENIALS = 3
 
 
+@dataclass(eq=False)
 class PolicyWatch:
     """Turns the records of `watch` into a PolicySet for `apply`, again whenever one changes.
 
@@ -46,27 +46,17 @@ class PolicyWatch:
     `version` can read neither a document nor its last good copy.
     """
 
-    def __init__(
-        self,
-        *,
-        watch: Watch[str, PolicySource],
-        api: Client,
-        namespace: str,
-        apply: Callable[[PolicySet, Loaded], None],
-        log: Any,
-        base: tuple[Layer, ...] = (),
-        version: str = __version__,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        self._watch = watch
-        self._api = api
-        self._namespace = namespace
-        self._apply = apply
-        self._log = log
-        self._base = base
+    watch: Watch[str, PolicySource]
+    api: Client
+    namespace: str
+    apply: Callable[[PolicySet, Loaded], None]
+    log: Any
+    base: tuple[Layer, ...] = ()
+    version: str = __version__
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    def __post_init__(self) -> None:
         self._cluster_version = ""
-        self._sleep = sleep
-        self._version = version
         self._unreadable = ""  # documents that this version cannot read, nor their last good copies
         self._instead = ""  # what is in force while no policies could be read
         self._changed = asyncio.Event()
@@ -75,8 +65,8 @@ class PolicyWatch:
         self._written: Mapping[str, str] | None = None  # the copy in the ConfigMap REMEMBERED; None before it was read
         self._broken: dict[str, str] = {}  # what is in force of each broken policy, and why
         self._reported: dict[str, str] = {}
-        watch.store.on_change(lambda *_: self._changed.set())
-        watch.store.on_list(self._changed.set)
+        self.watch.store.on_change(lambda *_: self._changed.set())
+        self.watch.store.on_list(self._changed.set)
 
     async def loaded(self) -> None:
         """Return once the existing policies are in force, or what is in force instead of them."""
@@ -94,11 +84,11 @@ class PolicyWatch:
     @property
     def problem(self) -> str:
         """Why the policies cannot be read, and what is in force instead; empty while they can."""
-        if self._watch.known:
+        if self.watch.known:
             return ""
-        reason = self._watch.reason or "there is no answer yet"
+        reason = self.watch.reason or "there is no answer yet"
         in_force = self._instead or ("those read before are in force" if self._loaded.is_set() else "none is in force")
-        return f"the policies in {self._namespace} cannot be read ({reason}): {in_force}"
+        return f"the policies in {self.namespace} cannot be read ({reason}): {in_force}"
 
     async def run(self) -> None:
         """Load, report and store after each change, until cancelled."""
@@ -109,14 +99,14 @@ class PolicyWatch:
     async def _begin_without_list(self) -> None:
         """Until the first list: put the last good documents in force, or the defaults if the right is missing."""
         denials = 0
-        right = Right("list", "", "configmaps", self._namespace)
+        right = Right("list", "", "configmaps", self.namespace)
         while not self._loaded.is_set():
-            await self._sleep(LOOK)
-            if self._watch.synced or self._loaded.is_set():
+            await self.sleep(LOOK)
+            if self.watch.synced or self._loaded.is_set():
                 return
             await self._recall()
             try:
-                denials = 0 if await has_right(self._api, right) else denials + 1
+                denials = 0 if await has_right(self.api, right) else denials + 1
             except ClusterError:
                 denials = 0
             if self._written:
@@ -134,9 +124,9 @@ class PolicyWatch:
             name: "unusable" if state == "unusable" else "last-good" for name, state in outcome.states.items()
         }
         self._instead = instead
-        self._apply(PolicySet([*self._base, *outcome.layers], self._cluster_version), replace(outcome, states=states))
+        self.apply(PolicySet([*self.base, *outcome.layers], self._cluster_version), replace(outcome, states=states))
         self._loaded.set()
-        self._log.error("policies not read", problem=self.problem)
+        self.log.error("policies not read", problem=self.problem)
 
     async def _follow(self) -> NoReturn:
         while True:
@@ -156,12 +146,12 @@ class PolicyWatch:
     async def _read_cluster_version(self) -> None:
         """As v1.35. Without an answer the version that was read before stays."""
         with suppress(ClusterError, KeyError, ValueError):
-            minor = (await self._api.request("GET", "/version"))["minor"]
+            minor = (await self.api.request("GET", "/version"))["minor"]
             self._cluster_version = f"v1.{int(str(minor).rstrip('+'))}"
 
     def _load(self) -> Loaded:
         remembered = {**(self._written or {}), **self._good}
-        outcome = store.load(self._watch.store.records.values(), remembered, policy_model(), _read)
+        outcome = store.load(self.watch.store.records.values(), remembered, policy_model(), _read)
         self._good = outcome.last_good
         self._instead = ""
         self._broken = {
@@ -170,13 +160,13 @@ class PolicyWatch:
         }
         self._unreadable = _unreadable(outcome)
         if not self._unreadable or self._loaded.is_set():
-            self._apply(PolicySet([*self._base, *outcome.layers], self._cluster_version), outcome)
+            self.apply(PolicySet([*self.base, *outcome.layers], self._cluster_version), outcome)
             self._loaded.set()
         return outcome
 
     async def _report(self, outcome: Loaded) -> bool:
         """Log and announce what is newly broken, store what is good; False if some of it must be tried again."""
-        sources = self._watch.store.records
+        sources = self.watch.store.records
         self._reported = {name: version for name, version in self._reported.items() if name in outcome.errors}
         done = True
         for name, error in outcome.errors.items():
@@ -184,7 +174,7 @@ class PolicyWatch:
             if source is None or self._reported.get(name) == source.version:
                 continue
             state = outcome.states[name]
-            self._log.warning("policy is broken", configmap=name, in_force=state, error=error[:MAX_EVENT_CHARACTERS])
+            self.log.warning("policy is broken", configmap=name, in_force=state, error=error[:MAX_EVENT_CHARACTERS])
             if await self._announce(source, error, state):
                 self._reported[name] = source.version
             else:
@@ -195,8 +185,8 @@ class PolicyWatch:
         about = {"apiVersion": "v1", "kind": "ConfigMap", "name": source.name, "uid": source.uid}
         try:
             await write_event(
-                self._api,
-                self._namespace,
+                self.api,
+                self.namespace,
                 about | {"resourceVersion": source.version},
                 reason="PolicyBroken",
                 message=f"The policy is broken, {_in_force(state)}: {error}",
@@ -204,7 +194,7 @@ class PolicyWatch:
                 key=f"{source.uid} {source.version}",
             )
         except ClusterError as failure:
-            self._log.warning("event not written", configmap=source.name, reason=str(failure))
+            self.log.warning("event not written", configmap=source.name, reason=str(failure))
             return isinstance(failure, ApiError)  # after a rejection a retry has no chance
         return True
 
@@ -213,10 +203,10 @@ class PolicyWatch:
         if self._written is not None:
             return
         try:
-            found = await get(self._api, f"{self._configmaps}/{REMEMBERED}") or {}
-            self._written = last_good.texts(_data(found), self._version)
+            found = await get(self.api, f"{self._configmaps}/{REMEMBERED}") or {}
+            self._written = store.remembered_texts(_data(found), self.version)
         except ClusterError as error:
-            self._log.warning("last good policies not readable", reason=str(error))
+            self.log.warning("last good policies not readable", reason=str(error))
 
     async def _remember(self, texts: Mapping[str, str]) -> bool:
         """Store the texts unless they are stored already; False if that must be tried again."""
@@ -227,25 +217,25 @@ class PolicyWatch:
                 await self._write(texts)
                 self._written = texts
         except ClusterError as error:
-            self._log.warning("last good policies not remembered", reason=str(error))
+            self.log.warning("last good policies not remembered", reason=str(error))
             return False
         return True
 
     async def _write(self, texts: Mapping[str, str]) -> None:
         metadata: dict[str, Any] = {"name": REMEMBERED, "labels": {"app.kubernetes.io/name": PROGRAM}}
-        found = await get(self._api, f"{self._configmaps}/{REMEMBERED}")
+        found = await get(self.api, f"{self._configmaps}/{REMEMBERED}")
         before = _data(found or {})
-        data = last_good.data_with(before, texts, self._version)
+        data = store.with_remembered(before, texts, self.version)
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
         if found is None:
-            await self._api.request("POST", self._configmaps, body)
+            await self.api.request("POST", self._configmaps, body)
         elif data != before:
             metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
-            await self._api.request("PUT", f"{self._configmaps}/{REMEMBERED}", body)
+            await self.api.request("PUT", f"{self._configmaps}/{REMEMBERED}", body)
 
     @property
     def _configmaps(self) -> str:
-        return f"/api/v1/namespaces/{self._namespace}/configmaps"
+        return f"/api/v1/namespaces/{self.namespace}/configmaps"
 
 
 def _read(text: str | None, model: type[PolicyDocument], most: int) -> PolicyDocument:

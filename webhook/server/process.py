@@ -15,8 +15,7 @@ import uvloop
 
 from webhook import PROGRAM, work_limit
 from webhook.policy.in_force import policy_model
-from webhook.server.log import LibraryLog, make_log
-from webhook.server.log_writer import LogWriter
+from webhook.server.log import LibraryLog, LogWriter, make_log
 from webhook.server.service import ServeSettings, StartError, running
 from webhook.server.telemetry import Telemetry
 

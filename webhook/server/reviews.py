@@ -20,9 +20,8 @@ from webhook.api import review
 from webhook.api.review import AdmissionRequest, ReviewError
 from webhook.cel.trial import Trial, try_expressions
 from webhook.client.calls import ApiError, ClusterError
-from webhook.cluster.overlay import Overlay
 from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.cluster.view import Answer, ClusterView
+from webhook.cluster.view import Answer, ClusterView, Overlay
 from webhook.companions.ssh import secret
 from webhook.companions.ssh.pool import KeyPool, NoKey
 from webhook.kit.own_rules import Outcome

@@ -38,9 +38,9 @@ from webhook.server.cluster_link import ClusterLink, linked
 from webhook.server.companions import Surroundings, start_companions
 from webhook.server.http_server import Connections, HttpServer, most_connections
 from webhook.server.limits import MAX_OPS_CONNECTIONS
+from webhook.server.log import RefusalLog
 from webhook.server.ops import Readiness
 from webhook.server.ports import ListenError, Port, listen
-from webhook.server.refusal_log import RefusalLog
 from webhook.server.review_port import ReviewPort
 from webhook.server.reviews import ReviewHandler
 from webhook.server.settings import ServeSettings, StartError

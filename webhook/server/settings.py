@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from certs.settings import RotationSettings
+from certs.rotation import RotationSettings
 from webhook import PROGRAM
 from webhook.client.calls import Address
 from webhook.cluster.resource import KUEUE_NAMESPACE

@@ -24,26 +24,19 @@ from webhook.admission.pipelines import Decision
 from webhook.api.review import AdmissionRequest, AdmissionResponse
 from webhook.client import wire
 from webhook.client.watch import Watch
-from webhook.companions.paced import PacedClient
-from webhook.companions.reconciler import Reconciler
+from webhook.companions.reconciler import PacedClient, Reconciler
 from webhook.companions.reservations.ledger import OUTCOMES
 from webhook.plugins.loading import Failures, Plugin
 from webhook.server import requests
 from webhook.server.http_server import REASONS
 from webhook.server.job_telemetry import JobTelemetry
 from webhook.server.limits import MAX_LOGGED_CHARACTERS, MAX_LOGGED_FAILURES, MAX_RULES_WITH_FAULTS
-from webhook.server.log import describe, make_log
-from webhook.server.metric_set import MetricSet, Value
-from webhook.server.metrics import METRICS
-from webhook.server.refusal_log import RefusalLog
+from webhook.server.log import RefusalLog, describe, make_log
+from webhook.server.metrics import METRICS, MetricSet, Value
 
 _BY_WEBHOOK: Final = (
-    "shed_total",
-    "cluster_errors_total",
-    "deadline_exceeded_total",
-    "too_expensive_total",
-    "internal_errors_total",
-)
+    "shed_total", "cluster_errors_total", "deadline_exceeded_total", "too_expensive_total", "internal_errors_total",
+)  # fmt: skip
 # What is quoted in a fault may be a value out of a job.
 _QUOTED: Final = re.compile(r""""[^"]*"|'[^']*'""")
 

@@ -23,6 +23,8 @@ from tests.support.installation.sshd import Sshd
 from tests.support.mpi import pods
 from tests.support.mpi.releases import Release
 
+LABELS = "training.kubeflow.org/"
+HELD = "held"
 FIRST_BACKOFF = 10.0
 LONGEST = 400.0
 """Seconds in which a job has to end."""
@@ -50,8 +52,12 @@ class Kubelet:
     sshd: Sshd
     folder: Path
 
-    def live(self, namespace: str, name: str, delays: list[float], release: Release) -> Life:
-        """Run the job until it has ended; a worker's sshd listens so many seconds after the pods have been made."""
+    def live(self, namespace: str, name: str, delays: list[float], release: Release, *, held: bool = False) -> Life:
+        """Run the job until it has ended; a worker's sshd listens so many seconds after the pods have been made.
+
+        `held`: the launcher's Job is suspended until the workers are ready, as mpi-operator pull request 868 has it. A
+        copy of the operator's Job stands for that, since today's operator resumes its own.
+        """
         life, folder = Life(name), self.folder / f"{namespace}-{name}"
 
         def get(kind: str, of: str) -> Any:
@@ -59,6 +65,9 @@ class Kubelet:
             return self.cluster.wait_for(f"{kind} {of}", wait, timeout=120)
 
         template = get("job", f"{name}-launcher")["spec"]["template"]
+        copy = f"{name}-{HELD}"
+        if held:
+            self.cluster.kubectl("create", "-n", namespace, "-f", "-", stdin=_suspended(copy, name, template))
         launcher = {"metadata": {"namespace": namespace}, "spec": template["spec"]}
         names = [f"{name}-worker-{number}" for number in range(len(delays))]
         workers = [get("pod", worker) for worker in names]
@@ -86,21 +95,36 @@ class Kubelet:
 
             with ThreadPoolExecutor(len(delays)) as pool:
                 up = [pool.submit(come_up, *each) for each in zip(names, others, delays, strict=True)]
-                _launcher(self.cluster, namespace, first, others, life)
+                if held:
+                    for each in up:
+                        each.result()
+                    resume = ("--type=merge", "-p", '{"spec": {"suspend": false}}')
+                    self.cluster.kubectl("patch", "job", copy, "-n", namespace, *resume)
+                _launcher(self.cluster, namespace, first, others, life, role=HELD if held else "launcher")
             for each in up:
                 each.result()
-            ends = lambda: [kind for kind in ("Succeeded", "Failed") if has_condition(get("mpijob", name), kind)]  # noqa: E731
-            life.succeeded = self.cluster.wait_for(f"{name} to end", ends, timeout=120) == ["Succeeded"]
+            kind, of, good = ("job", copy, "Complete") if held else ("mpijob", name, "Succeeded")
+            ends = lambda: [one for one in (good, "Failed") if has_condition(get(kind, of), one)]  # noqa: E731
+            life.succeeded = self.cluster.wait_for(f"{name} to end", ends, timeout=120) == [good]
         return life
 
 
-def _launcher(cluster: Cluster, namespace: str, pod: pods.Pod, workers: list[pods.Pod], life: Life) -> None:
+def _suspended(name: str, job: str, template: Mapping[str, Any]) -> dict[str, Any]:
+    labels = {f"{LABELS}job-name": job, f"{LABELS}job-role": HELD}
+    pod = {"metadata": {**template["metadata"], "labels": labels}, "spec": template["spec"]}
+    spec = {"suspend": True, "backoffLimit": 0, "template": pod}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
+
+
+def _launcher(
+    cluster: Cluster, namespace: str, pod: pods.Pod, workers: list[pods.Pod], life: Life, *, role: str
+) -> None:
     """Init containers once, then the first container until it ends well or the Job controller has had enough."""
     selector = (
         "-n",
         namespace,
         "-l",
-        f"training.kubeflow.org/job-name={life.name},training.kubeflow.org/job-role=launcher",
+        f"{LABELS}job-name={life.name},{LABELS}job-role={role}",
     )
 
     def bound() -> str | None:

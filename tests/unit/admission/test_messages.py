@@ -4,10 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.devices import claim_template, claims, exactly
+from tests.support.jobs import changed
+from tests.support.rule_checks import defaulted
 from tests.support.strategies import PROPERTY
 from webhook import injections
+from webhook.admission import refused_gpus
+from webhook.admission.decision import Decision
 from webhook.admission.limits import MAX_IDS_CHARACTERS, MAX_WARNING_CHARACTERS
 from webhook.admission.messages import Finding, denial, injected, shorten
+from webhook.cluster.snapshot import Snapshot
+from webhook.kit.context import Context
 from webhook.predict.pod_security import Level
 from webhook.predict.pod_security.checks import REGISTRY
 from webhook.rules import Violation
@@ -149,3 +156,11 @@ def test_the_line_of_any_injections_has_room_for_the_first(briefs: dict[str, str
     line = injected(briefs)
     assert len(line) <= MAX_IDS_CHARACTERS
     assert line.startswith("injected: ")
+
+
+def test_devices_of_claims_count_too() -> None:
+    job = defaulted(changed({**claims("pair"), "Worker.replicas": 3}))
+    refused = Decision(denied=[Finding("gpus", Violation("spec", "is wrong", fix="Mend it."))])
+    view = Snapshot([claim_template("pair", exactly(count=2))])
+    found = refused_gpus.of(refused, job, Context(operation="CREATE", namespace="team-a", username="alice", view=view))
+    assert found == {"deviceclass.resource.kubernetes.io/gpu.nvidia.com": 6}

@@ -127,7 +127,7 @@ def test_a_controller_may_create_such_jobs_where_kueue_is_installed(metadata, vi
 
 
 def test_an_update_is_not_refused_for_what_the_stored_job_never_had():
-    policy = policy_of({"worker-readiness": {"byDefault": True, "port": 22, "required": "deny"}})
+    policy = policy_of({"worker-readiness": {"enabled": True, "port": 22, "required": "deny"}})
     stored = mutate(mpijob(run_policy={"suspend": True}), policy).document
     resumed = copy.deepcopy(stored)
     resumed["spec"]["runPolicy"]["suspend"] = False

@@ -76,13 +76,6 @@ WISHES: dict[str, tuple[str, dict[str, Any], Any, Any, str]] = {
     "a service account": ("api-access", {}, job(), job(serviceAccountName="ci"), "Worker/template/spec/automount"),
     "the mesh": ("istio", {}, job(), IN_MESH, "Worker/template/metadata"),
     "no end": ("job-timeout", {}, job(), job({"timeout-action": "notify-only"}), "runPolicy"),
-    "no waiting": (
-        "worker-readiness",
-        {},
-        job({"worker-readiness": "22"}),
-        job({"worker-readiness": "false"}),
-        "spec",
-    ),
     "no RDMA": ("rdma", RDMA, job({"rdma": "true"}), job({"rdma": "false"}), "rdma"),
     "own memory": ("shared-memory", {}, job(), OWN_SHM, "olume"),
     "more devices": (
@@ -241,10 +234,10 @@ def test_request_and_limit_come_back_as_they_were_or_not_at_all(amounts):
 
 
 def test_a_probe_of_the_users_own_is_no_reason_to_lose_the_policy():
-    before = job({"worker-readiness": "22"})
+    before = job()
     before["spec"]["launcherCreationPolicy"] = "AtStartup"  # by the API server
     pod(before)["containers"][0]["readinessProbe"] = {"tcpSocket": {"port": 22}}
-    _, again = replaced(before, before, only("worker-readiness"))
+    _, again = replaced(before, before, only("worker-readiness", enabled=True))
     assert again.document["spec"]["launcherCreationPolicy"] == "WaitForWorkersReady"
 
 
@@ -324,8 +317,8 @@ TAKEN_OUT = {
 @pytest.mark.parametrize("case", list(TAKEN_OUT))
 def test_what_is_taken_out_of_the_stored_job_stays_out(case: str) -> None:
     manager, from_the_cluster, comes_back = TAKEN_OUT[case]
-    policy = DEFAULTS
-    created = mutate(job({"worker-readiness": "2222"}), policy, view=KNOWN).document
+    policy = policy_of({"worker-readiness": {"enabled": True, "port": 2222}})
+    created = mutate(job(), policy, view=KNOWN).document
     stored = copy.deepcopy(created)
     stored["metadata"]["uid"] = "a1"
     new = copy.deepcopy(stored) if from_the_cluster else copy.deepcopy(created)

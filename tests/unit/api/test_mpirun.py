@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from tests.support.strategies import PROPERTY
 from webhook.api.mpirun import HOSTFILE, Exports, Invocation, find
+from webhook.api.pod import EnvVar
 
 
 def ranks(script: str, implementation: str = "OpenMPI") -> list[int | None]:
@@ -28,6 +29,11 @@ def ranks(script: str, implementation: str = "OpenMPI") -> list[int | None]:
         (["bash", "run.sh"], None, []),
         (["bash", "-c"], None, []),
         (["python", "mpirun.py", "-np", "4", "x"], None, []),
+        (["timeout", "1h", "mpirun", "-np", "4", "x"], None, [4]),
+        (["/usr/bin/tini", "--", "bash", "-c", "mpirun -np 4 x"], None, [4]),
+        (["su", "mpiuser", "-c", "mpirun -np 4 x"], None, [4]),
+        (["/entrypoint.sh"], ["env", "A=b", "mpirun", "-np", "4", "x"], [4]),
+        (["echo", "mpirun", "-np", "4", "x"], None, []),
         (["mpirun"], None, [None]),
         ([], [], []),
         (None, None, []),
@@ -123,7 +129,29 @@ def test_other_launchers(line: str, implementation: str, expected: int | None) -
         ("mpirun -np 4 'x", [None]),
         ("# mpirun -np 4 x", []),
         ("#/bin/mpirun -np 4 x", []),
-        ("timeout 1h mpirun -np 4 x", [None]),
+        ("timeout 1h mpirun -np 4 x", [4]),
+        ("timeout -k 5 --signal=TERM 1h /usr/bin/mpirun -np 4 x", [4]),
+        ("time -p mpirun -np 4 x", [4]),
+        ("A=b gosu 1000 mpirun -np 4 x", [4]),
+        ("sudo -E -u mpiuser mpirun -np 4 x", [4]),
+        ("runuser -u mpiuser -- mpirun -np 4 x", [4]),
+        ("tini -s -- mpirun -np 4 x", [4]),
+        ("su - mpiuser -c 'mpirun -np 4 x'", [4]),
+        ('su mpiuser -c "mpirun -np 4 x"', [4]),
+        ("echo timeout 1h mpirun -np 4 x", [None]),
+        ("timeout " + "-k " * 60 + "mpirun -np 4 x", [None]),
+        ("NP=4; mpirun -np $NP x", [4]),
+        ("set -e\nNP='4'\nmpirun -np ${NP} x", [4]),
+        ('export NP="4" && mpirun -np "$NP" x', [4]),
+        ("NP=4 mpirun -np $NP x", [None]),
+        ("mpirun -np $NP x; NP=4", [None]),
+        ("if true; then NP=4; fi; mpirun -np $NP x", [None]),
+        ("true && NP=4; mpirun -np $NP x", [None]),
+        ("NP=4; NP=8; mpirun -np $NP x", [None]),
+        ("NP=4; NP=$((NP * 2)); mpirun -np $NP x", [None]),
+        ("NP=$(nproc); mpirun -np $NP x", [None]),
+        ("NP=4; source env.sh; mpirun -np $NP x", [None]),
+        (". env.sh; NP=4; mpirun -np $NP x", [None]),
         ("echo mpirun -np 4 x", [None]),
         ("echo 'mpirun -np 4 x'", [None]),
         ("mpirun_rsh -np 4 x", [None]),
@@ -205,3 +233,22 @@ def test_what_reaches_the_ranks(argv: list[str], implementation: str, passed: st
     assert "".join(name for name in "ABC" if exports.passes(name)) == passed
     assert "".join(name for name in "ABC" if exports.sets(name)) == given
     assert all(exports.passes(name) for name in ("OMPI_MCA_pml", "PRTE_MCA_a", "PMIX_MCA_a"))
+
+
+@pytest.mark.parametrize(
+    ("command", "value", "expected"),
+    [
+        (["mpirun", "-np", "$(NP)", "x"], "4", 4),
+        (["mpirun", "-np", "$(NP)", "x"], None, None),
+        (["mpirun", "-np", "$(NP)", "x"], "$(OTHER)", None),
+        (["mpirun", "-np", "$$(NP)", "x"], "4", None),
+        (["mpirun", "-np", "$NP", "x"], "4", None),
+        (["bash", "-c", "mpirun -np $NP x"], "4", 4),
+        (["bash", "-c", "mpirun -np $(NP) x"], "4", 4),
+        (["bash", "-c", "if a; then b; fi; mpirun -np $NP x"], "4", 4),
+        (["bash", "-c", "for NP in 1 2; do mpirun -np $NP x; done"], "4", None),
+        (["bash", "-c", "read NP; mpirun -np $NP x"], "4", None),
+    ],
+)
+def test_variables_of_the_container(command: list[str], value: str | None, expected: int | None) -> None:
+    assert [call.ranks for call in find(command, None, "OpenMPI", [EnvVar("NP", value)])] == [expected]

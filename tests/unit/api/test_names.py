@@ -5,6 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from webhook.api import names
+from webhook.api.names import closest_name
 
 LABEL_35, LABEL_23 = names.dns_1035_label_problem, names.dns_1123_label_problem
 SUBDOMAIN, KEY, VALUE = names.dns_1123_subdomain_problem, names.label_key_problem, names.label_value_problem
@@ -115,3 +116,33 @@ def test_a_generated_name_fills_a_label() -> None:
     generated = "a" * names.GENERATED_BASE_MAX_LENGTH + "x" * names.GENERATED_SUFFIX_LENGTH
     assert LABEL_35(generated) is None
     assert LABEL_35(generated + "x") is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "expected"),
+    [
+        ("datset", ["dataset", "data", "x"], "dataset"),
+        ("data", ["team-a-training-data-2026", "zzz"], "team-a-training-data-2026"),
+        ("data", ["models", "cache"], None),
+        ("data", [], None),
+        ("", ["data"], None),
+        ("gpu", ["gpu-nodes-of-the-team"], "gpu-nodes-of-the-team"),
+        ("d", ["shared-memory"], None),
+        ("a", ["apiVersion"], None),
+        ("db", ["dbs"], "dbs"),
+    ],
+)
+def test_meant(name: str, known: list[str], expected: str | None) -> None:
+    assert closest_name(name, known) == expected
+
+
+def test_only_some_of_very_many_are_compared() -> None:
+    assert closest_name("dataset", [*(f"zzzz{i:03}" for i in range(2000)), "datasets"]) is None
+    assert closest_name("dataset", [*(f"zzzz{i:03}" for i in range(1999)), "datasets"]) == "datasets"
+
+
+@pytest.mark.timeout(20)
+def test_the_likeliest_of_many_similar_ones() -> None:
+    known = [f"resnet-data-{number:04}" for number in range(2000)]
+    assert closest_name("resnet-data-1234x", known) == "resnet-data-1234"
+    assert closest_name("x" * 1_000_000, known) is None

@@ -1,7 +1,7 @@
 import pytest
 
-from webhook.api.node_affinity import satisfies
 from webhook.api.pod import NodeRequirement
+from webhook.predict.scheduler import satisfies
 
 LABELS = {"zone": "a", "size": "80", "word": "x"}
 

@@ -1,15 +1,17 @@
 """What comes of expressions, and of jobs that are too large or take too long."""
 
+import json
 import re
 
 import msgspec
 import pytest
 
-from tests.support.jobs import changed
+from tests.support.jobs import REMOVE, changed
 from tests.support.own_rules import outcomes, variables
+from webhook.api import mpijob
 from webhook.cel import evaluation, limits
 from webhook.cel.environment import MAX_FAULT
-from webhook.cel.evaluation import NOT_INSTALLED, TOO_SLOW, evaluate
+from webhook.cel.evaluation import NOT_INSTALLED, TOO_SLOW, evaluate, with_defaults
 from webhook.kit.own_rules import Expression, Outcome, Variables
 
 
@@ -141,3 +143,72 @@ def test_what_does_not_hold_of_the_stored_job_either() -> None:
         Outcome(fault='Key not found in map : "nothing"', standing=True),
         Outcome(holds=False),
     ]
+
+
+BARE = {
+    "spec.slotsPerWorker": REMOVE,
+    "spec.runPolicy": REMOVE,
+    "spec.sshAuthMountPath": REMOVE,
+    "spec.mpiImplementation": REMOVE,
+    "spec.launcherCreationPolicy": REMOVE,
+    "Worker.replicas": REMOVE,
+    "Launcher.replicas": REMOVE,
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        BARE,
+        {"spec.runPolicy": None, "spec.slotsPerWorker": None, "spec.mpiImplementation": ""},
+        {"spec.runPolicy": {"cleanPodPolicy": None}, "Worker.restartPolicy": "Always", "Worker.replicas": None},
+        {"Worker": REMOVE},
+        {"Launcher": None},
+        {"spec.mpiReplicaSpecs": None},
+    ],
+)
+def test_both_fill_in_the_same(changes: dict[str, object]) -> None:
+    data = msgspec.json.encode(changed(changes))
+    typed = mpijob.apply_operator_defaults(mpijob.decode(data))
+    filled = mpijob.decode(msgspec.json.encode(with_defaults(msgspec.json.decode(data))))
+    assert filled == typed
+
+
+@pytest.mark.parametrize("job", [{}, {"spec": None}])
+def test_what_has_no_spec_stays_as_it_is(job: dict[str, object]) -> None:
+    assert with_defaults(dict(job)) == job
+
+
+@pytest.mark.parametrize(
+    ("text", "expression", "found"),
+    [
+        ("abc\n", "c$", ""),
+        ("a$\n", "a[$]", "a$"),
+        ("a$", r"a\$", "a$"),
+        ("x\ny", "(?m)^x$", "x"),
+        ("x\n", "[]$]|x$", ""),
+        ("ab", "(?P<name>a)", "a"),
+        ("AB", "(?i)b", "B"),
+    ],
+)
+def test_what_is_found(text: str, expression: str, found: str) -> None:
+    (outcome,) = outcomes(f"{json.dumps(text)}.find({json.dumps(expression)}) == {json.dumps(found)}")
+    assert (outcome.holds, outcome.fault) == (True, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "found"), [("baaab", -1, ["", "aaa", ""]), ("aab", 2, ["aa", ""]), ("b", 0, [])]
+)
+def test_nothing_directly_after_a_match_is_none(text: str, most: int, found: list[str]) -> None:
+    (outcome,) = outcomes(f"{json.dumps(text)}.findAll('a*', {most}) == {json.dumps(found)}")
+    assert (outcome.holds, outcome.fault) == (True, "")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["(?x)a b", "(?a)a", "(?:(?ix)a)", r"a\Z", r"\N{DIGIT ONE}", r"\u0061", "a{,3}", "[[:alpha:]]", "(?i)é"],
+)
+def test_what_means_something_else_in_python_has_no_value(expression: str) -> None:
+    (outcome,) = outcomes(f"'a'.find({json.dumps(expression)}) == ''")
+    assert outcome.fault

@@ -8,8 +8,7 @@ import pytest
 
 from certs.authority import Authority
 from certs.pem import to_pem
-from certs.rotation import MakeSuccessor, Phase, Publish, Save, lacking, phase_of, plan, signer
-from certs.settings import RotationSettings
+from certs.rotation import MakeSuccessor, Phase, Publish, RotationSettings, Save, lacking, phase_of, plan, signer
 from certs.state import State
 from certs.store import Bundle
 from tests.support.ca_store import DAY, MINUTE, START

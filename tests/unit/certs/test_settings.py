@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from certs.settings import RotationSettings
+from certs.rotation import RotationSettings
 
 DAY = timedelta(days=1)
 

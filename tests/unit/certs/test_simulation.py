@@ -7,9 +7,8 @@ from random import Random
 import pytest
 
 from certs.authority import Authority
-from certs.rotation import Phase
+from certs.rotation import Phase, RotationSettings
 from certs.self_managed import SelfManaged
-from certs.settings import RotationSettings
 from tests.support.ca_store import DAY, HOUR, MINUTE, START, Clock, Cluster
 from tests.support.trust import accepts
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from certs.authority import Authority
 from certs.limits import MAX_OLD_AUTHORITIES
 from certs.pem import fingerprint
-from certs.rotation import Publish, plan
-from certs.settings import RotationSettings
+from certs.rotation import Publish, RotationSettings, plan
 from certs.state import KEYS, State, load
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)

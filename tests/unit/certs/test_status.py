@@ -4,8 +4,7 @@ import pytest
 
 from certs.authority import Authority
 from certs.pem import load_certificates
-from certs.rotation import Phase
-from certs.settings import RotationSettings
+from certs.rotation import Phase, RotationSettings
 from certs.state import State
 from certs.status import describe, describe_self_managed
 from certs.store import Bundle

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import changed
-from webhook.cli.job_metadata import judge
+from webhook.cli.job_check import judge
 
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "u"}
 ALLOWED = 'allowed are letters, digits, "-", "_" and "."'

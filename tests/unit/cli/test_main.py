@@ -136,16 +136,11 @@ def test_what_a_command_imports_is_hardly_looked_through_for_garbage() -> None:
 
 
 NOT_AT_FIRST = (
-    "kubernetes",
-    "webhook.installation.doctor",
-    "webhook.converters",
-    "webhook.admission.trainer",
-    "webhook.companions.audit.standing",
-    "webhook.companions.deadline_events",
-    "webhook.companions.network_policy.upkeep",
-    "webhook.companions.ssh.removal",
+    "kubernetes", "webhook.installation.doctor", "webhook.converters", "webhook.admission.trainer",
+    "webhook.companions.audit.standing", "webhook.companions.deadline_events",
+    "webhook.companions.network_policy.upkeep", "webhook.companions.ssh.removal",
     "webhook.server.certificates.self_managed",
-)
+)  # fmt: skip
 
 
 def test_what_serve_loads_is_never_looked_through_for_garbage_and_what_it_makes_later_is() -> None:

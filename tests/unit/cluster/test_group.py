@@ -5,7 +5,7 @@ from copy import copy
 
 import pytest
 
-from webhook.cluster.group import Group
+from webhook.cluster.contents import Group
 
 
 class Total:

@@ -6,7 +6,7 @@ from typing import Any
 from tests.support.jobs import changed
 from tests.support.quota_objects import cluster, quota
 from tests.support.rule_checks import defaulted
-from webhook.cluster.group import Group
+from webhook.cluster.contents import Group
 from webhook.cluster.resources import mpijobs, nodes
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.nodes import NODES

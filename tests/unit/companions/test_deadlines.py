@@ -10,8 +10,8 @@ from msgspec import structs
 
 from tests.support.job_lives import HOUR, START, condition, launcher_of, life
 from webhook.cluster.job_lives import JobLife
-from webhook.companions import deadlines
-from webhook.companions.deadlines import TOLD_FOR, due, next_due
+from webhook.companions import deadline_events
+from webhook.companions.deadline_events import TOLD_FOR, due, next_due
 from webhook.predict.deadlines import in_words, remaining
 
 DAY = 24 * HOUR
@@ -161,4 +161,4 @@ def test_whoever_waits_as_long_as_told_is_in_time(limit: int, after: float) -> N
         assert after >= 0.8 * limit - 1e-3
     else:
         assert before == set()
-        assert [each.reason for each in due(RUNNING, launcher, now + wait + 1e-3)] == [deadlines.IS_NEAR]
+        assert [each.reason for each in due(RUNNING, launcher, now + wait + 1e-3)] == [deadline_events.IS_NEAR]

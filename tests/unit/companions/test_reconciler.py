@@ -14,7 +14,7 @@ from tests.support.virtual_time import run
 from tests.support.watch_api import until
 from webhook.client.calls import ApiError
 from webhook.companions import reconciler as module
-from webhook.companions.reconciler import DONE, FAILED, Reconciler
+from webhook.companions.reconciler import DONE, FAILED, FORGOTTEN, PacedClient, Reconciler, Restraint
 
 
 @asynccontextmanager
@@ -160,3 +160,69 @@ async def test_its_end_ends_what_is_at_work() -> None:
         await asyncio.sleep(0)
         await asyncio.sleep(0)
     assert sorted(ended) == ["a", "b"]
+
+
+class Api:
+    """Notes when it was called."""
+
+    def __init__(self) -> None:
+        self.calls: list[float] = []
+
+    async def request(self, method: str, path: str, body: Any) -> dict[str, Any]:
+        self.calls.append(round(asyncio.get_running_loop().time(), 6))
+        return {"method": method, "path": path, "body": body}
+
+
+def called(*calls: int, burst: int, pause: float = 0) -> list[float]:
+    """When so many calls come through, 10 a second; there is a `pause` after each number of them."""
+    api: Any = Api()
+
+    async def call() -> None:
+        paced = PacedClient(api, rate=10, burst=burst)
+        for number in calls:
+            await asyncio.gather(*(paced.request("GET", "/version") for _ in range(number)))
+            await asyncio.sleep(pause)
+        assert paced.requests == sum(calls)
+
+    run(call())
+    return api.calls  # type: ignore[no-any-return]
+
+
+TENTHS = [round(n / 10, 6) for n in range(1, 21)]
+
+
+@pytest.mark.parametrize("calls", [(25,), (1,) * 25], ids=["at the same time", "one after the other"])
+def test_a_burst_goes_at_once_and_the_rest_at_the_rate(calls: tuple[int, ...]) -> None:
+    assert called(*calls, burst=5) == [0] * 5 + TENTHS
+
+
+def test_a_pause_fills_the_burst_again_and_no_more() -> None:
+    assert called(5, 6, burst=5, pause=1000) == [0] * 5 + [1000] * 5 + [1000.1]
+
+
+async def test_the_call_and_its_answer_are_passed_on() -> None:
+    answer = await PacedClient(Api()).request("PATCH", "/x", {"a": 1})  # type: ignore[arg-type]  # it has what is called
+    assert answer == {"method": "PATCH", "path": "/x", "body": {"a": 1}}
+
+
+def test_the_pause_grows_to_some_minutes() -> None:
+    restraint, now, pauses = Restraint[str](), 0.0, []
+    for _ in range(12):
+        pause = restraint.wait("a", now)
+        pauses.append(pause)
+        now += pause
+        assert restraint.wait("a", now) == 0
+        restraint.note("a", now)
+    assert pauses == [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
+    assert restraint.wait("b", now) == 0
+
+
+def test_it_forgets() -> None:
+    restraint = Restraint[str]()
+    for _ in range(5):
+        restraint.note("a", 0)
+    assert restraint.wait("a", 1) == 15
+    restraint.note("a", FORGOTTEN + 1)
+    assert restraint.wait("a", FORGOTTEN + 1) == 1
+    restraint.forget("a")
+    assert restraint.wait("a", FORGOTTEN + 1) == 0

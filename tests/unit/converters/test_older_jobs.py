@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from tests.support.older_jobs import FIELDS, V1, V1ALPHA1, V1ALPHA2, full
 from webhook.api.mpijob import API_VERSION, OLDER_VERSIONS
 from webhook.converters.older_jobs import convert
-from webhook.converters.options import Options
-from webhook.converters.report import ConversionError, Converted, Outcome
+from webhook.converters.report import ConversionError, Converted, Options, Outcome
 
 JOBS = {
     "v1": full(V1),

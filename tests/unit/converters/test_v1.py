@@ -7,8 +7,7 @@ import pytest
 
 from tests.support.older_jobs import V1, V1ALPHA2
 from webhook.converters.older_jobs import convert
-from webhook.converters.options import Options
-from webhook.converters.report import ConversionError, Outcome
+from webhook.converters.report import ConversionError, Options, Outcome
 
 MPIRUN = ["mpirun", "-np", "2", "train"]
 

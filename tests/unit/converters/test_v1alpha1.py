@@ -6,8 +6,7 @@ import pytest
 
 from tests.support.older_jobs import V1ALPHA1
 from webhook.converters.older_jobs import convert
-from webhook.converters.options import Options
-from webhook.converters.report import ConversionError, Outcome
+from webhook.converters.report import ConversionError, Options, Outcome
 
 
 def job(container: dict[str, Any] | None = None, pod: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:

@@ -160,8 +160,9 @@ def test_the_port_is_the_one_that_the_job_shows(given, option):
         ({"answer": "true", "launcher": OTHER, "labels": QUEUED}, {}),
         ({"answer": "true", "launcher": OTHER, "run_policy": {"schedulingPolicy": {}}}, {}),
         ({"answer": "2222", "worker": {"command": ["/start.sh"]}, "labels": QUEUED}, {}),
-        ({"answer": "true", "launcher": OTHER}, {}),  # the operator cannot: no port is known
-        ({"answer": "tru"}, {}),
+        ({"answer": "true", "launcher": OTHER}, {}),
+        ({"answer": "true", "worker": SHOWN}, {}),
+        ({"answer": "2222", "launcher": OTHER}, {}),
         ({"launcher": {"resources": {"limits": {"hugepages-2Mi": "1Gi"}}}}, {}),
     ],
 )
@@ -194,10 +195,8 @@ def test_launchers_that_wait(given, settings):
         ),
         pytest.param({"answer": "false"}, {}, id="turned off"),
         pytest.param({"answer": "false", "labels": QUEUED}, {"when": "always"}, id="turned off in a queue"),
-        pytest.param({"answer": "yes", "launcher": OTHER}, {}, id="not readable"),
-        pytest.param({"answer": "2222"}, {}, id="the operator waits, by annotation"),
-        pytest.param({"answer": "true", "worker": SHOWN}, {}, id="the operator waits, and the port is known"),
-        pytest.param({"policy": "WaitForWorkersReady"}, {}, id="the operator waits, by the field"),
+        pytest.param({"policy": "WaitForWorkersReady"}, {}, id="the operator waits"),
+        pytest.param({"policy": "WaitForWorkersReady", "answer": "true"}, {}, id="the operator waits for it too"),
         pytest.param({"pod": {"os": {"name": "windows"}}}, {}, id="Windows"),
     ],
 )
@@ -232,13 +231,14 @@ def test_a_queue_of_which_nothing_is_known_does_not_matter():
         assert inject(ID, job("true"), view=Snapshot(objects))[1] == NOTE
 
 
-def test_with_the_annotation_one_of_two_injections_acts():
-    both = (*only(ID).injections, *only("worker-readiness").injections)
-    policy = pipelines.Policy(only(ID).document, (), both)
-    assert set(hold(job("true", labels=QUEUED), policy).authors) == {ID}
-    assert hold(job("true", labels=QUEUED), policy).notes == [f"{ID}: {NOTE[0]}"]
-    assert set(hold(job("true", worker=SHOWN), policy).authors) == {"worker-readiness"}
-    assert set(hold(job("true"), policy).authors) == {ID}
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [("yes", "yes"), ("", ""), ("0", "0"), ("65536", "65536"), ("9" * 5000, "999999999...")],
+)
+def test_an_annotation_that_says_nothing(answer, shown):
+    caution = f'{KEY} "{shown}" is not "true", "false" or a port'
+    assert inject(ID, job(answer, launcher=OTHER)) == ({}, [caution])
+    assert inject(ID, job(answer))[1] == [caution, *NOTE]
 
 
 def test_an_update_adds_no_container_to_a_job_that_has_none():

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webhook.policy.in_force import policy_model
-from webhook.policy.layers import Layer
-from webhook.policy.overlap import may_meet
+from webhook.policy.layers import Layer, may_meet
 
 HEADER = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
 

@@ -7,8 +7,8 @@ import pytest
 from tests.support.any_job import Json
 from tests.support.jobs import changed
 from tests.support.rule_checks import defaulted
+from webhook.admission.own_rules import JobFacts, job_facts
 from webhook.kit.context import Context
-from webhook.predict.job_facts import JobFacts, job_facts
 
 LAUNCHER = "Launcher.template.spec"
 VOLUMES = [{"name": "data", "image": {"reference": "registry.example.com/ml/data:2"}}, {"name": "s", "emptyDir": {}}]

@@ -28,6 +28,7 @@ LIMITS = f"{SPEC}.containers.0.resources.limits"
 PRODUCT = "nvidia.com/gpu.product"
 SLOTS, COMMAND = "spec.slotsPerWorker", "Launcher.template.spec.containers.0.command"
 RANKS = "Set it to 9, or -np to 64."
+UNREAD = "Set it to the ranks that mpirun starts on a worker."
 TODAY = date(2026, 1, 1)
 ASK = (
     "16 nvidia.com/gpu, but no node has more than 8. "
@@ -335,7 +336,7 @@ class TestTheSameNumberInAll:
         [
             (8, "64", "Use 8 workers with 8.", []),
             (16, "64", "Use 8 workers with 8, slots too.", []),
-            (4, "x", "Use 8 workers with 8.", ["4 slots but 16 GPUs per worker. Set it to 8."]),
+            (4, "x", "Use 8 workers with 8.", [f"4 slots but 16 GPUs per worker. {UNREAD}"]),
             (8, "32", "Use 8 workers with 8.", []),  # how many ranks fit is said of the workers that it will have
             (8, "72", "Use 8 workers with 8.", [f"mpirun -np 72 refuses to start: 64 slots with 8 workers. {RANKS}"]),
         ],

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import REMOVE, changed
-from tests.support.rule_checks import found, run, violations
+from tests.support.rule_checks import fits_a_warning, found, run, violations
 from webhook.admission.messages import Finding
 from webhook.rules import Violation
 
@@ -512,3 +512,49 @@ def test_windows_has_programs_with_spaces() -> None:
 def test_it_is_short(command: list[str]) -> None:
     [violation] = check(command)
     assert Finding(ID, violation).warning.endswith(f"{violation.fix} [{ID}]")
+
+
+@pytest.mark.parametrize(
+    ("command", "implementation", "fault", "fix"),
+    [
+        (
+            "mpirun -genv A=B -np 2 x",
+            "OpenMPI",
+            "mpirun of OpenMPI has no -genv",
+            "Set it to Intel or MPICH, or remove that.",
+        ),
+        (
+            "mpiexec -ppn 4 x",
+            "OpenMPI",
+            "mpiexec of OpenMPI has no -ppn",
+            "Set it to Intel or MPICH, or remove that.",
+        ),
+        ("mpirun -np 2 -x A x", "Intel", "mpirun of Intel has no -x", "Set it to OpenMPI, or remove that."),
+        (
+            "mpirun --allow-run-as-root x",
+            "MPICH",
+            "mpirun of MPICH has no --allow-run-as-root",
+            "Set it to OpenMPI, or remove that.",
+        ),
+    ],
+)
+def test_options_of_another_mpi(command: str, implementation: str, fault: str, fix: str) -> None:
+    (violation,) = check(command.split(), None, implementation)
+    assert found([violation]) == [f"(advice) spec.mpiImplementation: {fault}"]
+    assert violation.fix == fix
+    assert fits_a_warning(ID, violation)
+
+
+@pytest.mark.parametrize(
+    ("command", "implementation"),
+    [
+        ("mpiexec.hydra -genv A B -n 2 x", "OpenMPI"),
+        ("orterun -x A -np 2 x", "MPICH"),
+        ("horovodrun -x A -np 2 x", "OpenMPI"),
+        ("mpirun -N 2 x", "MPICH"),
+        ("mpirun --brand-new x", "MPICH"),
+        ("mpirun -np 2 x -genv A", "OpenMPI"),
+    ],
+)
+def test_options_that_may_be_its_own(command: str, implementation: str) -> None:
+    assert check(command.split(), None, implementation) == []

@@ -14,8 +14,8 @@ from webhook.api.pod import PodTemplate
 from webhook.rules import REGISTRY, Violation, rank_environment
 
 ID = "rank-environment"
-ON_LAUNCHER = "(advice) spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].env: "
-ON_WORKER = "(advice) spec.mpiReplicaSpecs[Worker].template.spec.containers[0].env: "
+ON_LAUNCHER = "(advice) spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].env[0]: "
+ON_WORKER = "(advice) spec.mpiReplicaSpecs[Worker].template.spec.containers[0].env[0]: "
 ONE = "NCCL_DEBUG does not reach the ranks on workers"
 DEBUG = {"name": "NCCL_DEBUG", "value": "INFO"}
 
@@ -52,7 +52,7 @@ def check(
         (["sh", "-c", "mpirun a; mpirun b"], ["NCCL_DEBUG"], ONE, "Add -x NCCL_DEBUG to mpirun."),
         (
             "mpirun -x NCCL_DEBUG x",
-            ["NCCL_DEBUG", "UCX_TLS", "FI_PROVIDER"],
+            ["UCX_TLS", "FI_PROVIDER", "NCCL_DEBUG"],
             "UCX_TLS, FI_PROVIDER do not reach the ranks on workers",
             "Add -x UCX_TLS -x FI_PROVIDER to mpirun.",
         ),
@@ -76,6 +76,8 @@ def test_open_mpi_passes_on_what_is_named(command: Any, names: list[str], messag
         "mpirun -x NCCL_DEBUG=WARN -np 8 x",
         "mpirun --x NCCL_DEBUG x",
         "mpirun -x NCCL_* x",
+        ["mpirun", "-np", "8", "bash", "-c", "export NCCL_DEBUG=INFO; x"],
+        ["sh", "-c", "mpirun -np 8 env NCCL_DEBUG=INFO x"],
         ["sh", "-c", "mpirun -x $NAMES x"],
         ["sh", "-c", "mpirun a; mpirun -x NCCL_DEBUG b"],
         ["sh", "-c", "mpirun $OPTIONS x"],
@@ -95,9 +97,72 @@ def test_what_is_passed_on_or_cannot_be_told(command: Any) -> None:
     assert check(command, launcher=["NCCL_DEBUG"]) == []
 
 
-@pytest.mark.parametrize("name", ["PATH", "OMPI_MCA_pml", "MY_NCCL_DEBUG", "nccl_debug", "NCCL_A B", "NCCL_\x1b"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "PATH",
+        "OMPI_MCA_pml",
+        "MY_NCCL_DEBUG",
+        "NVIDIA_VISIBLE_DEVICES",
+        "HABANA_VISIBLE_DEVICES",
+        "SSH_PORT",
+        "LC_ALL",
+        "TZ",
+    ],
+)
 def test_variables_that_are_not_for_ranks_alone(name: str) -> None:
     assert check(launcher=[name], worker=[name]) == []
+
+
+@pytest.mark.parametrize("name", ["HF_HOME", "LD_LIBRARY_PATH", "PYTHONPATH", "WANDB_API_KEY"])
+@pytest.mark.parametrize("command", ["mpirun -np 8 x", ["bash", "-c", "sleep 5; mpirun -np 8 x | tee log"]])
+def test_what_only_ranks_could_read(name: str, command: Any) -> None:
+    (violation,) = check(command, launcher=[name])
+    assert found([violation]) == [f"{ON_LAUNCHER}{name} does not reach the ranks on workers"]
+    assert violation.fix == f"Add -x {name} to mpirun."
+    assert found(check("mpiexec -n 8 x", worker=[name], implementation="MPICH")) == [
+        f"{ON_WORKER}{name} does not reach the ranks on workers"
+    ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["bash", "-c", "python download.py; mpirun -np 8 x"],
+        ["bash", "-c", "mpirun -np 8 x --token $HF_HOME"],
+        ["mpirun", "-np", "8", "x", "--token", "$(HF_HOME)"],
+        ["bash", "-c", "mpirun -np 8 bash -c 'export HF_HOME=/x; y'"],
+        ["/entrypoint.sh", "mpirun", "-np", "8", "x"],
+        "mpirun -x HF_HOME -np 8 x",
+        "mpirun -x HF_* -np 8 x",
+    ],
+)
+def test_what_the_launcher_may_read_itself(command: Any) -> None:
+    assert check(command, launcher=["HF_HOME"], worker=["HF_HOME"]) == []
+
+
+def test_what_the_launchers_image_may_have() -> None:
+    assert check("mpirun -x LD_LIBRARY_PATH x", worker=["LD_LIBRARY_PATH"]) == []
+    assert len(check("mpirun -x NCCL_DEBUG x", worker=["NCCL_DEBUG"])) == 1
+
+
+def test_the_path_where_mpirun_is_not_looked_for() -> None:
+    assert found(check("/opt/mpi/bin/mpirun -np 8 x", launcher=["PATH"])) == [
+        f"{ON_LAUNCHER}PATH does not reach the ranks on workers"
+    ]
+
+
+def test_what_a_variable_reads_or_the_node_says() -> None:
+    env = "Launcher.template.spec.containers.0.env"
+    named = {"name": "WHERE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
+    other = [{"name": "A", "value": "1"}, {"name": "OMPI_MCA_b", "value": "$(A)"}]
+    assert violations(ID, {env: [named, *other]}) == []
+
+
+def test_a_worker_that_writes_its_variables_where_sshd_finds_them() -> None:
+    script = ["bash", "-c", "env > /etc/environment; /usr/sbin/sshd -De"]
+    assert check(launcher=["NCCL_DEBUG", "HF_HOME"], worker=["NCCL_DEBUG", "HF_HOME"], sshd=script) == []
+    assert len(check(launcher=["HF_HOME"], sshd=script)) == 1
 
 
 @pytest.mark.parametrize("implementation", ["MPICH", "Intel"])
@@ -189,7 +254,7 @@ def test_a_job_without_one_of_the_two(role: str) -> None:
 
 def test_names_are_a_setting() -> None:
     assert len(check(launcher=["MINE", "NCCL_DEBUG"], settings={"names": ["MINE"]})) == 1
-    assert check(launcher=["NCCL_DEBUG"], settings={"names": []}) == []
+    assert check(launcher=["NCCL_DEBUG"], settings={"names": [], "others": False}) == []
 
 
 def test_variables_that_a_list_passes_on() -> None:

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import REMOVE
-from tests.support.rule_checks import found, violations
+from tests.support.rule_checks import fits_a_warning, found, violations
 from webhook.rules import REGISTRY
 
 
@@ -28,3 +28,13 @@ def test_too_short(seconds: Any, settings: dict[str, Any], warned: bool) -> None
 
 def test_it_only_warns_by_default() -> None:
     assert REGISTRY["retention"].settings().action == "warn"
+
+
+@pytest.mark.parametrize(("policy", "told"), [(None, True), ("OnFailure", True), ("Never", False)])
+def test_the_launchers_log_where_the_policy_asks(policy: str | None, told: bool) -> None:
+    changes = {"Launcher.restartPolicy": policy}
+    result = violations("retention", changes, settings={"launcherLog": True})
+    path = "(advice) spec.mpiReplicaSpecs[Launcher].restartPolicy"
+    assert found(result) == ([f"{path}: the log is deleted at backoffLimit"] if told else [])
+    assert all(fits_a_warning("retention", each) for each in result)
+    assert violations("retention", changes) == []

@@ -220,6 +220,23 @@ def test_refused(slots: int, settings: Json, message: str, fix: str) -> None:
             "mpirun -np 4 leaves GPUs idle: 8 slots in all",
             "Set -np to 8.",
         ),
+        (sized(2, 0, "mpirun -np 8 -N 4 x"), "-N asks for 4 ranks per worker, 2 slots", "Set it to 4, or -N to 2."),
+        (sized(2, 2, "mpirun -npernode 4 x"), "-npernode asks for 4 ranks per worker, 2 slots", "Set -npernode to 2."),
+        (
+            sized(2, 0, "mpirun -np 4 --map-by ppr:4:socket x"),
+            "-map-by asks for 4 ranks per worker, 2 slots",
+            "Set it to 4, or -map-by to 2.",
+        ),
+        (
+            sized(2, 0, "mpirun -np 8 --map-by ppr:1:node x"),
+            "mpirun -np 8, but -map-by allows 1 rank for each of 4 workers",
+            "Set -np to 4.",
+        ),
+        (
+            sized(1, 8, "") | {COMMAND: ["sh", "-c", "mpirun -np $NP all_reduce"]},
+            "1 slot but 8 GPUs per worker",
+            "Set it to the ranks that mpirun starts on a worker.",
+        ),
     ],
 )
 def test_warned(changes: Json, message: str, fix: str) -> None:
@@ -239,6 +256,21 @@ def started_by(options: str, program: str = "mpirun") -> Json:
 
 def with_variable(name: str, **source: Any) -> Json:
     return {ENV: [*INJECTED, {"name": name, **source}]}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        sized(2, 0, "mpirun -np 16 -N 4 --oversubscribe x"),
+        sized(2, 0, "mpirun -N 4 -H a:8,b:8 x"),
+        sized(2, 0, "mpirun -N 2 -np 8 x"),
+        sized(2, 0, "mpiexec -ppn 4 x") | {"spec.mpiImplementation": "Intel"},
+        sized(2, 0, "mpirun --map-by ppr:1:node -np 4 x"),
+        sized(2, 0, "") | {COMMAND: ["sh", "-c", "mpirun -N $N -np 8 x"]},
+    ],
+)
+def test_ranks_per_worker_that_have_slots(changes: Json) -> None:
+    assert violations("slots", changes) == []
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.support.jobs import REMOVE, changed
 from tests.support.namespaces import labelled
 from tests.support.nodes import node
 from tests.support.paths import EXAMPLES as EXAMPLES_FOLDER
-from tests.support.rule_checks import found, run, violations
+from tests.support.rule_checks import fits_a_warning, found, run, violations
 from tests.support.strategies import PROPERTY
 from webhook.admission.limits import MAX_WARNING_CHARACTERS
 from webhook.admission.messages import Finding
@@ -23,6 +23,7 @@ from webhook.rules import Violation
 EXAMPLES = sorted(EXAMPLES_FOLDER.rglob("*.yaml"))
 HOME = "/home/mpiuser/.ssh"
 SSHD = {"Worker.template.spec.containers.0.command": ["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"]}
+SHELL = {"Launcher.template.spec.containers.0.command": ["/run.sh"]}
 FIELD = "spec.sshAuthMountPath"
 LAUNCHER = "spec.mpiReplicaSpecs[Launcher].template.spec"
 WORKER = "spec.mpiReplicaSpecs[Worker].template.spec"
@@ -33,7 +34,7 @@ BOTH = "(Launcher and Worker)"
 def job(path: str = "/root/.ssh", /, **contexts: Json) -> Json:
     """Changes: this mount path, workers with a sshd of their own; `launcher`, `worker` (containers'), `launcher_pod`,
     `worker_pod` are security contexts."""
-    changes: Json = {"spec.sshAuthMountPath": path, **SSHD}
+    changes: Json = {"spec.sshAuthMountPath": path, **SSHD, **SHELL}
     for who, context in contexts.items():
         role, _, pod = who.partition("_")
         changes[f"{role.title()}.template.spec.{'' if pod else 'containers.0.'}securityContext"] = context
@@ -347,3 +348,61 @@ def test_cri_o_gives_no_sys_chroot(changes: Json, expected: list[str]) -> None:
 def test_one_node_with_another_runtime_is_enough_to_say_nothing() -> None:
     assert violations("ssh-paths", view=Snapshot([node("one", runtime="cri-o://1.33.1"), node("two")])) == []
     assert violations("ssh-paths", view=Snapshot([])) == []
+
+
+COMMAND = "Launcher.template.spec.containers.0.command"
+ENV = "Launcher.template.spec.containers.0.env"
+IMAGE = "Launcher.template.spec.containers.0.image"
+ROOT = {"Launcher.template.spec.containers.0.securityContext": {"runAsUser": 0}}
+ALLOW = {"name": "OMPI_ALLOW_RUN_AS_ROOT", "value": "1"}
+CONFIRM = {"name": "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "value": "1"}
+AS_ROOT = "(advice) spec.mpiReplicaSpecs[Launcher]: mpirun does not start as root"
+
+
+@pytest.mark.parametrize(
+    ("changes", "fix"),
+    [
+        (ROOT, "Add --allow-run-as-root."),
+        ({IMAGE: "mpioperator/mpi-pi:openmpi"}, "Add --allow-run-as-root."),
+        ({IMAGE: "docker.io/mpioperator/base"}, "Add --allow-run-as-root."),
+        ({ENV: [ALLOW]}, 'Set OMPI_ALLOW_RUN_AS_ROOT_CONFIRM to "1".'),
+        (ROOT | {ENV: [ALLOW, CONFIRM | {"value": "true"}]}, 'Set OMPI_ALLOW_RUN_AS_ROOT_CONFIRM to "1".'),
+    ],
+)
+def test_open_mpi_does_not_start_as_root(changes: Json, fix: str) -> None:
+    result = violations("ssh-paths", changes)
+    assert (found(result), [each.fix for each in result]) == ([AS_ROOT], [fix])
+    assert fits_a_warning("ssh-paths", result[0])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ROOT | {COMMAND: ["mpirun", "--allow-run-as-root", "-np", "8", "x"]},
+        ROOT | {ENV: [ALLOW, CONFIRM]},
+        ROOT | {COMMAND: ["bash", "-c", "export OMPI_ALLOW_RUN_AS_ROOT=1; mpirun -np 8 x"]},
+        ROOT | {COMMAND: ["bash", "-c", "su mpiuser -c 'mpirun -np 8 x'"]},
+        ROOT | {"Launcher.template.spec.containers.0.envFrom": [{"configMapRef": {"name": "a"}}]},
+        ROOT | {"spec.mpiImplementation": "Intel", COMMAND: ["mpirun", "-np", "8", "x"]},
+        ROOT | {COMMAND: ["horovodrun", "-np", "8", "x"]},
+        ROOT | {COMMAND: ["/run.sh"]},
+        {},
+        ROOT | {IMAGE: "horovod/horovod:0.28"},
+        {IMAGE: "registry.example.com/mpioperator/base"},
+        {IMAGE: "mpioperator/tensorflow-benchmarks:latest"},
+        {IMAGE: "mpioperator/mpi-pi:openmpi"} | both(HOME, runAsUser=1000) | {COMMAND: ["mpirun", "x"]},
+    ],
+)
+def test_what_may_start_as_root(changes: Json) -> None:
+    assert violations("ssh-paths", changes) == []
+
+
+def test_the_key_of_a_root_that_may_run_mpirun() -> None:
+    command = {COMMAND: ["mpirun", "--allow-run-as-root", "-np", "8", "x"]}
+    (violation,) = violations("ssh-paths", {"spec.sshAuthMountPath": HOME} | command)
+    assert found([violation]) == [f"(advice) {FIELD}: mpirun may run as root, whose key is elsewhere"]
+    assert violation.fix == "Set it to /root/.ssh, or set runAsUser."
+    assert violations("ssh-paths", both(HOME, runAsUser=1000) | command) == []
+    copied = {COMMAND: ["bash", "-c", "cp -r /home/mpiuser/.ssh /root; mpirun --allow-run-as-root x"]}
+    assert violations("ssh-paths", {"spec.sshAuthMountPath": HOME} | copied) == []
+    assert violations("ssh-paths", {"spec.sshAuthMountPath": "/root/.ssh/"} | command) == []

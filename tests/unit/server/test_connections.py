@@ -13,7 +13,7 @@ from tests.support.logs import Log
 from webhook.server import http_server, ports, service
 from webhook.server.http_server import LEAST, RESERVED, Connections
 from webhook.server.limits import MAX_CONNECTIONS
-from webhook.server.refusal_log import RefusalLog
+from webhook.server.log import RefusalLog
 
 GOOD = jobs.body(jobs.GOOD)
 

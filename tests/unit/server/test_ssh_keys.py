@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support import jobs, strategies
 from tests.support.live_service import live
 from tests.support.secret_reviews import OPERATORS, body, is_pair, keys_of, patch_of, patched, secret
-from webhook.companions.ssh import pair
+from webhook.companions.ssh import pool
 
 PATH = "/mutate-ssh-secret"
 POLICY = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nsshKeys: {}\n"
@@ -31,7 +31,7 @@ def test_a_pair_by_default():
         assert is_pair(private, public, "rsa-4096")
         assert answer["auditAnnotations"] == {
             "injected": "ssh-keys",
-            "ssh-key-fingerprint": pair.fingerprint(public),
+            "ssh-key-fingerprint": pool.fingerprint(public),
         }
         assert running.metric("ssh_key_duration_seconds_count", algorithm="rsa-4096") == 1
         assert running.metric("ssh_key_wait_seconds_count", algorithm="rsa-4096") == 1
@@ -73,10 +73,10 @@ def test_who_waits_for_a_key_keeps_nobody_and_is_sent_to_try_again(monkeypatch):
 
     def slow(algorithm):
         gate.wait(30)
-        return pair.generate("ed25519")
+        return pool.generate("ed25519")
 
     with live(max_in_flight=1) as running:
-        monkeypatch.setattr(running.service.keys, "_make", slow)
+        monkeypatch.setattr(running.service.keys, "make", slow)
         waiting = running.connect()
         payload = body(OPERATORS)
         waiting.send(
@@ -99,7 +99,7 @@ def test_a_failure_to_make_one_is_a_fault_of_ours(monkeypatch):
         raise RuntimeError("PRIVATE KEY")
 
     with live() as running:
-        monkeypatch.setattr(running.service.keys, "_make", fail)
+        monkeypatch.setattr(running.service.keys, "make", fail)
         response = running.post(PATH, body(OPERATORS))
         assert (response.status, response.body) == (500, b"a fault in the webhook service, see its log\n")
         (line,) = running.log("internal error")

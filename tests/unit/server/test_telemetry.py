@@ -2,6 +2,7 @@ import io
 import json
 import logging
 import re
+from collections.abc import Iterator
 from datetime import date
 from http import HTTPStatus
 
@@ -9,7 +10,7 @@ import pytest
 import yaml
 from prometheus_client import generate_latest
 
-from tests.support import jobs
+from tests.support import jobs, promtool
 from tests.support.paths import MANIFESTS
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision
@@ -17,7 +18,7 @@ from webhook.cluster.view import NothingKnown
 from webhook.plugins.loading import Failures
 from webhook.server.limits import MAX_LOGGED_CHARACTERS
 from webhook.server.log import LibraryLog, describe, make_log
-from webhook.server.metrics import METRICS, PREFIX
+from webhook.server.metrics import AUDIT_METRICS, JOB_METRICS, METRICS, PREFIX, Metric
 from webhook.server.telemetry import Telemetry
 
 POLICY = pipelines.load_policy(None)
@@ -128,12 +129,8 @@ def test_what_got_no_decision_is_counted_where_it_belongs(telemetry, status, cou
     name, labels = counted
     assert value(telemetry, name, **labels) == 1
     others = {
-        "bad_requests_total",
-        "shed_total",
-        "cluster_errors_total",
-        "deadline_exceeded_total",
-        "internal_errors_total",
-    } - {name}
+        "bad_requests_total", "shed_total", "cluster_errors_total", "deadline_exceeded_total", "internal_errors_total",
+    } - {name}  # fmt: skip
     lines = generate_latest(telemetry.registry).decode().splitlines()
     counts = [line for line in lines if line.startswith(tuple(PREFIX + other + "{" for other in others))]
     assert {line.rpartition(" ")[2] for line in counts} <= {"0.0"}
@@ -310,3 +307,39 @@ def test_gpus_are_counted_only_of_jobs_that_would_have_been_created(telemetry, f
 def test_one_job_with_many_zeros_does_not_drown_the_rest(telemetry):
     refusal(telemetry, {"Worker.replicas": 2_000_000})
     assert value(telemetry, "refused_gpus_total", rule="worker-count", resource="nvidia.com/gpu") == 10_000
+
+
+ALL = (*METRICS, *JOB_METRICS, *AUDIT_METRICS)
+
+
+def exposed(metric: Metric) -> Iterator[str]:
+    """A metric as it is read, with one sample: promtool overlooks those that have none."""
+    yield f"# HELP {metric.name} {metric.help}"
+    yield f"# TYPE {metric.name} {metric.kind}"
+    labels = [f'{label}="x"' for label in metric.labels]
+    if metric.kind == "histogram":
+        bucket = ",".join([*labels, 'le="+Inf"'])
+        yield f"{metric.name}_bucket{{{bucket}}} 1"
+        yield from (f"{metric.name}_{part}{{{','.join(labels)}}} 1" for part in ("sum", "count"))
+    else:
+        yield f"{metric.name}{{{','.join(labels)}}} 1"
+
+
+def test_promtool_has_nothing_against_them() -> None:
+    text = "\n".join(line for metric in ALL for line in exposed(metric))
+    assert promtool.run("check", "metrics", text=f"{text}\n") == ""
+
+
+def test_a_moment_is_a_timestamp_and_a_time_is_in_seconds() -> None:
+    """What promtool does not see: https://prometheus.io/docs/practices/naming/."""
+    for metric in ALL:
+        words = metric.name.split("_")
+        assert ("since 1970" in metric.help) == ("_timestamp_seconds" in metric.name), metric.name
+        assert not {"duration", "age", "wait", "remaining"} & set(words) or words[-1] == "seconds", metric.name
+
+
+def test_nothing_is_exposed_that_is_not_documented() -> None:
+    telemetry = Telemetry()
+    telemetry.metrics.observe("ssh_key_duration_seconds", 0.1, "ed25519")
+    families = {line.split()[2] for line in generate_latest(telemetry.registry).decode().splitlines() if line[0] == "#"}
+    assert {name for name in families if not name.startswith("process_")} == {metric.name for metric in METRICS}

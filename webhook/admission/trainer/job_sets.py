@@ -16,30 +16,21 @@ from webhook.api.untyped import at, mapping, mappings
 from webhook.kit.context import Context
 from webhook.predict.pod_template.fault import Faults
 from webhook.predict.pod_template.labels import check_annotations, check_labels
-from webhook.predict.trainer.replicated_jobs import METADATA, ReplicatedJob, claim_templates
+from webhook.predict.trainer.replicated_jobs import JOB_SET, METADATA, PATCHES, ReplicatedJob, claim_templates
 from webhook.predict.trainer.shape import Shape
-from webhook.predict.trainer.size import JOB_SET, PATCHES
 from webhook.rules import CauseReason, Violation, shortened
 
 _NODES: Final = f"{replica_path(WORKER)}.replicas"
 _FIX: Final = "Correct it in the runtime."
 _NUMBERS: Final = (
-    "activeDeadlineSeconds",
-    "backoffLimit",
-    "backoffLimitPerIndex",
-    "maxFailedIndexes",
-    "ttlSecondsAfterFinished",
-)
+    "activeDeadlineSeconds", "backoffLimit", "backoffLimitPerIndex", "maxFailedIndexes", "ttlSecondsAfterFinished",
+)  # fmt: skip
 # JobSet `ruleNameFmt`, `maxRuleNameLength` and `validOnJobFailureReasons`
 _RULE_NAME: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 _RULE_NAME_LENGTH: Final = 128
 _REASONS: Final = (
-    "BackoffLimitExceeded",
-    "DeadlineExceeded",
-    "FailedIndexes",
-    "MaxFailedIndexesExceeded",
-    "PodFailurePolicy",
-)
+    "BackoffLimitExceeded", "DeadlineExceeded", "FailedIndexes", "MaxFailedIndexesExceeded", "PodFailurePolicy",
+)  # fmt: skip
 
 
 def faults(shape: Shape, _: Context) -> Iterator[Violation]:

@@ -19,14 +19,13 @@ from webhook.api import mpijob, review, trainer, untyped
 from webhook.api.review import AdmissionRequest, GroupVersionKind
 from webhook.api.untyped import at, mapping
 from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.cluster.training_runtimes import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, TrainingRuntime
+from webhook.cluster.train_jobs import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, TrainingRuntime
 from webhook.cluster.view import ClusterView
 from webhook.kit.context import Context
 from webhook.policy.in_force import Policy, PolicySet
-from webhook.predict.trainer import size
 from webhook.predict.trainer.places import Places
+from webhook.predict.trainer.replicated_jobs import FIX, TooLarge
 from webhook.predict.trainer.shape import Shape, of_runtime, of_train_job
-from webhook.predict.trainer.size import TooLarge
 from webhook.rules import CauseReason, Violation, job_size
 
 NOT_OURS: Final = "neither a TrainJob nor a runtime"
@@ -112,7 +111,7 @@ def _shape(request: AdmissionRequest, written: msgspec.Raw, view: ClusterView) -
     try:
         return _put_together(request, written, view)
     except TooLarge as error:
-        violation = Violation(error.path, error.message, fix=size.FIX, reason=CauseReason.NOT_SUPPORTED)
+        violation = Violation(error.path, error.message, fix=FIX, reason=CauseReason.NOT_SUPPORTED)
         return Finding(job_size.RULE, violation)
 
 

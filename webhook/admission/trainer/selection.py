@@ -1,4 +1,7 @@
-"""Which rules are asked of TrainJobs and of runtimes, why others are not, and what stands in their place."""
+"""Which rules are asked of TrainJobs and of runtimes, and what takes the place of others.
+
+Each of a runtime's replicated jobs besides launcher and nodes is judged alone, as a launcher.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -7,13 +10,45 @@ from typing import Final
 
 from msgspec import structs
 
-from webhook.admission.trainer import job_sets, other_pods, upstream
-from webhook.api.mpijob import MPIJob
-from webhook.kit.context import Context
+from webhook.admission.trainer import job_sets, upstream
+from webhook.api import mpijob
+from webhook.api.mpijob import LAUNCHER, MPIJob, replica_path
+from webhook.api.shape import ShapeError
+from webhook.kit.context import Context, Memo
 from webhook.kit.settings import RangeRuleSettings, RuleSettings
 from webhook.policy.in_force import Policy
-from webhook.predict.trainer.shape import Shape
+from webhook.predict.trainer.shape import OtherPods, Shape
 from webhook.rules import Rule, Violation
+
+_AS_LAUNCHER: Final = replica_path(LAUNCHER)
+
+
+def faults(shape: Shape, rule: Rule, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
+    """What the rule finds in them."""
+    for pods in shape.others:
+        made = ctx.once(_read, pods)
+        if isinstance(made, ShapeError):
+            if rule.id == "pod-template":
+                yield Violation(_moved(made.path, pods.path), made.message, fix="Correct the value.")
+            continue
+        job, own = made
+        for found in rule.check(job, settings, own):
+            path, message, fix = (_moved(text, pods.path) for text in (found.path, found.message, found.fix))
+            yield replace(found, path=path, message=message, fix=fix)
+
+
+def _read(pods: OtherPods, ctx: Context) -> tuple[MPIJob, Context] | ShapeError:
+    """Their job with a context of its own."""
+    try:
+        job = mpijob.apply_operator_defaults(mpijob.decode(pods.document))
+    except ShapeError as error:
+        return error
+    return job, structs.replace(ctx, document=pods.document, old=None, memo=Memo())
+
+
+def _moved(text: str, path: str) -> str:
+    return text.replace(_AS_LAUNCHER, path)
+
 
 ShapeOf = Callable[[Context], Shape]
 """The shape of the object that a context is about: the new one, or the stored one."""
@@ -22,6 +57,7 @@ OF_TEMPLATES: Final = frozenset(
     (
         "command-line",
         "gpus",
+        "idle-workers",
         "images",
         "job-size",
         "mpi-implementation",
@@ -36,35 +72,12 @@ OF_TEMPLATES: Final = frozenset(
 )
 """Asked of runtimes: what follows from the templates alone, whatever a TrainJob adds."""
 OF_JOBS: Final = OF_TEMPLATES | {
-    "accelerator-available",
-    "child-names",
-    "compliance",
-    "ever-fits",
-    "job-timeout",
-    "limit-range",
-    "local-queue",
-    "name-length",
-    "priority",
-    "references",
-    "resource-quota",
-    "tier",
-}
+    "accelerator-available", "child-names", "compliance", "ever-fits", "job-timeout", "limit-range", "local-queue",
+    "name-length", "priority", "references", "resource-quota", "tier",
+}  # fmt: skip
 """Asked of TrainJobs."""
 OF_OTHER_PODS: Final = frozenset(("images", "job-size", "limit-range", "pod-security", "pod-template", "references"))
 """Asked of pods besides launcher and nodes too, such as those that fetch a dataset."""
-LEFT_OUT: Final = MappingProxyType(
-    {
-        "api-access": "what it finds is mended by an injection, and nothing is injected here",
-        "clean-pod-policy": "JobSet decides which pods stay",
-        "gang": "the runtime's podGroupPolicy has the place of schedulingPolicy",
-        "host-network": "the port of sshd is the runtime's",
-        "network-policy": "NetworkPolicies are made for MPIJobs alone",
-        "retention": "the time is the runtime's, and JobSet runs nothing twice",
-        "update-safety": "the API server itself refuses such changes",
-        "volcano-queue": "the queue is the runtime's, in its podGroupPolicy",
-    }
-)
-"""Rules that are not asked, and why."""
 
 Instead = Callable[[Shape, Context], Iterator[Violation]]
 INSTEAD: Final[Mapping[str, Instead]] = MappingProxyType(
@@ -96,7 +109,7 @@ def _fitted(rule: Rule, shape_of: ShapeOf) -> Rule:
 
     def with_others(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
         yield from fitted.check(job, settings, ctx)
-        yield from other_pods.faults(shape_of(ctx), rule, settings, ctx)
+        yield from faults(shape_of(ctx), rule, settings, ctx)
 
     return structs.replace(rule, check=with_others) if rule.id in OF_OTHER_PODS else fitted
 

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
-from webhook.cel.library.declared import BOOL, INT, STRING, Declared, Function, Method
-from webhook.cel.library.values import Text
+from webhook.cel.library.declared import BOOL, INT, STRING, Declared, Function, Method, Text
 
 Parsed = IPv4Address | IPv6Address
 

@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final
 
-from webhook.cel.library.declared import BOOL, DYN, INT, LIST, Declared, Function, Method
-from webhook.cel.library.values import same
+from webhook.cel.library.declared import BOOL, DYN, INT, LIST, Declared, Function, Method, same
 
 _KINDS: Final = (bool, (int, float), str, bytes, bytearray, datetime, timedelta)
 

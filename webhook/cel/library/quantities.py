@@ -7,8 +7,7 @@ from typing import Final
 
 from webhook.api import quantity
 from webhook.api.quantity import NANO
-from webhook.cel.library.declared import BOOL, DOUBLE, INT, STRING, Declared, Function, Method
-from webhook.cel.library.values import Text
+from webhook.cel.library.declared import BOOL, DOUBLE, INT, STRING, Declared, Function, Method, Text
 
 _LARGEST: Final = 2**63
 

@@ -6,8 +6,7 @@ https://github.com/kubernetes/apiserver/blob/v0.35.4/pkg/cel/library/semverlib.g
 import re
 from typing import Any, Final
 
-from webhook.cel.library.declared import BOOL, INT, STRING, Declared, Function, Method
-from webhook.cel.library.values import Text
+from webhook.cel.library.declared import BOOL, INT, STRING, Declared, Function, Method, Text
 
 _NUMBER: Final = r"(0|[1-9][0-9]*)"
 _GRAMMAR: Final = re.compile(

@@ -7,8 +7,7 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote, unquote_plus
 
-from webhook.cel.library.declared import BOOL, LISTS_BY_KEY, STRING, Declared, Function, Method
-from webhook.cel.library.values import Text
+from webhook.cel.library.declared import BOOL, LISTS_BY_KEY, STRING, Declared, Function, Method, Text
 
 _SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")

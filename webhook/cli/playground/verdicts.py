@@ -13,8 +13,7 @@ from webhook.admission.messages import Finding
 from webhook.api import yaml
 from webhook.api.annotations import INJECTED
 from webhook.cli import files, job_check, job_world
-from webhook.cli.field_lines import line_of
-from webhook.cli.files import Manifest, ManifestError
+from webhook.cli.files import Manifest, ManifestError, line_of
 from webhook.cli.job_verdict import Verdict
 from webhook.cli.job_world import JobWorld
 from webhook.client.access import DEFAULT_NAMESPACE

@@ -15,8 +15,7 @@ from webhook.policy import layers, store
 from webhook.policy.document import PolicyFault
 from webhook.policy.faults import HINT
 from webhook.policy.in_force import policy_model
-from webhook.policy.layers import Layer
-from webhook.policy.overlap import may_meet
+from webhook.policy.layers import Layer, may_meet
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,9 @@ from weakref import WeakKeyDictionary, ref
 
 import msgspec
 
+from webhook.api import mpijob
 from webhook.api.annotations import NETWORK_POLICY
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.mpijob import (
-    API_VERSION,
-    LAUNCHER,
-    WORKER,
-    JobStatus,
-    MPIJob,
-    apply_operator_defaults,
-    is_managed_here,
-)
 from webhook.api.operator_checks import refused
 from webhook.api.pod import PodAffinity, PodResourceClaim, PodTemplate
 from webhook.api.quota_charges import PodShape, pod_shape
@@ -120,7 +112,7 @@ class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
 class _MPIJob(Wire):
     metadata: _Metadata
     spec: _Spec | None = None
-    status: JobStatus | None = None
+    status: mpijob.JobStatus | None = None
 
 
 # Only while a record has it: a job of 6,000 containers that is updated again and again is one shape, not hundreds.
@@ -174,12 +166,12 @@ def _record(found: _MPIJob) -> MPIJobRecord:
         name=sys.intern(metadata.name),
         uid=sys.intern(metadata.uid),
         over=over,
-        ended_at=ended_at if is_managed_here(policy.managed_by) else "",
+        ended_at=ended_at if mpijob.is_managed_here(policy.managed_by) else "",
         suspended=bool(policy.suspend),
         generation=metadata.generation,
         network_policy=sys.intern(metadata.annotations.network_policy) if metadata.annotations else "",
         queue=sys.intern(metadata.labels.queue) if metadata.labels else "",
-        pods=() if over or not is_managed_here(policy.managed_by) or _refused(found) else tuple(_pods(spec)),
+        pods=() if over or not mpijob.is_managed_here(policy.managed_by) or _refused(found) else tuple(_pods(spec)),
     )
 
 
@@ -191,16 +183,16 @@ def _refused(found: _MPIJob) -> bool:
     if found.status is not None and found.status.conditions:
         return False
     fields = {"metadata": {"name": found.metadata.name}, "spec": msgspec.to_builtins(found.spec or _Spec())}
-    return refused(apply_operator_defaults(msgspec.convert(fields, MPIJob)))
+    return refused(mpijob.apply_operator_defaults(msgspec.convert(fields, mpijob.MPIJob)))
 
 
 def _pods(spec: _Spec) -> list[PodsRecord]:
     found = []
-    for role in (LAUNCHER, WORKER):
+    for role in (mpijob.LAUNCHER, mpijob.WORKER):
         replica = (spec.mpi_replica_specs or {}).get(role)
         if replica is not None:
             template = msgspec.convert(msgspec.to_builtins(replica.template or _Template()), PodTemplate)
-            count = 1 if role == LAUNCHER else replica.replicas or 0
+            count = 1 if role == mpijob.LAUNCHER else replica.replicas or 0
             found.append(PodsRecord(role, count, _shared(pod_shape(template))))
     return found
 
@@ -210,4 +202,4 @@ def _group(job: MPIJobRecord) -> Hashable:
     return None if job.over else job.namespace
 
 
-MPI_JOBS = namespaced("mpijobs", "MPIJob", API_VERSION, wire=_MPIJob, record=_record, group=_group)
+MPI_JOBS = namespaced("mpijobs", "MPIJob", mpijob.API_VERSION, wire=_MPIJob, record=_record, group=_group)

@@ -20,15 +20,10 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 _OWN: Final = frozenset({HOSTNAME, "nvidia.com/gfd.timestamp", "alpha.eksctl.io/instance-id"})
 # Taints that come and go with the state of a node: it is unreachable, cordoned, starting, about to go.
 _PASSING: Final = (
-    "node.kubernetes.io/",
-    "node.cloudprovider.kubernetes.io/",
-    "node.cilium.io/",
-    "karpenter.sh/",
-    "startup-taint.cluster-autoscaler.kubernetes.io/",
-    "ignore-taint.cluster-autoscaler.kubernetes.io/",
-    "ToBeDeletedByClusterAutoscaler",
-    "DeletionCandidateOfClusterAutoscaler",
-)
+    "node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "node.cilium.io/", "karpenter.sh/",
+    "startup-taint.cluster-autoscaler.kubernetes.io/", "ignore-taint.cluster-autoscaler.kubernetes.io/",
+    "ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler",
+)  # fmt: skip
 _CRI_O: Final = "cri-o://"
 _COARSE: Final = frozenset({"memory", "ephemeral-storage"})
 _BITS: Final = 8

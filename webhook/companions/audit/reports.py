@@ -28,8 +28,7 @@ from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPIJobRecord
 from webhook.cluster.view import ABSENT, Answer
 from webhook.companions.limits import MAX_REPORTED_CHARACTERS, MAX_REPORTED_RESULTS
-from webhook.companions.paced import PacedClient
-from webhook.companions.reconciler import Restraint
+from webhook.companions.reconciler import PacedClient, Restraint
 from webhook.kit.importance import Importance
 from webhook.kit.settings import Action
 

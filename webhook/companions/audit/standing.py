@@ -12,6 +12,7 @@ policies change all the time.
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import InitVar, dataclass, field
 from datetime import date
 from functools import partial
 from math import inf
@@ -37,8 +38,7 @@ from webhook.cluster.view import ABSENT, Answer
 from webhook.cluster.without_jobs import WithoutJobs
 from webhook.companions.audit.reports import Reports
 from webhook.companions.limits import AUDITED_JOBS_PER_PAGE, MAX_AUDIT_SHARE
-from webhook.companions.paced import PacedClient
-from webhook.companions.reconciler import Reconciler
+from webhook.companions.reconciler import PacedClient, Reconciler
 from webhook.kit.settings import Action
 from webhook.policy.in_force import PolicySet
 from webhook.work_limit import TooExpensive, limited
@@ -63,48 +63,37 @@ def broken(decision: Decision) -> tuple[Broken, ...]:
     return tuple(sorted(pairs)) if pairs else IN_ORDER
 
 
+@dataclass(eq=False)
 class StandingAudit:
     """The companion."""
 
-    outcomes: dict[ByNamespace, tuple[Broken, ...]]
+    connection: Connection
+    api: PacedClient
+    view: LiveView
+    policies: Callable[[], PolicySet]
+    today: Callable[[], date]
+    log: Any
+    reports: Reports | None = None
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    clock: InitVar[Callable[[], float] | None] = None
+    outcomes: dict[ByNamespace, tuple[Broken, ...]] = field(default_factory=dict, init=False)
     """The rules that each job breaks; of some jobs before the first audit is complete, then of all."""
-    problem: str = ""
+    problem: str = field(default="", init=False)
     """Why the last audit is not complete; empty where it is."""
-    seconds: float = 0
+    seconds: float = field(default=0, init=False)
     """How long the last complete audit took."""
 
-    def __init__(
-        self,
-        *,
-        connection: Connection,
-        api: PacedClient,
-        view: LiveView,
-        policies: Callable[[], PolicySet],
-        today: Callable[[], date],
-        log: Any,
-        reports: Reports | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        clock: Callable[[], float] | None = None,
-    ) -> None:
-        self.reconciler: Reconciler[ByNamespace] = Reconciler(NAME, self.look, log=log)
-        self.outcomes = {}
-        self._connection = connection
-        self._api = api
-        self._view = view
-        self._policies = policies
-        self._today = today
-        self._log = log
-        self._reports = reports
-        self._sleep = sleep
+    def __post_init__(self, clock: Callable[[], float] | None) -> None:
+        self.reconciler: Reconciler[ByNamespace] = Reconciler(NAME, self.look, log=self.log)
         self._clock = clock or asyncio.get_running_loop().time
         self._ended = -inf
         self._begun = False
         self._outdated = asyncio.Event()
         self._touched: set[ByNamespace] = set()
-        if reports is not None:
-            reports.changed, reports.moved = self._add, self.resync
-        view.on_change(MPI_JOBS, self._job_changed)
-        view.on_change(NAMESPACES, self._namespace_changed)
+        if self.reports is not None:
+            self.reports.changed, self.reports.moved = self._add, self.resync
+        self.view.on_change(MPI_JOBS, self._job_changed)
+        self.view.on_change(NAMESPACES, self._namespace_changed)
 
     @property
     def age(self) -> float:
@@ -121,8 +110,8 @@ class StandingAudit:
 
     async def run(self) -> NoReturn:
         """Audit, until cancelled."""
-        if self._reports is not None:
-            await self._reports.settled()
+        if self.reports is not None:
+            await self.reports.settled()
         async with asyncio.TaskGroup() as group:
             group.create_task(self.reconciler.run())
             while True:
@@ -138,14 +127,14 @@ class StandingAudit:
         self._touched.clear()
         began, found = self._clock(), dict[ByNamespace, tuple[Broken, ...]]()
         try:
-            async for page in pages(self._connection.list_page, JOBS, limit=AUDITED_JOBS_PER_PAGE):
+            async for page in pages(self.connection.list_page, JOBS, limit=AUDITED_JOBS_PER_PAGE):
                 for data in page.items or ():
                     before = self._clock()
                     await self._take(data, found)
-                    await self._sleep((self._clock() - before) * (1 / MAX_AUDIT_SHARE - 1))
+                    await self.sleep((self._clock() - before) * (1 / MAX_AUDIT_SHARE - 1))
         except WatchFault as fault:
             if not self.problem:
-                self._log.warning("audit incomplete", reason=str(fault))
+                self.log.warning("audit incomplete", reason=str(fault))
             self.problem = str(fault)
             return
         self.outcomes = found | {key: self.outcomes[key] for key in self._touched if key in self.outcomes}
@@ -155,21 +144,21 @@ class StandingAudit:
     async def look(self, key: ByNamespace) -> float | None:
         """Judge one job, as it is stored now; returns after how many seconds to look again."""
         path = f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], quote(key[0], safe=''))}/{quote(key[1], safe='')}"
-        found = None if self._is_over(key) else await get(self._api, path)
+        found = None if self._is_over(key) else await get(self.api, path)
         if found is None or self._is_over(key):  # it may have gone meanwhile
             self.outcomes.pop(key, None)
             decision = None
         else:
             decision = await self._judge(key, msgspec.json.encode(found), self.outcomes)
         job = self._reported(key)
-        return None if job is None or self._reports is None else await self._reports.write(job, decision)
+        return None if job is None or self.reports is None else await self.reports.write(job, decision)
 
     async def _rest(self, took: float) -> None:
         pause = RETRY if self.problem else max(INTERVAL, REST * took)
         with suppress(TimeoutError):
             async with asyncio.timeout(pause):
                 await self._outdated.wait()
-        await self._sleep(max(DEBOUNCE, took))
+        await self.sleep(max(DEBOUNCE, took))
 
     async def _take(self, data: msgspec.Raw, found: dict[ByNamespace, tuple[Broken, ...]]) -> None:
         """Judge a job of a list."""
@@ -177,7 +166,7 @@ class StandingAudit:
         try:
             decision = None if self._is_over(key) else await self._judge(key, data, found)
             job = self._reported(key)
-            if job is not None and self._reports is not None and self._reports.differs(job, decision):
+            if job is not None and self.reports is not None and self.reports.differs(job, decision):
                 self.reconciler.add(key)
         except Exception:  # noqa: BLE001 - the others count; the reconciler tells of it
             self.reconciler.add(key)
@@ -185,31 +174,31 @@ class StandingAudit:
     async def _judge(
         self, key: ByNamespace, data: bytes | msgspec.Raw, into: dict[ByNamespace, tuple[Broken, ...]]
     ) -> Decision | None:
-        view = WithoutJobs(self._view)
-        work = partial(anew.judge, data, policies=self._policies(), view=view, today=self._today())
+        view = WithoutJobs(self.view)
+        work = partial(anew.judge, data, policies=self.policies(), view=view, today=self.today())
         try:
             decision = limited(work)
         except TooExpensive:
-            self._log.warning("too expensive to judge", companion=NAME, namespace=key[0], name=key[1])
-            decision = anew.too_expensive_to_judge(data, policies=self._policies(), view=view)
+            self.log.warning("too expensive to judge", companion=NAME, namespace=key[0], name=key[1])
+            decision = anew.too_expensive_to_judge(data, policies=self.policies(), view=view)
         if decision is not None:
             into[key] = broken(decision)
         return decision
 
     def _reported(self, key: ByNamespace) -> MPIJobRecord | None:
         """Whose report it is; of a job that is gone the garbage collector takes it."""
-        job = self._view.get(MPI_JOBS, key)
+        job = self.view.get(MPI_JOBS, key)
         return job if isinstance(job, MPIJobRecord) else None
 
     def _job_changed(self, key: ByNamespace, old: MPIJobRecord | None, new: MPIJobRecord | None) -> None:
-        if old is not None and (new is None or new.uid != old.uid) and self._reports is not None:
-            self._reports.forget(old)
+        if old is not None and (new is None or new.uid != old.uid) and self.reports is not None:
+            self.reports.forget(old)
         if not self._begun:
             return
         if new is None or new.over:
             self._touched.add(key)
             self.outcomes.pop(key, None)
-            if self._reports is not None:
+            if self.reports is not None:
                 self.reconciler.add(key)
         elif old is None or _written(old) != _written(new):
             self._add(key)
@@ -218,7 +207,7 @@ class StandingAudit:
         """Its labels say which policies are for it."""
         if old is not None and new is not None and old.labels == new.labels:
             return
-        jobs = self._view.within(MPI_JOBS, name)
+        jobs = self.view.within(MPI_JOBS, name)
         for key in () if isinstance(jobs, Answer) else jobs:
             self._add(key)
 
@@ -230,7 +219,7 @@ class StandingAudit:
 
     def _is_over(self, key: ByNamespace) -> bool:
         """Whether it has ended or is gone; of one that cannot be seen it is not known."""
-        job = self._view.get(MPI_JOBS, key)
+        job = self.view.get(MPI_JOBS, key)
         return job is ABSENT or (isinstance(job, MPIJobRecord) and job.over)
 
 

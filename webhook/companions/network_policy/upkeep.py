@@ -24,12 +24,11 @@ import msgspec
 from webhook import PROGRAM
 from webhook.api import mpijob
 from webhook.api.annotations import NETWORK_POLICY
-from webhook.api.owner import OwnerReference
+from webhook.api.metadata import OwnerReference
 from webhook.api.shape import ShapeError
 from webhook.client.calls import ApiError, ClusterError
-from webhook.client.events import write_event
 from webhook.client.live_view import LiveView
-from webhook.client.objects import KubernetesObject, get
+from webhook.client.objects import KubernetesObject, get, write_event
 from webhook.client.store import Kind, by_namespace
 from webhook.client.watch import Watch
 from webhook.cluster.resource import ByNamespace
@@ -40,8 +39,7 @@ from webhook.cluster.view import Answer
 from webhook.companions.limits import MAX_CALLS_PER_SECOND
 from webhook.companions.network_policy import NAME, RULE
 from webhook.companions.network_policy.wanted import LABEL, PREFIX, is_filtered, network_policy
-from webhook.companions.paced import PacedClient
-from webhook.companions.reconciler import Reconciler, Restraint
+from webhook.companions.reconciler import PacedClient, Reconciler, Restraint
 from webhook.policy.in_force import PolicySet
 from webhook.rules.network_policy import Posture, Settings, posture
 
@@ -119,41 +117,34 @@ class _Wanted:
         return seen in {self.policy, Answer.UNKNOWN} if self.policy else not _owns(self.basis[0], seen)
 
 
+@dataclass(eq=False)
 class NetworkPolicies:
     """The companion. Every replica does all of it; `watch` has the objects that any of them made."""
 
-    def __init__(
-        self,
-        *,
-        api: PacedClient,
-        view: LiveView,
-        watch: Watch[ByNamespace, SeenPolicy],
-        policies: Callable[[], PolicySet],
-        log: Any,
-        uniform: Callable[[float, float], float] = random.uniform,
-    ) -> None:
-        self.reconciler: Reconciler[ByNamespace] = Reconciler(NAME, self._look, log=log)
-        self._api = api
-        self._view = view
-        self._watch = watch
-        self._policies = policies
-        self._log = log
-        self._uniform = uniform
+    api: PacedClient
+    view: LiveView
+    watch: Watch[ByNamespace, SeenPolicy]
+    policies: Callable[[], PolicySet]
+    log: Any
+    uniform: Callable[[float, float], float] = random.uniform
+
+    def __post_init__(self) -> None:
+        self.reconciler: Reconciler[ByNamespace] = Reconciler(NAME, self._look, log=self.log)
         self._clock = asyncio.get_running_loop().time
         self._begun = False
         self._wanted: dict[ByNamespace, _Wanted] = {}
         self._in_place: dict[ByNamespace, SeenPolicy] = {}
         self._put_back: Restraint[ByNamespace] = Restraint()
         self._taken_since: dict[ByNamespace, float] = {}
-        view.on_change(MPI_JOBS, lambda key, *_: self._add(key))
-        view.on_change(NAMESPACES, self._namespace_changed)
-        view.on_change(SERVICE_ACCOUNTS, self._account_changed)
-        watch.store.on_change(lambda key, *_: self._add((key[0], key[1].removeprefix(PREFIX))))
+        self.view.on_change(MPI_JOBS, lambda key, *_: self._add(key))
+        self.view.on_change(NAMESPACES, self._namespace_changed)
+        self.view.on_change(SERVICE_ACCOUNTS, self._account_changed)
+        self.watch.store.on_change(lambda key, *_: self._add((key[0], key[1].removeprefix(PREFIX))))
 
     async def run(self) -> None:
         """Keep all of them, until cancelled."""
-        await self._view.settled()
-        await self._watch.settled()
+        await self.view.settled()
+        await self.watch.settled()
         self._begun = True
         async with asyncio.TaskGroup() as group:
             group.create_task(self.reconciler.run())
@@ -163,7 +154,7 @@ class NetworkPolicies:
 
     def resync(self) -> None:
         """Look at every job."""
-        self._look_at(self._view.all(MPI_JOBS))
+        self._look_at(self.view.all(MPI_JOBS))
 
     def _look_at(self, jobs: Mapping[ByNamespace, MPIJobRecord] | Answer) -> None:
         """Look at new ones first: what has its NetworkPolicy already is looked at by and by."""
@@ -171,7 +162,7 @@ class NetworkPolicies:
             return
         span = CALLS * len(jobs) / MAX_CALLS_PER_SECOND
         for key, job in jobs.items():
-            self._add(key, self._uniform(0, span) if _owns(job.uid, self._seen(key)) else 0)
+            self._add(key, self.uniform(0, span) if _owns(job.uid, self._seen(key)) else 0)
 
     def _add(self, key: ByNamespace, after: float = 0) -> None:
         if self._begun:
@@ -180,7 +171,7 @@ class NetworkPolicies:
     def _namespace_changed(self, name: str, old: Namespace | None, new: Namespace | None) -> None:
         if old is not None and new is not None and old.labels == new.labels:
             return
-        jobs = self._view.within(MPI_JOBS, name)
+        jobs = self.view.within(MPI_JOBS, name)
         for key in () if isinstance(jobs, Answer) else jobs:
             self._add(key)
 
@@ -190,18 +181,18 @@ class NetworkPolicies:
             return
         for each in [each for each in self._wanted if each[0] == key[0]]:
             del self._wanted[each]
-        self._look_at(self._view.within(MPI_JOBS, key[0]))
+        self._look_at(self.view.within(MPI_JOBS, key[0]))
 
     def _seen(self, key: ByNamespace) -> SeenPolicy | Answer:
-        return self._watch.get((key[0], PREFIX + key[1]))
+        return self.watch.get((key[0], PREFIX + key[1]))
 
     def _settings(self, namespace: Namespace) -> Settings:
-        settings = self._policies().for_namespace(namespace).document.settings_of_rule(RULE)
+        settings = self.policies().for_namespace(namespace).document.settings_of_rule(RULE)
         assert isinstance(settings, Settings)  # noqa: S101 - for the type checker
         return settings
 
     async def _look(self, key: ByNamespace) -> float | None:
-        job, namespace, seen = self._view.get(MPI_JOBS, key), self._view.get(NAMESPACES, key[0]), self._seen(key)
+        job, namespace, seen = self.view.get(MPI_JOBS, key), self.view.get(NAMESPACES, key[0]), self._seen(key)
         if job is Answer.ABSENT:
             self._forget(key)
             return None
@@ -228,7 +219,7 @@ class NetworkPolicies:
 
     async def _bring_about(self, key: ByNamespace, settings: Settings) -> float | None:
         """Read the job, and write what is missing."""
-        found = await get(self._api, f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], _in_path(key[0]))}/{_in_path(key[1])}")
+        found = await get(self.api, f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], _in_path(key[0]))}/{_in_path(key[1])}")
         if found is None or found["metadata"].get("deletionTimestamp"):
             return None  # the cache is late, or its end is under way
         seen = self._seen(key)  # another replica may have made it meanwhile
@@ -244,7 +235,7 @@ class NetworkPolicies:
         if chosen is Posture.NONE and not _owns(job.metadata.uid, seen):
             self._wanted[key] = _Wanted(basis, None)
             return None
-        body = network_policy(job, chosen, settings, self._view)
+        body = network_policy(job, chosen, settings, self.view)
         wanted = record(body)
         later = None if wanted == seen else await self._put(key, body, wanted, seen)
         if later is None:
@@ -279,17 +270,17 @@ class NetworkPolicies:
         name = body["metadata"]["name"]
         if not isinstance(seen, SeenPolicy):
             try:
-                await self._api.request("POST", f"{collection}?fieldManager={PROGRAM}", body)
+                await self.api.request("POST", f"{collection}?fieldManager={PROGRAM}", body)
             except ApiError as error:
                 if error.status == _NOT_FOUND:
                     return None  # the namespace is gone
                 if error.status != _CONFLICT:
                     raise
             else:
-                self._log.info("NetworkPolicy created", namespace=key[0], job=key[1])
+                self.log.info("NetworkPolicy created", namespace=key[0], job=key[1])
                 return None
         path = f"{collection}/{_in_path(name)}"
-        there = await get(self._api, path)
+        there = await get(self.api, path)
         if there is None:
             return LATE_PAUSE
         theirs = record(there)
@@ -303,8 +294,8 @@ class NetworkPolicies:
         if theirs != wanted:
             metadata = {**body["metadata"], "uid": there["metadata"]["uid"]}
             target = f"{path}?fieldManager={PROGRAM}&force=true"
-            await self._api.request("PATCH", target, {**body, "metadata": metadata})
-            self._log.info("NetworkPolicy written", namespace=key[0], job=key[1])
+            await self.api.request("PATCH", target, {**body, "metadata": metadata})
+            self.log.info("NetworkPolicy written", namespace=key[0], job=key[1])
         return None
 
     async def _tell(self, key: ByNamespace, body: KubernetesObject, reason: str, message: str) -> None:
@@ -313,7 +304,7 @@ class NetworkPolicies:
         about = {name: owner[name] for name in ("apiVersion", "kind", "name", "uid")}
         once = f"{owner['uid']}/{reason}"
         with suppress(ClusterError):
-            await write_event(self._api, key[0], about, reason=reason, message=message, kind="Warning", key=once)
+            await write_event(self.api, key[0], about, reason=reason, message=message, kind="Warning", key=once)
 
 
 def _owns(uid: str, seen: SeenPolicy | Answer) -> bool:

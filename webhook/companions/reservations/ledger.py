@@ -13,33 +13,96 @@ replica has reserved that is killed before it answers is free after seconds.
 
 A new pod is in a quota's `used` before it can be seen, so for a moment it counts twice. While pods come and go, a
 rejected job is therefore judged once more with the pods of a moment later, and again from the start if it fits these.
+
+`LedgerApi` reads and writes the Leases, and reads the objects of a namespace; its calls raise ClusterError.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import uniform
 from typing import Any, Final, NoReturn
+from urllib.parse import quote
+
+import msgspec
 
 from webhook.admission.decision import Decision
 from webhook.admission.pipelines import DeadlineExceeded
-from webhook.client.calls import ApiError, ClusterError
+from webhook.client import wire
+from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.client.connection import Connection
+from webhook.client.limits import OBJECTS_PER_PAGE
 from webhook.client.live_view import LiveView
-from webhook.cluster.overlay import Overlay
-from webhook.cluster.resource import Resource
+from webhook.client.objects import get
+from webhook.client.paging import pages, slices
+from webhook.client.wire import WatchFault
+from webhook.cluster.contents import Group
+from webhook.cluster.resource import ByNamespace, Resource, T
+from webhook.cluster.resources import reservations
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.pods import PODS
-from webhook.cluster.resources.reservations import RESERVATIONS, LedgerEntry, Reservations
+from webhook.cluster.resources.reservations import RESERVATIONS, Lease, LedgerEntry, Reservations
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
 from webhook.cluster.train_jobs import TRAIN_JOB_PODS, TRAIN_JOBS, TrainJobRecord
-from webhook.cluster.view import Answer, ClusterView
+from webhook.cluster.view import Answer, ClusterView, Overlay
 from webhook.companions.reservations import limits
-from webhook.companions.reservations.leases import LedgerApi
 from webhook.kit.context import Context
 from webhook.predict.quota import room
+
+
+class LedgerApi:
+    """The Leases are in `own_namespace`."""
+
+    def __init__(self, api: Client, connection: Connection, own_namespace: str) -> None:
+        self._api = api
+        self._connection = connection
+        self._leases = f"/apis/coordination.k8s.io/v1/namespaces/{quote(own_namespace, safe='')}/leases"
+        self.now = api.now
+
+    async def reservations(self, namespace: str) -> Reservations:
+        """What is reserved in the namespace."""
+        name = f"quota-{namespace}"
+        found = await get(self._api, f"{self._leases}/{quote(name, safe='')}")
+        if found is None:
+            return Reservations(namespace, name, "", ())
+        return reservations.record(msgspec.convert(found, Lease))
+
+    async def write(self, lease: Reservations, entries: Iterable[LedgerEntry]) -> list[str]:
+        """Write these entries into the Lease that was read; returns the names of jobs that did not fit.
+
+        ApiError 409 where the Lease was written, or created, since.
+        """
+        body, left_out = reservations.manifest(lease, entries)
+        method, path = ("PUT", f"/{quote(lease.name, safe='')}") if lease.version else ("POST", "")
+        await self._api.request(method, self._leases + path, body)
+        return left_out
+
+    async def delete(self, lease: Reservations) -> None:
+        """Remove the Lease; ApiError 404 or 409 where it was removed or written since it was read."""
+        options = {"preconditions": {"resourceVersion": lease.version}}
+        await self._api.request("DELETE", f"{self._leases}/{quote(lease.name, safe='')}", options)
+
+    async def records(self, resource: Resource[ByNamespace, T], namespace: str) -> Group[ByNamespace, T]:
+        """The objects in the namespace now. Other reviews go on in between."""
+        fetch = partial(self._connection.list_page, metadata_only=resource.metadata_only)
+        path = resource.path(resource.api_versions[0], quote(namespace, safe=""))
+        records: Group[ByNamespace, T] = Group()
+        try:
+            async for page in pages(fetch, path, limit=OBJECTS_PER_PAGE, labelSelector=resource.label_selector):
+                for some in slices(page.items or ()):
+                    for data in some:
+                        record = resource.project(data)
+                        if record is not None and (resource.group is None or resource.group(record) is not None):
+                            records.put((namespace, wire.decode(wire.objects, data).metadata.name), record)
+                    await asyncio.sleep(0)
+        except (WatchFault, msgspec.DecodeError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise ClusterError(f"cannot list {resource.plural}: {type(error).__name__} {error}") from None
+        return records
+
 
 OUTCOMES: Final = ("reserved", "not-reserved", "full", "late", "unavailable")
 """The outcomes for a job: a metric label."""

@@ -11,6 +11,7 @@ condition that it has this uid.
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import InitVar, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import quote
@@ -22,8 +23,7 @@ from webhook.client.objects import KubernetesObject, get
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.view import Answer
-from webhook.companions.paced import PacedClient
-from webhook.companions.reconciler import DONE, Reconciler
+from webhook.companions.reconciler import DONE, PacedClient, Reconciler
 from webhook.companions.ssh.secret import SUFFIX
 
 NAME: Final = "key-removal"
@@ -40,6 +40,7 @@ DENIED_SECONDS: Final = 300.0
 _NOT_IT: Final = {404, 409}
 
 
+@dataclass(eq=False)
 class KeyRemoval:
     """Every replica does all of it: a Secret that another one has deleted does no harm.
 
@@ -47,24 +48,26 @@ class KeyRemoval:
     `now` is the API server's clock.
     """
 
-    def __init__(self, *, api: PacedClient, view: LiveView, namespace: str, now: Callable[[], float], log: Any) -> None:
-        self.reconciler: Reconciler[ByNamespace] = Reconciler(NAME, self._look, log=log)
-        self._api = api
-        self._view = view
-        self._now = now
-        self._log = log
+    api: PacedClient
+    view: LiveView
+    namespace: InitVar[str]
+    now: Callable[[], float]
+    log: Any
+
+    def __post_init__(self, namespace: str) -> None:
+        self.reconciler: Reconciler[ByNamespace] = Reconciler(NAME, self._look, log=self.log)
         self._leases = f"/apis/coordination.k8s.io/v1/namespaces/{quote(namespace, safe='')}/leases"
         self._since: str | None = None
         self._denied: ApiError | None = None
         self._denied_until = 0.0
         self._remembered = 0
         """How much was done when it was last remembered how far the work has come."""
-        view.on_change(MPI_JOBS, self._changed)
+        self.view.on_change(MPI_JOBS, self._changed)
 
     async def run(self) -> None:
         """Delete the keys of jobs that have ended, until cancelled."""
         self._since = await self._read_since()
-        jobs = self._view.all(MPI_JOBS)
+        jobs = self.view.all(MPI_JOBS)
         for key, job in () if isinstance(jobs, Answer) else list(jobs.items()):
             self._changed(key, None, job)
         async with asyncio.TaskGroup() as group:
@@ -81,14 +84,14 @@ class KeyRemoval:
     async def _remember(self) -> None:
         done = self.reconciler.results[DONE]
         if done > self._remembered and self.reconciler.idle:
-            moment = datetime.fromtimestamp(self._now() - MARGIN_SECONDS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            moment = datetime.fromtimestamp(self.now() - MARGIN_SECONDS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             await self._write_since(moment)
             self._remembered = done
 
     async def _read_since(self) -> str:
         """The moment that an earlier run has written; empty where there is none, which only means more work."""
         try:
-            found = await get(self._api, f"{self._leases}/{LEASE}")
+            found = await get(self.api, f"{self._leases}/{LEASE}")
         except ClusterError:
             return ""
         return _moment(found)
@@ -96,29 +99,29 @@ class KeyRemoval:
     async def _write_since(self, moment: str) -> None:
         """Remember `moment`, unless a later one is remembered or another replica is faster."""
         try:
-            found = await get(self._api, f"{self._leases}/{LEASE}")
+            found = await get(self.api, f"{self._leases}/{LEASE}")
             metadata: dict[str, Any] = {"name": LEASE, "annotations": {ANNOTATION: moment}}
             body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
             if found is None:
-                await self._api.request("POST", self._leases, body)
+                await self.api.request("POST", self._leases, body)
             elif _moment(found) < moment:
                 metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
-                await self._api.request("PUT", f"{self._leases}/{LEASE}", body)
+                await self.api.request("PUT", f"{self._leases}/{LEASE}", body)
         except ApiError as error:
             if error.status not in {403, *_NOT_IT}:
                 raise
 
     async def _look(self, key: ByNamespace) -> float | None:
-        job = self._view.get(MPI_JOBS, key)
+        job = self.view.get(MPI_JOBS, key)
         if isinstance(job, Answer) or not job.ended_at:
             return None
-        if self._denied is not None and self._now() < self._denied_until:
+        if self._denied is not None and self.now() < self._denied_until:
             raise self._denied
         try:
             await self._remove(job)
         except ApiError as error:
             if error.status == 403:
-                self._denied, self._denied_until = error, self._now() + DENIED_SECONDS
+                self._denied, self._denied_until = error, self.now() + DENIED_SECONDS
             if error.status not in _NOT_IT:
                 raise
         return None
@@ -127,14 +130,14 @@ class KeyRemoval:
         """Delete the job's Secret, and no other that has the same name."""
         namespace, name = quote(job.namespace, safe=""), quote(job.name, safe="")
         secret = f"/api/v1/namespaces/{namespace}/secrets/{name}{SUFFIX}"
-        found = await self._api.request("DELETE", secret, {"dryRun": ["All"]})
+        found = await self.api.request("DELETE", secret, {"dryRun": ["All"]})
         uid = (found.get("details") or {}).get("uid")
         path = MPI_JOBS.path(MPI_JOBS.api_versions[0], namespace)
-        there = await get(self._api, f"{path}/{name}")
+        there = await get(self.api, f"{path}/{name}")
         if not uid or there is None or there["metadata"].get("uid") != job.uid:
             return  # the job is gone, and its Secret with it
-        await self._api.request("DELETE", secret, {"preconditions": {"uid": uid}})
-        self._log.info("SSH keys removed", namespace=job.namespace, job=job.name)
+        await self.api.request("DELETE", secret, {"preconditions": {"uid": uid}})
+        self.log.info("SSH keys removed", namespace=job.namespace, job=job.name)
 
 
 def _moment(lease: KubernetesObject | None) -> str:

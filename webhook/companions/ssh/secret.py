@@ -18,9 +18,9 @@ import msgspec
 
 from webhook.admission.decision import Decision
 from webhook.api import mpijob
-from webhook.api.owner import OwnerReference
+from webhook.api.metadata import OwnerReference
 from webhook.api.review import AdmissionRequest
-from webhook.companions.ssh.pair import INSTANT, Algorithm, KeyPair
+from webhook.companions.ssh.pool import INSTANT, Algorithm, KeyPair
 from webhook.policy.document import SshKeys
 
 TYPE: Final = "kubernetes.io/ssh-auth"

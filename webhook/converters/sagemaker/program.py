@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from webhook.api.placeholders import fill_in
-from webhook.converters import secrets
+from webhook.converters import fields
 from webhook.converters.report import Report
 from webhook.converters.sagemaker import distribution
 from webhook.converters.sagemaker.distribution import Distribution, Way
@@ -169,8 +169,8 @@ def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], re
         report.mapped("Environment", "is in the env of the launcher, which hands it on to the ranks")
     for place, written in (("Environment", request.environment), ("HyperParameters", request.hyper_parameters)):
         for name in written or ():
-            if secrets.is_named_so(name):
-                report.to_do(f"{place}[{name}]", secrets.ADVICE)
+            if fields.is_named_so(name):
+                report.to_do(f"{place}[{name}]", fields.ADVICE)
     return found | (request.environment or {})
 
 

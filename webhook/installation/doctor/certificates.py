@@ -12,7 +12,7 @@ from cryptography import x509
 from certs import peer, status
 from certs.peer import PeerError
 from certs.pem import CertificateError, load_certificates
-from certs.settings import RotationSettings
+from certs.rotation import RotationSettings
 from certs.status import TrustStatus
 from certs.store import Bundle
 from webhook import PROGRAM

@@ -14,24 +14,14 @@ from webhook.client.objects import KubernetesObject, get, listed
 from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.cluster.resources.kueue_config import NAME as KUEUE_CONFIG
 from webhook.installation.certificate_store import CRD
-from webhook.installation.doctor import certificates, rights
+from webhook.installation.doctor import certificates, facts, rights
 from webhook.installation.doctor.certificates import Certificates
-from webhook.installation.doctor.facts import (
-    AskedInVain,
-    Facts,
-    Location,
-    Policies,
-    Probe,
-    arguments,
-    configuration,
-    hooks,
-)
 from webhook.installation.doctor.unread import Unread, attempt
 from webhook.installation.registration import API, RESOURCES
 from webhook.kit.own_rules import PREFIX, is_own
 from webhook.kit.settings import Action
 from webhook.plugins import loading
-from webhook.policy import last_good, store
+from webhook.policy import store
 from webhook.policy.document import PolicyDocument
 from webhook.policy.exemptions import ASKED, EVERY_RULE, REQUIRED_INJECTION
 from webhook.policy.in_force import policy_model
@@ -64,8 +54,8 @@ _KNOWN_IDS: Final = {
 
 
 async def gather(
-    api: Client, location: Location, *, ca_secret: str = "", address: Address | None = None, probe: str = ""
-) -> Facts:
+    api: Client, location: facts.Location, *, ca_secret: str = "", address: Address | None = None, probe: str = ""
+) -> facts.Facts:
     """Read everything; ClusterError when the API server cannot be used.
 
     `address` is where a replica is reached, in place of its endpoints. With `probe` the creation of a job is tried in
@@ -74,10 +64,10 @@ async def gather(
     version = await api.request("GET", "/version")
     clock, now = api.server_time, datetime.now(UTC)
     ours = await _service_state(api, location, ca_secret, address)
-    kueue = location.kueue_namespace or arguments(ours["deployment"]).get("--kueue-namespace") or KUEUE_NAMESPACE
+    kueue = location.kueue_namespace or facts.arguments(ours["deployment"]).get("--kueue-namespace") or KUEUE_NAMESPACE
     location = replace(location, kueue_namespace=kueue)
     configmap = f"{_within(kueue)}/configmaps/{KUEUE_CONFIG}"
-    return Facts(
+    return facts.Facts(
         location=location,
         now=now,
         server_time=clock,
@@ -96,7 +86,7 @@ async def gather(
 
 
 async def look_at_certificates(
-    api: Client, location: Location, *, ca_secret: str, address: Address | None
+    api: Client, location: facts.Location, *, ca_secret: str, address: Address | None
 ) -> Certificates:
     """Read only what belongs to the certificates; ClusterError when the API server cannot be used."""
     await api.request("GET", "/version")
@@ -104,7 +94,9 @@ async def look_at_certificates(
     return found
 
 
-async def _service_state(api: Client, location: Location, ca_secret: str, address: Address | None) -> dict[str, Any]:
+async def _service_state(
+    api: Client, location: facts.Location, ca_secret: str, address: Address | None
+) -> dict[str, Any]:
     """The facts about the objects of the service itself."""
     mutating, validating = [await attempt(listed(api, f"{API}/{plural}")) for plural in RESOURCES.values()]
     service = await attempt(get(api, f"{_within(location.namespace)}/services/{quote(location.service, safe='')}"))
@@ -120,7 +112,7 @@ async def _service_state(api: Client, location: Location, ca_secret: str, addres
         namespace=location.namespace,
         service=location.service,
         deployment=deployment,
-        options=arguments(deployment),
+        options=facts.arguments(deployment),
         ca_secret=ca_secret,
         addresses=[address] if address else () if isinstance(endpoints, Unread) else endpoints,
     )
@@ -136,15 +128,19 @@ async def _service_state(api: Client, location: Location, ca_secret: str, addres
 
 def _port(found: Sequence[KubernetesObject] | Unread) -> int | None:
     """The port of our Service that the hooks call."""
-    ours = None if isinstance(found, Unread) else configuration(found)
+    ours = None if isinstance(found, Unread) else facts.configuration(found)
     ports = [
-        hook["clientConfig"]["service"].get("port") for hook in hooks(ours or {}) if "service" in hook["clientConfig"]
+        hook["clientConfig"]["service"].get("port")
+        for hook in facts.hooks(ours or {})
+        if "service" in hook["clientConfig"]
     ]
     return next(iter(ports), None)
 
 
-async def _rights(api: Client, location: Location, deployment: object, found: Certificates) -> Mapping[Right, bool]:
-    options, account = arguments(deployment), PROGRAM
+async def _rights(
+    api: Client, location: facts.Location, deployment: object, found: Certificates
+) -> Mapping[Right, bool]:
+    options, account = facts.arguments(deployment), PROGRAM
     if isinstance(deployment, Mapping):
         account = deployment["spec"]["template"]["spec"].get("serviceAccountName") or "default"
     wanted = rights.purposes(location, ca_secret=found.ca_secret, options=options)
@@ -153,7 +149,7 @@ async def _rights(api: Client, location: Location, deployment: object, found: Ce
     return await rights.ask(api, account, location.namespace, asked)
 
 
-async def _policies(api: Client, namespace: str) -> Policies:
+async def _policies(api: Client, namespace: str) -> facts.Policies:
     """What the service makes of the policy ConfigMaps."""
     configmaps = f"{_within(namespace)}/configmaps"
     beside = await listed(api, configmaps)
@@ -162,9 +158,9 @@ async def _policies(api: Client, namespace: str) -> Policies:
     sources = [
         PolicySource(each["metadata"]["name"], "", "", (each.get("data") or {}).get(store.KEY)) for each in found
     ]
-    loaded = store.load(sources, last_good.texts(remembered.get("data") or {}), policy_model())
+    loaded = store.load(sources, store.remembered_texts(remembered.get("data") or {}), policy_model())
     others = [each for each in beside if each not in found and each["metadata"]["name"] != REMEMBERED]
-    return Policies(
+    return facts.Policies(
         len(sources),
         {name: (loaded.states[name], error) for name, error in loaded.errors.items()},
         unlabelled=[each["metadata"]["name"] for each in others if store.KEY in (each.get("data") or {})],
@@ -193,20 +189,20 @@ async def _elsewhere(api: Client, namespace: str) -> list[tuple[str, str]]:
     return [place for place in places if place[0] != namespace]
 
 
-async def _probe(api: Client, namespace: str) -> Probe:
+async def _probe(api: Client, namespace: str) -> facts.Probe:
     path = f"/apis/{mpijob.API_VERSION}/namespaces/{quote(namespace, safe='')}/mpijobs?dryRun=All"
     try:
         await api.request("POST", path, JOB)
     except ApiError as error:
-        return Probe(namespace, str(error))
-    return Probe(namespace)
+        return facts.Probe(namespace, str(error))
+    return facts.Probe(namespace)
 
 
 def _within(namespace: str) -> str:
     return f"/api/v1/namespaces/{quote(namespace, safe='')}"
 
 
-async def _asked_in_vain(api: Client) -> list[AskedInVain]:
+async def _asked_in_vain(api: Client) -> list[facts.AskedInVain]:
     """Ids in annotations of jobs that mean nothing; none where the cluster does not know MPIJobs."""
     try:
         jobs = await listed(api, f"/apis/{mpijob.API_VERSION}/mpijobs", metadata_only=True)
@@ -217,7 +213,7 @@ async def _asked_in_vain(api: Client) -> list[AskedInVain]:
     return [found for job in jobs for found in _in_vain(job)]
 
 
-def _in_vain(job: KubernetesObject) -> list[AskedInVain]:
+def _in_vain(job: KubernetesObject) -> list[facts.AskedInVain]:
     metadata = job["metadata"]
     texts = metadata.get("annotations") or {}
     ids = {key: [part.strip() for part in texts.get(key, "").split(",") if part.strip()] for key in _KNOWN_IDS}
@@ -226,4 +222,4 @@ def _in_vain(job: KubernetesObject) -> list[AskedInVain]:
         for key, found in ids.items()
     }
     name = f"{metadata['namespace']}/{metadata['name']}"
-    return [AskedInVain(name, key, found) for key, found in unknown.items() if found]
+    return [facts.AskedInVain(name, key, found) for key, found in unknown.items() if found]

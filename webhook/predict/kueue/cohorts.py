@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from webhook.api.kueue import UNLIMITED, FlavorResource, Quota, minus, plus
-from webhook.cluster.group import Group
+from webhook.cluster.contents import Group
 from webhook.cluster.resources.cluster_queues import CLUSTER_QUEUES, ClusterQueue
 from webhook.cluster.resources.cohorts import COHORTS, Cohort
 from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView, Unknown

@@ -5,12 +5,12 @@ from enum import Enum
 from typing import NamedTuple
 
 from webhook.api import taints
-from webhook.api.node_affinity import satisfies
 from webhook.api.pod import PodTemplate
 from webhook.cluster.resources.resource_flavors import ResourceFlavor
 from webhook.cluster.resources.topologies import TOPOLOGIES, Topology
 from webhook.cluster.view import ClusterView
 from webhook.predict.kueue.topology import TopologyRequest
+from webhook.predict.scheduler import satisfies
 
 
 class TemplatePart(Enum):

@@ -12,8 +12,7 @@ from webhook.predict.pod_security.checks import (
 )
 from webhook.predict.pod_security.levels import Level, Version
 from webhook.predict.pod_security.pod import Capabilities, PodSpec, PodTemplate
-from webhook.predict.pod_security.subject import Subject
-from webhook.predict.pod_security.texts import quoted
+from webhook.predict.pod_security.subject import Subject, quoted
 
 _ADVICE: Final = {
     "allowPrivilegeEscalation": "Set allowPrivilegeEscalation: false.",

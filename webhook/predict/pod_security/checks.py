@@ -23,8 +23,7 @@ from webhook.predict.pod_security.pod import (
     SELinuxOptions,
     Volume,
 )
-from webhook.predict.pod_security.subject import Place, Subject
-from webhook.predict.pod_security.texts import containers, fields, go_quoted, plural, quoted, setters
+from webhook.predict.pod_security.subject import Place, Subject, containers, fields, go_quoted, plural, quoted, setters
 
 
 class Result(msgspec.Struct, frozen=True):

@@ -6,11 +6,6 @@ from webhook.predict.pod_security.checks import Result
 from webhook.predict.pod_security.levels import LevelVersion
 
 
-def reasons(results: Sequence[Result]) -> str:
-    """The short form: `host namespaces, privileged`."""
-    return ", ".join(result.reason for result in results)
-
-
 def details(results: Sequence[Result]) -> str:
     """The long form: `host namespaces (hostNetwork=true), privileged (container "a" must not set ...)`."""
     return ", ".join(f"{result.reason} ({result.detail})" if result.detail else result.reason for result in results)

@@ -11,7 +11,7 @@ import msgspec
 
 from webhook.api import written
 from webhook.api.mpijob import LAUNCHER, WORKER, replica_path
-from webhook.api.pod import Presence
+from webhook.api.pod import PodOS, Presence
 from webhook.api.shape import ShapeError, decode_error
 
 
@@ -156,12 +156,6 @@ class Volume(msgspec.Struct, rename="camel", gc=False):
     storageos: Presence | None = None
 
 
-class OS(msgspec.Struct, gc=False):
-    """The operating system that the pod says it is for."""
-
-    name: str | None = None
-
-
 class PodSpec(msgspec.Struct, rename="camel", gc=False):
     """The pod's spec."""
 
@@ -172,7 +166,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     host_pid: bool | None = msgspec.field(default=None, name="hostPID")
     host_users: bool | None = None
     init_containers: list[Container] | None = None
-    os: OS | None = None
+    os: PodOS | None = None
     runtime_class_name: str | None = None
     security_context: PodSecurityContext | None = None
     volumes: list[Volume] | None = None

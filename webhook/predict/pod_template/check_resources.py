@@ -9,9 +9,9 @@ from typing import Final
 
 from webhook.api import quantity
 from webhook.api.pod_resources import HUGE_PAGES, is_pod_level, read_amounts
-from webhook.api.quantity import Quantity
 from webhook.predict.pod_template import model
 from webhook.predict.pod_template.fault import Faults, Kind, shown
+from webhook.predict.pod_template.resources import page_size
 
 _MEDIUM: Final = "HugePages"
 
@@ -41,13 +41,13 @@ def check_huge_pages(spec: model.PodSpec, path: str, found: Faults, *, without_r
         return
     containers = [*(spec.containers or ()), *(spec.init_containers or ())]
     mounted = {mount.name for container in containers for mount in container.volume_mounts or ()}
-    sizes = {_size(name) for name in _requested(spec)}
+    sizes = {page_size(name) for name in _requested(spec)}
     for index, volume in enumerate(spec.volumes or ()):
         medium = (volume.empty_dir and volume.empty_dir.medium) or ""
         if not medium.startswith(_MEDIUM) or volume.name not in mounted:
             continue
         where, wanted = f"{path}.volumes[{index}].emptyDir.medium", medium.removeprefix(_MEDIUM).removeprefix("-")
-        if not (sizes if medium == _MEDIUM else _size(HUGE_PAGES + wanted) in sizes):
+        if not (sizes if medium == _MEDIUM else page_size(HUGE_PAGES + wanted) in sizes):
             fault = "no container requests such pages, so the pods never start"
             fix = f"Set the limit {HUGE_PAGES}{wanted or '2Mi'} of a container."
             found.add(where, fault, fix, advisory=without_ranges is None)
@@ -63,10 +63,3 @@ def _requested(spec: model.PodSpec) -> Iterator[str]:
         if resources is not None:
             names = (*(resources.limits or ()), *(resources.requests or ()))
             yield from (name for name in names if name.startswith(HUGE_PAGES))
-
-
-def _size(name: str) -> Quantity | None:
-    try:
-        return quantity.parse(name.removeprefix(HUGE_PAGES))
-    except quantity.QuantityError:
-        return None

@@ -41,7 +41,7 @@ SelectorOperator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 Inclusion = Literal["Honor", "Ignore"]
 
 
-class FieldRef(msgspec.Struct, rename="camel", gc=False):
+class FieldRef(pod.Presence, rename="camel", gc=False, kw_only=True):
     """A field of the pod."""
 
     field_path: NonEmpty

@@ -107,7 +107,7 @@ def _in_bytes(path: str, amount: Quantity, found: Faults) -> None:
 
 def _whole(name: str, amount: Quantity, path: str, found: Faults) -> None:
     if name.startswith(HUGE_PAGES):
-        size = _page_size(name)
+        size = page_size(name)
         if size is None:
             found.add(path, "does not name a page size", "Name it, as hugepages-2Mi.")
         elif quantity.whole(amount) % size:
@@ -139,7 +139,8 @@ def _huge_pages_alone(
             return
 
 
-def _page_size(name: str) -> int | None:
+def page_size(name: str) -> int | None:
+    """In bytes, of the name of a resource; None where it names none."""
     try:
         size = quantity.parse(name.removeprefix(HUGE_PAGES))
     except QuantityError:

@@ -25,7 +25,6 @@ from webhook.predict.quota.train_jobs import holder, is_train_job
 from webhook.predict.sizes import Size, Sizes
 
 Quotas = tuple[ResourceQuota, ...]
-Pairs = tuple[tuple[str, Quantity], ...]
 
 
 @dataclass(frozen=True, slots=True)

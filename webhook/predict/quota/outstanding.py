@@ -12,7 +12,7 @@ from typing import Any
 
 from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.api.quota_charges import Charge, PodShape
-from webhook.cluster.group import Group
+from webhook.cluster.contents import Group
 from webhook.cluster.owned import Owned
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.jobs import LAUNCHER_SUFFIX

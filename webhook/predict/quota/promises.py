@@ -9,7 +9,7 @@ import msgspec
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import Quantity
 from webhook.api.quota_charges import Charge, PodShape, pod_charges
-from webhook.cluster.group import Group
+from webhook.cluster.contents import Group
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES, NO_DEFAULTS, defaults
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.pods import PODS

@@ -11,7 +11,7 @@ from typing import Final
 
 from webhook.api import trainer
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
-from webhook.cluster.group import Group
+from webhook.cluster.contents import Group
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.train_jobs import TRAIN_JOB_PODS, TrainJobPod
 from webhook.cluster.view import UNKNOWN

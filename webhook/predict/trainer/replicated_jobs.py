@@ -2,6 +2,9 @@
 
 Upstream: `newRuntimeInfo` of Trainer's `pkg/runtime/core/trainingruntime.go`, `EnforceMLPolicy` of its
 `pkg/runtime/framework/plugins/mpi/mpi.go`, and `Trainer` of `plugins/jobset/builder.go`.
+
+Patches are merged as Kubernetes' strategic merge does it: `mergeRuntimePatches` of `trainingruntime.go`, and the patch
+strategies of https://pkg.go.dev/k8s.io/api/core/v1#PodSpec. That may take memory many times, so its size has a limit.
 """
 
 from collections import defaultdict
@@ -12,8 +15,104 @@ from typing import Any, Final
 from webhook.api import quantity, trainer
 from webhook.api.quantity import QuantityError
 from webhook.api.untyped import at, mapping, mappings
-from webhook.predict.trainer.merging import Origins, merge
-from webhook.predict.trainer.size import JOB_SET, PATCHES, Work
+from webhook.predict.limits import MAX_MERGED_VALUES, MAX_OTHER_PODS_BYTES, PATH_CHARACTERS_PER_VALUE
+
+JOB_SET: Final = "spec.template.spec"
+"""Where the JobSet's spec stands in a runtime."""
+PATCHES: Final = "spec.runtimePatches"
+"""Where a TrainJob has its patches."""
+FIX: Final = "Stay within that: no policy allows more."
+
+
+@dataclass
+class TooLarge(Exception):
+    """There is too much of something."""
+
+    path: str
+    message: str
+
+
+class Work:
+    """What may still be merged."""
+
+    def __init__(self) -> None:
+        self._left = MAX_MERGED_VALUES
+
+    def take(self, values: int, characters: int = 0) -> None:
+        """So many values are looked at, each by a path of so many characters; TooLarge beyond `MAX_MERGED_VALUES`."""
+        self._left -= values + values * characters // PATH_CHARACTERS_PER_VALUE
+        if self._left < 0:
+            message = f"too large to judge: more than {MAX_MERGED_VALUES:,} values to merge into the runtime"
+            raise TooLarge("spec", message)
+
+
+def check_others(size: int, *, of_job: bool) -> None:
+    """TooLarge for other pods than launcher and nodes with so many bytes in all: of a TrainJob, by its patches."""
+    if size > MAX_OTHER_PODS_BYTES:
+        what = "bytes of other pods than launcher and nodes"
+        message = f"too large to judge: {size:,} {what}, at most {MAX_OTHER_PODS_BYTES:,}"
+        raise TooLarge(PATCHES if of_job else f"{JOB_SET}.replicatedJobs", message)
+
+
+# Lists whose items are merged by this key; all others are replaced.
+_KEYS: Final = {
+    "containers": "name",
+    "initContainers": "name",
+    "volumes": "name",
+    "env": "name",
+    "imagePullSecrets": "name",
+    "schedulingGates": "name",
+    "volumeMounts": "mountPath",
+}
+# Mappings whose keys are the user's, and so in brackets.
+_OWN_KEYS: Final = frozenset(("labels", "annotations", "nodeSelector", "limits", "requests"))
+
+Origins = dict[str, str]
+"""From a path to the one at which it was written; what is not in it comes with the rest."""
+
+
+def merge(base: Any, patch: dict[str, Any], *, path: str, written: str, origins: Origins, work: Work) -> dict[str, Any]:
+    """`base` with `patch`, which is written at `written`, merged in at `path`; neither is changed.
+
+    TooLarge where that is too much `work`.
+    """
+    merged = dict(mapping(base))
+    work.take(len(merged))
+    work.take(len(patch), len(path) + len(written))
+    of_users = path.rpartition(".")[2] in _OWN_KEYS
+    for key, value in patch.items():
+        step = f"[{key}]" if of_users else f".{key}"
+        here, there = path + step, written + step
+        if isinstance(value, dict):
+            if key not in merged:
+                origins[here] = there
+            merged[key] = merge(merged.get(key), value, path=here, written=there, origins=origins, work=work)
+        elif key in _KEYS and isinstance(value, list):
+            merged[key] = _items(
+                merged.get(key), value, key=_KEYS[key], path=here, written=there, origins=origins, work=work
+            )
+        else:
+            merged[key], origins[here] = value, there
+    return merged
+
+
+def _items(
+    base: Any, patch: list[Any], *, key: str, path: str, written: str, origins: Origins, work: Work
+) -> list[dict[str, Any]]:
+    items = mappings(base)
+    work.take(len(items))
+    work.take(len(patch), len(path) + len(written))
+    names = {str(item.get(key)): index for index, item in enumerate(items)}
+    for number, item in enumerate(mappings(patch)):
+        index = names.setdefault(str(item.get(key)), len(items))
+        here, there = f"{path}[{index}]", f"{written}[{number}]"
+        if index == len(items):
+            items.append(item)
+            origins[here] = there
+        else:
+            items[index] = merge(items[index], item, path=here, written=there, origins=origins, work=work)
+    return items
+
 
 METADATA: Final = "spec.template.metadata"
 """Where the JobSet's labels and annotations stand in a runtime."""

@@ -11,17 +11,18 @@ from webhook.api import mpijob, trainer, untyped
 from webhook.api.kueue import without_kueues
 from webhook.api.mpijob import LAUNCHER, WORKER, replica_path
 from webhook.api.untyped import at, mapping, mappings
-from webhook.cluster.training_runtimes import TrainingRuntime
+from webhook.cluster.train_jobs import TrainingRuntime
 from webhook.predict.trainer.places import Place, Places
 from webhook.predict.trainer.replicated_jobs import (
+    JOB_SET,
     METADATA,
     ReplicatedJob,
+    check_others,
     claim_templates,
     launcher_is_node,
     replicated_jobs,
     slots,
 )
-from webhook.predict.trainer.size import JOB_SET, check_others
 
 _ROLES: Final = {trainer.LAUNCHER: LAUNCHER, trainer.NODE: WORKER}
 # JobSet's default.

@@ -11,8 +11,7 @@ from certs.serving import CertificateError, ServingCertificate
 from webhook import PROGRAM
 from webhook.client import calls
 from webhook.server.background import in_background
-from webhook.server.certificates import CertificateSource
-from webhook.server.certificates.announcer import Announcer
+from webhook.server.certificates import Announcer, CertificateSource
 from webhook.server.settings import ServeSettings, StartError
 from webhook.server.telemetry import Telemetry
 

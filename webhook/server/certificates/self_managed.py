@@ -9,8 +9,7 @@ from certs.serving import ServingCertificate
 from webhook.client import calls
 from webhook.installation.certificate_store import CertificateStore
 from webhook.server.background import in_background
-from webhook.server.certificates import CertificateSource
-from webhook.server.certificates.announcer import Announcer
+from webhook.server.certificates import Announcer, CertificateSource
 from webhook.server.settings import ServeSettings, rotation
 from webhook.server.telemetry import Telemetry
 

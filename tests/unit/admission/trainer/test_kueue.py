@@ -10,7 +10,7 @@ from tests.support.quota_objects import quota
 from tests.support.trainer import Runtimes, runtime, train_job
 from webhook.api.kueue import FRAMEWORK, QUEUE_NAME, TRAIN_JOBS
 from webhook.cluster.snapshot import Snapshot
-from webhook.cluster.training_runtimes import RUNTIMES
+from webhook.cluster.train_jobs import RUNTIMES
 
 LABEL = f"metadata.labels[{QUEUE_NAME}]"
 BOTH, MPI_JOBS_ALONE = config(text=CONFIG.replace(FRAMEWORK, f"{FRAMEWORK}, {TRAIN_JOBS}")), config()

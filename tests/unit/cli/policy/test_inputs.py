@@ -18,13 +18,14 @@ from webhook.client.access import Access
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES, PriorityClass
 from webhook.cluster.view import ABSENT, UNKNOWN
-from webhook.policy import last_good
+from webhook.policy import store
 
 REMEMBERED = "mpijob-webhook-last-good"
 PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 GOOD = configmap("base", HEADER + "mode: warn")
 BROKEN = configmap("broken", HEADER + "priority: high\nmode: loud")
-LAST_GOOD = {**configmap(REMEMBERED, "", label=""), "data": last_good.data_with({}, {"broken": HEADER + "mode: audit"})}
+COPY = store.with_remembered({}, {"broken": HEADER + "mode: audit"})
+LAST_GOOD = {**configmap(REMEMBERED, "", label=""), "data": COPY}
 
 
 class TestFile:

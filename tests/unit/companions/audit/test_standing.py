@@ -174,14 +174,14 @@ async def test_what_changes_during_an_audit_is_not_judged_as_it_was(cluster: Kep
 async def test_a_job_that_went_while_it_was_read_does_not_come_back(cluster: KeptObjects) -> None:
     store(cluster, "job")
     world = World(cluster)
-    read = world.audit._api.request
+    read = world.audit.api.request
 
     async def late(*arguments: Any) -> Any:
         found = await read(*arguments)
         cluster.remove(f"{JOBS}/job")
         return found
 
-    world.audit._api.request = late  # type: ignore[assignment,method-assign]
+    world.audit.api.request = late  # type: ignore[assignment,method-assign]
     await world.audit.look(("team-a", "job"))
     assert world.audit.outcomes == {}
 

@@ -19,7 +19,7 @@ from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS
 from webhook.companions.network_policy.upkeep import NETWORK_POLICIES, NetworkPolicies
 from webhook.companions.network_policy.wanted import LABEL
-from webhook.companions.paced import PacedClient
+from webhook.companions.reconciler import PacedClient
 from webhook.policy.in_force import PolicySet
 from webhook.server.background import at_work
 
@@ -231,7 +231,7 @@ async def test_what_has_its_own_is_looked_at_by_and_by_so_that_new_jobs_come_fir
         stored(cluster, f"job-{number}")
     async with running(cluster) as world:
         spans: list[tuple[float, float]] = []
-        world.companion._uniform = lambda low, high: spans.append((low, high)) or 3600.0  # type: ignore[func-returns-value]
+        world.companion.uniform = lambda low, high: spans.append((low, high)) or 3600.0  # type: ignore[func-returns-value]
         world.set_policy(posture("restricted"))
         calls = len(cluster.calls)
         stored(cluster, "new")
@@ -443,7 +443,7 @@ async def test_what_was_refused_is_not_taken_for_written_where_nothing_is_seen(c
     cluster.before = before
     stored(cluster)
     world = World(cluster, posture("default"))
-    world.companion._watch.synced = False
+    world.companion.watch.synced = False
     async with at_work(world.companion.run):
         for _ in range(3):
             await world.settled()
@@ -464,7 +464,7 @@ async def test_without_its_namespace_there_is_nothing_to_do(cluster: KeptObjects
 
 async def test_what_cannot_be_seen_is_written_once(cluster: KeptObjects) -> None:
     async with running(cluster) as world:
-        world.companion._watch.synced = False
+        world.companion.watch.synced = False
         stored(cluster)
         await world.settled()
         assert MINE in cluster.objects

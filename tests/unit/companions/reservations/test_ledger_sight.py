@@ -12,11 +12,10 @@ from tests.support.quota_objects import quota
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
 from webhook.client.limits import MAX_OBJECTS_AT_STRETCH
-from webhook.cluster.overlay import Overlay
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.pods import JOB_NAME, PODS
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
-from webhook.cluster.view import UNKNOWN, ClusterView
+from webhook.cluster.view import UNKNOWN, ClusterView, Overlay
 from webhook.companions.reservations.limits import MAX_REJECTIONS, MAX_SILENCE_SECONDS
 from webhook.rules import Violation
 

@@ -3,11 +3,11 @@ from typing import get_args
 
 import pytest
 
-from webhook.companions.ssh import pair as ssh_pair
-from webhook.companions.ssh.pair import GENERATORS, INSTANT, Algorithm, KeyPair
+from webhook.companions.ssh import pool
+from webhook.companions.ssh.pool import GENERATORS, INSTANT, Algorithm, KeyPair
 from webhook.policy.document import SshKeys
 
-PAIRS = {algorithm: ssh_pair.generate(algorithm) for algorithm in GENERATORS}
+PAIRS = {algorithm: pool.generate(algorithm) for algorithm in GENERATORS}
 NAMED = {"rsa-4096": "4096 RSA", "ecdsa-p521": "521 ECDSA", "ecdsa-p256": "256 ECDSA", "ed25519": "256 ED25519"}
 
 
@@ -49,4 +49,4 @@ def test_the_private_key_is_in_the_format_that_every_client_reads():
 def test_a_pair_is_never_printed():
     pair = PAIRS["ed25519"]
     assert str(pair) == repr(pair)
-    assert repr(pair).startswith("<webhook.companions.ssh.pair.KeyPair object at ")
+    assert repr(pair).startswith("<webhook.companions.ssh.pool.KeyPair object at ")

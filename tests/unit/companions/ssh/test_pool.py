@@ -10,10 +10,8 @@ from time import monotonic
 import pytest
 
 from tests.support.secret_reviews import is_pair
-from webhook.companions.ssh import pair as ssh_pair
 from webhook.companions.ssh import pool as ssh_keys
-from webhook.companions.ssh.pair import KeyPair
-from webhook.companions.ssh.pool import KeyPool, NoKey
+from webhook.companions.ssh.pool import KeyPair, KeyPool, NoKey
 
 FOREVER = 1e9
 
@@ -241,10 +239,10 @@ async def test_the_real_ones():
     times = []
     keys = KeyPool(size=0, made=lambda algorithm, seconds: times.append((algorithm, seconds)))
     async with keys.filled():
-        for algorithm in ssh_pair.GENERATORS:
+        for algorithm in ssh_keys.GENERATORS:
             pair = await keys.take(algorithm, deadline=monotonic() + 60)
             assert is_pair(pair.private, pair.public, algorithm)
-    assert [algorithm for algorithm, _ in times] == list(ssh_pair.GENERATORS)
+    assert [algorithm for algorithm, _ in times] == list(ssh_keys.GENERATORS)
     assert all(seconds > 0 for _, seconds in times)
 
 

@@ -6,8 +6,8 @@ from tests.support import strategies
 from tests.support.jobs import REMOVE
 from tests.support.secret_reviews import OPERATORS, is_pair, keys_of, patched, request, secret
 from webhook.admission.decision import Decision
-from webhook.companions.ssh import pair as ssh_pair
-from webhook.companions.ssh.pair import INSTANT
+from webhook.companions.ssh import pool
+from webhook.companions.ssh.pool import INSTANT
 from webhook.companions.ssh.secret import Wanted, what_is_needed
 
 OWNER = "metadata__ownerReferences__0__"
@@ -29,7 +29,7 @@ def skipped(new, keys="ed25519", **fields) -> str:
 
 def filled(new, keys="ed25519", **fields):
     need = wanted(new, keys, **fields)
-    return patched(new, need.filled(ssh_pair.generate(need.algorithm)).patch)
+    return patched(new, need.filled(pool.generate(need.algorithm)).patch)
 
 
 # What gets a pair
@@ -39,7 +39,7 @@ def filled(new, keys="ed25519", **fields):
 def test_the_operators_secret_gets_a_pair(keys):
     need = wanted(OPERATORS, keys)
     assert need == Wanted("train-ssh", "mpijob/team-a/train", keys)
-    pair = ssh_pair.generate(need.algorithm)
+    pair = pool.generate(need.algorithm)
     decision = need.filled(pair)
     stored = patched(OPERATORS, decision.patch)
     assert keys_of(stored) == (pair.private, pair.public + b" mpijob/team-a/train\n")

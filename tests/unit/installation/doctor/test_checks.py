@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from certs.authority import Authority
+from certs.store import StoreError
 from tests.support.doctor_facts import (
     CRASHING,
     FILES_MOUNTED,
@@ -41,11 +42,13 @@ from tests.support.doctor_facts import (
     with_variable,
 )
 from webhook.client.access_reviews import Right
+from webhook.client.calls import ApiError, ClusterError
 from webhook.installation import registration
 from webhook.installation.doctor import checks
 from webhook.installation.doctor.checks.hooks import after_kueue, unguarded
 from webhook.installation.doctor.diagnosis import Severity
 from webhook.installation.doctor.facts import AskedInVain, Policies, Probe
+from webhook.installation.doctor.unread import Unread, attempt
 from webhook.plugins.loading import Plugin
 
 CONVERTS = HAS | {
@@ -448,3 +451,28 @@ def test_the_runbook_explains_every_finding() -> None:
     runbook = (ROOT / "docs" / "runbook.md").read_text()
     for kind in checks.kinds():
         assert f"| `{kind.id}` | {kind.severity} | " in runbook, kind.id
+
+
+FORBIDDEN = 'the API server at https://a refuses: pods is forbidden: User "u" cannot list resource "pods" (403)'
+
+
+async def refused(error: Exception) -> None:
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ApiError(403, FORBIDDEN), 'no permission to list resource "pods"'),
+        (StoreError(FORBIDDEN), 'no permission to list resource "pods"'),
+        (ApiError(500, "out of order"), "out of order"),
+    ],
+)
+async def test_what_is_refused_is_unread(error: Exception, reason: str) -> None:
+    assert await attempt(refused(error)) == Unread(reason)
+
+
+@pytest.mark.parametrize("error", [ApiError(401, "who?"), ClusterError("nobody there")])
+async def test_a_cluster_that_cannot_be_used(error: Exception) -> None:
+    with pytest.raises(ClusterError):
+        await attempt(refused(error))

@@ -12,7 +12,7 @@ from tests.support.strategies import PROPERTY, json_values
 from webhook.api.shape import ShapeError
 from webhook.predict.pod_security import LATEST, Level, PodTemplate, Version, evaluate
 from webhook.predict.pod_security.pod import convert, decode
-from webhook.predict.pod_security.texts import go_quoted
+from webhook.predict.pod_security.subject import go_quoted
 
 
 @PROPERTY

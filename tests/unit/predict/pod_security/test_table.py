@@ -1,7 +1,7 @@
 """The table for the reference."""
 
+from tools.pod_security_table import HEAD, table
 from webhook.predict.pod_security.checks import REGISTRY
-from webhook.predict.pod_security.table import HEAD, table
 
 
 def rows() -> dict[str, list[str]]:

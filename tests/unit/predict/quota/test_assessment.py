@@ -12,8 +12,8 @@ from tests.support.rule_checks import defaulted
 from webhook.api import quantity
 from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.api.quota_scopes import PodTraits
-from webhook.cluster.noting import NotingView
 from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import NotingView
 from webhook.kit.context import Context
 from webhook.predict.quota.assessment import Assessment, assess, reservation_of
 

@@ -15,7 +15,7 @@ from webhook.api.pod_resources import PodResources
 from webhook.api.quantity import Quantity
 from webhook.api.quota_charges import Charge, PodShape
 from webhook.api.quota_scopes import ClaimTraits, ObjectTraits, PodTraits
-from webhook.cluster.group import Group
+from webhook.cluster.contents import Group
 from webhook.cluster.owned import Owned, Owner
 from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
 from webhook.cluster.resources.reservations import Reservation, ReservedPods

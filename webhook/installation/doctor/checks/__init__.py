@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from webhook.installation.doctor import diagnosis
-from webhook.installation.doctor.checks import cluster, hooks, permissions, policies, replicas, trust
+from webhook.installation.doctor.checks import cluster, hooks, installed, policies
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity
 from webhook.installation.doctor.facts import Facts
 
 CHECKS: Final[Mapping[str, Callable[[Facts], Iterator[Diagnosis]]]] = {
     "versions": cluster.versions,
     "clock": cluster.clock,
-    "replicas": replicas.check,
+    "replicas": installed.replicas,
     "webhooks": hooks.configurations,
     "order": hooks.order,
     "SSH key hook": hooks.secret_hook,
-    "certificates": trust.check,
-    "rights": permissions.check,
+    "certificates": installed.certificates,
+    "rights": installed.service_rights,
     "plug-ins": policies.plugins,
     "policies": policies.policies,
     "annotations": policies.annotations,
@@ -46,6 +46,6 @@ def run(facts: Facts) -> Iterator[tuple[str, Diagnosis]]:
 
 def kinds() -> tuple[DiagnosisKind, ...]:
     """Every kind of diagnosis there is."""
-    modules = (diagnosis, cluster, replicas, hooks, trust, permissions, policies)
+    modules = (diagnosis, cluster, installed, hooks, policies)
     declared = [value for module in modules for value in vars(module).values()]
     return tuple(dict.fromkeys(value for value in declared if isinstance(value, DiagnosisKind)))

@@ -3,6 +3,7 @@
 from typing import Final
 
 from webhook.api.annotations import WORKER_READINESS
+from webhook.api.mpijob import WAIT_FOR_WORKERS
 from webhook.api.sshd import WAIT_CONTAINER
 from webhook.predict.stuck import loose
 from webhook.predict.stuck.cause import Cause, Stage, cut
@@ -51,7 +52,7 @@ def _early(sight: Sight, launcher: str) -> str:
     if any(each.get("name") == WAIT_CONTAINER for each in loose.items(sight.job, *template)):
         return f"The launcher waited for its workers: kubectl logs {launcher} -c {WAIT_CONTAINER} names those missing."
     asked, queued = loose.text(sight.job, "metadata", "annotations", WORKER_READINESS), sight.queue or sight.suspended
-    waits = loose.at(sight.job, "spec", "launcherCreationPolicy") == "WaitForWorkersReady" and not queued
+    waits = loose.at(sight.job, "spec", "launcherCreationPolicy") == WAIT_FOR_WORKERS and not queued
     if waits or asked not in {"", "false"}:
         return "The launcher waited for its workers, so this one has gone or has another port."
     ignored = " (in a queue launcherCreationPolicy has no effect)" if queued else ""

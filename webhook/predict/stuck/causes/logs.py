@@ -8,6 +8,7 @@ import re
 from functools import cache
 from typing import Final, NamedTuple
 
+from webhook.api.mpirun import HOSTFILE
 from webhook.predict.limits import MAX_LOG_LINE_CHARACTERS
 
 
@@ -132,14 +133,14 @@ KNOWN: Final = (
         "local-only",
         r"Unable to find hostfile, will proceed with training with local resources only",
         "deepspeed found no hostfile, so it starts ranks only in the launcher",
-        "Add --hostfile /etc/mpi/hostfile to deepspeed, which the operator writes.",
+        f"Add --hostfile {HOSTFILE} to deepspeed, which the operator writes.",
         _COMMAND,
     ),
     Known(
         "wrong-hostfile",
         r"unable to open (?:the )?host ?file:\s*(\S+)|(\S+) no such file, or not a regular file",
         "mpirun cannot open the hostfile {0}",
-        "Use /etc/mpi/hostfile, which the operator writes, or leave --hostfile (-f, -machinefile) out.",
+        f"Use {HOSTFILE}, which the operator writes, or leave --hostfile (-f, -machinefile) out.",
         _COMMAND,
     ),
     Known(

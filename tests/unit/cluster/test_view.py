@@ -1,12 +1,28 @@
-"""A view in which one namespace is known better."""
+"""What a view could not answer is noted, and the answers are its own."""
 
 from typing import Any
 
-from webhook.cluster.overlay import Overlay
+from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.resources.nodes import NODES
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
 from webhook.cluster.snapshot import Snapshot
-from webhook.cluster.view import ABSENT, UNKNOWN
+from webhook.cluster.view import ABSENT, UNKNOWN, NotingView, Overlay
+
+NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}
+
+
+def test_what_is_unknown_is_noted() -> None:
+    view = NotingView(Snapshot([NAMESPACE]))
+    assert view.get(NAMESPACES, "a") == Namespace("a", {})
+    assert view.get(NAMESPACES, "b") is ABSENT
+    assert view.all(NAMESPACES) == {"a": Namespace("a", {})}
+    assert view.within(LIMIT_RANGES, "a") is UNKNOWN
+    view.unknown.clear()
+    assert view.groups(NAMESPACES) == {}
+    assert view.unknown == set()
+    assert (view.all(NODES), view.groups(NODES), view.within(LIMIT_RANGES, "a")) == (UNKNOWN, UNKNOWN, UNKNOWN)
+    assert view.unknown == {"nodes", "limitranges"}
 
 
 def quota(namespace: str, name: str) -> dict[str, Any]:

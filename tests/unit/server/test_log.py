@@ -1,4 +1,4 @@
-"""A thread writes the log: all of it while standard error is read, and never at the expense of reviews."""
+"""Who sends what is refused fills no log."""
 
 import fcntl
 import json
@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from http import HTTPStatus
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -15,9 +16,64 @@ import pytest
 
 from tests.support import jobs
 from tests.support.live_service import LOOPBACK, Connection
-from webhook.server import log_writer
-from webhook.server.log import make_log
-from webhook.server.log_writer import LogWriter
+from tests.support.logs import Log
+from webhook.server import log as log_writer
+from webhook.server.limits import MAX_LOGGED_REFUSALS
+from webhook.server.log import TELL_SECONDS, LogWriter, RefusalLog, make_log
+from webhook.server.metrics import PREFIX
+from webhook.server.telemetry import Telemetry
+
+
+class Refusing:
+    """Requests that are refused, at a time that the test sets."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.log = Log()
+        self.telemetry = Telemetry(self.log)
+        self.telemetry._refusals = RefusalLog(self.log, lambda: self.now)
+
+    def refuse(self, times: int = 1, reason: str = "bad", peer: str = "192.0.2.1") -> None:
+        for _ in range(times):
+            self.telemetry.refused(None, HTTPStatus.BAD_REQUEST, reason, peer=peer)
+
+
+@pytest.fixture
+def refusing() -> Refusing:
+    return Refusing()
+
+
+def test_those_of_a_kind_are_told_once_and_then_counted(refusing: Refusing) -> None:
+    refusing.refuse(1000)
+    refusing.refuse(1, peer="192.0.2.2")
+    said = {"webhook": None, "code": 400, "reason": "bad"}
+    assert refusing.log.lines == [("warning", "refused", {**said, "peer": f"192.0.2.{peer}"}) for peer in (1, 2)]
+    refusing.now += TELL_SECONDS
+    refusing.refuse()
+    again, refused = refusing.log.lines[2:]
+    assert again == ("warning", "refused again", {**said, "peer": "192.0.2.1", "count": 999})
+    assert refused == refusing.log.lines[0]
+    counted = refusing.telemetry.registry.get_sample_value(PREFIX + "bad_requests_total", {"code": "400"})
+    assert counted == 1002
+
+
+def test_those_of_many_kinds_are_counted_together(refusing: Refusing) -> None:
+    for number in range(MAX_LOGGED_REFUSALS + 5):
+        refusing.refuse(2, f"reason {number}")
+    assert len(refusing.log.lines) == MAX_LOGGED_REFUSALS
+    refusing.now += TELL_SECONDS
+    refusing.refuse()
+    assert refusing.log.events("others refused") == [{"count": 10}]
+    assert [again["count"] for again in refusing.log.events("refused again")] == [1] * MAX_LOGGED_REFUSALS
+    assert refusing.log.told[-1] == "refused"
+
+
+def test_what_is_far_apart_is_told_as_before(refusing: Refusing) -> None:
+    for _ in range(3):
+        refusing.refuse()
+        refusing.now += TELL_SECONDS
+    assert refusing.log.told == ["refused"] * 3
+
 
 PIPE_SIZE = 64 * 1024
 SMALL_PIPE = 4096
@@ -94,7 +150,7 @@ def test_a_process_that_ends_has_written_all(end: str) -> None:
     program = f"""
 import asyncio, atexit, sys
 from webhook.server.log import make_log
-from webhook.server.log_writer import LogWriter
+from webhook.server.log import LogWriter
 lines = LogWriter(sys.stderr.fileno())
 atexit.register(lines.drain)
 async def main():
@@ -111,7 +167,8 @@ def test_what_keeps_it_from_starting_is_the_last_line() -> None:
     program = """
 import sys, time
 from contextlib import asynccontextmanager
-from webhook.server import log_writer, process
+from webhook.server import process
+from webhook.server import log
 
 @asynccontextmanager
 async def running(settings, telemetry):
@@ -121,7 +178,7 @@ async def running(settings, telemetry):
     raise process.StartError("no right to register")
     yield
 
-log_writer.PAUSE_SECONDS = 0.3
+log.PAUSE_SECONDS = 0.3
 process.running = running
 sys.exit(process.run(process.ServeSettings(listen=("127.0.0.1", 0), ops_listen=("127.0.0.1", 0))))
 """

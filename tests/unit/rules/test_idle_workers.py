@@ -1,0 +1,135 @@
+"""Jobs that seem to run, and whose workers do nothing."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.jobs import REMOVE
+from tests.support.rule_checks import fits_a_warning, found, violations
+from webhook.admission.messages import Finding
+
+ID = "idle-workers"
+LAUNCHER = "Launcher.template.spec.containers.0"
+WORKER = "Worker.template.spec.containers.0"
+USE = "--hostfile /etc/mpi/hostfile"
+
+
+def script(text: str) -> list[str]:
+    return ["bash", "-c", text]
+
+
+def launcher(command: Any, **more: Any) -> dict[str, Any]:
+    return {f"{LAUNCHER}.command": command.split() if isinstance(command, str) else command} | {
+        f"{LAUNCHER}.{field}": value for field, value in more.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("command", "message", "fix"),
+    [
+        ("horovodrun -np 4 python t.py", "horovodrun runs on the launcher alone", f"Add {USE}."),
+        (script("horovodrun -np $NP python t.py"), "horovodrun runs on the launcher alone", f"Add {USE}."),
+        (
+            "horovodrun -np 4 -H $(OMPI_MCA_orte_default_hostfile) python t.py",
+            "-H takes hosts, and no file",
+            f"Write {USE}.",
+        ),
+        (
+            script("horovodrun -np 4 -H $(OMPI_MCA_orte_default_hostfile) python t.py"),
+            "-H takes hosts, and no file",
+            f"Write {USE}.",
+        ),
+        ("deepspeed train.py --deepspeed", "deepspeed runs on the launcher alone", f"Add {USE}."),
+        (script("cd /w && deepspeed --num_gpus 8 t.py"), "deepspeed runs on the launcher alone", f"Add {USE}."),
+        ("torchrun --nproc_per_node=8 t.py", "torchrun runs on the launcher alone", None),
+        ("accelerate launch t.py", "accelerate runs on the launcher alone", None),
+        ("python /w/train.py", "python runs on the launcher alone", None),
+        (script("date; python3 -u t.py 2>&1 | tee log"), "python3 runs on the launcher alone", None),
+        ("mpirun --hostfile /job/hosts -np 4 t", "nothing in the job writes /job/hosts", None),
+        (script("sleep 5; mpirun -hostfile hosts -np 4 t"), "nothing in the job writes hosts", None),
+        ("mpirun -H localhost:4 -np 4 t", "-H localhost:4 runs all ranks on the launcher", "Remove it."),
+    ],
+)
+def test_a_launcher_that_starts_nothing_on_workers(command: Any, message: str, fix: str | None) -> None:
+    (violation,) = result = violations(ID, launcher(command))
+    assert found(result) == [f"spec.mpiReplicaSpecs[Launcher]: {message}"]
+    assert fits_a_warning(ID, violation)
+    fixes = {"nothing": "Use /etc/mpi/hostfile."}
+    assert violation.fix == (fix or fixes.get(message.split(maxsplit=1)[0], "Start it with mpirun."))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        launcher(f"horovodrun -np 4 {USE} python t.py"),
+        launcher("horovodrun -np 4 -H w-0:2,w-1:2 python t.py"),
+        launcher("horovodrun -np 2 --min-np 1 --host-discovery-script /etc/mpi/discover_hosts.sh python t.py"),
+        launcher(script("horovodrun -np 4 $HOSTS python t.py")),
+        launcher("deepspeed --hostfile /etc/mpi/hostfile t.py"),
+        launcher(script("mkdir /job; cp /etc/mpi/hostfile /job; deepspeed t.py")),
+        launcher("deepspeed t.py", volumeMounts=[{"name": "hosts", "mountPath": "/job"}]),
+        launcher("mpirun -np 2 torchrun t.py"),
+        launcher(script("python prepare.py; mpirun -np 2 python t.py")),
+        launcher("python launch.py"),
+        launcher("python run.py"),
+        launcher("python -m mpi4py.futures t.py"),
+        launcher("python drive.py --hosts /etc/mpi/hostfile"),
+        launcher(script("start-cluster; python t.py")),
+        launcher("/opt/run.sh"),
+        launcher("sleep infinity"),
+        launcher(None),
+        launcher("mpirun --hostfile /etc/mpi/hostfile -np 4 t"),
+        launcher("mpirun --hostfile /data/hosts -np 4 t", volumeMounts=[{"name": "data", "mountPath": "/data"}]),
+        launcher(script("cut -d. -f1 /etc/mpi/hostfile > /tmp/h; mpirun --hostfile /tmp/h -np 4 t")),
+        launcher(script("make-hosts; mpirun --hostfile /tmp/h -np 4 t")),
+        launcher("mpirun --hostfile $(OMPI_MCA_orte_default_hostfile) -np 4 t"),
+        launcher("mpirun -H w-0,w-1 -np 4 t"),
+        launcher(script("mpirun -H localhost -np 1 prepare; mpirun -np 4 t")),
+        launcher("torchrun t.py") | {"Worker": REMOVE},
+        launcher("torchrun --nnodes 2 t.py") | {f"{WORKER}.command": ["torchrun", "t.py"]},
+    ],
+)
+def test_a_launcher_that_may_reach_them(changes: dict[str, Any]) -> None:
+    assert violations(ID, changes) == []
+
+
+@pytest.mark.parametrize(
+    ("worker", "program"),
+    [
+        (["sleep", "infinity"], "sleep"),
+        (["python", "train.py"], "python"),
+        (script("nvidia-smi; python3 t.py; sleep 365d"), "python3"),
+        (["tail", "-f", "/dev/null"], "tail"),
+        (["mpirun", "-np", "2", "t"], "mpirun"),
+        ([""], '""'),
+    ],
+)
+def test_workers_without_sshd(worker: list[str], program: str) -> None:
+    (violation,) = result = violations(ID, {f"{WORKER}.command": worker})
+    assert found(result) == [
+        f"spec.mpiReplicaSpecs[Worker].template.spec.containers[0].command: runs {program}, no sshd"
+    ]
+    assert violation.fix == "Remove it, or run /usr/sbin/sshd -De."
+    assert violation.fix in Finding(ID, violation).warning
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {f"{WORKER}.command": ["/usr/sbin/sshd", "-De"]},
+        {f"{WORKER}.command": script("service ssh start; sleep infinity")},
+        {f"{WORKER}.command": script("/etc/init.d/ssh start; sleep infinity")},
+        {f"{WORKER}.command": ["/entrypoint.sh"]},
+        {f"{WORKER}.command": ["/sbin/init"]},
+        {f"{WORKER}.command": script("/opt/start; sleep infinity")},
+        {f"{WORKER}.args": ["sleep", "infinity"]},
+        {
+            f"{WORKER}.command": ["sleep", "infinity"],
+            f"{WORKER}.lifecycle": {"postStart": {"exec": {"command": ["/opt/start"]}}},
+        },
+        {f"{WORKER}.command": ["sleep", "infinity"]} | launcher("mpirun -mca plm_rsh_agent /opt/kubexec -np 4 t"),
+        {f"{WORKER}.command": ["sleep", "infinity"]} | launcher("sleep infinity"),
+    ],
+)
+def test_workers_that_may_have_sshd(changes: dict[str, Any]) -> None:
+    assert violations(ID, changes) == []

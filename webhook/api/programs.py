@@ -1,0 +1,66 @@
+"""Which programs a container starts, as far as its command line shows them."""
+
+import re
+from typing import Final
+
+from webhook.api import mpirun
+from webhook.api.pod import Container
+
+_QUOTED: Final = re.compile(r""""(?:[^"\\]++|\\.)*+"|'[^']*+'""", re.DOTALL)
+_BETWEEN: Final = re.compile(r"[\n;&|(){}]+")
+# What a shell puts into a word: a number, a variable, the output of commands.
+_NUMBER: Final = re.compile(r"\$\(\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)\)|\$\{[^{}$]*+\}")
+_SUBSTITUTED: Final = re.compile(r"\$\(([^()]*+)\)|`([^`]*+)`")
+# Words of the shell that a command follows.
+_BEFORE: Final = frozenset(("!", "do", "elif", "else", "if", "then", "until", "while"))
+# Words of the shell that start no program.
+_BUILT_IN: Final = frozenset(
+    (
+        *(":", "[", "[[", "alias", "break", "case", "cd", "continue", "declare", "done", "echo", "esac", "exit"),
+        *("export", "false", "fi", "for", "function", "in", "local", "printf", "pwd", "read", "return", "set"),
+        *("shift", "shopt", "test", "trap", "true", "ulimit", "umask", "unset", "wait"),
+    )
+)
+TOOLS: Final = frozenset(
+    (
+        *("awk", "cat", "chmod", "cp", "cut", "date", "df", "free", "getent", "grep", "head", "host", "hostname"),
+        *("id", "ls", "mkdir", "nc", "nproc", "nslookup", "nvidia-smi", "sed", "sleep", "sort", "ssh", "tail", "tee"),
+        *("touch", "wc", "whoami"),
+    )
+)
+"""They start no ranks and no sshd, and their variables are not the user's."""
+_SCRIPT: Final = re.compile(r"\.sh$|/init\.d/")
+_READS_MORE: Final = frozenset((".", "eval", "source"))
+
+
+def started_by(container: Container) -> frozenset[str] | None:
+    """The names of the programs, without folders; None where the image, a file or a variable names more of them."""
+    if not container.command:
+        return None
+    words = mpirun.unwrapped(container.argv)
+    if not words or words[0].rpartition("/")[2] not in mpirun.SHELLS:
+        return _names(" ".join(words))
+    script = mpirun.plain(mpirun.script(words)[0])
+    if not script or mpirun.has_here_document(script):
+        return None
+    plain = _NUMBER.sub("$", mpirun.REDIRECTION.sub(" ", _QUOTED.sub("''", script)))
+    inner = [first or second for first, second in _SUBSTITUTED.findall(plain)]
+    found: set[str] = set()
+    for command in _BETWEEN.split("\n".join((_SUBSTITUTED.sub("$", plain), *inner))):
+        names = _names(command)
+        if names is None:
+            return None
+        found |= names
+    return frozenset(found)
+
+
+def _names(command: str) -> frozenset[str] | None:
+    """The program of one command: none for a word of the shell."""
+    words = command.split()
+    while words and words[0] in _BEFORE:
+        del words[0]
+    words = mpirun.STARTERS.sub("", f"{' '.join(words)} ", count=1).split(" ")
+    name = words[0].rpartition("/")[2]
+    if "$" in name or name == "''" or name in _READS_MORE or name in mpirun.SHELLS or _SCRIPT.search(words[0]):
+        return None
+    return frozenset() if words[0] in _BUILT_IN or (not name and command) else frozenset((name,))

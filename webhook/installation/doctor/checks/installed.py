@@ -1,0 +1,183 @@
+"""What is installed: the Deployment, its pods and Service, the certificates, and what RBAC lets the service do."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from webhook import PROGRAM
+from webhook.client.access_reviews import Right
+from webhook.client.objects import KubernetesObject
+from webhook.installation.doctor import rights
+from webhook.installation.doctor.certificates import FILES, Certificates
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
+from webhook.installation.doctor.facts import AGAIN, Facts, arguments
+from webhook.installation.doctor.unread import Unread
+
+DEPLOYMENT_MISSING: Final = DiagnosisKind("deployment-missing", Severity.PROBLEM)
+REPLICAS_NONE: Final = DiagnosisKind("replicas-none", Severity.PROBLEM)
+REPLICAS_FEW: Final = DiagnosisKind("replicas-few", Severity.WARNING)
+IMAGES_DIFFER: Final = DiagnosisKind("images-differ", Severity.WARNING)
+SERVICE_MISSING: Final = DiagnosisKind("service-missing", Severity.PROBLEM)
+SERVICE_EMPTY: Final = DiagnosisKind("service-empty", Severity.PROBLEM)
+
+
+def replicas(facts: Facts) -> Iterator[Diagnosis]:
+    """Say whether enough replicas are ready, run the same image, and are found by the Service."""
+    yield from _service(facts)
+    if isinstance(facts.deployment, Unread):
+        yield not_known("the Deployment", facts.deployment.reason)
+        return
+    if facts.deployment is None:
+        yield DEPLOYMENT_MISSING(f"there is no Deployment {PROGRAM} in {facts.location.namespace}", fix=AGAIN)
+        return
+    wanted = facts.deployment["spec"].get("replicas", 1)
+    ready = (facts.deployment.get("status") or {}).get("readyReplicas") or 0
+    describe = f"kubectl -n {facts.location.namespace} describe pods -l app.kubernetes.io/name={PROGRAM}"
+    if not ready:
+        yield REPLICAS_NONE(f"no replica is ready{_why(facts)}: no job can be created or changed", fix=describe)
+    elif ready < wanted:
+        yield REPLICAS_FEW(f"{ready} of {wanted} replicas are ready{_why(facts)}", fix=describe)
+    elif wanted < 2:
+        yield REPLICAS_FEW(
+            "there is a single replica: no job can be created while it restarts",
+            fix=f"kubectl -n {facts.location.namespace} scale deployment {PROGRAM} --replicas=2",
+        )
+    yield from _images(facts)
+    yield ok(f"{ready} of {wanted} replicas ready, all of one image")
+
+
+def _service(facts: Facts) -> Iterator[Diagnosis]:
+    if isinstance(facts.service, Unread):
+        yield not_known("the Service", facts.service.reason)
+    elif facts.service is None:
+        text = f"there is no Service {facts.location.service} in {facts.location.namespace}"
+        yield SERVICE_MISSING(text, fix=AGAIN)
+    elif isinstance(facts.endpoints, Unread):
+        yield not_known("the endpoints of the Service", facts.endpoints.reason)
+    elif not facts.endpoints and isinstance(facts.pods, list) and any(_ready(pod) for pod in facts.pods):
+        text = "replicas are ready, but the Service finds none: its selector or port is not theirs"
+        yield SERVICE_EMPTY(text, fix=AGAIN)
+
+
+def _images(facts: Facts) -> Iterator[Diagnosis]:
+    if isinstance(facts.pods, Unread):
+        yield not_known("the pods", facts.pods.reason)
+        return
+    images = {container["image"] for pod in facts.pods for container in pod["spec"]["containers"][:1]}
+    if len(images) > 1:
+        yield IMAGES_DIFFER(
+            f"the replicas are of different images: {', '.join(sorted(images))}",
+            fix=f"kubectl -n {facts.location.namespace} rollout status deployment/{PROGRAM}",
+        )
+
+
+def _ready(pod: KubernetesObject) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def _why(facts: Facts) -> str:
+    """Why pods are not ready, where their status says so."""
+    pods = [] if isinstance(facts.pods, Unread) else [pod for pod in facts.pods if not _ready(pod)]
+    reasons = {
+        waiting["reason"]
+        for pod in pods
+        for status in (pod.get("status") or {}).get("containerStatuses") or ()
+        if (waiting := (status.get("state") or {}).get("waiting")) and waiting.get("reason")
+    }
+    return f" ({', '.join(sorted(reasons))})" if reasons else ""
+
+
+CERTIFICATE_BROKEN: Final = DiagnosisKind("certificate-broken", Severity.PROBLEM)
+CERTIFICATE_ATTENTION: Final = DiagnosisKind("certificate-attention", Severity.WARNING)
+CERTIFICATE_SECRET_MISSING: Final = DiagnosisKind("certificate-secret-missing", Severity.PROBLEM)
+CERTIFICATE_UNSEEN: Final = DiagnosisKind("certificate-unseen", Severity.UNKNOWN)
+
+
+def certificates(facts: Facts) -> Iterator[Diagnosis]:
+    """Say what `certs status` says, by the clock of the API server: that is who checks certificates."""
+    found = facts.certificates
+    yield from _stored(found)
+    if isinstance(found.bundles, Unread):
+        yield not_known("the caBundles", found.bundles.reason)
+    status = found.status(facts.server_time or facts.now)
+    log = f"kubectl -n {found.namespace} logs -l app.kubernetes.io/name={PROGRAM} --tail=100"
+    for issue in status.issues:
+        if found.data is None and found.secret and "Secret" in issue.text:
+            continue  # said above
+        kind = CERTIFICATE_BROKEN if issue.severity == "error" else CERTIFICATE_ATTENTION
+        yield kind(issue.text, fix=f"{issue.advice} ({log})")
+    if not found.served:
+        yield unseen(found)
+        return
+    until = min(each.not_after for each in status.certificates if each.role == "served")
+    plural = "" if len(found.served) == 1 else "es"
+    phase = f"; CA {status.phase}" if status.phase else ""
+    yield ok(f"valid until {until:%Y-%m-%d}, trusted, seen at {len(found.served)} address{plural}{phase}")
+
+
+def unseen(found: Certificates) -> Diagnosis:
+    """No replica was reached to look at its certificate: why, and how to reach one."""
+    why = "; ".join(found.unreached) or "no endpoints are known"
+    stand_in = ", the mounted Secret is judged in its place" if found.stored else ""
+    return CERTIFICATE_UNSEEN(
+        f"the certificate that is served cannot be seen from here{stand_in} ({why})",
+        fix=f"kubectl -n {found.namespace} port-forward deployment/{PROGRAM} 8443, and beside it this command "
+        "with --address 127.0.0.1:8443",
+    )
+
+
+def _stored(found: Certificates) -> Iterator[Diagnosis]:
+    if isinstance(found.data, Unread):
+        yield not_known(f"the Secret {found.secret}", found.data.reason)
+    elif found.secret and found.data is None:
+        again = f"apply the manifests again, they ship it empty: {AGAIN}"
+        issuer = f"kubectl -n {found.namespace} describe certificates.cert-manager.io; with OpenShift see that the "
+        issuer += "Service has the annotation service.beta.openshift.io/serving-cert-secret-name"
+        text = f"the Secret {found.secret} does not exist in {found.namespace}: " + (
+            "no replica can start" if found.source == FILES else "certificates are not renewed"
+        )
+        yield CERTIFICATE_SECRET_MISSING(text, fix=issuer if found.source == FILES else again)
+
+
+RIGHT_ESSENTIAL: Final = DiagnosisKind("right-essential", Severity.PROBLEM)
+RIGHT_MISSING: Final = DiagnosisKind("right-missing", Severity.WARNING)
+SECRETS_OPEN: Final = DiagnosisKind("secrets-open", Severity.WARNING)
+
+
+def service_rights(facts: Facts) -> Iterator[Diagnosis]:
+    """Say which rights are missing, by purpose, and which rights on Secrets are too many."""
+    if isinstance(facts.rights, Unread):
+        yield not_known("the rights of the service", facts.rights.reason)
+        return
+    options = arguments(facts.deployment)
+    wanted = rights.purposes(facts.location, ca_secret=facts.certificates.ca_secret, options=options)
+    yield from missing(wanted, facts.rights, fix=AGAIN)
+    if open_ := [right for right in rights.excess(facts.location, options=options) if facts.rights.get(right)]:
+        yield SECRETS_OPEN(
+            f"the service may {_words(open_)}, and needs it for nothing",
+            fix=f"kubectl get clusterrolebindings,rolebindings -A -o wide | grep {PROGRAM}; "
+            "take away the one that is not of the manifests",
+        )
+    yield ok(f"all {sum(len(purpose.rights) for purpose in wanted)} rights, and no others on Secrets")
+
+
+def missing(purposes: Iterable[rights.Purpose], allowed: Mapping[Right, bool], *, fix: str) -> Iterator[Diagnosis]:
+    """For each purpose the rights that are not allowed."""
+    for purpose in purposes:
+        if lacking := [right for right in purpose.rights if not allowed.get(right)]:
+            kind = RIGHT_ESSENTIAL if purpose.essential else RIGHT_MISSING
+            yield kind(f"the service may not {_words(lacking)}: {purpose.without}", fix=fix)
+
+
+def _words(found: list[Right], most: int = 4) -> str:
+    """Verbs and their resources, only the first few of each."""
+    verbs: dict[str, list[str]] = {}
+    for right in found:
+        verbs.setdefault(str(right).partition(" ")[2], []).append(right.verb)
+    things: dict[str, list[str]] = {}
+    for thing, names in verbs.items():
+        things.setdefault(", ".join(names), []).append(thing)
+    return "; ".join(
+        f"{names} {', '.join(each[:most])}" + (f" and {len(each) - most} more" if len(each) > most else "")
+        for names, each in things.items()
+    )

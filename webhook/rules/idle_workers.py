@@ -1,0 +1,124 @@
+"""The launcher starts ranks on the workers, and the workers run sshd, by which it reaches them.
+
+Without a hostfile horovodrun and deepspeed run all ranks on the launcher, and so do torchrun, accelerate and a plain
+Python program that mpirun does not start. Such a job seems to work, and its workers stay idle with their GPUs. The
+operator's list of workers is `/etc/mpi/hostfile`; Open MPI, MPICH and Intel MPI get it from the operator.
+
+mpirun reaches workers by ssh alone, so a worker that runs `sleep infinity` or the training itself is never reached.
+
+All of it is a warning: a program may start others on the workers in ways of its own. Nothing is said where the command
+is a file of the image, or where it mentions ssh, hosts or a launcher of its own.
+"""
+
+import re
+from collections.abc import Iterator
+from posixpath import join, normpath
+from typing import Final
+
+from webhook.api import mpirun, programs, sshd
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
+from webhook.api.mpirun import HOSTFILE, Invocation
+from webhook.api.mpirun_options import HOSTS
+from webhook.api.pod import Container
+from webhook.kit.context import Context
+from webhook.kit.importance import Importance
+from webhook.kit.settings import WarningRuleSettings
+from webhook.rules import Violation, rule, shortened
+from webhook.rules.limits import MAX_SHOWN_WORDS_CHARACTERS
+
+_PYTHON: Final = re.compile(r"python[\d.]*")
+_OF_ONE_NODE: Final = frozenset(("accelerate", "torchrun"))
+# What may name the workers, or start something on them.
+_OTHER_WAYS: Final = re.compile(
+    r"ssh|host|mpi|launch|spawn|submit|node[-_]?rank|machine|\bray\b|dask|spark|deepspeed|horovod"
+    r"|(?:driver|entry\w*|job|pipeline|run|runner|start|workflow|wrapper)\.py",
+    re.IGNORECASE,
+)
+_OTHER_AGENT: Final = re.compile(r"[rs]sh_agent|launcher|bootstrap|\bexec-?agent", re.IGNORECASE)
+_HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|127\.0\.0\.1)(?::\d+)?)*")
+_EMPTY: Final = '""'
+_USE: Final = f"--hostfile {HOSTFILE}"
+
+
+@rule("idle-workers", WarningRuleSettings, since="0.1", importance=Importance.FAILS)
+def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[Violation]:
+    """What the workers run; where that is sshd, what the launcher starts."""
+    if not job.workers or job.worker is None or job.launcher is None:
+        return
+    workers, launchers = job.worker.template.containers, job.launcher.template.containers
+    if not workers or not launchers:
+        return
+    launcher, worker = launchers[0], workers[0]
+    if sshd.starts(worker):
+        for fault, fix in _launcher(launcher, job.mpirun_calls):
+            yield Violation(replica_path(LAUNCHER), fault, fix=fix)
+        return
+    if not job.mpirun_calls or _has_agent(launcher) or any("ssh" in sshd.text(each) for each in workers[1:]):
+        return
+    program = _only(worker)
+    if program is not None and b'"postStart"' not in bytes(ctx.document):
+        fault = f"runs {shortened(program, MAX_SHOWN_WORDS_CHARACTERS) or _EMPTY}, no sshd"
+        field = f"{replica_path(WORKER)}.template.spec.containers[0].command"
+        yield Violation(field, fault, fix="Remove it, or run /usr/sbin/sshd -De.")
+
+
+def _only(worker: Container) -> str | None:
+    """The program for which the worker is there; None where there may be another, which starts sshd."""
+    started = programs.started_by(worker)
+    known = programs.TOOLS | mpirun.LAUNCHERS | _OF_ONE_NODE | {"", "deepspeed"}
+    if not started or not all(name in known or _PYTHON.fullmatch(name) for name in started):
+        return None
+    return max(started, key=lambda name: (name not in programs.TOOLS, name == "sleep", name))
+
+
+def _has_agent(launcher: Container) -> bool:
+    """Whether the launcher starts daemons by something else than ssh."""
+    names = " ".join(variable.name for variable in launcher.env or ())
+    return _OTHER_AGENT.search(f"{sshd.text(launcher)} {names}") is not None
+
+
+def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tuple[str, str]]:
+    """What is wrong, and what to do."""
+    for call in calls:
+        yield from _call(launcher, call, alone=len(calls) == 1)
+    text, started = sshd.text(launcher), programs.started_by(launcher)
+    mounts = [mount.mount_path for mount in launcher.volume_mounts or ()]
+    if calls or not started:
+        return
+    own = [name for name in started if name in _OF_ONE_NODE or _PYTHON.fullmatch(name)]
+    of_others = _OTHER_WAYS.search(text.replace("accelerate launch", "")) or not started <= programs.TOOLS.union(own)
+    if "deepspeed" in started and not re.search(r"hostfile|/job\b|no_ssh|node_rank", " ".join((text, *mounts))):
+        yield "deepspeed runs on the launcher alone", f"Add {_USE}."
+    elif own and not of_others:
+        yield f"{own[0]} runs on the launcher alone", "Start it with mpirun."
+
+
+def _call(launcher: Container, call: Invocation, *, alone: bool) -> Iterator[tuple[str, str]]:
+    if call.options is None:
+        return
+    hosts = [(name, values[0]) for name, values in call.options if name in HOSTS and values]
+    if call.program == "horovodrun" and not hosts:
+        yield "horovodrun runs on the launcher alone", f"Add {_USE}."
+    for name, value in hosts:
+        if name in {"H", "host", "hosts"}:
+            if alone and _HERE.fullmatch(value):
+                yield f"-{name} {value[:30]} runs all ranks on the launcher", "Remove it."
+            elif call.program == "horovodrun" and ("/" in value or "hostfile" in value):
+                yield f"-{name} takes hosts, and no file", f"Write {_USE}."
+        elif _is_missing(launcher, value):
+            shown = shortened(value, MAX_SHOWN_WORDS_CHARACTERS)
+            yield f"nothing in the job writes {shown}", f"Use {HOSTFILE}."
+
+
+def _is_missing(launcher: Container, path: str) -> bool:
+    """Whether neither a volume nor the launcher's script can have put a file there."""
+    if "$" in path or path == HOSTFILE or sshd.text(launcher).count(path) > 1:
+        return False
+    started = programs.started_by(launcher)
+    if not started or not started <= programs.TOOLS | mpirun.LAUNCHERS:
+        return False
+    mounts = [mount.mount_path for mount in launcher.volume_mounts or ()]
+    if not path.startswith("/"):
+        return not mounts
+    whole = normpath(join("/", path))
+    return not any(f"{whole}/".startswith(f"{normpath(mount)}/") for mount in mounts)
