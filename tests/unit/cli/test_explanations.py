@@ -180,10 +180,8 @@ def test_explain_something_unknown() -> None:
     result = run("explain", "worker_counts")
     assert result.exit_code == 2
     assert result.stdout == ""
-    assert (
-        result.stderr
-        == 'error: there is no rule or injection "worker_counts", did you mean worker-count or worker-readiness?\n'
-    )
+    meant = "worker-count or worker-readiness or idle-workers"
+    assert result.stderr == f'error: there is no rule or injection "worker_counts", did you mean {meant}?\n'
     result = run("explain", "\x1b[2Jqqqq")
     assert result.exit_code == 2
     assert result.stderr == (
