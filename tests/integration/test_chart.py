@@ -26,8 +26,9 @@ Objects = dict[tuple[str, str, str], Json]
 ALL = tuple(components())
 IMAGE = f"--set=image.repository={PROGRAM}"
 HOOKS = ("ValidatingWebhookConfiguration", "", NAME)
-# What nobody would install together.
-VARIANTS = [(name,) for name in ALL] + [(), ALL]
+# Each component alone with one kind of certificates, and none and all of them with each kind.
+VARIANTS = [(kind, chosen) for kind in CERTIFICATES for chosen in ((), ALL)]
+VARIANTS += [(next(iter(CERTIFICATES)), (name,)) for name in ALL]
 
 
 def helm(*args: str | Path, code: int = 0) -> str:
@@ -72,8 +73,7 @@ def _named(text: str) -> Objects:
     }
 
 
-@pytest.mark.parametrize("chosen", VARIANTS, ids=lambda chosen: "+".join(chosen) if len(chosen) < 2 else "all")
-@pytest.mark.parametrize("certificates", CERTIFICATES)
+@pytest.mark.parametrize(("certificates", "chosen"), VARIANTS)
 def test_both_come_to_the_same(certificates: str, chosen: tuple[str, ...], tmp_path: Path) -> None:
     flags = [f"--set=components.{camel(name)}=true" for name in chosen]
     theirs = by_kustomize(CERTIFICATES[certificates], chosen, tmp_path)
