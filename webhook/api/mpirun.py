@@ -105,7 +105,7 @@ _WORD: Final = re.compile(rf"[ \t]*+(?:{_REDIRECTION}|({_PARTS}))", re.DOTALL)
 REDIRECTION: Final = re.compile(_REDIRECTION, re.DOTALL)
 # The end of a command: no substitution, after which words may follow.
 _END: Final = re.compile(r"[ \t]*+(?:\r?\n|;|\)|\|\|?|&&|&(?!>)|\Z)")
-# What a shell leaves out, comments and the ends of lines that go on, and in the group what only looks like it.
+# A shell removes comments, and a backslash at the end of a line. The group matches quoted text, which it keeps.
 _LEFT_OUT: Final = re.compile(
     r"""('[^']*+'|"(?:[^"\\]++|\\.)*+"|\\[^\n])|\\\n|(?:^|(?<=[\s;&|()]))\#[^\n]*+""", re.DOTALL
 )
@@ -368,14 +368,15 @@ def _summed_up(
             own_hosts |= values != (HOSTFILE,)
         elif name in PER_NODE or (name == "map-by" and "ppr" in "".join(values)):
             per_node = True
+    oversubscribe = oversubscribes(" ".join(words[:end]))
     if len(ranks) != 1 or own_hosts or (spoken.needs_hostfile and not hosts):
-        return Invocation(program, words=words, options=options, started=words[end])
+        return Invocation(program, oversubscribe=oversubscribe, words=words, options=options, started=words[end])
     return Invocation(
         program,
         ranks=ranks[0],
         per_node=per_node,
         refuses=spoken.refuses,
-        oversubscribe=oversubscribes(" ".join(words[:end])),
+        oversubscribe=oversubscribe,
         words=words,
         options=options,
         started=words[end],

@@ -262,6 +262,8 @@ def with_variable(name: str, **source: Any) -> Json:
     "changes",
     [
         sized(2, 0, "mpirun -np 16 -N 4 --oversubscribe x"),
+        sized(2, 0, "mpirun --oversubscribe -npernode 4 x"),
+        sized(2, 0, "mpirun --map-by ppr:4:node:oversubscribe x"),
         sized(2, 0, "mpirun -N 4 -H a:8,b:8 x"),
         sized(2, 0, "mpirun -N 2 -np 8 x"),
         sized(2, 0, "mpiexec -ppn 4 x") | {"spec.mpiImplementation": "Intel"},
