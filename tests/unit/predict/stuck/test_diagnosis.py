@@ -599,6 +599,19 @@ FIXES = {
         ),
         "Compare nodeSelector, affinity and tolerations with",
     ),
+    "taint with a value that YAML reads as no text": (
+        sight(pods=unscheduled("0/4 nodes are available: 4 node(s) had untolerated taint {gpu: true}. x")),
+        '{key: gpu, operator: Equal, value: "true"}',
+    ),
+    "taints of nodes that are not ready": (
+        sight(
+            pods=unscheduled(
+                "0/4 nodes are available: 1 node(s) had untolerated taint {node.kubernetes.io/not-ready: }, 3 node(s) "
+                "had untolerated taint {node.cloudprovider.kubernetes.io/uninitialized: true}. x"
+            )
+        ),
+        "These nodes are not ready, or not for jobs: kubectl describe nodes",
+    ),
     "taint that is tolerated": (
         sight(pods=unscheduled(TAINTED, tolerations=[{"operator": "Exists"}]), nodes=[GPU_NODES]),
         "tolerations: one for a taint that kubectl describe nodes shows.",

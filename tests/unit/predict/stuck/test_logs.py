@@ -77,6 +77,41 @@ TABLE = {
         "nccl-network",
         "NCCL cannot connect the ranks",
     ),
+    "NCCL, tried often enough": (
+        "w-0:115:301 [0] NCCL INFO Call to connect returned Connection refused, retrying\n"
+        "w-0:115:301 [0] misc/socket.cc:452 NCCL WARN socketStartConnect: exceeded retries (20000)\n",
+        "nccl-network",
+        "NCCL cannot connect the ranks",
+    ),
+    "NCCL's watchdog, and its signal": (
+        "[rank0]:[E1112 10:00:01 ProcessGroupNCCL.cpp:629] [Rank 0] Watchdog caught collective operation timeout: "
+        "WorkNCCL(SeqNum=2)\nmpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 6 (Aborted).\n",
+        "nccl-timeout",
+        "a rank waited too long for the others in a collective operation, and NCCL's watchdog ended it",
+    ),
+    "a rank that is ended from outside": (
+        "mpirun noticed that process rank 2 with PID 31 on node w-0 exited on signal 15 (Terminated).\n",
+        "rank-terminated",
+        "a rank on w-0 got SIGTERM from outside (signal 15): its pod was deleted, evicted or preempted, or its time was "
+        "over",
+    ),
+    "ssh that is survived, and a rank that is killed": (
+        "ssh: Could not resolve hostname w-0: Name or service not known\nepoch 1\n"
+        "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
+        "rank-killed",
+        "a rank was killed on w-0 (signal 9), most likely for memory",
+    ),
+    "ssh, of which horovodrun raises": (
+        "ssh: Could not resolve hostname w-0: Name or service not known\nTraceback (most recent call last):\n  x\n"
+        "RuntimeError: Horovod detected that one or more processes exited with non-zero status\n",
+        "no-name",
+        "the launcher found no address for w-0",
+    ),
+    "memory in the traceback": (
+        "Traceback (most recent call last):\n  x\ntorch.OutOfMemoryError: CUDA out of memory.\n",
+        "gpu-memory",
+        "the GPU's memory is too small (CUDA out of memory)",
+    ),
     "NCCL, no interface": (
         "w-0:115:115 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth1\n"
         "w-0:115:115 [0] bootstrap.cc:84 NCCL WARN "
@@ -166,6 +201,9 @@ def test_every_known_message_is_in_the_table() -> None:
     assert {known.id for known in logs.KNOWN} == recorded | {cause for _, cause, _ in TABLE.values()}
 
 
+RAISES = "Traceback (most recent call last):\nValueError: loss is nan\n"
+
+
 @pytest.mark.parametrize(
     "log",
     [
@@ -174,6 +212,14 @@ def test_every_known_message_is_in_the_table() -> None:
         "Permission denied: '/data'\n",
         "no space left on device\n",
         "Permission denied (\npublickey\n)\n",
+        "git@github.com: Permission denied (publickey).\nfatal: Could not read from remote repository.\n",
+        "NCCL INFO Call to connect returned Connection refused, retrying\n",
+        f"ssh: Could not resolve hostname w-0: no name\nall workers up\nepoch 1\n{RAISES}",
+        f"Connection closed by 10.0.0.3 port 22\nepoch 1\n{RAISES}",
+        f"CUDA out of memory, retrying with batch 16\nstep 1\n{RAISES}",
+        f"{RAISES}[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2)\n",
+        "ssh: Could not resolve hostname w-0: no name\nno data\nPrimary job  terminated normally, but 1 process "
+        "returned\n",
     ],
 )
 def test_other_logs(log: str) -> None:

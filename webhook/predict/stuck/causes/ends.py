@@ -34,7 +34,7 @@ def cause(sight: Sight, pod: Json, status: Json, stage: Stage) -> Cause | None:
         return Cause("out-of-memory", stage, text, where, "Raise limits.memory, or use less: /dev/shm counts too.")
     log = sight.logs.get(name, "")
     exception = logs.raised(log)
-    if (found := logs.known(log)) and not (exception and found.id == "rank-ended"):
+    if found := logs.known(log):
         fix = f"{found.fix} {_early(sight, name)}".lstrip() if found.early else found.fix
         return Cause(found.id, stage, found.text, f"log of Pod {name}", fix, found.rules)
     meaning = _CODES.get(code or 0, "")

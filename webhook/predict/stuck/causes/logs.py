@@ -65,7 +65,8 @@ KNOWN: Final = (
     ),
     Known(
         "wrong-key",
-        r"((?:\S+: )?Permission denied \([^)\n]*publickey[^)\n]*\))",
+        r"((?:(?<!\S)(?!git@)\S+: )Permission denied \([^)\n]*publickey[^)\n]*\)"
+        r"|(?<!: )Permission denied \([^)\n]*publickey[^)\n]*\))",
         "the key of the launcher is not accepted: {0}",
         "Set StrictModes no in the worker's sshd_config: the Secret's directory is open to all, which sshd refuses by "
         "default. Set sshAuthMountPath to .ssh in the home of the user that runs ssh and sshd, and use no other keys.",
@@ -193,7 +194,8 @@ KNOWN: Final = (
     ),
     Known(
         "nccl-network",
-        r"no socket interface found|NET/Socket : [Nn]o .{0,20}interface|Call to connect returned|socketStartConnect:",
+        r"no socket interface found|NET/Socket : [Nn]o .{0,20}interface"
+        r"|WARN (?:Call to connect returned|socketStartConnect:)|socketStartConnect: exceeded",
         "NCCL cannot connect the ranks",
         "Name the network of the pods on the launcher: NCCL_SOCKET_IFNAME=eth0, and -x NCCL_SOCKET_IFNAME for mpirun.",
         frozenset({"rank-environment"}),
@@ -243,6 +245,20 @@ KNOWN: Final = (
         f"Raise {_MEMORY}, or use less: /dev/shm counts too.",
     ),
     Known(
+        "nccl-timeout",
+        r"Watchdog caught collective operation timeout",
+        "a rank waited too long for the others in a collective operation, and NCCL's watchdog ended it",
+        "Look at what the other ranks wrote before: one may have failed or hung, or called other operations.",
+    ),
+    Known(
+        "rank-terminated",
+        r"process rank \d+ with PID \d+ on node (\S+) exited on\s+signal 15\b"
+        r"|PID \d+ RUNNING AT (\S+)\n=\s+(?:EXIT CODE|KILLED BY SIGNAL): 15\b",
+        "a rank on {0} got SIGTERM from outside (signal 15): its pod was deleted, evicted or preempted, or its time was "
+        "over",
+        "kubectl get events and kubectl describe pod may say which of these it was.",
+    ),
+    Known(
         "rank-crashed",
         r"process rank \d+ with PID \d+ on node (\S+) exited on\s+signal (\d+ \([^)]*\))"
         r"|PID \d+ RUNNING AT (\S+)\n=\s+(?:EXIT CODE|KILLED BY SIGNAL): ((?:4|6|8|11)\b.*)",
@@ -278,6 +294,16 @@ OF_SSHD: Final = frozenset({"wrong-key", "ssh-closed", "no-sshd", "no-daemon"})
 BY_SSHD: Final = frozenset({"strict-modes", "sshd-chroot", "sshd-pam", "no-host-keys", "sshd-directory"})
 """What that log then says."""
 
+# They come before the ranks start, and these may follow from an exception of another rank.
+_CONNECTING: Final = OF_SSHD | {"key-permissions", "host-key", "no-name", "no-route"}
+_RESULTS: Final = frozenset({"nccl-timeout", "rank-terminated", "rank-ended"})
+_RAN: Final = re.compile(
+    r"Primary job  terminated|(?:mpirun|mpiexec|prterun|prte) detected that one|noticed that process rank|BAD TERMINATION"
+)
+# Exceptions that only say that something else failed.
+_SECOND: Final = re.compile(
+    r"ChildFailed|CalledProcess|NCCL|\bMPI|[Hh]orovod|\bssh\b|Connection (?:closed|reset)|DistBackend|killed by signal"
+)
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _EXCEPTION: Final = re.compile(r"[A-Za-z_][\w.]*(?::|$)")
 _CHAINED: Final = ("During handling of the above", "The above exception was")
@@ -300,11 +326,18 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def known(log: str) -> Known | None:
-    """The first of these that the log has, with what it names filled in."""
+    """The first of these that the log has, with what it names filled in; not what ranks or a later exception survived."""
     # Patterns look back within a line, so a long one would take its square.
     lines = "".join(f"{line[:MAX_LOG_LINE_CHARACTERS]}\n" for line in log.splitlines())
+    exception = raised(lines)
+    own = bool(exception) and not _SECOND.search(exception)
+    failed = lines.find(_TRACEBACK) if own else 0
+    ran = max((found.end() for found in _RAN.finditer(lines)), default=failed)
     for each in KNOWN:
-        if found := _compiled(each.pattern).search(lines):
+        if own and each.id in _RESULTS:
+            continue
+        start = max(ran, failed) if each.id in _CONNECTING else failed
+        if found := _compiled(each.pattern).search(lines, start):
             named = [group for group in found.groups() if group]
             return each._replace(text=each.text.format(*(shown[:200] for shown in named), *("a worker",) * 2))
     return None

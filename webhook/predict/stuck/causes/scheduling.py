@@ -25,8 +25,10 @@ _NODES: Final = re.compile(
 _ROOM: Final = re.compile(r"Insufficient (\S+?)[.,]?(?: |$)|Too many pods")
 _INSUFFICIENT: Final = re.compile(r"Insufficient ([^\s,]+?)[.,]?(?: |$)")
 _TAINT: Final = re.compile(r"untolerated taint \{([^:}]+): ?([^}]*)\}")
-_OF_NODES: Final = ("node.kubernetes.io/", "node-role.kubernetes.io/")
+_OF_NODES: Final = ("node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 """Taints of nodes that are not ready, or not for jobs."""
+# YAML reads these as something else than text.
+_NO_TEXT: Final = re.compile(r"\d.*|true|false|yes|no|on|off|y|n|null", re.IGNORECASE)
 _OWN_LAUNCHER: Final = (
     "Remove the devices from spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].resources.limits: a launcher "
     "only starts the ranks."
@@ -75,7 +77,7 @@ def _cause(sight: Sight, said: str, pods: list[Json]) -> Cause:
     why = cut(whole["why"] if whole else said)
     role = "Launcher" if loose.name(pods[0]) in launchers else "Worker"
     tainted = f"add to spec.mpiReplicaSpecs[{role}].template.spec.tolerations: "
-    taints = _tolerations(sight, pods[0], why) if "untolerated taint" in why else ""
+    taints = _tolerations(sight, pods[0], why) if "untolerated taint" in why else None
     if _ROOM.search(why):
         text = f"{names}: no node has room now: {why}"
         fix = "Wait until others end, or ask for less for each pod. A pod larger than every node waits forever."
@@ -86,8 +88,10 @@ def _cause(sight: Sight, said: str, pods: list[Json]) -> Cause:
         return Cause("no-room", Stage.SCHEDULING, text, where, fix, _ACCELERATORS, passes=True)
     text = f"{names}: no node will do: {why}"
     fix = "Compare nodeSelector, affinity and tolerations with: kubectl get nodes --show-labels"
-    if taints or ("untolerated taint" in why and "," not in why):
+    if taints or all("untolerated taint" in part for part in why.split(", ")):
         fix = f"A{tainted[1:]}{taints or 'one for a taint that kubectl describe nodes shows.'}"
+        if taints == "":
+            fix = "These nodes are not ready, or not for jobs: kubectl describe nodes"
     return Cause("no-node", Stage.SCHEDULING, text, where, fix, _ACCELERATORS)
 
 
@@ -106,8 +110,11 @@ def _asks(pod: Json, device: str) -> int:
     return sum(int(amount) for amount in map(str, found) if amount.isdecimal() and len(amount) <= MAX_AMOUNT_DIGITS)
 
 
-def _tolerations(sight: Sight, pod: Json, why: str) -> str:
-    """Those to add. Kubernetes names the taint up to 1.34; later ones are read from the nodes that have the devices."""
+def _tolerations(sight: Sight, pod: Json, why: str) -> str | None:
+    """Those to add, none for taints in _OF_NODES; None where the taints are unknown.
+
+    Kubernetes names the taint up to 1.34; later ones are read from the nodes that have the devices.
+    """
     taints = [Taint(key, value) for key, value in _TAINT.findall(why)]
     if not taints:
         limits = [loose.mapping(each, "resources", "limits") for each in loose.items(pod, "spec", "containers")]
@@ -120,11 +127,12 @@ def _tolerations(sight: Sight, pod: Json, why: str) -> str:
             borne = msgspec.convert(loose.items(pod, "spec", "tolerations"), list[Toleration])
             taints = untolerated((taint for shape in fitting for taint in shape.taints), borne)
     found = [_toleration(taint) for taint in dict.fromkeys(taints) if not taint.key.startswith(_OF_NODES)]
-    return " or ".join(found)
+    return " or ".join(found) if taints else None
 
 
 def _toleration(taint: Taint) -> str:
-    operator = f"operator: Equal, value: {taint.value}" if taint.value else "operator: Exists"
+    value = f'"{taint.value}"' if _NO_TEXT.fullmatch(taint.value) else taint.value
+    operator = f"operator: Equal, value: {value}" if value else "operator: Exists"
     return f"{{key: {taint.key}, {operator}{taint.effect and f', effect: {taint.effect}'}}}"
 
 
