@@ -5,7 +5,7 @@ its GPUs (mpi-operator `pkg/apis/kubeflow/v2beta1/default.go`; the field's docum
 them. The annotation `training.openshift.io/debug-mode: "true"` asks for `None`: the workers stay, to be looked into.
 In debug mode the launcher also gets `restartPolicy: Never` where it names none: with the operator's default, OnFailure,
 its pod restarts in place, and at `backoffLimit` Kubernetes deletes it together with its log. With Never each failed pod
-stays (kubernetes `pkg/controller/job`, `deleteActivePods`).
+stays (kubernetes `pkg/controller/job`, `deleteActivePods`). Outside debug mode the note says so.
 """
 
 from collections.abc import Iterator
@@ -25,10 +25,11 @@ from webhook.kit.settings import InjectionSettings
 PATH: Final = ("spec", "runPolicy", "cleanPodPolicy")
 RESTART: Final = ("spec", "mpiReplicaSpecs", LAUNCHER, "restartPolicy")
 NEVER: Final = "Never"
+KEEPS_LOG: Final = "; restartPolicy: Never keeps a failed launcher's log"
 EFFECT = {
-    "Running": "that still run are removed when the job ends",
-    "All": "are removed when the job ends",
-    "None": "stay, with their GPUs, until the job is deleted",
+    "Running": "end with the job",
+    "All": "go with the job",
+    "None": "stay after the job",
 }
 
 
@@ -49,7 +50,8 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     debug = job.annotations.get(annotations.DEBUG_MODE, "false")
     policy = "None" if debug == "true" else settings.policy
     if patch.add(PATH, policy):
-        yield f"set cleanPodPolicy: {policy}, so workers {EFFECT[policy]}"
+        log_goes = debug != "true" and job.launcher is not None and job.launcher.restart_policy in {None, "OnFailure"}
+        yield f"cleanPodPolicy: {policy}: workers {EFFECT[policy]}{KEEPS_LOG if log_goes else ''}"
         if debug not in {"true", "false"}:
             shown = annotations.mention(annotations.DEBUG_MODE, debug)
             yield Caution(f'{shown} is not "true", so it has no effect')

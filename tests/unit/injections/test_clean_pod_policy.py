@@ -3,9 +3,10 @@ import pytest
 from tests.support.injecting import Example, inject, mpijob
 
 DEBUG = "training.openshift.io/debug-mode"
-RUNNING = "set cleanPodPolicy: Running, so workers that still run are removed when the job ends"
-ALL = "set cleanPodPolicy: All, so workers are removed when the job ends"
-NONE = "set cleanPodPolicy: None, so workers stay, with their GPUs, until the job is deleted"
+KEPT = "; restartPolicy: Never keeps a failed launcher's log"
+RUNNING = f"cleanPodPolicy: Running: workers end with the job{KEPT}"
+ALL = f"cleanPodPolicy: All: workers go with the job{KEPT}"
+NONE = "cleanPodPolicy: None: workers stay after the job"
 EXAMPLE = Example({"policy": "All"})
 
 
@@ -29,8 +30,9 @@ def test_the_users_policy_stays(value, debug):
     assert inject("clean-pod-policy", mpijob(run_policy={"cleanPodPolicy": value}, metadata=metadata)) == ({}, [])
 
 
-@pytest.mark.parametrize(("policy", "note"), [("Running", RUNNING), ("All", ALL), ("None", NONE)])
+@pytest.mark.parametrize(("policy", "note"), [("Running", RUNNING), ("All", ALL), ("None", f"{NONE}{KEPT}")])
 def test_the_policy_is_a_setting(policy, note):
+    assert len(f"clean-pod-policy: {note}") <= 120
     expected = ({"/spec/runPolicy": {"cleanPodPolicy": policy}}, [note])
     assert inject("clean-pod-policy", mpijob(), policy=policy) == expected
 
@@ -47,6 +49,12 @@ def test_the_policy_is_a_setting(policy, note):
 def test_debug_mode(debug, policy, notes):
     added = {"/spec/runPolicy": {"cleanPodPolicy": policy}}
     assert inject("clean-pod-policy", mpijob(metadata={"annotations": {DEBUG: debug}})) == (added, notes)
+
+
+def test_a_launcher_that_keeps_its_log():
+    job = mpijob()
+    job["spec"]["mpiReplicaSpecs"]["Launcher"]["restartPolicy"] = "Never"
+    assert inject("clean-pod-policy", job)[1] == [RUNNING.removesuffix(KEPT)]
 
 
 RESTART = "/spec/mpiReplicaSpecs/Launcher/restartPolicy"

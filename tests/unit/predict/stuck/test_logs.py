@@ -85,15 +85,15 @@ TABLE = {
     ),
     "NCCL's watchdog, and its signal": (
         "[rank0]:[E1112 10:00:01 ProcessGroupNCCL.cpp:629] [Rank 0] Watchdog caught collective operation timeout: "
-        "WorkNCCL(SeqNum=2)\nmpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 6 (Aborted).\n",
+        "WorkNCCL()\nmpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 6 (Aborted).\n",
         "nccl-timeout",
         "a rank waited too long for the others in a collective operation, and NCCL's watchdog ended it",
     ),
     "a rank that is ended from outside": (
         "mpirun noticed that process rank 2 with PID 31 on node w-0 exited on signal 15 (Terminated).\n",
         "rank-terminated",
-        "a rank on w-0 got SIGTERM from outside (signal 15): its pod was deleted, evicted or preempted, or its time was "
-        "over",
+        "a rank on w-0 got SIGTERM from outside (signal 15): its pod was deleted, evicted or preempted, or its time "
+        "was over",
     ),
     "ssh that is survived, and a rank that is killed": (
         "ssh: Could not resolve hostname w-0: Name or service not known\nepoch 1\n"
@@ -193,7 +193,7 @@ def test_what_is_known(case: str) -> None:
     found = logs.known(f"starting\n{log}")
     assert found is not None
     assert (found.id, found.text) == (cause, text)
-    assert found.fix
+    assert found.fix or found.early
 
 
 def test_every_known_message_is_in_the_table() -> None:

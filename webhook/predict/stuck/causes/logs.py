@@ -65,7 +65,7 @@ KNOWN: Final = (
     ),
     Known(
         "wrong-key",
-        r"((?:(?<!\S)(?!git@)\S+: )Permission denied \([^)\n]*publickey[^)\n]*\)"
+        r"((?<!\S)(?!git@)\S+: Permission denied \([^)\n]*publickey[^)\n]*\)"
         r"|(?<!: )Permission denied \([^)\n]*publickey[^)\n]*\))",
         "the key of the launcher is not accepted: {0}",
         "Set StrictModes no in the worker's sshd_config: the Secret's directory is open to all, which sshd refuses by "
@@ -254,8 +254,8 @@ KNOWN: Final = (
         "rank-terminated",
         r"process rank \d+ with PID \d+ on node (\S+) exited on\s+signal 15\b"
         r"|PID \d+ RUNNING AT (\S+)\n=\s+(?:EXIT CODE|KILLED BY SIGNAL): 15\b",
-        "a rank on {0} got SIGTERM from outside (signal 15): its pod was deleted, evicted or preempted, or its time was "
-        "over",
+        "a rank on {0} got SIGTERM from outside (signal 15): its pod was deleted, evicted or preempted, or its time "
+        "was over",
         "kubectl get events and kubectl describe pod may say which of these it was.",
     ),
     Known(
@@ -298,7 +298,8 @@ BY_SSHD: Final = frozenset({"strict-modes", "sshd-chroot", "sshd-pam", "no-host-
 _CONNECTING: Final = OF_SSHD | {"key-permissions", "host-key", "no-name", "no-route"}
 _RESULTS: Final = frozenset({"nccl-timeout", "rank-terminated", "rank-ended"})
 _RAN: Final = re.compile(
-    r"Primary job  terminated|(?:mpirun|mpiexec|prterun|prte) detected that one|noticed that process rank|BAD TERMINATION"
+    r"Primary job  terminated|(?:mpirun|mpiexec|prterun|prte) detected that one|noticed that process rank"
+    r"|BAD TERMINATION"
 )
 # Exceptions that only say that something else failed.
 _SECOND: Final = re.compile(
@@ -326,13 +327,13 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def known(log: str) -> Known | None:
-    """The first of these that the log has, with what it names filled in; not what ranks or a later exception survived."""
+    """The first of these that the log has, with what it names filled in; none that the job survived."""
     # Patterns look back within a line, so a long one would take its square.
     lines = "".join(f"{line[:MAX_LOG_LINE_CHARACTERS]}\n" for line in log.splitlines())
     exception = raised(lines)
     own = bool(exception) and not _SECOND.search(exception)
     failed = lines.find(_TRACEBACK) if own else 0
-    ran = max((found.end() for found in _RAN.finditer(lines)), default=failed)
+    ran = max((found.end() for found in _RAN.finditer(lines)), default=0)
     for each in KNOWN:
         if own and each.id in _RESULTS:
             continue
