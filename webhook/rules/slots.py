@@ -29,7 +29,7 @@ from pydantic import Field, model_validator
 from webhook.api import mpirun, quantity
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec, replica_path
 from webhook.api.mpirun import HOSTFILE, Invocation
-from webhook.api.mpirun_options import HOSTS, HYDRA, OPEN_MPI
+from webhook.api.mpirun_options import HOSTS, HYDRA, OPEN_MPI, PER_NODE
 from webhook.api.pod import Container
 from webhook.api.resources import CORES, DEFAULT_ACCELERATORS, read
 from webhook.kit.admitted import Admitted, Span
@@ -45,8 +45,6 @@ from webhook.rules import Degree, Violation, rule
 
 PATH = "spec.slotsPerWorker"
 
-
-# So that a job without GPUs does not run on a part of its cores.
 _INSTEAD = ", with more workers or threads in each rank; an administrator can allow more in slots.maxCpu"
 
 
@@ -106,7 +104,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     nodes = size.workers if size is not None else 0
     fewest = size.gpus if size is not None else 0  # of its GPUs, where no node has so many
     wanted = max(min(fewest or gpus[-1], most), settings.min) if gpus else 0
-    # With its GPUs `accelerator-available` changes its slots, where there were as many.
+    # A job with a slot for each GPU gets its new number of slots from `accelerator-available`, with that of its GPUs.
     with_gpus = bool(fewest) and slots == gpus[-1]
     if gpus and gpus[-1] and not with_gpus and slots != wanted and not _meant(job, slots, ctx):
         fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
@@ -151,12 +149,15 @@ def _meant(job: MPIJob, slots: int, ctx: Context) -> bool:
 
 
 def _shows_ranks(job: MPIJob) -> bool:
-    """Whether each call of mpirun that is seen also shows how many ranks it starts, or leaves that to the slots."""
-    return all(call.options is not None and not (call.ranks is None and _asks(call)) for call in job.mpirun_calls)
+    """Whether calls of mpirun are seen, and each shows how many ranks it starts, or leaves that to the slots."""
+    return bool(job.mpirun_calls) and all(map(_is_clear, job.mpirun_calls))
 
 
-def _asks(call: Invocation) -> bool:
-    return any(name in OPEN_MPI.ranks | HYDRA.ranks for name, _ in call.options or ())
+def _is_clear(call: Invocation) -> bool:
+    names = {name for name, _ in call.options or ()}
+    in_all = call.ranks is not None or not names & (OPEN_MPI.ranks | HYDRA.ranks)
+    per_node = mpirun.ranks_per_node(call) is not None or not names & PER_NODE
+    return call.options is not None and in_all and per_node
 
 
 def _crowded(job: MPIJob, slots: int, most: int) -> Violation | None:

@@ -84,6 +84,7 @@ def test_accepted(changes: Json, settings: Json) -> None:
     assert violations("slots", changes, settings=settings) == []
 
 
+UNCLEAR = "Set it to the ranks that mpirun starts on a worker."
 INSTEAD = ", with more workers or threads in each rank; an administrator can allow more in slots.maxCpu."
 CLAIM = {"Worker.template.spec.containers.0.resources": {"claims": [{"name": "gpu"}]}}
 
@@ -151,13 +152,12 @@ def test_refused(slots: int, settings: Json, message: str, fix: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "message", "fix"),
     [
-        (sized(1, 8, "x"), "1 slot but 8 GPUs per worker", "Set it to 8."),
-        (sized(2, 1, "x"), "2 slots but 1 GPU per worker", "Set it to 1."),
+        (sized(1, 8, "mpirun x"), "1 slot but 8 GPUs per worker", "Set it to 8."),
+        (sized(2, 1, "mpirun x"), "2 slots but 1 GPU per worker", "Set it to 1."),
         (sized(1, 8, "mpirun -N 8 x"), "1 slot but 8 GPUs per worker", "Set it to 8."),
-        (sized(1, 8, "mpirun -N 1 -npernode 2 x"), "1 slot but 8 GPUs per worker", "Set it to 8."),
         (sized(1, 8, "mpirun --map-by ppr:1:nodes x"), "1 slot but 8 GPUs per worker", "Set it to 8."),
         (sized(1, 8, "mpirun --map-by node x"), "1 slot but 8 GPUs per worker", "Set it to 8."),
-        (sized(4, 16, "x"), "4 slots but 16 GPUs per worker", "Set it to 8."),
+        (sized(4, 16, "mpirun x"), "4 slots but 16 GPUs per worker", "Set it to 8."),
         (sized(4, 0, "x") | resources(cpu="1500m"), "4 slots but 2 CPUs per worker", "Set it to 2, or ask for 4 CPUs."),
         (
             sized(4, 0, "x") | resources(requests={"cpu": "500m"}),
@@ -232,10 +232,16 @@ def test_refused(slots: int, settings: Json, message: str, fix: str) -> None:
             "mpirun -np 8, but -map-by allows 1 rank for each of 4 workers",
             "Set -np to 4.",
         ),
-        (
-            sized(1, 8, "") | {COMMAND: ["sh", "-c", "mpirun -np $NP all_reduce"]},
-            "1 slot but 8 GPUs per worker",
-            "Set it to the ranks that mpirun starts on a worker.",
+        *(
+            (sized(1, 8, "") | {COMMAND: command}, "1 slot but 8 GPUs per worker", UNCLEAR)
+            for command in (
+                ["sh", "-c", "mpirun -np $NP all_reduce"],
+                ["sh", "-c", "mpirun -npernode $GPUS all_reduce"],
+                ["mpirun", "-N", "1", "-npernode", "2", "x"],
+                ["bash", "/scripts/run_nccl.sh"],
+                ["sh", "-c", "cd /scripts && ./run_nccl.sh"],
+                None,
+            )
         ),
     ],
 )
@@ -415,7 +421,7 @@ def test_cpus_of_a_launcher_that_is_a_worker() -> None:
 @pytest.mark.parametrize(
     ("changes", "message", "fix"),
     [
-        (sized(4, 1, "x"), "4 slots but 1 GPU per worker", "Set it to 2."),
+        (sized(4, 1, "mpirun x"), "4 slots but 1 GPU per worker", "Set it to 2."),
         (sized(4, 0, "x") | resources(cpu=1), "4 slots but 1 CPU per worker", "Ask for 4 CPUs."),
     ],
 )
