@@ -2,10 +2,11 @@
 
 With `hostNetwork: true` the pod's ports are the node's, and nearly every node runs an sshd on port 22. The worker's
 sshd then cannot start, or the launcher talks to the node's, which has other keys (mpi-operator issue 593). The warning
-is for jobs that show port 22 or no port at all; a configuration in the image may name another one. The injection
-`host-network` keeps two workers of one job from sharing a node.
+is for jobs that show port 22 or no port at all; a configuration in the image may name another one, and so may one that
+is mounted. The injection `host-network` keeps two workers of one job from sharing a node.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -17,6 +18,7 @@ from webhook.kit.settings import WarningRuleSettings
 from webhook.rules import Violation, rule
 
 NODES_PORT: Final = 22
+_CONFIGURATION: Final = re.compile(r"/etc(?:/ssh(?:/sshd_config(?:\.d(?:/.*)?)?)?)?/?")
 
 
 @rule("host-network", WarningRuleSettings, since="0.1", importance=Importance.FAILS)
@@ -24,6 +26,8 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     """The port of the workers' sshd."""
     pod = job.worker.template.spec if job.worker else None
     if pod is None or not pod.host_network or sshd.port(job, NODES_PORT) != NODES_PORT:
+        return
+    if any(_CONFIGURATION.fullmatch(mount.mount_path) for mount in pod.containers[0].volume_mounts or ()):
         return
     yield Violation(
         f"{replica_path(WORKER)}.template.spec.hostNetwork",

@@ -30,9 +30,13 @@ _PYTHON: Final = re.compile(r"python[\d.]*")
 _OF_ONE_NODE: Final = frozenset(("accelerate", "torchrun"))
 # What may name the workers, or start something on them.
 _OTHER_WAYS: Final = re.compile(
-    r"ssh|host|mpi|launch|spawn|submit|node[-_]?rank|machine|\bray\b|dask|spark|deepspeed|horovod"
-    r"|(?:driver|entry\w*|job|pipeline|run|runner|start|workflow|wrapper)\.py",
+    r"ssh|hosts\b|host[-_]?(?:file|list)|(?<![\w-])--?host\b|(?<![a-z])(?:open|o)?mpi|launch|spawn|submit"
+    r"|node[-_]?rank|machine|\bray\b|dask|spark|deepspeed|horovod"
+    r"|(?<![a-z])(?:driver|entry\w*|job|pipeline|run|runner|start|workflow|wrapper)\.py",
     re.IGNORECASE,
+)
+_NAMES_HOSTS: Final = re.compile(
+    r"^(?!(?:OMPI|PRTE|PMIX|HYDRA|I_MPI)_).*(?:ssh|host(?!name)|/etc/mpi\b)", re.IGNORECASE | re.MULTILINE
 )
 _OTHER_AGENT: Final = re.compile(r"[rs]sh_agent|launcher|bootstrap|\bexec-?agent", re.IGNORECASE)
 _HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|127\.0\.0\.1)(?::\d+)?)*")
@@ -86,7 +90,9 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
     if calls or not started:
         return
     own = [name for name in started if name in _OF_ONE_NODE or _PYTHON.fullmatch(name)]
+    env = "\n".join(f"{variable.name}={variable.value}" for variable in launcher.env or ())
     of_others = _OTHER_WAYS.search(text.replace("accelerate launch", "")) or not started <= programs.TOOLS.union(own)
+    of_others = of_others or _NAMES_HOSTS.search(env)
     if "deepspeed" in started and not re.search(r"hostfile|/job\b|no_ssh|node_rank", " ".join((text, *mounts))):
         yield "deepspeed runs on the launcher alone", f"Add {_USE}."
     elif own and not of_others:

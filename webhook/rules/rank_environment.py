@@ -7,9 +7,11 @@ what `-x NAME` or `-x NAME=VALUE` names, and variables that begin with `OMPI_`.
 A warning names variables for ranks, such as `NCCL_DEBUG` and `PYTHONPATH`, where they have no effect: on the launcher
 of an Open MPI job without `-x`, or on the worker alone. Where a container starts nothing but mpirun or sshd, it names
 all variables that neither of them reads, nor the node, such as `HF_HOME`: only ranks could. `PATH` is one of them where
-mpirun is started by its path.
+mpirun is started by its path. By its path, or by `--prefix`, Open MPI sets PATH and LD_LIBRARY_PATH on the workers to
+the folders of its own.
 
-Nothing is said where the launcher's command line cannot be read, or the worker runs more than sshd: a script may pass
+Nothing is said where the launcher's command line cannot be read, the ranks' command reads a file of the shell, or the
+worker runs more than sshd: a script may pass
 variables on in ways of its own. Nor is anything said where `OMPI_MCA_mca_base_env_list` passes variables on: Open MPI 4
 fails with both that and `-x`.
 """
@@ -49,6 +51,10 @@ _OTHER_WAYS: Final = (mca.ENV_LIST, "/proc/1/environ", "SendEnv")
 _ONLY_SOME: Final = frozenset(("envlist", "envnone", "genvlist", "genvnone"))
 # A worker that may do more with its environment than start sshd.
 _USES_ENVIRONMENT: Final = re.compile(r"env|export|declare|profile|bashrc|/proc/", re.IGNORECASE)
+# The command of a rank that reads a file, which may set any.
+_SOURCES: Final = re.compile(r"(?:\A|[\s;&|])(?:source|\.)[ \t]+\S")
+_PREFIX: Final = re.compile(r"(?<![^\s;&|(])(/[^\s;&|()]*)/bin/(?:mpirun|mpiexec|orterun|prterun)(?!\S)")
+_OF_SSHD: Final = frozenset(("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", ""))
 _PATTERN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 _NOTHING: Final = "(?!)"
 _SET: Final = re.compile(r"(\w+)=", re.ASCII)
@@ -88,6 +94,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         return
     launcher = job.launcher.template
     script, passed_on = _script(launcher), _passed_on(launcher, calls)
+    if any(_SOURCES.search(word) for call in calls for word in call.words):
+        return
     if passed_on is None or any(way in script for way in _OTHER_WAYS) or mca.lists_variables(launcher.containers[0]):
         return
     selective = all(mpirun.dialect(call.program, job.spec.mpi_implementation) is OPEN_MPI for call in calls)
@@ -95,7 +103,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     own = _names(launcher, settings, alone=_only_mpirun(launcher), seen=script)
     if selective:
         # What a worker hands on, and what the ranks' own command sets.
-        carried = _carried(worker).union(*(_SET.findall(word) for call in calls for word in call.words))
+        carried = _carried(worker) | _of_prefix(launcher, calls)
+        carried = carried.union(*(_SET.findall(word) for call in calls for word in call.words))
         lost = [name for name in own if name not in carried and not passed_on.exports(name)]
         yield from _violation(LAUNCHER, launcher, lost, f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun.")
     if not launcher.containers[0].env_from and _only_sshd(worker):
@@ -155,6 +164,18 @@ def _carried(worker: PodTemplate) -> set[str]:
     if not worker.containers or not _USES_ENVIRONMENT.search(sshd.text(worker.containers[0])):
         return set()
     return {one.name for one in worker.containers[0].env or ()}
+
+
+def _of_prefix(launcher: PodTemplate, calls: Sequence[Invocation]) -> set[str]:
+    """The variables that hold only what Open MPI sets on workers itself: by --prefix, or where mpirun has a path."""
+    given = (values[0] for call in calls for name, values in call.options or () if name == "prefix" and values)
+    prefixes = {prefix.rstrip("/") for prefix in (*given, *_PREFIX.findall(_script(launcher)))}
+    own = {f"{prefix}/{folder}" for prefix in prefixes for folder in ("bin", "lib", "lib64")} | _OF_SSHD
+    return {
+        one.name
+        for one in launcher.containers[0].env or ()
+        if one.name in {"LD_LIBRARY_PATH", "PATH"} and one.value and own.issuperset(one.value.split(":"))
+    }
 
 
 class _PassedOn(msgspec.Struct):

@@ -7,6 +7,7 @@ from tests.support.rule_checks import found, violations
 
 HOST = {"Worker.template.spec.hostNetwork": True}
 COMMAND = "Worker.template.spec.containers.0.command"
+MOUNTS = "Worker.template.spec.containers.0.volumeMounts"
 TOLD = [
     "spec.mpiReplicaSpecs[Worker].template.spec.hostNetwork: sshd meets the node's own on port 22",
 ]
@@ -18,6 +19,7 @@ TOLD = [
         {},
         {COMMAND: ["/usr/sbin/sshd", "-De"]},
         {COMMAND: ["bash", "-c", "mkdir -p /run/sshd; /usr/sbin/sshd -De"]},
+        {MOUNTS: [{"name": "ssh", "mountPath": "/etc/ssh/ssh_config"}]},
         {COMMAND: ["/start.sh"], "Worker.template.spec.containers.0.ports": [{"containerPort": 22}]},
     ],
 )
@@ -35,6 +37,9 @@ def test_port_22_of_the_node_is_taken(changes: dict[str, Any]) -> None:
         {COMMAND: ["/usr/sbin/sshd", "-De", "-p", "2222"]},
         {COMMAND: ["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"]},
         {COMMAND: ["/start.sh"]},
+        {MOUNTS: [{"name": "ssh", "mountPath": "/etc/ssh/sshd_config", "subPath": "sshd_config"}]},
+        {MOUNTS: [{"name": "ssh", "mountPath": "/etc/ssh/sshd_config.d/"}]},
+        {MOUNTS: [{"name": "ssh", "mountPath": "/etc/ssh"}]},
         {"Worker.template.spec.containers.0.ports": [{"containerPort": 2222}]},
         {"Launcher.template.spec.containers.0.command": ["mpirun", "-mca", "plm_rsh_args", "-p 2222", "x"]},
     ],

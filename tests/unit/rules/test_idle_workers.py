@@ -43,6 +43,8 @@ def launcher(command: Any, **more: Any) -> dict[str, Any]:
         (script("cd /w && deepspeed --num_gpus 8 t.py"), "deepspeed runs on the launcher alone", f"Add {USE}."),
         ("torchrun --nproc_per_node=8 t.py", "torchrun runs on the launcher alone", None),
         ("accelerate launch t.py", "accelerate runs on the launcher alone", None),
+        ("python t.py --compile --data-host db", "python runs on the launcher alone", None),
+        ("python prerun.py", "python runs on the launcher alone", None),
         ("python /w/train.py", "python runs on the launcher alone", None),
         (script("date; python3 -u t.py 2>&1 | tee log"), "python3 runs on the launcher alone", None),
         ("mpirun --hostfile /job/hosts -np 4 t", "nothing in the job writes /job/hosts", None),
@@ -72,6 +74,10 @@ def test_a_launcher_that_starts_nothing_on_workers(command: Any, message: str, f
         launcher(script("python prepare.py; mpirun -np 2 python t.py")),
         launcher("python launch.py"),
         launcher("python run.py"),
+        launcher("python solver.py", env=[{"name": "WORKERS_FILE", "value": "/etc/mpi/hostfile"}]),
+        launcher("python solver.py", env=[{"name": "SSH_PORT", "value": "2222"}]),
+        launcher("python t.py --backend openmpi"),
+        launcher("python t.py --host w-0"),
         launcher("python -m mpi4py.futures t.py"),
         launcher("python drive.py --hosts /etc/mpi/hostfile"),
         launcher(script("start-cluster; python t.py")),
@@ -91,6 +97,11 @@ def test_a_launcher_that_starts_nothing_on_workers(command: Any, message: str, f
 )
 def test_a_launcher_that_may_reach_them(changes: dict[str, Any]) -> None:
     assert violations(ID, changes) == []
+
+
+def test_what_only_mpirun_reads_reaches_no_worker() -> None:
+    env = [{"name": "PRTE_MCA_prte_default_hostfile", "value": "/etc/mpi/hostfile"}]
+    assert len(violations(ID, launcher("python t.py", env=env))) == 1
 
 
 @pytest.mark.parametrize(

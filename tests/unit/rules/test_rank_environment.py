@@ -86,6 +86,8 @@ def test_open_mpi_passes_on_what_is_named(command: Any, names: list[str], messag
         ["sh", "-c", "mpirun a; mpirun --brand-new x"],
         "mpirun -mca mca_base_env_list NCCL_DEBUG x",
         ["sh", "-c", "export OMPI_MCA_mca_base_env_list=NCCL_DEBUG; mpirun x"],
+        ["mpirun", "bash", "-lc", "source /w/env.sh && x"],
+        ["sh", "-c", "mpirun bash -c '. /w/env.sh; x'"],
         ["sh", "-c", "mpirun sh -c 'cat /proc/1/environ; x'"],
         "horovodrun -np 8 --hostfile /etc/mpi/hostfile x",
         "mpiexec.hydra -n 8 x",
@@ -150,6 +152,24 @@ def test_the_path_where_mpirun_is_not_looked_for() -> None:
     assert found(check("/opt/mpi/bin/mpirun -np 8 x", launcher=["PATH"])) == [
         f"{ON_LAUNCHER}PATH does not reach the ranks on workers"
     ]
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "value", "reaches"),
+    [
+        ("/opt/ompi/bin/mpirun x", "LD_LIBRARY_PATH", "/opt/ompi/lib", True),
+        ("/opt/ompi/bin/mpirun x", "PATH", "/opt/ompi/bin:/usr/bin:/bin", True),
+        ("mpirun --prefix /opt/ompi/ x", "LD_LIBRARY_PATH", "/opt/ompi/lib64:", True),
+        ("/opt/ompi/bin/mpirun x", "LD_LIBRARY_PATH", "/opt/ompi/lib:/usr/local/cuda/lib64", False),
+        ("/opt/ompi/bin/mpirun x", "PATH", "/opt/conda/bin", False),
+        ("mpirun x", "LD_LIBRARY_PATH", "/opt/ompi/lib", False),
+    ],
+)
+def test_what_open_mpi_sets_on_workers_itself(command: str, name: str, value: str, reaches: bool) -> None:
+    container = "Launcher.template.spec.containers.0"
+    env = [{"name": name, "value": value}]
+    result = violations(ID, {f"{container}.command": command.split(), f"{container}.env": env})
+    assert (result == []) is reaches
 
 
 def test_what_a_variable_reads_or_the_node_says() -> None:
