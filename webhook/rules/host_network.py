@@ -24,10 +24,11 @@ _CONFIGURATION: Final = re.compile(r"/etc(?:/ssh(?:/sshd_config(?:\.d(?:/.*)?)?)
 @rule("host-network", WarningRuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[Violation]:
     """The port of the workers' sshd."""
-    pod = job.worker.template.spec if job.worker else None
-    if pod is None or not pod.host_network or sshd.port(job, NODES_PORT) != NODES_PORT:
+    template = job.worker.template if job.worker else None
+    pod = template.spec if template else None
+    if template is None or pod is None or not pod.host_network or sshd.port(job, NODES_PORT) != NODES_PORT:
         return
-    if any(_CONFIGURATION.fullmatch(mount.mount_path) for mount in pod.containers[0].volume_mounts or ()):
+    if any(_CONFIGURATION.fullmatch(mount.mount_path) for mount in template.containers[0].volume_mounts or ()):
         return
     yield Violation(
         f"{replica_path(WORKER)}.template.spec.hostNetwork",

@@ -91,8 +91,8 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
         return
     own = [name for name in started if name in _OF_ONE_NODE or _PYTHON.fullmatch(name)]
     env = "\n".join(f"{variable.name}={variable.value}" for variable in launcher.env or ())
-    of_others = _OTHER_WAYS.search(text.replace("accelerate launch", "")) or not started <= programs.TOOLS.union(own)
-    of_others = of_others or _NAMES_HOSTS.search(env)
+    named = _OTHER_WAYS.search(text.replace("accelerate launch", "")) or _NAMES_HOSTS.search(env)
+    of_others = named or not started <= programs.TOOLS.union(own)
     if "deepspeed" in started and not re.search(r"hostfile|/job\b|no_ssh|node_rank", " ".join((text, *mounts))):
         yield "deepspeed runs on the launcher alone", f"Add {_USE}."
     elif own and not of_others:

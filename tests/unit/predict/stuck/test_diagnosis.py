@@ -240,6 +240,12 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         "does not run: 2 of 2 workers cannot be created, the quota is used up: ResourceQuota q, requested: "
         "requests.cpu=1, used: requests.cpu=2",
     ),
+    "Pod Security": (
+        refused('pods "x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true'),
+        State.STUCK,
+        'does not run: 2 of 2 workers cannot be created, Pod Security refuses the pods: violates PodSecurity '
+        '"restricted:latest": runAsNonRoot != true',
+    ),
     "runtime class": (
         refused('pods "x" is forbidden: pod rejected: RuntimeClass "kata" not found'),
         State.STUCK,
