@@ -37,7 +37,7 @@ _UNCLEAR: Final = re.compile(rf"\s{_FLAGS}[fp]")
 _COMMAND: Final = re.compile(r"((?:[^\n;&|()]|(?<=[<>])&|&(?=>))++)(&&|\|\||[\n;&|()]|\Z)")
 # Where the command is sshd: its folder.
 _SSHD: Final = re.compile(
-    r"\s*+(?:(?:do|else|if|nohup|then|[!{])\s++|[A-Za-z_]\w*+=\S*+\s++)*+(?:exec\s++)?([^\s'\"]*/)?sshd(?=\s|\Z)"
+    rf"\s*+(?:(?:do|else|if|then|until|while|[!{{])\s++)*+{mpirun.STARTERS.pattern}([^\s'\"=]*/)?sshd(?=\s|\Z)"
 )
 _QUOTED: Final = re.compile(r""""[^"]*+"|'[^']*+'""")
 _GROUP_INSTEAD: Final = re.compile(r"\|\|\s*+\{[^{}]*+\}")
