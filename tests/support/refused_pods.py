@@ -37,7 +37,7 @@ def pages(medium: str, *sizes: str) -> dict[str, Any]:
 
 
 OF_SYSCTL: Final = "spec.securityContext.sysctls[0].name"
-NO_PAGES: Final = "spec.volumes[0].emptyDir.medium: no container requests such pages, so the pods never start."
+NO_PAGES: Final = 'spec.volumes[0].emptyDir.medium: no container requests pages for "pages" (the pods never start).'
 IS_ROOT: Final = (
     "securityContext.runAsUser: is 0, but runAsNonRoot is true, so the container never starts. "
     "Set it to another user, or runAsNonRoot to false."
@@ -162,7 +162,7 @@ CASES: Final[Mapping[str, Case]] = {
     ),
     "huge pages of two sizes": Case(
         {**pages("HugePages", "2Mi", "1Gi"), **MOUNTED},
-        "spec.volumes[0].emptyDir.medium: the containers request pages of several sizes, so the pods never start. "
+        'spec.volumes[0].emptyDir.medium: there are several sizes of pages for "pages" (the pods never start). '
         "Name the size, as HugePages-2Mi.",
     ),
     # Those of which other rules speak: no runtime can mount the first, and no kubelet sets a name that long.
@@ -185,12 +185,12 @@ CASES: Final[Mapping[str, Case]] = {
             f"{BOX}.ports": [{"name": "sshd", "containerPort": 22}],
             f"{BOX}.readinessProbe": {"tcpSocket": {"port": "ssh"}},
         },
-        '(advice) spec.containers[0].readinessProbe.tcpSocket.port: the container has no port "ssh". '
-        "Write a number, or name the port.",
+        '(advice) spec.containers[0].readinessProbe.tcpSocket.port: readinessProbe of worker: no port "ssh". '
+        "Write a number.",
     ),
     "handler with a port that is not there": Case(
         {f"{BOX}.lifecycle": {"postStart": {"httpGet": {"port": "web"}}}},
-        '(advice) spec.containers[0].lifecycle.postStart.httpGet.port: the container has no port "web". '
-        "Write a number, or name the port.",
+        '(advice) spec.containers[0].lifecycle.postStart.httpGet.port: postStart of worker: no port "web". '
+        "Write a number.",
     ),
 }

@@ -31,7 +31,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from webhook.api import mpirun, operator_env, sshd
+from webhook.api import mpirun, operator_env, programs, sshd
 from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import HYDRA, OPEN_MPI
@@ -255,8 +255,10 @@ def _unreplaced(call: Invocation, launcher: Container, job: MPIJob) -> Iterator[
         references = _REFERENCE.findall(word) if whole and not launcher.env_from else ()
         unknown = (each for each in references if each not in named and not _OF_SERVICES.search(each))
         if reference := next(unknown, ""):
-            fault = f"there is no variable {shortened(reference, 30)} in env"
-            yield Violation(_place(launcher, word), fault, "Add it, or correct the name.", advisory=True)
+            fault, fix = f"there is no variable {shortened(reference, 30)} in env", "Add it, or correct the name."
+            if reference in programs.TOOLS:
+                fault, fix = f"Kubernetes replaces $({reference}) by a variable", "Run it by bash -c."
+            yield Violation(_place(launcher, word), fault, fix, advisory=True)
             return
 
 

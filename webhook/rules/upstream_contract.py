@@ -23,7 +23,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from posixpath import normpath
 
-from webhook.api import mpirun, names, operator_env, quantities, quantity, sshd
+from webhook.api import mca, mpirun, names, operator_env, quantities, quantity, sshd
 from webhook.api.mca import ENV_PREFIX
 from webhook.api.mpijob import (
     AT_STARTUP,
@@ -238,17 +238,21 @@ def _first_container(containers: Sequence[Container], path: str, role: str, job:
     for index, variable in enumerate(env or ()):
         same = overwritten.get(variable.name)
         if same is not None and (variable.value or "") not in same:
-            fix = "Remove it."
-            if variable.name.startswith(ENV_PREFIX):
-                option = f"-mca {variable.name.removeprefix(ENV_PREFIX)}"
-                value = shlex.quote(variable.value or "")
-                fix = f"Use mpirun {option} {value}."
-                if len(fix) > MAX_MCA_ADVICE_CHARACTERS:
-                    fix = f"Use mpirun {option} VALUE."
-            fault = f"is lost (the operator sets {variable.name})"
+            fault, fix = f"the operator's {variable.name} wins", "Remove it."
+            name = variable.name.removeprefix(ENV_PREFIX)
+            if name != variable.name and all(name != given for given, _ in _parameters(job)):
+                fault = f"is lost (the operator sets {variable.name})"
+                fix = f"Use mpirun -mca {name} {shlex.quote(variable.value or '')}."
+                if variable.value is None or len(fix) > MAX_MCA_ADVICE_CHARACTERS:
+                    fix = f"Use mpirun -mca {name} VALUE."
             yield Violation(f"{path}[0].env[{index}]", fault, fix, advisory=True)
     if len(containers) > 1:
         yield from _not_first(containers, path, role, job)
+
+
+def _parameters(job: MPIJob) -> Iterator[tuple[str, str]]:
+    for call in job.mpirun_calls:
+        yield from mca.parameters(call.words)
 
 
 def _not_first(containers: Sequence[Container], path: str, role: str, job: MPIJob) -> Iterator[Violation]:

@@ -264,6 +264,9 @@ def test_variables_that_nothing_replaces() -> None:
     assert found(check(["mpirun", "-np", "${NP}", "x"])) == [f"(advice) {WHERE}.command: no shell replaces ${{NP}}"]
     [violation] = check(["mpirun", "-np", "$(NP)", "x"])
     assert found([violation]) == [f"(advice) {WHERE}.command: there is no variable NP in env"]
+    [violation] = check(["mpirun", "-np", "$(nproc)", "x"])
+    assert found([violation]) == [f"(advice) {WHERE}.command: Kubernetes replaces $(nproc) by a variable"]
+    assert violation.fix == "Run it by bash -c."
     assert len(check(["mpirun", "-np", "4", "x", "--lr=$(LR)"])) == 1
     assert len(check(["mpirun", "-np=${NP:-4}", "x"])) == 1
     command = {f"{LAUNCHER}.command": ["mpirun", "-np", "$(NP)", "x"]}

@@ -48,11 +48,11 @@ def check_huge_pages(spec: model.PodSpec, path: str, found: Faults, *, without_r
             continue
         where, wanted = f"{path}.volumes[{index}].emptyDir.medium", medium.removeprefix(_MEDIUM).removeprefix("-")
         if not (sizes if medium == _MEDIUM else page_size(HUGE_PAGES + wanted) in sizes):
-            fault = "no container requests such pages, so the pods never start"
+            fault = f'no container requests pages for "{volume.name}" (the pods never start)'
             fix = f"Set the limit {HUGE_PAGES}{wanted or '2Mi'} of a container."
             found.add(where, fault, fix, advisory=without_ranges is None)
         elif medium == _MEDIUM and len(sizes) > 1:
-            fault = "the containers request pages of several sizes, so the pods never start"
+            fault = f'there are several sizes of pages for "{volume.name}" (the pods never start)'
             found.add(where, fault, f"Name the size, as {_MEDIUM}-2Mi.", advisory=without_ranges is None)
 
 
