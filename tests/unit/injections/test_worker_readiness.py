@@ -25,7 +25,9 @@ def job(*, annotation=None, labels=None, worker=None, launcher=None, policy="AtS
         pods[role] = {"spec": pod_spec()}
         pods[role]["spec"]["containers"][0] |= fields or {}
     annotations = {} if annotation is None else {KEY: annotation}
-    return mpijob(metadata={"annotations": annotations, "labels": labels or {}}, launcherCreationPolicy=policy, **pods, **spec)
+    return mpijob(
+        metadata={"annotations": annotations, "labels": labels or {}}, launcherCreationPolicy=policy, **pods, **spec
+    )
 
 
 PORT = {"port": 22}

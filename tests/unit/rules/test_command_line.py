@@ -202,6 +202,8 @@ def test_only_the_beginning_of_a_command_is_split(length: int, monkeypatch: pyte
         (["tini", "-g", "--"], ["bash", "-c", "mpirun", "-np", "2", "x"], "args", "-np 2 x"),
         (["env", "A=B", "bash", "-c", "mpirun", "-np", "2"], None, "command", "-np 2"),
         (["busybox", "sh", "-c", "mpirun", "-np", "2"], None, "command", "-np 2"),
+        (["bash", "-c"], ["cd /work", "mpirun -np 2 x"], "args", "mpirun -np 2 x"),
+        (["bash", "-c"], ["mkdir -p /run/sshd", "/usr/sbin/sshd -De"], "args", "/usr/sbin/sshd -De"),
     ],
 )
 def test_a_shell_that_gets_words_as_arguments(command: Any, args: Any, field: str, ignored: str) -> None:
@@ -425,6 +427,14 @@ def test_a_probe_of_sshds_port(command: list[str], port: Any, more: dict[str, An
     where = f"(advice) {SSHD}.readinessProbe.tcpSocket.port"
     assert found(result) == [f"{where}: sshd does not listen on port {number}" for number in expected]
     assert [each.fix for each in result] == ["Set it to 2222." for _ in expected]
+
+
+@pytest.mark.parametrize(("policy", "reported"), [(None, True), ("Always", False)])
+def test_an_init_container_has_no_port_once_it_ended(policy: str | None, reported: bool) -> None:
+    changes = {f"{WORKER}.command": ["/usr/sbin/sshd", "-D", "-p", "2222"]}
+    changes |= {f"{WORKER}.readinessProbe": {"tcpSocket": {"port": 22}}}
+    one = {"name": "i", "command": ["/health"], "restartPolicy": policy}
+    assert bool(violations(ID, {**changes, "Worker.template.spec.initContainers": [one]})) is reported
 
 
 def test_of_an_option_with_many_words_the_first_are_named() -> None:

@@ -146,7 +146,11 @@ CHECKS = {"admissionChecksStrategy": {"admissionChecks": [{"name": "multikueue"}
         (MULTIKUEUE, [config("manageJobsWithoutQueueName: true"), namespace()], None),
         (QUEUED, [QUEUE, *BEHIND], None),
         ({**MULTIKUEUE, **QUEUED}, [QUEUE, *BEHIND], "the queue (ClusterQueue gpus) has no MultiKueue check"),
-        (MULTIKUEUE, [local_queue("default", "gpus"), *BEHIND], "the queue (ClusterQueue gpus) has no MultiKueue check"),
+        (
+            MULTIKUEUE,
+            [local_queue("default", "gpus"), *BEHIND],
+            "the queue (ClusterQueue gpus) has no MultiKueue check",
+        ),
         (MULTIKUEUE, [QUEUE, *BEHIND], "MultiKueue needs a queue (a label)"),
         (MULTIKUEUE, [], None),
     ],
