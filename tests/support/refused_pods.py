@@ -88,6 +88,22 @@ CASES: Final[Mapping[str, Case]] = {
         "spec.containers[0].resources.limits[memory]: 64Gi is above the pod's limit of 32Gi. Set it to 32Gi or less.",
         taken=False,
     ),
+    "requests of the pod": Case({f"{SPEC}.resources": {"requests": {"memory": "64Gi"}, "limits": {"memory": "64Gi"}}}),
+    "requests below the containers'": Case(
+        {f"{SPEC}.resources": {"requests": {"memory": "32Gi"}}},
+        "spec.resources.requests[memory]: 32Gi is below the containers' 64Gi. Set it to 64Gi or more.",
+        taken=False,
+    ),
+    "requests below those that the containers' limits imply": Case(
+        {f"{SPEC}.resources": {"requests": {"memory": "32Gi"}}, f"{BOX}.resources": {"limits": {"memory": "64Gi"}}},
+        "spec.resources.requests[memory]: 32Gi is below the containers' 64Gi. Set it to 64Gi or more.",
+        taken=False,
+    ),
+    "requests above the pod's limits": Case(
+        {f"{SPEC}.resources": {"requests": {"memory": "65Gi"}, "limits": {"memory": "64Gi"}}},
+        "spec.resources.requests[memory]: 65Gi is above the limit of 64Gi. Set it to 64Gi or less.",
+        taken=False,
+    ),
     "overhead": Case(
         {f"{SPEC}.overhead": {"cpu": "100m"}},
         "spec.overhead: needs a RuntimeClass with the same overhead. Remove it: a RuntimeClass sets it.",

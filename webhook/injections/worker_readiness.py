@@ -90,6 +90,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def annotated_port(job: MPIJob) -> int | None:
+    """The port that the annotation names."""
     answer = job.annotations.get(annotations.WORKER_READINESS, "")
     number = int(answer) if answer.isascii() and answer.isdigit() and len(answer) <= 5 else 0
     return number if 0 < number < 65536 else None

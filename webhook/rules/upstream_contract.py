@@ -12,10 +12,10 @@ It also checks what the operator does not:
 * quantities such as `1e1.5`, which no Kubernetes program can read. While one is stored, the operator lists no job.
 
 The operator mounts the SSH keys and `/etc/mpi` read-only, so no container starts that mounts something below. It
-prepares the first container of each pod alone: another one that runs mpirun or sshd, or has the accelerators, is a
-warning. None is given where the first runs what its image is for, or a file that may start mpirun or sshd too. A
-variable of the first container that the operator overwrites, such as `OMPI_MCA_plm_rsh_args`, is a warning: it appends
-its own, and the last one of a name wins.
+prepares only the first container of each pod. If another container runs mpirun or sshd, or has the accelerators, that
+is a warning. There is no warning if the first container has no command, or runs a file that may itself start mpirun or
+sshd. A variable of the first container that the operator overwrites, such as `OMPI_MCA_plm_rsh_args`, is a warning: the
+operator appends its own, and the last one of a name wins.
 """
 
 import re
