@@ -37,7 +37,7 @@ def pages(medium: str, *sizes: str) -> dict[str, Any]:
 
 
 OF_SYSCTL: Final = "spec.securityContext.sysctls[0].name"
-NO_PAGES: Final = "spec.volumes[0].emptyDir.medium: no container requests such pages, so the pods never start."
+NO_PAGES: Final = 'spec.volumes[0].emptyDir.medium: no container requests pages for "pages" (the pods never start).'
 IS_ROOT: Final = (
     "securityContext.runAsUser: is 0, but runAsNonRoot is true, so the container never starts. "
     "Set it to another user, or runAsNonRoot to false."
@@ -86,6 +86,22 @@ CASES: Final[Mapping[str, Case]] = {
     "limit above the pod's": Case(
         {f"{SPEC}.resources": {"limits": {"memory": "32Gi"}}, f"{BOX}.resources.requests": {"memory": "1Gi"}},
         "spec.containers[0].resources.limits[memory]: 64Gi is above the pod's limit of 32Gi. Set it to 32Gi or less.",
+        taken=False,
+    ),
+    "requests of the pod": Case({f"{SPEC}.resources": {"requests": {"memory": "64Gi"}, "limits": {"memory": "64Gi"}}}),
+    "requests below the containers'": Case(
+        {f"{SPEC}.resources": {"requests": {"memory": "32Gi"}}},
+        "spec.resources.requests[memory]: 32Gi is below the containers' 64Gi. Set it to 64Gi or more.",
+        taken=False,
+    ),
+    "requests below those that the containers' limits imply": Case(
+        {f"{SPEC}.resources": {"requests": {"memory": "32Gi"}}, f"{BOX}.resources": {"limits": {"memory": "64Gi"}}},
+        "spec.resources.requests[memory]: 32Gi is below the containers' 64Gi. Set it to 64Gi or more.",
+        taken=False,
+    ),
+    "requests above the pod's limits": Case(
+        {f"{SPEC}.resources": {"requests": {"memory": "65Gi"}, "limits": {"memory": "64Gi"}}},
+        "spec.resources.requests[memory]: 65Gi is above the limit of 64Gi. Set it to 64Gi or less.",
         taken=False,
     ),
     "overhead": Case(
@@ -162,7 +178,7 @@ CASES: Final[Mapping[str, Case]] = {
     ),
     "huge pages of two sizes": Case(
         {**pages("HugePages", "2Mi", "1Gi"), **MOUNTED},
-        "spec.volumes[0].emptyDir.medium: the containers request pages of several sizes, so the pods never start. "
+        'spec.volumes[0].emptyDir.medium: there are several sizes of pages for "pages" (the pods never start). '
         "Name the size, as HugePages-2Mi.",
     ),
     # Those of which other rules speak: no runtime can mount the first, and no kubelet sets a name that long.
@@ -185,12 +201,12 @@ CASES: Final[Mapping[str, Case]] = {
             f"{BOX}.ports": [{"name": "sshd", "containerPort": 22}],
             f"{BOX}.readinessProbe": {"tcpSocket": {"port": "ssh"}},
         },
-        '(advice) spec.containers[0].readinessProbe.tcpSocket.port: the container has no port "ssh". '
-        "Write a number, or name the port.",
+        '(advice) spec.containers[0].readinessProbe.tcpSocket.port: readinessProbe of worker: no port "ssh". '
+        "Write a number.",
     ),
     "handler with a port that is not there": Case(
         {f"{BOX}.lifecycle": {"postStart": {"httpGet": {"port": "web"}}}},
-        '(advice) spec.containers[0].lifecycle.postStart.httpGet.port: the container has no port "web". '
-        "Write a number, or name the port.",
+        '(advice) spec.containers[0].lifecycle.postStart.httpGet.port: postStart of worker: no port "web". '
+        "Write a number.",
     ),
 }

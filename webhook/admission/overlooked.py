@@ -1,6 +1,6 @@
 """What a job asks for where nobody looks: an annotation of ours with a letter wrong, or as a label."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Final
 
@@ -13,17 +13,20 @@ from webhook.policy import exemptions
 PREFIX: Final = "training.openshift.io/"
 KNOWN: Final = frozenset({*annotations.OF_USERS, exemptions.ASKED, exemptions.REASON})
 _NAMES: Final = [key.removeprefix(PREFIX) for key in sorted(KNOWN)]
+_WAITS: Final = frozenset(("launcher-wait", "worker-readiness"))
 # Others may have keys of this prefix too, so only what can hardly be meant otherwise is told.
 _ALIKE: Final = 0.75
 
 
-def cautions(job: MPIJob) -> dict[str, list[str]]:
-    """By the key that nobody reads."""
+def cautions(job: MPIJob, injections: Collection[str]) -> dict[str, list[str]]:
+    """By the key that has no effect where the policy has these injections."""
     found: dict[str, list[str]] = {}
     for key in [key for key in _ours(job.annotations) if key not in KNOWN][:MAX_UNKNOWN_ANNOTATIONS]:
         near = get_close_matches(key.removeprefix(PREFIX)[:64], _NAMES, n=1, cutoff=_ALIKE)
         if near:
             found[key] = [Caution(f"has no effect, did you mean {PREFIX}{near[0]}?")]
+    if job.annotations.get(annotations.WORKER_READINESS, "false") != "false" and _WAITS.isdisjoint(injections):
+        found[annotations.WORKER_READINESS] = [Caution("has no effect, the policy has launcher-wait off")]
     for key in _ours(job.labels):
         if key in KNOWN:
             found.setdefault(key, [Caution("has no effect as a label, make it an annotation")])

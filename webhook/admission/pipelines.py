@@ -135,7 +135,8 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
                 decision.told |= inject(builder, None)
                 decision.news = list(dict.fromkeys(builder.authors))
         else:
-            decision.told = overlooked.cautions(job) | _inject(job, policy, ctx, builder)
+            ids = [each.id for each, _ in policy.injections]
+            decision.told = overlooked.cautions(job, ids) | _inject(job, policy, ctx, builder)
             decision.news = list(dict.fromkeys(builder.authors))
             _list_injections(job, decision.news, builder)
     except (PatchConflict, ShapeError) as error:

@@ -63,6 +63,8 @@ RDMA_DEVICES: Final = (
 
 CORES: Final = ("aws.amazon.com/neuroncore",)
 """Accelerators of which one device has several (https://awsdocs-neuron.readthedocs-hosted.com)."""
+MAX_CORES_PER_DEVICE: Final = {"aws.amazon.com/neuron": 8, "aws.amazon.com/neurondevice": 8}
+"""Trainium2 has 8, earlier devices 2."""
 
 # A qualified name: a DNS subdomain of 253, "/", a name of 63. Longer keys name nothing that a node could offer.
 _NAME_MAX_LENGTH: Final = 253 + 1 + 63

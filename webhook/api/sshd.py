@@ -1,4 +1,4 @@
-"""The port on which the workers' sshd listens, as far as a job shows it. The operator leaves it to the image."""
+"""How the workers start sshd, and on which port it listens. The operator leaves both to the image and the job."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ _UNCLEAR: Final = re.compile(rf"\s{_FLAGS}[fp]")
 _COMMAND: Final = re.compile(r"((?:[^\n;&|()]|(?<=[<>])&|&(?=>))++)(&&|\|\||[\n;&|()]|\Z)")
 # Where the command is sshd: its folder.
 _SSHD: Final = re.compile(
-    r"\s*+(?:(?:do|else|if|nohup|then|[!{])\s++|[A-Za-z_]\w*+=\S*+\s++)*+(?:exec\s++)?([^\s'\"]*/)?sshd(?=\s|\Z)"
+    rf"\s*+(?:(?:do|else|if|then|until|while|[!{{])\s++)*+{mpirun.STARTERS.pattern}([^\s'\"=]*/)?sshd(?=\s|\Z)"
 )
 _QUOTED: Final = re.compile(r""""[^"]*+"|'[^']*+'""")
 _GROUP_INSTEAD: Final = re.compile(r"\|\|\s*+\{[^{}]*+\}")
@@ -97,7 +97,10 @@ class Calls(NamedTuple):
 
 
 def calls(container: Container) -> Calls:
-    """Those of the container's command, or of a shell; with other `args` an image may do more."""
+    """The starts of sshd in the container's command or in a shell's script.
+
+    Without a command the image decides what becomes of `args`, so only a shell's script in them is read.
+    """
     argv = mpirun.unwrapped(container.argv)
     program = argv[0].rpartition("/")[2] if argv else ""
     if program == "sshd" and container.command:

@@ -16,7 +16,8 @@ out the second kind, and `when: always` counts on a shell in every image. Withou
 
 Nothing is injected where waiting could do harm or has no use: the workers do not show that they start sshd, the
 launcher writes or mounts a configuration of ssh, the job is elastic (`discover_hosts.sh`), an Istio sidecar is wanted,
-or the operator waits: with `launcherCreationPolicy: WaitForWorkersReady`, outside of queues and gangs. The annotation
+or the operator waits: with `launcherCreationPolicy: WaitForWorkersReady`, outside of queues and gangs. With the
+annotation below it must also have a readiness probe of the workers to wait for. The annotation
 `training.openshift.io/worker-readiness` decides for one job: `"false"` turns it off, `"true"` or the port of sshd adds
 it whatever the image.
 
@@ -38,7 +39,7 @@ from webhook.api.pod import Container, PodTemplate
 from webhook.api.untyped import at, mapping
 from webhook.injections import Caution, injection
 from webhook.injections.istio import is_wanted
-from webhook.injections.worker_readiness import operator_can_wait
+from webhook.injections.worker_readiness import PROBE, annotated_port, operator_can_wait
 from webhook.kit.context import Context
 from webhook.kit.forms import ITEM, in_launcher
 from webhook.kit.patch import PatchBuilder, template_path
@@ -167,12 +168,14 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     if not launcher.containers or not worker.containers or (launcher.spec and launcher.spec.for_windows):
         return
     answer = job.annotations.get(annotations.WORKER_READINESS)
-    named = _port(answer or "")
+    named = annotated_port(job)
     if answer not in {None, "true", "false"} and named is None:
         mention = annotations.mention(annotations.WORKER_READINESS, answer or "")
         yield Caution(f'{mention} is not "true", "false" or a port')
     wanted = answer == "true" or named or (_can_wait(launcher, worker, settings.when) and not is_wanted(job, launcher))
     operator_waits = job.spec.launcher_creation_policy == WAIT_FOR_WORKERS and operator_can_wait(job, ctx, patch)
+    # Without a probe a worker counts as ready before its sshd listens.
+    operator_waits = operator_waits and (answer is None or patch.get(PROBE) is not None)
     if answer == "false" or not wanted or operator_waits:
         return
     port = named or sshd.port(job, None)
@@ -180,12 +183,6 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     container = _container(own, _own_shell(launcher.containers[0]) or _SHELL, settings.timeout_seconds, port)
     if _is_ours(ITEM, container) and patch.append((*template_path(LAUNCHER), "spec", "initContainers"), container):
         yield f"the launcher waits for its workers, for {settings.timeout_seconds} s at most"
-
-
-def _port(answer: str) -> int | None:
-    """The port that the annotation names."""
-    number = int(answer) if answer.isascii() and answer.isdigit() and len(answer) <= 5 else 0
-    return number if 0 < number < 65536 else None
 
 
 def _container(own: Any, shell: str, seconds: int, port: int | None) -> dict[str, object]:

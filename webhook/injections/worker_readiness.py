@@ -7,9 +7,10 @@ earlier fails. The operator then waits without a limit, and no pod of the launch
 lets the launcher itself wait.
 
 A readiness probe of the user's stays. `launcherCreationPolicy: AtStartup` is replaced, because it is the field's
-default and looks the same. The port is read from sshd's options, the worker's `ports` or the launcher's options of ssh;
-where none of them shows it, it is the setting `port`. Without that either nothing is injected: the port stands in the
-image, upstream's base image has 2222, and with a probe of another port the launcher would never start.
+default and looks the same. The annotation `training.openshift.io/worker-readiness` may name the port. Otherwise it is
+read from sshd's options, the worker's `ports` or the launcher's options of ssh; where none of them shows it, it is the
+setting `port`. Without these nothing is injected, with a warning unless the launcher itself waits: the port stands in
+the image, upstream's base image has 2222, and with a probe of another port the launcher would never start.
 
 Jobs that are suspended or queued, or that Kueue itself will queue, get nothing, nor does a job where the webhook cannot
 see that: the operator creates their launcher at once, whatever the policy says (mpi-operator issue 615). Nor do jobs
@@ -23,12 +24,12 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from webhook.api import sshd
+from webhook.api import annotations, sshd
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.mpijob import AT_STARTUP, WAIT_FOR_WORKERS, WORKER, MPIJob
-from webhook.api.untyped import at
+from webhook.api.mpijob import AT_STARTUP, LAUNCHER, WAIT_FOR_WORKERS, WORKER, MPIJob
+from webhook.api.untyped import at, mappings
 from webhook.cluster.view import UNKNOWN, Unknown
-from webhook.injections import injection
+from webhook.injections import Caution, injection
 from webhook.kit.context import Context
 from webhook.kit.forms import ITEM, ComesBack, Form, equal, in_worker
 from webhook.kit.patch import PatchBuilder, template_path
@@ -69,8 +70,15 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     policy = AT_STARTUP if job.spec.launcher_creation_policy is None else job.spec.launcher_creation_policy
     if not job.workers or job.worker is None or policy not in {AT_STARTUP, WAIT_FOR_WORKERS}:
         return
-    port, own_probe = sshd.port(job, settings.port), patch.get(PROBE) is not None
-    if not job.worker.template.containers or not (own_probe or port) or not operator_can_wait(job, ctx, patch):
+    if not job.worker.template.containers or not operator_can_wait(job, ctx, patch):
+        return
+    port, own_probe = annotated_port(job) or sshd.port(job, settings.port), patch.get(PROBE) is not None
+    if not own_probe and not port:
+        own = mappings(patch.get((*template_path(LAUNCHER), "spec", "initContainers")))
+        if all(each.get("name") != sshd.WAIT_CONTAINER for each in own):
+            yield Caution(
+                f'sshd\'s port is unknown: declare it in ports, or set {annotations.WORKER_READINESS}: "2222"'
+            )
         return
     added = []
     if not own_probe and patch.add(PROBE, _probe(port)):
@@ -79,6 +87,13 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         added.append(f"launcherCreationPolicy: {WAIT_FOR_WORKERS}")
     if added:
         yield f"added {' and '.join(added)}"
+
+
+def annotated_port(job: MPIJob) -> int | None:
+    """The port that the annotation names."""
+    answer = job.annotations.get(annotations.WORKER_READINESS, "")
+    number = int(answer) if answer.isascii() and answer.isdigit() and len(answer) <= 5 else 0
+    return number if 0 < number < 65536 else None
 
 
 def operator_can_wait(job: MPIJob, ctx: Context, patch: PatchBuilder) -> bool:

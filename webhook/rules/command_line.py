@@ -31,7 +31,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from webhook.api import mpirun, operator_env, sshd
+from webhook.api import mpirun, operator_env, programs, sshd
 from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import HYDRA, OPEN_MPI
@@ -58,7 +58,7 @@ _BLANKS: Final = " \t\r\n"
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)[^}]*+\}|(\w+))")
 # What Kubernetes replaces; two dollars stand for one.
 _REFERENCE: Final = re.compile(r"(?<!\$)(?:\$\$)*+\$\(([A-Za-z_][\w.-]*+)\)")
-# A value of a program that is nothing else, and programs to which it means something.
+# A program's argument that is only a reference; these programs have a use of their own for `$(...)`.
 _IS_REFERENCE: Final = re.compile(r"(?:-[\w.-]++=)?\$\([\w.-]++\)")
 _INTERPRETERS: Final = frozenset(("awk", "csh", "gawk", "gmake", "make", "mawk", "nawk", "perl", "ruby", "tcsh"))
 # Variables that Kubernetes adds for the namespace's Services.
@@ -98,7 +98,8 @@ def _programs(template: PodTemplate, path: str) -> Sequence[Violation]:
             where = f"{path}.template.spec.{kind}[{index}]"
             wrong = [*_program(container, where)]
             if not wrong and kind == "containers" and "sshd" in sshd.text(container):
-                alone = len(pod.containers or ()) == 1 and not pod.init_containers
+                sidecars = any(each.restart_policy == "Always" for each in pod.init_containers or ())
+                alone = len(pod.containers or ()) == 1 and not sidecars
                 wrong += _sshd(container, where, alone=alone)
             found += wrong
     return found
@@ -135,6 +136,7 @@ def _lost_words(argv: Sequence[str]) -> Sequence[str]:
 
 
 def _are_lost(script: str, rest: Sequence[str]) -> bool:
+    """Whether the script does not read its arguments, and they look like a command's options, or like commands."""
     words = script.split()
     if not words or _POSITIONAL.search(script) or words[0][0] == "$":
         return False
@@ -145,8 +147,9 @@ def _are_lost(script: str, rest: Sequence[str]) -> bool:
     of_script = (word.rpartition("/")[2] for word in words)
     if len(rest) == 1 and (name in _NO_ARGUMENTS or name in mpirun.SHELLS or name in of_script):
         return False
-    programs = {program, *(word.rpartition("/")[2] for word in rest)}
-    return len(words) == 1 or not programs.isdisjoint(_PROGRAMS)
+    # Each item may be a command with its arguments.
+    started = {program, *(word.partition(" ")[0].rpartition("/")[2] for word in rest)}
+    return len(words) == 1 or not started.isdisjoint(_PROGRAMS)
 
 
 def _sshd(container: Container, path: str, *, alone: bool) -> Iterator[Violation]:
@@ -255,8 +258,10 @@ def _unreplaced(call: Invocation, launcher: Container, job: MPIJob) -> Iterator[
         references = _REFERENCE.findall(word) if whole and not launcher.env_from else ()
         unknown = (each for each in references if each not in named and not _OF_SERVICES.search(each))
         if reference := next(unknown, ""):
-            fault = f"there is no variable {shortened(reference, 30)} in env"
-            yield Violation(_place(launcher, word), fault, "Add it, or correct the name.", advisory=True)
+            fault, fix = f"there is no variable {shortened(reference, 30)} in env", "Add it, or correct the name."
+            if reference in programs.TOOLS:
+                fault, fix = f"Kubernetes replaces $({reference}) by a variable", "Run it by bash -c."
+            yield Violation(_place(launcher, word), fault, fix, advisory=True)
             return
 
 

@@ -2,10 +2,10 @@
 
 The operator's flag `--gang-scheduling` decides whether there is gang scheduling, and by which scheduler. A job does not
 show it, so it is a setting (`scheduler`). With it on, no pod of a job is bound before `minAvailable` pods exist
-(default: all workers and the launcher). More than there will ever be means waiting for ever. So does
-`WaitForWorkersReady` with the default, or with more than the workers: the launcher is one of the pods, and it is
-created only when the workers run (kubeflow/mpi-operator#608). Where the setting is empty these are warnings: without
-gang scheduling the operator ignores `schedulingPolicy`.
+(default: all workers and the launcher). If `minAvailable` is above the number of pods, they wait for ever. With
+`WaitForWorkersReady` they also do if it is above the number of workers, or not set: the operator creates the launcher
+only when the workers run (kubeflow/mpi-operator#608). Where the setting is empty these are warnings: without gang
+scheduling the operator ignores `schedulingPolicy`.
 
 Warned about, since the rest of the job still runs: fields that this scheduler does not read, and `WaitForWorkersReady`
 on a job that waits in a queue, where the operator creates the launcher at once (kubeflow/mpi-operator#615). So are two

@@ -16,7 +16,8 @@ can fetch programs from elsewhere.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, NamedTuple
 
@@ -61,7 +62,7 @@ class Settings(RuleSettings):
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Each container's image, and once for each template the pull secrets; then the images that may change."""
     warned: dict[tuple[str, ...], dict[str, Violation]] = {}  # the first in each template
-    unpinned: Counter[str] = Counter()
+    unpinned = _unpinned(job, ctx.old) if settings.require_digest else {}
     for _, path, replica in job.replicas():
         found, moving, tagged = _of_template(replica.template, f"{path}.template", settings, unpinned)
         yield from found
@@ -83,11 +84,35 @@ class _Found(NamedTuple):
     tagged: Sequence[tuple[str, str, ImageReference]]
 
 
-def _of_template(template: PodTemplate, path: str, settings: Settings, unpinned: Counter[str]) -> _Found:
-    """What is said of the images of the template at `path` without a look at the cluster.
+def _unpinned(job: MPIJob, stored: MPIJob | None) -> Mapping[str, int]:
+    """Numbers the images without a digest by field, those of each repository from 1 on and first the `stored` job's."""
+    places = _tagged(job)
+    known = _tagged(stored) if stored else {}
+    counts: Counter[str] = Counter()
+    numbers = {}
+    for field in sorted(places, key=lambda field: known.get(field) != places[field]):
+        counts[places[field]] += 1
+        numbers[field] = counts[places[field]]
+    return numbers
 
-    `unpinned` counts the images without a required digest, by repository.
-    """
+
+def _tagged(job: MPIJob) -> dict[str, str]:
+    found = {}
+    for _, path, replica in job.replicas():
+        for field, image in _images(replica.template, f"{path}.template"):
+            with suppress(ImageError):
+                reference = images.parse(image or "")
+                if reference.digest is None:
+                    found[field] = _source(reference)
+    return found
+
+
+def _source(reference: ImageReference) -> str:
+    return f"{reference.registry}/{reference.repository}"
+
+
+def _of_template(template: PodTemplate, path: str, settings: Settings, unpinned: Mapping[str, int]) -> _Found:
+    """What is said of the images of the template at `path` without a look at the cluster."""
     found: list[Violation] = []
     moving: list[tuple[str, Violation]] = []
     tagged: list[tuple[str, str, ImageReference]] = []
@@ -170,10 +195,10 @@ def _likely_reference(image: str) -> str | None:
 
 
 def _policy(
-    where: str, image: str, reference: ImageReference, settings: Settings, unpinned: Counter[str]
+    where: str, image: str, reference: ImageReference, settings: Settings, unpinned: Mapping[str, int]
 ) -> Iterator[Violation]:
     allowed = settings.allowed_registries
-    source = f"{reference.registry}/{reference.repository}"
+    source = _source(reference)
     if allowed and not any(images.in_registry(reference, entry) for entry in allowed):
         shown = ", ".join(allowed[:MAX_SHOWN_REGISTRIES]) + (", ..." if len(allowed) > MAX_SHOWN_REGISTRIES else "")
         yield Violation(
@@ -184,14 +209,13 @@ def _policy(
             degree=Degree(f"{where} registry", frozenset({source})),
         )
     if settings.require_digest and reference.digest is None:
-        unpinned[source] += 1
         yield Violation(
             where,
             f'"{shortened(image)}" has no digest, so it may change',
             fix="Add the digest: name@sha256:... (skopeo inspect and crane digest print it).",
             reason=CauseReason.FORBIDDEN,
-            # Another tag is no worse, nor is another name of the container; one more container is.
-            degree=Degree(f"digest {source}", unpinned[source]),
+            # An update may change the tag or the container's name, but not add such a container.
+            degree=Degree(f"digest {source}", unpinned[where]),
         )
     elif settings.refuse_latest and reference.effective_tag == "latest":
         said = "has the tag" if reference.tag else "has no tag, which means"

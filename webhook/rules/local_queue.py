@@ -67,13 +67,14 @@ def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:
     if queue is UNKNOWN or not is_there(ctx.view):
         return
     if not queue:
-        fix = f"Add the label {QUEUE_NAME} with a queue, or remove managedBy."
-        yield Violation(MANAGED_BY, "needs a queue", fix=fix, reason=CauseReason.REQUIRED)
+        fix = f"Add {QUEUE_NAME}, or remove it."
+        yield Violation(MANAGED_BY, "MultiKueue needs a queue (a label)", fix=fix, reason=CauseReason.REQUIRED)
     elif (behind := queues.cluster_queue(ctx.view, ctx.namespace, queue)) is not None and not any(
         _may_send(check, ctx) for check in behind.checks
     ):
-        fault = f"ClusterQueue {shortened(behind.name, MAX_OBJECT_NAME_CHARACTERS)} sends no job elsewhere"
-        yield Violation(MANAGED_BY, fault, fix="Use a queue for MultiKueue, or remove it.")
+        name = shortened(behind.name, MAX_OBJECT_NAME_CHARACTERS)
+        fault = f"the queue (ClusterQueue {name}) has no MultiKueue check"
+        yield Violation(MANAGED_BY, fault, fix="Use another queue, or remove it.")
 
 
 def _may_send(check: str, ctx: Context) -> bool:

@@ -1,8 +1,8 @@
 """Slots for each worker stay in range and fit its GPUs or CPUs and the ranks that mpirun starts.
 
 Outside of `min` and `max` is refused; for workers without accelerators `maxCpu`, if set, takes the place of `max`, and
-where the cores of accelerators are asked for one by one, a worker may have a slot for each. The rest are
-warnings, since only the program knows how it uses its ranks:
+a worker may have a slot for each core of its Neuron accelerators. The rest are warnings, since only the program knows
+how it uses its ranks:
 
 * slots that differ from the GPUs of a worker (each rank usually drives one GPU), unless the ranks of `mpirun` show that
   this is meant: as many as there are slots, or for each worker as many as it has slots, or mpirun starts torchrun,
@@ -31,7 +31,7 @@ from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec, replica_pa
 from webhook.api.mpirun import HOSTFILE, Invocation
 from webhook.api.mpirun_options import HOSTS, HYDRA, OPEN_MPI, PER_NODE
 from webhook.api.pod import Container
-from webhook.api.resources import CORES, DEFAULT_ACCELERATORS, read
+from webhook.api.resources import CORES, DEFAULT_ACCELERATORS, MAX_CORES_PER_DEVICE, read
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
@@ -93,7 +93,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     gpus = [found.known for found in devices]
     on_cores = not any(gpus) and not any(_has_claims(pod) for _, pod in pods)
     most = settings.max_cpu if on_cores and settings.max_cpu is not None else settings.max
-    most = max(most, *(of_pod(pod.template, settings.core_resources, ctx).least for _, pod in pods), 0)
+    cores = _cores([pod for _, pod in pods], settings, ctx)
+    most = max(most, cores)
     if slots > most:
         fix = f"Set slotsPerWorker to {most} or fewer{_INSTEAD if on_cores else ''}."
         fault = f"{_count(slots, 'slot')} per worker, at most {most} allowed"
@@ -106,7 +107,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     wanted = max(min(fewest or gpus[-1], most), settings.min) if gpus else 0
     # A job with a slot for each GPU gets its new number of slots from `accelerator-available`, with that of its GPUs.
     with_gpus = bool(fewest) and slots == gpus[-1]
-    if gpus and gpus[-1] and not with_gpus and slots != wanted and not _meant(job, slots, ctx):
+    on_devices = slots <= cores and gpus[-1] and slots % gpus[-1] == 0
+    if gpus and gpus[-1] and not with_gpus and slots != wanted and not on_devices and not _meant(job, slots, ctx):
         fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
         fix = f"Set it to {wanted}." if _shows_ranks(job) else "Set it to the ranks that mpirun starts on a worker."
         yield Violation(PATH, fault, fix=fix, advisory=True)
@@ -122,6 +124,13 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         highest = min(most, max(gpus, default=0) or most, cpus.amount or most)
         yield from _ranks(job, then, highest, ctx, nodes=nodes, gpus=any(gpus))
     yield from _unlike_launcher(devices, ctx)
+
+
+def _cores(pods: Sequence[ReplicaSpec], settings: Settings, ctx: Context) -> int:
+    """The most that a pod may have."""
+    per_device = MAX_CORES_PER_DEVICE if settings.core_resources else {}
+    kinds = [(settings.core_resources, 1), *(((name,), cores) for name, cores in per_device.items())]
+    return max((of_pod(pod.template, names, ctx).least * cores for pod in pods for names, cores in kinds), default=0)
 
 
 def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Violation]:

@@ -12,10 +12,10 @@ It also checks what the operator does not:
 * quantities such as `1e1.5`, which no Kubernetes program can read. While one is stored, the operator lists no job.
 
 The operator mounts the SSH keys and `/etc/mpi` read-only, so no container starts that mounts something below. It
-prepares the first container of each pod alone: another one that runs mpirun or sshd, or has the accelerators, is a
-warning. None is given where the first runs what its image is for, or a file that may start mpirun or sshd too. A
-variable of the first container that the operator overwrites, such as `OMPI_MCA_plm_rsh_args`, is a warning: it appends
-its own, and the last one of a name wins.
+prepares only the first container of each pod. If another container runs mpirun or sshd, or has the accelerators, that
+is a warning. There is no warning if the first container has no command, or runs a file that may itself start mpirun or
+sshd. A variable of the first container that the operator overwrites, such as `OMPI_MCA_plm_rsh_args`, is a warning: the
+operator appends its own, and the last one of a name wins.
 """
 
 import re
@@ -23,7 +23,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from posixpath import normpath
 
-from webhook.api import mpirun, names, operator_env, quantities, quantity, sshd
+from webhook.api import mca, mpirun, names, operator_env, quantities, quantity, sshd
 from webhook.api.mca import ENV_PREFIX
 from webhook.api.mpijob import (
     AT_STARTUP,
@@ -239,17 +239,21 @@ def _first_container(containers: Sequence[Container], path: str, role: str, job:
     for index, variable in enumerate(env or ()):
         same = overwritten.get(variable.name)
         if same is not None and (variable.value or "") not in same:
-            fix = "Remove it."
-            if variable.name.startswith(ENV_PREFIX):
-                option = f"-mca {variable.name.removeprefix(ENV_PREFIX)}"
-                value = shlex.quote(variable.value or "")
-                fix = f"Use mpirun {option} {value}."
-                if len(fix) > MAX_MCA_ADVICE_CHARACTERS:
-                    fix = f"Use mpirun {option} VALUE."
-            fault = f"is lost (the operator sets {variable.name})"
+            fault, fix = f"the operator's {variable.name} wins", "Remove it."
+            name = variable.name.removeprefix(ENV_PREFIX)
+            if name != variable.name and all(name != given for given, _ in _parameters(job)):
+                fault = f"is lost (the operator sets {variable.name})"
+                fix = f"Use mpirun -mca {name} {shlex.quote(variable.value or '')}."
+                if variable.value is None or len(fix) > MAX_MCA_ADVICE_CHARACTERS:
+                    fix = f"Use mpirun -mca {name} VALUE."
             yield Violation(f"{path}[0].env[{index}]", fault, fix, advisory=True)
     if len(containers) > 1:
         yield from _not_first(containers, path, role, job)
+
+
+def _parameters(job: MPIJob) -> Iterator[tuple[str, str]]:
+    for call in job.mpirun_calls:
+        yield from mca.parameters(call.words)
 
 
 def _not_first(containers: Sequence[Container], path: str, role: str, job: MPIJob) -> Iterator[Violation]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.injecting import hold, mpijob
+from tests.support.injecting import hold, mpijob, policy_of
 from webhook.admission import overlooked
 from webhook.api import annotations
 
@@ -44,6 +44,14 @@ def test_what_is_read_is_not_told_of() -> None:
 def test_a_label_is_no_annotation() -> None:
     said = f"{annotations.QUEUE}: has no effect as a label, make it an annotation"
     assert told(labels={annotations.QUEUE: "a", f"{PREFIX}tier": "gold"}) == [said]
+
+
+@pytest.mark.parametrize(("value", "caution"), [("true", True), ("2222", True), ("false", False)])
+def test_worker_readiness_without_an_injection_that_reads_it(value: str, caution: bool) -> None:
+    key = annotations.WORKER_READINESS
+    off = policy_of({"launcher-wait": {"enabled": False}})
+    found = hold(mpijob(metadata={"annotations": {key: value}}), off).cautions
+    assert (f"{key}: has no effect, the policy has launcher-wait off" in found) is caution
 
 
 def test_only_the_first_few_are_told() -> None:

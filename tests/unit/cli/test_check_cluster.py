@@ -162,7 +162,7 @@ KUEUE_LABEL = "metadata.labels.kueue\\.x-k8s\\.io/queue-name"
     [
         ([local_queue("train", "gpus")], False),
         ([local_queue("train", "gpus"), cluster_queue("gpus"), config(), NAMESPACE], False),
-        ([], True),  # nothing shows that there is a Kueue
+        ([], False),  # a file of other objects does not show whether there is a Kueue
         ([local_queue("train", "gpus"), config(text=CONFIG.replace(", kubeflow.org/mpijob", ""))], True),
     ],
 )

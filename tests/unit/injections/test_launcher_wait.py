@@ -161,6 +161,7 @@ def test_the_port_is_the_one_that_the_job_shows(given, option):
         ({"answer": "true", "launcher": OTHER, "run_policy": {"schedulingPolicy": {}}}, {}),
         ({"answer": "2222", "worker": {"command": ["/start.sh"]}, "labels": QUEUED}, {}),
         ({"answer": "true", "launcher": OTHER}, {}),
+        ({"answer": "true", "policy": "WaitForWorkersReady"}, {}),
         ({"answer": "true", "worker": SHOWN}, {}),
         ({"answer": "2222", "launcher": OTHER}, {}),
         ({"launcher": {"resources": {"limits": {"hugepages-2Mi": "1Gi"}}}}, {}),
@@ -196,7 +197,11 @@ def test_launchers_that_wait(given, settings):
         pytest.param({"answer": "false"}, {}, id="turned off"),
         pytest.param({"answer": "false", "labels": QUEUED}, {"when": "always"}, id="turned off in a queue"),
         pytest.param({"policy": "WaitForWorkersReady"}, {}, id="the operator waits"),
-        pytest.param({"policy": "WaitForWorkersReady", "answer": "true"}, {}, id="the operator waits for it too"),
+        pytest.param(
+            {"policy": "WaitForWorkersReady", "answer": "true", "worker": {"readinessProbe": {"exec": {}}}},
+            {},
+            id="the operator waits for a probe",
+        ),
         pytest.param({"pod": {"os": {"name": "windows"}}}, {}, id="Windows"),
     ],
 )

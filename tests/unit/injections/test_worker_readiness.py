@@ -6,6 +6,7 @@ from webhook.admission import pipelines
 from webhook.cluster.snapshot import Snapshot
 
 ID = "worker-readiness"
+KEY = "training.openshift.io/worker-readiness"
 QUEUE = {"kueue.x-k8s.io/queue-name": "q"}
 POLICY = "/spec/launcherCreationPolicy"
 PROBE = f"{PATHS['Worker']}/spec/containers/0/readinessProbe"
@@ -17,13 +18,16 @@ def probe(port=22):
     return {"tcpSocket": {"port": port}, "periodSeconds": 5, "timeoutSeconds": 5}
 
 
-def job(*, labels=None, worker=None, launcher=None, policy="AtStartup", **spec):
+def job(*, annotation=None, labels=None, worker=None, launcher=None, policy="AtStartup", **spec):
     """With the default that the API server fills in; `worker` and `launcher` are fields of the first container."""
     pods = {}
     for role, fields in (("worker", worker), ("launcher", launcher)):
         pods[role] = {"spec": pod_spec()}
         pods[role]["spec"]["containers"][0] |= fields or {}
-    return mpijob(metadata={"labels": labels or {}}, launcherCreationPolicy=policy, **pods, **spec)
+    annotations = {} if annotation is None else {KEY: annotation}
+    return mpijob(
+        metadata={"annotations": annotations, "labels": labels or {}}, launcherCreationPolicy=policy, **pods, **spec
+    )
 
 
 PORT = {"port": 22}
@@ -45,6 +49,8 @@ def note(port=22):
         ({"worker": {"ports": [{"containerPort": 2222}]}}, PORT, 2222),
         ({"worker": {"command": ["/usr/sbin/sshd", "-D", "-p", "2222"]}}, {}, 2222),
         ({"worker": {"ports": [{"containerPort": 2222}]}}, {}, 2222),
+        ({"annotation": "2023"}, PORT, 2023),
+        ({"annotation": "2023", "worker": {"command": ["/start.sh"]}}, {}, 2023),
         ({"launcher": {"command": ["mpirun", "-mca", "plm_rsh_args", "-p 2222", "x"]}}, {}, 2222),
         ({"launcher": {"env": [{"name": "PRTE_MCA_plm_ssh_args", "value": "-p 2222"}]}}, {}, 2222),
         ({"run_policy": {"suspend": False, "schedulingPolicy": {"minAvailable": 2}}}, PORT, 22),
@@ -81,16 +87,34 @@ def test_what_the_user_has_of_the_two_stays():
         ({"labels": QUEUE}, PORT),
         ({"run_policy": {"schedulingPolicy": {}}}, PORT),
         ({"run_policy": {"schedulingPolicy": {"minAvailable": 3}}}, PORT),
-        ({"worker": {"command": ["/start.sh"]}}, PORT),
-        # The image decides: that of upstream has 2222 in its sshd_config.
-        ({}, {}),
-        ({"worker": {"command": ["/usr/sbin/sshd", "-De"]}}, {}),
-        # The operator overwrites it.
-        ({"launcher": {"env": [{"name": "OMPI_MCA_plm_rsh_args", "value": "-p 2222"}]}}, {}),
     ],
 )
 def test_nothing_is_put_in(given, settings):
     assert inject(ID, job(**given), **(ON | settings)) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("given", "settings"),
+    [
+        # The image decides: that of upstream has 2222 in its sshd_config.
+        ({}, {}),
+        ({"worker": {"command": ["/start.sh"]}}, PORT),
+        ({"worker": {"command": ["/usr/sbin/sshd", "-De"]}}, {}),
+        # The operator overwrites it.
+        ({"launcher": {"env": [{"name": "OMPI_MCA_plm_rsh_args", "value": "-p 2222"}]}}, {}),
+        ({"annotation": "true"}, {}),
+    ],
+)
+def test_an_unknown_port_is_reported(given, settings):
+    caution = f'sshd\'s port is unknown: declare it in ports, or set {KEY}: "2222"'
+    assert inject(ID, job(**given), **(ON | settings)) == ({}, [caution])
+
+
+def test_an_unknown_port_does_not_matter_where_the_launcher_itself_waits():
+    given = job()
+    launcher = given["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
+    launcher["initContainers"] = [{"name": "wait-for-workers", "image": "x"}]
+    assert inject(ID, given, **ON) == ({}, [])
 
 
 @pytest.mark.parametrize("worker", [None, {"replicas": 0}, {"replicas": 1}, {"replicas": 1, "template": {"spec": {}}}])

@@ -202,6 +202,8 @@ def test_only_the_beginning_of_a_command_is_split(length: int, monkeypatch: pyte
         (["tini", "-g", "--"], ["bash", "-c", "mpirun", "-np", "2", "x"], "args", "-np 2 x"),
         (["env", "A=B", "bash", "-c", "mpirun", "-np", "2"], None, "command", "-np 2"),
         (["busybox", "sh", "-c", "mpirun", "-np", "2"], None, "command", "-np 2"),
+        (["bash", "-c"], ["cd /work", "mpirun -np 2 x"], "args", "mpirun -np 2 x"),
+        (["bash", "-c"], ["mkdir -p /run/sshd", "/usr/sbin/sshd -De"], "args", "/usr/sbin/sshd -De"),
     ],
 )
 def test_a_shell_that_gets_words_as_arguments(command: Any, args: Any, field: str, ignored: str) -> None:
@@ -264,6 +266,9 @@ def test_variables_that_nothing_replaces() -> None:
     assert found(check(["mpirun", "-np", "${NP}", "x"])) == [f"(advice) {WHERE}.command: no shell replaces ${{NP}}"]
     [violation] = check(["mpirun", "-np", "$(NP)", "x"])
     assert found([violation]) == [f"(advice) {WHERE}.command: there is no variable NP in env"]
+    [violation] = check(["mpirun", "-np", "$(nproc)", "x"])
+    assert found([violation]) == [f"(advice) {WHERE}.command: Kubernetes replaces $(nproc) by a variable"]
+    assert violation.fix == "Run it by bash -c."
     assert len(check(["mpirun", "-np", "4", "x", "--lr=$(LR)"])) == 1
     assert len(check(["mpirun", "-np=${NP:-4}", "x"])) == 1
     command = {f"{LAUNCHER}.command": ["mpirun", "-np", "$(NP)", "x"]}
@@ -312,6 +317,10 @@ LEAVES = f"(advice) {SSHD}.command: sshd goes to the background and the containe
         (["bash", "-c", "# keys; sshd reads them\nexec /usr/sbin/sshd -De  # sshd"], []),
         (["bash", "-c", 'echo "Starting (sshd in foreground)"; /usr/sbin/sshd -D'], []),
         (["bash", "-c", "/usr/sbin/sshd -De", "sshd"], []),
+        (["bash", "-c", "PRIV=/run/sshd\nmkdir -p $PRIV\n/usr/sbin/sshd -De"], []),
+        (["bash", "-c", "SSHD=/usr/sbin/sshd; $SSHD -De"], []),
+        (["bash", "-c", "CONF=/etc/ssh/sshd; ls $CONF; /usr/sbin/sshd -D"], []),
+        (["bash", "-c", "sudo -n /usr/sbin/sshd -De"], []),
         (["bash", "-c", "/usr/sbin/sshd  # in the background"], [LEAVES]),
         (["sshd", "-De"], [BY_NAME]),
         (["bash", "-c", "exec sshd -D"], [BY_NAME]),
@@ -333,6 +342,10 @@ LEAVES = f"(advice) {SSHD}.command: sshd goes to the background and the containe
         (["bash", "-c", "/usr/sbin/sshd || { echo failed; exit 1; }"], [LEAVES]),
         (["bash", "-c", "/usr/sbin/sshd && echo started\nexit 0"], [LEAVES]),
         (["env", "A=B", "sshd", "-D"], [BY_NAME]),
+        (["sh", "-c", "sudo sshd -D"], [BY_NAME]),
+        (["sh", "-c", "exec env A=B sshd -D"], [BY_NAME]),
+        (["sh", "-c", "if true; then gosu root sshd -D; fi"], [BY_NAME]),
+        (["sh", "-c", "gosu root /usr/sbin/sshd"], [LEAVES]),
         (["busybox", "sh", "-c", "sshd -D"], [BY_NAME]),
         (["bash", "-c"], []),
     ],
@@ -414,6 +427,14 @@ def test_a_probe_of_sshds_port(command: list[str], port: Any, more: dict[str, An
     where = f"(advice) {SSHD}.readinessProbe.tcpSocket.port"
     assert found(result) == [f"{where}: sshd does not listen on port {number}" for number in expected]
     assert [each.fix for each in result] == ["Set it to 2222." for _ in expected]
+
+
+@pytest.mark.parametrize(("policy", "reported"), [(None, True), ("Always", False)])
+def test_an_init_container_has_no_port_once_it_ended(policy: str | None, reported: bool) -> None:
+    changes = {f"{WORKER}.command": ["/usr/sbin/sshd", "-D", "-p", "2222"]}
+    changes |= {f"{WORKER}.readinessProbe": {"tcpSocket": {"port": 22}}}
+    one = {"name": "i", "command": ["/health"], "restartPolicy": policy}
+    assert bool(violations(ID, {**changes, "Worker.template.spec.initContainers": [one]})) is reported
 
 
 def test_of_an_option_with_many_words_the_first_are_named() -> None:

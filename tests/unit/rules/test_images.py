@@ -277,6 +277,18 @@ def mirrors(kind: str, *sources: tuple[str, str]) -> Json:
     return {"apiVersion": "config.openshift.io/v1", "kind": kind, "metadata": metadata, "spec": {field: listed}}
 
 
+def test_an_update_is_charged_with_the_image_that_lost_its_digest() -> None:
+    image = "registry.example.com/a:1"
+    launcher, worker = (f"{role}.template.spec.containers.0.image" for role in ("Launcher", "Worker"))
+    stored = {worker: image, launcher: f"registry.example.com/a@sha256:{'0' * 64}"}
+    settings = {"requireDigest": True}
+    found = violations("images", {worker: image, launcher: image}, settings=settings, old=stored)
+    assert {each.path.split(".")[1]: each.degree and each.degree.amount for each in found} == {
+        "mpiReplicaSpecs[Launcher]": 2,
+        "mpiReplicaSpecs[Worker]": 1,
+    }
+
+
 def mirrored(image: str, digests: Sources, tags: Sources) -> list[Violation]:
     sets = [mirrors("ImageDigestMirrorSet", *digests), mirrors("ImageTagMirrorSet", *tags)]
     changes = {IMAGE: image, "Launcher.template.spec.containers.0.image": f"quay.io/team/app@{DIGEST}"}

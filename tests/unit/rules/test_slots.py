@@ -482,6 +482,26 @@ def test_a_slot_for_each_core_of_accelerators(slots: int, cores: int, settings: 
     assert [each.message for each in violations("slots", changes, settings=settings)] == [message] * bool(message)
 
 
+@pytest.mark.parametrize(
+    ("slots", "settings", "message"),
+    [
+        (16, {}, None),
+        (32, {}, None),
+        (128, {}, None),
+        (24, {}, "24 slots but 16 GPUs per worker"),
+        (129, {}, "129 slots per worker, at most 128 allowed"),
+        (16, {"coreResources": []}, "16 slots per worker, at most 8 allowed"),
+    ],
+)
+def test_a_slot_for_each_core_of_whole_devices(slots: int, settings: Json, message: str | None) -> None:
+    changes = {
+        "spec.slotsPerWorker": slots,
+        "Worker.template.spec.containers.0.resources": {"limits": {"aws.amazon.com/neuron": 16}},
+        "Launcher.template.spec.containers.0.command": ["train.sh"],
+    }
+    assert [each.message for each in violations("slots", changes, settings=settings)] == [message] * bool(message)
+
+
 def test_gpus_by_claim_count_where_their_number_is_known() -> None:
     changes = {**claims("t"), "spec.slotsPerWorker": 2, "Launcher.template.spec.containers.0.command": ["train.sh"]}
     known = Snapshot([claim_template("t", exactly(count=4))])

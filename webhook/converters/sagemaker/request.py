@@ -118,7 +118,7 @@ class Tag(Struct, frozen=True):
 
 
 class TrainingJob(Struct, frozen=True):
-    """All of it."""
+    """The whole request."""
 
     training_job_name: str
     algorithm_specification: Algorithm

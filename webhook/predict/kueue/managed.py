@@ -72,14 +72,14 @@ def suspends_all(view: ClusterView, namespace: str) -> bool:
 def suspends(view: ClusterView, namespace: str, job: MPIJob, *, queued: bool) -> bool:
     """Whether Kueue's webhook suspends a new job (kueue `jobframework/utils.go`, `WorkloadShouldBeSuspended`).
 
-    `queued`: the job names a queue, or Kueue gives it one. A Kueue whose configuration is unknown is taken to manage
+    `queued`: the job names a queue, or Kueue gives it one. A Kueue of which nothing is known is taken to manage
     MPIJobs. It may start a job of an owner at once.
     """
     if job.owned:
         return False
     if not queued:
         return suspends_all(view, namespace)
-    return is_there(view) and unmanaged(view, namespace, framework(job)) is not Unmanaged.FRAMEWORK
+    return unmanaged(view, namespace, framework(job)) is not Unmanaged.FRAMEWORK
 
 
 def namespace_labels(view: ClusterView, namespace: str) -> dict[str, str] | Unknown:

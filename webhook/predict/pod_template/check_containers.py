@@ -286,8 +286,8 @@ def _one(handler: model.Probe | model.LifecycleHandler, path: str, container: mo
                 fix = f"Write {target.port}." if target.port.isdecimal() else "Write a number, or a port's name."
                 texts.note(found, f"{path}.{field}.port", target.port, problem, fix)
             elif all(port.name != target.port for port in container.ports or ()):
-                fault = f'the container has no port "{target.port}"'
-                found.add(f"{path}.{field}.port", fault, "Write a number, or name the port.", advisory=True)
+                fault = f'{path.rpartition(".")[2]} of {container.name}: no port "{target.port}"'
+                found.add(f"{path}.{field}.port", fault, "Write a number.", advisory=True)
     if handler.http_get is not None:
         for index, one in enumerate(handler.http_get.http_headers or ()):
             texts.check(found, f"{path}.httpGet.httpHeaders[{index}].name", one.name, texts.header)

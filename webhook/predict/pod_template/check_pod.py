@@ -33,7 +33,7 @@ class Surroundings(NamedTuple):
 
 
 def check_template(template: model.Template, path: str, found: Faults, around: Surroundings) -> None:
-    """Every check."""
+    """Check the metadata and the spec as the API server does."""
     if (meta := template.metadata) is not None and meta != around.like.metadata:
         if meta.labels:
             check_labels(meta.labels, f"{path}.metadata.labels", found)
@@ -176,7 +176,7 @@ _OF_IPC: Final = frozenset(
 
 
 def check_host(spec: model.PodSpec, path: str, found: Faults) -> None:
-    """All of it."""
+    """Check the fields that concern the node and its namespaces."""
     _namespaces(spec, path, found)
     if spec.node_name:
         _node_name(spec, spec.node_name, path, found)

@@ -9,15 +9,17 @@ from typing import Final
 
 from webhook.api import quantity
 from webhook.api.pod_resources import HUGE_PAGES, is_pod_level, read_amounts
+from webhook.api.quantity import Quantity
 from webhook.predict.pod_template import model
 from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.resources import page_size
 
 _MEDIUM: Final = "HugePages"
+_NOTHING: Final = Quantity(0)
 
 
 def check_pod_resources(spec: model.PodSpec, path: str, found: Faults) -> None:
-    """The resources that a pod can have as a whole, and limits of containers above its own."""
+    """The resources that a pod can have as a whole, and those of its containers that do not fit into them."""
     own = spec.resources or model.Resources()
     for field, amounts in (("limits", own.limits), ("requests", own.requests)):
         for name in amounts or ():
@@ -26,6 +28,16 @@ def check_pod_resources(spec: model.PodSpec, path: str, found: Faults) -> None:
                 where = f"{path}.resources.{field}[{shown(name)}]"
                 found.add(where, fault, "Move it to the resources of a container.", Kind.NOT_SUPPORTED)
     most = read_amounts(own.limits)
+    for name, amount in read_amounts(own.requests).items():
+        where = f"{path}.resources.requests[{shown(name)}]"
+        total = sum((_least(container).get(name, _NOTHING) for container in spec.containers or ()), _NOTHING)
+        if amount > most.get(name, amount):
+            most_of_pod = quantity.format(most[name])
+            fault = f"{quantity.format(amount)} is above the limit of {most_of_pod}"
+            found.add(where, fault, f"Set it to {most_of_pod} or less.")
+        elif total > amount:
+            fault = f"{quantity.format(amount)} is below the containers' {quantity.format(total)}"
+            found.add(where, fault, f"Set it to {quantity.format(total)} or more.")
     for index, container in enumerate(spec.containers or () if most else ()):
         limits = container.resources.limits if container.resources is not None else None
         for name, limit in read_amounts(limits).items():
@@ -33,6 +45,11 @@ def check_pod_resources(spec: model.PodSpec, path: str, found: Faults) -> None:
                 fault = f"{quantity.format(limit)} is above the pod's limit of {quantity.format(most[name])}"
                 where = f"{path}.containers[{index}].resources.limits[{shown(name)}]"
                 found.add(where, fault, f"Set it to {quantity.format(most[name])} or less.")
+
+
+def _least(container: model.Container) -> dict[str, Quantity]:
+    resources = container.resources or model.Resources()
+    return read_amounts(resources.limits) | read_amounts(resources.requests)
 
 
 def check_huge_pages(spec: model.PodSpec, path: str, found: Faults, *, without_ranges: bool | None) -> None:
@@ -48,11 +65,11 @@ def check_huge_pages(spec: model.PodSpec, path: str, found: Faults, *, without_r
             continue
         where, wanted = f"{path}.volumes[{index}].emptyDir.medium", medium.removeprefix(_MEDIUM).removeprefix("-")
         if not (sizes if medium == _MEDIUM else page_size(HUGE_PAGES + wanted) in sizes):
-            fault = "no container requests such pages, so the pods never start"
+            fault = f'no container requests pages for "{volume.name}" (the pods never start)'
             fix = f"Set the limit {HUGE_PAGES}{wanted or '2Mi'} of a container."
             found.add(where, fault, fix, advisory=without_ranges is None)
         elif medium == _MEDIUM and len(sizes) > 1:
-            fault = "the containers request pages of several sizes, so the pods never start"
+            fault = f'there are several sizes of pages for "{volume.name}" (the pods never start)'
             found.add(where, fault, f"Name the size, as {_MEDIUM}-2Mi.", advisory=without_ranges is None)
 
 

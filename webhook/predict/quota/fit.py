@@ -45,7 +45,7 @@ class Demand(msgspec.Struct, frozen=True):
 
     @property
     def whole(self) -> list[Load]:
-        """All of it."""
+        """The loads of the pods, then those of the other objects."""
         return [*((part.count, charge) for part in self.parts for charge in part.charges), *self._objects]
 
     @property
