@@ -166,6 +166,8 @@ def test_no_hook_is_registered_before_a_replica_is_ready(cluster: Cluster) -> No
     command = (PROGRAM, build.CHART, "--namespace", PROGRAM, "--kubeconfig", cluster.kubeconfig, IMAGE)
     hooks = ("--reuse-values", "--set=components.hooks=true")
     registered = lambda: cluster.kubectl("get", HOOKS[0], NAME, check=False).returncode == 0  # noqa: E731
+    for kind in (HOOKS[0], "MutatingWebhookConfiguration"):  # of other tests
+        cluster.kubectl("delete", kind, NAME, "--ignore-not-found")
     cluster.apply(yaml.load_all((MANIFESTS / "base" / "namespace.yaml").read_text()))
     try:
         assert "no replica is ready" in helm("install", *command, "--set=components.hooks=true", code=1)

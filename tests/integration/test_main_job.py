@@ -111,7 +111,7 @@ def test_generate_name(cluster: Cluster, namespace: str) -> None:
     job["metadata"]["generateName"] = "x" * 60
     refused = cluster.kubectl("create", "-f", "-", stdin=job, check=False)
     assert "metadata.generateName" in refused.stderr
-    assert "Use a generateName of at most 48 characters" in refused.stderr
+    assert "or another name of at most 48 characters" in refused.stderr
 
 
 def test_a_server_side_dry_run_shows_the_changes_and_stores_nothing(cluster: Cluster, namespace: str) -> None:

@@ -61,6 +61,13 @@ def test_registered_from_ready_to_sigterm(cluster: Cluster, namespace: str) -> N
         assert refused.returncode == 1
         # kubectl words a refusal with causes itself.
         assert 'The MPIJob "alone" is invalid: spec.mpiReplicaSpecs[Worker].replicas: 1 worker' in refused.stderr
+        cluster.wait_for(
+            "its line",
+            lambda: (
+                any(line["name"] == "alone" and line["webhook"] == "validate" for line in service.decisions(cluster))
+                or None
+            ),
+        )
         log = service.decisions(cluster)
         assert {(line["webhook"], line["allowed"]) for line in log if line["name"] == "pi"} == {
             ("mutate", True),

@@ -141,10 +141,6 @@ REFUSED_LATER = {
         "does not appear in .spec.ReplicatedJobs",
     ),
     "bad-subdomain": ({f"{JOB_SET}.network.subdomain": "9to5"}, "spec.network.subdomain"),
-    "bad-job-name": (
-        {f"{NODE_JOB}.name": "my_node", f"{LAUNCHER_JOB}.dependsOn": []},
-        "spec.replicatedJobs[0].name",
-    ),
     "restarts-always": ({f"{NODE_PODS}.restartPolicy": "Always"}, "spec.template.spec.restartPolicy"),
     "bad-group": ({f"{NODE_JOB}.groupName": "My_Group"}, "spec.replicatedJobs[0].groupName"),
     "bad-rule": (fails({"name": "1st"}), "invalid failure policy rule name"),

@@ -110,6 +110,7 @@ def _cluster_wide() -> Iterator[Manifest]:
     yield _object(kueue.API_VERSION, "WorkloadPriorityClass", "urgent", "", value=10)
     levels = [{"nodeLabel": "topology.kubernetes.io/rack"}, {"nodeLabel": "kubernetes.io/hostname"}]
     yield _object(kueue.API_VERSION, "Topology", "racks", "", spec={"levels": levels})
+    yield _object(kueue.API_VERSION, "AdmissionCheck", "elsewhere", "", spec={"controllerName": "example.com/checks"})
     yield kueue.cohort("all")
     yield volcano_objects.queue("default", {"nvidia.com/gpu": 64})
     mirrored = [{"source": "quay.io/platform", "mirrors": ["mirror.example.com/platform"]}]
