@@ -31,7 +31,8 @@ def names(kind: str) -> list[str]:
 
 def _examples(kind: str, name: str) -> str:
     if kind == "injection":
-        return f"\n## Example\n\n{injected.examples()[name]}"
+        example = injected.examples().get(name, "")
+        return f"\n## Example\n\n{example}" if example else ""
     told = "\n".join(messages.examples(name))
     return f"\n## Examples\n\n{EACH}\n\n{told}" if told else ""
 
