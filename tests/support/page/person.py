@@ -6,7 +6,7 @@ from typing import Any
 def mend_a_job(tab: Any) -> None:
     """Ask for far too many workers, be refused, and do what the page says."""
     status = tab.locator("#status")
-    tab.locator("#job select").select_option(label="openmpi pi")
+    tab.locator("#job select").select_option(label="Openmpi pi")
     status.filter(has_text="openmpi-pi would be admitted").wait_for()
     tab.locator("#job .cm-line", has_text="replicas: 2").click()
     tab.keyboard.press("End")
