@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from webhook.api import mpijob, operator_env
+from webhook.api import mpijob, mpirun, operator_env
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.untyped import at, mapping
 
@@ -71,7 +71,7 @@ def _connect(spec: dict[str, Any], role: str, job: MPIJob, name: str) -> None:
     if role == LAUNCHER:
         scripts = [{"key": key, "path": key, "mode": mode} for key, mode in _SCRIPTS]
         volumes.append({"name": "mpi-job-config", "configMap": {"name": f"{name}-config", "items": scripts}})
-        mounts.append({"name": "mpi-job-config", "mountPath": "/etc/mpi"})
+        mounts.append({"name": "mpi-job-config", "mountPath": mpirun.CONFIG_FOLDER})
     variables = [{"name": key, "value": values[0]} for key, values in operator_env.values(role, job).items()]
     if role == LAUNCHER and not job.spec.run_launcher_as_worker:
         variables.append({"name": "NVIDIA_DRIVER_CAPABILITIES", "value": ""})
