@@ -15,15 +15,17 @@ from webhook.api.pod import PodOS, Presence
 from webhook.api.shape import ShapeError, decode_error
 
 
-class Profile(msgspec.Struct, gc=False):
+class Profile(msgspec.Struct, rename="camel", gc=False):
     """A seccomp or AppArmor profile."""
 
     type: str | None = None
+    localhost_profile: str | None = None
 
 
 class SELinuxOptions(msgspec.Struct, gc=False):
     """The SELinux label."""
 
+    level: str | None = None
     type: str | None = None
     user: str | None = None
     role: str | None = None
@@ -55,6 +57,8 @@ class Sysctl(msgspec.Struct, gc=False):
 class PodSecurityContext(SecurityContext, rename="camel", gc=False):
     """The pod's own."""
 
+    fs_group: int | None = None
+    supplemental_groups: list[int] | None = None
     sysctls: list[Sysctl] | None = None
 
 
@@ -72,6 +76,7 @@ class ContainerSecurityContext(SecurityContext, rename="camel", gc=False):
     capabilities: Capabilities | None = None
     privileged: bool | None = None
     proc_mount: str | None = None
+    read_only_root_filesystem: bool | None = None
 
 
 class Port(msgspec.Struct, rename="camel", gc=False):
