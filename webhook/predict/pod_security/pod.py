@@ -1,8 +1,7 @@
-"""The pod template as far as Pod Security looks at it.
+"""The pod template as far as Pod Security and OpenShift's SCCs look at it.
 
 The types stand apart from `webhook.api.pod`, which every request decodes: a template is decoded into these only where a
-namespace asks for a level. Every field may be absent, and all but names null. Beyond what the checks read there is only
-the runtime class, by which administrators exempt pods.
+namespace asks for a level, or OpenShift has prepared it. Every field may be absent, and all but names null.
 """
 
 from collections.abc import Iterator, Mapping
@@ -174,6 +173,8 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     os: PodOS | None = None
     runtime_class_name: str | None = None
     security_context: PodSecurityContext | None = None
+    service_account: str | None = None
+    service_account_name: str | None = None
     volumes: list[Volume] | None = None
 
 

@@ -69,10 +69,11 @@ def in_namespace(scc: SecurityContextConstraints, reserved: Ranges) -> SecurityC
 
 def in_order(constraints: Iterable[SecurityContextConstraints]) -> list[SecurityContextConstraints]:
     """By priority, the highest first, then the most restrictive first, then by name."""
-    return sorted(constraints, key=lambda scc: (-(scc.priority or 0), _permissiveness(scc), scc.name))
+    return sorted(constraints, key=lambda scc: (-(scc.priority or 0), permissiveness(scc), scc.name))
 
 
-def _permissiveness(scc: SecurityContextConstraints) -> int:
+def permissiveness(scc: SecurityContextConstraints) -> int:
+    """How much it permits, in OpenShift's points."""
     points = 1_600_000 * scc.allow_privileged_container
     points += 800_000 * scc.allow_host_ports + 400_000 * scc.allow_host_network
     volumes = {*(scc.volumes or ())}

@@ -1,7 +1,7 @@
 """Verdicts and assigned contexts against those of OpenShift.
 
 `verdicts.jsonl.xz` has 2,000 generated pods with the verdicts computed by OpenShift's own admission code
-(github.com/openshift/apiserver-library-go of 2025-09-17), `sccs.json` the default SCCs of 2026-08-21.
+(github.com/openshift/apiserver-library-go of 2025-09-17).
 """
 
 import json
@@ -13,29 +13,24 @@ from typing import Any
 
 import msgspec
 
+from tests.support.openshift import DEFAULT_SCCS, ORDER, RESERVED
 from webhook.cluster.resources.security_context_constraints import SecurityContextConstraints
 from webhook.predict.pod_security.pod import PodTemplate, convert
 from webhook.predict.scc.constraints import Ranges, in_namespace, in_order, ranges
 from webhook.predict.scc.matching import fill, refusals
 
 HERE = Path(__file__).parent
-NAMESPACE = {
-    "openshift.io/sa.scc.uid-range": "1000680000/10000",
-    "openshift.io/sa.scc.supplemental-groups": "1000680000/10000",
-    "openshift.io/sa.scc.mcs": "s0:c26,c15",
-}
-DEFAULTS = json.loads((HERE / "sccs.json").read_text())
 
 
 def reserved() -> Ranges:
-    found = ranges(NAMESPACE)
+    found = ranges(RESERVED)
     assert found is not None
     return found
 
 
 CONSTRAINTS = {
     scc.name: in_namespace(scc, reserved())
-    for scc in in_order(msgspec.convert(each, SecurityContextConstraints) for each in DEFAULTS["sccs"])
+    for scc in in_order(msgspec.convert(each, SecurityContextConstraints) for each in DEFAULT_SCCS)
 }
 
 
@@ -59,7 +54,7 @@ def details(words: list[str]) -> set[str]:
 
 
 def test_constraints_are_tried_in_openshifts_order() -> None:
-    assert list(CONSTRAINTS) == DEFAULTS["order"]
+    assert list(CONSTRAINTS) == ORDER
 
 
 def test_every_verdict_and_assigned_context_is_openshifts() -> None:

@@ -1,0 +1,100 @@
+"""Which SCC the pods of a job get, and with which values."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
+from webhook.api.shape import ShapeError
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.resources.security_context_constraints import (
+    SECURITY_CONTEXT_CONSTRAINTS,
+    SecurityContextConstraints,
+)
+from webhook.cluster.scc_grants import SCC_GRANTS, SccGrants, service_account
+from webhook.cluster.view import UNKNOWN
+from webhook.kit.context import Context
+from webhook.predict.pod_security.pod import PodSpec, PodTemplate, templates
+from webhook.predict.pod_security.subject import Subject
+from webhook.predict.scc.constraints import Ranges, in_namespace, in_order, permissiveness, ranges
+from webhook.predict.scc.matching import Refusal, fill, refusals
+
+REQUIRED: Final = "openshift.io/required-scc"
+# Who creates the pods: the operator those of workers, the controller of Jobs that of the launcher.
+_CREATORS: Final = {
+    WORKER: service_account("mpi-operator", "mpi-operator"),
+    LAUNCHER: service_account("kube-system", "job-controller"),
+}
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What OpenShift's admission makes of the pods of one role."""
+
+    scc: str
+    """The SCC that they get; where none accepts them, the one with the fewest objections."""
+    filled: PodTemplate
+    """The template with what this SCC fills in."""
+    refusals: tuple[Refusal, ...] = ()
+    """What it objects to; empty where it accepts them."""
+    wider: str = ""
+    """The most restrictive SCC that would accept them, which they may not use; empty where there is none."""
+
+
+def account_of(template: PodTemplate, namespace: str) -> str:
+    """The user name of the pods' ServiceAccount."""
+    spec = template.spec or PodSpec()
+    return service_account(namespace, spec.service_account_name or spec.service_account or "default")
+
+
+def outcomes(job: MPIJob, ctx: Context) -> Mapping[str, Outcome]:
+    """By role; a role is left out where nothing certain is known, as on any cluster that is not OpenShift."""
+    return ctx.once(_outcomes, job)
+
+
+def _outcomes(_: MPIJob, ctx: Context) -> Mapping[str, Outcome]:
+    if _reserved(ctx) is None:
+        return {}
+    try:
+        found = {role: outcome(role, template, ctx) for role, _, template in templates(ctx.document)}
+    except ShapeError:
+        return {}
+    return {role: each for role, each in found.items() if each is not None}
+
+
+def outcome(role: str, template: PodTemplate, ctx: Context) -> Outcome | None:
+    """For the pods of one role."""
+    reserved = _reserved(ctx)
+    if reserved is None or Subject(template).for_windows:
+        return None
+    if (stored := ctx.view.all(SECURITY_CONTEXT_CONSTRAINTS)) is UNKNOWN:
+        return None
+    usable = set[str]()
+    for account in (account_of(template, ctx.namespace), _CREATORS[role]):
+        grants = ctx.view.get(SCC_GRANTS, (ctx.namespace, account))
+        if not isinstance(grants, SccGrants):
+            return None
+        usable |= grants.constraints
+    required = template.annotations.get(REQUIRED)
+    candidates = [scc for scc in in_order(stored.values()) if required in {None, scc.name}]
+    judged = [_under(in_namespace(scc, reserved), template) for scc in candidates]
+    may_use = [each for each in judged if each.scc in usable]
+    if accepting := next((each for each in may_use if not each.refusals), None):
+        return accepting
+    if not may_use:
+        missing = Refusal(f"metadata.annotations[{REQUIRED}]", required, "no such SCC that the pods may get")
+        return Outcome("", template, (missing,)) if required else None
+    nearest = min(may_use, key=lambda each: len(each.refusals))
+    wider = [scc for scc, each in zip(candidates, judged, strict=True) if not each.refusals]
+    return replace(nearest, wider=min(wider, key=permissiveness).name if wider else "")
+
+
+def _reserved(ctx: Context) -> Ranges | None:
+    namespace = ctx.view.get(NAMESPACES, ctx.namespace)
+    return ranges(namespace.annotations) if isinstance(namespace, Namespace) else None
+
+
+def _under(scc: SecurityContextConstraints, template: PodTemplate) -> Outcome:
+    filled = fill(scc, template)
+    return Outcome(scc.name, filled, tuple(refusals(scc, filled)))
