@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from webhook.admission.pipelines import Hook
+from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.server.limits import MAX_BODY_BYTES, MAX_DURATION_CHARACTERS, MAX_QUOTED_CHARACTERS
 
@@ -82,6 +83,8 @@ class Request:
     body: bytes = b""
     namespace: Namespace | None = None
     """The Namespace of the reviewed object, read for this request; None if the cache has it."""
+    missing_grants: set[ByNamespace] = field(default_factory=set)
+    """Accounts of which the decision needs to know which SCCs they may use."""
 
     def too_late(self) -> Refused:
         """The refusal when the deadline has passed."""

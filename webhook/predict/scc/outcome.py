@@ -70,12 +70,16 @@ def outcome(role: str, template: PodTemplate, ctx: Context) -> Outcome | None:
         return None
     if (stored := ctx.view.all(SECURITY_CONTEXT_CONSTRAINTS)) is UNKNOWN:
         return None
-    usable = set[str]()
-    for account in (account_of(template, ctx.namespace), _CREATORS[role]):
-        grants = ctx.view.get(SCC_GRANTS, (ctx.namespace, account))
-        if not isinstance(grants, SccGrants):
-            return None
-        usable |= grants.constraints
+    accounts = account_of(template, ctx.namespace), _CREATORS[role]
+    # All are looked up at once: the service then asks for those that are missing.
+    granted = [
+        grants.constraints
+        for account in accounts
+        if isinstance(grants := ctx.view.get(SCC_GRANTS, (ctx.namespace, account)), SccGrants)
+    ]
+    if len(granted) < len(accounts):
+        return None
+    usable = frozenset().union(*granted)
     required = template.annotations.get(REQUIRED)
     candidates = [scc for scc in in_order(stored.values()) if required in {None, scc.name}]
     judged = [_under(in_namespace(scc, reserved), template) for scc in candidates]
