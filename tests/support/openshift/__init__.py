@@ -57,3 +57,13 @@ def openshift(
 def view(may_use: Mapping[str, Iterable[str]] | None = None, *more: Mapping[str, Any]) -> Snapshot:
     """What is known of such a cluster."""
     return Snapshot(openshift(may_use, *more))
+
+
+def cluster_quota(
+    hard: Mapping[str, Any], used: Mapping[str, Any], *, name: str = "q", namespaces: Iterable[str] = ("team-a",)
+) -> dict[str, Any]:
+    """A ClusterResourceQuota of these namespaces."""
+    status = {"total": {"hard": hard, "used": used}, "namespaces": [{"namespace": each} for each in namespaces]}
+    spec = {"quota": {"hard": hard}, "selector": {"labels": {"matchLabels": {"team": "a"}}}}
+    head = {"apiVersion": "quota.openshift.io/v1", "kind": "ClusterResourceQuota", "metadata": {"name": name}}
+    return {**head, "spec": spec, "status": status}

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from webhook.cluster.resources.namespaces import UID_RANGE
 from webhook.cluster.resources.security_context_constraints import (
     FIXED,
     NOT_ROOT,
@@ -16,7 +17,6 @@ from webhook.cluster.resources.security_context_constraints import (
     SELinuxLabel,
 )
 
-UIDS: Final = "openshift.io/sa.scc.uid-range"
 GROUPS: Final = "openshift.io/sa.scc.supplemental-groups"
 LEVEL: Final = "openshift.io/sa.scc.mcs"
 _BLOCK: Final = re.compile(r"(\d{1,10})([/-])(\d{1,10})")
@@ -35,8 +35,8 @@ class Ranges(msgspec.Struct, frozen=True):
 
 def ranges(annotations: Mapping[str, str]) -> Ranges | None:
     """The ranges in the annotations of a namespace; None where OpenShift admits no pod without or with these."""
-    uids = _block(annotations.get(UIDS, ""))
-    groups = [_block(each) for each in annotations.get(GROUPS, annotations.get(UIDS, "")).split(",")]
+    uids = _block(annotations.get(UID_RANGE, ""))
+    groups = [_block(each) for each in annotations.get(GROUPS, annotations.get(UID_RANGE, "")).split(",")]
     level = annotations.get(LEVEL, "")
     if uids is None or not level or None in groups:
         return None
