@@ -20,24 +20,20 @@ from msgspec.structs import replace
 
 from webhook.api.mpijob import WORKER, MPIJob
 from webhook.api.shape import ShapeError
-from webhook.cluster.resources.security_context_constraints import (
-    SECURITY_CONTEXT_CONSTRAINTS,
-    SecurityContextConstraints,
-)
 from webhook.injections import injection
 from webhook.kit.context import Context
 from webhook.kit.forms import ITEM, equal, in_templates, in_worker
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
-from webhook.predict.pod_security.pod import ContainerSecurityContext, PodSpec, convert
-from webhook.predict.scc.outcome import Outcome, outcome
+from webhook.predict.pod_security.pod import Capabilities, convert
+from webhook.predict.scc.outcome import may_add, outcome
 
 KEPT: Final = "NET_BIND_SERVICE"
-_ADD: Final = ("securityContext", "capabilities", "add")
+_CAPABILITIES: Final = ("securityContext", "capabilities")
 
 FORMS: Final = (
     *in_templates("spec", "hostUsers", holds=equal(False)),
-    in_worker("spec", "containers", ITEM, *_ADD, holds=equal([KEPT])),
+    in_worker("spec", "containers", ITEM, *_CAPABILITIES, "add", holds=equal([KEPT])),
 )
 
 
@@ -54,20 +50,14 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
         if spec is None or found is None:
             continue
         if found.refusals and spec.host_users is None:
-            tried = outcome(role, replace(template, spec=replace(spec, host_users=False)), ctx)
-            if tried is not None and not tried.refusals and patch.add((*where, "spec", "hostUsers"), False):
-                found = tried
-                yield f"put the {role.lower()} into a user namespace for SCC {tried.scc}"
-        adds = role == WORKER and _loses(spec, found, ctx)
-        if adds and patch.add((*where, "spec", "containers", 0, *_ADD), [KEPT]):
+            template = replace(template, spec=replace(spec, host_users=False))
+            tried = outcome(role, template, ctx)
+            if tried is None or tried.refusals or not patch.add((*where, "spec", "hostUsers"), False):
+                continue
+            found = tried
+            yield f"put the {role.lower()} into a user namespace for SCC {found.scc}"
+        dropped = (found.first.capabilities or Capabilities()).drop or ()
+        capabilities = (*where, "spec", "containers", 0, *_CAPABILITIES)
+        loses = role == WORKER and "ALL" in dropped and patch.get(capabilities) is None
+        if loses and may_add(KEPT, role, template, ctx) and patch.add((*capabilities, "add"), [KEPT]):
             yield f"gave the worker {KEPT}: SCC {found.scc} drops it"
-
-
-def _loses(spec: PodSpec, found: Outcome, ctx: Context) -> bool:
-    """Whether it is the SCC that takes NET_BIND_SERVICE from the first container, and would leave it there."""
-    scc = ctx.view.get(SECURITY_CONTEXT_CONSTRAINTS, found.scc)
-    if found.refusals or not spec.containers or not isinstance(scc, SecurityContextConstraints):
-        return False
-    own = spec.containers[0].security_context or ContainerSecurityContext()
-    takes = "ALL" in (scc.required_drop_capabilities or ()) and KEPT in (scc.allowed_capabilities or ())
-    return takes and own.capabilities is None

@@ -116,18 +116,20 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         of_scc = outcomes(job, ctx)
         for role, path, written in templates(ctx.document):
             template = of_scc[role].filled if role in of_scc else written
+            refused = {each.path for each in of_scc[role].refusals} if role in of_scc else set()
             if not template.spec or template.spec.runtime_class_name not in settings.exempt_runtime_classes:
-                yield from _judge(path, template, asked, newest, compared=ctx.operation == "UPDATE")
+                yield from _judge(path, template, asked, newest, refused, compared=ctx.operation == "UPDATE")
     except ShapeError as error:
         yield Violation(error.path, error.message, fix="Correct the type.")
 
 
 def _judge(
-    path: str, template: PodTemplate, namespace: _Namespace, newest: Version, *, compared: bool
+    path: str, template: PodTemplate, namespace: _Namespace, newest: Version, known: set[str], *, compared: bool
 ) -> Iterator[Violation]:
-    """`compared`: the violations will be compared with those of another template."""
+    """`known` are fields that the rule `scc` reports; `compared`: the violations will be compared with those of another
+    template.
+    """
     enforce, audit, warn = namespace.policy
-    known: set[str] = set()
     limits: tuple[dict[str, bool], ...] = ({}, {"advisory": True}, {"audit_only": True})
     for mode, limit in zip((enforce, warn, audit), limits, strict=True):
         results = _faults(mode, template, newest)

@@ -20,6 +20,7 @@ from webhook.api.mpijob import MPIJob, replica_path
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
+from webhook.predict.scc.matching import Refusal
 from webhook.predict.scc.outcome import Outcome, account_of, outcomes
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 from webhook.rules.limits import MAX_REFUSALS
@@ -40,7 +41,7 @@ def _violation(template: str, found: Outcome, namespace: str) -> Violation:
     if others:
         more = (f"{_field(each.path)} {_shown(each.value)} ({each.detail})" for each in others[:MAX_REFUSALS])
         message += f"; also {', '.join(more)}"
-    fields = " and ".join(dict.fromkeys(_field(each.path) for each in found.refusals[: MAX_REFUSALS + 1]))
+    fields = " and ".join(dict.fromkeys(_in_fix(each) for each in found.refusals[: MAX_REFUSALS + 1]))
     fix = "Set hostUsers to false" if fields == "hostUsers" else f"Remove {fields}"
     if found.wider:
         account = account_of(found.filled, namespace).rpartition(":")[2]
@@ -58,6 +59,11 @@ def _violation(template: str, found: Outcome, namespace: str) -> Violation:
 def _field(path: str) -> str:
     """The field below the security context, or the path below the pod's spec."""
     return path.removeprefix("spec.").rpartition("securityContext.")[2]
+
+
+def _in_fix(refusal: Refusal) -> str:
+    field = _field(refusal.path)
+    return f"{refusal.value} from {field}" if field == "capabilities.add" else field
 
 
 def _shown(value: object) -> str:

@@ -146,12 +146,11 @@ def _side(written: PodTemplate, role: str, pod: str, of_scc: Outcome | None) -> 
 
 def _under(found: Outcome | None, template: PodTemplate) -> PodTemplate:
     """The template with the users, groups and capabilities that its pods get from their SCC."""
-    filled = found.filled.spec if found is not None and not found.refusals else None
-    if filled is None or template.spec is None:
+    if found is None or found.filled.spec is None or template.spec is None:
         return template
-    (first, *others), own = template.containers, (filled.containers or [])[0].security_context
-    first = replace(first, security_context=convert(own, SecurityContext, from_attributes=True))
-    of_pod = convert(filled.security_context, PodSecurityContext, from_attributes=True)
+    first, *others = template.containers
+    first = replace(first, security_context=convert(found.first, SecurityContext, from_attributes=True))
+    of_pod = convert(found.filled.spec.security_context, PodSecurityContext, from_attributes=True)
     return replace(template, spec=replace(template.spec, containers=[first, *others], security_context=of_pod))
 
 

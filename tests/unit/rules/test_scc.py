@@ -47,7 +47,7 @@ def test_further_refusals_are_named_after_the_first() -> None:
         f'SCC "restricted-v2" refuses 0: {RANGE}; also capabilities.add "IPC_LOCK" (capability may not be '
         'added), capabilities.add "SYS_CHROOT" (capability may not be added)'
     )
-    assert violation.fix.startswith("Remove runAsUser and capabilities.add, or")
+    assert violation.fix.startswith("Remove runAsUser and IPC_LOCK from capabilities.add and SYS_CHROOT from")
     assert "add-scc-to-user privileged -z default" in violation.fix
 
 

@@ -54,11 +54,7 @@ _SAFE_SYSCTLS: Final = frozenset(
 )
 # An SCC names these volumes otherwise than a pod does.
 _VOLUMES: Final = {"cephfs": "cephFS", "storageos": "storageOS", "vsphereVolume": "vsphere"}
-_SOURCES: Final = tuple(
-    (field.name, _VOLUMES.get(field.encode_name, field.encode_name))
-    for field in msgspec.structs.fields(Volume)
-    if field.name != "name"
-)
+_SOURCES: Final = {field.name: field.encode_name for field in msgspec.structs.fields(Volume) if field.name != "name"}
 
 
 class Refusal(NamedTuple):
@@ -174,9 +170,10 @@ def _of_volumes(scc: SecurityContextConstraints, volumes: Iterable[Volume]) -> I
     if "secret" in allowed:  # then a projected volume with nothing but tokens is allowed too
         allowed.add("projected")
     for index, volume in enumerate(volumes):
-        kind = next((kind for attribute, kind in _SOURCES if getattr(volume, attribute) is not None), "emptyDir")
+        source = next((field for name, field in _SOURCES.items() if getattr(volume, name) is not None), "emptyDir")
+        kind = _VOLUMES.get(source, source)
         if not allowed & {kind, _ANY}:
-            yield Refusal(f"spec.volumes[{index}]", kind, f"{kind} volumes are not allowed to be used")
+            yield Refusal(f"spec.volumes[{index}].{source}", kind, f"{kind} volumes are not allowed to be used")
 
 
 def _of_container(scc: SecurityContextConstraints, place: Place, pod: Subject) -> Iterator[Refusal]:

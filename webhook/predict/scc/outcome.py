@@ -16,7 +16,7 @@ from webhook.cluster.resources.security_context_constraints import (
 from webhook.cluster.scc_grants import SCC_GRANTS, SccGrants, service_account
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
-from webhook.predict.pod_security.pod import PodSpec, PodTemplate, templates
+from webhook.predict.pod_security.pod import Capabilities, ContainerSecurityContext, PodSpec, PodTemplate, templates
 from webhook.predict.pod_security.subject import Subject
 from webhook.predict.scc.constraints import Ranges, in_namespace, in_order, permissiveness, ranges
 from webhook.predict.scc.matching import Refusal, fill, refusals
@@ -40,6 +40,12 @@ class Outcome(msgspec.Struct, frozen=True):
     """What it objects to; empty where it accepts them."""
     wider: str = ""
     """The most restrictive SCC that would accept them, which they may not use; empty where there is none."""
+
+    @property
+    def first(self) -> ContainerSecurityContext:
+        """What the first container gets."""
+        containers = self.filled.spec.containers if self.filled.spec else None
+        return (containers[0].security_context if containers else None) or ContainerSecurityContext()
 
 
 def account_of(template: PodTemplate, namespace: str) -> str:
@@ -92,6 +98,20 @@ def outcome(role: str, template: PodTemplate, ctx: Context) -> Outcome | None:
     nearest = min(may_use, key=lambda each: len(each.refusals))
     wider = [scc for scc, each in zip(candidates, judged, strict=True) if not each.refusals]
     return replace(nearest, wider=min(wider, key=permissiveness).name if wider else "")
+
+
+def may_add(capability: str, role: str, template: PodTemplate, ctx: Context) -> bool | None:
+    """Whether an SCC accepts the pods with this capability for their first container; None for unknown."""
+    spec = template.spec
+    if spec is None or not spec.containers:
+        return None
+    first, *others = spec.containers
+    own = first.security_context or ContainerSecurityContext()
+    kept = own.capabilities or Capabilities()
+    more = replace(own, capabilities=replace(kept, add=[*(kept.add or ()), capability]))
+    containers = [replace(first, security_context=more), *others]
+    found = outcome(role, replace(template, spec=replace(spec, containers=containers)), ctx)
+    return None if found is None else not found.refusals
 
 
 def _reserved(ctx: Context) -> Ranges | None:
