@@ -22,7 +22,8 @@ The columns are where a job is submitted: with nothing known of a cluster, and t
 [one cluster](../tests/corpus/cluster.yaml) with five kinds of nodes: *open* allows everything, in *queued* Kueue has a
 queue, *restricted* enforces that level of [Pod Security](pod-security.md), *quota* has 16 GPUs, 800 CPUs and 4 Ti of
 memory, *openshift* is as [OpenShift](openshift.md) makes a namespace. *policy* is *queued* with what an administrator
-[may switch on](../tests/corpus/policy.yaml) besides the defaults. The file beside each job, `NAME.outcome`, has the texts of refusals and warnings, and what is injected.
+[may switch on](../tests/corpus/policy.yaml) besides the defaults. The file beside each job, `NAME.outcome`, has the
+texts of refusals and warnings, and what is injected.
 
 To see it for a job of your own: `mpijob-webhook check job.yaml --cluster tests/corpus/cluster.yaml -n restricted`."""
 

@@ -17,7 +17,7 @@ from webhook.policy.in_force import load_policy
 CONTAINER = pod_spec()["containers"][0]
 V3 = {"default": ["restricted-v3"]}
 KEPT = {"capabilities": {"add": ["NET_BIND_SERVICE"]}}
-EXAMPLE = Example(view=Snapshot(openshift(namespace="team")))
+EXAMPLE = Example(job=mpijob(), view=Snapshot(openshift(namespace="team")))
 
 
 def as_user(uid: int, **more: Any) -> Any:
