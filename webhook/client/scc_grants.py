@@ -9,11 +9,7 @@ from webhook.client.access_reviews import Right, has_right
 from webhook.client.calls import Client, ClusterError
 from webhook.client.limits import MAX_SCC_GRANTS, SCC_GRANTS_SECONDS
 from webhook.cluster.resource import ByNamespace, K, Resource, T
-from webhook.cluster.resources.security_context_constraints import (
-    API_GROUP,
-    SECURITY_CONTEXT_CONSTRAINTS,
-    SecurityContextConstraints,
-)
+from webhook.cluster.resources.sccs import API_GROUP, SECURITY_CONTEXT_CONSTRAINTS, SecurityContextConstraints
 from webhook.cluster.scc_grants import SCC_GRANTS, SccGrants, groups
 from webhook.cluster.view import UNKNOWN, Answer, ClusterView, ViewOf
 

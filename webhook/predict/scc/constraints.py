@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from webhook.cluster.resources.namespaces import UID_RANGE
-from webhook.cluster.resources.security_context_constraints import (
+from webhook.cluster.resources.sccs import (
     FIXED,
     NOT_ROOT,
     RANGE,

@@ -9,13 +9,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from webhook.cluster.resources.security_context_constraints import (
-    FIXED,
-    NOT_ROOT,
-    RANGE,
-    SecurityContextConstraints,
-    SELinuxLabel,
-)
+from webhook.cluster.resources.sccs import FIXED, NOT_ROOT, RANGE, SecurityContextConstraints, SELinuxLabel
+from webhook.predict.pod_security.checks import SAFE_SYSCTLS
 from webhook.predict.pod_security.pod import (
     Capabilities,
     ContainerSecurityContext,
@@ -35,23 +30,8 @@ _LOCALHOST: Final = "localhost/"
 _PROFILES: Final = {"runtime/default": "RuntimeDefault", "docker/default": "RuntimeDefault", "unconfined": "Unconfined"}
 _OF_PROFILES: Final = {"RuntimeDefault": "runtime/default", "Unconfined": "unconfined"}
 _DEFAULT_PROFILES: Final = frozenset(("runtime/default", "docker/default"))
-# `sysctl/mustmatchpatterns.go`; the last three need a recent kernel, as nodes of supported releases have.
-_SAFE_SYSCTLS: Final = frozenset(
-    (
-        "kernel.shm_rmid_forced",
-        "net.ipv4.ip_local_port_range",
-        "net.ipv4.tcp_syncookies",
-        "net.ipv4.ping_group_range",
-        "net.ipv4.ip_unprivileged_port_start",
-        "net.ipv4.tcp_keepalive_time",
-        "net.ipv4.tcp_fin_timeout",
-        "net.ipv4.tcp_keepalive_intvl",
-        "net.ipv4.tcp_keepalive_probes",
-        "net.ipv4.ip_local_reserved_ports",
-        "net.ipv4.tcp_rmem",
-        "net.ipv4.tcp_wmem",
-    )
-)
+# `sysctl/mustmatchpatterns.go`: OpenShift has no later ones.
+_SAFE_SYSCTLS: Final = {name for since, names in SAFE_SYSCTLS.items() if since < 37 for name in names}
 # An SCC names these volumes otherwise than a pod does.
 _VOLUMES: Final = {"cephfs": "cephFS", "storageos": "storageOS", "vsphereVolume": "vsphere"}
 _SOURCES: Final = {field.name: field.encode_name for field in msgspec.structs.fields(Volume) if field.name != "name"}

@@ -9,10 +9,7 @@ from msgspec.structs import replace
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.shape import ShapeError
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
-from webhook.cluster.resources.security_context_constraints import (
-    SECURITY_CONTEXT_CONSTRAINTS,
-    SecurityContextConstraints,
-)
+from webhook.cluster.resources.sccs import SECURITY_CONTEXT_CONSTRAINTS, SecurityContextConstraints
 from webhook.cluster.scc_grants import SCC_GRANTS, SccGrants, service_account
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context

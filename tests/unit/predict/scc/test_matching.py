@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from tests.support.openshift import DEFAULT_SCCS, ORDER, RESERVED
-from webhook.cluster.resources.security_context_constraints import SecurityContextConstraints
+from webhook.cluster.resources.sccs import SecurityContextConstraints
 from webhook.predict.pod_security.pod import PodTemplate, convert
 from webhook.predict.scc.constraints import Ranges, in_namespace, in_order, ranges
 from webhook.predict.scc.matching import fill, refusals
