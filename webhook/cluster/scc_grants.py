@@ -1,6 +1,6 @@
 """Which of OpenShift's SCCs an account may use in a namespace: the answers of SubjectAccessReviews.
 
-No API serves these records. The service makes them when a review needs them, and `snapshot` writes them to its file.
+No API serves these records: the service makes them when a review needs them. A file with a cluster may have them.
 """
 
 from typing import Final

@@ -20,7 +20,7 @@ from webhook.api import review
 from webhook.api.review import AdmissionRequest, ReviewError
 from webhook.cel.trial import Trial, try_expressions
 from webhook.client.calls import ApiError, ClusterError
-from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import Answer, ClusterView, Overlay
 from webhook.companions.ssh import secret
 from webhook.companions.ssh.pool import KeyPool, NoKey
@@ -210,9 +210,9 @@ class ReviewHandler:
     ) -> Decision:
         """The decision of the pipeline, or the one on an object that is too expensive to judge."""
         view = _seen(request, view)
-        if self.cluster is not None:
-            view = self.cluster.grants.over(view, request.missing_grants)
         namespace = view.get(NAMESPACES, asked.namespace)
+        if self.cluster is not None and isinstance(namespace, Namespace) and namespace.of_openshift:
+            view = self.cluster.grants.over(view, request.missing_grants)
         policy = self.policies.for_namespace(namespace)  # made once, for all jobs of the namespace
         decide_on = partial(
             _pipeline(hook),  # which may import it: nothing is imported within the limit

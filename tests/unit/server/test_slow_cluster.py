@@ -11,7 +11,6 @@ from tests.support.policies import layer
 from tests.support.reviews_to_send import GOOD, HOOKS, exempting
 from webhook.api import review
 from webhook.client.calls import ApiError, ClusterError
-from webhook.client.scc_grants import GrantsReader
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
@@ -66,7 +65,6 @@ class SlowCluster:
         self.over = asyncio.Event()
         self.cancelled = 0
         self.asked = 0
-        self.grants = GrantsReader(self, NothingKnown())
 
     async def _wait(self):
         self.asked += 1
@@ -163,7 +161,6 @@ class Namespaces:
     def __init__(self, found):
         self.found = found
         self.read = []
-        self.grants = GrantsReader(self, NothingKnown())
 
     async def namespace(self, name):
         self.read.append(name)

@@ -84,17 +84,19 @@ def outcome(role: str, template: PodTemplate, ctx: Context) -> Outcome | None:
         return None
     usable = frozenset().union(*granted)
     required = template.annotations.get(REQUIRED)
-    candidates = [scc for scc in in_order(stored.values()) if required in {None, scc.name}]
-    judged = [_under(in_namespace(scc, reserved), template) for scc in candidates]
-    may_use = [each for each in judged if each.scc in usable]
-    if accepting := next((each for each in may_use if not each.refusals), None):
-        return accepting
-    if not may_use:
+    candidates = [scc for scc in stored.values() if required in {None, scc.name}]
+    refused = []
+    for scc in in_order(scc for scc in candidates if scc.name in usable):
+        found = _under(in_namespace(scc, reserved), template)
+        if not found.refusals:
+            return found
+        refused.append(found)
+    if not refused:
         missing = Refusal(f"metadata.annotations[{REQUIRED}]", required, "no such SCC that the pods may get")
         return Outcome("", template, (missing,)) if required else None
-    nearest = min(may_use, key=lambda each: len(each.refusals))
-    wider = [scc for scc, each in zip(candidates, judged, strict=True) if not each.refusals]
-    return replace(nearest, wider=min(wider, key=permissiveness).name if wider else "")
+    others = sorted((scc for scc in candidates if scc.name not in usable), key=permissiveness)
+    wider = (scc.name for scc in others if not _under(in_namespace(scc, reserved), template).refusals)
+    return replace(min(refused, key=lambda each: len(each.refusals)), wider=next(wider, ""))
 
 
 def may_add(capability: str, role: str, template: PodTemplate, ctx: Context) -> bool | None:
