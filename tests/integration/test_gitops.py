@@ -46,8 +46,8 @@ def apply(cluster: Cluster, manifest: dict[str, Any], *flags: str, manager: str 
 
 def differences(cluster: Cluster, manifest: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """By each way in which Argo CD compares."""
-    stored = cluster.kubectl("get", "-o", "json", "--show-managed-fields", "-f", "-", stdin=manifest).stdout
-    live = json.loads(stored)
+    named = [manifest["kind"], manifest["metadata"]["name"], "-n", manifest["metadata"].get("namespace", "default")]
+    live = json.loads(cluster.kubectl("get", *named, "-o", "json", "--show-managed-fields").stdout)
     return judged("diff", cluster.kubeconfig, ARGO, stdin={"config": manifest, "live": live})
 
 
@@ -88,9 +88,9 @@ def test_argo_cd_leaves_the_ca_bundle_to_the_service(cluster: Cluster) -> None:
     hooks["webhooks"] = [hook | {"failurePolicy": "Ignore", "namespaceSelector": nowhere} for hook in hooks["webhooks"]]
     apply(cluster, hooks, "--server-side")
     bundle = [{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": "Q0E="}]
-    cluster.kubectl("patch", "-f", "-", "--type=json", "-p", json.dumps(bundle), stdin=hooks)
+    cluster.kubectl("patch", hooks["kind"], hooks["metadata"]["name"], "--type=json", "-p", json.dumps(bundle))
     shown = differences(cluster, hooks)["server-side diff"]
-    cluster.kubectl("delete", "-f", "-", stdin=hooks)
+    cluster.kubectl("delete", hooks["kind"], hooks["metadata"]["name"])
     assert not shown["outOfSync"], shown
 
 
