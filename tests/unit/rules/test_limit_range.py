@@ -298,15 +298,3 @@ def test_nothing_known_nothing_said() -> None:
     assert violations("limit-range", asks(limits={"cpu": 4})) == []
     elsewhere = {**limit_range("a", of_container(max={"cpu": 2})), "metadata": {"name": "a", "namespace": "b"}}
     assert violations("limit-range", asks(limits={"cpu": 4}), view=Snapshot([elsewhere])) == []
-
-
-EVERYTHING = Snapshot(
-    [
-        limit_range(kind.lower(), {"type": kind, "min": least, "max": most, **more})
-        for kind, least, most, more in (
-            ("Container", {"cpu": 1}, {"nvidia.com/gpu": 1}, {"maxLimitRequestRatio": {"memory": 2}}),
-            ("Pod", {"memory": 1}, {"cpu": 1}, {"maxLimitRequestRatio": {"cpu": 2}}),
-            ("PersistentVolumeClaim", {"storage": 1}, {"storage": 2}, {}),
-        )
-    ]
-)
