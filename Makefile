@@ -91,7 +91,7 @@ playground: install  ## A real API server, operator, nodes and the webhook to ty
 	@$(BIN)/python -m tests.controlplane.playground
 
 page: install  ## Build the page of `mpijob-webhook playground`; Node comes with pip where there is none.
-	@$(BIN)/python -m tools.page.build webhook/cli/playground/page
+	@$(BIN)/python -m tools.page.build webhook/parts/playground/page
 
 page-static: install  ## The same for any web server, its verdicts made in the browser: into build/page.
 	@$(BIN)/python -m tools.page.static build/page

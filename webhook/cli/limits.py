@@ -26,5 +26,3 @@ MAX_VERDICTS_IN_FULL: Final = 3
 """With more jobs, an admitted one is a line, without what was injected."""
 MAX_SCHEMA_FAULTS: Final = 50
 """Faults against the schema that are reported for a job."""
-MAX_PLAYGROUND_BODY_BYTES: Final = 32 * 2**20
-"""Bytes of a request to the playground."""

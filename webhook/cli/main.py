@@ -1,4 +1,4 @@
-"""The command `mpijob-webhook`: the group of all commands, each in a file of its name."""
+"""The command `mpijob-webhook`: the group of all commands, each in a file of its name or in an optional part."""
 
 import atexit
 import gc
@@ -6,21 +6,27 @@ import io
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Final, cast
 
 import click
 
 from webhook.cli import version
 from webhook.cli.terminal import caution, printable
+from webhook.kit.parts import parts
 
-MODULES: Final = {
-    name: name
-    for name in (
-        "certs", "check", "completion", "convert", "demo", "diff", "doctor", "explain", "init", "plugins", "schema",
-        "serve", "snapshot", "why",
-    )
-} | {"playground": "playground.command", "policy": "policy.commands", "rules": "explain"}  # fmt: skip
+COMMANDS: Final = {
+    **{
+        name: f"webhook.cli.{name}:{name}"
+        for name in (
+            "certs", "check", "completion", "convert", "demo", "diff", "doctor", "explain", "init", "plugins", "schema",
+            "serve", "snapshot", "why",
+        )
+    },
+    "policy": "webhook.cli.policy.commands:policy",
+    "rules": "webhook.cli.explain:rules",
+    **{name: where for part in parts() for name, where in part.commands.items()},
+}  # fmt: skip
 """Where each command is, by its name."""
 
 
@@ -32,14 +38,14 @@ class Commands(Mapping[str, click.Command]):
     """All commands. The file of one is imported when it is asked for, and that of no other."""
 
     def __getitem__(self, name: str) -> click.Command:
-        command: click.Command = getattr(import_module(f"webhook.cli.{MODULES[name]}"), name)
+        command: click.Command = resolve_name(COMMANDS[name])
         return command
 
     def __iter__(self) -> Iterator[str]:
-        return iter(MODULES)
+        return iter(COMMANDS)
 
     def __len__(self) -> int:
-        return len(MODULES)
+        return len(COMMANDS)
 
 
 @click.group(

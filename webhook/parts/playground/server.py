@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from webhook.cli.limits import MAX_PLAYGROUND_BODY_BYTES
-from webhook.cli.playground import verdicts
-from webhook.cli.playground.page_data import page_data
+from webhook.parts.playground import verdicts
+from webhook.parts.playground.limits import MAX_BODY_BYTES
+from webhook.parts.playground.page_data import page_data
 
 HOST: Final = "127.0.0.1"
 _TYPES: Final = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".txt": "text/plain"}
@@ -77,7 +77,7 @@ class Playground:
         return f"http://{HOST}:{self.port}/{self.secret}/"
 
     def _application(self) -> web.Application:
-        application = web.Application(middlewares=[self._guard], client_max_size=MAX_PLAYGROUND_BODY_BYTES)
+        application = web.Application(middlewares=[self._guard], client_max_size=MAX_BODY_BYTES)
         application.add_routes(
             [
                 web.post(f"/{self.secret}/api/check", self._check),

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from webhook.cli.main import main
-from webhook.cli.playground.server import NotBuilt, Playground
+from webhook.parts.playground.server import NotBuilt, Playground
 
 FILES = {
     "index.html": "<title>page</title>",

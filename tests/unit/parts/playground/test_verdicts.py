@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.support.paths import EXAMPLES
-from webhook.cli.playground.verdicts import answer
+from webhook.parts.playground.verdicts import answer
 
 GOOD = (EXAMPLES / "openmpi-pi.yaml").read_text()
 BAD = GOOD.replace("replicas: 2", "replicas: 200")

@@ -56,10 +56,10 @@ def playground(
     from functools import partial
 
     from webhook.cli import snapshot, world_sources
-    from webhook.cli.playground.server import NotBuilt, Playground
-    from webhook.cli.playground.verdicts import answer
     from webhook.client import calls
     from webhook.client.calls import ClusterError
+    from webhook.parts.playground.server import NotBuilt, Playground
+    from webhook.parts.playground.verdicts import answer
 
     async def read_cluster() -> dict[str, Any]:
         api = await calls.connect(access)

@@ -3,8 +3,8 @@
 import pytest
 
 from webhook.cli import explanations
-from webhook.cli.playground.page_data import page_data
-from webhook.cli.playground.verdicts import answer
+from webhook.parts.playground.page_data import page_data
+from webhook.parts.playground.verdicts import answer
 
 DATA = page_data()
 

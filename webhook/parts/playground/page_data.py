@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from webhook import __version__
 from webhook.cli import explanations, job_document_schema
-from webhook.cli.playground.verdicts import CLUSTER, JOB, POLICY
 from webhook.cli.policy import document_schema
+from webhook.parts.playground.verdicts import CLUSTER, JOB, POLICY
 from webhook.policy.in_force import PolicySet
 
 HERE: Final = Path(__file__).parent

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from webhook.cli.playground.command import opened
+from webhook.parts.playground.command import opened
 
 # What a desktop opens files with; it keeps what it was started with, and what it was to show.
 OPENER = """#!/bin/sh
