@@ -5,13 +5,13 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from pkgutil import resolve_name
-from typing import Final, cast
+from collections.abc import Mapping
+from typing import Final
 
 import click
 
 from webhook.cli import version
+from webhook.cli.lazy_commands import commands
 from webhook.cli.terminal import caution, printable
 from webhook.kit.parts import parts
 
@@ -34,22 +34,8 @@ TELLS_OF_PLUGINS: Final = frozenset({"plugins", "serve", "doctor"})
 """Commands that say themselves what is wrong with plug-ins."""
 
 
-class Commands(Mapping[str, click.Command]):
-    """All commands. The file of one is imported when it is asked for, and that of no other."""
-
-    def __getitem__(self, name: str) -> click.Command:
-        command: click.Command = resolve_name(COMMANDS[name])
-        return command
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-
 @click.group(
-    commands=cast("dict[str, click.Command]", Commands()),
+    commands=commands(COMMANDS),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
 )
 @click.option(

@@ -2,11 +2,13 @@
 
 import gc
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
 from webhook.cli.options import ADDRESS, DURATION, FILE, KUEUE_NAMESPACE, POLICY, POLICY_NAMESPACE
+from webhook.kit import parts
 
 if TYPE_CHECKING:
     from webhook.client.calls import Address
@@ -14,6 +16,13 @@ if TYPE_CHECKING:
 LEVELS: Final = ("debug", "info", "warning", "error")
 SECONDS: Final = click.FloatRange(min=0)
 COUNT: Final = click.IntRange(min=1)
+
+
+def _of_parts(command: Callable[..., NoReturn]) -> Callable[..., NoReturn]:
+    """With the options that switch optional parts on."""
+    for option, text in reversed([*parts.options().items()]):
+        command = click.option(option, is_flag=True, help=text)(command)
+    return command
 
 
 @click.command()
@@ -74,7 +83,7 @@ COUNT: Final = click.IntRange(min=1)
 @click.option("--network-policies", is_flag=True, help="Make a NetworkPolicy for each job; needs the right to.")
 @click.option("--audit", is_flag=True, help="Count the jobs that break the policy of today, at /metrics/jobs.")
 @click.option("--audit-reports", is_flag=True, help="--audit, and a report object for each; needs the right to.")
-@click.option("--conversion", is_flag=True, help="Convert jobs of older versions at /convert, for a CRD with these.")
+@_of_parts
 @click.option(
     "--trainer", is_flag=True, help="Check Kubeflow Trainer's MPI TrainJobs; needs the right to read runtimes."
 )
@@ -108,6 +117,7 @@ def serve(
     gc.disable()
     from webhook.server.process import ServeSettings, run  # noqa: PLC0415 - keeps --help and completion quick
 
+    given = {option: settings.pop(option.removeprefix("--").replace("-", "_")) for option in parts.options()}
     host = "127.0.0.1" if register else "0.0.0.0"  # noqa: S104 - in a pod every address is the pod's own
     sys.exit(
         run(
@@ -116,6 +126,7 @@ def serve(
                 ops_listen=ops_listen or (host, 0 if register else 8081),
                 register=register,
                 timeout_seconds=timeout,
+                options=frozenset(option for option, on in given.items() if on),
                 **settings,
             )
         )

@@ -61,8 +61,8 @@ async def _diagnoses(api: Client, settings: ServeSettings) -> AsyncIterator[Diag
     known = [each for each in mutating if each]
     for each in (*hooks.unguarded(known), *hooks.after_kueue(known)):
         yield each
-    options = [companion.option for companion in COMPANIONS] + ["--conversion"]
-    chosen = [option for option in options if getattr(settings, option.removeprefix("--").replace("-", "_"))]
+    options = [companion.option for companion in COMPANIONS]
+    chosen = settings.options | {each for each in options if getattr(settings, each[2:].replace("-", "_"), False)}
     purposes = rights.beyond_view(location, ca_secret=settings.ca_secret, options=chosen)
     allowed = {right: await has_right(api, right) for purpose in purposes for right in purpose.rights}
     for each in installed.missing(purposes, allowed, fix=FIX):

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from ssl import SSLContext
 from typing import Final
 
@@ -41,6 +42,7 @@ from webhook.server.limits import MAX_OPS_CONNECTIONS
 from webhook.server.log import RefusalLog
 from webhook.server.ops import Readiness
 from webhook.server.ports import ListenError, Port, listen
+from webhook.server.requests import OF_PARTS
 from webhook.server.review_port import ReviewPort
 from webhook.server.reviews import ReviewHandler
 from webhook.server.settings import ServeSettings, StartError
@@ -53,7 +55,6 @@ SETTLE_SECONDS = 10.0
 BEFORE_CONCERNS_SECONDS = 3.0
 # What is needed only with some settings.
 _ONLY_WHERE_ON: Final[dict[str, Callable[[ServeSettings], bool]]] = {
-    "webhook.server.conversions": lambda settings: settings.conversion,
     "webhook.admission.trainer.pipeline": lambda settings: settings.trainer,
     "webhook.client.kubeconfig": lambda settings: settings.in_cluster,  # it imports the official client: 0.8 s
 }
@@ -138,6 +139,9 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     serve_settings.check(settings)
     for module in (name for name, on in _ONLY_WHERE_ON.items() if on(settings)):
         import_module(module)  # now, and not while reviews wait
+    for hook in OF_PARTS.values():
+        if hook.option in settings.options:
+            resolve_name(hook.answer)
     async with AsyncExitStack() as stack:
         try:
             service = await _started(stack, settings, telemetry)
@@ -171,7 +175,7 @@ async def _started(stack: AsyncExitStack, settings: ServeSettings, telemetry: Te
         max_in_flight=settings.max_in_flight,
         timeout=settings.timeout_seconds,
         clients=settings.client_names,
-        converts=settings.conversion,
+        options=settings.options,
     )
     telemetry.policies_in_force(_digest(handler.policies), own_rules=_own_rules(handler.policies))
     telemetry.plugins(loading.loaded(), loading.FAILURES)

@@ -1,8 +1,10 @@
 """The settings of `mpijob-webhook serve`, and which of them contradict each other."""
 
 import os
+from collections.abc import Set
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
 
 from certs.rotation import RotationSettings
@@ -10,6 +12,7 @@ from webhook import PROGRAM
 from webhook.client.calls import Address
 from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.installation import certificate_store
+from webhook.kit.parts import parts
 from webhook.server.ports import EVERY_ADDRESS
 
 
@@ -83,8 +86,8 @@ class ServeSettings:
     """Judge the jobs that exist by the policies of today, again and again."""
     audit_reports: bool = False
     """Write down what the audit finds, in report objects beside the jobs; without `audit` it is done too."""
-    conversion: bool = False
-    """Convert jobs of older versions, for a CRD that serves these."""
+    options: Set[str] = frozenset()
+    """Those that switch optional parts on, such as `--conversion`."""
     trainer: bool = False
     """Judge Kubeflow Trainer's TrainJobs, and follow their runtimes."""
     log_level: str = "info"
@@ -111,8 +114,10 @@ def check(settings: ServeSettings) -> None:
         raise StartError("--ca-secret needs --service: certificates are for its name")
     if bool(settings.client_ca) != bool(settings.client_names):
         raise StartError("--client-ca and --client-name are only of use together: a CA issues for many")
-    if settings.conversion and settings.client_ca:
-        raise StartError("--conversion excludes --client-ca: the API server has no client certificate for conversions")
+    for part in parts():
+        for option, (other, why) in product(part.options.keys() & settings.options, part.excludes.items()):
+            if getattr(settings, other):
+                raise StartError(f"{option} excludes --{other.replace('_', '-')}: {why}")
     if settings.ca_secret:
         rotation(settings)
     if settings.register and (settings.tls_cert or settings.ca_secret):

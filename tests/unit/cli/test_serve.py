@@ -87,8 +87,8 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
             network_policies=True,
             audit=True,
             audit_reports=True,
-            conversion=True,
             trainer=True,
+            options={"--conversion"},
             log_level="debug",
         )
     ]

@@ -12,12 +12,12 @@ from itertools import pairwise
 from typing import Any, Final
 
 from webhook.api.placeholders import fill_in
-from webhook.converters import fields
+from webhook.converters import secret_names
 from webhook.converters.report import Report
-from webhook.converters.sagemaker import distribution
-from webhook.converters.sagemaker.distribution import Distribution, Way
-from webhook.converters.sagemaker.machines import NEURON, Instance
-from webhook.converters.sagemaker.request import TrainingJob
+from webhook.parts.sagemaker import distribution
+from webhook.parts.sagemaker.distribution import Distribution, Way
+from webhook.parts.sagemaker.machines import NEURON, Instance
+from webhook.parts.sagemaker.request import TrainingJob
 
 CODE: Final = "/opt/ml/code"
 DATA: Final = "/opt/ml/input/data"
@@ -169,8 +169,8 @@ def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], re
         report.mapped("Environment", "is in the env of the launcher, which hands it on to the ranks")
     for place, written in (("Environment", request.environment), ("HyperParameters", request.hyper_parameters)):
         for name in written or ():
-            if fields.is_named_so(name):
-                report.to_do(f"{place}[{name}]", fields.ADVICE)
+            if secret_names.is_named_so(name):
+                report.to_do(f"{place}[{name}]", secret_names.ADVICE)
     return found | (request.environment or {})
 
 

@@ -10,10 +10,10 @@ import msgspec
 
 from webhook.admission import too_large
 from webhook.admission.pipelines import DeadlineExceeded
-from webhook.api import conversion_review, mpijob
+from webhook.api import mpijob
 from webhook.api.review import ReviewError
-from webhook.converters import both_ways
 from webhook.converters.report import ConversionError
+from webhook.parts.older_versions import both_ways, conversion_review
 from webhook.server.limits import MAX_LOGGED_CHARACTERS
 from webhook.server.requests import Reply, Request
 from webhook.server.telemetry import Telemetry

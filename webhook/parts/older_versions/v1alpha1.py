@@ -7,10 +7,11 @@ Types and controller: https://github.com/kubeflow/mpi-operator/tree/v0.2.3/pkg (
 from typing import Any, Final
 
 from webhook.api.mpijob import LAUNCHER, WORKER
-from webhook.converters import run_policy, transport
-from webhook.converters.fields import containers, copied, drop_unknown, keep, take
-from webhook.converters.replica_specs import NEVER, NEW_FIELDS, ON_FAILURE
-from webhook.converters.report import ConversionError, Options, Report
+from webhook.converters.report import ConversionError, Report
+from webhook.parts.older_versions import run_policy, transport
+from webhook.parts.older_versions.fields import containers, copied, drop_unknown, keep, take
+from webhook.parts.older_versions.options import Options
+from webhook.parts.older_versions.replica_specs import NEVER, NEW_FIELDS, ON_FAILURE
 
 GPU: Final = "nvidia.com/gpu"
 _SIZES: Final = ("gpus", "processingUnits", "replicas")

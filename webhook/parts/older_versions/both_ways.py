@@ -29,10 +29,11 @@ from webhook.api import untyped
 from webhook.api.crd_schema import ANY, TYPES, Shape, packaged
 from webhook.api.mpijob import API_VERSION, IMPLEMENTATIONS, OLDER_VERSIONS
 from webhook.api.quantity import QuantityError, parse
-from webhook.converters import older_jobs
-from webhook.converters.limits import MAX_ANNOTATIONS_BYTES, MAX_DEPTH, MIN_OTHER_ANNOTATIONS_BYTES
-from webhook.converters.replica_specs import NEW_FIELDS
-from webhook.converters.report import ConversionError, Options, Report
+from webhook.converters.report import ConversionError, Report
+from webhook.parts.older_versions import older_jobs
+from webhook.parts.older_versions.limits import MAX_ANNOTATIONS_BYTES, MAX_DEPTH, MIN_OTHER_ANNOTATIONS_BYTES
+from webhook.parts.older_versions.options import Options
+from webhook.parts.older_versions.replica_specs import NEW_FIELDS
 
 _TEXT: Final = Shape("string")
 _NUMBER: Final = Shape("integer")

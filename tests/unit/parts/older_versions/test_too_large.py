@@ -8,11 +8,10 @@ import msgspec
 import pytest
 
 from tests.support.older_jobs import V1, V1ALPHA1, V1ALPHA2
-from webhook.api import conversion_review
 from webhook.api.mpijob import API_VERSION
-from webhook.converters import both_ways
-from webhook.converters.both_ways import NO_JOB, SHOWN, WRITTEN_AS
 from webhook.converters.report import ConversionError
+from webhook.parts.older_versions import both_ways, conversion_review
+from webhook.parts.older_versions.both_ways import NO_JOB, SHOWN, WRITTEN_AS
 
 Json = dict[str, Any]
 OLDER = (V1, V1ALPHA2, V1ALPHA1)

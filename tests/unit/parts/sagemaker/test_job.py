@@ -14,8 +14,8 @@ from webhook.api import duration, mpirun, placeholders
 from webhook.cli import job_check, job_world
 from webhook.cli.files import Manifest
 from webhook.converters.report import ConversionError, Outcome
-from webhook.converters.sagemaker.job import LONGEST, convert
-from webhook.converters.sagemaker.machines import Instance, Options
+from webhook.parts.sagemaker.job import LONGEST, convert
+from webhook.parts.sagemaker.machines import Instance, Options
 from webhook.rules import job_timeout
 
 MACHINES = {"InstanceType": "ml.p4d.24xlarge", "InstanceCount": 2}

@@ -15,9 +15,9 @@ from tests.support.strategies import PROPERTY, json_values
 from tests.support.two_versions import NEW_SPECS, OLDER, OLDER_SPECS, document
 from tools.older_versions_crd import FILE
 from webhook.api.mpijob import API_VERSION, OLDER_VERSIONS
-from webhook.converters.both_ways import NO_JOB, OWN_FIELDS, SHOWN, WRITTEN_AS, convert, faults
-from webhook.converters.limits import MAX_ANNOTATIONS_BYTES, MIN_OTHER_ANNOTATIONS_BYTES
 from webhook.converters.report import ConversionError
+from webhook.parts.older_versions.both_ways import NO_JOB, OWN_FIELDS, SHOWN, WRITTEN_AS, convert, faults
+from webhook.parts.older_versions.limits import MAX_ANNOTATIONS_BYTES, MIN_OTHER_ANNOTATIONS_BYTES
 
 Json = dict[str, Any]
 

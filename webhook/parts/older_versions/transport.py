@@ -12,9 +12,9 @@ from typing import Any, Final
 from webhook.api import sshd
 from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.api.pod import Container
-from webhook.converters import fields
-from webhook.converters.fields import maps, texts
+from webhook.converters import secret_names
 from webhook.converters.report import Report
+from webhook.parts.older_versions.fields import maps, texts
 
 JOB_ROLE: Final = "training.kubeflow.org/job-role"
 KEYS: Final = {
@@ -131,8 +131,8 @@ def _environment(container: dict[str, Any], where: str, report: Report) -> None:
     kept = []
     for number, variable in enumerate(env):
         name, value = (variable.get("name"), variable.get("value")) if isinstance(variable, dict) else (None, None)
-        if value and isinstance(name, str) and fields.is_named_so(name):
-            report.to_do(f"{where}.env[{number}]", f"{name[:60]} {fields.ADVICE}")
+        if value and isinstance(name, str) and secret_names.is_named_so(name):
+            report.to_do(f"{where}.env[{number}]", f"{name[:60]} {secret_names.ADVICE}")
         old = isinstance(value, str) and _OLD_PROGRAM.search(value)
         if name == AGENT and old:
             report.lost(f"{where}.env[{number}]", f"{AGENT} named kubexec.sh; mpirun uses ssh without it")

@@ -13,11 +13,11 @@ from webhook.api.annotations import MIGRATED_FROM, NETWORK_POLICY
 from webhook.api.mpijob import API_VERSION, LAUNCHER, WORKER
 from webhook.api.placeholders import fill_in
 from webhook.converters.report import Converted, Report
-from webhook.converters.sagemaker import distribution, machines, program
-from webhook.converters.sagemaker.distribution import Distribution, Way
-from webhook.converters.sagemaker.machines import Network, Options
-from webhook.converters.sagemaker.request import Tag, TrainingJob, read
-from webhook.converters.sagemaker.storage import storage
+from webhook.parts.sagemaker import distribution, machines, program
+from webhook.parts.sagemaker.distribution import Distribution, Way
+from webhook.parts.sagemaker.machines import Network, Options
+from webhook.parts.sagemaker.request import Tag, TrainingJob, read
+from webhook.parts.sagemaker.storage import storage
 
 # What was as it is here, by the end of its path.
 _AS_HERE: Final[tuple[tuple[str, Any], ...]] = (

@@ -9,9 +9,9 @@ from typing import Any, Final
 from webhook.api.names import DNS_LABEL_MAX_LENGTH
 from webhook.api.placeholders import MARK, fill_in
 from webhook.converters.report import ConversionError, Report
-from webhook.converters.sagemaker import distribution, program
-from webhook.converters.sagemaker.machines import Options
-from webhook.converters.sagemaker.request import Channel, TrainingJob
+from webhook.parts.sagemaker import distribution, program
+from webhook.parts.sagemaker.machines import Options
+from webhook.parts.sagemaker.request import Channel, TrainingJob
 
 CODE: Final = "code"
 MODEL: Final = "model"

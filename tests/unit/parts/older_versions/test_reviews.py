@@ -13,10 +13,9 @@ import pytest
 
 from tests.support.jobs import GOOD, body
 from tests.support.live_service import Connection, Live, head, live
-from webhook.api import conversion_review
-from webhook.converters import both_ways
-from webhook.converters.both_ways import convert
-from webhook.server import conversions, settings
+from webhook.parts.older_versions import both_ways, conversion_review, reviews
+from webhook.parts.older_versions.both_ways import convert
+from webhook.server import settings
 from webhook.server.settings import ServeSettings, StartError
 from webhook.work_limit import TooExpensive
 
@@ -37,7 +36,7 @@ def review(*objects: Any, version: str = V2BETA1, **request: Any) -> bytes:
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Live]:
-    with live(conversion=True, timeout_seconds=600) as service:
+    with live(options={"--conversion"}, timeout_seconds=600) as service:
         yield service
 
 
@@ -118,7 +117,7 @@ def test_a_fault_of_ours_is_no_answer(shared: Live, connection: Connection, monk
     def fail(*_: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(conversions.both_ways, "convert", fail)
+    monkeypatch.setattr(reviews.both_ways, "convert", fail)
     reply = connection.post("/convert", review(OLD))
     assert (reply.status, reply.body) == (500, b"a fault in the webhook service, see its log\n")
     assert shared.metric("internal_errors_total", webhook="convert") == 1
@@ -132,7 +131,7 @@ def test_no_work_beyond_the_deadline(shared: Live, connection: Connection) -> No
 
 def test_others_have_their_turn_between_two_objects(shared: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = asyncio.Event()
-    monkeypatch.setattr(conversions, "asyncio", SimpleNamespace(sleep=lambda _: go_on.wait()))
+    monkeypatch.setattr(reviews, "asyncio", SimpleNamespace(sleep=lambda _: go_on.wait()))
     first = shared.connect()
     two = review(OLD, OLD)
     first.send(head("/convert?timeout=600s", content_length=str(len(two))), two)
@@ -156,7 +155,7 @@ def test_no_object_is_kept_decoded_while_others_have_their_turn(
 
     gc.collect()  # what other tests left
     before = sum(type(each) is dict and each.get("kind") == "MPIJob" for each in gc.get_objects())
-    monkeypatch.setattr(conversions, "asyncio", SimpleNamespace(sleep=count))
+    monkeypatch.setattr(reviews, "asyncio", SimpleNamespace(sleep=count))
     assert connection.post("/convert?timeout=600s", review(*[OLD] * 4)).status == 200
     assert at_once == [before] * 3
 
@@ -176,7 +175,7 @@ def test_a_job_too_expensive_to_convert_is_shown_and_a_new_one_is_rejected(
     def too_expensive(_: object) -> NoReturn:
         raise TooExpensive
 
-    monkeypatch.setattr(conversions, "limited", too_expensive)
+    monkeypatch.setattr(reviews, "limited", too_expensive)
     reply = connection.post("/convert", review(many(1)))
     assert "too expensive to convert" in reply.answer["result"]["message"]
     (stand_in,) = connection.post("/convert", review(many(1, uid="7"))).answer["convertedObjects"]
@@ -207,4 +206,4 @@ def test_off_by_default() -> None:
 
 def test_client_certificates_exclude_it() -> None:
     with pytest.raises(StartError, match="--conversion excludes --client-ca"):
-        settings.check(ServeSettings(conversion=True, client_ca=Path("ca.pem"), client_names=("api",)))
+        settings.check(ServeSettings(options={"--conversion"}, client_ca=Path("ca.pem"), client_names=("api",)))

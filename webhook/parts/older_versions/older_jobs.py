@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from webhook.api.metadata import LAST_APPLIED, SET_BY_SERVER
 from webhook.api.mpijob import API_VERSION, LAUNCHER, OLDER_VERSIONS
-from webhook.converters import v1, v1alpha1, v1alpha2
-from webhook.converters.fields import maps, take
-from webhook.converters.report import ConversionError, Converted, Options, Report
+from webhook.converters.report import ConversionError, Converted, Report
+from webhook.parts.older_versions import v1, v1alpha1, v1alpha2
+from webhook.parts.older_versions.fields import maps, take
+from webhook.parts.older_versions.options import Options
 
 _SPECS: Final[dict[str, Callable[[dict[str, Any], Options, Report], dict[str, Any]]]] = dict(
     zip(OLDER_VERSIONS, (v1.convert, v1alpha2.convert, v1alpha1.convert), strict=True)

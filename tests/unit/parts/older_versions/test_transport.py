@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from webhook.converters import transport
 from webhook.converters.report import Note, Outcome, Report
+from webhook.parts.older_versions import transport
 
 
 def changed(

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from tests.support.older_jobs import FIELDS, V1, V1ALPHA1, V1ALPHA2, full
 from webhook.api.mpijob import API_VERSION, OLDER_VERSIONS
-from webhook.converters.older_jobs import convert
-from webhook.converters.report import ConversionError, Converted, Options, Outcome
+from webhook.converters.report import ConversionError, Converted, Outcome
+from webhook.parts.older_versions.older_jobs import convert
+from webhook.parts.older_versions.options import Options
 
 JOBS = {
     "v1": full(V1),

@@ -7,10 +7,11 @@ Types and controller: https://github.com/kubeflow/mpi-operator/tree/v0.3.0/pkg (
 from typing import Any, Final
 
 from webhook.api.mpijob import LAUNCHER, WORKER
-from webhook.converters import replica_specs, run_policy
-from webhook.converters.fields import drop_unknown, keep, take
-from webhook.converters.replica_specs import NEVER, ON_FAILURE
-from webhook.converters.report import Options, Report
+from webhook.converters.report import Report
+from webhook.parts.older_versions import replica_specs, run_policy
+from webhook.parts.older_versions.fields import drop_unknown, keep, take
+from webhook.parts.older_versions.options import Options
+from webhook.parts.older_versions.replica_specs import NEVER, ON_FAILURE
 
 _IMPLEMENTATIONS: Final = {"OpenMPI": "OpenMPI", "IntelMPI": "Intel", "MPICH": "MPICH"}
 

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from tests.support.older_jobs import V1, V1ALPHA2
-from webhook.converters.older_jobs import convert
-from webhook.converters.report import ConversionError, Options, Outcome
+from webhook.converters.report import ConversionError, Outcome
+from webhook.parts.older_versions.older_jobs import convert
+from webhook.parts.older_versions.options import Options
 
 MPIRUN = ["mpirun", "-np", "2", "train"]
 

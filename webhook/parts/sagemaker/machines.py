@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from webhook.api.annotations import RDMA
 from webhook.converters.report import ConversionError, Report
-from webhook.converters.sagemaker.distribution import Distribution, Way
-from webhook.converters.sagemaker.request import Resources
+from webhook.parts.sagemaker.distribution import Distribution, Way
+from webhook.parts.sagemaker.request import Resources
 
 GPU: Final = "nvidia.com/gpu"
 NEURON: Final = "aws.amazon.com/neuron"

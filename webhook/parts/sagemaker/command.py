@@ -8,7 +8,8 @@ import click
 from webhook.cli.options import OUTPUT, files_too, object_name, utf8_text
 
 if TYPE_CHECKING:
-    from webhook.converters.sagemaker.machines import Instance
+    from webhook.cli.conversions import Conversion
+    from webhook.parts.sagemaker.machines import Instance, Options
 
 _NETWORKS: Final = ("efa", "rdma", "none")
 
@@ -26,7 +27,7 @@ def _claim(value: str) -> tuple[str, str]:
 
 
 def _instance(value: str) -> "tuple[str, Instance]":
-    from webhook.converters.sagemaker import machines
+    from webhook.parts.sagemaker import machines
 
     name, size = _pair(value, "TYPE=CPUS,GIB,GPUS[,EFA]")
     try:
@@ -131,7 +132,7 @@ def sagemaker(
     """
     from webhook.cli import conversions
     from webhook.cli import files as manifests
-    from webhook.converters.sagemaker.machines import Options
+    from webhook.parts.sagemaker.machines import Options
 
     options = Options(**said, claims=dict(claims), instances=dict(instances))
     outcomes, errors = [], []
@@ -139,7 +140,25 @@ def sagemaker(
         try:
             for source in manifests.files(file):
                 for shown, document in manifests.documents(source):
-                    outcomes.append(conversions.of_training_job(shown, document, options))
+                    outcomes.append(_converted(shown, document, options))
         except manifests.ManifestError as error:
             errors.append(error)
     conversions.end(outcomes, errors, output, f"no training job in {', '.join(files)}")
+
+
+def _converted(source: str, document: Any, options: "Options") -> "Conversion":
+    """A training job of SageMaker as an MPIJob, checked."""
+    from webhook.api.mpijob import API_VERSION
+    from webhook.cli.conversions import Conversion, checked
+    from webhook.cli.terminal import heading, printable
+    from webhook.converters.report import ConversionError
+    from webhook.parts.sagemaker import job
+
+    name = document.get("TrainingJobName") if isinstance(document, dict) else None
+    title = printable(f"{source}: {name}" if isinstance(name, str) else source)
+    try:
+        converted = job.convert(document, options)
+    except ConversionError as error:
+        return Conversion(source, f"{title}: {error}")
+    head = f"{heading(title)}: is MPIJob {converted.document['metadata']['name']} of {API_VERSION} now"
+    return checked(converted, head, source)
