@@ -76,13 +76,6 @@ def _of_parts(command: Callable[..., NoReturn]) -> Callable[..., NoReturn]:
     help="How many of those to make ahead each second, at most: one takes half a second of a processor.",
 )
 @click.option("--remove-keys", is_flag=True, help="Delete a job's SSH keys when it has ended; needs the right to.")
-@click.option(
-    "--deadline-events", is_flag=True, help="Events on a job at 80 % of its time and at its end; needs the right to."
-)
-@click.option("--job-metrics", is_flag=True, help="Count jobs, their GPUs and verdicts by namespace, at /metrics/jobs.")
-@click.option("--network-policies", is_flag=True, help="Make a NetworkPolicy for each job; needs the right to.")
-@click.option("--audit", is_flag=True, help="Count the jobs that break the policy of today, at /metrics/jobs.")
-@click.option("--audit-reports", is_flag=True, help="--audit, and a report object for each; needs the right to.")
 @_of_parts
 @click.option(
     "--trainer", is_flag=True, help="Check Kubeflow Trainer's MPI TrainJobs; needs the right to read runtimes."

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from typing import Final
 
-NAMES: Final = ("older_versions", "sagemaker", "playground")
+NAMES: Final = ("job_metrics", "network_policies", "standing_audit", "older_versions", "sagemaker", "playground")
 """In the order in which `serve --help` shows their options."""
 
 
@@ -29,6 +29,27 @@ class PartHook:
     """Makes the reply of the request and the telemetry."""
 
 
+@dataclass(frozen=True, slots=True)
+class RoleRule:
+    """Some rights in all namespaces."""
+
+    group: str
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentRights:
+    """A component of manifests/components that adds an option of `serve`, and the rights that the option needs."""
+
+    component: str
+    """Its ClusterRole is called after it."""
+    option: str
+    without: str
+    """What happens without the rights."""
+    rules: tuple[RoleRule, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """What a part adds."""
@@ -41,7 +62,11 @@ class Part:
     """Options of `serve` that switch it on, and the help of each."""
     excludes: Mapping[str, str] = field(default_factory=dict)
     """Settings of `serve` that those options exclude, and why."""
+    rights: tuple[ComponentRights, ...] = ()
     hooks: tuple[PartHook, ...] = ()
+    start: str = ""
+    """Starts what runs next to reviews, where the options ask for it; a function that it returns is called whenever
+    policies have changed."""
 
 
 @cache

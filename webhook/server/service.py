@@ -183,7 +183,7 @@ async def _started(stack: AsyncExitStack, settings: ServeSettings, telemetry: Te
     readiness = _readiness(source, telemetry)
     readiness.concerns_of(lambda: _left_out(handler.policies))
     await stack.enter_async_context(keys.filled())
-    ops_handler = ops.handler(readiness, telemetry.registry, telemetry.jobs.registry)
+    ops_handler = ops.handler(readiness, telemetry.registry, telemetry.job_registry)
     ops_server = HttpServer(ops_handler, _connections(telemetry, MAX_OPS_CONNECTIONS))
     _, ops_url = _open(stack, ops_server, settings.ops_listen)
     certificate = await stack.enter_async_context(source.start())

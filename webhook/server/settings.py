@@ -76,16 +76,6 @@ class ServeSettings:
     """How many of them are made each second, at most."""
     remove_keys: bool = False
     """Delete the SSH keys of jobs that have ended."""
-    deadline_events: bool = False
-    """Tell users by Events when most of a job's time is over, and when all of it is."""
-    job_metrics: bool = False
-    """Count jobs, and what they ask for, by namespace."""
-    network_policies: bool = False
-    """Make a NetworkPolicy for every job whose policy, or own wish, asks for one."""
-    audit: bool = False
-    """Judge the jobs that exist by the policies of today, again and again."""
-    audit_reports: bool = False
-    """Write down what the audit finds, in report objects beside the jobs; without `audit` it is done too."""
     options: Set[str] = frozenset()
     """Those that switch optional parts on, such as `--conversion`."""
     trainer: bool = False

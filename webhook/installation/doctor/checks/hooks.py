@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from webhook.client.objects import KubernetesObject
 from webhook.installation import registration
-from webhook.installation.companions import TRAINER
+from webhook.installation.components import TRAINER
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
 from webhook.installation.doctor.facts import (
     AGAIN,

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from prometheus_client import generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 
 from tests.support.job_lives import HOUR, START, Seen, condition, mpijob
 from webhook.api.pod_resources import ContainerResources, PodResources
@@ -13,11 +13,12 @@ from webhook.api.quota_charges import PodShape
 from webhook.cluster.job_lives import REASONS
 from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
 from webhook.cluster.view import UNKNOWN
-from webhook.companions.job_metrics import BEYOND
-from webhook.companions.job_watches import JOB_LIVES
-from webhook.companions.limits import MAX_NAMESPACE_LABELS
-from webhook.server.job_telemetry import JobTelemetry
-from webhook.server.metrics import JOB_METRICS, JOB_PREFIX, METRICS
+from webhook.parts.job_metrics.metrics import JOB_METRICS
+from webhook.parts.job_metrics.telemetry import JobTelemetry
+from webhook.parts.job_metrics.watches import JOB_LIVES
+from webhook.server.limits import MAX_NAMESPACE_LABELS
+from webhook.server.metrics import JOB_PREFIX, METRICS
+from webhook.server.namespace_labels import BEYOND
 
 RUNNING = condition("Running", at=START + 60)
 
@@ -36,7 +37,7 @@ class World:
     """Metrics, and the jobs that they are about."""
 
     def __init__(self) -> None:
-        self.telemetry, self.lives, self.view = JobTelemetry(), Seen(JOB_LIVES), View()
+        self.telemetry, self.lives, self.view = JobTelemetry(CollectorRegistry()), Seen(JOB_LIVES), View()
         self.telemetry.follow(self.lives, self.view)  # type: ignore[arg-type]  # it has what is asked
 
     def value(self, name: str, namespace: str = "team-a", **labels: str) -> float | None:
@@ -52,7 +53,7 @@ def world() -> World:
 
 
 def test_nothing_is_told_without_being_asked_for() -> None:
-    assert generate_latest(JobTelemetry().registry) == b""
+    assert generate_latest(JobTelemetry(CollectorRegistry()).registry) == b""
 
 
 def test_what_happens_to_jobs_after_the_first_list_is_counted(world: World) -> None:

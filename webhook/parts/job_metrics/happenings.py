@@ -8,7 +8,7 @@ it, and a counter begins at 0 whenever a process does.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from webhook.api import pod_resources
 from webhook.api.quota_charges import PodShape
@@ -17,35 +17,8 @@ from webhook.cluster.job_lives import JobLife, Phase
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPIJobRecord
 from webhook.cluster.view import ClusterView
-from webhook.companions.limits import MAX_NAMESPACE_LABELS
 from webhook.predict.devices import by_claims
-
-BEYOND: Final = "_other"
-"""The label value of all that come later; no namespace can be called that."""
-
-
-class Labels:
-    """The first `most` values keep their names, for as long as the process lives."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._known: set[str] = set()
-
-    def bounded(self, value: str) -> str:
-        """The value, or BEYOND where there are too many already."""
-        if value not in self._known:
-            if len(self._known) >= self._most:
-                return BEYOND
-            self._known.add(value)
-        return value
-
-
-def of_now(namespaces: Iterable[str]) -> Labels:
-    """For gauges: the first by name of those that are there now, so replicas agree whatever each has seen before."""
-    labels = Labels(MAX_NAMESPACE_LABELS)
-    for each in sorted(set(namespaces)):
-        labels.bounded(each)
-    return labels
+from webhook.server.namespace_labels import Labels
 
 
 class Counted(NamedTuple):

@@ -10,8 +10,8 @@ from tests.support.service_accounts import service_account
 from webhook.api.mpijob import MPIJob
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
-from webhook.companions.network_policy.upkeep import record
-from webhook.companions.network_policy.wanted import is_filtered, network_policy, spec
+from webhook.parts.network_policies.upkeep import record
+from webhook.parts.network_policies.wanted import is_filtered, network_policy, spec
 from webhook.rules.network_policy import Posture, Settings
 
 PODS = {

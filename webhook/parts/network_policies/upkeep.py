@@ -37,9 +37,9 @@ from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS, ServiceAccount
 from webhook.cluster.view import Answer
 from webhook.companions.limits import MAX_CALLS_PER_SECOND
-from webhook.companions.network_policy import NAME, RULE
-from webhook.companions.network_policy.wanted import LABEL, PREFIX, is_filtered, network_policy
 from webhook.companions.reconciler import PacedClient, Reconciler, Restraint
+from webhook.parts.network_policies import NAME, RULE
+from webhook.parts.network_policies.wanted import LABEL, PREFIX, is_filtered, network_policy
 from webhook.policy.in_force import PolicySet
 from webhook.rules.network_policy import Posture, Settings, posture
 

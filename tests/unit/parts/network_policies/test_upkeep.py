@@ -17,9 +17,9 @@ from webhook.client.calls import ApiError, ClusterError
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS
-from webhook.companions.network_policy.upkeep import NETWORK_POLICIES, NetworkPolicies
-from webhook.companions.network_policy.wanted import LABEL
 from webhook.companions.reconciler import PacedClient
+from webhook.parts.network_policies.upkeep import NETWORK_POLICIES, NetworkPolicies
+from webhook.parts.network_policies.wanted import LABEL
 from webhook.policy.in_force import PolicySet
 from webhook.server.background import at_work
 

@@ -36,10 +36,10 @@ from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import ABSENT, Answer
 from webhook.cluster.without_jobs import WithoutJobs
-from webhook.companions.audit.reports import Reports
-from webhook.companions.limits import AUDITED_JOBS_PER_PAGE, MAX_AUDIT_SHARE
 from webhook.companions.reconciler import PacedClient, Reconciler
 from webhook.kit.settings import Action
+from webhook.parts.standing_audit.limits import AUDITED_JOBS_PER_PAGE, MAX_AUDIT_SHARE
+from webhook.parts.standing_audit.reports import Reports
 from webhook.policy.in_force import PolicySet
 from webhook.work_limit import TooExpensive, limited
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.kept_objects import KeptObjects
-from webhook.companions.audit import standing
+from webhook.parts.standing_audit import standing
 
 
 @pytest.fixture(autouse=True)

@@ -11,10 +11,11 @@ from tests.support.job_lives import Seen
 from webhook.admission import pipelines
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import ABSENT, UNKNOWN, NothingKnown
-from webhook.companions.job_metrics import BEYOND
-from webhook.companions.job_watches import JOB_LIVES
-from webhook.companions.limits import MAX_NAMESPACE_LABELS
+from webhook.parts.job_metrics.telemetry import JobTelemetry
+from webhook.parts.job_metrics.watches import JOB_LIVES
+from webhook.server.limits import MAX_NAMESPACE_LABELS
 from webhook.server.metrics import PREFIX
+from webhook.server.namespace_labels import BEYOND
 from webhook.server.telemetry import Telemetry
 
 POLICY = pipelines.load_policy(None)
@@ -31,7 +32,9 @@ class Teams(NothingKnown):
 @pytest.fixture
 def telemetry() -> Telemetry:
     found = Telemetry()
-    found.jobs.follow(Seen(JOB_LIVES), Teams())  # type: ignore[arg-type]  # they have what is asked
+    counted = JobTelemetry(found.job_registry)
+    found.on_validated.append(counted.decided)
+    counted.follow(Seen(JOB_LIVES), Teams())  # type: ignore[arg-type]  # they have what is asked
     return found
 
 
@@ -43,7 +46,7 @@ def review(telemetry: Telemetry, namespace: str, workers: int = 4, **fields: obj
 
 
 def value(telemetry: Telemetry, name: str, **labels: str) -> float | None:
-    return telemetry.jobs.registry.get_sample_value(f"{PREFIX}namespace_{name}_total", labels)
+    return telemetry.job_registry.get_sample_value(f"{PREFIX}namespace_{name}_total", labels)
 
 
 def test_a_verdict_counts_for_its_namespace(telemetry: Telemetry) -> None:
@@ -73,18 +76,18 @@ def test_names_that_anyone_may_invent_take_no_room(telemetry: Telemetry) -> None
     review(telemetry, "team-a")
     assert value(telemetry, "reviews", namespace="team-a", decision="allowed") == 1
     assert value(telemetry, "reviews", namespace=BEYOND, decision="allowed") == MAX_NAMESPACE_LABELS + 1
-    assert b"new" not in generate_latest(telemetry.jobs.registry)
-    assert len(generate_latest(telemetry.jobs.registry)) < 10_000
+    assert b"new" not in generate_latest(telemetry.job_registry)
+    assert len(generate_latest(telemetry.job_registry)) < 10_000
 
 
 def test_what_is_not_judged_is_not_counted(telemetry: Telemetry) -> None:
     review(telemetry, "team-a", operation="DELETE")
     request = jobs.request(jobs.GOOD, namespace="team-a")
     telemetry.decided("validate", request, pipelines.Decision(skipped="not an MPIJob"), 0.001)
-    assert b"team-a" not in generate_latest(telemetry.jobs.registry)
+    assert b"team-a" not in generate_latest(telemetry.job_registry)
 
 
 def test_without_metrics_of_jobs_no_namespace_is_named() -> None:
     telemetry = Telemetry()
     review(telemetry, "team-a")
-    assert b"team-a" not in generate_latest(telemetry.registry) + generate_latest(telemetry.jobs.registry)
+    assert b"team-a" not in generate_latest(telemetry.registry) + generate_latest(telemetry.job_registry)

@@ -10,8 +10,8 @@ from msgspec import structs
 
 from tests.support.job_lives import HOUR, START, condition, launcher_of, life
 from webhook.cluster.job_lives import JobLife
-from webhook.companions import deadline_events
-from webhook.companions.deadline_events import TOLD_FOR, due, next_due
+from webhook.parts.job_metrics import deadline_events
+from webhook.parts.job_metrics.deadline_events import TOLD_FOR, due, next_due
 from webhook.predict.deadlines import in_words, remaining
 
 DAY = 24 * HOUR

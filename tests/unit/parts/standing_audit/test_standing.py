@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import inf
 from typing import Any, NoReturn
 
 import msgspec
 import pytest
-from prometheus_client import generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 
 from tests.support.audit_world import ENDED, JOBS, STRICT, AuditWorld, store
 from tests.support.job_lives import condition
@@ -17,14 +18,14 @@ from tests.support.watch_api import until
 from webhook.admission import anew
 from webhook.client.calls import ApiError
 from webhook.client.wire import FaultReason, Page, WatchFault
-from webhook.companions.audit import standing
-from webhook.companions.audit.standing import DEBOUNCE, INTERVAL, REST, RETRY
-from webhook.companions.limits import AUDITED_JOBS_PER_PAGE, MAX_AUDIT_SHARE
 from webhook.kit.settings import Action
+from webhook.parts.standing_audit import standing
+from webhook.parts.standing_audit.limits import AUDITED_JOBS_PER_PAGE, MAX_AUDIT_SHARE
+from webhook.parts.standing_audit.metrics import AUDIT_METRICS, measured
+from webhook.parts.standing_audit.standing import DEBOUNCE, INTERVAL, REST, RETRY
 from webhook.policy.in_force import PolicySet
 from webhook.server.background import at_work
-from webhook.server.job_telemetry import JobTelemetry
-from webhook.server.metrics import AUDIT_METRICS
+from webhook.server.metrics import MetricSet
 from webhook.work_limit import TooExpensive
 
 COUNT = ("worker-count", Action.DENY)
@@ -305,11 +306,11 @@ async def test_a_new_policy_is_in_the_next_audit(cluster: KeptObjects) -> None:
 async def test_metrics(cluster: KeptObjects) -> None:
     store(cluster, "large")
     store(cluster, "small", workers=2)
-    world, telemetry = World(cluster), JobTelemetry()
-    telemetry.audit(world.audit)
+    world, registry = World(cluster), CollectorRegistry()
+    MetricSet(AUDIT_METRICS, registry).on_scrape(partial(measured, world.audit))
 
     def value(name: str, **labels: str) -> float | None:
-        return telemetry.registry.get_sample_value(f"mpijob_webhook_audit_{name}", labels)
+        return registry.get_sample_value(f"mpijob_webhook_audit_{name}", labels)
 
     world.audit.outcomes["team-a", "large"] = (COUNT,)
     assert value("jobs", namespace="team-a") is None
@@ -321,7 +322,7 @@ async def test_metrics(cluster: KeptObjects) -> None:
     assert value("violations", namespace="team-a", rule="worker-count", action="deny") == 1
     assert value("age_seconds") == 7
     assert value("duration_seconds") == world.audit.seconds
-    text = generate_latest(telemetry.registry).decode()
+    text = generate_latest(registry).decode()
     for metric in AUDIT_METRICS:
         assert f"# HELP {metric.name} {metric.help}\n" in text
         assert f"# TYPE {metric.name} {metric.kind}\n" in text

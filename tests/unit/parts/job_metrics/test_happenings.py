@@ -16,7 +16,8 @@ from webhook.cluster.job_lives import JobLife
 from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
-from webhook.companions.job_metrics import BEYOND, Changes, Counted, Labels, accelerators, standing
+from webhook.parts.job_metrics.happenings import Changes, Counted, accelerators, standing
+from webhook.server.namespace_labels import BEYOND, Labels
 
 STARTED = START + 2 * HOUR
 NEW = life()

@@ -14,9 +14,9 @@ from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
 from webhook.client.calls import ApiError
 from webhook.cluster.resources.mpijobs import MPIJobRecord
-from webhook.companions.audit import reports
-from webhook.companions.audit.reports import LABEL, POLICY_REPORTS, REPORTS, Reports, report, seen
-from webhook.companions.limits import MAX_REPORTED_CHARACTERS, MAX_REPORTED_RESULTS
+from webhook.parts.standing_audit import reports
+from webhook.parts.standing_audit.limits import MAX_REPORTED_CHARACTERS, MAX_REPORTED_RESULTS
+from webhook.parts.standing_audit.reports import LABEL, POLICY_REPORTS, REPORTS, Reports, report, seen
 from webhook.policy.in_force import PolicySet
 from webhook.rules import Violation
 from webhook.server.background import at_work

@@ -1,10 +1,7 @@
 """Metrics of jobs at `/metrics/jobs`, where an option asks for them: they name namespaces, so `/metrics` has none."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
-from math import inf
-from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
@@ -17,20 +14,18 @@ from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import Answer
-from webhook.companions.job_metrics import BEYOND, Changes, Labels, of_now, standing
-from webhook.companions.limits import MAX_NAMESPACE_LABELS
-from webhook.kit.settings import Action
-from webhook.server.metrics import AUDIT_METRICS, JOB_METRICS, MetricSet, Value
-
-if TYPE_CHECKING:
-    from webhook.companions.audit.standing import StandingAudit
+from webhook.parts.job_metrics.happenings import Changes, standing
+from webhook.parts.job_metrics.metrics import JOB_METRICS
+from webhook.server.limits import MAX_NAMESPACE_LABELS
+from webhook.server.metrics import MetricSet, Value
+from webhook.server.namespace_labels import BEYOND, Labels, of_now
 
 
 class JobTelemetry:
-    """The metrics of jobs in a registry of their own, which is empty until one of them is switched on."""
+    """The metrics of jobs in a registry, which gets none until one of them is switched on."""
 
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
         self._view: LiveView | None = None
         """Of the cluster, where verdicts are counted."""
         self._judged = Labels(MAX_NAMESPACE_LABELS)
@@ -87,10 +82,6 @@ class JobTelemetry:
         """Report the least time that is left; `remaining` has the namespace and the seconds of each job."""
         self._metrics.on_scrape(partial(_remaining, remaining))
 
-    def audit(self, audit: "StandingAudit") -> None:
-        """Report the rules that jobs break."""
-        MetricSet(AUDIT_METRICS, self.registry).on_scrape(partial(_audited, audit))
-
 
 def _standing(lives: Watch[ByNamespace, JobLife], view: LiveView) -> Iterator[Value]:
     """How many jobs there are, of a copy since another thread asks. Nothing while jobs are unknown."""
@@ -110,18 +101,3 @@ def _remaining(remaining: Callable[[], Iterable[tuple[str, float]]]) -> Iterator
         label = namespaces.bounded(namespace)
         least[label] = min(seconds, least.get(label, seconds))
     yield from (("deadline_remaining_seconds", (label,), seconds) for label, seconds in least.items())
-
-
-def _audited(audit: "StandingAudit") -> Iterator[Value]:
-    """What the last audit found, of a copy since another thread asks."""
-    outcomes = [] if audit.age == inf else list(audit.outcomes.items())
-    namespaces = of_now(namespace for (namespace, _), _ in outcomes)
-    found = Counter[tuple[str, ...]]()
-    for (namespace, _), rules in outcomes:
-        label = namespaces.bounded(namespace)
-        found["audit_jobs", label] += 1
-        found["audit_refused", label] += any(action is Action.DENY for _, action in rules)
-        found.update(("audit_violations", label, rule, action) for rule, action in rules)
-    yield from ((name, (*labels,), value) for (name, *labels), value in found.items())
-    yield "audit_age_seconds", (), audit.age
-    yield "audit_duration_seconds", (), audit.seconds
