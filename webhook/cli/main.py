@@ -20,7 +20,7 @@ COMMANDS: Final = {
         name: f"webhook.cli.{name}:{name}"
         for name in (
             "certs", "check", "completion", "convert", "demo", "diff", "doctor", "explain", "init", "plugins", "schema",
-            "serve", "snapshot", "why",
+            "serve", "snapshot",
         )
     },
     "policy": "webhook.cli.policy.commands:policy",

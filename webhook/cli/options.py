@@ -144,7 +144,7 @@ def _job_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[
     """Those in the namespace of the command line, as far as the cluster answers at once."""
     import asyncio  # noqa: PLC0415 - keeps --help and completion quick
 
-    from webhook.cli.job_sight import JOBS  # noqa: PLC0415
+    from webhook.cli.stored_jobs import JOBS  # noqa: PLC0415
     from webhook.client import calls, objects  # noqa: PLC0415
 
     async def names() -> list[str]:

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from typing import Final
 
-NAMES: Final = ("job_metrics", "network_policies", "standing_audit", "older_versions", "sagemaker", "playground")
+NAMES: Final = ("job_metrics", "network_policies", "standing_audit", "older_versions", "sagemaker", "playground", "why")
 """In the order in which `serve --help` shows their options."""
 
 

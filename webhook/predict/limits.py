@@ -28,17 +28,3 @@ MAX_TOPOLOGIES_TRIED: Final = 4
 """Topology requests that are tried for a job."""
 MAX_SHOWN_LOCAL_QUEUES: Final = 3
 """LocalQueues that a message names."""
-MAX_EVENTS_SHOWN: Final = 5
-"""Warning Events of a job that `why` shows."""
-MAX_TEXT_CHARACTERS: Final = 8192
-"""Characters of a text of the cluster that `why` reads: patterns take the square of its length."""
-MAX_CAUSE_CHARACTERS: Final = 1024
-"""Characters of a cause, as of an Event's message."""
-MAX_LINE_CHARACTERS: Final = 300
-"""Characters of a cause on one line."""
-MAX_REJECTION_CHARACTERS: Final = 1024
-"""Characters of a rejection that patterns search, which takes the square of its length."""
-MAX_LOG_LINE_CHARACTERS: Final = 500
-"""Characters of a log line that patterns search."""
-MAX_AMOUNT_DIGITS: Final = 9
-"""Digits of a number of devices that `why` adds up."""

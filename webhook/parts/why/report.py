@@ -7,17 +7,17 @@ from typing import Any, Final
 
 from webhook import PROGRAM
 from webhook.cli import world_sources
-from webhook.cli.job_sight import SightReader, stored_jobs, workloads_of
-from webhook.cli.limits import MAX_JOBS_READ_AT_ONCE
+from webhook.cli.stored_jobs import stored_jobs
 from webhook.cli.terminal import bad, caution, counted, faint, good, heading, printable
 from webhook.client.calls import Client
 from webhook.client.objects import KubernetesObject
-from webhook.predict.limits import MAX_LINE_CHARACTERS
-from webhook.predict.stuck import loose
-from webhook.predict.stuck.cause import Cause, cut
-from webhook.predict.stuck.diagnosis import Diagnosis, diagnose
-from webhook.predict.stuck.sight import Sight
-from webhook.predict.stuck.state import State
+from webhook.parts.why import loose
+from webhook.parts.why.cause import Cause, cut
+from webhook.parts.why.diagnosis import Diagnosis, diagnose
+from webhook.parts.why.limits import MAX_JOBS_READ_AT_ONCE, MAX_LINE_CHARACTERS
+from webhook.parts.why.reader import SightReader, workloads_of
+from webhook.parts.why.sight import Sight
+from webhook.parts.why.state import State
 
 WORST_FIRST: Final = (State.STUCK, State.FAILED, State.STARTS, State.RUNS, State.SUCCEEDED)
 

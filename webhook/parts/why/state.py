@@ -6,9 +6,9 @@ from enum import StrEnum
 import msgspec
 
 from webhook.cluster import job_lives
+from webhook.parts.why import loose
+from webhook.parts.why.sight import Sight, span
 from webhook.predict import deadlines
-from webhook.predict.stuck import loose
-from webhook.predict.stuck.sight import Sight, span
 
 
 class State(StrEnum):

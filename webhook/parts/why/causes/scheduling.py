@@ -12,10 +12,10 @@ import msgspec
 
 from webhook.api.pod import Toleration
 from webhook.api.taints import Taint, untolerated
-from webhook.predict.limits import MAX_AMOUNT_DIGITS
-from webhook.predict.stuck import loose
-from webhook.predict.stuck.cause import Cause, Stage, cut, listed
-from webhook.predict.stuck.sight import Json, Sight
+from webhook.parts.why import loose
+from webhook.parts.why.cause import Cause, Stage, cut, listed
+from webhook.parts.why.limits import MAX_AMOUNT_DIGITS
+from webhook.parts.why.sight import Json, Sight
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 _NO_CLAIM: Final = re.compile(r'persistentvolumeclaim "(?P<claim>[^"]+)" (?P<how>not found|bound to non-existent.*)')

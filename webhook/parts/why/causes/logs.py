@@ -9,7 +9,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from webhook.api.mpirun import HOSTFILE
-from webhook.predict.limits import MAX_LOG_LINE_CHARACTERS
+from webhook.parts.why.limits import MAX_LOG_LINE_CHARACTERS
 
 
 class Known(NamedTuple):

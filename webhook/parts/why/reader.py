@@ -13,67 +13,31 @@ import msgspec
 
 from webhook.admission import anew
 from webhook.admission.decision import Decision
-from webhook.api import kueue, mpijob
-from webhook.api.names import closest_name
+from webhook.api import kueue
 from webhook.api.shape import ShapeError
 from webhook.cli.job_world import POLICIES, JobWorld
-from webhook.cli.limits import MAX_LOGS_READ, MAX_NAMES_LISTED, MAX_OBJECTS_READ
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import KubernetesObject, get, listed
 from webhook.client.tried_pods import refusals
 from webhook.cluster.view import NotingView
 from webhook.cluster.without_jobs import WithoutJobs
 from webhook.installation.doctor.unread import Unread, attempt
+from webhook.parts.why import loose, place
+from webhook.parts.why.causes.scheduling import claims_of
+from webhook.parts.why.causes.start import initializes, pod_is_worker
+from webhook.parts.why.limits import MAX_LOGS_READ, MAX_OBJECTS_READ
+from webhook.parts.why.sight import LAUNCHER, WORKER, Judged, QueuePlace, Sight, created, happened
 from webhook.policy.in_force import PolicySet
 from webhook.predict import operator_pods
 from webhook.predict.kueue.managed import suspends_all
 from webhook.predict.nodes import node_shapes
-from webhook.predict.stuck import loose, place
-from webhook.predict.stuck.causes.scheduling import claims_of
-from webhook.predict.stuck.causes.start import initializes, pod_is_worker
-from webhook.predict.stuck.sight import LAUNCHER, WORKER, Judged, QueuePlace, Sight, created, happened
 
 T = TypeVar("T")
 
-JOBS: Final = f"/apis/{mpijob.API_VERSION}/namespaces/%s/mpijobs"
 JOB_NAME: Final = "training.kubeflow.org/job-name"
 VISIBILITY: Final = ("visibility.kueue.x-k8s.io/v1beta2", "visibility.kueue.x-k8s.io/v1beta1")
 TAIL: Final = {"tailLines": "200", "limitBytes": "131072"}
 """The API server cuts the end at the limit of bytes, which is the part that says most."""
-
-
-async def stored_jobs(api: Client, namespace: str, name: str) -> list[KubernetesObject]:
-    """The job `name`, ClusterError with the reason where there is none; without a name all of the namespace."""
-    path = JOBS % quote(namespace, safe="")
-    if not name:
-        return await listed(api, path)
-    job = await get(api, f"{path}/{quote(name, safe='')}")
-    if job is None:
-        raise ClusterError(await _not_found(api, namespace, name))
-    return [job]
-
-
-async def _not_found(api: Client, namespace: str, name: str) -> str:
-    """Why there is no such job: its kind, its namespace or its name."""
-    path = JOBS % quote(namespace, safe="")
-    try:
-        names = [loose.name(job) for job in await listed(api, path, metadata_only=True)]
-    except ClusterError:
-        return f"there is no MPIJob {namespace}/{name}"
-    if names:
-        near = closest_name(name, names)
-        more = f" and {len(names) - MAX_NAMES_LISTED} more" if len(names) > MAX_NAMES_LISTED else ""
-        there = f"but {near}" if near else f"the namespace has {', '.join(sorted(names)[:MAX_NAMES_LISTED])}{more}"
-        return f"there is no MPIJob {namespace}/{name}, {there}"
-    try:
-        spaces = [loose.name(each) for each in await listed(api, "/api/v1/namespaces", metadata_only=True)]
-    except ClusterError:
-        return f"there is no MPIJob in namespace {namespace}"
-    if namespace in spaces:
-        return f"there is no MPIJob in namespace {namespace}"
-    near = closest_name(namespace, spaces)
-    return f"there is no namespace {namespace}{f', but {near}' if near else ''}"
-
 
 Workloads = list[KubernetesObject] | Unread
 """Kueue's, of a namespace: read once for all of its jobs."""

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from webhook.predict.limits import MAX_CAUSE_CHARACTERS
+from webhook.parts.why.limits import MAX_CAUSE_CHARACTERS
 
 
 class Stage(IntEnum):

@@ -6,10 +6,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from webhook.predict.stuck import loose
-from webhook.predict.stuck.cause import Cause, Stage, cut, merged
-from webhook.predict.stuck.causes import ends, logs
-from webhook.predict.stuck.sight import ROLE, WORKER, Json, Sight
+from webhook.parts.why import loose
+from webhook.parts.why.cause import Cause, Stage, cut, merged
+from webhook.parts.why.causes import ends, logs
+from webhook.parts.why.sight import ROLE, WORKER, Json, Sight
 
 _IMAGE: Final = frozenset({
     "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",

@@ -9,12 +9,12 @@ import msgspec
 from msgspec.structs import replace
 
 from webhook.kit.importance import Importance
-from webhook.predict.limits import MAX_LINE_CHARACTERS
-from webhook.predict.stuck import loose
-from webhook.predict.stuck.cause import Cause, Stage, cut
-from webhook.predict.stuck.causes import creation, deletion, disruption, launcher, operator, queue, scheduling, start
-from webhook.predict.stuck.sight import Judged, Sight
-from webhook.predict.stuck.state import State, state
+from webhook.parts.why import loose
+from webhook.parts.why.cause import Cause, Stage, cut
+from webhook.parts.why.causes import creation, deletion, disruption, launcher, operator, queue, scheduling, start
+from webhook.parts.why.limits import MAX_LINE_CHARACTERS
+from webhook.parts.why.sight import Judged, Sight
+from webhook.parts.why.state import State, state
 
 FAMILIES: Final[tuple[ModuleType, ...]] = (deletion, operator, queue, creation, scheduling, disruption, start, launcher)
 

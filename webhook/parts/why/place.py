@@ -5,8 +5,8 @@ Kueue `pkg/cache/queue/cluster_queue.go` (`queueOrderingFunc`): higher priority 
 
 from collections.abc import Sequence
 
-from webhook.predict.stuck import loose
-from webhook.predict.stuck.sight import Json, QueuePlace
+from webhook.parts.why import loose
+from webhook.parts.why.sight import Json, QueuePlace
 
 
 def waits(workload: Json) -> bool:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.api.kueue import QUEUE_NAME
-from webhook.predict.stuck import loose
-from webhook.predict.stuck.cause import Cause, Stage, cut
-from webhook.predict.stuck.sight import Json, Sight
+from webhook.parts.why import loose
+from webhook.parts.why.cause import Cause, Stage, cut
+from webhook.parts.why.sight import Json, Sight
 
 LOCAL_QUEUE: Final = frozenset({"local-queue"})
 EVER_FITS: Final = frozenset({"ever-fits", "gang"})

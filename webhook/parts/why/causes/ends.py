@@ -5,10 +5,10 @@ from typing import Final
 from webhook.api.annotations import WORKER_READINESS
 from webhook.api.mpijob import WAIT_FOR_WORKERS
 from webhook.api.sshd import WAIT_CONTAINER
-from webhook.predict.stuck import loose
-from webhook.predict.stuck.cause import Cause, Stage, cut
-from webhook.predict.stuck.causes import logs
-from webhook.predict.stuck.sight import Json, Sight
+from webhook.parts.why import loose
+from webhook.parts.why.cause import Cause, Stage, cut
+from webhook.parts.why.causes import logs
+from webhook.parts.why.sight import Json, Sight
 
 # https://www.gnu.org/software/bash/manual/html_node/Exit-Status.html
 _CODES: Final = {

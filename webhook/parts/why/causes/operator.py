@@ -9,9 +9,9 @@ import msgspec
 from webhook import PROGRAM
 from webhook.api import mpijob, operator_checks
 from webhook.api.shape import ShapeError
-from webhook.predict.stuck import loose
-from webhook.predict.stuck.cause import Cause, Stage, cut
-from webhook.predict.stuck.sight import Sight
+from webhook.parts.why import loose
+from webhook.parts.why.cause import Cause, Stage, cut
+from webhook.parts.why.sight import Sight
 
 OPERATOR: Final = "kubeflow.org/mpi-operator"
 MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from webhook.api import duration
-from webhook.predict.stuck import loose
-from webhook.predict.stuck.cause import Cause, Stage, cut
-from webhook.predict.stuck.causes import ends, logs
-from webhook.predict.stuck.sight import Json, Sight
+from webhook.parts.why import loose
+from webhook.parts.why.cause import Cause, Stage, cut
+from webhook.parts.why.causes import ends, logs
+from webhook.parts.why.sight import Json, Sight
 
 
 def causes(sight: Sight) -> Iterator[Cause]:

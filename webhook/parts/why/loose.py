@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from webhook.predict.limits import MAX_TEXT_CHARACTERS
+from webhook.parts.why.limits import MAX_TEXT_CHARACTERS
 
 _UNREADABLE: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\N{REPLACEMENT CHARACTER}")
 NOTHING: Mapping[str, Any] = {}

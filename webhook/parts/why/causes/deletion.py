@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from webhook.predict.stuck import loose
-from webhook.predict.stuck.cause import Cause, Stage
-from webhook.predict.stuck.sight import Sight
+from webhook.parts.why import loose
+from webhook.parts.why.cause import Cause, Stage
+from webhook.parts.why.sight import Sight
 
 
 def causes(sight: Sight) -> Iterator[Cause]:

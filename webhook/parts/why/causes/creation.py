@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from webhook.predict.limits import MAX_REJECTION_CHARACTERS
-from webhook.predict.stuck import loose
-from webhook.predict.stuck.cause import Cause, Stage, cut
-from webhook.predict.stuck.sight import LAUNCHER, WORKER, Json, Sight
+from webhook.parts.why import loose
+from webhook.parts.why.cause import Cause, Stage, cut
+from webhook.parts.why.limits import MAX_REJECTION_CHARACTERS
+from webhook.parts.why.sight import LAUNCHER, WORKER, Json, Sight
 
 
 class _Refusal(NamedTuple):

@@ -15,8 +15,8 @@ from tests.support.jobs import REMOVE
 from tests.support.object_api import FakeApi, fake_api, kubeconfig
 from tests.support.stuck.real_logs import LOGS
 from tests.support.stuck.seen import HOUR_AGO, JOB_UID, UID, container, event, job, launcher, pod, true
-from webhook.cli.job_sight import SightReader
 from webhook.cli.main import main
+from webhook.parts.why.reader import SightReader
 
 SPACE = "/api/v1/namespaces/team-a"
 JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"

@@ -38,13 +38,13 @@ def why(*, job: str | None, access: Access, namespace: str | None, policy_namesp
       1  it does not run, or has failed
       2  there is no such job, or the cluster cannot be asked; the message says why
     """
-    from webhook.cli import why_report
+    from webhook.parts.why import report
 
     found = read_jobs(
-        access, job, namespace, lambda api, space, name: why_report.reports(api, space, name, policy_namespace)
+        access, job, namespace, lambda api, space, name: report.reports(api, space, name, policy_namespace)
     )
     if job and not job.endswith("/"):
         show(output, found[0].as_text(), found[0].as_json())
     else:
-        show(output, why_report.overview(found), [each.as_json() for each in found])
+        show(output, report.overview(found), [each.as_json() for each in found])
     sys.exit(0 if all(each.good for each in found) else REFUSED)

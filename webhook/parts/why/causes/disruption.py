@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from webhook.predict.stuck import loose
-from webhook.predict.stuck.cause import Cause, Stage, cut, merged
-from webhook.predict.stuck.causes import ends
-from webhook.predict.stuck.causes.start import pod_is_worker
-from webhook.predict.stuck.sight import Json, Sight, happened
+from webhook.parts.why import loose
+from webhook.parts.why.cause import Cause, Stage, cut, merged
+from webhook.parts.why.causes import ends
+from webhook.parts.why.causes.start import pod_is_worker
+from webhook.parts.why.sight import Json, Sight, happened
 
 
 class _Loss(NamedTuple):

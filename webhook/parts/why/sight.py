@@ -11,8 +11,8 @@ import msgspec
 from webhook.api import duration, kueue
 from webhook.cluster.resources.nodes import NodeShape
 from webhook.kit.importance import Importance
-from webhook.predict.limits import MAX_EVENTS_SHOWN
-from webhook.predict.stuck import loose
+from webhook.parts.why import loose
+from webhook.parts.why.limits import MAX_EVENTS_SHOWN
 
 Json = Mapping[str, Any]
 WORKER: Final = "worker"

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.stuck.real_logs import ALL, LOGS, SCENARIOS
-from webhook.predict.stuck.causes import logs
+from webhook.parts.why.causes import logs
 
 TABLE = {
     "Open MPI 5 that may not execute the program": (

@@ -16,13 +16,13 @@ from webhook.api.quantity import Quantity
 from webhook.api.taints import Taint
 from webhook.cluster.resources.nodes import NodeShape
 from webhook.kit.importance import Importance
-from webhook.predict.limits import MAX_TEXT_CHARACTERS
-from webhook.predict.stuck import loose
-from webhook.predict.stuck.cause import Stage
-from webhook.predict.stuck.diagnosis import diagnose
-from webhook.predict.stuck.place import place, told
-from webhook.predict.stuck.sight import Judged, QueuePlace, Sight
-from webhook.predict.stuck.state import State
+from webhook.parts.why import loose
+from webhook.parts.why.cause import Stage
+from webhook.parts.why.diagnosis import diagnose
+from webhook.parts.why.limits import MAX_TEXT_CHARACTERS
+from webhook.parts.why.place import place, told
+from webhook.parts.why.sight import Judged, QueuePlace, Sight
+from webhook.parts.why.state import State
 
 QUEUED = {"metadata.labels": {"kueue.x-k8s.io/queue-name": "gpu"}, "spec.runPolicy.suspend": True}
 SUSPENDED = {"spec.runPolicy.suspend": True}
