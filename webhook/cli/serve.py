@@ -2,12 +2,11 @@
 
 import gc
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from webhook.cli.options import ADDRESS, DURATION, FILE, KUEUE_NAMESPACE, POLICY, POLICY_NAMESPACE
+from webhook.cli.options import ADDRESS, DURATION, FILE, KUEUE_NAMESPACE, POLICY, POLICY_NAMESPACE, flags, given
 from webhook.kit import parts
 
 if TYPE_CHECKING:
@@ -16,13 +15,6 @@ if TYPE_CHECKING:
 LEVELS: Final = ("debug", "info", "warning", "error")
 SECONDS: Final = click.FloatRange(min=0)
 COUNT: Final = click.IntRange(min=1)
-
-
-def _of_parts(command: Callable[..., NoReturn]) -> Callable[..., NoReturn]:
-    """With the options that switch optional parts on."""
-    for option, text in reversed([*parts.options().items()]):
-        command = click.option(option, is_flag=True, help=text)(command)
-    return command
 
 
 @click.command()
@@ -76,10 +68,7 @@ def _of_parts(command: Callable[..., NoReturn]) -> Callable[..., NoReturn]:
     help="How many of those to make ahead each second, at most: one takes half a second of a processor.",
 )
 @click.option("--remove-keys", is_flag=True, help="Delete a job's SSH keys when it has ended; needs the right to.")
-@_of_parts
-@click.option(
-    "--trainer", is_flag=True, help="Check Kubeflow Trainer's MPI TrainJobs; needs the right to read runtimes."
-)
+@flags(parts.options())
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", help="Logs are JSON lines on standard error.")
 def serve(
     *, listen: "Address | None", ops_listen: "Address | None", register: bool, timeout: float, **settings: Any
@@ -110,7 +99,6 @@ def serve(
     gc.disable()
     from webhook.server.process import ServeSettings, run  # noqa: PLC0415 - keeps --help and completion quick
 
-    given = {option: settings.pop(option.removeprefix("--").replace("-", "_")) for option in parts.options()}
     host = "127.0.0.1" if register else "0.0.0.0"  # noqa: S104 - in a pod every address is the pod's own
     sys.exit(
         run(
@@ -119,7 +107,7 @@ def serve(
                 ops_listen=ops_listen or (host, 0 if register else 8081),
                 register=register,
                 timeout_seconds=timeout,
-                options=frozenset(option for option, on in given.items() if on),
+                options=given(parts.options(), settings),
                 **settings,
             )
         )

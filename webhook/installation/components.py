@@ -6,7 +6,6 @@ Each adds an option of `serve` and the rights. Without it the service has neithe
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.api import trainer
 from webhook.client.access_reviews import Right
 from webhook.kit.parts import ComponentRights, RoleRule, parts
 
@@ -14,14 +13,7 @@ KEY_REMOVAL: Final = ComponentRights(
     "key-removal", "--remove-keys", "keys of ended jobs stay", (RoleRule("", ("secrets",), ("delete",)),)
 )
 
-TRAINER: Final = ComponentRights(
-    "trainer",
-    "--trainer",
-    "TrainJobs are admitted without a check, as nothing is known of their runtimes",
-    (RoleRule(trainer.GROUP, ("clustertrainingruntimes", "trainingruntimes", "trainjobs"), ("get", "list", "watch")),),
-)
-
-COMPONENTS: Final = (KEY_REMOVAL, *(rights for part in parts() for rights in part.rights), TRAINER)
+COMPONENTS: Final = (KEY_REMOVAL, *(rights for part in parts() for rights in part.rights))
 
 
 def rights_of(component: ComponentRights) -> Iterator[Right]:

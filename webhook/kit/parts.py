@@ -4,13 +4,22 @@ The core reads this alone, and has a part's modules imported when it needs them:
 that module. A part imports what it likes of the core.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import Final
 
-NAMES: Final = ("job_metrics", "network_policies", "standing_audit", "older_versions", "sagemaker", "playground", "why")
+NAMES: Final = (
+    "job_metrics",
+    "network_policies",
+    "standing_audit",
+    "older_versions",
+    "trainer",
+    "sagemaker",
+    "playground",
+    "why",
+)
 """In the order in which `serve --help` shows their options."""
 
 
@@ -25,8 +34,26 @@ class PartHook:
     """The option of `serve` without which the path does not exist; empty for one that always does."""
     off: str = ""
     """Why it does not."""
+    decide: str = ""
+    """Makes the decision on a review, as `webhook.admission.pipelines.decide` does."""
+    too_expensive: str = ""
+    """Makes the decision on an object that takes too much processor time."""
     answer: str = ""
-    """Makes the reply of the request and the telemetry."""
+    """Makes the reply of the request and the telemetry, where these are no reviews."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartCheck:
+    """Objects of other kinds that `check` judges with an option."""
+
+    option: str
+    help: str
+    kinds: tuple[str, ...]
+    """What a namespace may have; `check` without the option points to it at the first."""
+    subject: str
+    """These, in words."""
+    judge: str
+    """Makes of the files and of what verdicts depend on the function that judges one object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +91,13 @@ class Part:
     """Settings of `serve` that those options exclude, and why."""
     rights: tuple[ComponentRights, ...] = ()
     hooks: tuple[PartHook, ...] = ()
+    webhooks: str = ""
+    """Makes the hooks of the webhook configurations, where the options ask for it."""
+    watched: str = ""
+    """The resources that are watched for decisions, where the options ask for it."""
+    jobs: str = ""
+    """A kind of jobs that quotas and Kueue count, as `webhook.predict.other_jobs` has it."""
+    check: PartCheck | None = None
     start: str = ""
     """Starts what runs next to reviews, where the options ask for it; a function that it returns is called whenever
     policies have changed."""
@@ -73,6 +107,11 @@ class Part:
 def parts() -> tuple[Part, ...]:
     """What all of them add."""
     return tuple(import_module(f"webhook.parts.{name}").PART for name in NAMES)
+
+
+def of(options: Set[str]) -> Iterator[Part]:
+    """The parts that these options of `serve` switch on."""
+    return (part for part in parts() if part.options.keys() & options)
 
 
 @cache

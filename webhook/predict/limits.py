@@ -1,13 +1,7 @@
-"""Limits of predictions: what is tried, what messages name, and what a TrainJob and its runtime may become together."""
+"""Limits of predictions: what is tried, and what messages name."""
 
 from typing import Final
 
-MAX_OTHER_PODS_BYTES: Final = 256 * 1024
-"""Bytes of the templates of all other pods than launcher and nodes: patches may repeat what they add in each."""
-MAX_MERGED_VALUES: Final = 50_000
-"""Values that are looked at where a TrainJob's are merged into a runtime's: the path of each is kept in memory."""
-PATH_CHARACTERS_PER_VALUE: Final = 256
-"""Characters of a path that count as one more of these values."""
 MAX_FAULTS_PER_JOB: Final = 100
 """Faults of pod templates that are reported for a job: a message lists fewer."""
 MAX_MOUNT_SUGGESTIONS: Final = 5

@@ -17,7 +17,6 @@ OF_PARTS: Final = {hook.name: hook for part in parts() for hook in part.hooks}
 HOOKS: Final[Mapping[str, str]] = {
     "/mutate-mpijob": "mutate",
     "/validate-mpijob": "validate",
-    "/validate-trainer": "trainer",
     "/mutate-ssh-secret": "ssh-keys",
     "/validate-policy": "policy",
     **{hook.path: hook.name for hook in OF_PARTS.values()},

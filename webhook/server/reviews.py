@@ -290,10 +290,9 @@ def _seconds(hook: str) -> float:
 
 
 def _pipeline(hook: str) -> Callable[..., Decision]:
-    if hook == "trainer":
-        from webhook.admission.trainer import pipeline  # noqa: PLC0415 - most have no TrainJobs
-
-        return pipeline.decide
+    if part := requests.OF_PARTS.get(hook):
+        pipeline: Callable[..., Decision] = resolve_name(part.decide)
+        return pipeline
     return partial(decide, "mutate" if hook == "mutate" else "validate")
 
 
@@ -303,11 +302,9 @@ def _too_expensive(hook: str, asked: AdmissionRequest, policy: Policy, view: Clu
             return limited(partial(too_expensive.injection, asked, policy, view), MAX_UNSKIPPABLE_SECONDS)
         except TooExpensive:
             return too_expensive.no_injection(asked, policy)
-    if hook == "trainer":
-        from webhook.admission.trainer import unshaped  # noqa: PLC0415 - most have no TrainJobs
-
-        return too_expensive.verdict(asked, policy, view, controllers_change=unshaped.same_pods)
-    return too_expensive.verdict(asked, policy, view)
+    part = requests.OF_PARTS.get(hook)
+    decided: Decision = (resolve_name(part.too_expensive) if part else too_expensive.verdict)(asked, policy, view)
+    return decided
 
 
 def _seen(request: Request, view: ClusterView) -> ClusterView:

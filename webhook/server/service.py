@@ -8,28 +8,32 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
 from ssl import SSLContext
-from typing import Final
+from typing import Any
 
 from certs.serving import CertificateError
 from webhook.cel.evaluation import installed
 from webhook.cel.trial import Trial, TrialFailed, try_expressions
 from webhook.client import calls
 from webhook.client.calls import Address, ClusterError
-from webhook.cluster.train_jobs import OF_TRAINER
+from webhook.cluster.resource import Resource
 from webhook.cluster.view import NothingKnown
 from webhook.companions.ssh.pool import KeyPool
 from webhook.installation import registration
 from webhook.installation.registration import Registration
+from webhook.kit import parts
 from webhook.kit.own_rules import full_id
+from webhook.kit.parts import Part
 from webhook.plugins import loading
 from webhook.policy import own_rules_check, store
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
+from webhook.predict import other_jobs
 from webhook.server import ops
 from webhook.server import settings as serve_settings
 from webhook.server.background import in_background
@@ -42,7 +46,6 @@ from webhook.server.limits import MAX_OPS_CONNECTIONS
 from webhook.server.log import RefusalLog
 from webhook.server.ops import Readiness
 from webhook.server.ports import ListenError, Port, listen
-from webhook.server.requests import OF_PARTS
 from webhook.server.review_port import ReviewPort
 from webhook.server.reviews import ReviewHandler
 from webhook.server.settings import ServeSettings, StartError
@@ -53,11 +56,6 @@ SETTLE_SECONDS = 10.0
 # From when all is read until the installation is looked at, which needs much of `doctor`: more than between
 # two probes, so that it does not hold up the start.
 BEFORE_CONCERNS_SECONDS = 3.0
-# What is needed only with some settings.
-_ONLY_WHERE_ON: Final[dict[str, Callable[[ServeSettings], bool]]] = {
-    "webhook.admission.trainer.pipeline": lambda settings: settings.trainer,
-    "webhook.client.kubeconfig": lambda settings: settings.in_cluster,  # it imports the official client: 0.8 s
-}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,7 +91,7 @@ class Service:
             registration.by_url(self.url, self.ca_pem),
             labels={registration.MADE_BY: registration.BY_REGISTER},
             policy_namespace=self.settings.policy_namespace,
-            trainer=self.settings.trainer,
+            options=self.settings.options,
             match_conditions=await registration.has_match_conditions(api),
         )
         await self.registration.install(wanted)
@@ -137,11 +135,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     However the block ends, the ports are closed and the configurations are removed from the cluster.
     """
     serve_settings.check(settings)
-    for module in (name for name, on in _ONLY_WHERE_ON.items() if on(settings)):
-        import_module(module)  # now, and not while reviews wait
-    for hook in OF_PARTS.values():
-        if hook.option in settings.options:
-            resolve_name(hook.answer)
+    _load(settings)
     async with AsyncExitStack() as stack:
         try:
             service = await _started(stack, settings, telemetry)
@@ -149,6 +143,16 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
             raise StartError(str(error)) from None
         service.readiness.passes("serving")
         yield service
+
+
+def _load(settings: ServeSettings) -> None:
+    """Import what optional parts and some settings need: now, and not while reviews wait."""
+    for part in parts.of(settings.options):
+        for hook in part.hooks:
+            resolve_name(hook.answer or hook.decide)
+    other_jobs.all_kinds()
+    if settings.in_cluster:
+        import_module("webhook.client.kubeconfig")  # it imports the official client: 0.8 s
 
 
 async def _started(stack: AsyncExitStack, settings: ServeSettings, telemetry: Telemetry) -> Service:
@@ -266,7 +270,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
             base=base,
             apply=apply,
             log=telemetry.log,
-            more=OF_TRAINER if service.settings.trainer else (),
+            more=tuple(chain.from_iterable(map(_watched, parts.of(service.settings.options)))),
             on_quota=partial(telemetry.metrics.add, "quota_ledger_total"),
         )
     )
@@ -299,6 +303,10 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
     service.readiness.concerns_of(lambda: concerns)
     await stack.enter_async_context(in_background("installation", settle, log=telemetry.log, faults=link.faults))
     return link
+
+
+def _watched(part: Part) -> tuple[Resource[Any, Any], ...]:
+    return resolve_name(part.watched) if part.watched else ()
 
 
 def _unread(link: ClusterLink) -> str:

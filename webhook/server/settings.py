@@ -12,7 +12,7 @@ from webhook import PROGRAM
 from webhook.client.calls import Address
 from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.installation import certificate_store
-from webhook.kit.parts import parts
+from webhook.kit import parts
 from webhook.server.ports import EVERY_ADDRESS
 
 
@@ -78,8 +78,6 @@ class ServeSettings:
     """Delete the SSH keys of jobs that have ended."""
     options: Set[str] = frozenset()
     """Those that switch optional parts on, such as `--conversion`."""
-    trainer: bool = False
-    """Judge Kubeflow Trainer's TrainJobs, and follow their runtimes."""
     log_level: str = "info"
     """debug, info, warning or error."""
 
@@ -104,7 +102,7 @@ def check(settings: ServeSettings) -> None:
         raise StartError("--ca-secret needs --service: certificates are for its name")
     if bool(settings.client_ca) != bool(settings.client_names):
         raise StartError("--client-ca and --client-name are only of use together: a CA issues for many")
-    for part in parts():
+    for part in parts.of(settings.options):
         for option, (other, why) in product(part.options.keys() & settings.options, part.excludes.items()):
             if getattr(settings, other):
                 raise StartError(f"{option} excludes --{other.replace('_', '-')}: {why}")

@@ -137,7 +137,8 @@ def test_what_a_command_imports_is_hardly_looked_through_for_garbage() -> None:
 
 
 NOT_AT_FIRST = (
-    "kubernetes", "webhook.installation.doctor", "webhook.parts.older_versions.reviews", "webhook.admission.trainer",
+    "kubernetes", "webhook.installation.doctor", "webhook.parts.older_versions.reviews",
+    "webhook.parts.trainer.pipeline",
     "webhook.parts.standing_audit.standing", "webhook.parts.job_metrics.deadline_events",
     "webhook.parts.network_policies.upkeep", "webhook.companions.ssh.removal",
     "webhook.server.certificates.self_managed",
@@ -154,7 +155,7 @@ def test_what_serve_loads_is_never_looked_through_for_garbage_and_what_it_makes_
     assert done.stdout == "True True 0\n"
 
 
-ONLY_WHERE_ON = {"webhook.parts.older_versions.reviews", "webhook.admission.trainer.pipeline"}
+ONLY_WHERE_ON = {"webhook.parts.older_versions.reviews", "webhook.parts.trainer.pipeline"}
 
 
 def test_what_reviews_need_where_an_option_is_set_is_there_before_they_come() -> None:

@@ -82,7 +82,6 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
             ssh_keys_ready=9,
             ssh_keys_rate=0.5,
             remove_keys=True,
-            trainer=True,
             options={
                 "--deadline-events",
                 "--job-metrics",
@@ -90,6 +89,7 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
                 "--audit",
                 "--audit-reports",
                 "--conversion",
+                "--trainer",
             },
             log_level="debug",
         )

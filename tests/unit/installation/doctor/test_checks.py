@@ -49,13 +49,14 @@ from webhook.installation.doctor.checks.hooks import after_kueue, unguarded
 from webhook.installation.doctor.diagnosis import Severity
 from webhook.installation.doctor.facts import AskedInVain, Policies, Probe
 from webhook.installation.doctor.unread import Unread, attempt
+from webhook.parts.trainer.webhooks import hooks as trainer_hooks
 from webhook.plugins.loading import Plugin
 
 CONVERTS = HAS | {
     Right(verb, "apiextensions.k8s.io", "customresourcedefinitions", "", "mpijobs.kubeflow.org"): True
     for verb in ("get", "patch")
 }
-HOOKS = registration.trainer_hooks(registration.by_service("mpijob-webhook", "mpijob-webhook"), "mpijob-webhook")
+HOOKS = trainer_hooks(registration.by_service("mpijob-webhook", "mpijob-webhook"), "mpijob-webhook")
 WITH_TRAINER = stored({**VALIDATING, "webhooks": [*VALIDATING["webhooks"], *HOOKS]})
 FOR_TRAINER = with_arguments("--trainer")
 OF_TRAINER = HAS | dict.fromkeys(

@@ -3,12 +3,12 @@
 import pytest
 
 from tests.support.trainer import LAUNCHER, patch, pods, record, runtime, train_job
-from webhook.admission.trainer import upstream
 from webhook.cluster.owned import Owned, Owner
 from webhook.cluster.resources.config_maps import CONFIG_MAPS
 from webhook.cluster.view import ABSENT, NothingKnown
 from webhook.kit.context import Context
-from webhook.predict.trainer.shape import of_runtime, of_train_job
+from webhook.parts.trainer import upstream
+from webhook.parts.trainer.shape import of_runtime, of_train_job
 
 ANOTHER = "Run as another user, with fsGroup, and sshAuthMountPath in its home."
 

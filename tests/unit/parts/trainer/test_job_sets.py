@@ -4,9 +4,9 @@ import pytest
 
 from tests.support.jobs import changed
 from tests.support.trainer import LAUNCHER, NODE, patch, record, runtime, train_job
-from webhook.admission.trainer import job_sets
 from webhook.kit.context import Context
-from webhook.predict.trainer.shape import of_runtime, of_train_job
+from webhook.parts.trainer import job_sets
+from webhook.parts.trainer.shape import of_runtime, of_train_job
 
 CORRECT = "Correct it in the runtime."
 JOB_SET = "spec.template.spec"

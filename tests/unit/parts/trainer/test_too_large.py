@@ -16,8 +16,8 @@ from tests.support.trainer import (
     train_job,
 )
 from webhook.admission import too_large
-from webhook.api import trainer
 from webhook.cluster.snapshot import Snapshot
+from webhook.parts.trainer import kinds
 
 ALONE = "Stay within that: no policy allows more."
 IN_RUNTIME = "spec.template.spec.replicatedJobs"
@@ -103,7 +103,7 @@ def test_other_training_is_left_alone() -> None:
     assert decide({**UNREAD, "spec": []}, runtime()).skipped == too_large.TOO_LARGE
 
 
-@pytest.mark.parametrize("manifest", [train_job(), runtime(), runtime(trainer.RUNTIME)], ids=lambda each: each["kind"])
+@pytest.mark.parametrize("manifest", [train_job(), runtime(), runtime(kinds.RUNTIME)], ids=lambda each: each["kind"])
 def test_what_no_api_server_could_store_is_refused_unread(manifest: Manifest) -> None:
     for more, message in (([[]] * 60_000, "mappings and lists, at most 20,000"), ("x" * 1_600_000, "bytes, at most")):
         ((path, told, _, rule),) = refused(decide({**manifest, "x": more}, runtime()))

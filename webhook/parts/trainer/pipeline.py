@@ -10,22 +10,23 @@ import msgspec
 from msgspec import structs
 
 from webhook.admission import pipelines, too_large
+from webhook.admission import too_expensive as expensive
 from webhook.admission.decision import Decision
 from webhook.admission.left_alone import passes_unjudged
 from webhook.admission.messages import Finding
-from webhook.admission.trainer import unshaped
-from webhook.admission.trainer.selection import OF_TEMPLATES, selected
-from webhook.api import mpijob, review, trainer, untyped
+from webhook.api import mpijob, review, untyped
 from webhook.api.review import AdmissionRequest, GroupVersionKind
 from webhook.api.untyped import at, mapping
 from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.cluster.train_jobs import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, TrainingRuntime
 from webhook.cluster.view import ClusterView
 from webhook.kit.context import Context
+from webhook.parts.trainer import kinds, unshaped
+from webhook.parts.trainer.places import Places
+from webhook.parts.trainer.replicated_jobs import FIX, TooLarge
+from webhook.parts.trainer.resources import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, TrainingRuntime
+from webhook.parts.trainer.selection import OF_TEMPLATES, selected
+from webhook.parts.trainer.shape import Shape, of_runtime, of_train_job
 from webhook.policy.in_force import Policy, PolicySet
-from webhook.predict.trainer.places import Places
-from webhook.predict.trainer.replicated_jobs import FIX, TooLarge
-from webhook.predict.trainer.shape import Shape, of_runtime, of_train_job
 from webhook.rules import CauseReason, Violation, job_size
 
 NOT_OURS: Final = "neither a TrainJob nor a runtime"
@@ -34,7 +35,7 @@ RUNTIME_UNKNOWN: Final = "its runtime is not known"
 UNREADABLE: Final = "not an object"
 Read = Shape | Finding | str
 """An object that was looked at: why it is too large, or why it is not looked at any further."""
-_KINDS: Final = (trainer.TRAIN_JOB, trainer.RUNTIME, trainer.CLUSTER_RUNTIME)
+_KINDS: Final = (kinds.TRAIN_JOB, kinds.RUNTIME, kinds.CLUSTER_RUNTIME)
 
 
 def decide(
@@ -52,6 +53,11 @@ def decide(
     return judge(request, policy=policy, view=view, today=today, granted=granted, time_left=time_left)
 
 
+def too_expensive(request: AdmissionRequest, policy: Policy, view: ClusterView) -> Decision:
+    """The decision on an object that takes too much processor time."""
+    return expensive.verdict(request, policy, view, controllers_change=unshaped.same_pods)
+
+
 def judge(
     request: AdmissionRequest,
     *,
@@ -63,7 +69,7 @@ def judge(
 ) -> Decision:
     """The same by a policy."""
     kind = request.kind
-    if (f"{kind.group}/{kind.version}", request.operation in {"CREATE", "UPDATE"}) != (trainer.API_VERSION, True):
+    if (f"{kind.group}/{kind.version}", request.operation in {"CREATE", "UPDATE"}) != (kinds.API_VERSION, True):
         return Decision(skipped=NOT_OURS, name=request.name)
     if kind.kind not in _KINDS or request.sub_resource:
         return Decision(skipped=NOT_OURS, name=request.name)
@@ -76,15 +82,15 @@ def judge(
     shapes = {shape.document: shape for shape in (stored, made) if isinstance(shape, Shape)}
     decision = pipelines.validate(
         _as_mpi_job(request, made, stored),
-        policy=selected(policy, partial(_shape_of, shapes), runtime=kind.kind != trainer.TRAIN_JOB),
+        policy=selected(policy, partial(_shape_of, shapes), runtime=kind.kind != kinds.TRAIN_JOB),
         view=view,
         today=today,
         granted=granted,
         time_left=time_left,
     )
-    if kind.kind != trainer.TRAIN_JOB:
+    if kind.kind != kinds.TRAIN_JOB:
         decision.reservation = None
-    decision.group, decision.kind, decision.policy = trainer.GROUP, kind.kind, policy.identity
+    decision.group, decision.kind, decision.policy = kinds.GROUP, kind.kind, policy.identity
     return _placed(decision, made.places)
 
 
@@ -95,7 +101,7 @@ def _too_large(request: AdmissionRequest, large: Finding, policy: Policy, view: 
         decision.skipped = too_large.AS_STORED
     else:
         decision.add(large, policy.document.ceiling)
-    decision.group, decision.kind, decision.policy = trainer.GROUP, request.kind.kind, policy.identity
+    decision.group, decision.kind, decision.policy = kinds.GROUP, request.kind.kind, policy.identity
     return decision
 
 
@@ -118,7 +124,7 @@ def _shape(request: AdmissionRequest, written: msgspec.Raw, view: ClusterView) -
 def _is_of_mpi(request: AdmissionRequest, unread: msgspec.Raw, view: ClusterView) -> bool:
     """Whether an object that is not read is of an MPI runtime, as far as that is known."""
     head = unshaped.head(unread)
-    if request.kind.kind != trainer.TRAIN_JOB:
+    if request.kind.kind != kinds.TRAIN_JOB:
         return head.has_mpi_policy
     runtime = _runtime(head.runtime, request.namespace, view)
     return runtime is not None and bool(runtime.spec)
@@ -130,7 +136,7 @@ def _put_together(request: AdmissionRequest, written: msgspec.Raw, view: Cluster
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         review.confirm(request)
         return UNREADABLE
-    if request.kind.kind != trainer.TRAIN_JOB:
+    if request.kind.kind != kinds.TRAIN_JOB:
         return of_runtime(mapping(document)) or NOT_OF_MPI
     runtime = _runtime(at(document, "spec", "runtimeRef"), request.namespace, view)
     if runtime is None:
@@ -139,10 +145,10 @@ def _put_together(request: AdmissionRequest, written: msgspec.Raw, view: Cluster
 
 
 def _runtime(reference: Mapping[str, Any], namespace: str, view: ClusterView) -> TrainingRuntime | None:
-    name, kind = str(reference.get("name") or ""), reference.get("kind") or trainer.CLUSTER_RUNTIME
-    if (reference.get("apiGroup") or trainer.GROUP) != trainer.GROUP:
+    name, kind = str(reference.get("name") or ""), reference.get("kind") or kinds.CLUSTER_RUNTIME
+    if (reference.get("apiGroup") or kinds.GROUP) != kinds.GROUP:
         return None
-    if kind == trainer.RUNTIME:
+    if kind == kinds.RUNTIME:
         found = view.get(TRAINING_RUNTIMES, (namespace, name))
     else:
         found = view.get(CLUSTER_TRAINING_RUNTIMES, name)

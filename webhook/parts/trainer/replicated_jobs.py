@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from webhook.api import quantity, trainer
+from webhook.api import quantity
 from webhook.api.quantity import QuantityError
 from webhook.api.untyped import at, mapping, mappings
-from webhook.predict.limits import MAX_MERGED_VALUES, MAX_OTHER_PODS_BYTES, PATH_CHARACTERS_PER_VALUE
+from webhook.parts.trainer import kinds
+from webhook.parts.trainer.limits import MAX_MERGED_VALUES, MAX_OTHER_PODS_BYTES, PATH_CHARACTERS_PER_VALUE
 
 JOB_SET: Final = "spec.template.spec"
 """Where the JobSet's spec stands in a runtime."""
@@ -145,7 +146,7 @@ class ReplicatedJob:
     @property
     def of_trainer(self) -> bool:
         """Whether it gets the fields of a TrainJob's `trainer`."""
-        return self.step == trainer.OF_TRAINER
+        return self.step == kinds.OF_TRAINER
 
     @property
     def path(self) -> str:
@@ -165,7 +166,7 @@ class ReplicatedJob:
     @property
     def node(self) -> int | None:
         """The index of the container that runs the training."""
-        return self.named(trainer.NODE)
+        return self.named(kinds.NODE)
 
     def named(self, name: str) -> int | None:
         """The index of the container of this name."""
@@ -214,7 +215,7 @@ def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[Replic
             pods = at(patch, "spec", "template")
             place = f"{where}.spec.template"
             each.template = merge(each.template, pods, path="", written=place, origins=each.origins, work=work)
-        each.step = str(labels.get(trainer.ANCESTOR))
+        each.step = str(labels.get(kinds.ANCESTOR))
         _sized(each, runtime, mapping(job.get("trainer")))
         _trained(each, runtime, mapping(job.get("trainer")), work)
         _initialized(each, mapping(job.get("initializer")), work)
@@ -235,7 +236,7 @@ def slots(runtime: dict[str, Any], job: dict[str, Any], jobs: list[ReplicatedJob
         with_resources = (
             mapping(each.containers[each.node].get("resources"))
             for each in jobs
-            if (each.name == trainer.NODE or each.of_trainer) and each.node is not None
+            if (each.name == kinds.NODE or each.of_trainer) and each.node is not None
         )
         resources = next(filter(None, with_resources), {})
     return max(_gpus(at(resources, "requests")) or _gpus(at(resources, "limits")), 1)
@@ -264,14 +265,14 @@ def _sized(each: ReplicatedJob, runtime: dict[str, Any], wanted: dict[str, Any])
     if each.of_trainer:
         each.pods = _number(at(runtime, "mlPolicy").get("numNodes"), 1)
     each.pods = max(each.pods, 1)  # `WithPodSet` of Trainer's `pkg/runtime/runtime.go`
-    if each.name == trainer.NODE and wanted.get("numNodes") is not None:
+    if each.name == kinds.NODE and wanted.get("numNodes") is not None:
         nodes = _number(wanted["numNodes"], 1)
         each.pods = max(nodes - 1, 1) if launcher_is_node(runtime) else nodes
 
 
 def _trained(each: ReplicatedJob, runtime: dict[str, Any], wanted: dict[str, Any], work: Work) -> None:
     """Put in what the TrainJob's `trainer` says of the container, as far as it reaches this replicated job."""
-    is_node = each.name == trainer.NODE and launcher_is_node(runtime)
+    is_node = each.name == kinds.NODE and launcher_is_node(runtime)
     index = each.node
     if index is None or not (each.of_trainer or is_node):
         return
@@ -293,7 +294,7 @@ def _trained(each: ReplicatedJob, runtime: dict[str, Any], wanted: dict[str, Any
 
 def _initialized(each: ReplicatedJob, initializer: dict[str, Any], work: Work) -> None:
     """Put in what the TrainJob's `initializer` says of the container that fetches a dataset or a model."""
-    field, index = trainer.INITIALIZERS.get(each.step, ""), each.named(each.step)
+    field, index = kinds.INITIALIZERS.get(each.step, ""), each.named(each.step)
     wanted = mapping(initializer.get(field))
     if index is None or not wanted:
         return

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import msgspec
 
-from webhook.api import trainer
 from webhook.api.mpijob import JobCondition
 from webhook.api.pod import Presence
 from webhook.cluster.budget import Budget
-from webhook.cluster.limits import MAX_NAMESPACE_RUNTIMES_BYTES, MAX_RUNTIME_BYTES, MAX_RUNTIMES_BYTES
 from webhook.cluster.resource import Metadata, Resource, Wire, cluster_wide, namespaced
+from webhook.parts.trainer import kinds
+from webhook.parts.trainer.limits import MAX_NAMESPACE_RUNTIMES_BYTES, MAX_RUNTIME_BYTES, MAX_RUNTIMES_BYTES
 
 
 class TrainingRuntime(msgspec.Struct, frozen=True):
@@ -77,12 +77,12 @@ _BUDGET: Final[Budget[TrainingRuntime]] = Budget(
 )
 
 TRAINING_RUNTIMES: Final = namespaced(
-    "trainingruntimes", trainer.RUNTIME, trainer.API_VERSION, wire=_Runtime, record=_record, budget=_BUDGET
+    "trainingruntimes", kinds.RUNTIME, kinds.API_VERSION, wire=_Runtime, record=_record, budget=_BUDGET
 )
 CLUSTER_TRAINING_RUNTIMES: Final = cluster_wide(
     "clustertrainingruntimes",
-    trainer.CLUSTER_RUNTIME,
-    trainer.API_VERSION,
+    kinds.CLUSTER_RUNTIME,
+    kinds.API_VERSION,
     wire=_Runtime,
     record=_record,
     budget=_BUDGET,
@@ -123,8 +123,8 @@ class _Job(Wire):
 
 
 class _Labels(msgspec.Struct, omit_defaults=True):
-    job_set: str = msgspec.field(default="", name=trainer.JOB_SET_NAME)
-    replicated_job: str = msgspec.field(default="", name=trainer.REPLICATED_JOB_NAME)
+    job_set: str = msgspec.field(default="", name=kinds.JOB_SET_NAME)
+    replicated_job: str = msgspec.field(default="", name=kinds.REPLICATED_JOB_NAME)
 
 
 class _PodMetadata(Metadata):
@@ -137,7 +137,7 @@ class _Pod(Wire):
 
 def _job(found: _Job) -> TrainJobRecord:
     metadata, conditions = found.metadata, (found.status and found.status.conditions) or []
-    ended = any(each.type in trainer.ENDS and each.status == "True" for each in conditions)
+    ended = any(each.type in kinds.ENDS and each.status == "True" for each in conditions)
     over = ended or metadata.deletion_timestamp is not None
     return TrainJobRecord(sys.intern(metadata.namespace), metadata.name, metadata.uid, over)
 
@@ -150,7 +150,7 @@ def _pod(found: _Pod) -> TrainJobPod:
     )
 
 
-TRAIN_JOBS: Final = namespaced("trainjobs", trainer.TRAIN_JOB, trainer.API_VERSION, wire=_Job, record=_job)
+TRAIN_JOBS: Final = namespaced("trainjobs", kinds.TRAIN_JOB, kinds.API_VERSION, wire=_Job, record=_job)
 TRAIN_JOB_PODS: Final = namespaced(
     "pods",
     "Pod",
@@ -158,7 +158,7 @@ TRAIN_JOB_PODS: Final = namespaced(
     wire=_Pod,
     record=_pod,
     metadata_only=True,
-    label_selector=trainer.JOB_SET_NAME,
+    label_selector=kinds.JOB_SET_NAME,
     alias="train-job-pods",
 )
-OF_TRAINER: Final[tuple[Resource[Any, Any], ...]] = (*RUNTIMES, TRAIN_JOBS, TRAIN_JOB_PODS)
+WATCHED: Final[tuple[Resource[Any, Any], ...]] = (*RUNTIMES, TRAIN_JOBS, TRAIN_JOB_PODS)

@@ -10,13 +10,15 @@ from tests.support.quota_objects import quota
 from tests.support.trainer import Runtimes, runtime, train_job
 from webhook.api import quantity
 from webhook.api.mpijob import LAUNCHER, WORKER
+from webhook.api.quota_scopes import ObjectTraits
 from webhook.cluster.resource import Resource
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.reservations import RESERVATIONS, LedgerEntry, Reservations
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
-from webhook.cluster.train_jobs import TRAIN_JOB_PODS, TRAIN_JOBS, TrainJobPod, TrainJobRecord
 from webhook.cluster.view import UNKNOWN
+from webhook.parts.trainer.quota import charges
+from webhook.parts.trainer.resources import TRAIN_JOB_PODS, TRAIN_JOBS, TrainJobPod, TrainJobRecord
 
 GPUS = "requests.nvidia.com/gpu"
 FOUR_EACH = {"numNodes": 2, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 4}}}
@@ -165,3 +167,18 @@ def test_a_condition_that_was_true_once() -> None:
     status = {"conditions": [{"type": "Failed", "status": "False"}]}
 
     assert decide(Team(hard={GPUS: 8}), "first", old={"suspend": True}, suspend=False, status=status).reservation
+
+
+def test_what_else_is_made_for_a_train_job() -> None:
+    [charge] = charges(2)
+    assert charge.traits == ObjectTraits()
+    assert {name: amount // quantity.NANO for name, amount in charge.usage.items()} == {
+        "count/trainjobs.trainer.kubeflow.org": 1,
+        "count/jobsets.jobset.x-k8s.io": 1,
+        "count/jobs.batch": 2,
+        **{
+            name: number
+            for kind, number in (("services", 1), ("configmaps", 2), ("secrets", 1))
+            for name in (kind, f"count/{kind}")
+        },
+    }

@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.api import names, trainer
+from webhook.api import names
 from webhook.api.mpijob import LAUNCHER, WORKER, replica_path
 from webhook.api.untyped import at
 from webhook.cluster.resources.config_maps import CONFIG_MAPS
 from webhook.cluster.view import Answer
 from webhook.kit.context import Context
-from webhook.predict.trainer.replicated_jobs import launcher_is_node
-from webhook.predict.trainer.shape import Shape
+from webhook.parts.trainer import kinds
+from webhook.parts.trainer.replicated_jobs import launcher_is_node
+from webhook.parts.trainer.shape import Shape
 from webhook.rules import CauseReason, Violation, shortened
 
 # JobSet's own stand-in for what Kubernetes adds to the names of pods.
@@ -18,7 +19,7 @@ _OF_A_POD: Final = "-abcde"
 # Trainer's `runtimeSnapshotSuffix` and `MPIHostfileConfigMapSuffix`
 _SNAPSHOT: Final = "-runtime-snapshot"
 _HOSTFILE: Final = "-mpi-hostfile"
-_ROLES: Final = {trainer.LAUNCHER: LAUNCHER, trainer.NODE: WORKER}
+_ROLES: Final = {kinds.LAUNCHER: LAUNCHER, kinds.NODE: WORKER}
 _NODES: Final = f"{replica_path(WORKER)}.replicas"
 
 
@@ -65,7 +66,7 @@ def taken_names(shape: Shape, ctx: Context) -> Iterator[Violation]:
         owner = child.owner
         if owner is not None and owner.uid == uid:
             continue
-        former = owner is not None and (owner.group, owner.kind, owner.name) == (trainer.GROUP, trainer.TRAIN_JOB, name)
+        former = owner is not None and (owner.group, owner.kind, owner.name) == (kinds.GROUP, kinds.TRAIN_JOB, name)
         if child.deleted or former:
             whose = "is still being deleted" if child.deleted else "belongs to a former job of this name"
             fault, fix = f'ConfigMap "{child.name}" {whose}', "The job starts when it is gone."
@@ -80,20 +81,20 @@ def taken_names(shape: Shape, ctx: Context) -> Iterator[Violation]:
 def nodes(shape: Shape) -> Iterator[Violation]:
     """Numbers of nodes of which Trainer makes others."""
     wanted = at(shape.job, "trainer").get("numNodes")
-    launcher, node = shape.replicated_job(trainer.LAUNCHER), shape.replicated_job(trainer.NODE)
+    launcher, node = shape.replicated_job(kinds.LAUNCHER), shape.replicated_job(kinds.NODE)
     if wanted == 1 and launcher_is_node(shape.runtime) and launcher is not None and node is not None:
         fault = "1 node, and Trainer makes two pods with all resources: the launcher is a node too"
         yield Violation(_NODES, fault, fix="Set numNodes to 2, which is the same.", advisory=True)
     if launcher is not None and launcher.of_trainer and launcher.pods > 1:
         fault = f"{launcher.pods} launchers, of which each starts all ranks"
-        fix = f"Set numNodes of the runtime to 1; for more nodes, parallelism of {trainer.NODE}."
+        fix = f"Set numNodes of the runtime to 1; for more nodes, parallelism of {kinds.NODE}."
         yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True)
 
 
 def other_image(shape: Shape) -> Iterator[Violation]:
     """Ranks run in the image of their nodes, which a TrainJob's image does not reach (kubeflow/trainer#2825)."""
     own = at(shape.job, "trainer").get("image")
-    node = shape.replicated_job(trainer.NODE)
+    node = shape.replicated_job(kinds.NODE)
     if not own or node is None or node.of_trainer or node.node is None:
         return
     image = node.containers[node.node].get("image")
@@ -107,7 +108,7 @@ def key(shape: Shape) -> Iterator[Violation]:
 
     `MPISSHPrivateKeyFileMode` of Trainer's `pkg/constants/constants.go`. A script may copy it to another place.
     """
-    launcher = shape.replicated_job(trainer.LAUNCHER)
+    launcher = shape.replicated_job(kinds.LAUNCHER)
     if launcher is None or launcher.node is None:
         return
     path, user = f"{replica_path(LAUNCHER)}.template.spec", user_of_launcher(shape)
@@ -126,7 +127,7 @@ def key(shape: Shape) -> Iterator[Violation]:
 
 def user_of_launcher(shape: Shape) -> int | None:
     """Who the launcher runs as; None where its image decides."""
-    launcher = shape.replicated_job(trainer.LAUNCHER)
+    launcher = shape.replicated_job(kinds.LAUNCHER)
     if launcher is None or launcher.node is None:
         return None
     own = at(launcher.containers[launcher.node], "securityContext").get("runAsUser")

@@ -22,9 +22,8 @@ from tests.support.trainer import (
     train_job,
 )
 from webhook import rules
-from webhook.admission.trainer import pipeline, selection
-from webhook.api import trainer
 from webhook.cluster.view import NothingKnown
+from webhook.parts.trainer import kinds, pipeline, selection
 from webhook.policy.in_force import load_policies
 
 OTHER_GROUP = {**train_job(), "spec": {"runtimeRef": {"name": "deepspeed", "apiGroup": "x.io"}}}
@@ -36,7 +35,7 @@ def test_a_good_job_is_admitted_without_a_word():
     assert (decision.denied, decision.warnings, decision.skipped) == ([], [], "")
 
 
-@pytest.mark.parametrize("kind", [trainer.RUNTIME, trainer.CLUSTER_RUNTIME])
+@pytest.mark.parametrize("kind", [kinds.RUNTIME, kinds.CLUSTER_RUNTIME])
 def test_a_good_runtime_is_admitted_without_a_word(kind):
     decision = decide(runtime(kind))
 
@@ -85,7 +84,7 @@ def test_the_refusal_names_the_kind():
     status = decision.response("1").status
 
     assert decision.message.startswith('TrainJob "job" is refused, 1 problem to mend:')
-    assert (status.details.group, status.details.kind) == (trainer.GROUP, trainer.TRAIN_JOB)
+    assert (status.details.group, status.details.kind) == (kinds.GROUP, kinds.TRAIN_JOB)
     assert [cause.field for cause in status.details.causes] == ["spec.trainer.numNodes"]
 
 
@@ -125,7 +124,7 @@ def test_what_a_patch_brings_is_said_with_its_place():
 def test_a_command_that_replaces_the_sshd_of_nodes():
     labelled = runtime()
     template = labelled["spec"]["template"]["spec"]["replicatedJobs"][NODE]["template"]
-    template.setdefault("metadata", {})["labels"] = {trainer.ANCESTOR: trainer.OF_TRAINER}
+    template.setdefault("metadata", {})["labels"] = {kinds.ANCESTOR: kinds.OF_TRAINER}
     decision = decide(train_job(numNodes=3, command=["mpirun", "-np", "2", "train"]), labelled)
 
     fix = "Remove it, or run /usr/sbin/sshd -De."
@@ -194,7 +193,7 @@ def test_a_runtime_leaves_least_numbers_to_its_jobs():
     ("job", "runtimes", "skipped"),
     [
         (train_job(runtime="other"), [runtime()], pipeline.RUNTIME_UNKNOWN),
-        (train_job(numNodes=300), [runtime(trainer.RUNTIME)], pipeline.RUNTIME_UNKNOWN),
+        (train_job(numNodes=300), [runtime(kinds.RUNTIME)], pipeline.RUNTIME_UNKNOWN),
         ({**train_job(), "spec": {}}, [runtime()], pipeline.RUNTIME_UNKNOWN),
         (OTHER_GROUP, [runtime()], pipeline.RUNTIME_UNKNOWN),
     ],
@@ -226,9 +225,9 @@ def test_other_kinds_are_left_alone(changes):
 
 
 def test_a_runtime_of_the_namespace_is_found_there():
-    base = runtime(trainer.RUNTIME)
+    base = runtime(kinds.RUNTIME)
     job = train_job(numNodes=300)
-    job["spec"]["runtimeRef"]["kind"] = trainer.RUNTIME
+    job["spec"]["runtimeRef"]["kind"] = kinds.RUNTIME
 
     assert [rule for *_, rule in refused(decide(job, base))] == ["worker-count"]
 
@@ -353,6 +352,6 @@ def test_every_rule_is_asked_or_left_out_with_a_reason():
     known = {each for each, rule in rules.REGISTRY.items() if not rule.plugin}
 
     missing = known - (selection.OF_JOBS | NOT_ASKED.keys())
-    assert not missing, f"OF_JOBS of selection.py, or NOT_ASKED of its tests, in admission/trainer: {sorted(missing)}"
+    assert not missing, f"OF_JOBS of selection.py, or NOT_ASKED of its tests, in parts/trainer: {sorted(missing)}"
     assert not selection.OF_JOBS & NOT_ASKED.keys()
     assert selection.INSTEAD.keys() | selection.BESIDES.keys() <= selection.OF_JOBS

@@ -8,7 +8,7 @@ import pytest
 from tests.support import trainer
 from tests.support.trainer import Runtimes, runtime, train_job
 from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.predict.trainer.shape import of_runtime
+from webhook.parts.trainer.shape import of_runtime
 
 POD = "spec.template.spec.replicatedJobs[0].template.spec.template.spec"
 IN_RUNTIME = f"(ClusterTrainingRuntime deepspeed, {POD}"

@@ -11,8 +11,8 @@ from tests.support.checking import Check
 from tests.support.jobs import GOOD
 from tests.support.object_api import fake_api, kubeconfig
 from tests.support.trainer import NODE, pods, runtime, train_job
-from webhook.api import trainer
 from webhook.cli import world_sources
+from webhook.parts.trainer import kinds
 
 NOT_JUDGED = "not judged: what depends on "
 
@@ -32,17 +32,17 @@ def verdicts(result: Result) -> dict[str, bool]:
     return {line.split(": ")[1]: "admitted" in line for line in lines}
 
 
-def bad_runtime(kind: str = trainer.CLUSTER_RUNTIME) -> Any:
+def bad_runtime(kind: str = kinds.CLUSTER_RUNTIME) -> Any:
     found = runtime(kind)
     pods(found, NODE)["containers"][0]["image"] = "Bad Image"
     return found
 
 
-@pytest.mark.parametrize("kind", [trainer.CLUSTER_RUNTIME, trainer.RUNTIME])
+@pytest.mark.parametrize("kind", [kinds.CLUSTER_RUNTIME, kinds.RUNTIME])
 def test_a_job_by_the_runtime_beside_it(check: Check, kind: str) -> None:
     job = train_job(numNodes=3)
     job["spec"]["runtimeRef"]["kind"] = kind
-    title = "team/deepspeed" if kind == trainer.RUNTIME else "deepspeed"
+    title = "team/deepspeed" if kind == kinds.RUNTIME else "deepspeed"
 
     good, bad = check(job, runtime(kind)), check(job, bad_runtime(kind))
 
@@ -78,8 +78,8 @@ def test_without_its_runtime_a_job_is_not_judged(check: Check) -> None:
 
 def test_a_runtime_of_another_namespace_is_another(check: Check) -> None:
     job = train_job(numNodes=300)
-    job["spec"]["runtimeRef"]["kind"] = trainer.RUNTIME
-    elsewhere = runtime(trainer.RUNTIME)
+    job["spec"]["runtimeRef"]["kind"] = kinds.RUNTIME
+    elsewhere = runtime(kinds.RUNTIME)
     elsewhere["metadata"]["namespace"] = "other"
 
     verdict, *_ = json.loads(check(job, elsewhere, more=("--trainer", "-o", "json")).stdout)
@@ -96,7 +96,7 @@ def test_runtimes_of_a_cluster_in_a_file(check: Check, tmp_path: Path) -> None:
 
 def test_runtimes_of_the_cluster_at_hand(check: Check, tmp_path: Path) -> None:
     own = train_job()
-    own["metadata"]["name"], own["spec"]["runtimeRef"]["kind"] = "own", trainer.RUNTIME
+    own["metadata"]["name"], own["spec"]["runtimeRef"]["kind"] = "own", kinds.RUNTIME
     forbidden = train_job(runtime="hidden", numNodes=300)
     forbidden["metadata"]["name"] = "hidden"
     runtimes = "/apis/trainer.kubeflow.org/v1alpha1/{}trainingruntimes/{}"
@@ -105,7 +105,7 @@ def test_runtimes_of_the_cluster_at_hand(check: Check, tmp_path: Path) -> None:
         schema = {"properties": fields, "x-kubernetes-group-version-kind": [{"kind": "MPIJob"}]}
         api.objects[world_sources.OPENAPI] = {"components": {"schemas": {"MPIJob": schema}}}
         api.objects[runtimes.format("cluster", "deepspeed")] = bad_runtime()
-        api.objects[runtimes.format("namespaces/team/", "deepspeed")] = runtime(trainer.RUNTIME)
+        api.objects[runtimes.format("namespaces/team/", "deepspeed")] = runtime(kinds.RUNTIME)
         api.refusals["GET", runtimes.format("cluster", "hidden")] = (403, "forbidden")
         config = str(kubeconfig(tmp_path / "config", api.url))
         result = check(train_job(), own, forbidden, more=("--trainer", "--kubeconfig", config))

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.support.trainer import LAUNCHER, NODE, patch, pods, record, replicated_job, runtime, train_job
-from webhook.predict.trainer.shape import of_runtime, of_train_job
+from webhook.parts.trainer.shape import of_runtime, of_train_job
 
 WORKERS = "spec.mpiReplicaSpecs[Worker]"
 LAUNCHERS = "spec.mpiReplicaSpecs[Launcher]"

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import msgspec
 
-from webhook.api import mpijob, trainer, untyped
+from webhook.api import mpijob, untyped
 from webhook.api.kueue import without_kueues
 from webhook.api.mpijob import LAUNCHER, WORKER, replica_path
 from webhook.api.untyped import at, mapping, mappings
-from webhook.cluster.train_jobs import TrainingRuntime
-from webhook.predict.trainer.places import Place, Places
-from webhook.predict.trainer.replicated_jobs import (
+from webhook.parts.trainer import kinds
+from webhook.parts.trainer.places import Place, Places
+from webhook.parts.trainer.replicated_jobs import (
     JOB_SET,
     METADATA,
     ReplicatedJob,
@@ -23,8 +23,9 @@ from webhook.predict.trainer.replicated_jobs import (
     replicated_jobs,
     slots,
 )
+from webhook.parts.trainer.resources import TrainingRuntime
 
-_ROLES: Final = {trainer.LAUNCHER: LAUNCHER, trainer.NODE: WORKER}
+_ROLES: Final = {kinds.LAUNCHER: LAUNCHER, kinds.NODE: WORKER}
 # JobSet's default.
 _RESTART_POLICY: Final = "OnFailure"
 # As mpi-operator says it; the time is not looked at.
@@ -77,7 +78,7 @@ def of_train_job(document: dict[str, Any], runtime: TrainingRuntime) -> Shape | 
     """Of a TrainJob's JSON and its runtime; None as for that, TooLarge beyond what can be merged."""
     if not runtime.spec:
         return None
-    kind = trainer.RUNTIME if runtime.namespace else trainer.CLUSTER_RUNTIME
+    kind = kinds.RUNTIME if runtime.namespace else kinds.CLUSTER_RUNTIME
     known = {path: place._replace(in_runtime=True) for path, place in _runtimes_places().items()} | {
         f"{replica_path(WORKER)}.replicas": Place("spec.trainer.numNodes"),
         "spec.slotsPerWorker": Place("spec.trainer.numProcPerNode"),
@@ -119,7 +120,7 @@ def _shape(
     if not isinstance(policy, dict):
         return None
     jobs = replicated_jobs(runtime, job)
-    if all(each.name != trainer.NODE for each in jobs):
+    if all(each.name != kinds.NODE for each in jobs):
         return None
     specs: dict[str, Any] = {}
     claims = [name for _, name in claim_templates(at(runtime, "template", "spec"))]
@@ -132,7 +133,7 @@ def _shape(
         template = _known(each, role, path, known, in_runtime=bool(name))
         mounted = set(each.mounts)
         volumes = [name for name in claims if name in mounted]
-        volumes += [trainer.KEY_VOLUME, trainer.HOSTFILE_VOLUME] if role else []
+        volumes += [kinds.KEY_VOLUME, kinds.HOSTFILE_VOLUME] if role else []
         volumes += each.mounts if not name else []  # patches of TrainJobs may add any
         template["spec"]["volumes"] = _volumes(template["spec"].get("volumes"), volumes)
         replica = {
@@ -151,11 +152,11 @@ def _shape(
     run_policy = {
         "suspend": job.get("suspend"),
         "activeDeadlineSeconds": job.get("activeDeadlineSeconds"),
-        "managedBy": None if manager == trainer.CONTROLLER else manager,
+        "managedBy": None if manager == kinds.CONTROLLER else manager,
     }
     head = {
         "apiVersion": mpijob.API_VERSION,
-        "kind": trainer.TRAIN_JOB if name else "MPIJob",
+        "kind": kinds.TRAIN_JOB if name else "MPIJob",
         "metadata": _metadata(metadata),
     }
     document = {
@@ -192,7 +193,7 @@ def _digest(others: list[tuple[str, dict[str, Any]]], job: dict[str, Any]) -> st
 def _ended(document: dict[str, Any]) -> bool:
     """Whether Trainer has seen the TrainJob to its end, one way or the other."""
     conditions = mappings(at(document, "status").get("conditions"))
-    return any(each.get("type") in trainer.ENDS and each.get("status") == "True" for each in conditions)
+    return any(each.get("type") in kinds.ENDS and each.get("status") == "True" for each in conditions)
 
 
 def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:

@@ -8,21 +8,21 @@ import pytest
 
 from tests.support.logs import Log
 from tests.support.trainer import NODE, pods, record, runtime
-from webhook.api import trainer
-from webhook.client.live_view import kinds
+from webhook.client import live_view
 from webhook.client.store import Store
 from webhook.client.wire import Metadata
-from webhook.cluster.limits import MAX_NAMESPACE_RUNTIMES_BYTES, MAX_RUNTIME_BYTES, MAX_RUNTIMES_BYTES
 from webhook.cluster.resources import watched_resources
-from webhook.cluster.train_jobs import (
+from webhook.cluster.view import UNKNOWN
+from webhook.parts.trainer import kinds
+from webhook.parts.trainer.limits import MAX_NAMESPACE_RUNTIMES_BYTES, MAX_RUNTIME_BYTES, MAX_RUNTIMES_BYTES
+from webhook.parts.trainer.resources import (
     CLUSTER_TRAINING_RUNTIMES,
-    OF_TRAINER,
     RUNTIMES,
     TRAIN_JOBS,
     TRAINING_RUNTIMES,
+    WATCHED,
     TrainJobRecord,
 )
-from webhook.cluster.view import UNKNOWN
 
 FAILED = {"type": "Failed", "status": "True"}
 
@@ -49,7 +49,7 @@ def test_whether_one_is_over(more: Any, over: bool) -> None:
 
 
 def test_what_rules_look_at_of_a_runtime_for_mpi():
-    manifest = runtime(trainer.RUNTIME)
+    manifest = runtime(kinds.RUNTIME)
     template = manifest["spec"]["template"]
     template["metadata"] = {"annotations": {"a": "b"}}
     kept = {"mlPolicy": manifest["spec"]["mlPolicy"], "template": template}
@@ -72,7 +72,7 @@ def test_one_that_cannot_be_read_is_no_record():
 
 
 def test_they_are_not_watched_by_every_service():
-    assert not {*OF_TRAINER} & {*watched_resources()}
+    assert not {*WATCHED} & {*watched_resources()}
 
 
 class Cache:
@@ -80,11 +80,11 @@ class Cache:
 
     def __init__(self, resource):
         self.log = Log()
-        (kind,) = kinds(resource, {})
+        (kind,) = live_view.kinds(resource, {})
         self.store = Store(kind, log=self.log)
 
     def put(self, namespace, name, size):
-        manifest = runtime(trainer.RUNTIME)
+        manifest = runtime(kinds.RUNTIME)
         manifest["metadata"] = {"namespace": namespace, "name": name}
         pods(manifest, NODE)["containers"][0]["args"] = ["x" * size]
         metadata = Metadata(namespace=namespace, name=name, resource_version="1")

@@ -10,14 +10,15 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
-from webhook.api import names, trainer
+from webhook.api import names
 from webhook.api.mpijob import WORKER, replica_path
 from webhook.api.untyped import at, mapping, mappings
 from webhook.kit.context import Context
+from webhook.parts.trainer import kinds
+from webhook.parts.trainer.replicated_jobs import JOB_SET, METADATA, PATCHES, ReplicatedJob, claim_templates
+from webhook.parts.trainer.shape import Shape
 from webhook.predict.pod_template.fault import Faults
 from webhook.predict.pod_template.labels import check_annotations, check_labels
-from webhook.predict.trainer.replicated_jobs import JOB_SET, METADATA, PATCHES, ReplicatedJob, claim_templates
-from webhook.predict.trainer.shape import Shape
 from webhook.rules import CauseReason, Violation, shortened
 
 _NODES: Final = f"{replica_path(WORKER)}.replicas"
@@ -48,7 +49,7 @@ def faults(shape: Shape, _: Context) -> Iterator[Violation]:
     if subdomain and (problem := names.dns_1035_label_problem(str(subdomain))):
         fault = f"{_quoted(subdomain)} is no name of a Service, which {problem}"
         yield Violation(f"{JOB_SET}.network.subdomain", fault, fix=_FIX)
-    if at(shape.runtime, "mlPolicy", "mpi").get("mpiImplementation") == "" and shape.replicated_job(trainer.LAUNCHER):
+    if at(shape.runtime, "mlPolicy", "mpi").get("mpiImplementation") == "" and shape.replicated_job(kinds.LAUNCHER):
         yield Violation("spec.mpiImplementation", "is empty, and Trainer makes no pods of it", fix="Set it to OpenMPI.")
 
 

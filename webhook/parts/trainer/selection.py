@@ -10,14 +10,14 @@ from typing import Final
 
 from msgspec import structs
 
-from webhook.admission.trainer import job_sets, upstream
 from webhook.api import mpijob
 from webhook.api.mpijob import LAUNCHER, MPIJob, replica_path
 from webhook.api.shape import ShapeError
 from webhook.kit.context import Context, Memo
 from webhook.kit.settings import RangeRuleSettings, RuleSettings
+from webhook.parts.trainer import job_sets, upstream
+from webhook.parts.trainer.shape import OtherPods, Shape
 from webhook.policy.in_force import Policy
-from webhook.predict.trainer.shape import OtherPods, Shape
 from webhook.rules import Rule, Violation
 
 _AS_LAUNCHER: Final = replica_path(LAUNCHER)
