@@ -12,21 +12,18 @@ from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
 from ssl import SSLContext
-from typing import Any
 
 from certs.serving import CertificateError
 from webhook.cel.evaluation import installed
 from webhook.cel.trial import Trial, TrialFailed, try_expressions
 from webhook.client import calls
 from webhook.client.calls import Address, ClusterError
-from webhook.cluster.resource import Resource
 from webhook.cluster.view import NothingKnown
 from webhook.companions.ssh.pool import KeyPool
 from webhook.installation import registration
 from webhook.installation.registration import Registration
 from webhook.kit import parts
 from webhook.kit.own_rules import full_id
-from webhook.kit.parts import Part
 from webhook.plugins import loading
 from webhook.policy import own_rules_check, store
 from webhook.policy.document import PolicyError
@@ -253,6 +250,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
     """Keep view and policies up to date until `stack` ends; the checks pass once the caches are filled."""
     handler, telemetry = service.handler, service.telemetry
     on_policies: list[Callable[[], None]] = []
+    switched_on = parts.of(service.settings.options)
 
     def apply(policies: PolicySet, loaded: Loaded) -> None:
         before, now = _digest(handler.policies), _digest(policies)
@@ -270,7 +268,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
             base=base,
             apply=apply,
             log=telemetry.log,
-            more=tuple(chain.from_iterable(map(_watched, parts.of(service.settings.options)))),
+            more=chain.from_iterable(resolve_name(part.watched) for part in switched_on if part.watched),
             on_quota=partial(telemetry.metrics.add, "quota_ledger_total"),
         )
     )
@@ -303,10 +301,6 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
     service.readiness.concerns_of(lambda: concerns)
     await stack.enter_async_context(in_background("installation", settle, log=telemetry.log, faults=link.faults))
     return link
-
-
-def _watched(part: Part) -> tuple[Resource[Any, Any], ...]:
-    return resolve_name(part.watched) if part.watched else ()
 
 
 def _unread(link: ClusterLink) -> str:

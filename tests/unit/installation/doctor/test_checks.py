@@ -26,6 +26,7 @@ from tests.support.doctor_facts import (
     UNREAD,
     VALIDATING,
     bundles,
+    by_register,
     certificates,
     converted_crd,
     converting,
@@ -196,6 +197,19 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "a development server and nothing else": (
         {
             **ON_TRIAL,
+            "service": None,
+            "deployment": None,
+            "pods": [],
+            "endpoints": [],
+            "rights": dict.fromkeys(HAS, False),
+            **certificates(data=None, bundles=(), served={}),
+        },
+        {"configuration-development": "nothing is installed in mpijob-webhook"},
+    ),
+    "a development server for Trainer and nothing else": (
+        {
+            **ON_TRIAL,
+            "validating": [by_register(WITH_TRAINER)],
             "service": None,
             "deployment": None,
             "pods": [],
