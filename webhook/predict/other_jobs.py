@@ -3,6 +3,8 @@
 In the ledger of quotas a job of another kind has its kind before its name, with a slash: no MPIJob has such a name.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pkgutil import resolve_name
 from typing import Any, Protocol
@@ -33,7 +35,8 @@ class PodsMade(Protocol):
         """How many of a role of the job."""
 
 
-class OtherJobs(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherJobs:
     """A kind of jobs."""
 
     kind: str
@@ -42,12 +45,10 @@ class OtherJobs(Protocol):
     jobs: Resource[ByNamespace, Any]
     """Its records are `JobRecord`s."""
     pods: Resource[ByNamespace, Any]
-
-    def made(self, ctx: Context) -> PodsMade | None:
-        """The pods of the namespace in question; None for unknown."""
-
-    def objects(self, pods: int) -> tuple[Charge, ...]:
-        """What is made next to the pods of a job, and the job itself; `pods` is the number of its roles."""
+    made: Callable[[Context], PodsMade | None]
+    """The pods of the namespace in question; None for unknown."""
+    objects: Callable[[int], tuple[Charge, ...]]
+    """What is made next to the pods of a job with so many roles, and the job itself."""
 
 
 @cache
@@ -70,4 +71,4 @@ def holder(job: MPIJob) -> str:
 def of_holder(holder: str) -> tuple[OtherJobs, str] | None:
     """The kind and the name of the job that the ledger has under this name; None for an MPIJob."""
     kind, slash, name = holder.partition("/")
-    return next(((each, name) for each in all_kinds() if slash and each.kind == kind), None)
+    return next(((each, name) for each in all_kinds() if each.kind == kind), None) if slash else None

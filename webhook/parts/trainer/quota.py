@@ -8,17 +8,18 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.api.quota_charges import ONE, Charge
 from webhook.api.quota_scopes import ObjectTraits
 from webhook.cluster.contents import Group
-from webhook.cluster.resource import ByNamespace, Resource
+from webhook.cluster.resource import ByNamespace
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.parts.trainer import kinds
 from webhook.parts.trainer.resources import TRAIN_JOB_PODS, TRAIN_JOBS, TrainJobPod
+from webhook.predict.other_jobs import OtherJobs
 
 _REPLICATED_JOBS: Final = {LAUNCHER: kinds.LAUNCHER, WORKER: kinds.NODE}
 
@@ -64,24 +65,19 @@ def charges(jobs: int) -> tuple[Charge, ...]:
     return (Charge(ObjectTraits(), {name: number * ONE for name, number in numbers.items()}),)
 
 
-class TrainJobs:
-    """The kind, as `webhook.predict.other_jobs` has it."""
-
-    kind: str = kinds.TRAIN_JOB
-    framework: str = "trainer.kubeflow.org/trainjob"
-    jobs: Resource[ByNamespace, Any] = TRAIN_JOBS
-    pods: Resource[ByNamespace, Any] = TRAIN_JOB_PODS
-
-    def made(self, ctx: Context) -> TrainPods | None:
-        """The pods of the namespace in question; None for unknown."""
-        pods = ctx.view.within(TRAIN_JOB_PODS, ctx.namespace)
-        if pods is UNKNOWN:
-            return None
-        return pods.derived(_counted) if isinstance(pods, Group) else _counted(pods)
-
-    def objects(self, pods: int) -> tuple[Charge, ...]:
-        """What is made next to the pods of a job, and the job itself."""
-        return charges(pods)
+def made(ctx: Context) -> TrainPods | None:
+    """The pods of TrainJobs in the namespace in question; None for unknown."""
+    pods = ctx.view.within(TRAIN_JOB_PODS, ctx.namespace)
+    if pods is UNKNOWN:
+        return None
+    return pods.derived(_counted) if isinstance(pods, Group) else _counted(pods)
 
 
-JOBS: Final = TrainJobs()
+JOBS: Final = OtherJobs(
+    kind=kinds.TRAIN_JOB,
+    framework="trainer.kubeflow.org/trainjob",
+    jobs=TRAIN_JOBS,
+    pods=TRAIN_JOB_PODS,
+    made=made,
+    objects=charges,
+)

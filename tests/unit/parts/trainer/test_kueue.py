@@ -10,11 +10,11 @@ from tests.support.quota_objects import quota
 from tests.support.trainer import Runtimes, runtime, train_job
 from webhook.api.kueue import FRAMEWORK, QUEUE_NAME
 from webhook.cluster.snapshot import Snapshot
-from webhook.parts.trainer.quota import TrainJobs
+from webhook.parts.trainer.quota import JOBS
 from webhook.parts.trainer.resources import RUNTIMES
 
 LABEL = f"metadata.labels[{QUEUE_NAME}]"
-BOTH, MPI_JOBS_ALONE = config(text=CONFIG.replace(FRAMEWORK, f"{FRAMEWORK}, {TrainJobs.framework}")), config()
+BOTH, MPI_JOBS_ALONE = config(text=CONFIG.replace(FRAMEWORK, f"{FRAMEWORK}, {JOBS.framework}")), config()
 GPUS = {"numNodes": 4, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 4}}}
 
 
@@ -56,7 +56,7 @@ def test_a_queue_that_takes_the_job() -> None:
         ([BOTH, local_queue("other", "gpus", namespace="team")], "LocalQueue train doesn't exist"),
         (
             [MPI_JOBS_ALONE, QUEUE],
-            f"Kueue does not manage TrainJobs here (its configuration lacks {TrainJobs.framework})",
+            f"Kueue does not manage TrainJobs here (its configuration lacks {JOBS.framework})",
         ),
     ],
 )
