@@ -90,7 +90,7 @@ def allow(cluster: Cluster, binding: dict[str, Any], project: str) -> None:
 
 def test_job_that_no_scc_accepts_is_rejected_until_one_is_allowed(of_openshift: Cluster, project: str) -> None:
     told = tried(of_openshift, project, example("openmpi-pi"))[1]
-    assert 'SCC "restricted-v2" refuses 1000: must be in the ranges: [1000680000, 1000689999]' in told
+    assert 'SCC "restricted-v2" rejects 1000: must be in the ranges: [1000680000, 1000689999]' in told
     assert f"oc adm policy add-scc-to-user nonroot-v2 -z default -n {project}" in told
     account = {"kind": "ServiceAccount", "name": "default", "namespace": project}
     allow(of_openshift, bound("nonroot-v2", account, project), project)

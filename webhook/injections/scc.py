@@ -49,10 +49,10 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
         spec, found = template.spec, outcome(role, template, ctx)
         if spec is None or found is None:
             continue
-        if found.refusals and spec.host_users is None:
+        if found.rejections and spec.host_users is None:
             template = replace(template, spec=replace(spec, host_users=False))
             tried = outcome(role, template, ctx)
-            if tried is None or tried.refusals or not patch.add((*where, "spec", "hostUsers"), False):
+            if tried is None or tried.rejections or not patch.add((*where, "spec", "hostUsers"), False):
                 continue
             found = tried
             yield f"put the {role.lower()} into a user namespace for SCC {found.scc}"

@@ -116,9 +116,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         of_scc = outcomes(job, ctx)
         for role, path, written in templates(ctx.document):
             template = of_scc[role].filled if role in of_scc else written
-            refused = {each.path for each in of_scc[role].refusals} if role in of_scc else set()
+            rejected = {each.path for each in of_scc[role].rejections} if role in of_scc else set()
             if not template.spec or template.spec.runtime_class_name not in settings.exempt_runtime_classes:
-                yield from _judge(path, template, asked, newest, refused, compared=ctx.operation == "UPDATE")
+                yield from _judge(path, template, asked, newest, rejected, compared=ctx.operation == "UPDATE")
     except ShapeError as error:
         yield Violation(error.path, error.message, fix="Correct the type.")
 

@@ -20,28 +20,28 @@ from webhook.api.mpijob import MPIJob, replica_path
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
-from webhook.predict.scc.matching import Refusal
+from webhook.predict.scc.matching import Rejection
 from webhook.predict.scc.outcome import Outcome, account_of, outcomes
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
-from webhook.rules.limits import MAX_REFUSALS
+from webhook.rules.limits import MAX_REJECTIONS
 
 
 @rule("scc", RuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
-    """One violation for each role, at the first field that is refused."""
+    """One violation for each role, at the first field that is rejected."""
     for role, found in outcomes(job, ctx).items():
-        if found.refusals:
+        if found.rejections:
             yield _violation(f"{replica_path(role)}.template", found, ctx.namespace)
 
 
 def _violation(template: str, found: Outcome, namespace: str) -> Violation:
-    first, *others = found.refusals
+    first, *others = found.rejections
     by = f'SCC "{found.scc}"' if found.scc else "OpenShift"
-    message = f"{by} refuses {_shown(first.value)}: {first.detail}"
+    message = f"{by} rejects {_shown(first.value)}: {first.detail}"
     if others:
-        more = (f"{_field(each.path)} {_shown(each.value)} ({each.detail})" for each in others[:MAX_REFUSALS])
+        more = (f"{_field(each.path)} {_shown(each.value)} ({each.detail})" for each in others[:MAX_REJECTIONS])
         message += f"; also {', '.join(more)}"
-    fields = " and ".join(dict.fromkeys(_in_fix(each) for each in found.refusals[: MAX_REFUSALS + 1]))
+    fields = " and ".join(dict.fromkeys(_in_fix(each) for each in found.rejections[: MAX_REJECTIONS + 1]))
     fix = "Set hostUsers to false" if fields == "hostUsers" else f"Remove {fields}"
     if found.wider:
         account = account_of(found.filled, namespace).rpartition(":")[2]
@@ -52,7 +52,7 @@ def _violation(template: str, found: Outcome, namespace: str) -> Violation:
         message,
         fix=f"{fix}.",
         reason=CauseReason.FORBIDDEN,
-        degree=Degree(template, frozenset(f"{each.path}={each.value}" for each in found.refusals)),
+        degree=Degree(template, frozenset(f"{each.path}={each.value}" for each in found.rejections)),
     )
 
 
@@ -61,9 +61,9 @@ def _field(path: str) -> str:
     return path.removeprefix("spec.").rpartition("securityContext.")[2]
 
 
-def _in_fix(refusal: Refusal) -> str:
-    field = _field(refusal.path)
-    return f"{refusal.value} from {field}" if field == "capabilities.add" else field
+def _in_fix(rejection: Rejection) -> str:
+    field = _field(rejection.path)
+    return f"{rejection.value} from {field}" if field == "capabilities.add" else field
 
 
 def _shown(value: object) -> str:

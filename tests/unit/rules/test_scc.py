@@ -19,10 +19,10 @@ def check(changes: Any, known: Any = None, **more: Any) -> list[str]:
     return found(violations("scc", changes, view=view() if known is None else known, **more))
 
 
-def test_user_outside_the_range_is_refused_with_the_scc_to_ask_for() -> None:
+def test_user_outside_the_range_is_rejected_with_the_scc_to_ask_for() -> None:
     (violation,) = violations("scc", {CONTEXT: {"runAsUser": 1000}}, view=view())
     assert violation.path == f"{WORKER}.spec.containers[0].securityContext.runAsUser"
-    assert violation.message == f'SCC "restricted-v2" refuses 1000: {RANGE}'
+    assert violation.message == f'SCC "restricted-v2" rejects 1000: {RANGE}'
     command = "oc adm policy add-scc-to-user nonroot-v2 -z default -n team-a"
     assert violation.fix == f"Remove runAsUser, or have an administrator run: {command}."
     assert not violation.advisory
@@ -33,18 +33,18 @@ def test_job_without_security_context_is_accepted() -> None:
 
 
 @pytest.mark.parametrize("name", ["openmpi-pi", "intel-pi", "mpich-pi"])
-def test_examples_are_refused_under_restricted_v2_and_accepted_under_nonroot_v2(name: str) -> None:
+def test_examples_are_rejected_under_restricted_v2_and_accepted_under_nonroot_v2(name: str) -> None:
     (job,) = yaml.load_all((EXAMPLES / f"{name}.yaml").read_text())
-    refused = found(run("scc", job, view=view()))
-    assert [each.partition(": ")[2] for each in refused] == [f'SCC "restricted-v2" refuses 1000: {RANGE}'] * 2
+    rejected = found(run("scc", job, view=view()))
+    assert [each.partition(": ")[2] for each in rejected] == [f'SCC "restricted-v2" rejects 1000: {RANGE}'] * 2
     assert run("scc", job, view=view({"default": ["nonroot-v2"]})) == []
 
 
-def test_further_refusals_are_named_after_the_first() -> None:
+def test_further_rejections_are_named_after_the_first() -> None:
     changes = {CONTEXT: {"runAsUser": 0, "capabilities": {"add": ["IPC_LOCK", "SYS_CHROOT"]}}}
     (violation,) = violations("scc", changes, view=view())
     assert violation.message == (
-        f'SCC "restricted-v2" refuses 0: {RANGE}; also capabilities.add "IPC_LOCK" (capability may not be '
+        f'SCC "restricted-v2" rejects 0: {RANGE}; also capabilities.add "IPC_LOCK" (capability may not be '
         'added), capabilities.add "SYS_CHROOT" (capability may not be added)'
     )
     assert violation.fix.startswith("Remove runAsUser and IPC_LOCK from capabilities.add and SYS_CHROOT from")
@@ -74,7 +74,7 @@ def test_annotation_of_the_pods_leaves_one_constraint() -> None:
     assert check(required, view({"default": ["nonroot-v2"]})) == []
     (violation,) = violations("scc", required, view=view())
     assert violation.path == f"{WORKER}.metadata.annotations[openshift.io/required-scc]"
-    assert violation.message == 'OpenShift refuses "nonroot-v2": no such SCC that the pods may get'
+    assert violation.message == 'OpenShift rejects "nonroot-v2": no such SCC that the pods may get'
 
 
 def test_user_namespace_opens_restricted_v3() -> None:
@@ -91,7 +91,7 @@ def test_user_namespace_opens_restricted_v3() -> None:
         Snapshot([project(), *DEFAULT_SCCS, grants("default", "restricted-v2")]),
     ],
 )
-def test_nothing_is_refused_where_anything_is_unknown(known: Snapshot) -> None:
+def test_nothing_is_rejected_where_anything_is_unknown(known: Snapshot) -> None:
     assert check({CONTEXT: {"runAsUser": 1000}}, known) == []
 
 

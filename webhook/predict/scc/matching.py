@@ -1,4 +1,4 @@
-"""What OpenShift's admission fills into a pod under one SCC, and what it then refuses.
+"""What OpenShift's admission fills into a pod under one SCC, and what it then rejects.
 
 https://github.com/openshift/apiserver-library-go/tree/master/pkg/securitycontextconstraints
 """
@@ -37,8 +37,8 @@ _VOLUMES: Final = {"cephfs": "cephFS", "storageos": "storageOS", "vsphereVolume"
 _SOURCES: Final = {field.name: field.encode_name for field in msgspec.structs.fields(Volume) if field.name != "name"}
 
 
-class Refusal(NamedTuple):
-    """A field that an SCC refuses."""
+class Rejection(NamedTuple):
+    """A field that an SCC rejects."""
 
     path: str
     """Below the pod template."""
@@ -61,8 +61,8 @@ def fill(scc: SecurityContextConstraints, template: PodTemplate) -> PodTemplate:
     return replace(template, spec=replace(spec, security_context=pod, **containers))
 
 
-def refusals(scc: SecurityContextConstraints, filled: PodTemplate) -> Iterator[Refusal]:
-    """What `scc` refuses in a template that it has filled in; nothing for one that it accepts."""
+def rejections(scc: SecurityContextConstraints, filled: PodTemplate) -> Iterator[Rejection]:
+    """What `scc` rejects in a template that it has filled in; nothing for one that it accepts."""
     pod = Subject(filled)
     yield from _of_pod(scc, pod)
     yield from _of_volumes(scc, pod.spec.volumes or ())
@@ -114,7 +114,7 @@ def _filled(
     return replace(own, **filled)
 
 
-def _of_pod(scc: SecurityContextConstraints, pod: Subject) -> Iterator[Refusal]:
+def _of_pod(scc: SecurityContextConstraints, pod: Subject) -> Iterator[Rejection]:
     spec, security = pod.spec, pod.security
     for field, groups, own in (
         ("fsGroup", scc.fs_group, [] if security.fs_group is None else [security.fs_group]),
@@ -122,10 +122,10 @@ def _of_pod(scc: SecurityContextConstraints, pod: Subject) -> Iterator[Refusal]:
     ):
         path = f"spec.securityContext.{field}"
         if groups.type == FIXED and not own:
-            yield Refusal(path, own, "unable to validate empty groups against required ranges")
+            yield Rejection(path, own, "unable to validate empty groups against required ranges")
         for group in own if groups.type == FIXED else ():
             if not any(each.min <= group <= each.max for each in groups.ranges):
-                yield Refusal(path, group, f"{group} is not an allowed group")
+                yield Rejection(path, group, f"{group} is not an allowed group")
     yield from _of_profile(scc, "spec.securityContext", security.seccomp_profile)
     yield from _of_label(scc, "spec.securityContext", security.se_linux_options)
     for used, allowed, field, detail in (
@@ -134,18 +134,18 @@ def _of_pod(scc: SecurityContextConstraints, pod: Subject) -> Iterator[Refusal]:
         (spec.host_ipc, scc.allow_host_ipc, "hostIPC", "Host IPC is not allowed to be used"),
     ):
         if used and not allowed:
-            yield Refusal(f"spec.{field}", True, detail)
+            yield Rejection(f"spec.{field}", True, detail)
     if scc.user_namespace_level == "RequirePodLevel" and spec.host_users is not False:
-        yield Refusal("spec.hostUsers", spec.host_users, "Host Users must be set to false")
+        yield Rejection("spec.hostUsers", spec.host_users, "Host Users must be set to false")
     for index, sysctl in enumerate(security.sysctls or ()):
         path, name = f"spec.securityContext.sysctls[{index}].name", sysctl.name or ""
         if _matches(name, scc.forbidden_sysctls):
-            yield Refusal(path, name, f'sysctl "{name}" is not allowed')
+            yield Rejection(path, name, f'sysctl "{name}" is not allowed')
         elif name not in _SAFE_SYSCTLS and not _matches(name, scc.allowed_unsafe_sysctls):
-            yield Refusal(path, name, f'unsafe sysctl "{name}" is not allowed')
+            yield Rejection(path, name, f'unsafe sysctl "{name}" is not allowed')
 
 
-def _of_volumes(scc: SecurityContextConstraints, volumes: Iterable[Volume]) -> Iterator[Refusal]:
+def _of_volumes(scc: SecurityContextConstraints, volumes: Iterable[Volume]) -> Iterator[Rejection]:
     allowed = {*(scc.volumes or ())}
     if "secret" in allowed:  # then a projected volume with nothing but tokens is allowed too
         allowed.add("projected")
@@ -153,10 +153,10 @@ def _of_volumes(scc: SecurityContextConstraints, volumes: Iterable[Volume]) -> I
         source = next((field for name, field in _SOURCES.items() if getattr(volume, name) is not None), "emptyDir")
         kind = _VOLUMES.get(source, source)
         if not allowed & {kind, _ANY}:
-            yield Refusal(f"spec.volumes[{index}].{source}", kind, f"{kind} volumes are not allowed to be used")
+            yield Rejection(f"spec.volumes[{index}].{source}", kind, f"{kind} volumes are not allowed to be used")
 
 
-def _of_container(scc: SecurityContextConstraints, place: Place, pod: Subject) -> Iterator[Refusal]:
+def _of_container(scc: SecurityContextConstraints, place: Place, pod: Subject) -> Iterator[Rejection]:
     own, path = place.security, f"{place.path}.securityContext"
     yield from _of_user(scc, path, own, pod.security)
     if own.se_linux_options is not None:
@@ -164,75 +164,75 @@ def _of_container(scc: SecurityContextConstraints, place: Place, pod: Subject) -
     if own.seccomp_profile is not None:
         yield from _of_profile(scc, path, own.seccomp_profile)
     if own.privileged and not scc.allow_privileged_container:
-        yield Refusal(f"{path}.privileged", True, "Privileged containers are not allowed")
+        yield Rejection(f"{path}.privileged", True, "Privileged containers are not allowed")
     yield from _of_capabilities(scc, path, own.capabilities or Capabilities())
     for index, port in enumerate(place.container.ports or ()):
         # The API server's default with hostNetwork is the container's port.
         host_port = port.host_port or (port.container_port if pod.spec.host_network else None)
         if host_port and not scc.allow_host_ports:
             detail = "Host ports are not allowed to be used"
-            yield Refusal(f"{place.path}.ports[{index}].hostPort", host_port, detail)
+            yield Rejection(f"{place.path}.ports[{index}].hostPort", host_port, detail)
     if scc.read_only_root_filesystem and not own.read_only_root_filesystem:
-        yield Refusal(f"{path}.readOnlyRootFilesystem", False, "ReadOnlyRootFilesystem must be set to true")
+        yield Rejection(f"{path}.readOnlyRootFilesystem", False, "ReadOnlyRootFilesystem must be set to true")
     if scc.allow_privilege_escalation is False and own.allow_privilege_escalation is not False:
         detail = "Allowing privilege escalation for containers is not allowed"
-        yield Refusal(f"{path}.allowPrivilegeEscalation", own.allow_privilege_escalation, detail)
+        yield Rejection(f"{path}.allowPrivilegeEscalation", own.allow_privilege_escalation, detail)
 
 
 def _of_user(
     scc: SecurityContextConstraints, path: str, own: ContainerSecurityContext, pod: PodSecurityContext
-) -> Iterator[Refusal]:
+) -> Iterator[Rejection]:
     users, user = scc.run_as_user, _effective(own.run_as_user, pod.run_as_user)
     if users.type == NOT_ROOT:
         if _effective(own.run_as_non_root, pod.run_as_non_root) is False:
-            yield Refusal(f"{path}.runAsNonRoot", False, "must be true")
+            yield Rejection(f"{path}.runAsNonRoot", False, "must be true")
         elif user == 0:
-            yield Refusal(f"{path}.runAsUser", user, "running with the root UID is forbidden")
+            yield Rejection(f"{path}.runAsUser", user, "running with the root UID is forbidden")
     elif users.type == FIXED and user != users.uid:
-        yield Refusal(f"{path}.runAsUser", user, f"must be: {users.uid}")
+        yield Rejection(f"{path}.runAsUser", user, f"must be: {users.uid}")
     elif users.type == RANGE:
         least, most = users.uid_range_min or 0, users.uid_range_max or 0
         if user is None or not least <= user <= most:
-            yield Refusal(f"{path}.runAsUser", user, f"must be in the ranges: [{least}, {most}]")
+            yield Rejection(f"{path}.runAsUser", user, f"must be in the ranges: [{least}, {most}]")
 
 
-def _of_label(scc: SecurityContextConstraints, path: str, own: SELinuxOptions | None) -> Iterator[Refusal]:
+def _of_label(scc: SecurityContextConstraints, path: str, own: SELinuxOptions | None) -> Iterator[Rejection]:
     if scc.se_linux_context.type != FIXED:
         return
     label = _fields(own or SELinuxOptions())
     for field, required in _fields(scc.se_linux_context.options or SELinuxLabel()).items():
         value = label[field]
         if value != required and not (field == "level" and _level(value) == _level(required)):
-            yield Refusal(f"{path}.seLinuxOptions.{field}", value, f"must be {required}")
+            yield Rejection(f"{path}.seLinuxOptions.{field}", value, f"must be {required}")
 
 
-def _of_profile(scc: SecurityContextConstraints, path: str, own: Profile | None) -> Iterator[Refusal]:
+def _of_profile(scc: SecurityContextConstraints, path: str, own: Profile | None) -> Iterator[Rejection]:
     profile = "" if own is None else _OF_PROFILES.get(own.type or "", "")
     if own is not None and own.type == "Localhost" and own.localhost_profile is not None:
         profile = f"{_LOCALHOST}{own.localhost_profile}"
     allowed, path = scc.seccomp_profiles or (), f"{path}.seccompProfile.type"
     if not allowed:
         if profile:
-            yield Refusal(path, profile, "seccomp may not be set")
+            yield Rejection(path, profile, "seccomp may not be set")
         return
     named = [each for each in allowed if each != _ANY]
     if _ANY in allowed or profile in named or (profile in _DEFAULT_PROFILES and _DEFAULT_PROFILES.intersection(named)):
         return
     detail = f"{profile} is not an allowed seccomp profile. Valid values are [{' '.join(named)}]"
-    yield Refusal(path, profile, detail)
+    yield Rejection(path, profile, detail)
 
 
-def _of_capabilities(scc: SecurityContextConstraints, path: str, own: Capabilities) -> Iterator[Refusal]:
+def _of_capabilities(scc: SecurityContextConstraints, path: str, own: Capabilities) -> Iterator[Rejection]:
     allowed, dropped = {*(scc.allowed_capabilities or ())}, own.drop or ()
     if _ANY in allowed:
         return
     for name in own.add or ():
         if name not in allowed and name not in (scc.default_add_capabilities or ()):
-            yield Refusal(f"{path}.capabilities.add", name, "capability may not be added")
+            yield Rejection(f"{path}.capabilities.add", name, "capability may not be added")
     for name in scc.required_drop_capabilities or ():
         if name not in dropped:
             detail = f"{name} is required to be dropped but was not found"
-            yield Refusal(f"{path}.capabilities.drop", dropped, detail)
+            yield Rejection(f"{path}.capabilities.drop", dropped, detail)
 
 
 def _effective(own: T | None, pod: T | None) -> T | None:

@@ -16,7 +16,7 @@ from webhook.kit.context import Context
 from webhook.predict.pod_security.pod import Capabilities, ContainerSecurityContext, PodSpec, PodTemplate, templates
 from webhook.predict.pod_security.subject import Subject
 from webhook.predict.scc.constraints import Ranges, in_namespace, in_order, permissiveness, ranges
-from webhook.predict.scc.matching import Refusal, fill, refusals
+from webhook.predict.scc.matching import Rejection, fill, rejections
 
 REQUIRED: Final = "openshift.io/required-scc"
 # Who creates the pods: the operator those of workers, the controller of Jobs that of the launcher.
@@ -33,7 +33,7 @@ class Outcome(msgspec.Struct, frozen=True):
     """The SCC that they get; where none accepts them, the one with the fewest objections."""
     filled: PodTemplate
     """The template with what this SCC fills in."""
-    refusals: tuple[Refusal, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
     """What it objects to; empty where it accepts them."""
     wider: str = ""
     """The most restrictive SCC that would accept them, which they may not use; empty where there is none."""
@@ -85,18 +85,18 @@ def outcome(role: str, template: PodTemplate, ctx: Context) -> Outcome | None:
     usable = frozenset().union(*granted)
     required = template.annotations.get(REQUIRED)
     candidates = [scc for scc in stored.values() if required in {None, scc.name}]
-    refused = []
+    rejecting = []
     for scc in in_order(scc for scc in candidates if scc.name in usable):
         found = _under(in_namespace(scc, reserved), template)
-        if not found.refusals:
+        if not found.rejections:
             return found
-        refused.append(found)
-    if not refused:
-        missing = Refusal(f"metadata.annotations[{REQUIRED}]", required, "no such SCC that the pods may get")
+        rejecting.append(found)
+    if not rejecting:
+        missing = Rejection(f"metadata.annotations[{REQUIRED}]", required, "no such SCC that the pods may get")
         return Outcome("", template, (missing,)) if required else None
     others = sorted((scc for scc in candidates if scc.name not in usable), key=permissiveness)
-    wider = (scc.name for scc in others if not _under(in_namespace(scc, reserved), template).refusals)
-    return replace(min(refused, key=lambda each: len(each.refusals)), wider=next(wider, ""))
+    wider = (scc.name for scc in others if not _under(in_namespace(scc, reserved), template).rejections)
+    return replace(min(rejecting, key=lambda each: len(each.rejections)), wider=next(wider, ""))
 
 
 def may_add(capability: str, role: str, template: PodTemplate, ctx: Context) -> bool | None:
@@ -110,7 +110,7 @@ def may_add(capability: str, role: str, template: PodTemplate, ctx: Context) -> 
     more = replace(own, capabilities=replace(kept, add=[*(kept.add or ()), capability]))
     containers = [replace(first, security_context=more), *others]
     found = outcome(role, replace(template, spec=replace(spec, containers=containers)), ctx)
-    return None if found is None else not found.refusals
+    return None if found is None else not found.rejections
 
 
 def _reserved(ctx: Context) -> Ranges | None:
@@ -120,4 +120,4 @@ def _reserved(ctx: Context) -> Ranges | None:
 
 def _under(scc: SecurityContextConstraints, template: PodTemplate) -> Outcome:
     filled = fill(scc, template)
-    return Outcome(scc.name, filled, tuple(refusals(scc, filled)))
+    return Outcome(scc.name, filled, tuple(rejections(scc, filled)))

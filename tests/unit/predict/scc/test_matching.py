@@ -17,7 +17,7 @@ from tests.support.openshift import DEFAULT_SCCS, ORDER, RESERVED
 from webhook.cluster.resources.sccs import SecurityContextConstraints
 from webhook.predict.pod_security.pod import PodTemplate, convert
 from webhook.predict.scc.constraints import Ranges, in_namespace, in_order, ranges
-from webhook.predict.scc.matching import fill, refusals
+from webhook.predict.scc.matching import fill, rejections
 
 HERE = Path(__file__).parent
 
@@ -61,7 +61,7 @@ def test_every_verdict_and_assigned_context_is_openshifts() -> None:
     for number, verdict in enumerate(verdicts()):
         template = convert({"spec": verdict["spec"]})
         filled = {name: fill(scc, template) for name, scc in CONSTRAINTS.items()}
-        refused = {name: list(refusals(CONSTRAINTS[name], each)) for name, each in filled.items()}
+        refused = {name: list(rejections(CONSTRAINTS[name], each)) for name, each in filled.items()}
         assert [name for name, found in refused.items() if not found] == verdict["accepted"], number
         for name, words in verdict["refused"].items():
             assert {each.detail for each in refused[name]} == details(words), (number, name)
