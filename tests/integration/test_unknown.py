@@ -60,6 +60,9 @@ class Without:
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
         return UNKNOWN if resource in self.hidden else self.view.groups(resource)
 
+    def not_served(self, resource: Resource[Any, Any]) -> bool:
+        return resource not in self.hidden and self.view.not_served(resource)
+
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:

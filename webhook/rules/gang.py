@@ -20,6 +20,7 @@ from pydantic import Field
 from webhook.api import annotations, sshd
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, WAIT_FOR_WORKERS, WORKER, MPIJob, SchedulingPolicy, replica_path
+from webhook.cluster.resources.volcano_queues import VOLCANO_QUEUES
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import ObjectName, RuleSettings
@@ -62,7 +63,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _min_available(job, policy.min_available, settings, ctx, waits=waits and not queued)
     if policy.schedule_timeout_seconds is not None:
         yield from _timeout(policy.schedule_timeout_seconds, settings)
-    yield from _queues(job, settings)
+    yield from _queues(job, settings, ctx)
     yield from _pod_groups(job, settings)
     yield from _replaced_schedulers(job, settings.scheduler) if settings.scheduler else _two_schedulers(job)
     if waits and queued and not _launcher_waits(job):
@@ -127,9 +128,9 @@ def _timeout(seconds: int, settings: Settings) -> Iterator[Violation]:
         yield Violation(TIMEOUT, fault, fix=f"Set it to {longest} or less.", degree=degree)
 
 
-def _queues(job: MPIJob, settings: Settings) -> Iterator[Violation]:
+def _queues(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     path, queue = volcano.queue_of(job)
-    if not queue:
+    if not queue or ctx.view.not_served(VOLCANO_QUEUES):
         return
     if QUEUE_NAME in job.labels:
         yield Violation(path, "Kueue queues the job too", fix="Remove one of the two.", advisory=True)
