@@ -64,6 +64,29 @@ def test_a_plain_job_is_queued_admitted_and_run(cluster: Cluster, managed: str) 
     assert has_condition(done, "Admitted")
 
 
+def test_a_queue_of_volcanos_is_one_of_kueues_where_volcano_is_not_installed(cluster: Cluster, managed: str) -> None:
+    """By itself Kueue lets such a job start at once, outside every quota."""
+    add_queue(cluster, managed, "other", cpu=8)
+    settle(cluster, managed, "other")
+    named = changed({"spec.runPolicy.schedulingPolicy": {"queue": "other"}}, pi(managed, "named"))
+    job, told = create(cluster, named)
+    assert (job.queue, job.suspended is not None) == ("other", True)
+    assert "schedulingPolicy" not in told
+    job.wait_for("Running")
+    cluster.wait_for("the workload", job.workload)
+
+    unknown = changed({"spec.runPolicy.schedulingPolicy": {"queue": "gone"}}, pi(managed, "unknown"))
+    job, told = create(cluster, unknown)
+    assert "not in queue gone: LocalQueue gone doesn't exist. Use other or training." in told
+    job.wait_for("Running")
+    assert job.workload() is None
+    cluster.kubectl("delete", "localqueue", "other", "-n", managed)
+    told_of = ("create", "--dry-run=server", "-f", "-")
+    said = lambda: cluster.kubectl(*told_of, stdin=changed({"metadata.name": "third"}, unknown)).stderr  # noqa: E731
+    usual = 'kueue-queue: in queue training: there is no queue "gone" (spec.runPolicy.schedulingPolicy.queue)'
+    cluster.wait_for("the usual queue", lambda: usual in said() or None)
+
+
 @pytest.mark.parametrize("asked", [False, True])
 def test_a_job_where_kueue_does_not_manage_is_left_alone_and_runs(cluster: Cluster, asked: bool) -> None:
     namespace = cluster.create_namespace("free")

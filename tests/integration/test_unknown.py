@@ -34,7 +34,13 @@ from webhook.server.log import make_log
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
 ALL = watched_resources()
-GROUPS = {"kueue.x-k8s.io", "k8s.cni.cncf.io", "scheduling.volcano.sh", "config.openshift.io"}
+GROUPS = {
+    "kueue.x-k8s.io",
+    "k8s.cni.cncf.io",
+    "scheduling.volcano.sh",
+    "scheduling.x-k8s.io",
+    "config.openshift.io",
+}
 CUSTOM = [resource for resource in ALL if resource.api_group in GROUPS]
 SEEN_LATER = {"queue", "network", "never", "volcano"}
 JOBS = inventory.jobs()

@@ -176,11 +176,12 @@ def definitions(cluster: Cluster) -> list[Manifest]:
     for crd in crds:
         crd["spec"].pop("conversion", None)
     queues = custom_resource("scheduling.volcano.sh", "queues", "Queue", "v1beta1", scope="Cluster")
+    groups = custom_resource("scheduling.x-k8s.io", "podgroups", "PodGroup", "v1alpha1", scope="Namespaced")
     mirrors = (("imagedigestmirrorsets", "ImageDigestMirrorSet"), ("imagetagmirrorsets", "ImageTagMirrorSet"))
     openshift = [
         custom_resource("config.openshift.io", plural, kind, "v1", scope="Cluster") for plural, kind in mirrors
     ]
-    return [*crds, networks_definition(), queues, *openshift]
+    return [*crds, networks_definition(), queues, groups, *openshift]
 
 
 def networks_definition() -> Manifest:
