@@ -1,4 +1,4 @@
-"""Some node of the cluster could hold a pod of the job, were it empty.
+"""Some node of the cluster could hold a pod of the job, were it empty, and all nodes together the whole job.
 
 Where no node has a device at all, nothing is said about the amounts of other resources: what nodes with that device
 would have is unknown.
@@ -8,11 +8,16 @@ nodeSelector and required node affinity with their labels, and its tolerations w
 cordoned, starting or away counts, because it comes back. Whether there is room at the moment does not matter, nor do
 labels that are different on every node, such as `kubernetes.io/hostname`.
 
+All workers, and a launcher that asks for the same, are counted against all nodes that match: what no cluster of these
+nodes holds starts in part, and holds its GPUs for ever. That is not said where nodes may come: beside those that
+Karpenter made, and in a queue of Kueue with admission checks.
+
 Tolerations are not compared where others add some that are unknown here: the flavors of Kueue for a queued job, or a
 RuntimeClass. What other webhooks add is a setting. In a cluster without any node nothing is checked.
 
 A violation is a warning, for nodes may come, or get labels and devices. Where `autoscaled: false` says that none come
-by themselves, a pod that asks for more of something than any node has is refused. For a queued job, for which Kueue may
+by themselves, a pod that asks for more of something than any node has is refused, as is a job that all nodes together
+do not hold. For a queued job, for which Kueue may
 provision nodes, and beside nodes that Karpenter made, it stays a warning.
 """
 
@@ -22,20 +27,23 @@ from pydantic import Field
 
 from webhook.api import quantity
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.pod import Toleration
 from webhook.api.quantity import Quantity
 from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.api.taints import untolerated
-from webhook.cluster.resources.nodes import NodeShape
+from webhook.cluster.resources.nodes import NODES, NodeShape
+from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import ResourceNames, RuleSettings
 from webhook.predict.devices import backed
 from webhook.predict.job_pods import JobPods, job_pods
+from webhook.predict.kueue import queues
 from webhook.predict.nodes import node_shapes
 from webhook.predict.scheduler import (
     Affinity,
+    Demand,
     Label,
     Lack,
     Room,
@@ -43,10 +51,11 @@ from webhook.predict.scheduler import (
     demands,
     fits,
     lacks,
+    pods_per_node,
     requirement_met,
 )
-from webhook.predict.sizes import Sizes
-from webhook.rules import CauseReason, Violation, rule
+from webhook.predict.sizes import Sizes, fewer_workers
+from webhook.rules import CauseReason, Degree, Violation, rule
 from webhook.rules.limits import MAX_LISTED_SHAPES, MAX_SHOWN_KINDS
 
 Shapes = Collection[NodeShape]
@@ -76,10 +85,11 @@ class Settings(RuleSettings):
 
 @rule("accelerator-available", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """One pod of each role against each shape of nodes."""
+    """One pod of each role against each shape of nodes, then all workers against all nodes."""
     shapes = node_shapes(ctx.view)
     if not shapes:
         return
+    roles: dict[str, tuple[Demand, ...]] = {}
     for pods in job_pods(job, ctx):
         requests = {
             name: amount
@@ -89,9 +99,43 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             )
         }
         wanted = demands(pods.template, requests, _tolerations(job, pods, settings))
-        if not fits(wanted, shapes):
+        if fits(wanted, shapes):
+            roles[pods.role] = wanted
+        else:
             for lack in _causes(lacks(wanted, shapes)):
                 yield _violation(job, pods, lack, settings, ctx)
+    if WORKER in roles and not _nodes_may_come(job, ctx):
+        yield from _together(job, roles[WORKER], settings, ctx, launcher=roles.get(LAUNCHER) == roles[WORKER])
+
+
+def _together(
+    job: MPIJob, wanted: tuple[Demand, ...], settings: Settings, ctx: Context, *, launcher: bool
+) -> Iterator[Violation]:
+    """Too few nodes for all workers, and for a `launcher` like them, with nothing else on any node."""
+    groups, held = ctx.view.groups(NODES), 0
+    for shape, nodes in () if groups is UNKNOWN else groups.items():
+        each = pods_per_node(wanted, shape)  # type: ignore[arg-type]  # what NODES groups by
+        if each is None:
+            return
+        held += each * len(nodes)
+    if job.workers + launcher > held:
+        pods = f"{job.workers + 1} pods" if launcher else f"{job.workers} workers"
+        yield Violation(
+            f"{replica_path(WORKER)}.replicas",
+            f"{pods}, nodes for {held}",
+            fix=fewer_workers(job, ctx, held - launcher),
+            reason=CauseReason.NOT_SUPPORTED,
+            advisory=settings.autoscaled is not False or QUEUE_NAME in job.labels,
+            audit_only=settings.autoscaled is True,
+            degree=Degree("together", job.workers - held),
+        )
+
+
+def _nodes_may_come(job: MPIJob, ctx: Context) -> bool:
+    """Whether Karpenter makes nodes here, or an admission check of the job's queue may."""
+    name = job.labels.get(QUEUE_NAME)
+    queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name else None
+    return bool(name and (queue is None or queue.checks)) or _by_karpenter(node_shapes(ctx.view))
 
 
 def _causes(found: list[Lack]) -> list[Lack]:

@@ -85,7 +85,7 @@ def _is_void(job: MPIJob, policy: SchedulingPolicy, settings: Settings, ctx: Con
     named = (replica.template.spec and replica.template.spec.scheduler_name for _, _, replica in job.replicas())
     if not {*named} <= {None, "", DEFAULT_SCHEDULER}:
         return False
-    return all(map(ctx.view.not_served, (VOLCANO_QUEUES, COSCHEDULING_GROUPS)))
+    return ctx.view.not_served(VOLCANO_QUEUES) and ctx.view.not_served(COSCHEDULING_GROUPS)
 
 
 def _launcher_waits(job: MPIJob) -> bool:
