@@ -8,7 +8,7 @@ nodeSelector and required node affinity with their labels, and its tolerations w
 cordoned, starting or away counts, because it comes back. Whether there is room at the moment does not matter, nor do
 labels that are different on every node, such as `kubernetes.io/hostname`.
 
-All workers, and a launcher that asks for the same, are counted against all nodes that match: what no cluster of these
+All workers, and a launcher that is one of them, are counted against all nodes that match: what no cluster of these
 nodes holds starts in part, and holds its GPUs for ever. That is not said where nodes may come: beside those that
 Karpenter made, and in a queue of Kueue with admission checks.
 
@@ -105,7 +105,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             for lack in _causes(lacks(wanted, shapes)):
                 yield _violation(job, pods, lack, settings, ctx)
     if WORKER in roles and not _nodes_may_come(job, ctx):
-        yield from _together(job, roles[WORKER], settings, ctx, launcher=roles.get(LAUNCHER) == roles[WORKER])
+        computes = bool(job.spec.run_launcher_as_worker) and roles.get(LAUNCHER) == roles[WORKER]
+        yield from _together(job, roles[WORKER], settings, ctx, launcher=computes)
 
 
 def _together(
