@@ -112,6 +112,18 @@ def test_a_job_waits_while_the_queue_is_full_and_starts_when_there_is_room(clust
     assert len(second.pods()) == 3
 
 
+def test_workers_that_fit_on_one_node_share_it(cluster: Cluster) -> None:
+    """Left alone, the scheduler gives each a node of its own."""
+    namespace = cluster.create_namespace("packed")
+    nodes = {}
+    for skipped in ("", "topology"):
+        job, _ = create(cluster, pi(namespace, f"packed{skipped}", annotations={SKIP: skipped} if skipped else {}))
+        job.wait_for("Running")
+        workers = [pod for pod in job.pods() if "-worker-" in pod["metadata"]["name"]]
+        nodes[skipped] = {pod["spec"]["nodeName"] for pod in workers}
+    assert [len(each) for each in nodes.values()] == [1, 2]
+
+
 SEED = 20261121
 JOBS = sample(16, 48)
 

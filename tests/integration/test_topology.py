@@ -92,16 +92,6 @@ class TestScheduler:
         name = create(cluster, namespace, job("small", 8))
         assert len(racks(cluster, hosts(cluster, namespace, name, 8))) == 1
 
-    def test_they_share_a_node_where_one_holds_all(self, cluster: Cluster, namespace: str) -> None:
-        """Left alone, the scheduler gives each a node of its own."""
-        manifest = job("packed", 4)
-        container = manifest["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
-        container["resources"] = {"limits": {GPU: 1, "cpu": "8", "memory": "64Gi"}}
-        name = create(cluster, namespace, manifest)
-        assert len(set(hosts(cluster, namespace, name, 4))) == 1
-        manifest["metadata"] |= {"name": "spread", "annotations": {SKIP: "topology"}}
-        assert len(set(hosts(cluster, namespace, create(cluster, namespace, manifest), 4))) > 1
-
     def test_they_spread_where_they_do_not(self, cluster: Cluster, namespace: str) -> None:
         name = create(cluster, namespace, job("large", 25))
         found = racks(cluster, hosts(cluster, namespace, name, 25))

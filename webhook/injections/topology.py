@@ -6,7 +6,8 @@ another one, and a cluster that scales up from nothing is not held back. The sch
 workers, since they all belong to one Service.
 
 Where some node could hold all of them, the first key is `kubernetes.io/hostname`: four workers of one GPU share a node
-of eight. They have to state their CPU or a device, each by its limit, and none may use a port of the node.
+of eight. They have to state their CPU or a device, and none may use a port of the node. Where more than a hundred nodes
+could hold a worker, the scheduler looks at some of them, and a worker may be elsewhere.
 
 The launcher starts the ranks and does no work of its own, so it goes where it likes; with `runLauncherAsWorker` it is
 one of the workers. The term names the job. For a job with `generateName` it has `matchLabelKeys` instead, which an API

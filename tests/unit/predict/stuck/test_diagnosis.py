@@ -788,3 +788,30 @@ def test_a_job_that_is_too_large_for_the_cluster_does_not_start_by_itself() -> N
     assert cause.where.endswith("; spec.mpiReplicaSpecs[Worker].replicas")
     (cause,) = diagnose(sight(pods=pods)).causes
     assert cause.passes
+
+
+@pytest.mark.parametrize(
+    ("annotations", "told", "raised"),
+    [
+        ({}, "", "spec.runPolicy.activeDeadlineSeconds"),
+        (
+            {"timeout": "2h"},
+            ', from the annotation training.openshift.io/timeout "2h"',
+            "the annotation training.openshift.io/timeout",
+        ),
+        ({"timeout": "3h"}, "", "spec.runPolicy.activeDeadlineSeconds"),
+        ({"timeout": "soon", "injected": "istio, job-timeout"}, "", "spec.runPolicy.activeDeadlineSeconds"),
+        (
+            {"injected": "istio,job-timeout"},
+            ", the default of the policy",
+            "it by the annotation training.openshift.io/timeout",
+        ),
+    ],
+)
+def test_what_set_the_time_limit(annotations: dict[str, str], told: str, raised: str) -> None:
+    written = {f"training.openshift.io/{key}": value for key, value in annotations.items()}
+    over = true("Failed", "DeadlineExceeded")
+    limited = launcher(over, activeDeadlineSeconds=7200)
+    (cause,) = diagnose(sight(job=job({"metadata.annotations": written}, over), pods=[], launcher=limited)).causes
+    assert cause.text == f"its time was over: it ran into activeDeadlineSeconds of 2h{told}"
+    assert cause.fix == f"Raise {raised}, and let the program go on from its last checkpoint."
