@@ -6,7 +6,8 @@ another one, and a cluster that scales up from nothing is not held back. The sch
 workers, since they all belong to one Service.
 
 Where some node could hold all of them, the first key is `kubernetes.io/hostname`: four workers of one GPU share a node
-of eight. They have to state their CPU or a device, and none may use a port of the node. Where more than a hundred nodes
+of eight. They have to state their CPU or a device, and none may have a claim or use a port of the node. A job that
+needs several nodes, such as a test of the network, has a pod anti-affinity by that key. Where more than a hundred nodes
 could hold a worker, the scheduler looks at some of them, and a worker may be elsewhere.
 
 The launcher starts the ranks and does no work of its own, so it goes where it likes; with `runLauncherAsWorker` it is
@@ -252,11 +253,12 @@ def _share_a_node(job: MPIJob, ctx: Context, roles: list[str]) -> bool:
 
 
 def _keeps_apart(template: PodTemplate) -> bool:
-    """Whether two such pods do not share a node: by an anti-affinity, or a port of the node."""
+    """Whether two such pods may not share a node: for an anti-affinity, a port of the node, or devices by claims."""
     spec = template.spec
     far = spec and spec.affinity and spec.affinity.pod_anti_affinity
     ports = (port for _, _, container in template.each_container for port in container.ports or ())
-    return bool(far and any(far.terms)) or bool(spec and spec.host_network) or any(port.host_port for port in ports)
+    apart = spec and (spec.host_network or spec.resource_claims or (far and any(far.terms)))
+    return bool(apart) or any(port.host_port for port in ports)
 
 
 def _terms(role: str) -> Path:
