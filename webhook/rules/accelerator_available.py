@@ -32,15 +32,14 @@ from webhook.api.pod import Toleration
 from webhook.api.quantity import Quantity
 from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.api.taints import untolerated
-from webhook.cluster.resources.nodes import NODES, NodeShape
-from webhook.cluster.view import UNKNOWN
+from webhook.cluster.resources.nodes import NodeShape
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import ResourceNames, RuleSettings
 from webhook.predict.devices import backed
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.kueue import queues
-from webhook.predict.nodes import node_shapes
+from webhook.predict.nodes import counted_shapes, node_shapes
 from webhook.predict.scheduler import (
     Affinity,
     Demand,
@@ -113,12 +112,10 @@ def _together(
     job: MPIJob, wanted: tuple[Demand, ...], settings: Settings, ctx: Context, *, launcher: bool
 ) -> Iterator[Violation]:
     """Too few nodes for all workers, and for a `launcher` like them, with nothing else on any node."""
-    groups, held = ctx.view.groups(NODES), 0
-    for shape, nodes in () if groups is UNKNOWN else groups.items():
-        each = pods_per_node(wanted, shape)  # type: ignore[arg-type]  # what NODES groups by
-        if each is None:
-            return
-        held += each * len(nodes)
+    found = [(pods_per_node(wanted, shape), count) for shape, count in counted_shapes(ctx.view)]
+    if any(each is None for each, _ in found):
+        return
+    held = sum((each or 0) * count for each, count in found)
     if job.workers + launcher > held:
         pods = f"{job.workers + 1} pods" if launcher else f"{job.workers} workers"
         yield Violation(
@@ -215,10 +212,18 @@ def _spread(job: MPIJob, pods: JobPods, room: Room, most: Quantity, ctx: Context
     if pods.role != WORKER or (room.resource, quantity.whole(room.amount)) != (sizes.resource, sizes.own.gpus):
         return ""
     size = sizes.spread(quantity.whole(most))
-    if size is None:
+    if size is None or not (_nodes_may_come(job, ctx) or size.workers <= _parts(room.resource, size.gpus, ctx)):
         return ""
     slots_too = ", slots too" if sizes.slots == sizes.own.gpus and size.gpus in ctx.admitted.slots else ""
     return f"Use {size.workers} workers with {size.gpus}{slots_too}."
+
+
+def _parts(resource: str, amount: int, ctx: Context) -> int:
+    """How often all nodes together have so much of a device."""
+    return sum(
+        quantity.whole(shape.allocatable.get(resource, Quantity(0))) // amount * count
+        for shape, count in counted_shapes(ctx.view)
+    )
 
 
 def _room(role: str, demand: Room, near: Shapes, node: str, ctx: Context) -> tuple[str, str]:

@@ -417,6 +417,12 @@ class TestTheSameNumberInAll:
         said = self.told(changes, ", slots: {max: 16}", autoscaled)
         assert said == [f"no node has 16 nvidia.com/gpu. {first}", *then]
 
+    def test_no_more_workers_are_advised_than_the_nodes_hold(self) -> None:
+        (result,) = violations(RULE, {**gpus(16), "Worker.replicas": 5}, view=CLUSTER)
+        assert f"{result.message}. {result.fix}" == ASK
+        (result,) = violations(RULE, {**gpus(16), "Worker.replicas": 5}, view=BY_KARPENTER)
+        assert result.fix == "Use 10 workers with 8."
+
     def test_followed_it_is_enough(self) -> None:
         changes = {**gpus(8), "Worker.replicas": 8, SLOTS: 8, COMMAND: ["mpirun", "-np", "64", "x"]}
         assert self.told(changes, ", slots: {max: 16}") == []
@@ -436,7 +442,7 @@ def test_a_warning_says_what_would_fit() -> None:
 
 
 def test_a_warning_has_room_for_the_longest_advice() -> None:
-    (result,) = violations(RULE, {**gpus(16), SLOTS: 16, "Worker.replicas": 40}, view=CLUSTER)
+    (result,) = violations(RULE, {**gpus(16), SLOTS: 16, "Worker.replicas": 40}, view=BY_KARPENTER)
     assert result.fix == "Use 80 workers with 8, slots too."
     warning = Finding(RULE, result).warning
     assert result.fix in warning
