@@ -125,7 +125,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         return
     if launcher.template.spec is None or launcher.template.spec.resources is not None:
         return
-    covered = _of_topologies(job, ctx, patch)
+    covered = _of_topologies(job, launcher, ctx, patch)
     needed = (*_needed(job, ctx, launcher), *((0, REQUESTS, name) for name in RESOURCES if name in covered))
     amounts = {key: _of(settings, launcher, key) for key in dict.fromkeys((*needed, *_unrequested(settings, launcher)))}
     queue = patch.get(("metadata", "labels", QUEUE_NAME))
@@ -137,8 +137,8 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     if problem:
         yield Caution(f"nothing is set for the launcher: {problem}")
     devices = [each for each in launcher.by_default if is_accelerator(each[1], ctx.admitted.accelerators)]
-    if covered and covered.isdisjoint(RESOURCES):
-        devices.append((0, topology.request_for(covered)))
+    if covered.isdisjoint(RESOURCES) and (of_devices := [name for name in covered if "/" in name]):
+        devices.append((0, topology.request_for(of_devices)))
     with_none = amounts | {(index, field, name): _NONE for index, name in devices for field in (REQUESTS, LIMITS)}
     if not _breaks_a_bound(launcher, with_none, ctx):
         amounts = with_none
@@ -146,12 +146,14 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         yield f"set the launcher's {', '.join(added)}"
 
 
-def _of_topologies(job: MPIJob, ctx: Context, patch: PatchBuilder) -> frozenset[str]:
+def _of_topologies(job: MPIJob, launcher: JobPods, ctx: Context, patch: PatchBuilder) -> frozenset[str]:
     """The resources of which Kueue needs a request of the launcher, to find it a topology-aware flavor."""
     name = queues.of_job(ctx.view, ctx.namespace, patch.get(("metadata", "labels", QUEUE_NAME)))
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name and name is not UNKNOWN else None
     config = configuration(ctx.view)
     if queue is None or config is UNKNOWN or manages(ctx.view, ctx.namespace) is not True:
+        return frozenset()
+    if not all(map(config.leaves_out, launcher.requests)):
         return frozenset()
     sets = [each for each in pod_sets(job, ctx, config) or () if each.role == LAUNCHER]
     return frozenset(name for each in obstacles(ctx.view, queue, sets, config) for name in each.of_topologies)

@@ -147,9 +147,9 @@ def _timeout(seconds: int, settings: Settings) -> Iterator[Violation]:
 
 def _queues(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     path, queue = volcano.queue_of(job)
-    if not queue or ctx.view.not_served(VOLCANO_QUEUES):
+    if not queue:
         return
-    if QUEUE_NAME in job.labels:
+    if QUEUE_NAME in job.labels and not ctx.view.not_served(VOLCANO_QUEUES):
         yield Violation(path, "Kueue queues the job too", fix="Remove one of the two.", advisory=True)
     elif settings.scheduler not in {"", VOLCANO}:
         yield Violation(path, "only Volcano reads it", fix=f"Remove it; Kueue reads {QUEUE_NAME}.", advisory=True)

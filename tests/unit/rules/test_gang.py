@@ -81,6 +81,11 @@ NOTHING = Violation(
 )
 
 
+OF_VOLCANO = Violation(
+    QUEUE, "only Volcano reads it", fix="Remove it; Kueue reads kueue.x-k8s.io/queue-name.", advisory=True
+)
+
+
 @pytest.mark.parametrize(
     ("changes", "settings", "view", "expected"),
     [
@@ -98,6 +103,7 @@ NOTHING = Violation(
         (policy(minAvailable=5) | BOTH, {}, NO_GANGS, []),
         (policy(minAvailable=5) | KUEUE, {}, NO_GANGS, []),
         (policy(queue="team") | KUEUE, {}, NO_GANGS, []),
+        (policy(queue="team"), COSCHEDULING, without("queues"), [OF_VOLCANO]),
     ],
 )
 def test_a_policy_that_nothing_reads(changes: Json, settings: Json, view: Snapshot, expected: list[Violation]) -> None:
