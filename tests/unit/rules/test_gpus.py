@@ -1,16 +1,14 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
 from pydantic import ValidationError
 
-from tests.support.any_job import Json, any_job
+from tests.support.any_job import Json
 from tests.support.devices import claim_template, claims, device_class, exactly, shared_claim
 from tests.support.jobs import REMOVE
 from tests.support.limit_ranges import limit_range
 from tests.support.nodes import node
-from tests.support.rule_checks import fits_a_warning, run, violations
-from tests.support.strategies import PROPERTY
+from tests.support.rule_checks import fits_a_warning, violations
 from webhook.admission.messages import Finding
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import CauseReason, Violation
@@ -278,12 +276,6 @@ def test_a_gpu_that_a_limit_range_adds_to_the_launcher() -> None:
     assert fits_a_warning("gpus", advice)
     assert violations("gpus", {"spec.runLauncherAsWorker": True}, view=view) == []
     assert violations("gpus", {}, view=Snapshot([limit_range("a", {"type": "Container", "default": {"cpu": 1}})])) == []
-
-
-@PROPERTY
-@given(any_job())
-def test_never_raises(job: Json) -> None:
-    run("gpus", job)
 
 
 INIT = WORKER.replace(".containers", ".initContainers")
