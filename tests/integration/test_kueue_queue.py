@@ -64,6 +64,29 @@ def test_a_plain_job_is_queued_admitted_and_run(cluster: Cluster, managed: str) 
     assert has_condition(done, "Admitted")
 
 
+def test_a_queue_of_volcanos_is_one_of_kueues_where_volcano_is_not_installed(cluster: Cluster, managed: str) -> None:
+    """By itself Kueue lets such a job start at once, outside every quota."""
+    add_queue(cluster, managed, "other", cpu=8)
+    settle(cluster, managed, "other")
+    named = changed({"spec.runPolicy.schedulingPolicy": {"queue": "other"}}, pi(managed, "named"))
+    job, told = create(cluster, named)
+    assert (job.queue, job.suspended is not None) == ("other", True)
+    assert "schedulingPolicy" not in told
+    job.wait_for("Running")
+    cluster.wait_for("the workload", job.workload)
+
+    unknown = changed({"spec.runPolicy.schedulingPolicy": {"queue": "gone"}}, pi(managed, "unknown"))
+    job, told = create(cluster, unknown)
+    assert "not in queue gone: LocalQueue gone doesn't exist. Use other or training." in told
+    job.wait_for("Running")
+    assert job.workload() is None
+    cluster.kubectl("delete", "localqueue", "other", "-n", managed)
+    told_of = ("create", "--dry-run=server", "-f", "-")
+    said = lambda: cluster.kubectl(*told_of, stdin=changed({"metadata.name": "third"}, unknown)).stderr  # noqa: E731
+    usual = 'kueue-queue: in queue training: there is no queue "gone" (spec.runPolicy.schedulingPolicy.queue)'
+    cluster.wait_for("the usual queue", lambda: usual in said() or None)
+
+
 @pytest.mark.parametrize("asked", [False, True])
 def test_a_job_where_kueue_does_not_manage_is_left_alone_and_runs(cluster: Cluster, asked: bool) -> None:
     namespace = cluster.create_namespace("free")
@@ -87,6 +110,18 @@ def test_a_job_waits_while_the_queue_is_full_and_starts_when_there_is_room(clust
     cluster.kubectl("delete", "mpijob", "first", "-n", managed)
     second.wait_for("Running")
     assert len(second.pods()) == 3
+
+
+def test_workers_that_fit_on_one_node_share_it(cluster: Cluster) -> None:
+    """Left alone, the scheduler gives each a node of its own."""
+    namespace = cluster.create_namespace("packed")
+    nodes = {}
+    for skipped in ("", "topology"):
+        job, _ = create(cluster, pi(namespace, f"packed{skipped}", annotations={SKIP: skipped} if skipped else {}))
+        job.wait_for("Running")
+        workers = [pod for pod in job.pods() if "-worker-" in pod["metadata"]["name"]]
+        nodes[skipped] = {pod["spec"]["nodeName"] for pod in workers}
+    assert [len(each) for each in nodes.values()] == [1, 2]
 
 
 SEED = 20261121

@@ -349,3 +349,17 @@ def test_what_people_may_do_with_jobs(cluster: Cluster, role: str, allowed: set[
 
     cluster.wait_for("the binding and the aggregation", lambda: may("get") or None)
     assert {verb for verb in ("get", "create", "delete", "exempt") if may(verb)} == allowed
+
+
+@pytest.mark.usefixtures("account")
+def test_who_writes_policies_writes_them_here_alone(cluster: Cluster) -> None:
+    bound = ("create", "rolebinding", "author", "--role=mpijob-policy-author", "--user=author", "-n", OURS)
+    cluster.kubectl(*bound)
+
+    def may(verb: str, what: str, namespace: str) -> bool:
+        asked = ("auth", "can-i", verb, what, "-n", namespace, "--as=author")
+        return cluster.kubectl(*asked, check=False).returncode == 0
+
+    cluster.wait_for("the binding", lambda: may("create", "configmaps", OURS) or None)
+    assert all(may(verb, "configmaps", OURS) for verb in ("get", "list", "update", "patch", "delete"))
+    assert not any(may("get", *what) for what in (("secrets", OURS), ("configmaps", TEAM), ("mpijobs", TEAM)))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from tests.controlplane import kueue
 from tests.controlplane.cluster import Cluster, has_condition
@@ -15,6 +16,8 @@ from tests.support.installation import service
 from tests.support.placement import GPU, RACK, RACKS, delete_jobs, hosts, job, mutated, nodes, worker_pods
 from tests.support.policies import quick_keys
 from tests.support.samples import rare, sample
+from webhook.api.annotations import SKIP
+from webhook.cli.main import main
 
 pytestmark = [rare, pytest.mark.timeout(600)]
 HOSTNAME = "kubernetes.io/hostname"
@@ -26,6 +29,7 @@ INFO = (
     "operatingSystem", "architecture",
 )  # fmt: skip
 QUEUE = "kueue.x-k8s.io/queue-name"
+ROLES = "spec.mpiReplicaSpecs"
 LEVEL, GROUP, ANYWHERE = (
     f"kueue.x-k8s.io/podset-{kind}" for kind in ("preferred-topology", "group-name", "unconstrained-topology")
 )
@@ -166,7 +170,7 @@ class TestKueue:
     @pytest.fixture
     def queue(self, cluster: Cluster, namespace: str, request: pytest.FixtureRequest) -> str:
         """The LocalQueue; GPUs are in the flavor with a topology, cpu also in another one if it is mixed."""
-        quotas = {f"{namespace}-tas": {"cpu": 1000, GPU: 2000}}
+        quotas = {f"{namespace}-tas": {GPU: 2000} if request.param == "gpus" else {"cpu": 1000, GPU: 2000}}
         flavors = [kueue.resource_flavor(f"{namespace}-tas", node_labels={"nvidia.com/gpu.present": "true"})]
         flavors[0]["spec"]["topologyName"] = "racks"
         if request.param == "mixed":
@@ -215,3 +219,38 @@ class TestKueue:
         assert self.annotations(stored, "Launcher") == (wanted if together else {})
         assert "podAffinity" not in stored["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"].get("affinity", {})
         assert len(racks(cluster, hosts(cluster, namespace, "queued", 6))) == 1
+
+    @pytest.mark.parametrize("queue", ["gpus", "topologies"], indirect=True)
+    def test_a_launcher_that_requests_nothing_starts_with_what_is_injected(
+        self, cluster: Cluster, namespace: str, queue: str, request: pytest.FixtureRequest
+    ) -> None:
+        """Without it Kueue admits neither; a request of zero GPUs is enough for it."""
+        manifest = job("plain", 2)
+        manifest["metadata"] |= {"labels": {QUEUE: queue}, "annotations": {SKIP: "launcher-resources"}}
+        tried = ("create", "--dry-run=server", "-n", namespace, "-f", "-")
+        warning = f"{ROLES}[Launcher]: NoMatchingFlavor: no TAS flavor assigned. Request "
+        told = lambda: warning in cluster.kubectl(*tried, stdin=manifest).stderr or None  # noqa: E731
+        cluster.wait_for("the service to know the queue", told)
+        create(cluster, namespace, manifest)
+
+        def condition() -> dict[str, Any] | None:
+            for found in cluster.get("workloads", "-n", namespace)["items"]:
+                for each in found.get("status", {}).get("conditions", ()):
+                    if each["type"] == "QuotaReserved":
+                        return each
+            return None
+
+        pending = cluster.wait_for("Kueue's verdict", condition)
+        assert (pending["status"], "no TAS flavor assigned" in pending["message"]) == ("False", True), pending
+        found = CliRunner().invoke(main, ["why", f"{namespace}/plain", "--kubeconfig", str(cluster.kubeconfig)])
+        assert 'queue "training" could never admit it: the launcher pods request nothing' in found.stdout
+
+        manifest["metadata"] |= {"name": "given", "annotations": {}}
+        create(cluster, namespace, manifest)
+        stored = cluster.get("mpijob", "given", "-n", namespace)
+        resources = stored["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["resources"]
+        gpus = "topologies" not in request.node.callspec.id
+        assert resources == ({"limits": {GPU: "0"}, "requests": {GPU: "0"}} if gpus else {"requests": {"cpu": "100m"}})
+        hosts(cluster, namespace, "given", 2)
+        running = lambda: has_condition(cluster.get("mpijob", "given", "-n", namespace), "Running") or None  # noqa: E731
+        cluster.wait_for("launcher and workers to run", running)

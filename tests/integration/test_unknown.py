@@ -34,7 +34,13 @@ from webhook.server.log import make_log
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
 ALL = watched_resources()
-GROUPS = {"kueue.x-k8s.io", "k8s.cni.cncf.io", "scheduling.volcano.sh", "config.openshift.io"}
+GROUPS = {
+    "kueue.x-k8s.io",
+    "k8s.cni.cncf.io",
+    "scheduling.volcano.sh",
+    "scheduling.x-k8s.io",
+    "config.openshift.io",
+}
 CUSTOM = [resource for resource in ALL if resource.api_group in GROUPS]
 SEEN_LATER = {"queue", "network", "never", "volcano"}
 JOBS = inventory.jobs()
@@ -59,6 +65,9 @@ class Without:
 
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
         return UNKNOWN if resource in self.hidden else self.view.groups(resource)
+
+    def not_served(self, resource: Resource[Any, Any]) -> bool:
+        return resource not in self.hidden and self.view.not_served(resource)
 
 
 @pytest.fixture(scope="module")

@@ -80,6 +80,9 @@ class View:
     def groups(self, resource: Resource[Any, Any]) -> Mapping[Any, Any]:
         return self._stores[resource].groups if resource in self._stores else {}
 
+    def not_served(self, _: Resource[Any, Any]) -> bool:
+        return False
+
     def stall(self, seconds: float) -> None:
         """Nothing is heard of jobs for so long, and nobody tells."""
         self._heard[MPI_JOBS] = self._cluster.time

@@ -75,7 +75,7 @@ class Finding:
         """Field, fault and fix on one line.
 
         Where that is too long, these are left out in turn: the middle of the field's path, what the fault has in
-        parentheses, the fix, the end of the fault; never the rule, nor when it begins to refuse. The first line of a
+        parentheses, the fix, the middle of the fault; never the rule, nor when it begins to refuse. The first line of a
         long fault is a heading, and its second line stands for all of it.
         """
         path, fault = self.violation.path, self.violation.message
@@ -172,9 +172,13 @@ def _length(text: str) -> int:
 
 
 def _cut(text: str, room: int) -> str:
-    if _length(text) <= room:
+    """`text` without its middle: a fault ends with what it comes to, after the names that users have made long."""
+    data = text.encode(errors="replace")
+    if len(data) <= room:
         return text
-    return text.encode(errors="replace")[: max(room - 3, 0)].decode(errors="ignore") + "..."
+    end = max(room - 3, 0) * 2 // 5
+    kept = (data[: max(room - 3 - end, 0)], data[len(data) - end :])
+    return "...".join(part.decode(errors="ignore") for part in kept)
 
 
 def _elided(path: str, room: int) -> str:

@@ -13,6 +13,8 @@ from webhook.policy import exemptions
 PREFIX: Final = "training.openshift.io/"
 KNOWN: Final = frozenset({*annotations.OF_USERS, exemptions.ASKED, exemptions.REASON})
 _NAMES: Final = [key.removeprefix(PREFIX) for key in sorted(KNOWN)]
+_FIELDS: Final = {f"{PREFIX}log-retention": "spec.runPolicy.ttlSecondsAfterFinished"}
+"""What is no annotation of ours, though it may look like one."""
 _WAITS: Final = frozenset(("launcher-wait", "worker-readiness"))
 # Others may have keys of this prefix too, so only what can hardly be meant otherwise is told.
 _ALIKE: Final = 0.75
@@ -23,8 +25,9 @@ def cautions(job: MPIJob, injections: Collection[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for key in [key for key in _ours(job.annotations) if key not in KNOWN][:MAX_UNKNOWN_ANNOTATIONS]:
         near = get_close_matches(key.removeprefix(PREFIX)[:64], _NAMES, n=1, cutoff=_ALIKE)
-        if near:
-            found[key] = [Caution(f"has no effect, did you mean {PREFIX}{near[0]}?")]
+        meant = _FIELDS.get(key) or (near and f"{PREFIX}{near[0]}")
+        if meant:
+            found[key] = [Caution(f"has no effect, did you mean {meant}?")]
     if job.annotations.get(annotations.WORKER_READINESS, "false") != "false" and _WAITS.isdisjoint(injections):
         found[annotations.WORKER_READINESS] = [Caution("has no effect, the policy has launcher-wait off")]
     for key in _ours(job.labels):

@@ -115,6 +115,8 @@ def verdict_on(
         if old is not None and old.is_policy:
             verdict.after = PolicySet(others, policies.cluster_version)
             verdict.notes.append(f'policy "{verdict.name}" goes: what it set falls back to other policies or defaults')
+        if new is not None and (value := (new.metadata.labels or {}).get(store.LABEL)) is not None:
+            verdict.notes.append(f'this is no policy: the label {store.LABEL} is "{value}". Set it to "true".')
         return verdict
     try:
         data = new.data or {}

@@ -241,6 +241,7 @@ class ContainerPort(msgspec.Struct, rename="camel", gc=False):
     """A port on which a container listens."""
 
     container_port: int | None = None
+    host_port: int | None = None
     name: str | None = None
     protocol: str | None = None
 

@@ -103,13 +103,14 @@ class LiveView:
                 found[resource.name] = faulty[0].reason or "its first list is not complete"
         return found
 
+    def not_served(self, resource: Resource[Any, Any]) -> bool:
+        """Whether the API server serves no version of the kind."""
+        watches = self._watches.get(resource, ())
+        return bool(watches) and all(watch.not_installed for watch in watches)
+
     def not_installed(self) -> list[str]:
         """The resources of which the API server serves no version."""
-        return sorted(
-            resource.name
-            for resource, watches in self._watches.items()
-            if all(watch.not_installed for watch in watches)
-        )
+        return sorted(resource.name for resource in self._watches if self.not_served(resource))
 
     async def settled(self) -> None:
         """Return once each resource that is waited for has been read, or all of its versions were refused, or

@@ -72,6 +72,7 @@ class Snapshot:
         """The stored jobs as they were given."""
         heads = [_head(document) for document in documents if _kind(document) == (API_VERSION, KIND)]
         self._parts = {resource: _part(resource, heads) for resource in watched_resources() if heads}
+        self._missing = {name for head in heads for name, why in head.unknown.items() if why == NOT_INSTALLED}
         resources = _by_kind()
         for document in documents:
             if _kind(document) == (mpijob.API_VERSION, "MPIJob"):
@@ -107,6 +108,10 @@ class Snapshot:
         """Every object there is, sorted by the resource's `group`."""
         contents = self._complete(resource)
         return UNKNOWN if contents is None else contents.groups
+
+    def not_served(self, resource: Resource[Any, Any]) -> bool:
+        """Whether the file says that its cluster does not have the kind."""
+        return resource.name in self._missing
 
     def _complete(self, resource: Resource[K, T]) -> Contents[K, T] | None:
         """The records of a resource, if they are all there is."""

@@ -44,6 +44,10 @@ class ClusterView(Protocol):
         """Every object there is, sorted by the resource's `group`; no group is empty. UNKNOWN as in `all`."""
         ...
 
+    def not_served(self, resource: Resource[Any, Any]) -> bool:
+        """Whether the API server is known not to have the kind: what would act on its objects is not installed."""
+        ...
+
 
 class NothingKnown:
     """The view of a service that watches nothing: every answer is UNKNOWN."""
@@ -53,6 +57,10 @@ class NothingKnown:
         return UNKNOWN
 
     all = within = groups = get
+
+    def not_served(self, _: Resource[Any, Any]) -> bool:
+        """No kind is known to be missing."""
+        return False
 
 
 class ViewOf:
@@ -77,6 +85,10 @@ class ViewOf:
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
         """Every object there is, sorted by the resource's `group`."""
         return self.answered(resource, self.view.groups(resource))
+
+    def not_served(self, resource: Resource[Any, Any]) -> bool:
+        """Whether the API server is known not to have the kind."""
+        return self.view.not_served(resource)
 
     def answered(self, resource: Resource[Any, Any], answer: A) -> A:
         """The answer to give in place of this one."""

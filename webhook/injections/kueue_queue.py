@@ -10,8 +10,11 @@ the job. If a queue cannot be used, a warning says why.
 
 A job with `suspend: true` is one that its user wants to start: it is put into a queue only where the annotation asks
 for one, or where Kueue suspends every job (a LocalQueue `default`, `manageJobsWithoutQueueName`), for in a queue Kueue
-resumes it. `suspend: false` is what the API server puts into every job: Kueue, too, takes no notice of it. A job that
-names a queue of Volcano stays out of Kueue's, unless the annotation asks for one.
+resumes it. `suspend: false` is what the API server puts into every job: Kueue, too, takes no notice of it.
+
+A job that names a queue of Volcano (`spec.runPolicy.schedulingPolicy.queue`, or Volcano's annotation) stays out of
+Kueue's, unless the annotation asks for one. Where Volcano is not installed it names a LocalQueue. If there is none of
+that name, the job is put into the usual queue, and a warning says so.
 
 An update with another annotation moves a job that waits, and leaves it where it is if that queue cannot be used. A job
 that runs stays in its queue, and one that waits stays in some queue, for Kueue refuses all else: delete it and submit
@@ -33,6 +36,8 @@ from pydantic import Field
 from webhook.api import annotations, names
 from webhook.api.kueue import PRIORITY_CLASS, QUEUE_NAME
 from webhook.api.mpijob import MPIJob
+from webhook.cluster.resources.local_queues import LOCAL_QUEUES, LocalQueue
+from webhook.cluster.resources.volcano_queues import VOLCANO_QUEUES
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, Note, injection
 from webhook.kit.context import Context
@@ -108,13 +113,21 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     elif patch.add(LABEL, name):
         patch.add(SUSPEND, value=True, over=False)
         yield Note(f"put into queue {name}, which starts the job when there is room", brief=name)
+        field, named = volcano.queue_of(job)
+        if named and asked is None and named != name:
+            yield Caution(f"in queue {name}: there is no queue {annotations.quoted(named)} ({field})")
 
 
 def _by_default(job: MPIJob, settings: Settings, ctx: Context) -> str:
     """The queue of a job without the annotation; empty if it gets none."""
-    if volcano.queue_of(job)[1] or _out_of_reach(job, ctx):
+    named = volcano.queue_of(job)[1]
+    if (named and not ctx.view.not_served(VOLCANO_QUEUES)) or _out_of_reach(job, ctx):
         return ""
-    return settings.queue or queues.of_namespace(ctx.view, ctx.namespace)
+    usual = settings.queue or queues.of_namespace(ctx.view, ctx.namespace)
+    if not named or names.label_value_problem(named):
+        return usual
+    found = ctx.view.get(LOCAL_QUEUES, (ctx.namespace, named))
+    return named if isinstance(found, LocalQueue) or not usual else usual
 
 
 def _stay(here: str, asked: str | None, patch: PatchBuilder) -> Iterator[str]:

@@ -7,6 +7,10 @@ stated: small requests, and limits only where a limit is asked for. A limit is n
 
 With `when: always` every launcher container gets the requests that it does not have, in every namespace.
 
+In a queue of Kueue's whose flavors are all topology-aware, a launcher that requests nothing of them never starts (`no
+TAS flavor assigned`). It gets small requests of CPU and memory where the ClusterQueue covers them, and else `"0"` of a
+device that it covers. It also gets `"0"` of each accelerator that a LimitRange would add to it by default.
+
 Nothing is injected into a launcher that computes too (`runLauncherAsWorker`), into a pod with resources of its own,
 where the job's ClusterQueue does not cover what would be injected, or where it would be out of the bounds of a
 LimitRange: the rules `resource-quota` and `limit-range` say then what to write. With `when: always` it is also left out
@@ -29,6 +33,7 @@ from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.pod_resources import PodResources
 from webhook.api.quantity import Quantity, QuantityError
+from webhook.api.resources import is_accelerator
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
@@ -38,7 +43,11 @@ from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.job_pods import JobPods, job_pods
+from webhook.predict.kueue import queues, topology
 from webhook.predict.kueue.coverage import not_covered
+from webhook.predict.kueue.feasibility import obstacles
+from webhook.predict.kueue.managed import configuration, manages
+from webhook.predict.kueue.pod_sets import pod_sets
 from webhook.predict.limit_ranges import OutOfBounds, faults
 from webhook.predict.never import never_has
 from webhook.predict.quota.assessment import assess
@@ -46,6 +55,7 @@ from webhook.predict.quota.assessment import assess
 REQUESTS: Final = "requests"
 LIMITS: Final = "limits"
 RESOURCES: Final = ("cpu", "memory")
+_NONE: Final = "0"
 _OF_CONTAINER = compiled(r"spec\.(?P<kind>containers|initContainers)\[(?P<index>\d+)\]\.resources")
 
 Key = tuple[int, str, str]
@@ -95,11 +105,15 @@ class Settings(InjectionSettings):
         return self
 
 
+def _no_device(name: str, value: object) -> bool:
+    return "/" in name and value == _NONE
+
+
 FORMS: Final = tuple(
-    in_launcher("spec", kind, ITEM, "resources", field, name, holds=a_text, when=ComesBack.SAME_FILE)
+    in_launcher("spec", kind, ITEM, "resources", field, name, holds=holds, when=ComesBack.SAME_FILE)
     for kind in ("containers", "initContainers")
     for field in (REQUESTS, LIMITS)
-    for name in RESOURCES
+    for name, holds in (*((name, a_text) for name in RESOURCES), (ITEM, _no_device))
 )
 
 
@@ -111,19 +125,38 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         return
     if launcher.template.spec is None or launcher.template.spec.resources is not None:
         return
-    needed = tuple(_needed(job, ctx, launcher))
+    covered = _of_topologies(job, launcher, ctx, patch)
+    needed = (*_needed(job, ctx, launcher), *((0, REQUESTS, name) for name in RESOURCES if name in covered))
     amounts = {key: _of(settings, launcher, key) for key in dict.fromkeys((*needed, *_unrequested(settings, launcher)))}
     queue = patch.get(("metadata", "labels", QUEUE_NAME))
     names = sorted({name for _, _, name in amounts})
-    if isinstance(queue, str) and names and (problem := not_covered(ctx.view, ctx.namespace, queue, names)):
+    problem = not_covered(ctx.view, ctx.namespace, queue, names) if isinstance(queue, str) and names else ""
+    amounts = {} if problem else dict(_within_limit_ranges(launcher, amounts, ctx))
+    if not needed and (problem := problem or _in_vain(job, launcher, amounts, ctx, patch)):
+        amounts = {}
+    if problem:
         yield Caution(f"nothing is set for the launcher: {problem}")
-        return
-    amounts = dict(_within_limit_ranges(launcher, amounts, ctx))
-    if not needed and (problem := _in_vain(job, launcher, amounts, ctx, patch)):
-        yield Caution(f"nothing is set for the launcher: {problem}")
-        return
+    devices = [each for each in launcher.by_default if is_accelerator(each[1], ctx.admitted.accelerators)]
+    if covered.isdisjoint(RESOURCES) and (of_devices := [name for name in covered if "/" in name]):
+        devices.append((0, topology.request_for(of_devices)))
+    with_none = amounts | {(index, field, name): _NONE for index, name in devices for field in (REQUESTS, LIMITS)}
+    if not _breaks_a_bound(launcher, with_none, ctx):
+        amounts = with_none
     if added := _write(launcher, amounts, patch):
         yield f"set the launcher's {', '.join(added)}"
+
+
+def _of_topologies(job: MPIJob, launcher: JobPods, ctx: Context, patch: PatchBuilder) -> frozenset[str]:
+    """The resources of which Kueue needs a request of the launcher, to find it a topology-aware flavor."""
+    name = queues.of_job(ctx.view, ctx.namespace, patch.get(("metadata", "labels", QUEUE_NAME)))
+    queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name and name is not UNKNOWN else None
+    config = configuration(ctx.view)
+    if queue is None or config is UNKNOWN or manages(ctx.view, ctx.namespace) is not True:
+        return frozenset()
+    if not all(map(config.leaves_out, launcher.requests)):
+        return frozenset()
+    sets = [each for each in pod_sets(job, ctx, config) or () if each.role == LAUNCHER]
+    return frozenset(name for each in obstacles(ctx.view, queue, sets, config) for name in each.of_topologies)
 
 
 def _write(launcher: JobPods, amounts: Mapping[Key, str], patch: PatchBuilder) -> list[str]:

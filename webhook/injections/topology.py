@@ -5,6 +5,11 @@ as a label, the first with the greatest weight. It is a wish: where a rack has n
 another one, and a cluster that scales up from nothing is not held back. The scheduler alone would rather spread the
 workers, since they all belong to one Service.
 
+Where some node could hold all of them, the first key is `kubernetes.io/hostname`: four workers of one GPU share a node
+of eight. They have to state their CPU or a device, and none may have a claim or use a port of the node. A job that
+needs several nodes, such as a test of the network, has a pod anti-affinity by that key. Where more than a hundred nodes
+could hold a worker, the scheduler looks at some of them, and a worker may be elsewhere.
+
 The launcher starts the ranks and does no work of its own, so it goes where it likes; with `runLauncherAsWorker` it is
 one of the workers. The term names the job. For a job with `generateName` it has `matchLabelKeys` instead, which an API
 server before Kubernetes 1.31 drops; it goes in only where a kubelet of that version or a newer one is seen.
@@ -45,9 +50,11 @@ from webhook.kit.forms import ITEM, a_text, in_templates
 from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import InjectionSettings
+from webhook.predict.job_pods import job_pods
 from webhook.predict.kueue import queues, topology
 from webhook.predict.kueue.topology_choice import Choice, choice
-from webhook.predict.nodes import all_nodes
+from webhook.predict.nodes import all_nodes, node_shapes
+from webhook.predict.scheduler import demands, pods_per_node
 
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 OPERATOR: Final = "training.kubeflow.org/operator-name"
@@ -211,6 +218,8 @@ def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder,
     if settings.keys and missing:
         yield Caution(f"no node has the label {', '.join(missing)}, so it brings no workers together")
     keys = tuple(key for key in dict.fromkeys(keys) if key not in missing)
+    if settings.keys != () and nodes is not UNKNOWN and HOSTNAME in nodes.labels and _share_a_node(job, ctx, roles):
+        keys = tuple(dict.fromkeys((HOSTNAME, *keys)))
     if not keys:
         return
     name = None if job.metadata.generate_name else job.metadata.name or None
@@ -227,6 +236,29 @@ def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder,
                 added[key] = None
     if added:
         yield f"workers come together by {', '.join(added)}"
+
+
+def _share_a_node(job: MPIJob, ctx: Context, roles: list[str]) -> bool:
+    """Whether some node, were it empty, holds all pods of these roles with the most that they may use."""
+    together = [pods for pods in job_pods(job, ctx) if pods.role in roles]
+    count = sum(pods.count for pods in together)
+    for pods in together:
+        amounts = {**pods.requests, **pods.limits}
+        stated = any(amount > 0 and (name == "cpu" or "/" in name) for name, amount in amounts.items())
+        wanted = demands(pods.template, amounts, None)
+        most = max((pods_per_node(wanted, shape) or 0 for shape in node_shapes(ctx.view)), default=0)
+        if not stated or most < count or _keeps_apart(pods.template):
+            return False
+    return bool(together)
+
+
+def _keeps_apart(template: PodTemplate) -> bool:
+    """Whether two such pods may not share a node: for an anti-affinity, a port of the node, or devices by claims."""
+    spec = template.spec
+    far = spec and spec.affinity and spec.affinity.pod_anti_affinity
+    ports = (port for _, _, container in template.each_container for port in container.ports or ())
+    apart = spec and (spec.host_network or spec.resource_claims or (far and any(far.terms)))
+    return bool(apart) or any(port.host_port for port in ports)
 
 
 def _terms(role: str) -> Path:

@@ -5,6 +5,7 @@ The operator passes `resources`, `overhead` and `runtimeClassName` of a template
 overhead of the RuntimeClass.
 """
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import msgspec
@@ -62,6 +63,14 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
             *(filled_in.disputed_requests - container.requests.keys() for container in self._written.containers),
             *(filled_in.disputed_limits - container.limits.keys() for container in self._written.containers),
         )
+
+    @property
+    def by_default(self) -> Iterator[tuple[int, str]]:
+        """Container and resource of what LimitRanges add for containers that do not name the resource."""
+        filled_in = {**self.additions.defaults.requests, **self.additions.defaults.limits}
+        for index, container in enumerate(self._written.containers):
+            named = {*container.requests, *container.limits}
+            yield from ((index, name) for name, amount in filled_in.items() if amount and name not in named)
 
     @cached_property
     def requests(self) -> dict[str, Quantity]:

@@ -28,6 +28,12 @@ def node_shapes(view: ClusterView) -> Collection[NodeShape]:
     return () if groups is UNKNOWN else groups.keys()  # type: ignore[return-value]  # what NODES groups by
 
 
+def counted_shapes(view: ClusterView) -> list[tuple[NodeShape, int]]:
+    """Each kind of nodes with their number; none where they are unknown."""
+    groups = view.groups(NODES)
+    return [] if groups is UNKNOWN else [(shape, len(nodes)) for shape, nodes in groups.items()]  # type: ignore[misc]
+
+
 def all_nodes(view: ClusterView) -> AllNodes | Unknown:
     """UNKNOWN also where there is no node: those to come may have any label."""
     groups = view.groups(NODES)

@@ -13,7 +13,7 @@ from webhook.api.pod import NodeRequirement, NodeTerm, PodTemplate, Toleration
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import Quantity
 from webhook.api.taints import untolerated
-from webhook.cluster.resources.nodes import NodeShape, coarse
+from webhook.cluster.resources.nodes import NodeShape, coarse, uncut
 
 
 def satisfies(labels: Mapping[str, str], requirement: NodeRequirement) -> bool:
@@ -57,6 +57,10 @@ class Room(msgspec.Struct, frozen=True, gc=False):
     def met(self, shape: NodeShape) -> bool:
         """Whether there is as much."""
         return shape.allocatable.get(self.resource, 0) >= self.shown
+
+    def times(self, shape: NodeShape) -> int:
+        """How often it fits, at most: the amounts of nodes are rounded down."""
+        return uncut(self.resource, shape.allocatable.get(self.resource, Quantity(0))) // self.amount
 
 
 class Label(msgspec.Struct, frozen=True, gc=False):
@@ -142,6 +146,13 @@ def fits(wanted: Collection[Demand], shapes: Collection[NodeShape]) -> bool:
         else:
             return True
     return False
+
+
+def pods_per_node(wanted: Collection[Demand], shape: NodeShape) -> int | None:
+    """The most of such pods that an empty node of the shape holds; None where nothing bounds them."""
+    if not all(demand.met(shape) for demand in wanted):
+        return 0
+    return min((room.times(shape) for room in wanted if isinstance(room, Room)), default=None)
 
 
 def lacks(wanted: Collection[Demand], shapes: Collection[NodeShape]) -> list[Lack]:

@@ -11,7 +11,7 @@ from webhook.api.mpijob import LAUNCHER, VOLCANO_QUEUE, WORKER, MPIJob, ReplicaS
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import NANO, Quantity
 from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES, PriorityClass
-from webhook.cluster.resources.volcano_queues import VOLCANO_QUEUES, VolcanoQueue
+from webhook.cluster.resources.volcano_queues import OPEN, VOLCANO_QUEUES, VolcanoQueue
 from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
 from webhook.kit.context import Context
 from webhook.predict.pod_priority import BUILT_IN
@@ -35,6 +35,14 @@ def children(view: ClusterView, name: str) -> list[str]:
     """The queues directly below, by name, as far as they are known."""
     groups = view.groups(VOLCANO_QUEUES)
     return [] if groups is UNKNOWN else sorted({*groups.get(name, {})} - {name})
+
+
+def open_leaves(view: ClusterView) -> list[str]:
+    """The queues that take jobs, by name, as far as they are known."""
+    queues, groups = view.all(VOLCANO_QUEUES), view.groups(VOLCANO_QUEUES)
+    if queues is UNKNOWN or groups is UNKNOWN:
+        return []
+    return sorted(name for name, queue in queues.items() if queue.state == OPEN and name not in groups)
 
 
 def ancestors(view: ClusterView, queue: VolcanoQueue) -> Iterator[VolcanoQueue]:

@@ -1,4 +1,4 @@
-"""Some node of the cluster could hold a pod of the job, were it empty.
+"""Some node of the cluster could hold a pod of the job, were it empty, and all nodes together the whole job.
 
 Where no node has a device at all, nothing is said about the amounts of other resources: what nodes with that device
 would have is unknown.
@@ -8,11 +8,16 @@ nodeSelector and required node affinity with their labels, and its tolerations w
 cordoned, starting or away counts, because it comes back. Whether there is room at the moment does not matter, nor do
 labels that are different on every node, such as `kubernetes.io/hostname`.
 
+All workers, and a launcher that is one of them, are counted against all nodes that match: what no cluster of these
+nodes holds starts in part, and holds its GPUs for ever. That is not said where nodes may come: beside those that
+Karpenter made, and in a queue of Kueue with admission checks.
+
 Tolerations are not compared where others add some that are unknown here: the flavors of Kueue for a queued job, or a
 RuntimeClass. What other webhooks add is a setting. In a cluster without any node nothing is checked.
 
 A violation is a warning, for nodes may come, or get labels and devices. Where `autoscaled: false` says that none come
-by themselves, a pod that asks for more of something than any node has is refused. For a queued job, for which Kueue may
+by themselves, a pod that asks for more of something than any node has is refused, as is a job that all nodes together
+do not hold. For a queued job, for which Kueue may
 provision nodes, and beside nodes that Karpenter made, it stays a warning.
 """
 
@@ -22,7 +27,7 @@ from pydantic import Field
 
 from webhook.api import quantity
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.pod import Toleration
 from webhook.api.quantity import Quantity
 from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
@@ -33,9 +38,11 @@ from webhook.kit.importance import Importance
 from webhook.kit.settings import ResourceNames, RuleSettings
 from webhook.predict.devices import backed
 from webhook.predict.job_pods import JobPods, job_pods
-from webhook.predict.nodes import node_shapes
+from webhook.predict.kueue import queues
+from webhook.predict.nodes import counted_shapes, node_shapes
 from webhook.predict.scheduler import (
     Affinity,
+    Demand,
     Label,
     Lack,
     Room,
@@ -43,10 +50,11 @@ from webhook.predict.scheduler import (
     demands,
     fits,
     lacks,
+    pods_per_node,
     requirement_met,
 )
-from webhook.predict.sizes import Sizes
-from webhook.rules import CauseReason, Violation, rule
+from webhook.predict.sizes import Sizes, fewer_workers
+from webhook.rules import CauseReason, Degree, Violation, rule
 from webhook.rules.limits import MAX_LISTED_SHAPES, MAX_SHOWN_KINDS
 
 Shapes = Collection[NodeShape]
@@ -76,10 +84,11 @@ class Settings(RuleSettings):
 
 @rule("accelerator-available", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """One pod of each role against each shape of nodes."""
+    """One pod of each role against each shape of nodes, then all workers against all nodes."""
     shapes = node_shapes(ctx.view)
     if not shapes:
         return
+    roles: dict[str, tuple[Demand, ...]] = {}
     for pods in job_pods(job, ctx):
         requests = {
             name: amount
@@ -89,9 +98,42 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             )
         }
         wanted = demands(pods.template, requests, _tolerations(job, pods, settings))
-        if not fits(wanted, shapes):
+        if fits(wanted, shapes):
+            roles[pods.role] = wanted
+        else:
             for lack in _causes(lacks(wanted, shapes)):
                 yield _violation(job, pods, lack, settings, ctx)
+    if WORKER in roles and not _nodes_may_come(job, ctx):
+        computes = bool(job.spec.run_launcher_as_worker) and roles.get(LAUNCHER) == roles[WORKER]
+        yield from _together(job, roles[WORKER], settings, ctx, launcher=computes)
+
+
+def _together(
+    job: MPIJob, wanted: tuple[Demand, ...], settings: Settings, ctx: Context, *, launcher: bool
+) -> Iterator[Violation]:
+    """Too few nodes for all workers, and for a `launcher` like them, with nothing else on any node."""
+    found = [(pods_per_node(wanted, shape), count) for shape, count in counted_shapes(ctx.view)]
+    if any(each is None for each, _ in found):
+        return
+    held = sum((each or 0) * count for each, count in found)
+    if job.workers + launcher > held:
+        pods = f"{job.workers + 1} pods" if launcher else f"{job.workers} workers"
+        yield Violation(
+            f"{replica_path(WORKER)}.replicas",
+            f"{pods}, nodes for {held}",
+            fix=fewer_workers(job, ctx, held - launcher),
+            reason=CauseReason.NOT_SUPPORTED,
+            advisory=settings.autoscaled is not False or QUEUE_NAME in job.labels,
+            audit_only=settings.autoscaled is True,
+            degree=Degree("together", job.workers - held),
+        )
+
+
+def _nodes_may_come(job: MPIJob, ctx: Context) -> bool:
+    """Whether Karpenter makes nodes here, or an admission check of the job's queue may."""
+    name = job.labels.get(QUEUE_NAME)
+    queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name else None
+    return bool(name and (queue is None or queue.checks)) or _by_karpenter(node_shapes(ctx.view))
 
 
 def _causes(found: list[Lack]) -> list[Lack]:
@@ -170,10 +212,18 @@ def _spread(job: MPIJob, pods: JobPods, room: Room, most: Quantity, ctx: Context
     if pods.role != WORKER or (room.resource, quantity.whole(room.amount)) != (sizes.resource, sizes.own.gpus):
         return ""
     size = sizes.spread(quantity.whole(most))
-    if size is None:
+    if size is None or not (_nodes_may_come(job, ctx) or size.workers <= _parts(room.resource, size.gpus, ctx)):
         return ""
     slots_too = ", slots too" if sizes.slots == sizes.own.gpus and size.gpus in ctx.admitted.slots else ""
     return f"Use {size.workers} workers with {size.gpus}{slots_too}."
+
+
+def _parts(resource: str, amount: int, ctx: Context) -> int:
+    """How often all nodes together have so much of a device."""
+    return sum(
+        quantity.whole(shape.allocatable.get(resource, Quantity(0))) // amount * count
+        for shape, count in counted_shapes(ctx.view)
+    )
 
 
 def _room(role: str, demand: Room, near: Shapes, node: str, ctx: Context) -> tuple[str, str]:

@@ -5,6 +5,8 @@ Kueue lets a job wait that can never be admitted, and says so only in the status
 - its pods ask for a resource that the ClusterQueue has no quota for (`resource X unavailable in ClusterQueue`);
 - no flavor takes the pods (`NoMatchingFlavor`): for a taint that they do not tolerate, a label that they do not want,
   or topology-aware scheduling that they ask for and the flavor lacks, or the other way round;
+- all flavors are topology-aware and a role requests nothing that the ClusterQueue covers, as most launchers (`no TAS
+  flavor assigned`): a request of `0` is enough;
 - no flavor that takes them has as much, with all that the cohort could lend (`ExceedsMaxQuota`).
 
 The launcher and the workers count together, as Kueue counts them: requests after the defaults of LimitRanges, with the
@@ -60,12 +62,15 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     found = list(obstacles(ctx.view, queue, sets, config))
     if not found:
         return
-    fits: Fits = lambda other, pods: not any(obstacles(ctx.view, other, pods, config))  # noqa: E731
+    # A request of nothing is advised for itself, and fits everywhere.
+    fits: Fits = lambda other, pods: all(each.of_topologies for each in obstacles(ctx.view, other, pods, config))  # noqa: E731
     elsewhere = _other_queue(ctx, name, sets, fits)
     sizes = Sizes.of(job, ctx)
     size = None if elsewhere else sizes.largest(lambda size: fits(queue, _resized(sets, size, sizes)))
     for obstacle in found:
-        fix = elsewhere or _fix(obstacle, size, sizes, lambda pods: fits(queue, pods), sets)
+        fix = (not obstacle.of_topologies and elsewhere) or _fix(
+            obstacle, size, sizes, lambda pods: fits(queue, pods), sets
+        )
         yield Violation(_path(obstacle), _message(obstacle, queue), fix=fix, reason=CauseReason.NOT_SUPPORTED)
     if size is not None and (besides := sizes.besides(size)) and all(each.unavailable is None for each in found):
         yield Violation(
@@ -99,6 +104,8 @@ def _message(obstacle: Obstacle, queue: ClusterQueue) -> str:
         return f"resource {obstacle.unavailable} unavailable in ClusterQueue {queue.name}"
     if obstacle.several_topologies:
         return f"{obstacle.token}: more than one TAS flavor assigned: {', '.join(obstacle.several_topologies)}"
+    if obstacle.of_topologies:
+        return f"{obstacle.token}: no TAS flavor assigned"
     if not obstacle.shortages:
         return f"{obstacle.token}: {_mendable(obstacle).message}"
     short = max(obstacle.shortages, key=_share)
@@ -136,13 +143,16 @@ def _fix(
     if obstacle.unavailable is not None:
         # Without its devices (accelerators, RDMA) a job is another one.
         return "Use one with it." if "/" in obstacle.unavailable else "Leave it out."
+    if obstacle.of_topologies:
+        name = topology.request_for(obstacle.of_topologies)
+        return f'Request {name}: "0".' if "/" in name else f"Request {name}."
     if size is not None:
         return f"Use {_in_words(size, sizes.own)}."
     if obstacle.shortages:
         fewest = sizes.replicas().least
         fewer = fewest > 1 and fits(_resized(sets, replace(sizes.own, workers=1), sizes))
         return f"Ask for quota: fewer than {fewest} workers are refused." if fewer else "Ask for less."
-    return (obstacle.mismatches and _mendable(obstacle).mend) or "Ask for another queue."
+    return (obstacle.mismatches and _mendable(obstacle).mend) or "Ask for a queue that fits."
 
 
 def _in_words(size: Size, own: Size) -> str:

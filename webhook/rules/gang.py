@@ -7,7 +7,8 @@ show it, so it is a setting (`scheduler`). With it on, no pod of a job is bound 
 only when the workers run (kubeflow/mpi-operator#608). Where the setting is empty these are warnings: without gang
 scheduling the operator ignores `schedulingPolicy`.
 
-Warned about, since the rest of the job still runs: fields that this scheduler does not read, and `WaitForWorkersReady`
+Warned about, since the rest of the job still runs: `schedulingPolicy` where neither Volcano nor the coscheduling plugin
+is installed and the job is in no queue of Kueue; fields that this scheduler does not read, and `WaitForWorkersReady`
 on a job that waits in a queue, where the operator creates the launcher at once (kubeflow/mpi-operator#615). So are two
 schedulers at once: queues of Volcano's and Kueue's, a coscheduling PodGroup beside either, and, where the operator does
 not name the scheduler of the pods, a launcher and workers that name different ones.
@@ -20,10 +21,13 @@ from pydantic import Field
 from webhook.api import annotations, sshd
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, WAIT_FOR_WORKERS, WORKER, MPIJob, SchedulingPolicy, replica_path
+from webhook.cluster.resources.coscheduling_groups import COSCHEDULING_GROUPS
+from webhook.cluster.resources.volcano_queues import VOLCANO_QUEUES
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import ObjectName, RuleSettings
 from webhook.predict import volcano
+from webhook.predict.kueue.managed import manages
 from webhook.predict.sizes import Sizes
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 
@@ -58,16 +62,30 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     waits = job.spec.launcher_creation_policy == WAIT_FOR_WORKERS and job.workers > 0
     # A launcher that was created while its job was suspended is there when the job resumes.
     queued = _queued(job) or (ctx.old is not None and _queued(ctx.old))
-    if settings.scheduler or job.run_policy.scheduling_policy is not None:
+    if _is_void(job, policy, settings, ctx):
+        other = "use a queue of Kueue" if manages(ctx.view, ctx.namespace) is True else "ask for one"
+        fault = "has no effect: no gang scheduler is installed"
+        yield Violation(volcano.POLICY, fault, fix=f"Remove it, or {other}.", advisory=True)
+    elif settings.scheduler or job.run_policy.scheduling_policy is not None:
         yield from _min_available(job, policy.min_available, settings, ctx, waits=waits and not queued)
     if policy.schedule_timeout_seconds is not None:
         yield from _timeout(policy.schedule_timeout_seconds, settings)
-    yield from _queues(job, settings)
+    yield from _queues(job, settings, ctx)
     yield from _pod_groups(job, settings)
     yield from _replaced_schedulers(job, settings.scheduler) if settings.scheduler else _two_schedulers(job)
     if waits and queued and not _launcher_waits(job):
         fix = f'Annotate {annotations.WORKER_READINESS}: "true".'
         yield Violation(LAUNCHER_CREATION, "has no effect in a queue", fix=fix, advisory=True)
+
+
+def _is_void(job: MPIJob, policy: SchedulingPolicy, settings: Settings, ctx: Context) -> bool:
+    """Whether nothing reads the policy for certain; a queue of Kueue has its own way to start a job whole."""
+    if settings.scheduler or QUEUE_NAME in job.labels or policy == SchedulingPolicy():
+        return False
+    named = (replica.template.spec and replica.template.spec.scheduler_name for _, _, replica in job.replicas())
+    if not {*named} <= {None, "", DEFAULT_SCHEDULER}:
+        return False
+    return ctx.view.not_served(VOLCANO_QUEUES) and ctx.view.not_served(COSCHEDULING_GROUPS)
 
 
 def _launcher_waits(job: MPIJob) -> bool:
@@ -127,11 +145,11 @@ def _timeout(seconds: int, settings: Settings) -> Iterator[Violation]:
         yield Violation(TIMEOUT, fault, fix=f"Set it to {longest} or less.", degree=degree)
 
 
-def _queues(job: MPIJob, settings: Settings) -> Iterator[Violation]:
+def _queues(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     path, queue = volcano.queue_of(job)
     if not queue:
         return
-    if QUEUE_NAME in job.labels:
+    if QUEUE_NAME in job.labels and not ctx.view.not_served(VOLCANO_QUEUES):
         yield Violation(path, "Kueue queues the job too", fix="Remove one of the two.", advisory=True)
     elif settings.scheduler not in {"", VOLCANO}:
         yield Violation(path, "only Volcano reads it", fix=f"Remove it; Kueue reads {QUEUE_NAME}.", advisory=True)

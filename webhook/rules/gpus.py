@@ -5,7 +5,7 @@ included). They come whole, with requests and limits equal, and of one kind in t
 supported, so the part that needs another kind is a job of its own. Which resource names count is a setting. For
 cores, of which one device has several (`coreResources`, such as `aws.amazon.com/neuroncore`), `maxCores` is the bound.
 It or `max` also holds for a launcher that is not a worker, `min` does not. A GPU of its first container stays idle (the
-operator empties its `NVIDIA_VISIBLE_DEVICES`): that is a warning.
+operator empties its `NVIDIA_VISIBLE_DEVICES`): that is a warning, as is a GPU that a LimitRange adds to it by default.
 
 `NVIDIA_VISIBLE_DEVICES` in a container that requests no accelerator is a warning: with the defaults of NVIDIA's
 container toolkit, it gives GPUs of the node past every request, quota and queue. `refuseVisibleDevices` and `max: 0`
@@ -42,6 +42,7 @@ from webhook.kit.importance import Importance
 from webhook.kit.settings import ObjectNames, RangeRuleSettings, ResourceNames
 from webhook.predict import devices
 from webhook.predict.devices import Devices
+from webhook.predict.job_pods import job_pods
 from webhook.predict.nodes import node_shapes
 from webhook.predict.sizes import Sizes
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
@@ -121,6 +122,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         else:
             if pod.least:
                 yield from _idle(path, template, settings)
+            yield from _by_default(job, settings, ctx)
             if settings.others is not None:
                 yield from uncounted(path, template, settings.resources, ctx, settings.others)
     if len(kinds) > 1:
@@ -338,3 +340,13 @@ def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Viol
             fix="Ask for none, or set runLauncherAsWorker: true.",
             advisory=True,
         )
+
+
+def _by_default(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """The launcher's first device that it gets from a LimitRange alone."""
+    for pods in (each for each in job_pods(job, ctx) if each.role == LAUNCHER):
+        for _, name in pods.by_default:
+            if is_accelerator(name, settings.resources):
+                fix = 'Set its limit to "0".'
+                yield Violation(pods.path, f"a LimitRange adds an idle {name}", fix=fix, advisory=True)
+                return

@@ -80,7 +80,7 @@ def _found(job: MPIJob, path: str, name: str, settings: Settings, ctx: Context) 
         if closest:  # else it would be said of the next try
             yield from _too_small(job, closest, settings, ctx)
     elif queue is not UNKNOWN:
-        yield from _closed(path, queue)
+        yield from _closed(path, queue, ctx.view)
         yield from _no_leaf(path, queue, settings, ctx.view)
         yield from _too_small(job, queue, settings, ctx)
 
@@ -94,10 +94,11 @@ def _closest(name: str, ctx: Context) -> VolcanoQueue | None:
     return queues[closest] if closest else None
 
 
-def _closed(path: str, queue: VolcanoQueue) -> Iterator[Violation]:
+def _closed(path: str, queue: VolcanoQueue, view: ClusterView) -> Iterator[Violation]:
     if queue.state in CLOSED:
-        message = f"{_called(queue.name)} is {queue.state}"
-        yield Violation(path, message, fix="Ask for another queue.", reason=CauseReason.NOT_SUPPORTED)
+        message, others = f"{_called(queue.name)} is {queue.state}", volcano.open_leaves(view)[:MAX_SHOWN_QUEUES]
+        fix = f"Use {' or '.join(others)}." if others else "Ask for a queue."
+        yield Violation(path, message, fix=fix, reason=CauseReason.NOT_SUPPORTED)
     elif queue.state != OPEN:
         yield Violation(path, f"{_called(queue.name)} is not open yet", fix="It waits.", advisory=True)
 

@@ -178,6 +178,7 @@ def definitions(cluster: Cluster) -> list[Manifest]:
     for crd in crds:
         crd["spec"].pop("conversion", None)
     queues = custom_resource("scheduling.volcano.sh", "queues", "Queue", "v1beta1", scope="Cluster")
+    groups = custom_resource("scheduling.x-k8s.io", "podgroups", "PodGroup", "v1alpha1", scope="Namespaced")
     mirrors = (("imagedigestmirrorsets", "ImageDigestMirrorSet"), ("imagetagmirrorsets", "ImageTagMirrorSet"))
     of_openshift = [
         *(custom_resource("config.openshift.io", plural, kind, "v1", scope="Cluster") for plural, kind in mirrors),
@@ -186,7 +187,7 @@ def definitions(cluster: Cluster) -> list[Manifest]:
         ),
         custom_resource("quota.openshift.io", "clusterresourcequotas", "ClusterResourceQuota", "v1", scope="Cluster"),
     ]
-    return [*crds, networks_definition(), queues, *of_openshift]
+    return [*crds, networks_definition(), queues, groups, *of_openshift]
 
 
 def networks_definition() -> Manifest:

@@ -133,6 +133,13 @@ CASES: Final = (
         queue="small",
     ),
     Case(
+        "no-flavor",
+        "Its launcher requests nothing, in a queue with topology-aware scheduling",
+        r'queue "racks" could never admit it: the launcher pods request nothing',
+        {f"{OF_LAUNCHER}.resources": {}},
+        queue="racks",
+    ),
+    Case(
         "unmanaged",
         "Kueue does not manage the namespace, and the job names a queue",
         r"Kueue does not manage this namespace",
@@ -206,6 +213,12 @@ CASES: Final = (
         "No node has as many GPUs free",
         r"no node has room now: .*Insufficient nvidia.com/gpu",
         {f"{CONTAINER}.resources": {"limits": {"nvidia.com/gpu": 16}}},
+    ),
+    Case(
+        "too-large",
+        "All nodes together hold fewer workers than it has",
+        r"the cluster could never hold the whole job \(4 workers, nodes for 3\): .*Insufficient example.com/npu",
+        {"Worker.replicas": 4, f"{CONTAINER}.resources": {"limits": {"example.com/npu": 1}}},
     ),
     Case(
         "tainted",
@@ -430,19 +443,23 @@ HOLDS_THE_QUEUE: Final = Case("first", "", "runs since", queue="small")
 def queues() -> list[Json]:
     """The queues of TEAM."""
     flavor = "any"
+    racks = kueue.resource_flavor("racks", node_labels={"kubernetes.io/os": "linux"})
     four: dict[str, int | str] = {"cpu": 4, "memory": "100Gi"}
     check = {"apiVersion": kueue.API_VERSION, "kind": "AdmissionCheck", "metadata": {"name": "budget"}}
     strategy = {"admissionChecks": [{"name": "budget"}]}
     return [
         kueue.resource_flavor(flavor, node_labels={"kubernetes.io/os": "linux"}),
         {**check, "spec": {"controllerName": "example.com/budget"}},
+        kueue.topology("racks", "topology.kubernetes.io/rack"),
+        {**racks, "spec": {**racks["spec"], "topologyName": "racks"}},
+        kueue.cluster_queue("racks", quotas={"racks": four}),
         kueue.cluster_queue("small", quotas={flavor: four}),
         kueue.cluster_queue("broken", quotas={"gone": four}),
         kueue.cluster_queue("held", quotas={flavor: four}, stopPolicy="Hold"),
         kueue.cluster_queue("checked", quotas={flavor: four}, admissionChecksStrategy=strategy),
         *(
             kueue.local_queue(name, namespace=TEAM, cluster_queue=name)
-            for name in ("small", "broken", "held", "checked")
+            for name in ("small", "broken", "held", "checked", "racks")
         ),
     ]
 

@@ -109,7 +109,7 @@ def stuck(cluster: Cluster) -> Iterator[World]:
             cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
         cluster.apply([*queues(), *others()])
         _allow_checks(cluster)
-        for queue in ("small", "checked"):
+        for queue in ("small", "checked", "racks"):
             _wait(cluster, "localqueue", queue, "Active")
         world.make(HOLDS_THE_QUEUE)
         _wait(cluster, "mpijob", HOLDS_THE_QUEUE.name, "Running")
@@ -121,11 +121,11 @@ def stuck(cluster: Cluster) -> Iterator[World]:
 
 
 def nodes() -> list[Json]:
-    """Four with GPUs, one of them with `example.com/fpga`, and a tainted one with `example.com/tpu`."""
+    """Four with GPUs, one with `example.com/fpga` and three with `example.com/npu`; a tainted one with `tpu`."""
     (tainted,) = gpu_nodes(1, gpus=0, prefix="tpu", devices={"example.com/tpu": "4"})
     taints = [{"key": "tpu", "value": "only", "effect": "NoSchedule"}]
     with_fpgas = gpu_nodes(1, prefix="fpga", devices={"example.com/fpga": "2"})
-    return [*gpu_nodes(3), *with_fpgas, {**tainted, "spec": {"taints": taints}}]
+    return [*gpu_nodes(3, devices={"example.com/npu": "1"}), *with_fpgas, {**tainted, "spec": {"taints": taints}}]
 
 
 def _wait(cluster: Cluster, kind: str, name: str, condition: str) -> None:

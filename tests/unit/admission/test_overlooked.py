@@ -35,6 +35,11 @@ def test_a_letter_wrong(written: str, meant: str) -> None:
     assert told(annotations={f"{PREFIX}{written}": "x"}) == said
 
 
+def test_what_a_field_is_for() -> None:
+    said = f"{PREFIX}log-retention: has no effect, did you mean spec.runPolicy.ttlSecondsAfterFinished?"
+    assert told(annotations={f"{PREFIX}log-retention": "30d"}) == [said]
+
+
 def test_what_is_read_is_not_told_of() -> None:
     for key in overlooked.KNOWN - {annotations.INJECTED}:
         assert [text for text in told(annotations={key: "1"}) if "has no effect, did" in text] == []

@@ -84,6 +84,17 @@ def test_what_is_no_policy_is_none_of_our_business() -> None:
     assert result.after is None
 
 
+@pytest.mark.parametrize("label", ["True", "yes", "false"])
+def test_a_label_with_another_value_is_told(label: str) -> None:
+    told = f'this is no policy: the label training.openshift.io/mpijob-policy is "{label}". Set it to "true".'
+    result = verdict_on(sent(configmap("p", "[", label=label)), policies=PolicySet(), namespaces=None, now=TODAY)
+    assert (result.response.allowed, result.response.warnings) == (True, [told])
+    policies = PolicySet([layer("p", "rules: {gpus: {max: 2}}")])
+    changed = sent(configmap("p", "[", label=label), configmap("p", HEADER))
+    result = verdict_on(changed, policies=policies, namespaces=None, now=TODAY)
+    assert result.response.warnings[1:] == [told]
+
+
 @pytest.mark.parametrize("new", [None, configmap("p", "[", label="")])
 def test_deleting_it_or_its_label_falls_back(new: Any) -> None:
     policies = PolicySet([layer("p", "rules: {gpus: {max: 2}}"), layer("q", "rules: {gpus: {min: 1}}")])

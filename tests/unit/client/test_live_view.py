@@ -17,6 +17,7 @@ from webhook.cluster.resources.local_queues import LOCAL_QUEUES
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.resources.nodes import NODES
 from webhook.cluster.resources.other_pods import OTHER_PODS
+from webhook.cluster.resources.resource_flavors import RESOURCE_FLAVORS
 from webhook.cluster.resources.topologies import TOPOLOGIES
 from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView
 
@@ -107,6 +108,8 @@ async def test_a_kind_that_cannot_be_listed_keeps_nobody_waiting_for_ever() -> N
         await until(lambda: live.faults() == faults)
         assert live.within(LOCAL_QUEUES, "plain") is UNKNOWN
         await until(lambda: live.not_installed() == ["topologies"])
+        assert live.not_served(TOPOLOGIES)
+        assert not any(map(live.not_served, (LOCAL_QUEUES, NAMESPACES, NODES, RESOURCE_FLAVORS)))
         # Later versions are tried too.
         await until(lambda: len({request.path for request in api.requests if "localqueues" in request.path}) > 1)
         api.lists = [answers_by_plural(namespaces=page(thing("plain")), localqueues=page())]

@@ -26,6 +26,7 @@ from webhook.api.annotations import SKIP
 from webhook.cluster.snapshot import Snapshot
 
 ID = "kueue-queue"
+KINDS = ("namespaces", "clusterqueues", "localqueues", "kueue-configmaps")
 LABEL = "kueue.x-k8s.io/queue-name"
 TEAM = namespace("team")
 SELECTOR = "managedJobsNamespaceSelector: {matchLabels: {kueue: 'yes'}}\n"
@@ -125,7 +126,7 @@ NO_NAME = 'training.openshift.io/queue "{}" is no name that a queue can have'
 @pytest.mark.parametrize(
     ("job", "objects", "settings", "told"),
     [
-        (mpijob(), [*MANAGED, queue(stopPolicy="Hold")], {}, f"{NOT_IN}{STOPPED} Ask for another."),
+        (mpijob(), [*MANAGED, queue(stopPolicy="Hold")], {}, f"{NOT_IN}{STOPPED} Ask for a queue."),
         (mpijob(), [*MANAGED, queue(LONG)], {}, f"not in queue {LONG}: {UNCERTAIN}"),
         (ASKED, [config(), TEAM, queue()], {}, NOT_IN + UNCERTAIN),
         (ASKED, [], {}, NOT_IN + NOT_KNOWN),
@@ -176,6 +177,60 @@ def test_a_job_that_asks_for_a_queue_gets_it(fields: dict[str, Any]) -> None:
     assert ("/spec/runPolicy/suspend" in added or "/spec/runPolicy" in added) == (fields != {"run_policy": SUSPENDED})
 
 
+NO_VOLCANO = {
+    "apiVersion": "policy.training.openshift.io/v1",
+    "kind": "ClusterSnapshot",
+    "unknown": {"queues": "not installed"},
+}
+FIELD = "spec.runPolicy.schedulingPolicy.queue"
+
+
+def naming(name: str) -> Json:
+    return mpijob(run_policy={"schedulingPolicy": {"queue": name}})
+
+
+@pytest.mark.parametrize(
+    ("name", "objects", "settings", "put", "told"),
+    [
+        ("training", [], {}, "training", note("training")),
+        ("other", [queue("other")], {}, "other", note("other")),
+        ("other", [queue("other")], {"queue": "training"}, "other", note("other")),
+        ("gone", [], {}, "training", [*note("training"), f'in queue training: there is no queue "gone" ({FIELD})']),
+        ("a b", [], {}, "training", [*note("training"), f'in queue training: there is no queue "a b" ({FIELD})']),
+        (
+            "gone",
+            [queue("other")],
+            {},
+            "",
+            ["not in queue gone: LocalQueue gone doesn't exist. Use other or training."],
+        ),
+        (
+            "off",
+            [queue("off", stopPolicy="Hold")],
+            {},
+            "",
+            ["not in queue off: LocalQueue off is stopped (Hold). Use training."],
+        ),
+    ],
+)
+def test_where_volcano_is_not_installed_its_field_names_a_queue_of_kueues(
+    name: str, objects: list[Json], settings: dict[str, Any], put: str, told: list[str]
+) -> None:
+    known = [{**NO_VOLCANO, "known": {each: {} for each in KINDS}}, *USUAL, *objects]
+    added, notes = injected(naming(name), *known, **settings)
+    assert (added.get("/metadata/labels"), notes) == ({LABEL: put} if put else None, told)
+
+
+def test_the_annotation_and_a_namespace_that_kueue_does_not_manage() -> None:
+    known = {**NO_VOLCANO, "known": {each: {} for each in KINDS}}
+    assert injected(naming("training"), known, config(SELECTOR), *USUAL[1:]) == ({}, [])
+    job = naming("gone")
+    job["metadata"].setdefault("annotations", {})["training.openshift.io/queue"] = "training"
+    assert injected(job, known, *USUAL)[1] == note("training")
+    job["metadata"]["annotations"]["training.openshift.io/queue"] = ""
+    assert injected(job, known, *USUAL) == ({}, [])
+
+
 def off(**fields: Any) -> list[Json]:
     """The queue, but for what is wrong with its ClusterQueue; and another queue."""
     return [queue(behind="off"), cluster_queue("off", **fields), queue("a")]
@@ -186,7 +241,7 @@ def off(**fields: Any) -> list[Json]:
     [
         ([queue(stopPolicy="Hold"), queue("a")], f"{STOPPED} Use a."),
         ([queue("a")], "LocalQueue training doesn't exist. Use a."),
-        ([queue(behind="gone")], "ClusterQueue gone doesn't exist. Ask for another."),
+        ([queue(behind="gone")], "ClusterQueue gone doesn't exist. Ask for a queue."),
         (off(stopPolicy="Hold"), "ClusterQueue off is stopped (Hold). Use a."),
         (off(inactive="FlavorNotFound"), "ClusterQueue off is inactive (FlavorNotFound). Use a."),
         (off(namespaceSelector=None), "namespace doesn't match its selector (ClusterQueue off). Use a."),

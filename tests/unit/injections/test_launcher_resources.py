@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.injecting import PATHS, Example, hold, mpijob, only, operations_of, pod_spec
 from tests.support.jobs import request as sent
-from tests.support.kueue_objects import cluster_queue, config, flavor, local_queue, namespace
+from tests.support.kueue_objects import cluster_queue, config, flavor, local_queue, namespace, topology
 from tests.support.limit_ranges import limit_range
 from tests.support.quota_objects import quota
 from webhook.admission import pipelines
@@ -189,3 +189,45 @@ def test_the_rule_that_refused_is_content() -> None:
     assert not any(
         finding.rule == "resource-quota" and "Launcher" in finding.violation.path for finding in after.denied
     )
+
+
+GPU = "nvidia.com/gpu"
+TOPOLOGY = (flavor("f", {"tas": "yes"}, topologyName="dc"), topology("dc", "zone", "rack"))
+QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "line"}}
+NO_GPU = f"requests.{GPU} 0, limits.{GPU} 0"
+
+
+def in_topology(quotas: dict[str, Any], extra: str = "") -> Snapshot:
+    queue = cluster_queue("cq", {"f": quotas})
+    return Snapshot(
+        [KNOWN, config(extra), namespace("team"), queue, local_queue("line", "cq", namespace="team"), *TOPOLOGY]
+    )
+
+
+@pytest.mark.parametrize(
+    ("view", "told"),
+    [
+        (in_topology({"cpu": 8, "memory": "1Ti", GPU: 8}), "requests.cpu 100m, requests.memory 512Mi"),
+        (in_topology({"cpu": 8, GPU: 8}), "requests.cpu 100m"),
+        (in_topology({GPU: 8}), NO_GPU),
+        (in_topology({"rdma/hca": 8, GPU: 8}), NO_GPU),
+        (in_topology({"cpu": 8, GPU: 8}, "resources: {excludeResourcePrefixes: [cpu, memory]}\n"), NO_GPU),
+        (in_topology({GPU: 8, "pods": 9}), ""),
+        (in_topology({GPU: 8}, "featureGates: {TopologyAwareScheduling: false}\n"), ""),
+    ],
+)
+def test_a_topology_aware_queue_needs_a_request(view: ClusterView, told: str) -> None:
+    _, notes = injected(job(metadata=QUEUED), view)
+    assert notes == ([f"set the launcher's {told}"] if told else [])
+    assert injected(job({"resources": {"limits": {GPU: "0"}}}, metadata=QUEUED), view) == ({}, [])
+    assert injected(job(), view) == ({}, []), "no queue"
+
+
+def test_a_launcher_gets_no_gpu_by_default() -> None:
+    view = Snapshot([bounds(default={GPU: "1", "cpu": "2"})])
+    found, notes = injected(job(None, {"resources": {"limits": {GPU: "2"}}}), view)
+    assert found == {RESOURCES: {"requests": {GPU: "0"}}, f"{RESOURCES}/limits": {GPU: "0"}}
+    assert notes == [f"set the launcher's {NO_GPU}"]
+    assert injected(job(runLauncherAsWorker=True), view) == ({}, [])
+    assert injected(job(), Snapshot([bounds(default={GPU: "1"}, min={GPU: "1"})])) == ({}, [])
+    assert injected(job(), Snapshot([bounds(default={"example.com/nic": "1"})])) == ({}, [])

@@ -324,3 +324,49 @@ def test_a_name_that_is_no_label_is_left_to_the_rule(name):
     job = mpijob()
     job["metadata"]["name"] = name
     assert inject(job)[0] == {}
+
+
+HOST = "kubernetes.io/hostname"
+EIGHT = [node(f"gpu-{index}", {HOST: f"gpu-{index}", RACK: "r1"}, **{GPU: "8"}) for index in range(4)]
+FOUR = Snapshot(EIGHT)
+
+
+def of_gpus(count, workers=4, *, together=False, **spec):
+    """A job whose workers have so many GPUs each."""
+    limits = {"resources": {"limits": {GPU: count, "cpu": "8"}}}
+    template = {"spec": {"containers": [{"name": "mpi", "image": "mpi:1", **limits}], **spec}}
+    job = mpijob(worker=template, **({"launcher": template, "runLauncherAsWorker": True} if together else {}))
+    job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = workers
+    return job
+
+
+PORT = {"containers": [{"name": "mpi", "image": "mpi:1", "resources": {"limits": {"cpu": "1"}},
+                        "ports": [{"containerPort": 22, "hostPort": 2222}]}]}  # fmt: skip
+APART = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": HOST, "labelSelector": {}}]}
+
+
+@pytest.mark.parametrize(
+    ("job", "settings", "keys"),
+    [
+        (of_gpus(1), {}, [HOST, RACK]),
+        (of_gpus(2), {}, [HOST, RACK]),
+        (of_gpus(2), {"keys": [RACK]}, [HOST, RACK]),
+        (of_gpus(2), {"keys": [RACK, HOST]}, [HOST, RACK]),
+        (of_gpus(2), {"keys": []}, []),
+        (of_gpus(3), {}, [RACK]),
+        (of_gpus(8), {}, [RACK]),
+        (of_gpus(1, workers=8), {}, [HOST, RACK]),
+        (of_gpus(1, workers=9), {}, [RACK]),
+        (of_gpus(1, workers=7, together=True), {}, [HOST, RACK]),
+        (of_gpus(1, workers=8, together=True), {}, [RACK]),
+        (of_gpus(1, hostNetwork=True), {}, [RACK]),
+        (of_gpus(1, affinity={"podAntiAffinity": APART}), {}, [RACK]),
+        (of_gpus(1, nodeSelector={"pool": "none"}), {}, [RACK]),
+        (of_gpus(1, **PORT), {}, [RACK]),
+        (mpijob(), {}, [RACK]),
+    ],
+)
+def test_workers_that_fit_on_one_node_share_it(job, settings, keys):
+    terms, _, _ = inject(job, FOUR, **settings)
+    found = [one["podAffinityTerm"]["topologyKey"] for one in terms.get("Worker", ())]
+    assert found == keys

@@ -10,6 +10,7 @@ from tests.controlplane.nodes import GPU, gpu_nodes
 from tests.support.any_job import Json
 from tests.support.devices import device_class
 from tests.support.jobs import changed, request
+from tests.support.kueue_objects import cluster_queue, local_queue
 from tests.support.rule_checks import found, violations
 from webhook.admission.limits import MAX_WARNING_CHARACTERS
 from webhook.admission.messages import Finding
@@ -36,9 +37,9 @@ TAINT = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
 
 
 def nodes(**changes: Any) -> list[Json]:
-    """Two machines with GPUs and a small one without; `changes` to the spec of the former."""
-    with_gpus = [{**node, "spec": changes} for node in gpu_nodes(2)]
-    without = gpu_nodes(1, gpus=0, prefix="cpu", cpu=32, memory="128Gi", zone="zone-b")
+    """Eight machines with GPUs and four small ones without; `changes` to the spec of the former."""
+    with_gpus = [{**node, "spec": changes} for node in gpu_nodes(8)]
+    without = gpu_nodes(4, gpus=0, prefix="cpu", cpu=32, memory="128Gi", zone="zone-b")
     return [{"apiVersion": "v1", "kind": "Node", **node} for node in (*with_gpus, *without)]
 
 
@@ -291,6 +292,74 @@ def test_it_refuses_where_no_node_comes(changes: Json, autoscaled: bool | None, 
     assert [each.ceiling for each in result] == [ceiling]
 
 
+def worker_nodes(count: int, **labels: str) -> list[Json]:
+    found = [{"apiVersion": "v1", "kind": "Node", **node} for node in gpu_nodes(count)]
+    for node in found:
+        node["metadata"]["labels"] |= {"pool": "big", **labels}
+    return found
+
+
+SIX = Snapshot(worker_nodes(6))
+ALIKE = {"limits": {"nvidia.com/gpu": 8, "cpu": "16", "memory": "64Gi"}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({**gpus(8), "Worker.replicas": 6}, None),
+        ({**gpus(8), "Worker.replicas": 60}, "60 workers, nodes for 6. Set replicas to 6 or fewer."),
+        ({**gpus(4), "Worker.replicas": 12}, None),
+        ({**gpus(3), "Worker.replicas": 13}, "13 workers, nodes for 12. Set replicas to 12 or fewer."),
+        ({LIMITS: {"memory": "334Gi"}, "Worker.replicas": 18}, None),
+        (
+            {LIMITS: {"memory": "400Gi"}, "Worker.replicas": 13},
+            "13 workers, nodes for 12. Set replicas to 12 or fewer.",
+        ),
+        ({LIMITS: {"cpu": "96"}, "Worker.replicas": 7}, "7 workers, nodes for 6. Set replicas to 6 or fewer."),
+        ({LIMITS: {}, "Worker.replicas": 99}, None),
+        ({**gpus(8), **selected(pool="small"), "Worker.replicas": 60}, 'no node has "small", but big. Use big.'),
+        (
+            {f"{role}.template.spec.containers.0.resources": ALIKE for role in ("Launcher", "Worker")}
+            | {"Worker.replicas": 6, "spec.runLauncherAsWorker": True},
+            "7 pods, nodes for 6. Set replicas to 5 or fewer.",
+        ),
+    ],
+)
+def test_all_workers_on_all_nodes(changes: Json, told: str | None) -> None:
+    result = violations(RULE, changes, view=SIX)
+    assert [f"{each.message}. {each.fix}" for each in result] == ([told] if told else [])
+    for each in result:
+        assert each.fix in Finding(RULE, each).warning
+        (refused,) = violations(RULE, changes, settings={"autoscaled": False}, view=SIX)
+        assert refused.advisory == ("no node has" in each.message)
+
+
+MANY = {**gpus(8), "Worker.replicas": 60}
+QUEUE = [local_queue("team", "gpus"), cluster_queue("gpus")]
+CHECKED = [local_queue("team", "gpus"), cluster_queue("gpus", admissionChecks=["provision"])]
+
+
+@pytest.mark.parametrize(
+    ("changes", "autoscaled", "objects", "ceiling"),
+    [
+        (MANY, False, worker_nodes(6), ["deny"]),
+        (MANY, None, worker_nodes(6), ["warn"]),
+        (MANY, True, worker_nodes(6), ["audit"]),
+        (MANY | QUEUED, False, [*worker_nodes(6), *QUEUE], ["warn"]),
+        # Where Kueue may provision nodes, or it is unknown whether it does, nothing is said; nor beside Karpenter's.
+        (MANY | QUEUED, False, [*worker_nodes(6), *CHECKED], []),
+        (MANY | QUEUED, False, worker_nodes(6), []),
+        (MANY, False, worker_nodes(6, **{"karpenter.sh/nodepool": "a"}), []),
+        (MANY, False, [], []),
+    ],
+)
+def test_what_a_job_that_is_too_large_leads_to(
+    changes: Json, autoscaled: bool | None, objects: list[Json], ceiling: list[str]
+) -> None:
+    result = violations(RULE, changes, settings={"autoscaled": autoscaled}, view=Snapshot(objects))
+    assert [each.ceiling for each in result] == ceiling
+
+
 @pytest.mark.parametrize("view", [NothingKnown(), Snapshot([])])
 def test_unknown_nodes_refuse_nothing(view: ClusterView) -> None:
     assert violations(RULE, gpus(1000), settings={"autoscaled": False}, view=view) == []
@@ -346,6 +415,12 @@ class TestTheSameNumberInAll:
         said = self.told(changes, ", slots: {max: 16}", autoscaled)
         assert said == [f"no node has 16 nvidia.com/gpu. {first}", *then]
 
+    def test_no_more_workers_are_advised_than_the_nodes_hold(self) -> None:
+        (result,) = violations(RULE, {**gpus(16), "Worker.replicas": 5}, view=CLUSTER)
+        assert f"{result.message}. {result.fix}" == ASK
+        (result,) = violations(RULE, {**gpus(16), "Worker.replicas": 5}, view=BY_KARPENTER)
+        assert result.fix == "Use 10 workers with 8."
+
     def test_followed_it_is_enough(self) -> None:
         changes = {**gpus(8), "Worker.replicas": 8, SLOTS: 8, COMMAND: ["mpirun", "-np", "64", "x"]}
         assert self.told(changes, ", slots: {max: 16}") == []
@@ -365,7 +440,7 @@ def test_a_warning_says_what_would_fit() -> None:
 
 
 def test_a_warning_has_room_for_the_longest_advice() -> None:
-    (result,) = violations(RULE, {**gpus(16), SLOTS: 16, "Worker.replicas": 40}, view=CLUSTER)
+    (result,) = violations(RULE, {**gpus(16), SLOTS: 16, "Worker.replicas": 40}, view=BY_KARPENTER)
     assert result.fix == "Use 80 workers with 8, slots too."
     warning = Finding(RULE, result).warning
     assert result.fix in warning

@@ -188,7 +188,7 @@ SMALL = {"cpu": 100, "memory": "1Ti", GPU: 5}
             {"Worker.template.spec.nodeSelector": {PRODUCT: "A100"}},
             [
                 f"{WORKER}.template.spec.nodeSelector: NoMatchingFlavor: flavor h100 doesn't match node affinity."
-                " Ask for another queue."
+                " Ask for a queue that fits."
             ],
             id="another product, and too little of it",
         ),
@@ -243,6 +243,62 @@ def test_topologies(behind: Json, changes: Json, expected: list[str]) -> None:
     rows = flavor("rows", {"tas": "yes"}, topologyName="dc")
     lines = said(behind, rows, *TAS, changes=changes)
     assert [line.partition("NoMatchingFlavor: ")[2].partition(". ")[0] for line in lines] == expected
+
+
+NONE = {"Launcher.template.spec.containers.0.resources": {}}
+NO_FLAVOR = f"{LAUNCHER}: NoMatchingFlavor: no TAS flavor assigned. "
+NO_RANGES = {
+    "apiVersion": "policy.training.openshift.io/v1",
+    "kind": "ClusterSnapshot",
+    "known": {
+        each: {}
+        for each in (
+            "limitranges",
+            "kueue-configmaps",
+            "namespaces",
+            "localqueues",
+            "clusterqueues",
+            "resourceflavors",
+            "topologies",
+        )
+    },
+}
+GPUS = queue({"racks": {GPU: 100}})
+UNCOUNTED = config("resources: {excludeResourcePrefixes: [cpu, memory]}\n")
+
+
+@pytest.mark.parametrize(
+    ("behind", "changes", "expected"),
+    [
+        pytest.param(ONLY, NONE, [NO_FLAVOR + "Request cpu."], id="cpu is covered"),
+        pytest.param(MIXED, NONE, [], id="a mixed group"),
+        pytest.param(
+            MIXED,
+            {**NONE, "Launcher.template.metadata": {"annotations": {annotations.UNCONSTRAINED: "true"}}},
+            [],
+            id="which flavors of a mixed group is unknown",
+        ),
+        pytest.param(queue({"racks": {**ROOMY, "pods": 100}}), NONE, [], id="pods count"),
+        pytest.param(queue({"racks": ROOMY, "gone": ROOMY}), NONE, [], id="a flavor that is not known"),
+        pytest.param(ONLY, {"Launcher.template.spec.containers.0.resources": {"limits": {GPU: "0"}}}, [], id="zero"),
+    ],
+)
+def test_a_launcher_that_asks_for_nothing_in_a_topology(behind: Json, changes: Json, expected: list[str]) -> None:
+    assert said(NO_RANGES, behind, *TAS, changes=changes) == expected
+
+
+def test_a_topology_of_gpus_alone() -> None:
+    counted = {"Worker.template.spec.containers.0.resources": {"limits": {GPU: "2"}}}
+    known = [namespace(), local_queue("train", "queue"), GPUS, *TAS]
+    changes = {"metadata.labels": QUEUED, **NONE, **counted}
+    (violation,) = violations("ever-fits", changes, view=Snapshot([NO_RANGES, config(), *known]))
+    assert violation.fix == f'Request {GPU}: "0".'
+    assert fits_a_warning("ever-fits", violation)
+    # What Kueue does not count is as if it was not asked for.
+    (violation,) = violations("ever-fits", {"metadata.labels": QUEUED}, view=Snapshot([NO_RANGES, UNCOUNTED, *known]))
+    assert violation.path == LAUNCHER
+    # Where LimitRanges may add something, nothing is certain.
+    assert violations("ever-fits", changes, view=Snapshot([config(), *known])) == []
 
 
 def test_without_topology_aware_scheduling_topologies_do_not_count() -> None:

@@ -6,6 +6,7 @@ from pydantic import ValidationError
 from tests.support.any_job import Json
 from tests.support.jobs import REMOVE
 from tests.support.rule_checks import fits_a_warning, violations
+from webhook.cluster.snapshot import Snapshot
 from webhook.rules import CauseReason, Violation
 from webhook.rules.gang import Settings
 
@@ -63,6 +64,49 @@ def policy(**fields: Any) -> Json:
 )
 def test_accepted(changes: Json, settings: Json) -> None:
     assert violations("gang", changes, settings=settings) == []
+
+
+def without(*resources: str) -> Snapshot:
+    """A cluster without these kinds."""
+    head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot"}
+    return Snapshot([{**head, "unknown": dict.fromkeys(resources, "not installed")}])
+
+
+NO_GANGS = without("queues", "podgroups")
+NOTHING = Violation(
+    POLICY, "has no effect: no gang scheduler is installed", fix="Remove it, or ask for one.", advisory=True
+)
+
+
+OF_VOLCANO = Violation(
+    QUEUE, "only Volcano reads it", fix="Remove it; Kueue reads kueue.x-k8s.io/queue-name.", advisory=True
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "view", "expected"),
+    [
+        (policy(minAvailable=5), {}, NO_GANGS, [NOTHING]),
+        (policy(minAvailable=9), {}, NO_GANGS, [NOTHING]),
+        (policy(queue="team"), {}, NO_GANGS, [NOTHING]),
+        (policy(priorityClass="high"), {}, NO_GANGS, [NOTHING]),
+        (policy(scheduleTimeoutSeconds=900), {}, NO_GANGS, [NOTHING]),
+        (policy(), {}, NO_GANGS, []),
+        ({}, {}, NO_GANGS, []),
+        (policy(minAvailable=5), {}, without("queues"), []),
+        (policy(minAvailable=5), {}, without("podgroups"), []),
+        (policy(minAvailable=5), {}, Snapshot([]), []),
+        (policy(minAvailable=5), VOLCANO, NO_GANGS, []),
+        (policy(minAvailable=5) | BOTH, {}, NO_GANGS, []),
+        (policy(minAvailable=5) | KUEUE, {}, NO_GANGS, []),
+        (policy(queue="team") | KUEUE, {}, NO_GANGS, []),
+        (policy(queue="team"), COSCHEDULING, without("queues"), [OF_VOLCANO]),
+    ],
+)
+def test_a_policy_that_nothing_reads(changes: Json, settings: Json, view: Snapshot, expected: list[Violation]) -> None:
+    found = violations("gang", changes, settings=settings, view=view)
+    assert found == expected
+    assert all(fits_a_warning("gang", each) for each in found)
 
 
 @pytest.mark.parametrize("settings", [{}, VOLCANO, COSCHEDULING])

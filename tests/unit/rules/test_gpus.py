@@ -257,10 +257,25 @@ def test_broken_settings(settings: Json, message: str) -> None:
 def test_a_limit_that_a_limit_range_may_fill_in_is_left_to_that_rule() -> None:
     alone = gpus(request=2)
     filling = Snapshot([limit_range("a", {"type": "Container", "default": {GPU: 2}})])
-    assert violations("gpus", alone, view=filling) == []
+    launcher = {"Launcher.template.spec.containers.0.resources": {"limits": {GPU: "0"}}}
+    assert violations("gpus", {**alone, **launcher}, view=filling) == []
     elsewhere = Snapshot([limit_range("a") | {"metadata": {"name": "a", "namespace": "team-b"}}])
     for view in (None, elsewhere):
         assert [each.path for each in violations("gpus", alone, view=view)] == [LIMIT]
+
+
+def test_a_gpu_that_a_limit_range_adds_to_the_launcher() -> None:
+    view = Snapshot([limit_range("a", {"type": "Container", "max": {GPU: 2}, "default": {"cpu": 1}})])
+    (advice,) = violations("gpus", {}, view=view)
+    assert advice == Violation(
+        "spec.mpiReplicaSpecs[Launcher]",
+        f"a LimitRange adds an idle {GPU}",
+        fix='Set its limit to "0".',
+        advisory=True,
+    )
+    assert fits_a_warning("gpus", advice)
+    assert violations("gpus", {"spec.runLauncherAsWorker": True}, view=view) == []
+    assert violations("gpus", {}, view=Snapshot([limit_range("a", {"type": "Container", "default": {"cpu": 1}})])) == []
 
 
 INIT = WORKER.replace(".containers", ".initContainers")

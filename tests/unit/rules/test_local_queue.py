@@ -25,7 +25,7 @@ def said(*objects: Json, labels: Json | None = None) -> list[tuple[str, str]]:
 QUEUE = local_queue("train", "gpus")
 OTHER = local_queue("other", "cpus")
 BEHIND = [cluster_queue("cpus"), cluster_queue("gpus")]
-ASK = "Ask for another."
+ASK = "Ask for a queue."
 
 
 def test_no_label_no_question() -> None:
@@ -57,7 +57,8 @@ def test_accepted(objects: list[Json]) -> None:
     ("objects", "message", "fix"),
     [
         ([OTHER, *BEHIND], "LocalQueue train doesn't exist", "Use other."),
-        ([OTHER], "LocalQueue train doesn't exist", ASK),
+        ([OTHER], "LocalQueue train doesn't exist", "Use other."),
+        ([local_queue("other", "cpus", stopPolicy="Hold")], "LocalQueue train doesn't exist", ASK),
         ([local_queue("train", "gpus", namespace="b"), *BEHIND], "LocalQueue train doesn't exist", ASK),
         (
             [local_queue("train", "gpus", stopPolicy="Hold"), OTHER, *BEHIND],

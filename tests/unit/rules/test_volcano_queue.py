@@ -112,10 +112,16 @@ def test_closed(state: str) -> None:
         Violation(
             FIELD,
             f'queue "team" is {state}',
-            fix="Ask for another queue.",
+            fix="Use default.",
             reason=CauseReason.NOT_SUPPORTED,
         )
     ]
+
+
+def test_closed_with_others() -> None:
+    others = [queue("b"), queue("a"), queue("leaf", parent="a"), queue("shut", state="Closed"), queue("new", state="")]
+    (fault,) = said(TEAM, queue("team", state="Closed"), *others)
+    assert fault.fix == "Use b or default or leaf."
 
 
 @pytest.mark.parametrize("state", ["", "Unknown"])

@@ -90,6 +90,11 @@ def coarse(name: str, amount: Quantity) -> Quantity:
     return Quantity((whole >> cut << cut) * quantity.NANO)
 
 
+def uncut(name: str, amount: Quantity) -> Quantity:
+    """The most that a coarse amount can have been."""
+    return Quantity(amount + (amount >> (_BITS - 1))) if name in _COARSE else amount
+
+
 def _record(node: _Node) -> Node:
     labels = node.metadata.labels or {}
     names = {node.metadata.name, labels.get(HOSTNAME)}

@@ -38,6 +38,7 @@ class Runtimes:
 
     def __init__(self, view: ClusterView, manifests: Iterable[Manifest], namespace: str) -> None:
         self._view, self.all, self.within, self.groups = view, view.all, view.within, view.groups
+        self.not_served = view.not_served
         self._known: dict[tuple[str, Hashable], Any] = {}
         for each in manifests:
             resource = _OF_RUNTIMES.get(each.kind)

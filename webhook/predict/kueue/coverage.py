@@ -32,10 +32,5 @@ def _lacking(view: ClusterView, namespace: str, queue: str, resources: Sequence[
     if config is not UNKNOWN:
         if config.ignores_undeclared:
             return ""
-        lacking = [
-            name
-            for name in lacking
-            if not (name in config.transformed or name.startswith(config.excluded_prefixes))
-            and not (config.maps_devices and "/" in name)
-        ]
+        lacking = [name for name in lacking if not config.leaves_out(name)]
     return f"ClusterQueue {behind.name} does not cover {lacking[0]}" if lacking else ""

@@ -52,6 +52,8 @@ class Obstacle(msgspec.Struct, frozen=True):
     mismatches: tuple[Mismatch, ...] = ()
     shortages: tuple[FlavorShortage, ...] = ()
     several_topologies: tuple[str, ...] = ()
+    of_topologies: tuple[str, ...] = ()
+    """The resources of topology-aware flavors, where the pods ask for none of any flavor."""
 
     @property
     def token(self) -> Token:
@@ -97,7 +99,7 @@ def obstacles(
             if value and name not in covered and not config.ignores_undeclared:
                 asking = next(each for each in unit.pod_sets if each.each.get(name))
                 yield Obstacle(asking, unavailable=name)
-        yield from search.several_topologies(unit)
+        yield from search.topologies(unit)
     for group in queue.groups:
         yield from search.group(group, [unit for unit in units if unit.total.keys() & group.covered])
 
@@ -151,20 +153,29 @@ class _Search:
         if preferred is not None:
             yield preferred
 
-    def several_topologies(self, unit: _Unit) -> Iterator[Obstacle]:
-        """A pod set gets one flavor with a topology, so it cannot ask for two resource groups that both have one."""
+    def topologies(self, unit: _Unit) -> Iterator[Obstacle]:
+        """A pod set gets exactly one flavor with a topology: it must ask for something, and not of two such groups.
+
+        kueue `pkg/scheduler/flavorassigner/tas_flavorassigner.go` (`onlyTASFlavor`).
+        """
         if self.config.topology_aware is not True:
             return
+        aware = [group for group in self.queue.groups if self._has_topology(group)]
+        covered = sorted({name for group in aware for name in group.covered if not self.config.leaves_out(name)})
         for pod_set in unit.pod_sets:
             if not (pod_set.topology.explicit or self.only_topologies):
                 continue
-            names = []
-            for group in self.queue.groups:
-                usable = [self.flavors[name] for name in group.flavors] if pod_set.each.keys() & group.covered else []
-                if usable and all(isinstance(each, ResourceFlavor) and each.topology for each in usable):
-                    names.append(group.flavors[0])
+            names = [group.flavors[0] for group in aware if pod_set.each.keys() & group.covered]
             if len(names) > 1:
                 yield Obstacle(pod_set, several_topologies=tuple(names))
+            certain = pod_set.certain and (pod_set.topology.explicit or len(aware) == len(self.queue.groups))
+            if certain and not pod_set.each and covered and _PODS not in covered:
+                yield Obstacle(pod_set, of_topologies=tuple(covered))
+
+    def _has_topology(self, group: Group) -> bool:
+        """Whether each of its flavors certainly has one."""
+        usable = [self.flavors[name] for name in group.flavors]
+        return bool(usable) and all(isinstance(each, ResourceFlavor) and each.topology for each in usable)
 
     def _together(self, group: Group, units: Sequence[_Unit], choice: Sequence[str]) -> Obstacle | None:
         """The first unit that has too little left of its flavor when those before it have theirs."""

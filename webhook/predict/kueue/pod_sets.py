@@ -30,6 +30,8 @@ class PodSet(msgspec.Struct, frozen=True):
     each: Mapping[str, int]
     template: PodTemplate
     topology: TopologyRequest
+    certain: bool = True
+    """False where Kueue may count more resources than those of `each`."""
 
     @property
     def total(self) -> dict[str, int]:
@@ -56,14 +58,10 @@ def pod_sets(job: MPIJob, ctx: Context, config: KueueConfig) -> tuple[PodSet, ..
         topology = TopologyRequest.of(pods.template.annotations)
         if topology is None or (pods.template.spec and pods.template.spec.resource_claims):
             return None
-        each = {
-            name: amount(name, value)
-            for name, value in pods.requests.items()
-            if not (name in config.transformed or name.startswith(config.excluded_prefixes))
-            # With mappings for devices Kueue may count an extended resource under another name.
-            and not (config.maps_devices and "/" in name)
-        }
-        found.append(PodSet(pods.role, pods.path, pods.count, each, pods.template, topology))
+        each = {name: amount(name, value) for name, value in pods.requests.items() if not config.leaves_out(name)}
+        counted = (name for name in pods.requests if not name.startswith(config.excluded_prefixes))
+        certain = pods.certain and all(name in each for name in counted)
+        found.append(PodSet(pods.role, pods.path, pods.count, each, pods.template, topology, certain))
     return tuple(found)
 
 

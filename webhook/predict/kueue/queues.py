@@ -93,11 +93,13 @@ def of_job(view: ClusterView, namespace: str, label: object) -> str | Unknown:
 
 
 def advice(view: ClusterView, namespace: str, name: str) -> str:
-    """What to do when the LocalQueue `name` takes no job: others that do, the first few by name."""
-    others = [other for other, _ in islice(usable(view, namespace), MAX_SHOWN_LOCAL_QUEUES + 1) if other != name]
-    if not others:
-        return "Ask for another."
-    return f"Use {' or '.join(others[:MAX_SHOWN_LOCAL_QUEUES])}."
+    """What to do when the LocalQueue `name` takes no job: others without a known fault, the first few by name."""
+    found = view.within(LOCAL_QUEUES, namespace)
+    there = () if found is UNKNOWN else (queue for _, queue in sorted(found.items()) if queue.name != name)
+    others = [
+        queue.name for queue in islice((each for each in there if not _fault(view, each)), MAX_SHOWN_LOCAL_QUEUES)
+    ]
+    return f"Use {' or '.join(others)}." if others else "Ask for a queue."
 
 
 def cluster_queue(view: ClusterView, namespace: str, name: str) -> ClusterQueue | None:

@@ -4,12 +4,13 @@ As kueue `pkg/controller/jobframework/tas.go` and `pkg/scheduler/flavorassigner/
 nodes have room is not asked: that changes from hour to hour.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final, Self
 
 import msgspec
 
 from webhook.api.kueue import PREFIX
+from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 
 REQUIRED: Final = PREFIX + "podset-required-topology"
 PREFERRED: Final = PREFIX + "podset-preferred-topology"
@@ -18,6 +19,13 @@ SLICE: Final = PREFIX + "podset-slice-required-topology"
 SLICE_SIZE: Final = PREFIX + "podset-slice-size"
 LAYERS: Final = PREFIX + "podset-slice-required-topology-constraints"
 POD_SET_GROUP: Final = PREFIX + "podset-group-name"
+
+
+def request_for(covered: Collection[str]) -> str:
+    """The resource by which pods that need none get a topology-aware flavor: CPU, memory, else nothing of a device."""
+    of_devices = {name for name in covered if not is_accelerator(name, DEFAULT_ACCELERATORS)}
+    return min(covered, key=lambda name: (name != "cpu", name != "memory", name in of_devices, name))
+
 
 _FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})  # of Go's strconv.ParseBool
 

@@ -34,6 +34,14 @@ MISSING = Judged(
     refuses=False,
     importance=Importance.FAILS,
 )
+TOO_LARGE = Judged(
+    "accelerator-available",
+    "spec.mpiReplicaSpecs[Worker].replicas",
+    "60 workers, nodes for 6",
+    "Set replicas to 6 or fewer.",
+    refuses=False,
+    importance=Importance.FAILS,
+)
 CONTRACT = Judged("upstream-contract", "spec.x", "is 2", "Set x to 1.", refuses=True, importance=Importance.FAILS)
 NO_CLAIM = false("PodScheduled", "Unschedulable", '0/4 nodes are available: persistentvolumeclaim "data" not found. x')
 
@@ -203,6 +211,11 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         State.STUCK,
         'does not run: queue "gpu" is full: 2 cpu more needed in flavor a for the worker pods, since 1h',
     ),
+    "nothing requested": (
+        queue("failed to assign flavors to pod set launcher: no TAS flavor assigned"),
+        State.STUCK,
+        'does not run: queue "gpu" could never admit it: the launcher pods request nothing that the queue covers',
+    ),
     "never": (
         queue("couldn't assign flavors to pod set worker: flavor a doesn't match node affinity"),
         State.STUCK,
@@ -299,6 +312,12 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         State.STUCK,
         "does not run: train-worker-0: no node has room now: 1 node(s) had untolerated taint {a: b}, 3 Insufficient "
         "nvidia.com/gpu",
+    ),
+    "too large for all nodes together": (
+        sight(pods=unscheduled("0/6 nodes are available: 6 Insufficient nvidia.com/gpu. x"), findings=[TOO_LARGE]),
+        State.STUCK,
+        "does not run: train-worker-0: the cluster could never hold the whole job (60 workers, nodes for 6): "
+        "6 Insufficient nvidia.com/gpu. x",
     ),
     "other scheduler": (
         sight(pods=unscheduled("", schedulerName="volcano")),
@@ -767,3 +786,39 @@ def test_nothing_in_an_object_is_relied_on(data: st.DataObject) -> None:
     diagnose(odd)
     for event_ in odd.warnings():
         odd.when(event_)
+
+
+def test_a_job_that_is_too_large_for_the_cluster_does_not_start_by_itself() -> None:
+    pods = unscheduled("0/6 nodes are available: 6 Insufficient nvidia.com/gpu. x")
+    (cause,) = diagnose(sight(pods=pods, findings=[TOO_LARGE])).causes
+    assert (cause.passes, cause.fix) == (False, "Set replicas to 6 or fewer.")
+    assert cause.where.endswith("; spec.mpiReplicaSpecs[Worker].replicas")
+    (cause,) = diagnose(sight(pods=pods)).causes
+    assert cause.passes
+
+
+@pytest.mark.parametrize(
+    ("annotations", "told", "raised"),
+    [
+        ({}, "", "spec.runPolicy.activeDeadlineSeconds"),
+        (
+            {"timeout": "2h"},
+            ', from the annotation training.openshift.io/timeout "2h"',
+            "the annotation training.openshift.io/timeout",
+        ),
+        ({"timeout": "3h"}, "", "spec.runPolicy.activeDeadlineSeconds"),
+        ({"timeout": "soon", "injected": "istio, job-timeout"}, "", "spec.runPolicy.activeDeadlineSeconds"),
+        (
+            {"injected": "istio,job-timeout"},
+            ", the default of the policy",
+            "it by the annotation training.openshift.io/timeout",
+        ),
+    ],
+)
+def test_what_set_the_time_limit(annotations: dict[str, str], told: str, raised: str) -> None:
+    written = {f"training.openshift.io/{key}": value for key, value in annotations.items()}
+    over = true("Failed", "DeadlineExceeded")
+    limited = launcher(over, activeDeadlineSeconds=7200)
+    (cause,) = diagnose(sight(job=job({"metadata.annotations": written}, over), pods=[], launcher=limited)).causes
+    assert cause.text == f"its time was over: it ran into activeDeadlineSeconds of 2h{told}"
+    assert cause.fix == f"Raise {raised}, and let the program go on from its last checkpoint."

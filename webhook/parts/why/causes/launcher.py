@@ -1,10 +1,12 @@
 """The launcher: what it failed with, how often, and whether it is tried again."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from msgspec.structs import replace
 
 from webhook.api import duration
+from webhook.api.annotations import INJECTED, TIMEOUT, mention
 from webhook.parts.why import loose
 from webhook.parts.why.cause import Cause, Stage, cut
 from webhook.parts.why.causes import ends, logs
@@ -81,6 +83,13 @@ def _deadline(sight: Sight) -> Cause:
     limit = loose.number(sight.launcher, "spec", "activeDeadlineSeconds")
     limit = limit or loose.number(sight.job, "spec", "runPolicy", "activeDeadlineSeconds")
     span = f" of {duration.spell(limit)}" if limit is not None and limit >= 0 else ""
-    text = f"its time was over: it ran into activeDeadlineSeconds{span}"
-    fix = "Raise spec.runPolicy.activeDeadlineSeconds, and let the program go on from its last checkpoint."
+    text, field = f"its time was over: it ran into activeDeadlineSeconds{span}", "spec.runPolicy.activeDeadlineSeconds"
+    written = loose.mapping(sight.job, "metadata", "annotations")
+    asked, injected = loose.text(written, TIMEOUT), loose.text(written, INJECTED).split(",")
+    with suppress(duration.DurationError):
+        if asked and duration.parse(asked) == limit:
+            text, field = f"{text}, from the annotation {mention(TIMEOUT, asked)}", f"the annotation {TIMEOUT}"
+    if not asked and "job-timeout" in injected:
+        text, field = f"{text}, the default of the policy", f"it by the annotation {TIMEOUT}"
+    fix = f"Raise {field}, and let the program go on from its last checkpoint."
     return Cause("deadline", Stage.END, text, "Job of the launcher, Failed", fix)

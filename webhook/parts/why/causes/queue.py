@@ -21,6 +21,7 @@ _WAIT: Final = "Wait: it starts by itself when others end."
 _ASK: Final = "Ask your administrator, or use another queue: kubectl get localqueues"
 _FULL: Final = re.compile(r"insufficient unused quota for (\S+) in flavor (\S+), (\S+) more needed")
 _SET: Final = re.compile(r"couldn't assign flavors to pod set (\S+): ")
+_NO_FLAVOR: Final = re.compile(r"pod set (\S+): no TAS flavor assigned")
 
 _EVICTED: Final = {
     "Preempted": "a job that matters more took its place",
@@ -119,6 +120,10 @@ def _pending(sight: Sight, workload: Json) -> Cause:
         pods = f" for the {unlike[1]} pods" if unlike else ""
         text = f'queue "{queue}" is full: {lacking} {resource} more needed in flavor {flavor}{pods}{was}{place}'
         return _cause(workload, "queue-full", text, seen="QuotaReserved", fix=_WAIT, passes=True)
+    if no_flavor := _NO_FLAVOR.search(message):
+        text = f'queue "{queue}" could never admit it: the {no_flavor[1]} pods request nothing that the queue covers'
+        fix = 'Set a request of these pods: cpu, or "0" of a device, such as nvidia.com/gpu, where it covers no cpu.'
+        return _cause(workload, "queue-never", text, seen="QuotaReserved", fix=fix, rules=EVER_FITS)
     if re.search(
         r"> maximum capacity|unavailable in ClusterQueue|untolerated taint|node affinity|requested level", message
     ):

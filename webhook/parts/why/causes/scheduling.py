@@ -85,7 +85,10 @@ def _cause(sight: Sight, said: str, pods: list[Json]) -> Cause:
             text, fix = f"{text}; {held}", _OWN_LAUNCHER if role == "Launcher" else _OWN_WORKERS
         elif taints:
             fix = f"Wait until others end, or, for nodes with a taint, {tainted}{taints}"
-        return Cause("no-room", Stage.SCHEDULING, text, where, fix, _ACCELERATORS, passes=True)
+        never = sight.finding(_ACCELERATORS)
+        if never is not None and never.path.endswith(".replicas"):
+            text = f"{names}: the cluster could never hold the whole job ({never.message}): {why}"
+        return Cause("no-room", Stage.SCHEDULING, text, where, fix, _ACCELERATORS, passes=never is None)
     text = f"{names}: no node will do: {why}"
     fix = "Compare nodeSelector, affinity and tolerations with: kubectl get nodes --show-labels"
     if taints or all("untolerated taint" in part for part in why.split(", ")):

@@ -1,0 +1,14 @@
+"""PodGroups of the coscheduling plugin: only whether the API server has the kind, so no object is read."""
+
+from webhook.cluster.resource import Resource, Wire, cluster_wide
+
+COSCHEDULING_GROUPS: Resource[str, None] = cluster_wide(
+    "podgroups",
+    "PodGroup",
+    "scheduling.x-k8s.io/v1alpha1",
+    wire=Wire,
+    record=lambda _: None,
+    metadata_only=True,
+    field_selector="metadata.name=none",
+    awaited=False,
+)
