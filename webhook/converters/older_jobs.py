@@ -28,13 +28,13 @@ def convert(document: dict[str, Any], options: Options | None = None) -> Convert
         raise ConversionError("spec", "is not set")
     new: dict[str, Any] = {"apiVersion": API_VERSION, "kind": old.pop("kind")}
     report.mapped("apiVersion", f"is {API_VERSION} now, and was {version}")
-    metadata = take(old, "metadata", dict, "MPIJob")
-    if metadata is not None:
-        new["metadata"] = _metadata(metadata, report)
+    written = take(old, "metadata", dict, "MPIJob")
+    if written is not None:
+        new["metadata"] = metadata(written, report)
     new["spec"] = converted = convert_spec(version, deepcopy(spec), options, report)
     if options.ssh_path:
         converted["sshAuthMountPath"] = options.ssh_path
-    _life(old.pop("status", None), report)
+    life(old.pop("status", None), report)
     for key in old:
         report.lost(key, "MPIJobs have no such field")
     _in_images(converted, report)
@@ -48,7 +48,7 @@ def convert_spec(version: str, written: Any, options: Options, report: Report) -
     return _SPECS[version](written, options, report)
 
 
-def _life(status: Any, report: Report) -> None:
+def life(status: Any, report: Report) -> None:
     """What became of the job: made anew, it begins at the beginning."""
     if status is None:
         return
@@ -61,19 +61,20 @@ def _life(status: Any, report: Report) -> None:
         report.to_do("status", "the job is running: the new one begins at the beginning, so wait for its end")
 
 
-def _metadata(written: dict[str, Any], report: Report) -> dict[str, Any]:
-    metadata = dict(written)
+def metadata(written: dict[str, Any], report: Report) -> dict[str, Any]:
+    """The metadata for a job that is created, without what is the stored job's."""
+    kept = dict(written)
     for key in SET_BY_SERVER:
-        if key in metadata:
-            del metadata[key]
+        if key in kept:
+            del kept[key]
             report.lost(f"metadata.{key}", "is set by the API server")
-    annotations = metadata.get("annotations")
+    annotations = kept.get("annotations")
     if isinstance(annotations, dict) and LAST_APPLIED in annotations:
-        metadata["annotations"] = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
+        kept["annotations"] = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
         report.lost(f"metadata.annotations[{LAST_APPLIED}]", "is kubectl's copy of the old job")
-        if not metadata["annotations"]:
-            del metadata["annotations"]
-    return metadata
+        if not kept["annotations"]:
+            del kept["annotations"]
+    return kept
 
 
 def _in_images(spec: dict[str, Any], report: Report) -> None:

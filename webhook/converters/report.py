@@ -62,10 +62,12 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A job of v2beta1, and what became of the fields of the one that it was made of."""
+    """A new job, and what became of the fields of the one that it was made of."""
 
     document: dict[str, Any]
     report: Report
+    runtime: dict[str, Any] | None = None
+    """The TrainingRuntime of a TrainJob."""
 
 
 @dataclass(frozen=True, slots=True)
