@@ -36,20 +36,16 @@ _VOLUMES: Final = {"ssh-auth": trainer.KEY_VOLUME, "mpi-job-config": trainer.HOS
 
 _LABELS: Final = "training.kubeflow.org/"
 _OPERATOR, _JOB, _ROLE = (f"{_LABELS}{name}" for name in ("operator-name", "job-name", "job-role"))
-_KEYS_OF_LABELS: Final = {
-    _OPERATOR: trainer.JOB_SET_NAME,
-    _JOB: trainer.JOB_SET_NAME,
-    _ROLE: trainer.REPLICATED_JOB_NAME,
-}
+_KEYS_OF_LABELS: Final = {**dict.fromkeys((_OPERATOR, _JOB), trainer.JOB_SET_NAME), _ROLE: trainer.REPLICATED_JOB_NAME}
 _KEY_LISTS: Final = ("matchLabelKeys", "mismatchLabelKeys")
+_EXISTS: Final = {"In": "Exists", "NotIn": "DoesNotExist"}
 
 
 def convert(document: dict[str, Any]) -> Converted:
     """The TrainJob and its runtime; ConversionError where that cannot be. `document` stays as it is."""
     old, report = copied(document), Report()
-    version = take(old, "apiVersion", str, "MPIJob")
-    if version != API_VERSION:
-        raise ConversionError("apiVersion", f"is not {API_VERSION}: run `mpijob-webhook convert mpijob` first")
+    if take(old, "apiVersion", str, "MPIJob") != API_VERSION:
+        raise ConversionError("apiVersion", f"is not {API_VERSION}: convert the job to that first")
     spec = take(old, "spec", dict, "MPIJob")
     if spec is None:
         raise ConversionError("spec", "is not set")
@@ -65,15 +61,11 @@ def convert(document: dict[str, Any]) -> Converted:
     older_jobs.life(old.pop("status", None), report)
     drop_unknown(old, "MPIJob", report)
     report.to_do("apply", f"TrainingRuntime {name[:100]} first: Trainer rejects the TrainJob until it has seen that")
+    version = {"apiVersion": trainer.API_VERSION}
     return Converted(
-        {"apiVersion": trainer.API_VERSION, "kind": trainer.TRAIN_JOB, "metadata": metadata, "spec": job},
+        {**version, "kind": trainer.TRAIN_JOB, "metadata": metadata, "spec": job},
         report,
-        {
-            "apiVersion": trainer.API_VERSION,
-            "kind": trainer.RUNTIME,
-            "metadata": {"name": name, **head},
-            "spec": runtime,
-        },
+        {**version, "kind": trainer.RUNTIME, "metadata": {"name": name, **head}, "spec": runtime},
     )
 
 
@@ -99,7 +91,7 @@ def _metadata(written: dict[str, Any], report: Report) -> dict[str, Any]:
 
 def _specs(spec: dict[str, Any], name: str, report: Report) -> tuple[dict[str, Any], dict[str, Any]]:
     """Those of the TrainJob and of the runtime."""
-    if (implementation := spec.pop("mpiImplementation", None)) not in {None, "OpenMPI"}:
+    if (implementation := take(spec, "mpiImplementation", str, "spec")) not in {None, "OpenMPI"}:
         raise ConversionError("spec.mpiImplementation", f"{str(implementation)[:100]}: Trainer has OpenMPI alone")
     roles = take(spec, "mpiReplicaSpecs", dict, "spec") or {}
     as_node = spec.pop("runLauncherAsWorker", None) is True
@@ -223,7 +215,7 @@ def _change_labels(selecting: dict[str, Any], field: str, report: Report) -> Non
     for each in expressions:
         key = str(each.get("key"))
         if key == _OPERATOR:
-            each["operator"] = "Exists"
+            each["operator"] = _EXISTS.get(str(each.get("operator")), each.get("operator"))
             each.pop("values", None)
         elif key == _ROLE:
             each["values"] = [trainer.NODE if value == "worker" else value for value in texts(each, "values")]
@@ -307,7 +299,7 @@ def _run_policy(
         if key in policy:
             target[key] = policy.pop(key)
             report.mapped(f"{run_policy.PATH}.{key}", f"is that of {where}")
-    cleaning, field = policy.pop("cleanPodPolicy", None), f"{run_policy.PATH}.cleanPodPolicy"
+    cleaning, field = take(policy, "cleanPodPolicy", str, run_policy.PATH), f"{run_policy.PATH}.cleanPodPolicy"
     if cleaning in {"All", "Running"}:
         report.mapped(field, "JobSet deletes what still runs when the launcher is done")
     else:
