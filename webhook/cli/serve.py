@@ -72,6 +72,9 @@ COUNT: Final = click.IntRange(min=1)
 )
 @click.option("--job-metrics", is_flag=True, help="Count jobs, their GPUs and verdicts by namespace, at /metrics/jobs.")
 @click.option("--network-policies", is_flag=True, help="Make a NetworkPolicy for each job; needs the right to.")
+@click.option(
+    "--disruption-budgets", is_flag=True, help="Make a PodDisruptionBudget for each running job; needs the right to."
+)
 @click.option("--audit", is_flag=True, help="Count the jobs that break the policy of today, at /metrics/jobs.")
 @click.option("--audit-reports", is_flag=True, help="--audit, and a report object for each; needs the right to.")
 @click.option("--conversion", is_flag=True, help="Convert jobs of older versions at /convert, for a CRD with these.")

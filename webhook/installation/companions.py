@@ -59,6 +59,16 @@ NETWORK_POLICIES: Final = CompanionRights(
     ),
 )
 
+DISRUPTION_BUDGETS: Final = CompanionRights(
+    "disruption-budgets",
+    "--disruption-budgets",
+    "drains evict the pods of running jobs, or wait for jobs that have ended",
+    (
+        RoleRule("policy", ("poddisruptionbudgets",), ("get", "list", "watch", "create", "patch")),
+        RoleRule("", ("events",), ("create",)),
+    ),
+)
+
 _REPORT_VERBS: Final = ("list", "watch", "create", "patch", "delete")
 AUDIT_REPORTS: Final = CompanionRights(
     "audit-reports",
@@ -77,4 +87,4 @@ TRAINER: Final = CompanionRights(
     (RoleRule(trainer.GROUP, ("clustertrainingruntimes", "trainingruntimes", "trainjobs"), ("get", "list", "watch")),),
 )
 
-COMPANIONS: Final = (KEY_REMOVAL, DEADLINE_EVENTS, NETWORK_POLICIES, AUDIT_REPORTS, TRAINER)
+COMPANIONS: Final = (KEY_REMOVAL, DEADLINE_EVENTS, NETWORK_POLICIES, DISRUPTION_BUDGETS, AUDIT_REPORTS, TRAINER)

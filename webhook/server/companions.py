@@ -46,6 +46,10 @@ async def start_companions(stack: AsyncExitStack, around: Surroundings) -> list[
         on_policies.append(await start_network_policies(stack, around))
     else:
         around.readiness.concerns_of(lambda: not_made(around.policies()))
+    if around.settings.disruption_budgets:
+        on_policies.append(await start_disruption_budgets(stack, around))
+    else:
+        around.readiness.concerns_of(lambda: no_budgets(around.policies()))
     return on_policies
 
 
@@ -108,6 +112,17 @@ async def start_network_policies(stack: AsyncExitStack, around: Surroundings) ->
     return companion.resync
 
 
+async def start_disruption_budgets(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None]:
+    """PodDisruptionBudgets of jobs; what is returned is to be called when policies have changed."""
+    from webhook.companions.disruption_budgets import BUDGETS, DisruptionBudgets  # noqa: PLC0415
+
+    link, log = around.link, around.telemetry.log
+    api, watch = PacedClient(link.api), Watch(BUDGETS, link.connection, log=log)
+    companion = DisruptionBudgets(api=api, view=link.view, watch=watch, policies=around.policies, log=log)
+    await run_reconciler(stack, around, companion.reconciler, api, watch, work=companion.run)
+    return companion.resync
+
+
 async def start_audit(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None]:
     """Judge the jobs that exist; what is returned is to be called when policies have changed."""
     from webhook.companions.audit.reports import POLICY_REPORTS, REPORTS, Reports  # noqa: PLC0415
@@ -163,4 +178,12 @@ def not_made(policies: PolicySet) -> dict[str, str]:
     settings = [rule.get(RULE, {}) for rule in rules]
     if any({each.get("posture", "none"), *each.get("choices", ())} != {"none"} for each in settings):
         return {NAME: "a policy sets or offers a posture, and without --network-policies no job gets a NetworkPolicy"}
+    return {}
+
+
+def no_budgets(policies: PolicySet) -> dict[str, str]:
+    """The same of PodDisruptionBudgets."""
+    injections = [layers.written(layer.document).get("injections") or {} for layer in policies.layers]
+    if any(each.get("no-disruption", {}).get("budget") for each in injections):
+        return {"disruption-budgets": "a policy sets a budget, and without --disruption-budgets no job gets one"}
     return {}

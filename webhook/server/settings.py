@@ -79,6 +79,8 @@ class ServeSettings:
     """Count jobs, and what they ask for, by namespace."""
     network_policies: bool = False
     """Make a NetworkPolicy for every job whose policy, or own wish, asks for one."""
+    disruption_budgets: bool = False
+    """Make a PodDisruptionBudget for every running job whose policy sets one."""
     audit: bool = False
     """Judge the jobs that exist by the policies of today, again and again."""
     audit_reports: bool = False
