@@ -29,6 +29,7 @@ from webhook.predict import operator_pods
 from webhook.predict.kueue.managed import suspends_all
 from webhook.predict.nodes import node_shapes
 from webhook.predict.stuck import loose, place
+from webhook.predict.stuck.causes.disruption import SCHEDULED
 from webhook.predict.stuck.causes.scheduling import claims_of
 from webhook.predict.stuck.causes.start import initializes, pod_is_worker
 from webhook.predict.stuck.sight import LAUNCHER, WORKER, Judged, QueuePlace, Sight, created, happened
@@ -36,6 +37,7 @@ from webhook.predict.stuck.sight import LAUNCHER, WORKER, Judged, QueuePlace, Si
 T = TypeVar("T")
 
 JOBS: Final = f"/apis/{mpijob.API_VERSION}/namespaces/%s/mpijobs"
+NODES: Final = "/api/v1/nodes"
 JOB_NAME: Final = "training.kubeflow.org/job-name"
 VISIBILITY: Final = ("visibility.kueue.x-k8s.io/v1beta2", "visibility.kueue.x-k8s.io/v1beta1")
 TAIL: Final = {"tailLines": "200", "limitBytes": "131072"}
@@ -116,6 +118,7 @@ class SightReader:
             self.unread["workloads"] = self.workloads.reason
         workloads = [] if isinstance(self.workloads, Unread) else self.workloads
         workload = next((each for each in workloads if _controller(each) == uid), None)
+        events = await self._events(job, [job, launcher or {}, workload or {}], pods)
         return Sight(
             now=self.api.server_time or datetime.now(UTC),
             job=job,
@@ -124,10 +127,11 @@ class SightReader:
             pods=pods,
             workload=workload,
             place=await self._place(workload, workloads),
-            events=await self._events(job, [job, launcher or {}, workload or {}], pods),
+            events=events,
             logs=await self._logs(pods),
             tried=await self._tried(job, pods),
             nodes=node_shapes(self.world.cluster),
+            cordoned=await self._cordoned(pods, events),
             all_queued=suspends_all(self.world.cluster, self.namespace),
             unread=dict(self.unread),  # at last: what stands above fills it
         )
@@ -209,6 +213,15 @@ class SightReader:
             or loose.text(event, "involvedObject", "name") in claims
             or (loose.text(event, "involvedObject", "kind") == "Pod" and happened(event) >= created(job))
         ]
+
+    async def _cordoned(self, pods: list[KubernetesObject], events: list[KubernetesObject]) -> list[str]:
+        """Where a pod was evicted or is gone; few users may read nodes, and the loss is named without them too."""
+        uids = {loose.text(pod, "metadata", "uid") for pod in pods}
+        gone = (event for event in events if event.get("reason") == SCHEDULED and not _about(event, uids))
+        if not any(loose.holds(pod, "DisruptionTarget") for pod in pods) and next(gone, None) is None:
+            return []
+        found = await attempt(listed(self.api, NODES, metadata_only=True, fieldSelector="spec.unschedulable=true"))
+        return [] if isinstance(found, Unread) else [*map(loose.name, found)]
 
     async def _logs(self, pods: list[KubernetesObject]) -> dict[str, str]:
         """The last lines of containers that failed, launchers first and the newest, and of sshd in some workers."""

@@ -138,7 +138,8 @@ def test_what_a_command_imports_is_hardly_looked_through_for_garbage() -> None:
 NOT_AT_FIRST = (
     "kubernetes", "webhook.installation.doctor", "webhook.converters", "webhook.admission.trainer",
     "webhook.companions.audit.standing", "webhook.companions.deadline_events",
-    "webhook.companions.network_policy.upkeep", "webhook.companions.ssh.removal",
+    "webhook.companions.disruption_budgets", "webhook.companions.network_policy.upkeep",
+    "webhook.companions.ssh.removal",
     "webhook.server.certificates.self_managed",
 )  # fmt: skip
 

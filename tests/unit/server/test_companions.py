@@ -18,7 +18,7 @@ from webhook.companions.reconciler import Reconciler
 from webhook.companions.ssh.removal import KeyRemoval
 from webhook.policy.in_force import PolicySet
 from webhook.server import background
-from webhook.server.companions import not_made, run_reconciler, run_watch, start_key_removal
+from webhook.server.companions import no_budgets, not_made, run_reconciler, run_watch, start_key_removal
 from webhook.server.ops import Readiness
 from webhook.server.telemetry import Telemetry
 
@@ -63,6 +63,17 @@ async def test_what_cannot_be_read_is_a_concern_and_reviews_go_on() -> None:
 def test_a_posture_that_nobody_brings_about_is_told(documents: list[str], told: bool) -> None:
     policies = PolicySet([layer(str(number), text) for number, text in enumerate(documents)])
     assert ("network-policies" in not_made(policies)) is told
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ("injections: {no-disruption: {enabled: true}}", False),
+        ("namespaces: {matchLabels: {a: b}}\ninjections: {no-disruption: {budget: true}}", True),
+    ],
+)
+def test_a_budget_that_no_option_makes_is_told(document: str, told: bool) -> None:
+    assert ("disruption-budgets" in no_budgets(PolicySet([layer("p", document)]))) is told
 
 
 async def test_how_a_companion_does_is_measured_and_told() -> None:
