@@ -17,7 +17,7 @@ from tests.trainer import stack
 from tests.trainer.recipe import TRAINER
 from tests.trainer.stack import Stack
 from webhook.api import yaml
-from webhook.converters import train_job
+from webhook.parts.trainer import conversion
 
 pytestmark = pytest.mark.built(TRAINER)
 RIGHTS = MANIFESTS / "components" / "trainer" / "rbac.yaml"
@@ -504,11 +504,11 @@ def test_a_converted_job_has_the_pods_of_the_mpi_job(operator_cluster, checked, 
     wait_for(cluster, "the pods of the MPIJob", lambda: counted(by_operator()))
     expected, expected_slots = by_operator(), slots(cluster, namespace, f"{name}-config")
 
-    converted = train_job.convert(stored)
+    converted, runtime = conversion.convert(stored)
     other = cluster.create_namespace()
-    for each in (converted.runtime, converted.document):
+    for each in (runtime, converted.document):
         each["metadata"]["namespace"] = other
-    assert create(cluster, other, converted.runtime).returncode == 0
+    assert create(cluster, other, runtime).returncode == 0
     accepted = lambda: create(cluster, other, converted.document).returncode == 0  # noqa: E731
     wait_for(cluster, "the TrainJob to be accepted", accepted)
 
@@ -522,8 +522,8 @@ def test_a_converted_job_has_the_pods_of_the_mpi_job(operator_cluster, checked, 
 
 def test_a_converted_job_runs_to_its_end(operator_cluster, checked, namespace):
     (written,) = yaml.load_all((EXAMPLES / "horovod-gpu.yaml").read_text())
-    converted = train_job.convert(written)
-    assert create(operator_cluster, namespace, converted.runtime).returncode == 0
+    converted, runtime = conversion.convert(written)
+    assert create(operator_cluster, namespace, runtime).returncode == 0
     accepted = lambda: create(operator_cluster, namespace, converted.document).returncode == 0  # noqa: E731
     wait_for(operator_cluster, "the TrainJob to be accepted", accepted)
     name = converted.document["metadata"]["name"]

@@ -7,16 +7,13 @@ from typing import Any, NoReturn
 
 import click
 
-from webhook.api import mpijob, yaml
-from webhook.cli import job_check, job_world, options, train_job_check
+from webhook.api import yaml
+from webhook.cli import job_check, job_world, options
 from webhook.cli.files import Manifest, ManifestError
 from webhook.cli.job_verdict import Verdict
 from webhook.cli.options import REFUSED
-from webhook.cli.terminal import UNUSABLE, caution, complain, heading, printable
-from webhook.converters import older_jobs, train_job
-from webhook.converters.report import ConversionError, Converted, Note, Options, Outcome
-from webhook.converters.sagemaker import job as training_job
-from webhook.converters.sagemaker import machines
+from webhook.cli.terminal import UNUSABLE, caution, complain, printable
+from webhook.converters.report import Converted, Note, Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +31,8 @@ class Conversion:
     verdict: Verdict | None = None
     """On what it is now; None where it was left as it is."""
     is_job: bool = True
-    runtime: Mapping[str, Any] | None = None
-    """The TrainingRuntime of a TrainJob."""
+    needs: Mapping[str, Any] | None = None
+    """Another object that has to be there first."""
 
     @property
     def good(self) -> bool:
@@ -61,62 +58,12 @@ class Conversion:
             "problems": [] if self.document else [self.head],
             "notes": [{"outcome": note.outcome.value, "field": note.field, "text": note.text} for note in self.notes],
             "check": self.verdict.as_json() if self.verdict else None,
-            **({"runtime": self.runtime} if self.runtime else {}),
+            **({"needs": self.needs} if self.needs else {}),
         }
 
 
-def convert(manifest: Manifest, options: Options) -> Conversion:
-    """The object as v2beta1, checked; one that is no older job as it is."""
-    if manifest.kind != "MPIJob":
-        return _no_job(manifest)
-    as_it_is, title = manifest.written or manifest.document, _title(manifest)
-    if manifest.api_version == mpijob.API_VERSION:
-        return Conversion(manifest.source, f"{title}: is of {mpijob.API_VERSION} already, left as it is", as_it_is)
-    try:
-        converted = older_jobs.convert(manifest.document, options)
-    except ConversionError as error:
-        return Conversion(manifest.source, f"{title}: {error}")
-    return _checked(converted, f"{heading(title)}: {manifest.api_version} is {mpijob.API_VERSION} now", manifest.source)
-
-
-def to_train_job(manifest: Manifest) -> Conversion:
-    """The MPIJob as a TrainJob with its TrainingRuntime, checked; another object as it is."""
-    if manifest.kind != "MPIJob":
-        return _no_job(manifest)
-    title = _title(manifest)
-    try:
-        converted = train_job.convert(manifest.document)
-    except ConversionError as error:
-        return Conversion(manifest.source, f"{title}: {error}")
-    job, runtime = (Manifest(manifest.source, each) for each in (converted.document, converted.runtime) if each)
-    world = job_world.of_nothing()
-    verdict = train_job_check.check(job, world, runtimes=[runtime], namespace=world.namespace)
-    head, notes = f"{heading(title)}: is a {job.kind} of {job.api_version} now", [*converted.report.notes]
-    return Conversion(manifest.source, head, job.document, notes, verdict, runtime=runtime.document)
-
-
-def _no_job(manifest: Manifest) -> Conversion:
-    head = printable(f"{manifest.source}: {manifest.kind} {manifest.title}: is no MPIJob, left as it is")
-    return Conversion(manifest.source, head, manifest.written or manifest.document, is_job=False)
-
-
-def _title(manifest: Manifest) -> str:
-    return printable(f"{manifest.source}: {'/'.join(filter(None, (manifest.namespace, manifest.title)))}")
-
-
-def of_training_job(source: str, document: Any, options: machines.Options) -> Conversion:
-    """A training job of SageMaker as an MPIJob, checked."""
-    name = document.get("TrainingJobName") if isinstance(document, dict) else None
-    title = printable(f"{source}: {name}" if isinstance(name, str) else source)
-    try:
-        converted = training_job.convert(document, options)
-    except ConversionError as error:
-        return Conversion(source, f"{title}: {error}")
-    head = f"{heading(title)}: is MPIJob {converted.document['metadata']['name']} of {mpijob.API_VERSION} now"
-    return _checked(converted, head, source)
-
-
-def _checked(converted: Converted, head: str, source: str) -> Conversion:
+def checked(converted: Converted, head: str, source: str) -> Conversion:
+    """What a job was converted to, with the verdict of `check` on it."""
     verdict = job_check.check(Manifest(source, converted.document), job_world.of_nothing())
     return Conversion(source, head, converted.document, [*converted.report.notes], verdict)
 
@@ -129,7 +76,7 @@ def end(outcomes: Sequence[Conversion], errors: list[ManifestError], output: str
         if outcome.document is None:
             complain(outcome.head)
             continue
-        for document in filter(None, (outcome.runtime, outcome.document)):
+        for document in filter(None, (outcome.needs, outcome.document)):
             click.echo(f"---\n{yaml.dump(document)}", nl=False)
         for line in outcome.report():
             click.echo(line, err=True)

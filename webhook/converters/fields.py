@@ -1,8 +1,7 @@
 """Fields of a job, taken out of a mapping one by one: what is left at the end is what nobody knew."""
 
-import re
 from collections.abc import Collection
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from webhook.converters.report import ConversionError, Report
 
@@ -62,20 +61,3 @@ def texts(source: dict[str, Any], key: str) -> list[str]:
     """The texts in the list `key`."""
     value = source.get(key)
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
-
-
-ADVICE: Final = (
-    "looks like a secret, and whoever may read the job reads it: put it into a Secret, and name that in its place"
-    " (env: valueFrom.secretKeyRef)"
-)
-_NAME: Final = re.compile(
-    r"(?:.*[_-])?(?:pass(?:word|wd|phrase)|secret|token|credentials?|(?:api|access|secret|private)[_-]?key)",
-    re.IGNORECASE,
-)
-# Of texts, where a token is a word: [PAD].
-_WORD: Final = re.compile(r"(?:.*[_-])?(?:bos|cls|eos|mask|pad|sep|unk)[_-]token", re.IGNORECASE)
-
-
-def is_named_so(name: str) -> bool:
-    """Whether the name says it."""
-    return bool(_NAME.fullmatch(name)) and not _WORD.fullmatch(name)

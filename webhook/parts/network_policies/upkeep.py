@@ -1,0 +1,207 @@
+"""Keeps the NetworkPolicy of every job as it should be, from the moment that the job is stored.
+
+A job is looked at when it, its NetworkPolicy, its namespace or a policy changes, when a ServiceAccount there gives its
+pods a token or none any more, and every few minutes. What is in
+order by the caches costs no call. Before anything is written the job is read: it may be going, or be another one.
+
+What is in a NetworkPolicy is the administrator's decision, so what others change is put back, by force.
+`owned_objects` writes it.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from webhook.api import mpijob
+from webhook.api.annotations import NETWORK_POLICY
+from webhook.api.shape import ShapeError
+from webhook.client.calls import ClusterError
+from webhook.client.live_view import LiveView
+from webhook.client.objects import KubernetesObject, get
+from webhook.client.watch import Watch
+from webhook.cluster.resource import ByNamespace
+from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS, ServiceAccount
+from webhook.cluster.view import Answer
+from webhook.companions.limits import MAX_CALLS_PER_SECOND
+from webhook.companions.owned_objects import LATE_PAUSE, PREFIX, RESYNC, UNKNOWN_PAUSE, SeenObject, Writer, in_path
+from webhook.companions.reconciler import PacedClient, Reconciler, Restraint
+from webhook.parts.network_policies import NAME, RULE
+from webhook.parts.network_policies.wanted import NETWORK_POLICY_KIND, is_filtered, network_policy
+from webhook.policy.in_force import PolicySet
+from webhook.rules.network_policy import Posture, Settings, posture
+
+# For each job when all are looked at: more than it takes, so that a part of the calls is left for new jobs.
+CALLS: Final = 3
+
+NETWORK_POLICIES: Final = NETWORK_POLICY_KIND.watched()
+
+_Basis = tuple[str, int, str, Settings]
+"""Of the job uid, generation and annotation; of its namespace the settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a job should have, and of what that follows."""
+
+    basis: _Basis
+    policy: SeenObject | None
+    """None: no object."""
+
+    def met_by(self, seen: SeenObject | Answer) -> bool:
+        """Whether nothing is to be done; what cannot be seen has been written once, and counts as it was."""
+        return seen in {self.policy, Answer.UNKNOWN} if self.policy else not _owns(self.basis[0], seen)
+
+
+@dataclass(eq=False)
+class NetworkPolicies:
+    """The companion. Every replica does all of it; `watch` has the objects that any of them made."""
+
+    api: PacedClient
+    view: LiveView
+    watch: Watch[ByNamespace, SeenObject]
+    policies: Callable[[], PolicySet]
+    log: Any
+    uniform: Callable[[float, float], float] = random.uniform
+
+    def __post_init__(self) -> None:
+        self.reconciler: Reconciler[ByNamespace] = Reconciler(NAME, self._look, log=self.log)
+        self._clock = asyncio.get_running_loop().time
+        self._begun = False
+        self._wanted: dict[ByNamespace, _Wanted] = {}
+        self._in_place: dict[ByNamespace, SeenObject] = {}
+        self._put_back: Restraint[ByNamespace] = Restraint()
+        self._writer = Writer(self.api, NETWORK_POLICY_KIND, self.log)
+        self.view.on_change(MPI_JOBS, lambda key, *_: self._add(key))
+        self.view.on_change(NAMESPACES, self._namespace_changed)
+        self.view.on_change(SERVICE_ACCOUNTS, self._account_changed)
+        self.watch.store.on_change(lambda key, *_: self._add((key[0], key[1].removeprefix(PREFIX))))
+
+    async def run(self) -> None:
+        """Keep all of them, until cancelled."""
+        await self.view.settled()
+        await self.watch.settled()
+        self._begun = True
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.reconciler.run())
+            while True:
+                self.resync()
+                await asyncio.sleep(RESYNC)
+
+    def resync(self) -> None:
+        """Look at every job."""
+        self._look_at(self.view.all(MPI_JOBS))
+
+    def _look_at(self, jobs: Mapping[ByNamespace, MPIJobRecord] | Answer) -> None:
+        """Look at new ones first: what has its NetworkPolicy already is looked at by and by."""
+        if isinstance(jobs, Answer):
+            return
+        span = CALLS * len(jobs) / MAX_CALLS_PER_SECOND
+        for key, job in jobs.items():
+            self._add(key, self.uniform(0, span) if _owns(job.uid, self._seen(key)) else 0)
+
+    def _add(self, key: ByNamespace, after: float = 0) -> None:
+        if self._begun:
+            self.reconciler.add(key, after)
+
+    def _namespace_changed(self, name: str, old: Namespace | None, new: Namespace | None) -> None:
+        if old is not None and new is not None and old.labels == new.labels:
+            return
+        jobs = self.view.within(MPI_JOBS, name)
+        for key in () if isinstance(jobs, Answer) else jobs:
+            self._add(key)
+
+    def _account_changed(self, key: ByNamespace, old: ServiceAccount | None, new: ServiceAccount | None) -> None:
+        """Its pods get a token from now on, or none any more; which jobs that is about only they say."""
+        if (old is None or old.token) == (new is None or new.token):
+            return
+        for each in [each for each in self._wanted if each[0] == key[0]]:
+            del self._wanted[each]
+        self._look_at(self.view.within(MPI_JOBS, key[0]))
+
+    def _seen(self, key: ByNamespace) -> SeenObject | Answer:
+        return self.watch.get((key[0], PREFIX + key[1]))
+
+    def _settings(self, namespace: Namespace) -> Settings:
+        settings = self.policies().for_namespace(namespace).document.settings_of_rule(RULE)
+        assert isinstance(settings, Settings)  # noqa: S101 - for the type checker
+        return settings
+
+    async def _look(self, key: ByNamespace) -> float | None:
+        job, namespace, seen = self.view.get(MPI_JOBS, key), self.view.get(NAMESPACES, key[0]), self._seen(key)
+        if job is Answer.ABSENT:
+            self._forget(key)
+            return None
+        # Without the labels of the namespace the job might get less than it should have.
+        if isinstance(job, Answer) or isinstance(namespace, Answer):
+            return LATE_PAUSE if namespace is Answer.ABSENT else UNKNOWN_PAUSE
+        settings = self._settings(namespace)
+        if posture(job.network_policy, settings) is Posture.NONE and not _owns(job.uid, seen):
+            self._forget(key)
+            return None
+        basis = job.uid, job.generation, job.network_policy, settings
+        wanted = self._wanted.get(key)
+        if wanted is None or wanted.basis != basis or not wanted.met_by(seen):
+            return await self._bring_about(key, settings)
+        if isinstance(seen, SeenObject):
+            self._in_place[key] = seen
+        return None
+
+    def _forget(self, key: ByNamespace) -> None:
+        self._wanted.pop(key, None)
+        self._in_place.pop(key, None)
+        self._put_back.forget(key)
+        self._writer.forget(key)
+
+    async def _bring_about(self, key: ByNamespace, settings: Settings) -> float | None:
+        """Read the job, and write what is missing."""
+        found = await get(self.api, f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], in_path(key[0]))}/{in_path(key[1])}")
+        if found is None or found["metadata"].get("deletionTimestamp"):
+            return None  # the cache is late, or its end is under way
+        seen = self._seen(key)  # another replica may have made it meanwhile
+        found.pop("status", None)
+        try:
+            job = mpijob.decode(msgspec.json.encode(found))
+        except ShapeError as error:
+            raise ClusterError(f"MPIJob {key[0]}/{key[1]} cannot be read: {error}") from None
+        asked = job.annotations.get(NETWORK_POLICY, "")
+        chosen = posture(asked, settings) if is_filtered(job) else Posture.NONE
+        generation = int(found["metadata"].get("generation") or 0)
+        basis = job.metadata.uid, generation, asked, settings
+        if chosen is Posture.NONE and not _owns(job.metadata.uid, seen):
+            self._wanted[key] = _Wanted(basis, None)
+            return None
+        body = network_policy(job, chosen, settings, self.view)
+        wanted = NETWORK_POLICY_KIND.record(body)
+        later = None if wanted == seen else await self._put(key, body, wanted, seen)
+        if later is None:
+            self._wanted[key] = _Wanted(basis, wanted)
+        if wanted == seen:
+            self._in_place[key] = wanted
+        return later
+
+    async def _put(
+        self, key: ByNamespace, body: KubernetesObject, wanted: SeenObject, seen: SeenObject | Answer
+    ) -> float | None:
+        again = key in self._in_place or isinstance(seen, SeenObject)
+        if again and (wait := self._put_back.wait(key, self._clock())):
+            return wait
+        written = await self._writer.write(key, body, wanted, seen)
+        if written is not None:
+            return written
+        if again:
+            self._put_back.note(key, self._clock())
+        if self._in_place.get(key) == wanted:
+            del self._in_place[key]
+            message = f"NetworkPolicy {body['metadata']['name']} was changed or removed, and is put back"
+            await self._writer.tell(key, body, "PutBack", message)
+        return None
+
+
+def _owns(uid: str, seen: SeenObject | Answer) -> bool:
+    return isinstance(seen, SeenObject) and seen.is_of(uid)
