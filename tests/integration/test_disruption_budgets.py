@@ -17,6 +17,8 @@ pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("budgets")]
 RIGHTS = MANIFESTS / "components" / "disruption-budgets" / "rbac.yaml"
 ROLES = ("Launcher", "Worker")
 PODS = 3
+# The workers run on when the job has ended.
+KEEPS = {"spec.runPolicy": {"cleanPodPolicy": "None"}}
 NAME = "drained"
 OF_JOB = f"training.kubeflow.org/job-name={NAME}"
 RESUMED = '{"spec": {"runPolicy": {"suspend": false}}}'
@@ -38,7 +40,9 @@ def budgets(operator_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory)
 def job(namespace: str) -> dict[str, Any]:
     limits = {f"{role}.template.spec.containers.0.resources": {"limits": {"cpu": "10m"}} for role in ROLES}
     kept = {f"{role}.template.metadata": {"annotations": {KEEP_RUNNING: "yes"}} for role in ROLES}
-    return changed({"metadata": {"name": NAME, "namespace": namespace}, "Worker.replicas": 2, **limits, **kept})
+    return changed(
+        {"metadata": {"name": NAME, "namespace": namespace}, "Worker.replicas": 2, **KEEPS, **limits, **kept}
+    )
 
 
 def drain(cluster: Cluster, node: str, *flags: str) -> Any:

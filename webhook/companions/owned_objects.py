@@ -60,10 +60,6 @@ class SeenObject:
     content: str
     """A hash of its spec and the value of its label."""
 
-    def is_of(self, uid: str) -> bool:
-        """Whether the job with this uid controls it."""
-        return self.owner == uid
-
 
 @dataclass(frozen=True, slots=True)
 class OwnedKind:

@@ -6,7 +6,7 @@ that waits or has ended has none: alerts on budgets without enough pods would fi
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from webhook.client.objects import KubernetesObject
 from webhook.client.watch import Watch
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
-from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import Answer
 from webhook.companions.owned_objects import (
     JOB_NAME,
@@ -64,16 +64,14 @@ class DisruptionBudgets:
         self._clock = asyncio.get_running_loop().time
         self._writer = Writer(self.api, KIND, self.log)
         self._changed: Restraint[ByNamespace] = Restraint()
-        self._begun = False
-        self.view.on_change(MPI_JOBS, lambda key, *_: self._add(key))
-        self.view.on_change(NAMESPACES, self._namespace_changed)
-        self.watch.store.on_change(lambda key, *_: self._add((key[0], key[1].removeprefix(PREFIX))))
+        self.view.on_change(MPI_JOBS, lambda key, *_: self.reconciler.add(key))
+        self.view.on_change(NAMESPACES, lambda name, *_: self._look_at(self.view.within(MPI_JOBS, name)))
+        self.watch.store.on_change(lambda key, *_: self.reconciler.add((key[0], key[1].removeprefix(PREFIX))))
 
     async def run(self) -> None:
         """Keep all of them, until cancelled."""
         await self.view.settled()
         await self.watch.settled()
-        self._begun = True
         async with asyncio.TaskGroup() as group:
             group.create_task(self.reconciler.run())
             while True:
@@ -82,19 +80,11 @@ class DisruptionBudgets:
 
     def resync(self) -> None:
         """Look at every job."""
-        jobs = self.view.all(MPI_JOBS)
+        self._look_at(self.view.all(MPI_JOBS))
+
+    def _look_at(self, jobs: Iterable[ByNamespace] | Answer) -> None:
         for key in () if isinstance(jobs, Answer) else jobs:
-            self._add(key)
-
-    def _add(self, key: ByNamespace) -> None:
-        if self._begun:
             self.reconciler.add(key)
-
-    def _namespace_changed(self, name: str, old: Namespace | None, new: Namespace | None) -> None:
-        if old is None or new is None or old.labels != new.labels:
-            jobs = self.view.within(MPI_JOBS, name)
-            for key in () if isinstance(jobs, Answer) else jobs:
-                self._add(key)
 
     async def _look(self, key: ByNamespace) -> float | None:
         """A stale job does no harm: the garbage collector deletes an object whose owner is gone."""
@@ -106,7 +96,7 @@ class DisruptionBudgets:
         if isinstance(job, Answer) or isinstance(namespace, Answer):
             return LATE_PAUSE if namespace is Answer.ABSENT else UNKNOWN_PAUSE
         seen = self.watch.get((key[0], PREFIX + key[1]))
-        exists = isinstance(seen, SeenObject) and seen.is_of(job.uid)
+        exists = isinstance(seen, SeenObject) and seen.owner == job.uid
         pods = 0 if job.suspended else sum(each.count for each in job.pods)
         settings = self.policies().for_namespace(namespace).document.settings_of_injection(INJECTION)
         if not (isinstance(settings, Settings) and settings.budget):

@@ -204,4 +204,4 @@ class NetworkPolicies:
 
 
 def _owns(uid: str, seen: SeenObject | Answer) -> bool:
-    return isinstance(seen, SeenObject) and seen.is_of(uid)
+    return isinstance(seen, SeenObject) and seen.owner == uid
