@@ -26,13 +26,13 @@ from tests.support.rule_checks import defaulted
 from tests.support.samples import rare, sample
 from webhook.api.yaml import load_all
 from webhook.cluster.view import NothingKnown
-from webhook.parts.network_policies.upkeep import record
-from webhook.parts.network_policies.wanted import LABEL, spec
+from webhook.parts.network_policies.wanted import LABEL, NETWORK_POLICY_KIND, spec
 from webhook.rules.network_policy import Posture, Settings
 
 pytestmark = pytest.mark.timeout(1200)
 
 RIGHTS = MANIFESTS / "components" / "network-policies" / "rbac.yaml"
+record = NETWORK_POLICY_KIND.record
 MANY = sample(40, 200)
 LIVES = 7 * int(os.environ.get("MPIJOB_LIVES", sample(2, 6)))
 POSTURES = ("default", "restricted", "isolated")

@@ -11,11 +11,13 @@ from tests.controlplane.nodes import KEEP_RUNNING
 from tests.support.clients_page import shown
 from tests.support.installation import service
 from tests.support.kubeflow_sdks import submit
-from tests.support.paths import MANIFESTS
+from tests.support.paths import EXAMPLES, MANIFESTS
 from tests.support.samples import FULL
 from tests.trainer import stack
 from tests.trainer.recipe import TRAINER
 from tests.trainer.stack import Stack
+from webhook.api import yaml
+from webhook.parts.trainer import conversion
 
 pytestmark = pytest.mark.built(TRAINER)
 RIGHTS = MANIFESTS / "components" / "trainer" / "rbac.yaml"
@@ -444,3 +446,86 @@ def test_what_is_stored_can_be_suspended_and_deleted(operator_cluster, checked, 
     suspend = ("patch", "trainjob", "job", "-n", namespace, "--type=merge", "-p", '{"spec":{"suspend":true}}')
     operator_cluster.kubectl(*suspend)
     operator_cluster.kubectl("delete", "trainjob", "job", "-n", namespace)
+
+
+# (example, whether its launcher runs ranks)
+CONVERTED = (
+    *((path.stem, False) for path in sorted(EXAMPLES.glob("*.yaml")) if not path.stem.startswith("bad-")),
+    *((f"frameworks/{path.stem}", False) for path in sorted((EXAMPLES / "frameworks").iterdir())),
+    ("openmpi-pi", True),
+    ("horovod-gpu", True),
+)
+NOT_OF_OPEN_MPI = ("intel", "mpich")
+OF_INDEXED_JOBS = "JOB_COMPLETION_INDEX"
+
+
+def mpi_job(name, namespace, **spec):
+    """An example of the repository whose launcher does not end."""
+    (found,) = yaml.load_all((EXAMPLES / f"{name}.yaml").read_text())
+    found["metadata"]["namespace"] = namespace
+    found["spec"].update(spec)
+    for replica in found["spec"]["mpiReplicaSpecs"].values():
+        replica["template"]["metadata"] = {"annotations": {KEEP_RUNNING: "yes"}}
+    return found
+
+
+def essentials(cluster, namespace, label):
+    """(restart policy, first container) of the pods by their role."""
+    found = {}
+    for pod in cluster.get("pods", "-n", namespace)["items"]:
+        spec, role = pod["spec"], pod["metadata"]["labels"][label].replace("node", "worker")
+        container = spec["containers"][0]
+        env = {each["name"]: each.get("value") for each in container["env"] if each["name"] != OF_INDEXED_JOBS}
+        same = {key: container.get(key) for key in ("image", "command", "args", "resources", "securityContext")}
+        found.setdefault(role, []).append((spec["restartPolicy"], {**same, "env": env}))
+    return found
+
+
+def slots(cluster, namespace, config_map):
+    return [
+        line.split()[1]
+        for line in cluster.get("configmap", config_map, "-n", namespace)["data"]["hostfile"].splitlines()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("example", "as_worker"), [each for each in CONVERTED if not any(name in each[0] for name in NOT_OF_OPEN_MPI)]
+)
+def test_a_converted_job_has_the_pods_of_the_mpi_job(operator_cluster, checked, namespace, example, as_worker):
+    """Of the job as the cluster has it, with what was injected and the API server's defaults."""
+    cluster, written = operator_cluster, mpi_job(example, namespace, runLauncherAsWorker=as_worker)
+    name = written["metadata"]["name"]
+    created = create(cluster, namespace, written)
+    assert created.returncode == 0, created.stderr
+    stored = cluster.get("mpijob", name, "-n", namespace)
+    wanted = written["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] + 1
+    by_operator = lambda: essentials(cluster, namespace, "training.kubeflow.org/job-role")  # noqa: E731
+    counted = lambda found: sum(map(len, found.values())) == wanted  # noqa: E731
+    wait_for(cluster, "the pods of the MPIJob", lambda: counted(by_operator()))
+    expected, expected_slots = by_operator(), slots(cluster, namespace, f"{name}-config")
+
+    converted, runtime = conversion.convert(stored)
+    other = cluster.create_namespace()
+    for each in (runtime, converted.document):
+        each["metadata"]["namespace"] = other
+    assert create(cluster, other, runtime).returncode == 0
+    accepted = lambda: create(cluster, other, converted.document).returncode == 0  # noqa: E731
+    wait_for(cluster, "the TrainJob to be accepted", accepted)
+
+    by_trainer = lambda: essentials(cluster, other, "jobset.sigs.k8s.io/replicatedjob-name")  # noqa: E731
+    wait_for(cluster, "the pods of the TrainJob", lambda: counted(by_trainer()))
+    assert by_trainer() == expected
+    assert slots(cluster, other, f"{name}-mpi-hostfile") == expected_slots
+    cluster.kubectl("delete", "mpijob", name, "-n", namespace)
+    cluster.kubectl("delete", "namespace", other, "--wait=false")
+
+
+def test_a_converted_job_runs_to_its_end(operator_cluster, checked, namespace):
+    (written,) = yaml.load_all((EXAMPLES / "horovod-gpu.yaml").read_text())
+    converted, runtime = conversion.convert(written)
+    assert create(operator_cluster, namespace, runtime).returncode == 0
+    accepted = lambda: create(operator_cluster, namespace, converted.document).returncode == 0  # noqa: E731
+    wait_for(operator_cluster, "the TrainJob to be accepted", accepted)
+    name = converted.document["metadata"]["name"]
+    finished = lambda: has_condition(operator_cluster.get("trainjob", name, "-n", namespace), "Complete")  # noqa: E731
+    wait_for(operator_cluster, "the TrainJob to complete", finished)

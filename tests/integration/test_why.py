@@ -81,6 +81,23 @@ def test_a_worker_that_the_scheduler_preempts(world: World) -> None:
     cluster.wait_for("the loss", lambda: re.search(said, world.why(f"{TEAM}/loses").stdout))
 
 
+def test_workers_that_a_drain_evicts(world: World) -> None:
+    """No other node has what the workers need, so the operator creates them again and they wait."""
+    drained = Case("drained", "", "", {f"{CONTAINER}.resources": {"limits": {"example.com/fpga": 1}}})
+    cluster = world.cluster
+    cluster.kubectl("delete", "pod", "urgent", "-n", TEAM, "--ignore-not-found")
+    cluster.kubectl("delete", "mpijob", "loses", "-n", TEAM, "--ignore-not-found")
+    world.make(drained)
+    cluster.wait_for("the job to run", lambda: has_condition(cluster.get("mpijob", "drained", "-n", TEAM), "Running"))
+    node = cluster.get("pod", "drained-worker-0", "-n", TEAM)["spec"]["nodeName"]
+    cluster.kubectl("drain", node, "--force", "--pod-selector=training.kubeflow.org/job-name=drained")
+    said = rf"drained-worker-\d( and 1 more)?: it was evicted when its node {node} was drained \({node} is cordoned\)"
+    try:
+        cluster.wait_for("the drain", lambda: re.search(said, world.why(f"{TEAM}/drained").stdout))
+    finally:
+        cluster.kubectl("uncordon", node)
+
+
 def test_for_programs(world: World) -> None:
     found = json.loads(world.why(f"{TEAM}/queue-full", "-o", "json").stdout)
     assert (found["namespace"], found["name"], found["state"]) == (TEAM, "queue-full", "stuck")

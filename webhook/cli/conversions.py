@@ -31,6 +31,8 @@ class Conversion:
     verdict: Verdict | None = None
     """On what it is now; None where it was left as it is."""
     is_job: bool = True
+    needs: Mapping[str, Any] | None = None
+    """Another object that has to be there first."""
 
     @property
     def good(self) -> bool:
@@ -56,6 +58,7 @@ class Conversion:
             "problems": [] if self.document else [self.head],
             "notes": [{"outcome": note.outcome.value, "field": note.field, "text": note.text} for note in self.notes],
             "check": self.verdict.as_json() if self.verdict else None,
+            **({"needs": self.needs} if self.needs else {}),
         }
 
 
@@ -73,7 +76,8 @@ def end(outcomes: Sequence[Conversion], errors: list[ManifestError], output: str
         if outcome.document is None:
             complain(outcome.head)
             continue
-        click.echo(f"---\n{yaml.dump(outcome.document)}", nl=False)
+        for document in filter(None, (outcome.needs, outcome.document)):
+            click.echo(f"---\n{yaml.dump(document)}", nl=False)
         for line in outcome.report():
             click.echo(line, err=True)
     if not errors and not any(outcome.is_job for outcome in outcomes):

@@ -22,9 +22,9 @@ class OfFiles(click.Group):
 
 @click.group(cls=OfFiles, commands=commands(dict(chain.from_iterable(part.conversions.items() for part in parts()))))
 def convert() -> None:
-    """Write jobs from elsewhere as MPIJobs.
+    """Write jobs from elsewhere as MPIJobs, or MPIJobs as TrainJobs.
 
-    They are of kubeflow.org/v2beta1 then. Without the name of a command, `mpijob-webhook convert FILE...` is
+    MPIJobs are of kubeflow.org/v2beta1 then. Without the name of a command, `mpijob-webhook convert FILE...` is
     `mpijob-webhook convert mpijob FILE...`.
 
     Standard output has the new jobs, standard error a report on each: what moved, what means something else now, what
@@ -34,10 +34,11 @@ def convert() -> None:
     Examples:
       mpijob-webhook convert old.yaml > new.yaml
       mpijob-webhook convert sagemaker request.json > job.yaml
+      mpijob-webhook convert trainjob job.yaml > trainjob.yaml
 
     \b
     Exit code:
-      0  every job is an MPIJob now that would be admitted
+      0  every job is converted and would be admitted
       1  at least one cannot be converted, or would be refused before something is changed
       2  unusable input
     """

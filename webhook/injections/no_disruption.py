@@ -5,7 +5,11 @@ autoscaler evict pods to empty nodes. They leave the nodes of pods with these an
 `karpenter.sh/do-not-disrupt: "true"` and `cluster-autoscaler.kubernetes.io/safe-to-evict: "false"`. Launcher and
 workers get both. They do not help against preemption, `kubectl drain` or a lost node.
 
-Off unless a policy sets `enabled`: a job that hangs then keeps its nodes until its time limit.
+With `budget`, and `serve --disruption-budgets`, each job gets a PodDisruptionBudget while it runs: `mpijob-<job>`. The
+API server then rejects the eviction of its pods, so `kubectl drain` waits for the job's end. It does not help against
+preemption, a lost node, `kubectl delete pod` or `kubectl drain --disable-eviction`.
+
+Both are off unless a policy sets them: a job that hangs then keeps its nodes until its time limit.
 """
 
 from collections.abc import Iterator
@@ -31,6 +35,7 @@ class Settings(InjectionSettings):
     """Where it is on."""
 
     enabled: bool = Field(False, description="Whether anything is injected.")
+    budget: bool = Field(False, description="Whether each job gets a PodDisruptionBudget while it runs.")
 
 
 FORMS: Final = tuple(

@@ -13,6 +13,7 @@ from typing import Final
 NAMES: Final = (
     "job_metrics",
     "network_policies",
+    "disruption_budgets",
     "standing_audit",
     "older_versions",
     "trainer",

@@ -140,7 +140,8 @@ NOT_AT_FIRST = (
     "kubernetes", "webhook.installation.doctor", "webhook.parts.older_versions.reviews",
     "webhook.parts.trainer.pipeline",
     "webhook.parts.standing_audit.standing", "webhook.parts.job_metrics.deadline_events",
-    "webhook.parts.network_policies.upkeep", "webhook.companions.ssh.removal",
+    "webhook.parts.disruption_budgets.upkeep", "webhook.parts.network_policies.upkeep",
+     "webhook.companions.ssh.removal",
     "webhook.server.certificates.self_managed",
 )  # fmt: skip
 

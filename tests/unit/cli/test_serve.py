@@ -50,8 +50,8 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
     clients = {"--client-ca": "clients", "--client-name": "kube-apiserver"}
     options = clients | files | numbers | keys | addresses | certificates | times | namespaces
     flags = (
-        "--register", "--remove-keys", "--deadline-events", "--job-metrics", "--network-policies", "--audit",
-        "--audit-reports", "--conversion", "--trainer",
+        "--register", "--remove-keys", "--deadline-events", "--job-metrics", "--network-policies",
+        "--disruption-budgets", "--audit", "--audit-reports", "--conversion", "--trainer",
     )  # fmt: skip
     known = {option for parameter in main.commands["serve"].params for option in parameter.opts}
     assert known == {*options, *flags}
@@ -86,6 +86,7 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
                 "--deadline-events",
                 "--job-metrics",
                 "--network-policies",
+                "--disruption-budgets",
                 "--audit",
                 "--audit-reports",
                 "--conversion",

@@ -9,20 +9,20 @@ daemons start each other by ssh from worker to worker, and they connect back to 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from webhook import PROGRAM
 from webhook.api import names, sshd
 from webhook.api.annotations import NETWORK_POLICY
-from webhook.api.mpijob import API_VERSION, MPIJob
+from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodTemplate
 from webhook.cluster.view import ClusterView
+from webhook.companions.owned_objects import JOB_NAME, OPERATOR_NAME, OwnedKind
 from webhook.predict.api_token import gets_token
 from webhook.rules.network_policy import Peers, Posture, Settings
 
-PREFIX: Final = "mpijob-"
-# On the object: its posture. Only objects with this label are watched.
 LABEL: Final = NETWORK_POLICY
-OPERATOR_NAME: Final = "training.kubeflow.org/operator-name"
-JOB_NAME: Final = "training.kubeflow.org/job-name"
+"""On the object: its posture."""
+NETWORK_POLICY_KIND: Final = OwnedKind(
+    "networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", LABEL, foreign="the job is not isolated"
+)
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 # The port of sshd in plain images; 2222, that of upstream's, is one of those that any process may listen on.
 SSH: Final = 22
@@ -45,27 +45,8 @@ def is_filtered(job: MPIJob) -> bool:
 
 def network_policy(job: MPIJob, posture: Posture, settings: Settings, view: ClusterView) -> dict[str, Any]:
     """The object for the API server, owned by the job."""
-    metadata = job.metadata
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": {
-            "name": f"{PREFIX}{metadata.name}",
-            "namespace": metadata.namespace,
-            "labels": {LABEL: posture.value, "app.kubernetes.io/managed-by": PROGRAM},
-            # Without blockOwnerDeletion, for which OpenShift wants a right on the job's finalizers.
-            "ownerReferences": [
-                {
-                    "apiVersion": API_VERSION,
-                    "kind": "MPIJob",
-                    "name": metadata.name,
-                    "uid": metadata.uid,
-                    "controller": True,
-                }
-            ],
-        },
-        "spec": spec(job, posture, settings, view),
-    }
+    key = job.metadata.namespace, job.metadata.name
+    return NETWORK_POLICY_KIND.of_job(key, job.metadata.uid, posture.value, spec(job, posture, settings, view))
 
 
 def spec(job: MPIJob, posture: Posture, settings: Settings, view: ClusterView) -> dict[str, Any]:

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Final
 
-from webhook.api.metadata import LAST_APPLIED, SET_BY_SERVER
 from webhook.api.mpijob import API_VERSION, LAUNCHER, OLDER_VERSIONS
+from webhook.converters.fields import maps, take
 from webhook.converters.report import ConversionError, Converted, Report
+from webhook.converters.stored_jobs import life, metadata
 from webhook.parts.older_versions import v1, v1alpha1, v1alpha2
-from webhook.parts.older_versions.fields import maps, take
 from webhook.parts.older_versions.options import Options
 
 _SPECS: Final[dict[str, Callable[[dict[str, Any], Options, Report], dict[str, Any]]]] = dict(
@@ -29,13 +29,13 @@ def convert(document: dict[str, Any], options: Options | None = None) -> Convert
         raise ConversionError("spec", "is not set")
     new: dict[str, Any] = {"apiVersion": API_VERSION, "kind": old.pop("kind")}
     report.mapped("apiVersion", f"is {API_VERSION} now, and was {version}")
-    metadata = take(old, "metadata", dict, "MPIJob")
-    if metadata is not None:
-        new["metadata"] = _metadata(metadata, report)
+    written = take(old, "metadata", dict, "MPIJob")
+    if written is not None:
+        new["metadata"] = metadata(written, report)
     new["spec"] = converted = convert_spec(version, deepcopy(spec), options, report)
     if options.ssh_path:
         converted["sshAuthMountPath"] = options.ssh_path
-    _life(old.pop("status", None), report)
+    life(old.pop("status", None), report)
     for key in old:
         report.lost(key, "MPIJobs have no such field")
     _in_images(converted, report)
@@ -47,34 +47,6 @@ def convert_spec(version: str, written: Any, options: Options, report: Report) -
     if not isinstance(written, dict):
         raise ConversionError("spec", "is not set" if written is None else "is not a mapping")
     return _SPECS[version](written, options, report)
-
-
-def _life(status: Any, report: Report) -> None:
-    """What became of the job: made anew, it begins at the beginning."""
-    if status is None:
-        return
-    report.lost("status", "is that of the job that ran")
-    states = [each.get("type") for each in maps(status, "conditions") if each.get("status") == "True"]
-    states += [status.get("launcherStatus")] if isinstance(status, dict) else []  # of v1alpha1
-    if ended := next((each for each in ("Succeeded", "Failed") if each in states), ""):
-        report.to_do("status", f"the job has ended ({ended}): leave it out, or it runs once more")
-    elif "Running" in states or "Active" in states:
-        report.to_do("status", "the job is running: the new one begins at the beginning, so wait for its end")
-
-
-def _metadata(written: dict[str, Any], report: Report) -> dict[str, Any]:
-    metadata = dict(written)
-    for key in SET_BY_SERVER:
-        if key in metadata:
-            del metadata[key]
-            report.lost(f"metadata.{key}", "is set by the API server")
-    annotations = metadata.get("annotations")
-    if isinstance(annotations, dict) and LAST_APPLIED in annotations:
-        metadata["annotations"] = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
-        report.lost(f"metadata.annotations[{LAST_APPLIED}]", "is kubectl's copy of the old job")
-        if not metadata["annotations"]:
-            del metadata["annotations"]
-    return metadata
 
 
 def _in_images(spec: dict[str, Any], report: Report) -> None:

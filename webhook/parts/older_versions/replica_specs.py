@@ -4,9 +4,9 @@ from typing import Any, Final
 
 from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.api.untyped import mapping
+from webhook.converters.fields import containers, copied, drop_unknown, keep, maps, take
 from webhook.converters.report import ConversionError, Report
 from webhook.parts.older_versions import transport
-from webhook.parts.older_versions.fields import containers, copied, drop_unknown, keep, maps, take
 from webhook.parts.older_versions.options import Options
 
 PATH: Final = "spec.mpiReplicaSpecs"

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
+from webhook.converters.fields import drop_unknown, keep, take
 from webhook.converters.report import Report
-from webhook.parts.older_versions.fields import drop_unknown, keep, take
 
 PATH: Final = "spec.runPolicy"
 FIELDS: Final = (

@@ -13,8 +13,8 @@ from webhook.api import sshd
 from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.api.pod import Container
 from webhook.converters import secret_names
+from webhook.converters.fields import maps, texts
 from webhook.converters.report import Report
-from webhook.parts.older_versions.fields import maps, texts
 
 JOB_ROLE: Final = "training.kubeflow.org/job-role"
 KEYS: Final = {

@@ -8,9 +8,9 @@ Which of them ran a job cannot be seen in it.
 from typing import Any
 
 from webhook.api.mpijob import LAUNCHER
+from webhook.converters.fields import drop_unknown, keep
 from webhook.converters.report import Report
 from webhook.parts.older_versions import replica_specs, run_policy
-from webhook.parts.older_versions.fields import drop_unknown, keep
 from webhook.parts.older_versions.options import Options
 from webhook.parts.older_versions.replica_specs import NEVER
 

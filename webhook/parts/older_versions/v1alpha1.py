@@ -7,9 +7,9 @@ Types and controller: https://github.com/kubeflow/mpi-operator/tree/v0.2.3/pkg (
 from typing import Any, Final
 
 from webhook.api.mpijob import LAUNCHER, WORKER
+from webhook.converters.fields import containers, copied, drop_unknown, keep, take
 from webhook.converters.report import ConversionError, Report
 from webhook.parts.older_versions import run_policy, transport
-from webhook.parts.older_versions.fields import containers, copied, drop_unknown, keep, take
 from webhook.parts.older_versions.options import Options
 from webhook.parts.older_versions.replica_specs import NEVER, NEW_FIELDS, ON_FAILURE
 

@@ -7,9 +7,9 @@ Types and controller: https://github.com/kubeflow/mpi-operator/tree/v0.3.0/pkg (
 from typing import Any, Final
 
 from webhook.api.mpijob import LAUNCHER, WORKER
+from webhook.converters.fields import drop_unknown, keep, take
 from webhook.converters.report import Report
 from webhook.parts.older_versions import replica_specs, run_policy
-from webhook.parts.older_versions.fields import drop_unknown, keep, take
 from webhook.parts.older_versions.options import Options
 from webhook.parts.older_versions.replica_specs import NEVER, ON_FAILURE
 

@@ -1,8 +1,9 @@
-"""Kubeflow Trainer's TrainJobs and MPI runtimes: `serve --trainer` and `check --trainer`.
+"""Kubeflow Trainer's TrainJobs and MPI runtimes: `serve --trainer`, `check --trainer` and `convert trainjob`.
 
 `shape` makes an MPIJob of a TrainJob and its runtime, with a map of `places`: where each field was written. `pipeline`
 has the rules that `selection` names judge it, and puts paths and words back. `kinds` has the names of Trainer's API,
-`resources` what is watched, `quota` what quotas and Kueue count, `webhooks` the hooks, `check` files.
+`resources` what is watched, `quota` what quotas and Kueue count, `webhooks` the hooks, `check` files. `conversion`
+makes a TrainJob of an MPIJob, for the command in `command`.
 """
 
 from typing import Final
@@ -11,6 +12,7 @@ from webhook.kit.parts import ComponentRights, Part, PartCheck, PartHook, RoleRu
 
 OPTION: Final = "--trainer"
 PART: Final = Part(
+    conversions={"trainjob": "webhook.parts.trainer.command:trainjob"},
     options={OPTION: "Check Kubeflow Trainer's MPI TrainJobs; needs the right to read runtimes."},
     rights=(
         ComponentRights(

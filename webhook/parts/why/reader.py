@@ -23,6 +23,7 @@ from webhook.cluster.view import NotingView
 from webhook.cluster.without_jobs import WithoutJobs
 from webhook.installation.doctor.unread import Unread, attempt
 from webhook.parts.why import loose, place
+from webhook.parts.why.causes.disruption import SCHEDULED
 from webhook.parts.why.causes.scheduling import claims_of
 from webhook.parts.why.causes.start import initializes, pod_is_worker
 from webhook.parts.why.limits import MAX_LOGS_READ, MAX_OBJECTS_READ
@@ -34,6 +35,7 @@ from webhook.predict.nodes import node_shapes
 
 T = TypeVar("T")
 
+NODES: Final = "/api/v1/nodes"
 JOB_NAME: Final = "training.kubeflow.org/job-name"
 VISIBILITY: Final = ("visibility.kueue.x-k8s.io/v1beta2", "visibility.kueue.x-k8s.io/v1beta1")
 TAIL: Final = {"tailLines": "200", "limitBytes": "131072"}
@@ -80,6 +82,7 @@ class SightReader:
             self.unread["workloads"] = self.workloads.reason
         workloads = [] if isinstance(self.workloads, Unread) else self.workloads
         workload = next((each for each in workloads if _controller(each) == uid), None)
+        events = await self._events(job, [job, launcher or {}, workload or {}], pods)
         return Sight(
             now=self.api.server_time or datetime.now(UTC),
             job=job,
@@ -88,10 +91,11 @@ class SightReader:
             pods=pods,
             workload=workload,
             place=await self._place(workload, workloads),
-            events=await self._events(job, [job, launcher or {}, workload or {}], pods),
+            events=events,
             logs=await self._logs(pods),
             tried=await self._tried(job, pods),
             nodes=node_shapes(self.world.cluster),
+            cordoned=await self._cordoned(pods, events),
             all_queued=suspends_all(self.world.cluster, self.namespace),
             unread=dict(self.unread),  # at last: what stands above fills it
         )
@@ -173,6 +177,15 @@ class SightReader:
             or loose.text(event, "involvedObject", "name") in claims
             or (loose.text(event, "involvedObject", "kind") == "Pod" and happened(event) >= created(job))
         ]
+
+    async def _cordoned(self, pods: list[KubernetesObject], events: list[KubernetesObject]) -> list[str]:
+        """Where a pod was evicted or is gone; few users may read nodes, and the loss is named without them too."""
+        uids = {loose.text(pod, "metadata", "uid") for pod in pods}
+        gone = (event for event in events if event.get("reason") == SCHEDULED and not _about(event, uids))
+        if not any(loose.holds(pod, "DisruptionTarget") for pod in pods) and next(gone, None) is None:
+            return []
+        found = await attempt(listed(self.api, NODES, metadata_only=True, fieldSelector="spec.unschedulable=true"))
+        return [] if isinstance(found, Unread) else [*map(loose.name, found)]
 
     async def _logs(self, pods: list[KubernetesObject]) -> dict[str, str]:
         """The last lines of containers that failed, launchers first and the newest, and of sshd in some workers."""

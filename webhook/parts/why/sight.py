@@ -62,6 +62,8 @@ class Sight:
     """What the API server says of pods that are missing, by their role: they were tried by a dry run."""
     nodes: Collection[NodeShape] = ()
     """The kinds of nodes of the cluster."""
+    cordoned: Collection[str] = ()
+    """The names of cordoned nodes; only known where pods of the job are gone or were evicted."""
     all_queued: bool = False
     """Kueue suspends every job of the namespace, also those that name no queue."""
     unread: Mapping[str, str] = field(default_factory=dict)

@@ -260,7 +260,7 @@ async def test_one_of_another_owner_that_stays_is_told_and_no_reason_to_call_wit
     cluster.put(MINE, {"metadata": {"labels": {LABEL: "default"}, "ownerReferences": [nobody]}, "spec": {}})
     now = 0.0
     async with running(cluster) as world:
-        world.companion._clock = lambda: now
+        world.companion._writer._clock = lambda: now
         stored(cluster)
         await world.settled()
         for expected in (1, 1, 2, 4, 8, 16, 32):

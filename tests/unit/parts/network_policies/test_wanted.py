@@ -10,10 +10,10 @@ from tests.support.service_accounts import service_account
 from webhook.api.mpijob import MPIJob
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
-from webhook.parts.network_policies.upkeep import record
-from webhook.parts.network_policies.wanted import is_filtered, network_policy, spec
+from webhook.parts.network_policies.wanted import NETWORK_POLICY_KIND, is_filtered, network_policy, spec
 from webhook.rules.network_policy import Posture, Settings
 
+record = NETWORK_POLICY_KIND.record
 PODS = {
     "matchLabels": {
         "training.kubeflow.org/operator-name": "mpi-operator",

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support import odd_values
 from tests.support.older_jobs import FIELDS, V1, V1ALPHA1, V1ALPHA2, full
 from webhook.api.mpijob import API_VERSION, OLDER_VERSIONS
 from webhook.converters.report import ConversionError, Converted, Outcome
@@ -174,29 +175,9 @@ def test_what_is_no_older_job(document: dict[str, Any], said: str) -> None:
         convert({"kind": "MPIJob", **document})
 
 
-def positions(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in items:
-        yield (*path, key)
-        yield from positions(item, (*path, key))
-
-
-ODD = st.sampled_from([None, {}, [], "", "x", 0, -1, True, 1.5, [1], {"a": 1}, [{}], [[]], "sleep 1", ["sleep", {}]])
-
-
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_odd_values_anywhere_are_no_fault_of_ours(data: st.DataObject) -> None:
-    job = deepcopy(JOBS[data.draw(st.sampled_from(sorted(JOBS)))])
-    near = [path for path in positions(job) if len(path) < 9]
-    for _ in range(data.draw(st.integers(1, 3))):
-        path = data.draw(st.sampled_from(near))
-        target: Any = job
-        try:
-            for key in path[:-1]:
-                target = target[key]
-            target[path[-1]] = data.draw(ODD)
-        except (LookupError, TypeError):
-            continue
+    job = odd_values.changed(JOBS[data.draw(st.sampled_from(sorted(JOBS)))], data)
     with suppress(ConversionError):
         convert(job)

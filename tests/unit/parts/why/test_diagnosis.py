@@ -86,6 +86,14 @@ KEPT["metadata"]["uid"] = "of-worker-1"
 GPUS = [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 8}}}]
 
 
+SCHEDULED_ON_OLD = event(
+    "train-worker-1",
+    "Scheduled",
+    "Successfully assigned team-a/train-worker-1 to old",
+    involvedObject={"kind": "Pod", "name": "train-worker-1", "uid": "of the one before"},
+)
+
+
 def log(name: str) -> str:
     """What a real program wrote."""
     return (LOGS / f"{name}.log").read_text()
@@ -427,6 +435,18 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         "does not run: train-worker-1: it was evicted from its node by a drain, an autoscaler or Karpenter (Eviction "
         "API: evicting)",
     ),
+    "evicted by a drain": (
+        replace(with_launcher(log("worker-lost.openmpi-5")), cordoned=["n"], pods=[
+            *with_launcher("").pods[:2], pod("train-worker-1", conditions=[
+                true("DisruptionTarget", "EvictionByEvictionAPI", "Eviction API: evicting")])]),
+        State.STUCK,
+        "does not run: train-worker-1: it was evicted when its node n was drained (Eviction API: evicting)",
+    ),
+    "evicted by a drain, and the worker is there again": (
+        replace(with_launcher(log("worker-lost.openmpi-5")), cordoned=["old"], events=[SCHEDULED_ON_OLD]),
+        State.STUCK,
+        "does not run: train-worker-1: it was evicted when its node old was drained (old is cordoned)",
+    ),
     "a lost node while the ranks wait for ever": (
         sight(job=RUNNING, pods=[pod("train-launcher-abcde"), pod("train-worker-0"), pod("train-worker-1", conditions=[
               true("DisruptionTarget", "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint")])]),
@@ -598,6 +618,7 @@ FIXES = {
     ),
     "pull secret": (TABLE["a pull secret that does not exist"][0], "Create the Secret regcred in this namespace"),
     "evicted by an autoscaler": (TABLE["evicted by an autoscaler"][0], 'karpenter.sh/do-not-disrupt: "true"'),
+    "drained": (TABLE["evicted by a drain"][0], "Create the job again: n takes no pods while it is cordoned."),
     "preempted": (TABLE["preempted, and the worker is there again"][0], "Set priorityClassName in the templates"),
     "taint, up to Kubernetes 1.34": (
         sight(

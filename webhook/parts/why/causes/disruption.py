@@ -1,7 +1,8 @@
 """Workers that went away while the job ran: preempted, evicted, killed for memory, or on a node that was lost.
 
 The reasons are those of kubernetes 1.35 (`DisruptionTarget`, `pkg/kubelet/eviction`, `pkg/controller/tainteviction`).
-A worker that the operator has created again under the same name leaves only events.
+A worker that the operator has created again under the same name leaves only events. Of a drain there is no event: the
+scheduler's says on which node the worker was, and that node is cordoned.
 """
 
 from collections.abc import Iterator
@@ -39,6 +40,12 @@ _API: Final = _Loss(
     'Add to the Worker\'s template.metadata.annotations karpenter.sh/do-not-disrupt: "true" and '
     'cluster-autoscaler.kubernetes.io/safe-to-evict: "false", and create the job again.',
 )
+_DRAIN: Final = _Loss(
+    "drained",
+    "it was evicted when its node {0} was drained",
+    "Create the job again: {0} takes no pods while it is cordoned. Drains wait for the end of a job where the "
+    "administrator has switched on its PodDisruptionBudget.",
+)
 _NODE: Final = _Loss(
     "node-lost",
     "its node was lost",
@@ -60,6 +67,10 @@ LOSSES: Final = {
     "Terminated": _NODE,
 }
 """By the reason of a condition, a status or an event."""
+
+
+SCHEDULED: Final = "Scheduled"
+"""The reason of the scheduler's event."""
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
@@ -84,6 +95,8 @@ def _lost(sight: Sight, pod: Json) -> Cause | None:
     target = loose.condition(pod, "DisruptionTarget")
     if target.get("status") == "True" and (loss := LOSSES.get(loose.text(target, "reason"))):
         when, said = loose.moment(target, "lastTransitionTime"), loose.text(target, "message")
+        node = loose.text(pod, "spec", "nodeName")
+        loss = _drained(node) if loss is _API and node in sight.cordoned else loss
         return _cause(loss, said, f"Pod {name}, DisruptionTarget", _stage(sight, when))
     if loose.text(pod, "status", "phase") in {"Failed", "Unknown"} and (reason := loose.text(pod, "status", "reason")):
         said = f"{reason}: {loose.text(pod, 'status', 'message')}"
@@ -94,7 +107,22 @@ def _lost(sight: Sight, pod: Json) -> Cause | None:
         reason, said = loose.text(event, "reason"), loose.text(event, "message")
         when = datetime.fromtimestamp(happened(event), UTC)
         return _cause(LOSSES[reason], said, f"Event {reason} of Pod {name}", _stage(sight, when))
-    return None
+    return next(_on_cordoned_node(sight, name, uid), None)
+
+
+def _on_cordoned_node(sight: Sight, name: str, uid: str) -> Iterator[Cause]:
+    """Of a pod of this name that is gone, by where the scheduler had put it."""
+    for event in sight.said(name, SCHEDULED):
+        # Successfully assigned NAMESPACE/POD to NODE
+        node = loose.text(event, "message").rpartition(" to ")[2]
+        if loose.text(event, "involvedObject", "uid") not in {"", uid} and node in sight.cordoned:
+            when = datetime.fromtimestamp(happened(event), UTC)
+            where = f"Event {SCHEDULED} of Pod {name}, Node {node}"
+            yield _cause(_drained(node), f"{node} is cordoned", where, _stage(sight, when))
+
+
+def _drained(node: str) -> _Loss:
+    return _Loss(_DRAIN.id, _DRAIN.text.format(node), _DRAIN.fix.format(node))
 
 
 def _cause(loss: _Loss, said: str, where: str, stage: Stage) -> Cause:

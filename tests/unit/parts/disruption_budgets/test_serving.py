@@ -1,0 +1,18 @@
+"""A budget that a policy sets and no option makes is a concern."""
+
+import pytest
+
+from tests.support.policies import layer
+from webhook.parts.disruption_budgets.serving import not_made
+from webhook.policy.in_force import PolicySet
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ("injections: {no-disruption: {enabled: true}}", False),
+        ("namespaces: {matchLabels: {a: b}}\ninjections: {no-disruption: {budget: true}}", True),
+    ],
+)
+def test_a_budget_that_no_option_makes_is_told(document: str, told: bool) -> None:
+    assert ("disruption-budgets" in not_made(PolicySet([layer("p", document)]))) is told

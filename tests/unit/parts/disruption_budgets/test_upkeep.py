@@ -1,0 +1,158 @@
+"""Every running job has its PodDisruptionBudget where the policy sets one, and nobody else's is touched."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from tests.support.jobs import changed
+from tests.support.kept_objects import KeptObjects, settled
+from tests.support.logs import Log
+from tests.support.policies import layer
+from webhook.cluster.resources.mpijobs import MPI_JOBS
+from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.companions.reconciler import PacedClient
+from webhook.parts.disruption_budgets.upkeep import BUDGETS, DisruptionBudgets
+from webhook.policy.in_force import PolicySet
+from webhook.server.background import at_work
+
+JOB = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs/train"
+BUDGET = "/apis/policy/v1/namespaces/team-a/poddisruptionbudgets/mpijob-train"
+ON = "injections: {no-disruption: {budget: true}}"
+OFF = "injections: {no-disruption: {enabled: true}}"
+ENDED = {
+    "status.conditions": [{"type": "Succeeded", "status": "True"}],
+    "status.completionTime": "2026-01-01T00:00:00Z",
+}
+PODS = 5  # a launcher and four workers
+
+
+class World:
+    """A cluster and one replica that runs the controller."""
+
+    def __init__(self, cluster: KeptObjects, policy: str) -> None:
+        self.cluster, self.policies = cluster, PolicySet([layer("p", policy)])
+        api: Any = cluster
+        self.controller = DisruptionBudgets(
+            api=PacedClient(api, rate=1e6, burst=10**6),
+            view=cluster.view([MPI_JOBS, NAMESPACES]),
+            watch=cluster.follow(BUDGETS),
+            policies=lambda: self.policies,
+            log=Log(),
+        )
+
+    async def settled(self) -> None:
+        await settled(self.controller.reconciler)
+
+    async def store(self, changes: dict[str, Any] | None = None) -> dict[str, Any]:
+        found = self.cluster.put(JOB, changed({"status": {}, **(changes or {})}))
+        await self.settled()
+        return found
+
+    @property
+    def pods(self) -> int | None:
+        """How many the budget keeps, None without one."""
+        found = self.cluster.objects.get(BUDGET)
+        return found and found["spec"]["minAvailable"]
+
+
+@pytest.fixture
+def cluster() -> KeptObjects:
+    found = KeptObjects()
+    found.put("/api/v1/namespaces/team-a", {"metadata": {"labels": {"tier": "gold"}}})
+    return found
+
+
+@asynccontextmanager
+async def running(cluster: KeptObjects, policy: str = ON) -> AsyncIterator[World]:
+    world = World(cluster, policy)
+    async with at_work(world.controller.run):
+        await world.settled()
+        yield world
+
+
+async def test_a_running_job_keeps_all_of_its_pods(cluster: KeptObjects) -> None:
+    async with running(cluster) as world:
+        job = await world.store()
+        assert cluster.objects[BUDGET]["spec"] == {
+            "minAvailable": PODS,
+            "selector": {
+                "matchLabels": {
+                    "training.kubeflow.org/operator-name": "mpi-operator",
+                    "training.kubeflow.org/job-name": "train",
+                }
+            },
+        }
+        (owner,) = cluster.objects[BUDGET]["metadata"]["ownerReferences"]
+        assert (owner["uid"], owner["controller"]) == (job["metadata"]["uid"], True)
+        assert len(cluster.calls) == 1
+        world.controller.resync()
+        await world.settled()
+        assert len(cluster.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "changes", "pods"),
+    [
+        (OFF, {}, None),
+        (ON, {"spec.runPolicy.suspend": True}, None),
+        (ON, ENDED, None),
+        (ON, {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}, None),
+        (f"namespaces: {{matchLabels: {{tier: iron}}}}\n{ON}", {}, None),
+        (f"namespaces: {{matchLabels: {{tier: gold}}}}\n{ON}", {}, PODS),
+    ],
+)
+async def test_the_policy_and_the_job_decide(
+    cluster: KeptObjects, policy: str, changes: dict[str, Any], pods: int | None
+) -> None:
+    async with running(cluster, policy) as world:
+        await world.store(changes)
+        assert world.pods == pods
+
+
+@pytest.mark.parametrize("changes", [ENDED, {"spec.runPolicy.suspend": True}])
+async def test_the_pods_of_a_job_that_no_longer_runs_may_be_evicted(
+    cluster: KeptObjects, changes: dict[str, Any]
+) -> None:
+    async with running(cluster) as world:
+        job = await world.store()
+        await world.store({**changes, "metadata.uid": job["metadata"]["uid"]})
+        assert world.pods == 0
+
+
+async def test_a_policy_that_no_longer_sets_one_frees_the_pods(cluster: KeptObjects) -> None:
+    async with running(cluster) as world:
+        await world.store()
+        world.policies = PolicySet([layer("p", OFF)])
+        world.controller.resync()
+        await world.settled()
+        assert world.pods == 0
+
+
+async def test_more_workers_are_more_pods(cluster: KeptObjects) -> None:
+    async with running(cluster) as world:
+        job = await world.store()
+        await world.store({"Worker.replicas": 6, "metadata.uid": job["metadata"]["uid"]})
+        assert world.pods == 7
+
+
+async def test_what_others_change_or_remove_is_put_back(cluster: KeptObjects) -> None:
+    async with running(cluster) as world:
+        await world.store()
+        found = cluster.objects[BUDGET]
+        cluster.put(BUDGET, {**found, "spec": {**found["spec"], "minAvailable": 0}})
+        await world.settled()
+        assert world.pods == PODS
+        cluster.remove(BUDGET)
+        await world.settled()
+        assert world.pods == PODS
+
+
+async def test_one_that_is_not_the_jobs_stays_and_an_event_says_so(cluster: KeptObjects) -> None:
+    cluster.put(BUDGET, {"metadata": {}, "spec": {"minAvailable": 1}})
+    async with running(cluster) as world:
+        await world.store()
+        assert world.pods == 1
+        assert [each["reason"] for each in cluster.named("events").values()] == ["PodDisruptionBudgetForeign"]
+        assert "PodDisruptionBudget team-a/mpijob-train is not of the job" in world.controller.reconciler.problem

@@ -1,0 +1,31 @@
+"""A PodDisruptionBudget for every job that runs, where the policy sets one.
+
+`upkeep` creates the objects and changes them; `serving` starts it for `serve --disruption-budgets`. The setting is that
+of the injection `no-disruption`.
+"""
+
+from typing import Final
+
+from webhook.kit.parts import ComponentRights, Part, RoleRule
+
+NAME: Final = "disruption-budgets"
+"""What it is called in metrics, logs and concerns."""
+INJECTION: Final = "no-disruption"
+"""The injection by whose settings it goes."""
+OPTION: Final = "--disruption-budgets"
+
+PART: Final = Part(
+    options={OPTION: "Make a PodDisruptionBudget for each running job; needs the right to."},
+    start="webhook.parts.disruption_budgets.serving:start",
+    rights=(
+        ComponentRights(
+            NAME,
+            OPTION,
+            "drains evict the pods of running jobs, or wait for jobs that have ended",
+            (
+                RoleRule("policy", ("poddisruptionbudgets",), ("get", "list", "watch", "create", "patch")),
+                RoleRule("", ("events",), ("create",)),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,69 @@
+"""The command `convert trainjob`: MPIJobs as TrainJobs of Kubeflow Trainer."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from webhook.cli.options import OUTPUT, files_too
+
+if TYPE_CHECKING:
+    from webhook.cli.conversions import Conversion
+    from webhook.cli.files import Manifest
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=files_too)
+@OUTPUT
+def trainjob(*, files: tuple[str, ...], output: str) -> NoReturn:
+    """Convert MPIJobs to TrainJobs of Kubeflow Trainer 2.3.
+
+    Each MPIJob of kubeflow.org/v2beta1 becomes a TrainingRuntime, which has its pods, and a TrainJob that names this
+    runtime. The pods have the same containers, variables and resources; their names and labels are those of JobSet.
+    Trainer has Open MPI alone. A FILE may hold several documents and lists, be JSON, be a directory (its .yaml, .yml
+    and .json files), or be - for standard input. All else in it is written as it is.
+
+    Nothing is injected into TrainJobs. Convert a job as the cluster has it to keep what was injected.
+
+    Standard error has a report on each job: what moved, what means something else now, what is lost, what is left to
+    do, and the verdict of `mpijob-webhook check --trainer` without a cluster. With -o json standard output has all.
+
+    \b
+    Examples:
+      mpijob-webhook convert trainjob job.yaml > trainjob.yaml
+      kubectl get mpijob NAME -o yaml | mpijob-webhook convert trainjob - > trainjob.yaml
+
+    \b
+    Exit code:
+      0  every MPIJob is a TrainJob now that would be admitted
+      1  at least one cannot be converted, or would be rejected before something is changed
+      2  unusable input: a file is broken, or there is no MPIJob in it
+    """
+    from webhook.cli import conversions
+    from webhook.cli import files as manifests
+
+    found, errors = manifests.load(files)
+    conversions.end([*map(_converted, found)], errors, output, f"no MPIJob in {', '.join(files)}")
+
+
+def _converted(manifest: "Manifest") -> "Conversion":
+    """The MPIJob as a TrainJob with its TrainingRuntime, checked; another object as it is."""
+    from webhook.cli import files, job_world
+    from webhook.cli.conversions import Conversion
+    from webhook.cli.terminal import heading, printable
+    from webhook.converters.report import ConversionError
+    from webhook.parts.trainer import check, conversion
+
+    source, title = manifest.source, "/".join(filter(None, (manifest.namespace, manifest.title)))
+    if manifest.kind != "MPIJob":
+        head = printable(f"{source}: {manifest.kind} {manifest.title}: is no MPIJob, left as it is")
+        return Conversion(source, head, manifest.written or manifest.document, is_job=False)
+    where = printable(f"{source}: {title}")
+    try:
+        converted, runtime = conversion.convert(manifest.document)
+    except ConversionError as error:
+        return Conversion(source, f"{where}: {error}")
+    job, world = files.Manifest(source, converted.document), job_world.of_nothing()
+    verdict = check.check(job, world, runtimes=[files.Manifest(source, runtime)], namespace=world.namespace)
+    head = f"{heading(where)}: is a {job.kind} of {job.api_version} now"
+    return Conversion(source, head, job.document, [*converted.report.notes], verdict, needs=runtime)
