@@ -22,7 +22,7 @@ from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision, Policy
 from webhook.admission.restore import KUBECTL_APPLY, LAST_APPLIED
 from webhook.api.annotations import INJECTED
-from webhook.api.review import AdmissionRequest
+from webhook.api.review import AdmissionRequest, UserInfo
 from webhook.api.untyped import at
 from webhook.cluster.view import ClusterView
 
@@ -56,6 +56,7 @@ def request(job: Any, operation: Any = "CREATE", stored: Any = None, manager: st
         object=msgspec.Raw(raw),
         old_object=msgspec.Raw(json.dumps(stored).encode()),
         options=msgspec.Raw(json.dumps({"fieldManager": manager}).encode()),
+        user_info=UserInfo("alice"),
     )
 
 

@@ -1,11 +1,13 @@
 """A real Prometheus, of Debian's package, that scrapes a test's programs."""
 
 import base64
+import http.server
 import json
+import threading
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,7 +71,7 @@ def start(cluster: Cluster, replicas: dict[str, str]) -> Prometheus:
     config = {
         "global": {"scrape_interval": "2s", "evaluation_interval": "2s"},
         "rule_files": ["rules.yml"],
-        "scrape_configs": [*jobs, _api_server(cluster.kubeconfig, folder)],
+        "scrape_configs": [*jobs, *_exporters(), _api_server(cluster.kubeconfig, folder)],
     }
     (folder / "prometheus.yml").write_text(json.dumps(config))
     address = f"127.0.0.1:{free_port()}"
@@ -80,6 +82,35 @@ def start(cluster: Cluster, replicas: dict[str, str]) -> Prometheus:
     )
     cluster.launch("prometheus", (found,), flags, ready=lambda _: responds(f"http://{address}/-/ready"))
     return Prometheus(f"http://{address}")
+
+
+EXPORTERS = {"kube-state-metrics": True, "cadvisor": True, "dcgm-exporter": False}
+"""Programs that are not there, and whether they are scraped with honorLabels, as they usually are."""
+
+
+def exposition(name: str) -> str:
+    """What such a program would answer about a job with two workers: its real metrics and labels."""
+    return (Path(__file__).parent / "exporters" / f"{name}.prom").read_text(encoding="utf-8")
+
+
+def _exporters() -> Iterator[dict[str, Any]]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Exposition)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    for name, honor in EXPORTERS.items():
+        labels = {"namespace": "monitoring", "pod": f"{name}-x"}
+        targets = [{"targets": [f"127.0.0.1:{server.server_port}"], "labels": labels}]
+        yield {"job_name": name, "metrics_path": f"/{name}", "honor_labels": honor, "static_configs": targets}
+
+
+class _Exposition(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.end_headers()
+        self.wfile.write(exposition(self.path[1:]).encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
 
 
 def _api_server(kubeconfig: Path, folder: Path) -> dict[str, Any]:

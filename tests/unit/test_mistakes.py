@@ -14,6 +14,7 @@ from tests.support.jobs import REMOVE, changed
 from tests.support.limit_ranges import limit_range
 from webhook.admission.messages import Finding
 from webhook.api import crd_schema
+from webhook.api.review import UserInfo
 from webhook.cli import files, job_check
 from webhook.cli.files import Manifest
 from webhook.cli.job_world import JobWorld
@@ -27,9 +28,11 @@ RUN: Final = "Launcher.template.spec.containers.0.command"
 GPU: Final = "nvidia.com/gpu"
 QUEUE: Final = "metadata.labels.kueue\\.x-k8s\\.io/queue-name"
 NO_FIELD: Final = "is no field of an MPIJob (mpi-operator v0.8.0): kubectl refuses it, other clients lose it."
+ALICE: Final = UserInfo("alice")
 EMPTY: Final = {"name": "d", "emptyDir": {}}
 REF: Final = {"fieldRef": {"fieldPath": "metadata.name"}}
 WORKER: Final = changed({})["spec"]["mpiReplicaSpecs"]["Worker"]
+CREATED_BY: Final = "metadata.annotations.training\\.openshift\\.io/created-by"
 TIMEOUT: Final = "metadata.annotations.training\\.openshift\\.io/timeout"
 
 
@@ -300,6 +303,9 @@ RULES: Final[Mapping[str, Mistake]] = {
         {"metadata.annotations.audit": "research"},
         settings={"markers": {}, "jobAnnotations": {"audit": "research"}},
     ),
+    "created-by": Mistake(
+        {CREATED_BY: "bob"}, 'is "bob", but "alice" creates the job. Remove it', {CREATED_BY: REMOVE}
+    ),
     "ever-fits": Mistake(
         {"Worker.replicas": 60, QUEUE: "training"}, "Use 16 workers.", {"Worker.replicas": 16}, namespace="queued"
     ),
@@ -392,7 +398,7 @@ def test_one_round_is_enough_for_each_rule(rule: str, cluster: Snapshot) -> None
     actions: dict[str, dict[str, Any]] = {each: {"action": "off"} for each in REGISTRY}
     actions[rule] = {"action": "deny", **RULES[rule].settings}
     policy = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy", "rules": actions}
-    check(RULES[rule], JobWorld(cluster, schema=None, instead=load_policies(json.dumps(policy))))
+    check(RULES[rule], JobWorld(cluster, schema=None, instead=load_policies(json.dumps(policy)), user=ALICE))
 
 
 @pytest.fixture(scope="module")

@@ -122,7 +122,7 @@ class Decision(msgspec.Struct):
     def _injected(self) -> list[str]:
         """What was injected, as far as users are to be told."""
         if self.injection_warnings == "one-line":
-            briefs = {author: self._brief(author) for author in self.news}
+            briefs = {author: self._brief(author) for author in self.news if not is_quiet(author)}
             return [messages.injected(briefs)] if briefs else []
         return [*map(messages.shorten, self.notes)] if self.injection_warnings == "each" else []
 
@@ -169,6 +169,12 @@ class Decision(msgspec.Struct):
             **self.annotations,
         }
         return {key: visible(value) for key, value in found.items() if value}
+
+
+def is_quiet(injection_id: str) -> bool:
+    """Whether users need not know of the injection."""
+    entry = REGISTRY.get(injection_id)
+    return entry is not None and entry.quiet
 
 
 def _importance(injection_id: str) -> Importance:

@@ -34,7 +34,7 @@ def reason_to_inject_nothing(
     """Why nothing may be injected into this object; empty if it may."""
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
-    if request.operation == "UPDATE" and _is_by_controller(request, policy, view):
+    if request.operation == "UPDATE" and is_by_controller(request, policy, view):
         return BY_CONTROLLER
     if is_being_deleted(old):
         return BEING_DELETED
@@ -55,10 +55,10 @@ def is_being_deleted(old: MPIJob | None) -> bool:
 
 def only_claims(request: review.AdmissionRequest, reason: str, policy: Policy, view: ClusterView) -> bool:
     """Whether the `reason` is only what the job says of itself. Any user may write that, so it is not believed."""
-    return reason in CLAIMED and not _is_by_controller(request, policy, view)
+    return reason in CLAIMED and not is_by_controller(request, policy, view)
 
 
-def _is_by_controller(request: review.AdmissionRequest, policy: Policy, view: ClusterView) -> bool:
+def is_by_controller(request: review.AdmissionRequest, policy: Policy, view: ClusterView) -> bool:
     """Whether the requester is one of the policy's controllers, in a cluster with Kueue.
 
     In other clusters a user who may create the namespace `kueue-system` can have Kueue's account.
@@ -81,7 +81,7 @@ def reason_to_check_nothing(request: review.AdmissionRequest, policy: Policy, vi
     new, old = pair
     if old.metadata.get("deletionTimestamp", _NULL) != _NULL and new.spec == old.spec:
         return BEING_DELETED
-    if _is_by_controller(request, policy, view) and only_kueues_change(request):
+    if is_by_controller(request, policy, view) and only_kueues_change(request):
         return BY_CONTROLLER
     return UNCHANGED if new.spec == old.spec and _is_same(new, old, _METADATA) else ""
 
@@ -104,7 +104,7 @@ def passes_unjudged(
     new, old = pair
     if new.spec == old.spec and _is_same(new, old, _RULES_READ):
         return True
-    return _is_by_controller(request, policy, view) and (controllers_change or only_kueues_change)(request)
+    return is_by_controller(request, policy, view) and (controllers_change or only_kueues_change)(request)
 
 
 _Raws = dict[str, msgspec.Raw]

@@ -26,7 +26,7 @@ from webhook.admission import (
     restore,
     too_large,
 )
-from webhook.admission.decision import QUOTA_RULE, Decision
+from webhook.admission.decision import QUOTA_RULE, Decision, is_quiet
 from webhook.admission.left_alone import (
     BY_CONTROLLER,
     only_claims,
@@ -42,7 +42,6 @@ from webhook.api.shape import ShapeError
 from webhook.api.untyped import at
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
-from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, PatchConflict, Path
 from webhook.kit.settings import Action, RuleSettings
@@ -106,7 +105,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     stored = None
     try:
         job, written = document.decode(request.object)
-        ctx = _context(request, job, view, old=None, document=request.object, admitted=policy.admitted)
+        ctx = _context(request, job, view, old=None, document=request.object, policy=policy)
         builder = PatchBuilder(written)
         if request.operation == "UPDATE":
             stored = untyped.decode(request.old_object)
@@ -138,7 +137,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
             ids = [each.id for each, _ in policy.injections]
             decision.told = overlooked.cautions(job, ids) | _inject(job, policy, ctx, builder)
             decision.news = list(dict.fromkeys(builder.authors))
-            _list_injections(job, decision.news, builder)
+            _list_injections(job, [each for each in decision.news if not is_quiet(each)], builder)
     except (PatchConflict, ShapeError) as error:
         return Decision(skipped=f"schema: {error}"[:200], name=decision.name)
     if decision.skipped and not builder.operations:  # nothing was injected, so there is nothing to say of it
@@ -164,7 +163,7 @@ def inject_unskippable(request: review.AdmissionRequest, *, policy: Policy, view
         if reason and not only_claims(request, reason, policy, view):
             return decision
         builder = PatchBuilder(written)
-        ctx = _context(request, job, view, old=None, document=request.object, admitted=policy.admitted)
+        ctx = _context(request, job, view, old=None, document=request.object, policy=policy)
         decision.told = _inject(job, _unskippable(policy), ctx, builder)
     except (PatchConflict, ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
         decision.skipped = f"schema: {error}"[:200]
@@ -207,7 +206,7 @@ def _inject_again(
     """Run the injections of these `ids`, None for all, on the job in `builder` as at its creation; what each says."""
     written = msgspec.Raw(msgspec.json.encode(builder.document))
     job = mpijob.decode(written)
-    ctx = _context(request, job, view, old, document=written, admitted=policy.admitted)
+    ctx = _context(request, job, view, old, document=written, policy=policy)
     return _inject(job, policy, ctx, builder, ids)
 
 
@@ -257,7 +256,7 @@ def validate(
     job = mpijob.apply_operator_defaults(job)
     decision = Decision(name=_name(request, job))
     old = _old(request) if request.operation == "UPDATE" else None
-    ctx = _context(request, job, view, old, document=request.object, admitted=policy.admitted)
+    ctx = _context(request, job, view, old, document=request.object, policy=policy)
     ctx = excuse.without_excused_limits(ctx, job, policy, today, granted)
     ctx = own_rules.evaluated(request, job, ctx, policy)
     decision.rule_faults = own_rules.faults(ctx)
@@ -341,18 +340,19 @@ def _context(
     old: MPIJob | None,
     *,
     document: msgspec.Raw,
-    admitted: Admitted = ANYTHING,
+    policy: Policy,
 ) -> Context:
     return Context(
         operation="UPDATE" if request.operation == "UPDATE" else "CREATE",
         namespace=request.namespace or job.metadata.namespace,
         username=request.user_info.username,
         groups=tuple(request.user_info.groups or ()),
+        by_controller=left_alone.is_by_controller(request, policy, view),
         old=old,
         document=document,
         old_document=request.old_object,
         view=view,
-        admitted=admitted,
+        admitted=policy.admitted,
     )
 
 

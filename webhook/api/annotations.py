@@ -43,8 +43,11 @@ NETWORK_POLICY: Final = "training.openshift.io/network-policy"
 MIGRATED_FROM: Final = "training.openshift.io/migrated-from"
 """What the job was made from, such as `sagemaker`: for people and for statistics."""
 
+CREATED_BY: Final = "training.openshift.io/created-by"
+"""The user who created the job: only admission writes it."""
+
 OF_USERS: Final = (
-    DEBUG_MODE, GPU_PRODUCT, INJECTED, MIGRATED_FROM, NETWORK_POLICY, NETWORKS, QUEUE, RDMA, SKIP, TIMEOUT,
+    CREATED_BY, DEBUG_MODE, GPU_PRODUCT, INJECTED, MIGRATED_FROM, NETWORK_POLICY, NETWORKS, QUEUE, RDMA, SKIP, TIMEOUT,
     TIMEOUT_ACTION, WORKER_READINESS,
 )  # fmt: skip
 """All of them."""

@@ -11,7 +11,7 @@ import msgspec
 from webhook.admission import anew
 from webhook.admission.decision import Decision
 from webhook.api import yaml
-from webhook.api.annotations import INJECTED
+from webhook.api.annotations import CREATED_BY, INJECTED
 from webhook.api.metadata import LAST_APPLIED, SET_BY_SERVER
 from webhook.api.untyped import at
 from webhook.cli import injected, world_sources
@@ -23,7 +23,7 @@ from webhook.cluster.view import NotingView
 from webhook.cluster.without_jobs import WithoutJobs
 
 # Admission does not touch these; a job that is created has none of them.
-_BOOKKEEPING: Final = frozenset({LAST_APPLIED, INJECTED})
+_BOOKKEEPING: Final = frozenset({LAST_APPLIED, INJECTED, CREATED_BY})
 _LEFT_OUT: Final = frozenset({"managedFields", *SET_BY_SERVER})
 
 

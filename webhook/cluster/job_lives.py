@@ -11,9 +11,10 @@ from typing import Final
 import msgspec
 
 from webhook.api import duration
-from webhook.api.annotations import NOTIFY_ONLY, TIMEOUT, TIMEOUT_ACTION
+from webhook.api.annotations import CREATED_BY, NOTIFY_ONLY, TIMEOUT, TIMEOUT_ACTION
 from webhook.api.duration import DurationError
 from webhook.api.mpijob import is_managed_here
+from webhook.cluster.limits import MAX_ANNOTATION_CHARACTERS
 from webhook.cluster.owned import OwnedMetadata
 from webhook.cluster.resource import ByNamespace, Metadata
 from webhook.cluster.resources.jobs import LAUNCHER_SUFFIX
@@ -57,6 +58,8 @@ class JobLife(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     told_after: int | None = None
     """The seconds that it asks only to be told about, with `timeout-action: notify-only`."""
     managed_here: bool = True
+    created_by: str = ""
+    """The user who created it, as far as the annotation is kept; empty if that is missing."""
 
     @property
     def over(self) -> bool:
@@ -85,6 +88,7 @@ class _Condition(msgspec.Struct, rename="camel"):
 class _Annotations(msgspec.Struct):
     timeout: str | None = msgspec.field(default=None, name=TIMEOUT)
     action: str | None = msgspec.field(default=None, name=TIMEOUT_ACTION)
+    created_by: str = msgspec.field(default="", name=CREATED_BY)
 
 
 class _Metadata(Metadata):
@@ -164,6 +168,7 @@ def job_life(data: bytes | msgspec.Raw) -> JobLife:
         limit=policy.active_deadline_seconds,
         told_after=_asked(annotations),
         managed_here=is_managed_here(policy.managed_by),
+        created_by=sys.intern(annotations.created_by[:MAX_ANNOTATION_CHARACTERS]),
     )
 
 

@@ -7,7 +7,7 @@ MAX_LEDGER_BYTES: Final = 250_000
 MAX_RESERVATION_BYTES: Final = 10_000
 """Bytes of the reservation of one job: it must not keep the others out."""
 MAX_ANNOTATION_CHARACTERS: Final = 256
-"""Characters of a Namespace's annotation that is kept: some tools keep whole objects in theirs."""
+"""Characters of an annotation that is kept, of a Namespace or with a job's creator: some tools keep whole objects."""
 MAX_LIMIT_RANGE_ENTRIES: Final = 500
 """Entries of the LimitRanges of a namespace: each review goes through them."""
 MAX_CONFIG_MAP_KEYS_CHARACTERS: Final = 1000

@@ -46,6 +46,8 @@ class Injection(msgspec.Struct, frozen=True):
     unmet: Callable[[MPIJob, Any, Context], str] | None = None
     """For policies that require it: how to fix a job that lacks the value of its first form, empty for any other.
     Without this a job lacks what the injection would still add."""
+    quiet: bool = False
+    """Users need not know of it: neither a warning nor the annotation `training.openshift.io/injected` lists it."""
     plugin: str = ""
     """The plug-in that it comes from; empty for one of this package."""
 
@@ -86,13 +88,14 @@ def injection(
     importance: Importance = Importance.HARMS,
     forms: tuple[Form, ...] = (),
     unmet: Callable[[MPIJob, S, Context], str] | None = None,
+    quiet: bool = False,
 ) -> Callable[[Inject[S]], Inject[S]]:
     """Register the decorated function as the injection `injection_id`, there since version `since`."""
     if not all(isinstance(form, Form) and isinstance(form.path, tuple) for form in forms):
         raise TypeError("`forms` must be a tuple of Form, each with a tuple as its path")
 
     def register(inject: Inject[S]) -> Inject[S]:
-        entry = Injection(injection_id, settings, inject, since, unskippable, forms, importance, unmet)
+        entry = Injection(injection_id, settings, inject, since, unskippable, forms, importance, unmet, quiet)
         REGISTRY.declare(inject, entry)
         return inject
 

@@ -34,6 +34,8 @@ class Context(msgspec.Struct, frozen=True, eq=False):
     namespace: str = ""
     username: str = ""
     groups: tuple[str, ...] = ()
+    by_controller: bool = False
+    """Whether the requester is one of the policy's controllers, in a cluster with Kueue."""
     old: MPIJob | None = None
     """The stored job on UPDATE, with the operator's defaults applied, else None."""
     document: bytes | msgspec.Raw = b"{}"

@@ -56,6 +56,7 @@ INJECT_ONLY = "The only injections that may be at work, of those that are enable
 CONTROLLERS = (
     "system:serviceaccount:kueue-system:kueue-controller-manager",
     "system:serviceaccount:openshift-kueue-operator:kueue-controller-manager",
+    "system:serviceaccount:kueue-system:multikueue-sa",  # on worker clusters, as Kueue's setup page names it
     "system:serviceaccount:kube-system:generic-garbage-collector",
     "system:serviceaccount:kube-system:namespace-controller",
 )

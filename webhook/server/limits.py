@@ -48,3 +48,5 @@ MAX_REPLAYS: Final = 2
 """Changes of policies whose impact is computed at once: each reads every job."""
 MAX_NAMESPACE_LABELS: Final = 500
 """Namespaces that metrics name: each has time series of its own."""
+MAX_USER_SERIES: Final = 500
+"""Series of GPUs by user at once: each has a namespace, a user and a resource."""

@@ -201,6 +201,7 @@ _WRITTEN: Final[Mapping[str, str | tuple[str, ...]]] = {
     "a command in one word": "run: [mpirun -np 8 train]",
     "an option in one word": "run: [mpirun, -np 8, train]",
     "more than a megabyte of text": f"first.args: [{'x' * 2**20}]",
+    "another creator": "metadata.annotations.training\\.openshift\\.io/created-by: bob",
 }  # fmt: skip
 BREAKS: Final[Mapping[str, Mapping[str, Any]]] = {
     name: dict(map(change, [written] if isinstance(written, str) else written)) for name, written in _WRITTEN.items()

@@ -12,6 +12,7 @@ from tests.support.bad_jobs.worlds import World, worlds
 from tests.support.corpus import CORPUS
 from tests.support.jobs import changed
 from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
+from webhook.api.review import UserInfo
 from webhook.cli import files, job_check
 from webhook.cli.files import Manifest
 from webhook.cli.job_world import JobWorld
@@ -71,7 +72,7 @@ def causes(case: Case) -> Iterator[Cause]:
     world = case.world
     validation = job_check.check(
         Manifest("job.yaml", copy.deepcopy(case.job)),
-        JobWorld(world.cluster, schema=world.schema, instead=world.policy),
+        JobWorld(world.cluster, schema=world.schema, instead=world.policy, user=UserInfo("alice")),
         namespace=world.namespace,
     ).validation
     for finding in (*validation.denied, *validation.warned):

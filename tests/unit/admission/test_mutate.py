@@ -83,7 +83,10 @@ def test_a_job_gets_what_each_injection_alone_would_give_it():
     assert sorted(set(decision.authors)) == expected
     told = decision.response("u-1").audit_annotations
     assert told["injected"] == ",".join(expected)
-    assert set(told) == {"injected", *(f"injected.{entry}" for entry in expected)}
+    assert set(told) == {
+        "injected",
+        *(f"injected.{entry}" for entry in expected if not injections.REGISTRY[entry].quiet),
+    }
 
 
 def test_the_audit_annotation_names_those_that_did_something():
@@ -153,18 +156,18 @@ class TestClaims:
     @pytest.mark.parametrize("controller", CONTROLLERS)
     def test_without_kueue_its_account_is_like_any_other(self, metadata, reason, controller):
         decision = created_by(controller, mpijob(metadata=metadata), VIEW)
-        assert set(decision.authors) == {"job-timeout"}
+        assert set(decision.authors) == {"created-by", "job-timeout"}
 
     @CLAIMS
-    def test_anybody_else_may_write_it_and_gets_the_time_limit(self, metadata, reason):
+    def test_anybody_else_may_write_it_and_gets_what_no_job_goes_without(self, metadata, reason):
         decision = hold(mpijob(metadata=metadata))
         assert decision.document["spec"]["runPolicy"] == {"activeDeadlineSeconds": 86400}
-        assert set(decision.authors) == {"job-timeout"}
+        assert set(decision.authors) == {"created-by", "job-timeout"}
         assert decision.skipped == ""
 
     @CLAIMS
-    def test_without_one_to_give_it_is_left_alone(self, metadata, reason):
-        policy = policy_of({"job-timeout": {"default": None}})
+    def test_without_any_of_that_it_is_left_alone(self, metadata, reason):
+        policy = policy_of({"job-timeout": {"default": None}, "created-by": {"enabled": False}})
         decision = hold(mpijob(metadata=metadata), policy)
         assert (decision.skipped, decision.patch, decision.document) == (reason, [], None)
 
@@ -247,7 +250,7 @@ def test_each_injection_alone_says_what_it_did_within_a_warning(injection_id):
     example = examples()[injection_id]
     decision = hold(example.job, only(injection_id, **example.settings), view=example.view)
     assert set(decision.authors) == {injection_id}, "an EXAMPLE in its test file says where it has something to do"
-    assert decision.notes
+    assert bool(decision.notes) is not injections.REGISTRY[injection_id].quiet
     assert decision.warnings == decision.notes, "a note of the defaults is never cut"
     assert all(note.startswith(f"{injection_id}: ") for note in decision.notes)
 

@@ -27,7 +27,7 @@ def test_what_is_named_does_nothing(text):
 
 def test_all_of_them():
     decision = hold(skipping(",".join(injections.REGISTRY)))
-    assert set(decision.authors) == {"job-timeout"}
+    assert set(decision.authors) == {"created-by", "job-timeout"}
 
 
 LISTED = "`mpijob-webhook rules` lists them"

@@ -73,6 +73,7 @@ def test_without_kueue_its_account_is_like_any_other() -> None:
     assert not too_expensive.verdict(update({"spec.runPolicy.suspend": True}, KUEUE), DEFAULTS, NothingKnown()).allowed
 
 
+CREATOR = {"training.openshift.io/created-by": "alice"}
 OWN_LIMIT = "Worker.template.spec.activeDeadlineSeconds"
 
 
@@ -80,13 +81,19 @@ def test_only_what_no_user_may_leave_out_is_injected() -> None:
     job = changed({"metadata.annotations": {"training.openshift.io/skip": "job-timeout"}})
     decision = too_expensive.injection(request(job), DEFAULTS, NothingKnown())
     limits = ["/spec/runPolicy", "/spec/mpiReplicaSpecs/Worker/template/spec"]
-    assert [each["path"] for each in decision.patch] == [f"{parent}/activeDeadlineSeconds" for parent in limits]
-    assert "job-size: too expensive to judge, so nothing was injected but job-timeout" in decision.warnings
+    creator, *paths = [each["path"] for each in decision.patch]
+    assert creator == "/metadata/annotations/training.openshift.io~1created-by"
+    assert paths == [f"{parent}/activeDeadlineSeconds" for parent in limits]
+    assert "job-size: too expensive to judge, so nothing was injected but created-by, job-timeout" in decision.warnings
 
 
 @pytest.mark.parametrize(
     "job",
-    [changed({"spec.runPolicy": []}), changed({"spec.runPolicy.activeDeadlineSeconds": 60, OWN_LIMIT: 60}), []],
+    [
+        changed({"spec.runPolicy": []}),
+        changed({"spec.runPolicy.activeDeadlineSeconds": 60, OWN_LIMIT: 60, "metadata.annotations": CREATOR}),
+        [],
+    ],
 )
 def test_nothing_is_injected_where_nothing_is_missing_or_it_cannot_be_read(job: Any) -> None:
     decision = too_expensive.injection(request(job), DEFAULTS, NothingKnown())

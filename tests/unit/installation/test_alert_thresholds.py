@@ -40,6 +40,11 @@ def pairs(alert: str, series: str, *, above: str, below: str, minutes: int) -> l
     ]
 
 
+def gpu(number: str) -> str:
+    """A GPU of a job."""
+    return f'mpijob_gpu_utilization{{namespace="team-a",job_name="train",pod="train-worker-0",gpu_id="{number}"}}'
+
+
 INFO = f'{OURS}build_info{{pod="a"}}'
 CASES = [
     *pairs("MPIJobWebhookDown", "other", above="1x60", below=NEVER, minutes=6)[:2],
@@ -218,6 +223,11 @@ CASES = [
         below="7x60",
         minutes=7,
     ),
+    *pairs("MPIJobGPUsIdle", gpu("0"), above="4x60", below="5x60", minutes=31),
+    Case("MPIJobGPUsIdle", {gpu("0"): "0x60", gpu("1"): "99x60"}, 50, fires=True),
+    Case("MPIJobGPUsIdle", {gpu("0"): "0x10 90 0x10 90 0x10 90 0x30"}, 60, fires=False),
+    Case("MPIJobGPUsIdle", {gpu("0"): "0x25 90x40"}, 60, fires=False),
+    Case("MPIJobGPUsIdle", {gpu("0"): "0x29 stale"}, 40, fires=False),
 ]
 
 

@@ -1,13 +1,14 @@
-"""The dashboard: its page names every panel, and every query is about metrics and labels that exist."""
+"""The dashboards: their page names every panel, and every query is about metrics and labels that exist."""
 
 import re
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support import promtool
-from tests.support.dashboard import FILE, board, filled, panels, rows
+from tests.support.dashboard import FILES, boards, filled, panels, rows
 from tests.support.paths import DOCS, MANIFESTS
 from tests.support.prometheus import rule_groups
 from webhook.api.yaml import load_all
@@ -21,15 +22,34 @@ TARGETS = [target for panel in panels() for target in panel["targets"]]
 QUERIES = [target["expr"] for target in TARGETS]
 RULES = [rule["expr"] for group in rule_groups() for rule in group["rules"]]
 RECORDED = {rule["record"]: rule["expr"] for group in rule_groups() for rule in group["rules"] if "record" in rule}
-# Of the API server, and of every process: https://kubernetes.io/docs/reference/instrumentation/metrics/
+OF_PODS = {"namespace", "pod"}
+OF_CONTAINERS = {*OF_PODS, "container"}
 FOREIGN = {
+    # Of the API server, and of every process: https://kubernetes.io/docs/reference/instrumentation/metrics/
     "apiserver_admission_webhook_admission_duration_seconds_bucket": {"name", "le"},
     "apiserver_admission_webhook_rejection_count": {"name", "error_type"},
     "apiserver_admission_webhook_fail_open_count": {"name"},
     "apiserver_admission_match_condition_evaluation_errors_total": {"name"},
     "process_cpu_seconds_total": set[str](),
     "process_resident_memory_bytes": set[str](),
+    # kube-state-metrics (docs/metrics/workload), cAdvisor (docs/storage/prometheus.md) and NVIDIA's DCGM exporter
+    "kube_pod_owner": {*OF_PODS, "owner_kind", "owner_name"},
+    "kube_job_owner": {"namespace", "job_name", "owner_kind", "owner_name"},
+    "kube_pod_info": {*OF_PODS, "node"},
+    "kube_pod_status_phase": {*OF_PODS, "phase"},
+    "kube_pod_container_status_restarts_total": OF_CONTAINERS,
+    "kube_pod_container_status_last_terminated_reason": {*OF_CONTAINERS, "reason"},
+    "kube_pod_container_resource_requests": {*OF_CONTAINERS, "resource"},
+    "container_cpu_usage_seconds_total": OF_CONTAINERS,
+    "container_memory_working_set_bytes": OF_CONTAINERS,
+    "container_network_receive_bytes_total": OF_PODS,
+    "container_network_transmit_bytes_total": OF_PODS,
+    "container_fs_reads_bytes_total": OF_CONTAINERS,
+    "container_fs_writes_bytes_total": OF_CONTAINERS,
+    "DCGM_FI_DEV_GPU_UTIL": {*OF_CONTAINERS, "gpu"},
+    "DCGM_FI_DEV_FB_USED": {*OF_CONTAINERS, "gpu"},
 }
+METRIC = re.compile(r"\b(?:[a-z_]+:)?(?:mpijob|training_operator|apiserver|process|kube|container|DCGM)_[\w:]+")
 SCRAPED = {"pod", "instance"}
 """Labels that everything has which is scraped by a ServiceMonitor."""
 
@@ -53,24 +73,27 @@ KNOWN = {
 }
 
 
-def test_grafana_finds_the_dashboard_by_its_label() -> None:
-    (document,) = load_all(FILE.read_text(encoding="utf-8"))
-    assert document["metadata"]["labels"]["grafana_dashboard"] == "1"
+def test_grafana_finds_the_dashboards_by_their_label() -> None:
+    for file in FILES:
+        (document,) = load_all(file.read_text(encoding="utf-8"))
+        assert document["metadata"]["labels"]["grafana_dashboard"] == "1"
+        assert len(document["data"]) == 1
 
 
-def test_the_page_has_a_picture_of_each_row_and_a_line_for_each_panel() -> None:
+def test_the_page_has_a_line_for_each_panel_and_pictures_of_the_service() -> None:
     page = (DOCS / "dashboard.md").read_text(encoding="utf-8")
     assert re.findall(r"^## (.*)$", page, re.MULTILINE) == [row["title"] for row in rows()]
-    table = re.findall(r"^\| (.*?) \| (.*) \|$", page, re.MULTILINE)
-    lines = [line for line in table if line[0] not in {"Panel", "---"}]
+    tables = re.findall(r"^\| Panel \| Shows \|\n\| --- \| --- \|\n((?:\|.*\n)+)", page, re.MULTILINE)
+    lines = [line for table in tables for line in re.findall(r"^\| (.*?) \| (.*) \|$", table, re.MULTILINE)]
     assert lines == [(panel["title"], panel["description"]) for panel in panels()]
     pictures = re.findall(r"^!\[.*\]\(dashboard/(.*)\)$", page, re.MULTILINE)
     assert sorted(pictures) == sorted(path.name for path in (DOCS / "dashboard").iterdir())
-    assert len(pictures) == len(rows())
+    assert len(pictures) == len([panel for panel in boards()[0]["panels"] if panel["type"] == "row"])
 
 
-def test_panels_have_their_own_ids_and_do_not_overlap() -> None:
-    everything = board()["panels"]
+@pytest.mark.parametrize("board", boards(), ids=lambda board: str(board["uid"]))
+def test_panels_have_their_own_ids_and_do_not_overlap(board: dict[str, Any]) -> None:
+    everything = board["panels"]
     assert len({panel["id"] for panel in everything}) == len(everything)
     for one, next_ in pairwise(panel["gridPos"] for panel in everything):
         assert one["x"] + one["w"] <= 24
@@ -85,11 +108,12 @@ def test_gpus_are_saved_by_the_rules_whose_jobs_would_not_have_run() -> None:
 
 @pytest.mark.parametrize("expr", [*QUERIES, *RULES])
 def test_queries_are_about_metrics_and_labels_that_exist(expr: str) -> None:
-    names = set(re.findall(r"\b(?:[a-z_]+:)?(?:mpijob_webhook|training_operator|apiserver|process)_[\w:]+", expr))
+    names = set(METRIC.findall(expr))
     assert names
     assert names <= KNOWN.keys()
     labels = {label for selector in re.findall(r"\{([^}]*)\}", expr) for label in re.findall(r"(\w+)[!=]", selector)}
-    for label in labels | grouped(expr):
+    made = set(re.findall(r'"(\w+)", "[^"]*", "\w*", "', expr))  # by label_replace
+    for label in (labels | grouped(expr)) - made:
         assert any(label in KNOWN[name] | SCRAPED for name in names), label
 
 
@@ -128,7 +152,7 @@ def test_a_rate_looks_at_more_than_one_scrape() -> None:
 
 
 def test_the_namespaces_to_choose_from_are_those_of_all_metrics_that_have_one() -> None:
-    (query,) = (each["query"] for each in board()["templating"]["list"] if each["name"] == "namespace")
+    (query,) = (each["query"] for each in boards()[0]["templating"]["list"] if each["name"] == "namespace")
     (names,) = re.findall(r'__name__=~"([^"]*)"', query)
     chosen = [metric for metric in (*JOB_METRICS, *AUDIT_METRICS) if re.fullmatch(names, metric.name)]
     assert [metric.name for metric in chosen] == [

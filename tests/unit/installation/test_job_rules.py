@@ -30,7 +30,7 @@ def groups() -> list[dict[str, Any]]:
 
 def test_rules_are_about_metrics_that_exist() -> None:
     ours = {metric.name: set(metric.labels) for metric in JOB_METRICS}
-    for rule in (rule for group in groups() for rule in group["rules"]):
+    for rule in groups()[0]["rules"]:
         ((labels, name),) = re.findall(rf"^max by \((.+?)\) .*\b({JOB_PREFIX}\w+)", rule["expr"])
         assert set(labels.split(", ")) == ours[name]
         assert rule["record"] not in ours
@@ -47,6 +47,73 @@ def test_replicas_that_come_and_go_change_no_number(tmp_path: Path) -> None:
         "promql_expr_test": [
             {"expr": expression, "eval_time": "100m", "exp_samples": [{"labels": labels, "value": value}]}
             for expression, labels, value in expected
+        ],
+    }
+    promtool.check_rules(groups(), [test], tmp_path)
+
+
+def test_gpu_hours_are_the_sum_of_minutes(tmp_path: Path) -> None:
+    """Both replicas report all jobs, and one is replaced: 8 GPUs for an hour and 2 for half an hour are 9 hours."""
+    of = f'{JOB_PREFIX}user_gpus_in_use{{namespace="team-a",user="alice",resource="nvidia.com/gpu"'
+    series = {f'{of},pod="first"}}': "_x10 8x19 10x9 _x60", f'{of},pod="second"}}': "_x10 8x29 10x29 stale"}
+    recorded = "namespace_user:training_operator_mpijob_gpus_in_use:max"
+    query = f"round(sum by (namespace, user) (sum_over_time({recorded}[2h:1m])) / 60)"
+    expected = [{"labels": '{namespace="team-a", user="alice"}', "value": 9}]
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": each, "values": values} for each, values in series.items()],
+        "promql_expr_test": [{"expr": query, "eval_time": "110m", "exp_samples": expected}],
+    }
+    promtool.check_rules(groups(), [test], tmp_path)
+
+
+WORKER = 'namespace="team-a",pod="train-worker-1"'
+LAUNCHER = 'namespace="team-a",pod="train-launcher-x7k2p"'
+OTHER = 'namespace="team-a",pod="web-0"'
+EXPORTER = 'namespace="gpu-operator",pod="nvidia-dcgm-exporter-9f2ql"'
+PODS = {
+    f'kube_pod_owner{{{WORKER},owner_kind="MPIJob",owner_name="train",owner_is_controller="true"}}': 1,
+    f'kube_pod_owner{{{LAUNCHER},owner_kind="Job",owner_name="train-launcher",owner_is_controller="true"}}': 1,
+    f'kube_pod_owner{{{OTHER},owner_kind="StatefulSet",owner_name="web",owner_is_controller="true"}}': 1,
+    'kube_pod_owner{namespace="team-a",pod="own-launcher-p8z4x",owner_kind="Job",owner_name="own-launcher"}': 1,
+    'kube_job_owner{namespace="team-a",job_name="train-launcher",owner_kind="MPIJob",owner_name="train"}': 1,
+    'kube_job_owner{namespace="team-a",job_name="own-launcher",owner_kind="CronJob",owner_name="own"}': 1,
+    f'kube_pod_container_status_restarts_total{{{WORKER},container="worker"}}': 2,
+    f'kube_pod_container_status_restarts_total{{{WORKER},container="sidecar"}}': 1,
+    f'kube_pod_container_status_restarts_total{{{LAUNCHER},container="launcher"}}': 5,
+    f'kube_pod_container_status_restarts_total{{{OTHER},container="web"}}': 9,
+    f'DCGM_FI_DEV_GPU_UTIL{{{WORKER},gpu="0",UUID="GPU-a",container="worker"}}': 90,
+    f'DCGM_FI_DEV_GPU_UTIL{{{EXPORTER},exported_namespace="team-a",exported_pod="train-worker-1",gpu="1"}}': 10,
+    f'DCGM_FI_DEV_GPU_UTIL{{{EXPORTER},gpu="2",UUID="GPU-c"}}': 50,
+    f'DCGM_FI_DEV_GPU_UTIL{{{OTHER},gpu="3",UUID="GPU-d"}}': 70,
+}
+ID = 'job_name="train",role="worker",worker_id="1"'
+
+
+def test_metrics_of_pods_are_found_by_owner(tmp_path: Path) -> None:
+    expected = {
+        "mpijob_pod_info": {
+            f"mpijob_pod_info{{{WORKER},{ID}}}": 1,
+            f'mpijob_pod_info{{{LAUNCHER},job_name="train",role="launcher"}}': 1,
+        },
+        "mpijob_worker_restarts": {
+            'mpijob_worker_restarts{namespace="team-a",job_name="train",worker_id="1"}': 3,
+        },
+        "mpijob_gpu_utilization": {
+            f'mpijob_gpu_utilization{{{WORKER},{ID},gpu_id="0"}}': 90,
+            f'mpijob_gpu_utilization{{{WORKER},{ID},gpu_id="1"}}': 10,
+        },
+    }
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": series, "values": f"{value}x9"} for series, value in PODS.items()],
+        "promql_expr_test": [
+            {
+                "expr": name,
+                "eval_time": "5m",
+                "exp_samples": [{"labels": labels, "value": value} for labels, value in samples.items()],
+            }
+            for name, samples in expected.items()
         ],
     }
     promtool.check_rules(groups(), [test], tmp_path)

@@ -121,11 +121,11 @@ def test_an_update_passes_that_leaves_the_spec_as_it_is(server: Server) -> None:
     assert not server.post("/validate-mpijob", sent)["allowed"]
 
 
-def test_the_time_limit_alone_is_injected_and_the_user_is_warned(server: Server) -> None:
+def test_creator_and_time_limit_alone_are_injected_and_the_user_is_warned(server: Server) -> None:
     answer = server.post("/mutate-mpijob", body(slow()))
     assert answer["allowed"]
     assert b"activeDeadlineSeconds" in base64.b64decode(answer["patch"])
-    assert "job-size: too expensive to judge, so nothing was injected but job-timeout" in answer["warnings"]
+    assert "job-size: too expensive to judge, so nothing was injected but created-by, job-timeout" in answer["warnings"]
 
 
 def test_nothing_is_injected_where_even_that_is_too_expensive(server: Server) -> None:

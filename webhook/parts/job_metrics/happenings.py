@@ -8,7 +8,7 @@ it, and a counter begins at 0 whenever a process does.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from webhook.api import pod_resources
 from webhook.api.quota_charges import PodShape
@@ -18,7 +18,11 @@ from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPIJobRecord
 from webhook.cluster.view import ClusterView
 from webhook.predict.devices import by_claims
-from webhook.server.namespace_labels import Labels
+from webhook.server.limits import MAX_USER_SERIES
+from webhook.server.namespace_labels import BEYOND, Labels
+
+UNKNOWN: Final = "_unknown"
+"""The label value for the creator of a job without the annotation."""
 
 
 class Counted(NamedTuple):
@@ -72,6 +76,7 @@ def standing(
     `view` has the templates of claims.
     """
     found = Counter[tuple[str, ...]]()
+    of_users = Counter[tuple[str, str, str]]()
     for job in jobs:
         if job.over or job.leaving:
             continue
@@ -84,6 +89,12 @@ def standing(
             for name, count in (*accelerators(each.shape), *claimed):
                 found["gpus_requested", namespace, name] += each.count * count
                 found["gpus_in_use", namespace, name] += each.count * count if running else 0
+                if running:
+                    of_users[namespace, job.created_by or UNKNOWN, name] += each.count * count
+    largest = sorted(of_users, key=lambda series: (-of_users[series], series))
+    for rank, (namespace, user, name) in enumerate(largest):
+        label = user if rank < MAX_USER_SERIES else BEYOND
+        found["user_gpus_in_use", namespace, label, name] += of_users[namespace, user, name]
     return found
 
 

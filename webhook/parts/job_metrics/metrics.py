@@ -45,6 +45,11 @@ JOB_METRICS: Final = (
     ),
     _job_gauge("gpus_in_use{namespace, resource}", f"GPUs and other accelerators of MPIJobs that run. {READ}"),
     _job_gauge(
+        "user_gpus_in_use{namespace, user, resource}",
+        "The same by the user who created the job, `_unknown` without the annotation created-by. Users beyond the 500 "
+        f"series with the most GPUs are `_other`. {READ}",
+    ),
+    _job_gauge(
         "deadline_remaining_seconds{namespace}",
         "The least time that an MPIJob of the namespace has left before its activeDeadlineSeconds end it; with "
         "--deadline-events. Take the min of the replicas.",

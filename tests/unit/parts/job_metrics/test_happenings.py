@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.support.devices import claim_template, exactly
 from tests.support.job_lives import HOUR, START, condition, life
@@ -13,10 +14,12 @@ from webhook.api.pod_resources import ContainerResources, PodResources
 from webhook.api.quantity import parse
 from webhook.api.quota_charges import PodShape
 from webhook.cluster.job_lives import JobLife
+from webhook.cluster.limits import MAX_ANNOTATION_CHARACTERS
 from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 from webhook.parts.job_metrics.happenings import Changes, Counted, accelerators, standing
+from webhook.server.limits import MAX_USER_SERIES
 from webhook.server.namespace_labels import BEYOND, Labels
 
 STARTED = START + 2 * HOUR
@@ -112,10 +115,49 @@ def test_accelerators_of_jobs_that_have_not_ended() -> None:
         ("gpus_requested", "team-b", "nvidia.com/gpu"): 16,
         ("gpus_in_use", "team-a", "nvidia.com/gpu"): 16,
         ("gpus_in_use", "team-b", "nvidia.com/gpu"): 16,
+        ("user_gpus_in_use", "team-a", "_unknown", "nvidia.com/gpu"): 16,
+        ("user_gpus_in_use", "team-b", "_unknown", "nvidia.com/gpu"): 16,
     }
     bounded = standing(jobs.values(), records, NothingKnown(), namespaces=Labels(1))
     assert bounded["running", BEYOND] == 1
     assert bounded["gpus_requested", BEYOND, "nvidia.com/gpu"] == 16
+
+
+def running(name: str, creator: str | None, namespace: str = "team-a") -> JobLife:
+    annotations = None if creator is None else {"created-by": creator}
+    return life(name, condition("Running"), started=STARTED, namespace=namespace, annotations=annotations)
+
+
+def by_user(jobs: list[JobLife], gpus: int = 4) -> dict[tuple[str, ...], int]:
+    records = {(job.namespace, job.name): pods(job, gpus) for job in jobs}
+    found = standing(jobs, records, NothingKnown(), namespaces=Labels(9))
+    return {tuple(labels): count for (metric, *labels), count in found.items() if metric == "user_gpus_in_use"}
+
+
+def test_accelerators_in_use_by_who_created_the_jobs() -> None:
+    leaving = replace(running("ends", "alice"), leaving=True)
+    jobs = [running("a", "alice"), running("b", "alice"), running("c", "alice", "team-b"), running("d", None), leaving]
+    assert by_user(jobs) == {
+        ("team-a", "alice", "nvidia.com/gpu"): 16,
+        ("team-b", "alice", "nvidia.com/gpu"): 8,
+        ("team-a", "_unknown", "nvidia.com/gpu"): 8,
+    }
+
+
+def test_the_users_with_the_most_accelerators_are_named() -> None:
+    """A tenant with many ServiceAccounts and small jobs does not take the labels of others."""
+    jobs = [running(f"job-{number}", f"a-robot-{number}") for number in range(MAX_USER_SERIES + 5)]
+    jobs += [running("one", "zoe"), running("two", "zoe")]
+    found = by_user(jobs)
+    assert len(found) == MAX_USER_SERIES + 1
+    assert found["team-a", "zoe", "nvidia.com/gpu"] == 16
+    assert found["team-a", BEYOND, "nvidia.com/gpu"] == 8 * 6
+    assert by_user(jobs[::-1]) == found, "the same on every replica"
+
+
+def test_a_long_name_is_cut() -> None:
+    (series,) = by_user([running("a", "x" * 9999)])
+    assert series == ("team-a", "x" * MAX_ANNOTATION_CHARACTERS, "nvidia.com/gpu")
 
 
 def test_devices_of_claims_are_counted_as_far_as_their_number_is_known() -> None:
@@ -137,6 +179,7 @@ def test_devices_of_claims_are_counted_as_far_as_their_number_is_known() -> None
         ("running", "team-a"): 1,
         ("gpus_requested", "team-a", name): 12,
         ("gpus_in_use", "team-a", name): 12,
+        ("user_gpus_in_use", "team-a", "_unknown", name): 12,
     }
 
 

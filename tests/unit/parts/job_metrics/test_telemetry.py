@@ -146,5 +146,5 @@ def test_metrics_are_named_as_prometheus_wants_them(metric: Any) -> None:
     assert re.fullmatch(r"(training_operator_mpijob|mpijob_webhook_namespace)_[a-z_]+", metric.name)
     assert metric.name.endswith("_total") == (metric.kind == "counter")
     assert metric.help.endswith(".")
-    assert set(metric.labels) <= {"namespace", "reason", "resource", "rule", "action", "decision"}
+    assert set(metric.labels) <= {"namespace", "user", "reason", "resource", "rule", "action", "decision"}
     assert metric.name not in {each.name for each in METRICS}

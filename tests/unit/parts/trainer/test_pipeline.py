@@ -339,6 +339,7 @@ def test_the_mode_of_the_policy_is_a_ceiling(mode):
 NOT_ASKED = {
     "api-access": "what it finds is mended by an injection, and nothing is injected here",
     "clean-pod-policy": "JobSet decides which pods stay",
+    "created-by": "nothing is injected into a TrainJob, so its annotation means nothing",
     "gang": "the runtime's podGroupPolicy has the place of schedulingPolicy",
     "host-network": "the port of sshd is the runtime's",
     "network-policy": "NetworkPolicies are made for MPIJobs alone",

@@ -1,0 +1,30 @@
+"""The name of the user who created the job.
+
+The annotation `training.openshift.io/created-by` has the user name that the API server authenticated when the job was
+created. It attributes GPU-hours, so no job goes without it: `training.openshift.io/skip` has no effect, and the rule
+`created-by` rejects any other name and any change. A job that a controller creates for a user, as Argo Workflows does,
+has the name of the controller's ServiceAccount; a copy that MultiKueue makes keeps the name of the original. With
+impersonation it is the impersonated user.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from webhook.api.annotations import CREATED_BY
+from webhook.api.mpijob import MPIJob
+from webhook.injections import injection
+from webhook.kit.context import Context
+from webhook.kit.forms import ComesBack, Form, a_text
+from webhook.kit.patch import PatchBuilder
+from webhook.kit.settings import InjectionSettings
+
+PATH: Final = ("metadata", "annotations", CREATED_BY)
+FORMS: Final = (Form(PATH, a_text, ComesBack.ALWAYS),)
+
+
+@injection("created-by", InjectionSettings, since="0.1", unskippable=True, quiet=True, forms=FORMS)
+def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Annotate the job, unless the requester is unknown, as it is for `check` without a cluster."""
+    if ctx.username:
+        patch.add(PATH, ctx.username)
+    yield from ()
