@@ -76,6 +76,17 @@ def _python(script: str) -> str:
 
 
 _HOSTNAME = "-n 2 hostname"
+_HANDLED = """
+import os, time, traceback
+try:
+    open('/data/cache.bin')
+except OSError:
+    traceback.print_exc()
+print('no cache, epoch 1', flush=True)
+time.sleep(1)
+os.uname()[1][-1] == '1' and os.kill(os.getpid(), 11)
+time.sleep(20)
+"""
 _NO_CHROOT = f"setpriv --bounding-set -sys_chroot --inh-caps -sys_chroot {SSHD}"
 _ANOTHER_KEY_MODE = "mount -t tmpfs tmpfs /mnt; cp -L /root/.ssh/id_rsa /mnt; chmod 640 /mnt/id_rsa"
 _LONELY = "ip link add lonely0 type veth peer lonely1; ip link set lonely0 up; ip addr add 10.{}.0.1/24 dev lonely0"
@@ -96,6 +107,10 @@ SCENARIOS = {
     "exec-format": Scenario("-n 2 /etc/hosts", "no-program", OPEN_MPI),
     "killed": Scenario(_mpi("os.kill(os.getpid(), 9)"), "rank-killed", of_intel="rank-ended"),
     "segfault": Scenario(_rank("kill -11 $$"), "rank-crashed"),
+    "cpp-exception": Scenario(
+        _mpi("ctypes.CDLL('libstdc++.so.6')._ZSt21__throw_runtime_errorPKc(b'no such model')"), "program-aborted"
+    ),
+    "handled-traceback": Scenario(_python(_HANDLED), "rank-crashed"),
     "abort": Scenario(_mpi(f"mpi.MPI_Abort({_WORLD}, 5)"), ""),
     "traceback": Scenario(_mpi("open('/data/train.bin')"), ""),
     "exit-status": Scenario(_rank("echo no data; exit 3"), ""),
@@ -192,7 +207,8 @@ def record(name: str, release_name: str, sshd: Sshd, folder: Path) -> str:
         done = subprocess.run(launcher.command, **together, text=True, errors="replace", timeout=100, check=False)
         log = "".join((folder / f"sshd-{number}.log").read_text() for number in (0, 1))
         log = log if scenario.of_worker else done.stdout
-        return log.replace(str(release.folder), "/opt/mpi")
+        log = log.replace(str(release.folder), "/opt/mpi")
+        return log.replace(sys.prefix, "/opt/venv").replace(sys.base_prefix, "/usr/local")
 
 
 def _kill_all(pod: pods.Pod) -> None:

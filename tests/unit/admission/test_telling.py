@@ -56,7 +56,10 @@ def test_by_policy(how, told):
 @pytest.mark.parametrize(
     ("how", "told"),
     [
-        ("one-line", ["injected: a (kubectl get mpijob NAME -o yaml; mpijob-webhook explain NAME); look at that field"]),
+        (
+            "one-line",
+            ["injected: a (kubectl get mpijob NAME -o yaml; mpijob-webhook explain NAME); look at that field"],
+        ),
         ("each", ["a: did this", "b: look at that field"]),
         ("none", []),
     ],

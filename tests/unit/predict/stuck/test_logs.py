@@ -89,6 +89,40 @@ TABLE = {
         "nccl-timeout",
         "a rank waited too long for the others in a collective operation, and NCCL's watchdog ended it",
     ),
+    "a C++ exception without a text": (
+        "terminate called after throwing an instance of 'std::bad_alloc'\nnext\n",
+        "program-aborted",
+        "the program ended itself: 'std::bad_alloc'",
+    ),
+    "an assertion, and its signal": (
+        "train: solver.cpp:12: int main(): Assertion `n > 0' failed.\nmpirun noticed that process rank 0 with PID 31 "
+        "on node w-0 exited on signal 6 (Aborted).\n",
+        "program-aborted",
+        "the program ended itself: train: solver.cpp:12: int main(): Assertion `n > 0' failed.",
+    ),
+    "glibc's checks": (
+        "double free or corruption (!prev)\n",
+        "program-aborted",
+        "the program ended itself: double free or corruption (!prev)",
+    ),
+    "a C++ exception after one of Python that was caught": (
+        "Traceback (most recent call last):\n  x\nKeyError: 'a'\nno cache\n"
+        "terminate called after throwing an instance of 'std::runtime_error'\n  what():  no such model\n",
+        "program-aborted",
+        "the program ended itself: no such model; before that Python raised: KeyError: 'a'",
+    ),
+    "SIGTERM after an exception of Python that was caught": (
+        "Traceback (most recent call last):\n  x\nKeyError: 'a'\nepoch 1\n"
+        "mpirun noticed that process rank 2 with PID 31 on node w-0 exited on signal 15 (Terminated).\n",
+        "rank-terminated",
+        "a rank on w-0 got SIGTERM from outside (signal 15): its pod was deleted, evicted or preempted, or its time "
+        "was over; before that Python raised: KeyError: 'a'",
+    ),
+    "the GPU's memory, in C++": (
+        "terminate called after throwing an instance of 'c10::Error'\n  what():  CUDA error: out of memory\n",
+        "gpu-memory",
+        "the GPU's memory is too small (CUDA out of memory)",
+    ),
     "a rank that is ended from outside": (
         "mpirun noticed that process rank 2 with PID 31 on node w-0 exited on signal 15 (Terminated).\n",
         "rank-terminated",
@@ -156,6 +190,12 @@ def test_every_recorded_log_belongs_to_a_scenario() -> None:
             "rank 1 on train-worker-1.train.team-a.svc was killed (signal 9): for memory, or by Intel MPI since "
             "another rank or worker failed first",
         ),
+        ("cpp-exception.openmpi-4", "the program ended itself: no such model"),
+        (
+            "handled-traceback.openmpi-4",
+            "a rank crashed on train-worker-1: signal 11 (Segmentation fault); before that Python raised: "
+            "FileNotFoundError: [Errno 2] No such file or directory: '/data/cache.bin'",
+        ),
         ("segfault.openmpi-5", "a rank crashed on train-worker-1: signal 11 (Segmentation fault)"),
         ("segfault.mpich", "a rank crashed on train-worker-1.train.team-a.svc: signal 11"),
         (
@@ -217,6 +257,8 @@ RAISES = "Traceback (most recent call last):\nValueError: loss is nan\n"
         f"ssh: Could not resolve hostname w-0: no name\nall workers up\nepoch 1\n{RAISES}",
         f"Connection closed by 10.0.0.3 port 22\nepoch 1\n{RAISES}",
         f"CUDA out of memory, retrying with batch 16\nstep 1\n{RAISES}",
+        f"{RAISES}terminate called without an active exception\n",
+        f"{RAISES}terminate called after throwing an instance of 'c10::Error'\n  what():  no\n",
         f"{RAISES}[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2)\n",
         "ssh: Could not resolve hostname w-0: no name\nno data\nPrimary job  terminated normally, but 1 process "
         "returned\n",
@@ -252,6 +294,31 @@ RAISED = {
         "Traceback (most recent call last):\n  x\nepoch 1 of 2\nKeyError: 'a'\n",
         "KeyError: 'a'",
     ),
+    "caught, and another that was not": (
+        "Traceback (most recent call last):\n  x\nKeyError: 'a'\nepoch 1\nTraceback (most recent call last):\n  x\n"
+        "ValueError: loss is nan\n",
+        "ValueError: loss is nan",
+    ),
+    "caught, another, and the second rank's": (
+        "Traceback (most recent call last):\n  x\nKeyError: 'a'\nepoch 1\nTraceback (most recent call last):\n  x\n"
+        "ValueError: loss is nan\nTraceback (most recent call last):\n  x\nIndexError: 1\n",
+        "ValueError: loss is nan",
+    ),
+    "of a rank, that others lost later": (
+        "Traceback (most recent call last):\n  x\nKeyError: 'a'\nepoch 1\nTraceback (most recent call last):\n  x\n"
+        "RuntimeError: Connection closed by peer\n",
+        "KeyError: 'a'",
+    ),
+    "of PyTorch's rank, and of another": (
+        "[rank3]: Traceback (most recent call last):\n[rank3]:   x\n[rank3]: KeyError: 'a'\nepoch 1\n"
+        "[rank0]: Traceback (most recent call last):\n[rank0]:   x\n[rank0]: ValueError: no shards\n",
+        "[rank3]: KeyError: 'a'",
+    ),
+    "of two ranks at once": (
+        "[1,0]<stderr>:Traceback (most recent call last):\n[1,1]<stderr>:Traceback (most recent call last):\n"
+        "[1,1]<stderr>:  x\n[1,0]<stderr>:  x\n[1,1]<stderr>:KeyError: 'a'\n[1,0]<stderr>:ValueError: b\n",
+        "[1,0]<stderr>: ValueError: b",
+    ),
     "none": ("epoch 1\n", ""),
     "cut": ("Traceback (most recent call last):\n  x\n", ""),
 }
@@ -260,7 +327,28 @@ RAISED = {
 @pytest.mark.parametrize("case", RAISED)
 def test_the_exception_of_a_traceback(case: str) -> None:
     log, exception = RAISED[case]
-    assert logs.raised(log) == exception
+    assert logs.said(log)[0] == exception
+
+
+@pytest.mark.parametrize(
+    ("rest", "last"),
+    [
+        ("", ""),
+        ("the disk is full\n", "the disk is full"),
+        ("Traceback (most recent call last):\n  x\nRuntimeError: NCCL error\n", ""),
+        (
+            "E1112 10:00:01.000 123 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) "
+            "local_rank: 0 (pid: 31) of binary: /usr/bin/python\nTraceback (most recent call last):\n  x\n"
+            f"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n{'=' * 60}\ntrain.py FAILED\n"
+            f"{'-' * 60}\nFailures:\n  <NO_OTHER_FAILURES>\n{'-' * 60}\nRoot Cause (first observed failure):\n[0]:\n"
+            f"  exitcode  : 1 (pid: 31)\n{'=' * 60}\n",
+            "",
+        ),
+    ],
+    ids=["nothing", "a program that went on", "another rank", "torchrun"],
+)
+def test_what_follows_a_traceback(rest: str, last: str) -> None:
+    assert logs.said(f"{RAISES}{rest}") == ("ValueError: loss is nan", last)
 
 
 @pytest.mark.parametrize("release", ALL)

@@ -5,7 +5,9 @@ run. Those of NCCL, CUDA, PyTorch, DeepSpeed and horovodrun are from issue threa
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 from webhook.api.mpirun import HOSTFILE
@@ -224,7 +226,7 @@ KNOWN: Final = (
     ),
     Known(
         "gpu-memory",
-        r"CUDA out of memory|CUDA_ERROR_OUT_OF_MEMORY|HIP out of memory",
+        r"(?:CUDA|HIP)(?: error:)? out of memory|(?:CUDA|HIP)_ERROR_OUT_OF_MEMORY",
         "the GPU's memory is too small (CUDA out of memory)",
         "Use smaller batches, more workers, or GPUs with more memory.",
     ),
@@ -249,6 +251,14 @@ KNOWN: Final = (
         r"Watchdog caught collective operation timeout",
         "a rank waited too long for the others in a collective operation, and NCCL's watchdog ended it",
         "Look at what the other ranks wrote before: one may have failed or hung, or called other operations.",
+    ),
+    Known(
+        "program-aborted",
+        r"terminate called after throwing an instance of '[^'\n]*'\n.{0,60}what\(\):\s+(\S.*)"
+        r"|terminate called after throwing an instance of ('[^'\n]*')|(\S.{0,200}Assertion .{1,300} failed\b.*)"
+        r"|((?:double free or corruption|malloc\(\): |free\(\): |corrupted |munmap_chunk\(\): |\*{3} stack smash).*)",
+        "the program ended itself: {0}",
+        "That is an error of the program or of its input; std::bad_alloc means that it got no more memory.",
     ),
     Known(
         "rank-terminated",
@@ -294,9 +304,10 @@ OF_SSHD: Final = frozenset({"wrong-key", "ssh-closed", "no-sshd", "no-daemon"})
 BY_SSHD: Final = frozenset({"strict-modes", "sshd-chroot", "sshd-pam", "no-host-keys", "sshd-directory"})
 """What that log then says."""
 
-# They come before the ranks start, and these may follow from an exception of another rank.
+# They come before the ranks start.
 _CONNECTING: Final = OF_SSHD | {"key-permissions", "host-key", "no-name", "no-route"}
-_RESULTS: Final = frozenset({"nccl-timeout", "rank-terminated", "rank-ended"})
+# These may follow from an exception, of another rank too: they count if the program went on after it.
+_RESULTS: Final = frozenset({"nccl-timeout", "program-aborted", "rank-terminated", "rank-ended"})
 _RAN: Final = re.compile(
     r"Primary job  terminated|(?:mpirun|mpiexec|prterun|prte) detected that one|noticed that process rank"
     r"|BAD TERMINATION"
@@ -306,18 +317,20 @@ _SECOND: Final = re.compile(
     r"ChildFailed|CalledProcess|NCCL|\bMPI|[Hh]orovod|\bssh\b|Connection (?:closed|reset)|DistBackend|killed by signal"
 )
 _TRACEBACK: Final = "Traceback (most recent call last):"
-_EXCEPTION: Final = re.compile(r"[A-Za-z_][\w.]*(?::|$)")
+_EXCEPTION: Final = re.compile(r"(?!(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b)[A-Za-z_][\w.]*(?::|$)")
+_UNCAUGHT: Final = re.compile(r"\[rank\d+\]:")  # which PyTorch writes before what ends a rank
 _CHAINED: Final = ("During handling of the above", "The above exception was")
 _RULE: Final = re.compile(r"^[-=*]{40,}\s*$", re.MULTILINE)
-# What mpirun and its kin write when a rank has failed, whatever that was.
+# What mpirun, torchrun and their kin write when a rank has failed, whatever that was.
 _TRAILER: Final = re.compile(
     r"\s*(?:Primary job|(?:mpirun|mpiexec|prterun|prte) (?:has exited|detected|noticed)|MPI_ABORT was|=\s+BAD TERM"
-    r"|YOUR APPLICATION|There are processes|\d+ total process)"
+    r"|YOUR APPLICATION|There are processes|\d+ total process|\S+ FAILED\s*$|Failures:|Root Cause )"
 )
 _NOISE: Final = re.compile(
     r"\[(?:proxy|mpiexec)\b.*|Connection to \S+ closed.*|.* more process(?:es)? ha(?:s|ve) sent help message.*"
     r"|\[\S+:\d+\] Set MCA parameter.*|.*setpgid\(.*|This typically refers to a problem.*|Please see the FAQ.*"
-    r"|Primary job .*|a non-zero exit code\. Per .*"
+    r"|Primary job .*|a non-zero exit code\. Per .*|wandb: .*"
+    r"|\[?[EW]\d{4} .*\b(?:failed \(exitcode|closing signal).*"
 )
 
 
@@ -326,49 +339,88 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
+class Raised(NamedTuple):
+    """An exception of Python, and where its traceback is in the log."""
+
+    text: str
+    start: int
+    end: int
+
+
 def known(log: str) -> Known | None:
     """The first of these that the log has, with what it names filled in; none that the job survived."""
     # Patterns look back within a line, so a long one would take its square.
     lines = "".join(f"{line[:MAX_LOG_LINE_CHARACTERS]}\n" for line in log.splitlines())
-    exception = raised(lines)
-    own = bool(exception) and not _SECOND.search(exception)
-    failed = lines.find(_TRACEBACK) if own else 0
+    exception, after = _raised(lines)
+    own = exception if exception and not _SECOND.search(exception.text) else None
+    failed = own.start if own else 0
     ran = max((found.end() for found in _RAN.finditer(lines)), default=0)
     for each in KNOWN:
-        if own and each.id in _RESULTS:
-            continue
         start = max(ran, failed) if each.id in _CONNECTING else failed
         if found := _compiled(each.pattern).search(lines, start):
+            if own and each.id in _RESULTS and not _own_line(lines[after : lines.rfind("\n", 0, found.start()) + 1]):
+                continue
             named = [group for group in found.groups() if group]
-            return each._replace(text=each.text.format(*(shown[:200] for shown in named), *("a worker",) * 2))
+            text = each.text.format(*(shown[:200] for shown in named), *("a worker",) * 2)
+            also = f"; before that Python raised: {own.text}" if own and each.id in _RESULTS | {"rank-crashed"} else ""
+            return each._replace(text=f"{text}{also}")
     return None
 
 
-def raised(log: str) -> str:
-    """The exception of the first Python traceback, with the rank where the line has one: `[rank3]: KeyError: 'a'`.
+def said(log: str) -> tuple[str, str]:
+    """The exception of Python that counts, if there is one, and the last line of the program itself after it."""
+    exception, after = _raised(log)
+    return (exception.text, _own_line(log[after:])) if exception else ("", last(log))
 
-    Later tracebacks are of ranks that lost the first, and of torchrun or horovodrun, which only say that it failed.
+
+def _raised(log: str) -> tuple[Raised | None, int]:
+    """The exception that counts, with the rank where the line has one, and where the last traceback ends.
+
+    A program that goes on after an exception has caught it, so the last one counts. Those that come right before it may
+    be of ranks that failed first, and some only say that another rank or program did.
     """
-    lines, found = iter(log.splitlines()), ""
-    for line in lines:
-        prefix, traceback, _ = line.partition(_TRACEBACK)
-        if not traceback:
-            continue
-        for following in lines:
-            rest = following.removeprefix(prefix)
-            if not following.startswith(prefix) or not rest.strip() or rest[0].isspace():
+    tracebacks = [*_tracebacks(log)]
+    if not tracebacks:
+        return None, 0
+    own = [each for each in tracebacks if not _SECOND.search(each.text)]
+    found = next((each for each in own if _UNCAUGHT.match(each.text)), own[-1] if own else tracebacks[0])
+    for each, following in reversed([*pairwise(tracebacks)]):
+        if following.start <= found.start:
+            if _own_line(log[each.end : following.start]):
+                break
+            found = each if each in own else found
+    return found, max(each.end for each in tracebacks)
+
+
+def _tracebacks(log: str) -> Iterator[Raised]:
+    """Each with the exception that was not caught: of several that were raised one in the other, the last."""
+    lines = log.splitlines(keepends=True)
+    places = [0, *accumulate(map(len, lines))]
+    for first, line in enumerate(lines):
+        prefix, header, _ = line.partition(_TRACEBACK)
+        text, end = "", 0
+        for number in range(first + 1, len(lines) if header else 0):
+            rest = lines[number].removeprefix(prefix)
+            if not lines[number].startswith(prefix) or not rest.strip() or rest[0].isspace():
                 continue
-            if found and not rest.startswith(_CHAINED):
-                return found
-            found = f"{prefix.strip()} {rest}".strip() if _EXCEPTION.match(rest) else ""
-    return found
+            if text and not rest.startswith(_CHAINED):
+                break
+            text, end = f"{prefix.strip()} {rest.strip()}".strip() if _EXCEPTION.match(rest) else "", number + 1
+        if text:
+            yield Raised(text, places[first], places[end])
+
+
+def _own_line(log: str) -> str:
+    """The last line that the program itself wrote."""
+    parts = (part for part in reversed(_RULE.split(log)) if not _TRAILER.match(part))
+    return next((text for part in parts for text in _texts(part.splitlines()[::-1])), "")
 
 
 def last(log: str) -> str:
     """The last line of the program itself, else the first of mpirun's report."""
-    own = "\n".join(part for part in _RULE.split(log) if not _TRAILER.match(part))
-    for lines in (reversed(own.splitlines()), log.splitlines()):
-        texts = (line.strip(" -*=\t\r\0") for line in lines)
-        if found := next((text for text in texts if text and not _NOISE.fullmatch(text)), ""):
-            return found
-    return ""
+    return _own_line(log) or next(_texts(log.splitlines()), "")
+
+
+def _texts(lines: Iterable[str]) -> Iterator[str]:
+    texts = (line.strip(" -*=\t\r\0") for line in lines)
+    return (text for text in texts if text and not _NOISE.fullmatch(text))
