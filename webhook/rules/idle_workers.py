@@ -27,7 +27,6 @@ from webhook.rules import Violation, rule, shortened
 from webhook.rules.limits import MAX_SHOWN_WORDS_CHARACTERS
 
 _PYTHON: Final = re.compile(r"python[\d.]*")
-_OF_ONE_NODE: Final = frozenset(("accelerate", "torchrun"))
 # What may name the workers, or start something on them.
 _OTHER_WAYS: Final = re.compile(
     r"ssh|hosts\b|host[-_]?(?:file|list)|(?<![\w-])--?host\b|(?<![a-z])(?:open|o)?mpi|launch|spawn|submit"
@@ -69,7 +68,7 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
 def _only(worker: Container) -> str | None:
     """The program for which the worker is there; None where there may be another, which starts sshd."""
     started = programs.started_by(worker)
-    known = programs.TOOLS | mpirun.LAUNCHERS | _OF_ONE_NODE | {"", "deepspeed"}
+    known = programs.TOOLS | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | {""}
     if not started or not all(name in known or _PYTHON.fullmatch(name) for name in started):
         return None
     return max(started, key=lambda name: (name not in programs.TOOLS, name == "sleep", name))
@@ -89,7 +88,7 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
     mounts = [mount.mount_path for mount in launcher.volume_mounts or ()]
     if calls or not started:
         return
-    own = [name for name in started if name in _OF_ONE_NODE or _PYTHON.fullmatch(name)]
+    own = [name for name in started if name in mpirun.ON_EACH_NODE - {"deepspeed"} or _PYTHON.fullmatch(name)]
     env = "\n".join(f"{variable.name}={variable.value}" for variable in launcher.env or ())
     named = _OTHER_WAYS.search(text.replace("accelerate launch", "")) or _NAMES_HOSTS.search(env)
     of_others = named or not started <= programs.TOOLS.union(own)
