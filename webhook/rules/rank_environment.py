@@ -54,7 +54,7 @@ _PREFIX: Final = re.compile(r"(?<![^\s;&|(])(/[^\s;&|()]*)/bin/(?:mpirun|mpiexec
 _OF_SSHD: Final = frozenset(("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", ""))
 _PATTERN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 _NOTHING: Final = "(?!)"
-_SET: Final = re.compile(r"(\w+)=", re.ASCII)
+_SET: Final = re.compile(r"(?<!\w)(\w++)=", re.ASCII)
 _WORD: Final = re.compile(r"\w+", re.ASCII)
 
 
@@ -90,20 +90,23 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if not calls or job.launcher is None:
         return
     launcher = job.launcher.template
-    script, exports = sshd.text(launcher.containers[0]), Exports.of(job)
-    if any(_SOURCES.search(word) for call in calls for word in call.words):
-        return
-    if not exports.certain or any(way in script for way in _OTHER_WAYS) or mca.lists_variables(launcher.containers[0]):
-        return
     worker = job.worker.template if job.worker else PodTemplate()
+    if not any(own.env for own in (*launcher.containers[:1], *worker.containers[:1])):
+        return
+    script, exports = sshd.text(launcher.containers[0]), Exports.of(job)
+    words = "\n".join(word for call in calls for word in call.words)
+    if not exports.certain or any(way in script for way in _OTHER_WAYS) or _SOURCES.search(words):
+        return
+    if mca.lists_variables(launcher.containers[0]):
+        return
     own = _names(launcher, settings, alone=_only_mpirun(launcher), seen=script)
     if exports.selective:
-        # What a worker hands on, and what the ranks' own command sets.
-        carried = _carried(worker) | _of_prefix(launcher, calls)
-        carried = carried.union(*(_SET.findall(word) for call in calls for word in call.words))
-        lost = [name for name in own if name not in carried and not exports.names(name)]
+        lost = [name for name in own if not exports.names(name)]
+        if lost:  # What a worker hands on, and what the ranks' own command sets.
+            carried = _carried(worker) | _of_prefix(launcher, calls) | {*_SET.findall(words)}
+            lost = [name for name in lost if name not in carried]
         yield from _violation(LAUNCHER, launcher, lost, f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun.")
-    if not launcher.containers[0].env_from and _only_sshd(worker):
+    if not launcher.containers[0].env_from and worker.containers and worker.containers[0].env and _only_sshd(worker):
         known = exports.assigned.union(variable.name for variable in launcher.containers[0].env or ())
         known |= exports.named & _OF_IMAGES
         # A name to which the launcher's script assigns may be passed on from there.
@@ -131,20 +134,18 @@ def _names(template: PodTemplate, settings: Settings, *, alone: bool, seen: str)
     """
     container = template.containers[0]
     env = container.env or ()
-    read = (
-        set(_WORD.findall(" ".join((seen, *(one.value or "" for one in env))))) if alone and settings.others else set()
-    )
-    by_path = "/" in (container.command or ("",))[0]
-    return [
-        one.name
-        for one in env
-        if settings.for_ranks.fullmatch(one.name)
-        or (
-            (alone and settings.others and one.name not in read and (by_path or one.name != "PATH"))
-            and not _NOT_OF_RANKS_ALONE.fullmatch(one.name)
-            and not (one.value_from and one.value_from.field_ref)
-        )
-    ]
+    names = {one.name for one in env if settings.for_ranks.fullmatch(one.name)}
+    if alone and settings.others:
+        others = {
+            one.name
+            for one in env
+            if not _NOT_OF_RANKS_ALONE.fullmatch(one.name) and not (one.value_from and one.value_from.field_ref)
+        }
+        text = " ".join((seen, *(one.value or "" for one in env))) if others - names else ""
+        if any(name in text for name in others):
+            others.difference_update(_WORD.findall(text))
+        names |= others if "/" in (container.command or ("",))[0] else others - {"PATH"}
+    return [one.name for one in env if one.name in names]
 
 
 def _only_mpirun(launcher: PodTemplate) -> bool:
@@ -173,8 +174,6 @@ def _of_prefix(launcher: PodTemplate, calls: Sequence[Invocation]) -> set[str]:
 
 def _only_sshd(worker: PodTemplate) -> bool:
     """Whether its container starts sshd, as the operator does, and nothing that might read its environment."""
-    if not worker.containers:
-        return False
     container = worker.containers[0]
     starts_sshd = not container.argv or sshd.calls(container).all
     return bool(starts_sshd) and not _USES_ENVIRONMENT.search(sshd.text(container))
