@@ -27,6 +27,13 @@ TOOLS: Final = frozenset(
     )
 )
 """They start no ranks and no sshd, and their variables are not the user's."""
+INSTALLERS: Final = frozenset(
+    (
+        *("apk", "apt", "apt-get", "conda", "curl", "dnf", "git", "mamba", "micromamba", "microdnf", "pip", "pip3"),
+        *("tar", "unzip", "uv", "wget", "yum"),
+    )
+)
+"""They start no ranks and no sshd either, but may read variables and write files."""
 _SCRIPT: Final = re.compile(r"\.sh$|/init\.d/")
 _READS_MORE: Final = frozenset((".", "eval", "source"))
 

@@ -98,8 +98,8 @@ _AMOUNTS: Final = ("requests", "limits")
 _OWN_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 _SHELL: Final = "/bin/sh"
 _POSIX: Final = shell.SHELLS - {"zsh"}  # which does not split $left
-_CONFIGURES_SSH: Final = re.compile(r"ssh_config|\.ssh/config|\bPort\b|rsh_agent|ssh_agent")
-_ELASTIC: Final = re.compile(r"discover_hosts|--host-discovery-script|--min-n")
+_CONFIGURES_SSH: Final = re.compile(r"ssh_config|\.ssh/config|\bPort[ =]+[\d$]|rsh_agent|ssh_agent")
+_ELASTIC: Final = re.compile(r"discover_hosts|--host-discovery-script|--min-n(?:p|um-proc)\b")
 
 
 class Shells(StrEnum):
@@ -224,7 +224,7 @@ def _can_wait(launcher: PodTemplate, worker: PodTemplate, when: Shells) -> bool:
 
 def _own_shell(container: Container) -> str:
     """The shell that the container runs, empty where it runs none."""
-    program = container.argv[0] if container.argv else ""
+    program = next(iter(shell.unwrapped(container.argv)), "")
     return program if _is_shell(program) else ""
 
 

@@ -68,10 +68,11 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
 def _only(worker: Container) -> str | None:
     """The program for which the worker is there; None where there may be another, which starts sshd."""
     started = programs.started_by(worker)
-    known = programs.TOOLS | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | {""}
-    if not started or not all(name in known or _PYTHON.fullmatch(name) for name in started):
+    others = programs.TOOLS | programs.INSTALLERS
+    known = others | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | {""}
+    if not started or "ssh" in sshd.text(worker) or not all(name in known or _PYTHON.fullmatch(name) for name in started):
         return None
-    return max(started, key=lambda name: (name not in programs.TOOLS, name == "sleep", name))
+    return max(started, key=lambda name: (name not in others, name == "sleep", name))
 
 
 def _has_agent(launcher: Container) -> bool:
@@ -91,7 +92,7 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
     own = [name for name in started if name in mpirun.ON_EACH_NODE - {"deepspeed"} or _PYTHON.fullmatch(name)]
     env = "\n".join(f"{variable.name}={variable.value}" for variable in launcher.env or ())
     named = _OTHER_WAYS.search(text.replace("accelerate launch", "")) or _NAMES_HOSTS.search(env)
-    of_others = named or not started <= programs.TOOLS.union(own)
+    of_others = named or not started <= (programs.TOOLS | programs.INSTALLERS).union(own)
     if "deepspeed" in started and not re.search(r"hostfile|/job\b|no_ssh|node_rank", " ".join((text, *mounts))):
         yield "deepspeed runs on the launcher alone", f"Add {_USE}."
     elif own and not of_others:
