@@ -111,6 +111,7 @@ SCENARIOS = {
         _mpi("ctypes.CDLL('libstdc++.so.6')._ZSt21__throw_runtime_errorPKc(b'no such model')"), "program-aborted"
     ),
     "handled-traceback": Scenario(_python(_HANDLED), "rank-crashed"),
+    "mpi-error": Scenario(_mpi("mpi.MPI_Barrier(0)"), "mpi-error"),
     "abort": Scenario(_mpi(f"mpi.MPI_Abort({_WORLD}, 5)"), ""),
     "traceback": Scenario(_mpi("open('/data/train.bin')"), ""),
     "exit-status": Scenario(_rank("echo no data; exit 3"), ""),

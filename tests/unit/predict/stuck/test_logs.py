@@ -123,6 +123,48 @@ TABLE = {
         "gpu-memory",
         "the GPU's memory is too small (CUDA out of memory)",
     ),
+    "torchrun, of a rank that is killed": (
+        "E1126 10:00:00.0 1 api.py:869] failed (exitcode: -9) local_rank: 0 (pid: 30) of binary: /usr/bin/python3\n"
+        "Traceback (most recent call last):\n  x\nerrors.ChildFailedError: \n",
+        "rank-killed",
+        "a rank was killed on a worker (signal 9), most likely for memory",
+    ),
+    "torchrun, of a rank that crashes": (
+        "[0]:\n  time      : 2026\n  host      : w-1\n  rank      : 3 (local_rank: 3)\n  exitcode  : -11 (pid: 3)\n"
+        "  error_file: <N/A>\n  traceback : Signal 11 (SIGSEGV) received by PID 3\n",
+        "rank-crashed",
+        "a rank crashed on w-1: signal 11 (SIGSEGV)",
+    ),
+    "the GPU's memory, survived, and a rank that is killed": (
+        "CUDA out of memory, retrying with batch 8\nstep 1\n"
+        "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
+        "rank-killed",
+        "a rank was killed on w-0 (signal 9), most likely for memory",
+    ),
+    "UCX, which cannot lock memory": (
+        "ib_md.c:379 UCX ERROR ibv_reg_mr(address=0x7f) failed: Cannot allocate memory : Please set max locked memory "
+        "(ulimit -l) to 'unlimited'\nmpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 11 "
+        "(Segmentation fault).\n",
+        "locked-memory",
+        "the RDMA adapter cannot lock memory (ulimit -l)",
+    ),
+    "NCCL's tests": (
+        "w-0:1:3 [0] init.cc:1786 NCCL WARN Cuda failure 'CUDA driver version is insufficient'\n"
+        "all_reduce_perf: Test NCCL failure common.cu:1012 'unhandled cuda error'\n .. w-0 pid 1: Test failure\n",
+        "nccl-failed",
+        "NCCL failed: Cuda failure 'CUDA driver version is insufficient'",
+    ),
+    "Open MPI 4, a daemon that fails": (
+        "An ORTE daemon has unexpectedly failed after launch and before\ncommunicating back to mpirun.\n",
+        "no-daemon",
+        "mpirun could not start its daemon on a worker",
+    ),
+    "horovodrun, which tries ssh": (
+        "ssh: Could not resolve hostname w-0: Name or service not known\nTraceback (most recent call last):\n  x\n"
+        "RuntimeError: SSH was not successful on:\nw-0\n",
+        "no-name",
+        "the launcher found no address for w-0",
+    ),
     "a rank that is ended from outside": (
         "mpirun noticed that process rank 2 with PID 31 on node w-0 exited on signal 15 (Terminated).\n",
         "rank-terminated",
@@ -190,6 +232,8 @@ def test_every_recorded_log_belongs_to_a_scenario() -> None:
             "rank 1 on train-worker-1.train.team-a.svc was killed (signal 9): for memory, or by Intel MPI since "
             "another rank or worker failed first",
         ),
+        ("mpi-error.openmpi-5", "MPI_Barrier failed: MPI_ERR_COMM: invalid communicator"),
+        ("mpi-error.intel", "internal_Barrier failed: Invalid communicator"),
         ("cpp-exception.openmpi-4", "the program ended itself: no such model"),
         (
             "handled-traceback.openmpi-4",
@@ -327,7 +371,7 @@ RAISED = {
 @pytest.mark.parametrize("case", RAISED)
 def test_the_exception_of_a_traceback(case: str) -> None:
     log, exception = RAISED[case]
-    assert logs.said(log)[0] == exception
+    assert logs.said(log).exception == exception
 
 
 @pytest.mark.parametrize(
@@ -348,12 +392,34 @@ def test_the_exception_of_a_traceback(case: str) -> None:
     ids=["nothing", "a program that went on", "another rank", "torchrun"],
 )
 def test_what_follows_a_traceback(rest: str, last: str) -> None:
-    assert logs.said(f"{RAISES}{rest}") == ("ValueError: loss is nan", last)
+    assert logs.said(f"{RAISES}{rest}") == ("ValueError: loss is nan", last, "")
 
 
 @pytest.mark.parametrize("release", ALL)
 def test_the_last_line_is_the_programs_and_not_of_mpiruns_report(release: str) -> None:
     assert logs.last((LOGS / f"exit-status.{release}.log").read_text()) == "no data"
+
+
+@pytest.mark.parametrize(
+    ("log", "last", "error"),
+    [
+        (
+            "LAMMPS\nERROR: Cannot open file data.lj\nLast command: read_data data.lj\n",
+            "Last command: read_data data.lj",
+            "ERROR: Cannot open file data.lj",
+        ),
+        (
+            "[0] --> FOAM FATAL ERROR: \n[0] 4 directories, 8 processors\n[0] \nFOAM parallel run exiting\n[0] \n",
+            "FOAM parallel run exiting",
+            "[0] --> FOAM FATAL ERROR: [0] 4 directories, 8 processors",
+        ),
+        ("ERROR: no tracking\n" + "step\n" * 10, "step", ""),
+        ("step\nERROR: no data\n", "ERROR: no data", ""),
+    ],
+    ids=["LAMMPS", "OpenFOAM", "long ago", "last"],
+)
+def test_an_error_before_the_last_line(log: str, last: str, error: str) -> None:
+    assert logs.said(log) == ("", last, error)
 
 
 def test_a_report_without_a_word_of_the_program() -> None:

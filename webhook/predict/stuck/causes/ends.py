@@ -38,11 +38,9 @@ def cause(sight: Sight, pod: Json, status: Json, stage: Stage) -> Cause | None:
         return Cause(found.id, stage, found.text, f"log of Pod {name}", fix, found.rules)
     meaning = _CODES.get(code or 0, "")
     text = f"container {container} ended with exit code {code}{meaning and f': {meaning}'}"
-    exception, last = logs.said(log)
-    if exception:
-        text = f"{text}; Python raised: {cut(exception)}"
-    if last:
-        text = f"{text}; its last line is: {cut(last)}"
+    said = logs.said(log)
+    parts = (("Python raised", said.exception), ("its last line is", said.last), ("before that", said.error))
+    text = "; ".join((text, *(f"{name}: {cut(part)}" for name, part in parts if part)))
     return Cause("exit-code", stage, text, where, f"kubectl logs {name} -c {container} has the rest.")
 
 

@@ -7,11 +7,11 @@ run. Those of NCCL, CUDA, PyTorch, DeepSpeed and horovodrun are from issue threa
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from typing import Final, NamedTuple
 
 from webhook.api.mpirun import HOSTFILE
-from webhook.predict.limits import MAX_LOG_LINE_CHARACTERS
+from webhook.predict.limits import MAX_LINES_WITH_ERRORS, MAX_LOG_LINE_CHARACTERS
 
 
 class Known(NamedTuple):
@@ -226,7 +226,7 @@ KNOWN: Final = (
     ),
     Known(
         "gpu-memory",
-        r"(?:CUDA|HIP)(?: error:)? out of memory|(?:CUDA|HIP)_ERROR_OUT_OF_MEMORY",
+        r"(?:CUDA|HIP)(?: error:)? out of memory(?!.{0,40}retry)|(?:CUDA|HIP)_ERROR_OUT_OF_MEMORY",
         "the GPU's memory is too small (CUDA out of memory)",
         "Use smaller batches, more workers, or GPUs with more memory.",
     ),
@@ -242,9 +242,23 @@ KNOWN: Final = (
     Known(
         "rank-killed",
         r"process rank \d+ with PID \d+ on node (\S+) exited on\s+signal 9\b"
-        r"|BAD TERMINATION(?s:.{0,60}?)PID \d+ RUNNING AT (\S+)\n=\s+EXIT CODE: 9\n",
+        r"|BAD TERMINATION(?s:.{0,60}?)PID \d+ RUNNING AT (\S+)\n=\s+EXIT CODE: 9\n"
+        r"|\n  host\s+: (\S+)\n(?s:.{0,300}?)Signal 9 \(SIGKILL\) received|failed \(exitcode: -9\)",
         "a rank was killed on {0} (signal 9), most likely for memory",
         f"Raise {_MEMORY}, or use less: /dev/shm counts too.",
+    ),
+    Known(
+        "locked-memory",
+        r"max locked memory|ibv_(?:reg_mr|create_cq|create_qp)\w*\b.{0,200}Cannot allocate memory",
+        "the RDMA adapter cannot lock memory (ulimit -l)",
+        "Add IPC_LOCK to the worker's securityContext.capabilities.add, or let the nodes' container runtime allow more "
+        "(LimitMEMLOCK=infinity).",
+    ),
+    Known(
+        "nccl-failed",
+        r"NCCL WARN (.*)\n(?s:.{0,3000}?)(?:NCCL failure|unhandled (?:cuda|system) error)",
+        "NCCL failed: {0}",
+        "NCCL_DEBUG=INFO on the launcher, with -x NCCL_DEBUG for mpirun, says more.",
     ),
     Known(
         "nccl-timeout",
@@ -271,9 +285,17 @@ KNOWN: Final = (
     Known(
         "rank-crashed",
         r"process rank \d+ with PID \d+ on node (\S+) exited on\s+signal (\d+ \([^)]*\))"
-        r"|PID \d+ RUNNING AT (\S+)\n=\s+(?:EXIT CODE|KILLED BY SIGNAL): ((?:4|6|8|11)\b.*)",
+        r"|PID \d+ RUNNING AT (\S+)\n=\s+(?:EXIT CODE|KILLED BY SIGNAL): ((?:4|6|8|11)\b.*)"
+        r"|\n  host\s+: (\S+)\n(?s:.{0,300}?)Signal ((?:4|6|8|11) \(\w+\)) received",
         "a rank crashed on {0}: signal {1}",
         "The program itself fails: run it with fewer ranks, and look at what it wrote before.",
+    ),
+    Known(
+        "mpi-error",
+        r"\*\*\* An error occurred in (\w+)(?s:.{0,400}?)\*\*\* (MPI_ERR_.*)"
+        r"|Fatal error in (\w+): (.+?), error stack",
+        "{0} failed: {1}",
+        "That is an error of the program, or of what other ranks sent it.",
     ),
     Known(
         "worker-lost",
@@ -290,7 +312,8 @@ KNOWN: Final = (
     ),
     Known(
         "no-daemon",
-        r"daemon failed to report back(?:(?s:.{0,500}?)Remote host:\s+(\S+))?|Unable to run bstrap_proxy on (\S+)"
+        r"daemon (?:failed to report back|has unexpectedly failed after launch)(?:(?s:.{0,500}?)Remote host:\s+(\S+))?"
+        r"|Unable to run bstrap_proxy on (\S+)"
         r"|unable to reliably start one or more daemons|Launch proxy failed",
         "mpirun could not start its daemon on {0}",
         "Try it by hand: kubectl exec into the launcher, and ssh to that worker. The log of its sshd may say more. "
@@ -314,13 +337,15 @@ _RAN: Final = re.compile(
 )
 # Exceptions that only say that something else failed.
 _SECOND: Final = re.compile(
-    r"ChildFailed|CalledProcess|NCCL|\bMPI|[Hh]orovod|\bssh\b|Connection (?:closed|reset)|DistBackend|killed by signal"
+    r"ChildFailed|CalledProcess|NCCL|\bMPI|[Hh]orovod|\b(?:ssh|SSH)\b|Connection (?:closed|reset)"
+    r"|DistBackend|killed by signal"
 )
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _EXCEPTION: Final = re.compile(r"(?!(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b)[A-Za-z_][\w.]*(?::|$)")
 _UNCAUGHT: Final = re.compile(r"\[rank\d+\]:")  # which PyTorch writes before what ends a rank
 _CHAINED: Final = ("During handling of the above", "The above exception was")
 _RULE: Final = re.compile(r"^[-=*]{40,}\s*$", re.MULTILINE)
+_ERROR: Final = re.compile(r"\b(?:ERROR|FATAL|[Ff]atal|(?:[Ee]|\w+E)rror:)")
 # What mpirun, torchrun and their kin write when a rank has failed, whatever that was.
 _TRAILER: Final = re.compile(
     r"\s*(?:Primary job|(?:mpirun|mpiexec|prterun|prte) (?:has exited|detected|noticed)|MPI_ABORT was|=\s+BAD TERM"
@@ -330,7 +355,7 @@ _NOISE: Final = re.compile(
     r"\[(?:proxy|mpiexec)\b.*|Connection to \S+ closed.*|.* more process(?:es)? ha(?:s|ve) sent help message.*"
     r"|\[\S+:\d+\] Set MCA parameter.*|.*setpgid\(.*|This typically refers to a problem.*|Please see the FAQ.*"
     r"|Primary job .*|a non-zero exit code\. Per .*|wandb: .*"
-    r"|\[?[EW]\d{4} .*\b(?:failed \(exitcode|closing signal).*"
+    r"|\[?[EW]\d{4} .*\b(?:failed \(exitcode|closing signal).*|\[[\d,]+\](?:<\w+>:?)?"
 )
 
 
@@ -367,10 +392,26 @@ def known(log: str) -> Known | None:
     return None
 
 
-def said(log: str) -> tuple[str, str]:
-    """The exception of Python that counts, if there is one, and the last line of the program itself after it."""
+class Said(NamedTuple):
+    """What a program itself wrote before it failed; empty where it did not."""
+
+    exception: str
+    """The exception of Python that counts."""
+    last: str
+    """The last line, or the last one after the exception."""
+    error: str
+    """A line shortly before that one which is called an error."""
+
+
+def said(log: str) -> Said:
+    """What the log has of these."""
     exception, after = _raised(log)
-    return (exception.text, _own_line(log[after:])) if exception else ("", last(log))
+    own = [*islice(_own_lines(log[after:]), MAX_LINES_WITH_ERRORS)]
+    number = next((number for number, text in enumerate(own) if _ERROR.search(text)), 0)
+    error = own[number] if number else ""
+    if error.endswith(":"):  # a heading
+        error = f"{error} {own[number - 1]}"
+    return Said(exception.text if exception else "", "".join(own[:1]) if own or exception else last(log), error)
 
 
 def _raised(log: str) -> tuple[Raised | None, int]:
@@ -410,10 +451,14 @@ def _tracebacks(log: str) -> Iterator[Raised]:
             yield Raised(text, places[first], places[end])
 
 
-def _own_line(log: str) -> str:
-    """The last line that the program itself wrote."""
+def _own_lines(log: str) -> Iterator[str]:
+    """What the program itself wrote, the last line first."""
     parts = (part for part in reversed(_RULE.split(log)) if not _TRAILER.match(part))
-    return next((text for part in parts for text in _texts(part.splitlines()[::-1])), "")
+    return (text for part in parts for text in _texts(part.splitlines()[::-1]))
+
+
+def _own_line(log: str) -> str:
+    return next(_own_lines(log), "")
 
 
 def last(log: str) -> str:
