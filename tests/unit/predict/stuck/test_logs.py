@@ -282,7 +282,7 @@ def test_what_is_known(case: str) -> None:
 
 def test_every_known_message_is_in_the_table() -> None:
     recorded = {SCENARIOS[name].cause_of(release) for name, release in RECORDED} - {""}
-    assert {known.id for known in logs.KNOWN} == recorded | {cause for _, cause, _ in TABLE.values()}
+    assert {known.id for known in logs.messages()} == recorded | {cause for _, cause, _ in TABLE.values()}
 
 
 RAISES = "Traceback (most recent call last):\nValueError: loss is nan\n"
