@@ -28,6 +28,7 @@ _STARTERS: Final = (
     ("runuser|sudo", "-[gu]", ""),
     (r"(?:conda|mamba|micromamba)[ \t]+run", "-[np]|--(?:name|prefix)", ""),
     (r"(?:pipenv|poetry|uv)[ \t]+run", None, ""),
+    ("xvfb-run", "-[efnps]", ""),
     (r"nsys[ \t]+profile", "-[cdefostwxy]", ""),
 )
 

@@ -146,6 +146,7 @@ def test_other_launchers(line: str, implementation: str, expected: int | None) -
         ("numactl -N 0 --membind=0 --physcpubind 0-7 mpirun -np 4 x", [4]),
         ("taskset -c 0-7 mpirun -np 4 x", [4]),
         ("conda run --no-capture-output -n env mpirun -np 4 x", [4]),
+        ("xvfb-run -a -n 5 mpirun -np 4 x", [4]),
         ("nsys profile -o report --trace=cuda mpirun -np 4 x", [4]),
         ("command -v mpirun -np 4 x", [None]),
         ("A=b gosu 1000 mpirun -np 4 x", [4]),

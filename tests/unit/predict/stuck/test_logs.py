@@ -27,12 +27,6 @@ TABLE = {
         "ssh-closed",
         "sshd ended the connection before the login",
     ),
-    "sshd, no host keys": ("sshd: no hostkeys available -- exiting.\n", "no-host-keys", "sshd has no host keys"),
-    "sshd, no directory": (
-        "Missing privilege separation directory: /run/sshd\n",
-        "sshd-directory",
-        "sshd lacks the directory /run/sshd",
-    ),
     "sshd, PAM": (
         "fatal: Access denied for user root by PAM account configuration [preauth]\n",
         "sshd-pam",
@@ -232,6 +226,8 @@ def test_every_recorded_log_belongs_to_a_scenario() -> None:
             "rank 1 on train-worker-1.train.team-a.svc was killed (signal 9): for memory, or by Intel MPI since "
             "another rank or worker failed first",
         ),
+        ("no-host-keys.openmpi-4", "sshd has no host keys"),
+        ("sshd-directory.openmpi-4", "sshd lacks the directory /run/sshd"),
         ("mpi-error.openmpi-5", "MPI_Barrier failed: MPI_ERR_COMM: invalid communicator"),
         ("mpi-error.intel", "internal_Barrier failed: Invalid communicator"),
         ("cpp-exception.openmpi-4", "the program ended itself: no such model"),
