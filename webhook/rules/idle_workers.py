@@ -70,11 +70,9 @@ def _only(worker: Container) -> str | None:
     started = programs.started_by(worker)
     others = programs.TOOLS | programs.INSTALLERS
     known = others | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | {""}
-    if (
-        not started
-        or "ssh" in sshd.text(worker)
-        or not all(name in known or _PYTHON.fullmatch(name) for name in started)
-    ):
+    if not started or not all(name in known or _PYTHON.fullmatch(name) for name in started):
+        return None
+    if started & programs.INSTALLERS and "ssh" in sshd.text(worker):  # some packages start it
         return None
     return max(started, key=lambda name: (name not in others, name == "sleep", name))
 
