@@ -30,12 +30,14 @@ TOOLS: Final = frozenset(
 INSTALLERS: Final = frozenset(
     (
         *("apk", "apt", "apt-get", "conda", "curl", "dnf", "git", "mamba", "micromamba", "microdnf", "pip", "pip3"),
-        *("tar", "unzip", "uv", "wget", "yum"),
+        *("source", "tar", "unzip", "uv", "wget", "yum"),
     )
 )
 """They start no ranks and no sshd either, but may read variables and write files."""
 _SCRIPT: Final = re.compile(r"\.sh$|/init\.d/")
 _READS_MORE: Final = frozenset((".", "eval", "source"))
+# Files of which a shell gets variables and functions, and no more.
+_OF_ENVIRONMENTS: Final = re.compile(r"(?:\.|source) (?:\S*/)?(?:activate|conda\.sh|\.?bashrc|\.?profile|setvars\.sh)")
 
 
 def started_by(container: Container) -> frozenset[str] | None:
@@ -66,6 +68,8 @@ def _names(command: str) -> frozenset[str] | None:
         del words[0]
     words = shell.without_starters(" ".join(words)).split(" ")
     name = words[0].rpartition("/")[2]
+    if _OF_ENVIRONMENTS.fullmatch(" ".join(words[:2])):
+        return frozenset(("source",))
     if "$" in name or name == "''" or name in _READS_MORE or name in shell.SHELLS or _SCRIPT.search(words[0]):
         return None
     return frozenset() if words[0] in _BUILT_IN or (not name and command) else frozenset((name,))

@@ -47,6 +47,12 @@ def launcher(command: Any, **more: Any) -> dict[str, Any]:
         ("python prerun.py", "python runs on the launcher alone", None),
         ("python /w/train.py", "python runs on the launcher alone", None),
         ("conda run --no-capture-output -n env python t.py", "python runs on the launcher alone", None),
+        (
+            script("source /opt/conda/etc/profile.d/conda.sh; conda activate a; torchrun t.py"),
+            "torchrun runs on the launcher alone",
+            None,
+        ),
+        (script(". venv/bin/activate && python t.py"), "python runs on the launcher alone", None),
         (script("pip install torch; python t.py"), "python runs on the launcher alone", None),
         (
             script("git clone https://example.com/a; conda run -n a torchrun a/t.py"),
@@ -88,6 +94,7 @@ def test_a_launcher_that_starts_nothing_on_workers(command: Any, message: str, f
         launcher("python -m mpi4py.futures t.py"),
         launcher("python drive.py --hosts /etc/mpi/hostfile"),
         launcher(script("start-cluster; python t.py")),
+        launcher(script("source cluster.sh; python t.py")),
         launcher("/opt/run.sh"),
         launcher("sleep infinity"),
         launcher(None),
