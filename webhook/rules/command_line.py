@@ -6,7 +6,8 @@ whole name and starts nothing, mpirun knows no option `"-np 4"`, and `$NP` stays
 `["bash", "-c", "mpirun", "-np", "4", "train"]` it runs `mpirun` alone: only the word after `-c` is the script.
 
 Without a `command` the words in `args` go to the image's entry point, which may make of them what it likes: there only
-what a shell gets is judged. `env A=B`, `tini --`, `dumb-init --` and `busybox` before a program change nothing.
+what a shell gets is judged. Programs that start another one are passed over: `env A=B`, `tini --`, `timeout 1h`,
+`time -v`, `nice`, `numactl`, `conda run -n NAME`, `su USER -c` and their like.
 
 mpirun needs a program after its options. Where a line of a script lacks its `\\` at the end, mpirun fails, and the next
 line runs once, on the launcher.

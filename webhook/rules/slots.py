@@ -18,7 +18,8 @@ it reads the operator's hostfile (by an option, or as the injection `mpi-env` te
 allow more: other parameters of Open MPI, a rank file, variables from elsewhere, folders over its configuration. What
 the image itself sets is not seen. `--oversubscribe` on the command line says that several ranks on a slot are meant.
 
-Only what the command line shows for certain is compared; a call with variables or unknown options is not compared.
+Only what the command line shows for certain is compared. A variable counts where it has one value: `NP=4`,
+`NP=${NP:-4}`, or one of the container's `env`. A call with other variables, or with unknown options, is not compared.
 """
 
 from collections.abc import Iterator, Sequence
