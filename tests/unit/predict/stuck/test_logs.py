@@ -123,6 +123,12 @@ TABLE = {
         "rank-killed",
         "a rank was killed on a worker (signal 9), most likely for memory",
     ),
+    "a rank in a shell that is killed": (
+        "run.sh: line 2:    31 Killed\nmpirun detected that one or more processes exited with non-zero status:\n\n"
+        "  Process name: [[1,1],1]\n  Exit code:    137\n",
+        "rank-killed",
+        "a rank was killed on a worker (signal 9), most likely for memory",
+    ),
     "torchrun, of a rank that crashes": (
         "[0]:\n  time      : 2026\n  host      : w-1\n  rank      : 3 (local_rank: 3)\n  exitcode  : -11 (pid: 3)\n"
         "  error_file: <N/A>\n  traceback : Signal 11 (SIGSEGV) received by PID 3\n",
@@ -359,6 +365,11 @@ RAISED = {
         "[1,1]<stderr>:  x\n[1,0]<stderr>:  x\n[1,1]<stderr>:KeyError: 'a'\n[1,0]<stderr>:ValueError: b\n",
         "[1,0]<stderr>: ValueError: b",
     ),
+    "of a group": (
+        "  + Exception Group Traceback (most recent call last):\n  | ExceptionGroup: unhandled\n  +-+---- 1 ----\n"
+        "    | Traceback (most recent call last):\n    |   x\n    | ValueError: no shards\n    +-----\n",
+        "ValueError: no shards",
+    ),
     "none": ("epoch 1\n", ""),
     "cut": ("Traceback (most recent call last):\n  x\n", ""),
 }
@@ -409,10 +420,11 @@ def test_the_last_line_is_the_programs_and_not_of_mpiruns_report(release: str) -
             "FOAM parallel run exiting",
             "[0] --> FOAM FATAL ERROR: [0] 4 directories, 8 processors",
         ),
+        ("NCCL\nLast error:\nno route\n", "no route", ""),
         ("ERROR: no tracking\n" + "step\n" * 10, "step", ""),
         ("step\nERROR: no data\n", "ERROR: no data", ""),
     ],
-    ids=["LAMMPS", "OpenFOAM", "long ago", "last"],
+    ids=["LAMMPS", "OpenFOAM", "heading of the last line", "long ago", "last"],
 )
 def test_an_error_before_the_last_line(log: str, last: str, error: str) -> None:
     assert logs.said(log) == ("", last, error)

@@ -123,7 +123,7 @@ def said(log: str) -> Said:
     number = next((number for number, text in enumerate(own) if _ERROR.search(text)), 0)
     error = own[number] if number else ""
     if error.endswith(":"):  # a heading
-        error = f"{error} {own[number - 1]}"
+        error = f"{error} {own[number - 1]}" if number > 1 else ""
     return Said(exception.text if exception else "", "".join(own[:1]) if own or exception else last(log), error)
 
 
@@ -159,7 +159,7 @@ def _tracebacks(log: str) -> Iterator[Raised]:
                 continue
             if text and not rest.startswith(_CHAINED):
                 break
-            text, end = f"{prefix.strip()} {rest.strip()}".strip() if _EXCEPTION.match(rest) else "", number + 1
+            text, end = f"{prefix.strip(' |+')} {rest.strip()}".strip() if _EXCEPTION.match(rest) else "", number + 1
         if text:
             yield Raised(text, places[first], places[end])
 
@@ -180,5 +180,5 @@ def last(log: str) -> str:
 
 
 def _texts(lines: Iterable[str]) -> Iterator[str]:
-    texts = (line.strip(" -*=\t\r\0") for line in lines)
+    texts = (line.strip(" -*=|+\t\r\0") for line in lines)
     return (text for text in texts if text and not _NOISE.fullmatch(text))
