@@ -87,10 +87,11 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
     """What is wrong, and what to do."""
     for call in calls:
         yield from _call(launcher, call, alone=len(calls) == 1)
-    text, started = sshd.text(launcher), programs.started_by(launcher)
-    mounts = [mount.mount_path for mount in launcher.volume_mounts or ()]
-    if calls or not started:
+    started = None if calls else programs.started_by(launcher)
+    if not started:
         return
+    text = sshd.text(launcher)
+    mounts = [mount.mount_path for mount in launcher.volume_mounts or ()]
     own = [name for name in started if name in mpirun.ON_EACH_NODE - {"deepspeed"} or _PYTHON.fullmatch(name)]
     env = "\n".join(f"{variable.name}={variable.value}" for variable in launcher.env or ())
     named = _OTHER_WAYS.search(text.replace("accelerate launch", "")) or _NAMES_HOSTS.search(env)
