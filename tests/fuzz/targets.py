@@ -157,7 +157,7 @@ def mpirun_lines(data: bytes) -> None:
     for implementation in (None, "OpenMPI", "Intel", "MPICH"):
         for argv in (["bash", "-c", text], text.split(), ["mpirun", *text.split()]):
             for call in mpirun.find(argv, [text], implementation):
-                mpirun.ranks_per_node(call)
+                mpirun.per_node(call)
                 mpirun.starter(call)
                 assert call.ranks is None or call.ranks >= 0
 

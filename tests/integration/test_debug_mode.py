@@ -1,4 +1,4 @@
-"""In debug mode the pod of a failed launcher stays, and its log with it."""
+"""In debug mode the pod of a failed launcher stays, and its log with it. Elsewhere kubectl shows that it does not."""
 
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from tests.support.jobs import changed
 from tests.support.mpi.kubelet import report
 from tests.support.policies import quick_keys
 from webhook.api.annotations import DEBUG_MODE
+from webhook.injections.clean_pod_policy import LOSES_LOG
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -29,11 +30,13 @@ def test_the_launchers_pod_stays_in_debug_mode_alone(operator_cluster: Cluster, 
                 {
                     "metadata": {"name": name, "namespace": namespace, "annotations": annotations},
                     "spec.runPolicy.backoffLimit": 0,
+                    "spec.runPolicy.cleanPodPolicy": "Running",
                     "Worker.replicas": 2,
                     "Launcher.template.metadata": {"annotations": {BY_HAND: "yes"}},
                 }
             )
-            cluster.kubectl("create", "-f", "-", stdin=job)
+            told = cluster.kubectl("create", "-f", "-", stdin=job).stderr
+            assert (f"; {LOSES_LOG}\n" in told) == (name == "plain")
     for name, phase in (("debugged", "Failed"), ("plain", "Running")):  # OnFailure starts the container again
         (pod,) = cluster.wait_for(f"the launcher of {name}", lambda name=name: launchers(cluster, namespace, name))
         assert report(cluster, namespace, pod, phase, ready=False, restarts=1)

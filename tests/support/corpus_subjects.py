@@ -66,7 +66,8 @@ SUBJECTS: Final = {
         "42 write a loop by hand, with ssh, nslookup or `until`; 40 set `backoffLimit`, up to 2,000; 20 use "
         "`launcherCreationPolicy: WaitForWorkersReady`, 10 a probe of sshd's port.",
         "`launcher-wait` does it for every launcher that certainly has a shell, elsewhere by the annotation"
-        " `worker-readiness`; `mpi-env` lets ssh try for longer.",
+        " `worker-readiness`; `mpi-env` lets ssh try for longer. A launcher that fails more often than `backoffLimit`"
+        " is deleted with its log, and the line of injections says so.",
     ),
     "shared-memory": Subject(
         "Shared memory",

@@ -11,7 +11,7 @@ from webhook.admission.messages import Finding
 from webhook.api import mpijob, review
 from webhook.api.text import visible
 from webhook.cluster.resources.reservations import Reservation
-from webhook.injections import REGISTRY, Caution, Note
+from webhook.injections import REGISTRY, Caution, Hint, Note
 from webhook.kit.importance import Importance
 from webhook.kit.settings import Action
 from webhook.policy.document import InjectionWarnings
@@ -110,7 +110,7 @@ class Decision(msgspec.Struct):
             (author, note)
             for author, notes in self.told.items()
             for note in notes
-            if isinstance(note, Caution) or author not in injected
+            if isinstance(note, Caution) or (author not in injected and not isinstance(note, Hint))
         ]
         return [visible(f"{author}: {note}") for author, note in sorted(found, key=lambda each: _importance(each[0]))]
 
@@ -119,11 +119,16 @@ class Decision(msgspec.Struct):
         """Everything that injections say, whatever the policy has users told."""
         return [visible(f"{author}: {note}") for author, notes in self.told.items() for note in notes]
 
+    @property
+    def hints(self) -> list[str]:
+        """What injections say of fields that they leave alone."""
+        return [note for notes in self.told.values() for note in notes if isinstance(note, Hint)]
+
     def _injected(self) -> list[str]:
         """What was injected, as far as users are to be told."""
         if self.injection_warnings == "one-line":
             briefs = {author: self._brief(author) for author in self.news if not is_quiet(author)}
-            return [messages.injected(briefs)] if briefs else []
+            return [messages.injected(briefs, self.hints)] if briefs else []
         return [*map(messages.shorten, self.notes)] if self.injection_warnings == "each" else []
 
     def _brief(self, author: str) -> str:

@@ -129,29 +129,29 @@ def warnings(texts: Sequence[str]) -> list[str]:
     return kept
 
 
-def injected(briefs: Mapping[str, str]) -> str:
-    """One line for all injections: their ids, each with its brief where it has one, and where to read more.
+def injected(briefs: Mapping[str, str], hints: Iterable[str] = ()) -> str:
+    """One line for all injections: their ids, each with its brief where it has one, where to read more, and hints.
 
     Those with a brief come first. What is too much goes in turn: where to read more, and brief after brief. Where the
-    ids alone are too long, so is the line, and only what the API server might cut goes.
+    ids alone are too long, so is the line, and only what the API server might cut goes. Hints stay.
     """
-    return _injected(tuple(briefs.items()))
+    return _injected(tuple(briefs.items()), "".join(f"; {hint}" for hint in hints))
 
 
 @lru_cache(maxsize=256)  # a word or two of each injection: the same for most jobs
-def _injected(told: tuple[tuple[str, str], ...]) -> str:
+def _injected(told: tuple[tuple[str, str], ...], hints: str) -> str:
     briefs = dict(told)
     ids = sorted(briefs, key=lambda author: not briefs[author])
     whole = _listing(ids, briefs)
-    for where in (*_WHERE, ""):
-        if _length(line := whole + where) <= MAX_WARNING_CHARACTERS:
+    for where in _WHERE:
+        if _length(line := whole + where + hints) <= MAX_WARNING_CHARACTERS:
             return line
     for shown in range(len(ids), -1, -1):
         if _length(line := _listing(ids, {author: briefs[author] for author in ids[:shown]})) <= MAX_WARNING_CHARACTERS:
-            return line
+            return line + hints
     for listed in range(len(ids), 0, -1):
         more = f" and {len(ids) - listed} more" if listed < len(ids) else ""
-        if _length(line := _listing(ids[:listed], briefs) + more) <= MAX_IDS_CHARACTERS:
+        if _length(line := _listing(ids[:listed], briefs) + more + hints) <= MAX_IDS_CHARACTERS:
             return line
     return shorten(line)
 

@@ -199,7 +199,13 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
         if self.launcher is None or not self.launcher.template.containers:
             return ()
         own = self.launcher.template.containers[0]
-        return tuple(mpirun.find(own.command, own.args, self.spec.mpi_implementation, own.env or ()))
+        more = bool(own.env_from)
+        return tuple(mpirun.find(own.command, own.args, self.mpi_implementation, own.env or (), env_from=more))
+
+    @property
+    def mpi_implementation(self) -> str:
+        """Whose mpirun it is; Open MPI's where the job does not say (`default.go`)."""
+        return self.spec.mpi_implementation or "OpenMPI"
 
     @property
     def active_here(self) -> bool:

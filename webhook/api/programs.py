@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from webhook.api import mpirun
+from webhook.api import shell
 from webhook.api.pod import Container
 
 _QUOTED: Final = re.compile(r""""(?:[^"\\]++|\\.)*+"|'[^']*+'""", re.DOTALL)
@@ -11,8 +11,6 @@ _BETWEEN: Final = re.compile(r"[\n;&|(){}]+")
 # What a shell puts into a word: a number, a variable, the output of commands.
 _NUMBER: Final = re.compile(r"\$\(\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)\)|\$\{[^{}$]*+\}")
 _SUBSTITUTED: Final = re.compile(r"\$\(([^()]*+)\)|`([^`]*+)`")
-# Words of the shell that a command follows.
-_BEFORE: Final = frozenset(("!", "do", "elif", "else", "if", "then", "until", "while"))
 # Words of the shell that start no program.
 _BUILT_IN: Final = frozenset(
     (
@@ -29,21 +27,30 @@ TOOLS: Final = frozenset(
     )
 )
 """They start no ranks and no sshd, and their variables are not the user's."""
+INSTALLERS: Final = frozenset(
+    (
+        *("apk", "apt", "apt-get", "conda", "curl", "dnf", "git", "mamba", "micromamba", "microdnf", "pip", "pip3"),
+        *("source", "tar", "unzip", "uv", "wget", "yum"),
+    )
+)
+"""They start no ranks and no sshd either, but may read variables and write files."""
 _SCRIPT: Final = re.compile(r"\.sh$|/init\.d/")
 _READS_MORE: Final = frozenset((".", "eval", "source"))
+# Files of which a shell gets variables and functions, and no more.
+_OF_ENVIRONMENTS: Final = re.compile(r"(?:\.|source) (?:\S*/)?(?:activate|conda\.sh|\.?bashrc|\.?profile|setvars\.sh)")
 
 
 def started_by(container: Container) -> frozenset[str] | None:
     """The names of the programs, without folders; None where the image, a file or a variable names more of them."""
     if not container.command:
         return None
-    words = mpirun.unwrapped(container.argv)
-    if not words or words[0].rpartition("/")[2] not in mpirun.SHELLS:
+    words = shell.unwrapped(container.argv)
+    if not words or words[0].rpartition("/")[2] not in shell.SHELLS:
         return _names(" ".join(words))
-    script = mpirun.plain(mpirun.script(words)[0])
-    if not script or mpirun.has_here_document(script):
+    script = shell.plain(shell.script(words)[0])
+    if not script or shell.has_here_document(script):
         return None
-    plain = _NUMBER.sub("$", mpirun.REDIRECTION.sub(" ", _QUOTED.sub("''", script)))
+    plain = _NUMBER.sub("$", shell.REDIRECTION.sub(" ", _QUOTED.sub("''", script)))
     inner = [first or second for first, second in _SUBSTITUTED.findall(plain)]
     found: set[str] = set()
     for command in _BETWEEN.split("\n".join((_SUBSTITUTED.sub("$", plain), *inner))):
@@ -57,10 +64,12 @@ def started_by(container: Container) -> frozenset[str] | None:
 def _names(command: str) -> frozenset[str] | None:
     """The program of one command: none for a word of the shell."""
     words = command.split()
-    while words and words[0] in _BEFORE:
+    while words and words[0] in shell.KEYWORDS:
         del words[0]
-    words = mpirun.STARTERS.sub("", f"{' '.join(words)} ", count=1).split(" ")
+    words = shell.without_starters(" ".join(words)).split(" ")
     name = words[0].rpartition("/")[2]
-    if "$" in name or name == "''" or name in _READS_MORE or name in mpirun.SHELLS or _SCRIPT.search(words[0]):
+    if _OF_ENVIRONMENTS.fullmatch(" ".join(words[:2])):
+        return frozenset(("source",))
+    if "$" in name or name == "''" or name in _READS_MORE or name in shell.SHELLS or _SCRIPT.search(words[0]):
         return None
     return frozenset() if words[0] in _BUILT_IN or (not name and command) else frozenset((name,))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from webhook.api import mca, mpirun, operator_env
+from webhook.api import mca, operator_env, shell
 from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.pod import Container
 
@@ -37,7 +37,7 @@ _UNCLEAR: Final = re.compile(rf"\s{_FLAGS}[fp]")
 _COMMAND: Final = re.compile(r"((?:[^\n;&|()]|(?<=[<>])&|&(?=>))++)(&&|\|\||[\n;&|()]|\Z)")
 # Where the command is sshd: its folder.
 _SSHD: Final = re.compile(
-    rf"\s*+(?:(?:do|else|if|then|until|while|[!{{])\s++)*+{mpirun.STARTERS.pattern}([^\s'\"=]*/)?sshd(?=\s|\Z)"
+    rf"\s*+(?:(?:{'|'.join(map(re.escape, shell.KEYWORDS))})\s++)*+{shell.STARTS}([^\s'\"=]*/)?sshd(?=\s|\Z)"
 )
 _QUOTED: Final = re.compile(r""""[^"]*+"|'[^']*+'""")
 _GROUP_INSTEAD: Final = re.compile(r"\|\|\s*+\{[^{}]*+\}")
@@ -101,15 +101,15 @@ def calls(container: Container) -> Calls:
 
     Without a command the image decides what becomes of `args`, so only a shell's script in them is read.
     """
-    argv = mpirun.unwrapped(container.argv)
+    argv = shell.unwrapped(container.argv)
     program = argv[0].rpartition("/")[2] if argv else ""
     if program == "sshd" and container.command:
         call = _call(" ".join(argv), "")
         return Calls([call], call, alone=True) if call else Calls()
-    script = mpirun.script(argv)[0] if program in mpirun.SHELLS else ""
-    if "sshd" not in script or mpirun.has_here_document(script):
+    script = shell.script(argv)[0] if program in shell.SHELLS else ""
+    if "sshd" not in script or shell.has_here_document(script):
         return Calls()
-    script = _GROUP_INSTEAD.sub("|| false", _QUOTED.sub("''", mpirun.plain(script)))
+    script = _GROUP_INSTEAD.sub("|| false", _QUOTED.sub("''", shell.plain(script)))
     commands = [each for each in _COMMAND.finditer(script) if each[1].strip()]
     found = [_call(*each.groups()) for each in commands]
     last, alone, instead = None, True, False
@@ -132,7 +132,7 @@ def _call(command: str, end: str) -> Call | None:
     match = _SSHD.match(command)
     if match is None or end in {"(", ")", "|"}:
         return None
-    options = mpirun.REDIRECTION.sub(" ", command[match.end() :])
+    options = shell.REDIRECTION.sub(" ", command[match.end() :])
     return None if _TELLS.search(options) else Call((match[1] or "")[:1] in {"/", "$", "~"}, options, end == "&")
 
 
@@ -160,7 +160,7 @@ def _declared(container: Container) -> int | None:
 def _options_of_ssh(job: MPIJob) -> Iterator[str]:
     for container in job.launcher.template.containers[:1] if job.launcher else ():
         if any(name in word for word in container.argv for name in _PARAMETERS):
-            for call in mpirun.find(container.command, container.args, job.spec.mpi_implementation):
+            for call in job.mpirun_calls:
                 yield from (value for name, value in mca.parameters(call.words) if name in _PARAMETERS)
         own = [one for one in container.env or () if one.name in SSH_OPTIONS]
         overwritten = operator_env.values(LAUNCHER, job) if own else ()

@@ -8,7 +8,7 @@ from pkgutil import get_data
 from string import Template
 from typing import Any, Final
 
-from webhook.api import yaml
+from webhook.api import mpirun, yaml
 from webhook.api.annotations import QUEUE, RDMA
 from webhook.cli.terminal import counted
 
@@ -16,7 +16,7 @@ GPU: Final = "nvidia.com/gpu"
 WORKERS: Final = 2
 _PORT: Final = 29500
 _PYTHON: Final = re.compile(r"python[0-9.]*")
-_STARTERS: Final = {"mpirun", "mpiexec", "torchrun", "horovodrun", "deepspeed"}
+_STARTERS: Final = mpirun.LAUNCHERS | mpirun.ON_EACH_NODE
 
 
 def _text(name: str) -> str:

@@ -10,7 +10,7 @@ from webhook.admission.decision import Decision
 from webhook.admission.required import field
 from webhook.api import yaml
 from webhook.cli.terminal import added, heading, printable
-from webhook.injections import Caution
+from webhook.injections import Caution, Hint
 from webhook.kit.patch import Path
 
 # Six spaces and a mark come before it, on a line of 120 characters at most.
@@ -54,7 +54,7 @@ def by_injection(decision: Decision) -> list[Injected]:
         Injected(
             author,
             reason=injections.REGISTRY[author].documentation[0] if author in injections.REGISTRY else "",
-            notes=[note for note in decision.told.get(author, ()) if not isinstance(note, Caution)],
+            notes=[note for note in decision.told.get(author, ()) if not isinstance(note, Caution | Hint)],
             patch=[operation for _, operation in group],
         )
         for author, group in groupby(pairs, key=lambda pair: pair[0])

@@ -74,6 +74,7 @@ class Verdict:
             "refusedPods": dict(self.refused_pods),
             "notJudged": sorted(self.unknown),
             "injected": [entry.as_json() for entry in self.injected],
+            "hints": self.mutation.hints,
             "policies": [
                 {"name": layer.name, "resourceVersion": layer.version, "digest": layer.digest}
                 for layer in (self.policy.layers if self.policy else ())
@@ -132,6 +133,7 @@ class Verdict:
             yield f"  {caution('warning')}: {printable(problem.text)}{self._line(problem.field)}"
         if self.allowed and not short:
             yield from (f"  {line}" for line in injected.report(self.injected, updates=self.updates))
+            yield from (f"  hint: {printable(hint)}" for hint in self.mutation.hints if not self.updates)
         if not short:
             yield ""
 

@@ -28,7 +28,7 @@ class Injection(msgspec.Struct, frozen=True):
 
     `inject` reads the job as it was submitted (no defaults of the operator), writes to the PatchBuilder, and yields
     a short note for what it did (a Note, where the one line for all injections should have a detail too); a Caution
-    for what it could not do.
+    for what it could not do; a Hint for what it does not change.
     """
 
     id: str
@@ -68,6 +68,12 @@ class Note(str):
         note = super().__new__(cls, text)
         note.brief = brief
         return note
+
+
+class Hint(str):
+    """What a user should know of a field that the injection leaves alone: with the list of injections, no warning."""
+
+    __slots__ = ()
 
 
 class Caution(str):

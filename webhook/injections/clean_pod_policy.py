@@ -5,7 +5,8 @@ its GPUs (mpi-operator `pkg/apis/kubeflow/v2beta1/default.go`; the field's docum
 them. The annotation `training.openshift.io/debug-mode: "true"` asks for `None`: the workers stay, to be looked into.
 In debug mode the launcher also gets `restartPolicy: Never` where it names none: with the operator's default, OnFailure,
 its pod restarts in place, and at `backoffLimit` Kubernetes deletes it together with its log. With Never each failed pod
-stays (kubernetes `pkg/controller/job`, `deleteActivePods`). Outside debug mode the note says so.
+stays (kubernetes `pkg/controller/job`, `deleteActivePods`). Outside debug mode the list of injections says so, whether
+or not the job has a `cleanPodPolicy`.
 """
 
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from pydantic import Field
 
 from webhook.api import annotations
 from webhook.api.mpijob import LAUNCHER, MPIJob
-from webhook.injections import Caution, injection
+from webhook.injections import Caution, Hint, injection
 from webhook.kit.context import Context
 from webhook.kit.forms import ComesBack, Form, equal
 from webhook.kit.importance import Importance
@@ -25,7 +26,7 @@ from webhook.kit.settings import InjectionSettings
 PATH: Final = ("spec", "runPolicy", "cleanPodPolicy")
 RESTART: Final = ("spec", "mpiReplicaSpecs", LAUNCHER, "restartPolicy")
 NEVER: Final = "Never"
-KEEPS_LOG: Final = "; restartPolicy: Never keeps a failed launcher's log"
+LOSES_LOG: Final = Hint(f"a failed launcher's log is deleted without restartPolicy: {NEVER}")
 EFFECT = {
     "Running": "end with the job",
     "All": "go with the job",
@@ -50,13 +51,16 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     debug = job.annotations.get(annotations.DEBUG_MODE, "false")
     policy = "None" if debug == "true" else settings.policy
     if patch.add(PATH, policy):
-        log_goes = debug != "true" and job.launcher is not None and job.launcher.restart_policy in {None, "OnFailure"}
-        yield f"cleanPodPolicy: {policy}: workers {EFFECT[policy]}{KEEPS_LOG if log_goes else ''}"
+        yield f"cleanPodPolicy: {policy}: workers {EFFECT[policy]}"
         if debug not in {"true", "false"}:
             shown = annotations.mention(annotations.DEBUG_MODE, debug)
             yield Caution(f'{shown} is not "true", so it has no effect')
-    if debug == "true" and job.launcher is not None:
-        if patch.add(RESTART, NEVER):
-            yield f"set the launcher's restartPolicy: {NEVER}, so its failed pods stay with their logs"
-        elif job.launcher.restart_policy != NEVER:
-            yield Caution(f"the launcher's log goes with its pod: set its restartPolicy to {NEVER} to keep it")
+    if job.launcher is None:
+        return
+    if debug != "true":
+        if job.launcher.restart_policy in {None, "OnFailure"}:
+            yield LOSES_LOG
+    elif patch.add(RESTART, NEVER):
+        yield f"set the launcher's restartPolicy: {NEVER}, so its failed pods stay with their logs"
+    elif job.launcher.restart_policy != NEVER:
+        yield Caution(f"the launcher's log goes with its pod: set its restartPolicy to {NEVER} to keep it")

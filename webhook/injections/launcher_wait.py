@@ -33,7 +33,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from webhook.api import annotations, mpirun, sshd
+from webhook.api import annotations, mpirun, shell, sshd
 from webhook.api.mpijob import LAUNCHER, WAIT_FOR_WORKERS, MPIJob
 from webhook.api.pod import Container, PodTemplate
 from webhook.api.untyped import at, mapping
@@ -97,9 +97,9 @@ _COPIED_RIGHTS: Final = MappingProxyType(
 _AMOUNTS: Final = ("requests", "limits")
 _OWN_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 _SHELL: Final = "/bin/sh"
-_POSIX: Final = mpirun.SHELLS - {"zsh"}  # which does not split $left
-_CONFIGURES_SSH: Final = re.compile(r"ssh_config|\.ssh/config|\bPort\b|rsh_agent|ssh_agent")
-_ELASTIC: Final = re.compile(r"discover_hosts|--host-discovery-script|--min-n")
+_POSIX: Final = shell.SHELLS - {"zsh"}  # which does not split $left
+_CONFIGURES_SSH: Final = re.compile(r"ssh_config|\.ssh/config|\bPort[ =]+[\d$]|rsh_agent|ssh_agent")
+_ELASTIC: Final = re.compile(r"discover_hosts|--host-discovery-script|--min-n(?:p|um-proc)\b")
 
 
 class Shells(StrEnum):
@@ -224,7 +224,7 @@ def _can_wait(launcher: PodTemplate, worker: PodTemplate, when: Shells) -> bool:
 
 def _own_shell(container: Container) -> str:
     """The shell that the container runs, empty where it runs none."""
-    program = container.argv[0] if container.argv else ""
+    program = next(iter(shell.unwrapped(container.argv)), "")
     return program if _is_shell(program) else ""
 
 

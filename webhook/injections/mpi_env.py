@@ -13,12 +13,12 @@ Open MPI 5 does not read `plm_rsh_args` either, which holds options of ssh such 
 A variable that the user sets stays. One that comes from `envFrom` cannot be seen here, and is overridden.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from webhook.api import mca, mpirun
+from webhook.api import mca
 from webhook.api.mpijob import LAUNCHER, MPIJob
-from webhook.api.mpirun import HOSTFILE
+from webhook.api.mpirun import HOSTFILE, Invocation
 from webhook.api.pod import Container
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
@@ -60,7 +60,7 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
     container = job.launcher.template.containers[0]
     env = (*template_path(LAUNCHER), "spec", "containers", 0, "env")
     variables = VARIABLES.get(job.spec.mpi_implementation or "OpenMPI", {})
-    asked = _ssh_args(container) if NEW_VARIABLE in variables else ""
+    asked = _ssh_args(container, job.mpirun_calls) if NEW_VARIABLE in variables else ""
     if asked:
         variables = {**variables, NEW_VARIABLE: _with_attempts(asked)}
     added = [name for name, value in variables.items() if patch.append(env, {"name": name, "value": value})]
@@ -71,13 +71,12 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
         yield Caution(f"{OLD} is not fixed text, and Open MPI 5 does not read it: set {NEW_VARIABLE}")
 
 
-def _ssh_args(container: Container) -> str | None:
+def _ssh_args(container: Container, calls: Iterable[Invocation]) -> str | None:
     """The options of ssh that the launcher gives Open MPI 4, empty for none, None if they are unknown."""
     text = " ".join(container.argv)
     if NEW in text:
         return ""  # its author knows
     if OLD in text:
-        calls = mpirun.find(container.command, container.args, "OpenMPI")
         values = [value for call in calls for name, value in mca.parameters(call.words) if name == OLD]
         # Elsewhere it is part of what a variable holds, or of a script that is written first.
         return _literal(*set(values)) if text.count(OLD) == len(values) else None

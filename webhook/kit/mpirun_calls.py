@@ -1,14 +1,8 @@
 """How the launcher starts the ranks."""
 
-import re
-from typing import Final
-
 from webhook.api import mpirun
 from webhook.api.mpijob import MPIJob
 from webhook.api.mpirun import Invocation
-
-_PER_NODE: Final = frozenset(("N", "npernode", "npersocket"))
-_PPR: Final = re.compile(r"ppr:(\d{1,5}):", re.IGNORECASE)
 
 
 def largest_call(job: MPIJob) -> Invocation | None:
@@ -28,14 +22,3 @@ def may_share_slots(job: MPIJob) -> bool:
         return False
     by_option = any(call.oversubscribe for call in job.mpirun_calls)
     return by_option or mpirun.oversubscribes_by_env(job.launcher.template.containers[0])
-
-
-def least_per_node(call: Invocation) -> tuple[str, int]:
-    """The option of Open MPI by which each node gets ranks, and how many it gets at least; 0 where none shows that."""
-    for name, values in call.options or ():
-        text = "".join(values)
-        if name in _PER_NODE and text.isdecimal() and len(text) <= 5:
-            return name, int(text)
-        if name == "map-by" and (pattern := _PPR.match(text)):
-            return name, int(pattern[1])
-    return "", 0

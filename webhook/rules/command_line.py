@@ -6,7 +6,8 @@ whole name and starts nothing, mpirun knows no option `"-np 4"`, and `$NP` stays
 `["bash", "-c", "mpirun", "-np", "4", "train"]` it runs `mpirun` alone: only the word after `-c` is the script.
 
 Without a `command` the words in `args` go to the image's entry point, which may make of them what it likes: there only
-what a shell gets is judged. `env A=B`, `tini --`, `dumb-init --` and `busybox` before a program change nothing.
+what a shell gets is judged. Programs that start another one are passed over: `env A=B`, `tini --`, `timeout 1h`,
+`time -v`, `nice`, `numactl`, `conda run -n NAME`, `su USER -c` and their like.
 
 mpirun needs a program after its options. Where a line of a script lacks its `\\` at the end, mpirun fails, and the next
 line runs once, on the launcher.
@@ -31,7 +32,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from webhook.api import mpirun, operator_env, programs, sshd
+from webhook.api import mpirun, operator_env, programs, shell, sshd
 from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import HYDRA, OPEN_MPI
@@ -55,9 +56,6 @@ _NUMBER: Final = re.compile(r"\d{1,9}", re.ASCII)
 _EXPANDED: Final = re.compile(r"[$`]")
 _OF_A_SHELL: Final = re.compile(r"[$`;&|<>\n]")
 _BLANKS: Final = " \t\r\n"
-_VARIABLE: Final = re.compile(r"\$(?:\{(\w+)[^}]*+\}|(\w+))")
-# What Kubernetes replaces; two dollars stand for one.
-_REFERENCE: Final = re.compile(r"(?<!\$)(?:\$\$)*+\$\(([A-Za-z_][\w.-]*+)\)")
 # A program's argument that is only a reference; these programs have a use of their own for `$(...)`.
 _IS_REFERENCE: Final = re.compile(r"(?:-[\w.-]++=)?\$\([\w.-]++\)")
 _INTERPRETERS: Final = frozenset(("awk", "csh", "gawk", "gmake", "make", "mawk", "nawk", "perl", "ruby", "tcsh"))
@@ -110,28 +108,28 @@ def _program(container: Container, path: str) -> Iterator[Violation]:
 
     An image may take one word in `args` apart, but not what a shell gets.
     """
-    command, argv = mpirun.unwrapped(container.command or ()) or ("",), mpirun.unwrapped(container.argv)
-    shell = argv[0].rpartition("/")[2] if argv else ""
+    command, argv = shell.unwrapped(container.command or ()) or ("",), shell.unwrapped(container.argv)
+    program = argv[0].rpartition("/")[2] if argv else ""
     if command[0] and command[0].split() != [command[0]]:
         fix = f"Write {_words(command)}." if _OF_A_SHELL.search(command[0]) is None else 'Put "sh", "-c" before it.'
         yield Violation(f"{path}.command", "is not split into words", fix, advisory=True)
         return
-    if shell not in mpirun.SHELLS:
+    if program not in shell.SHELLS:
         return
     if script := mpirun.taken_for_a_file(argv):
         field = "command" if script in command else "args"
-        fault = f"{shell} takes the command line for a file"
+        fault = f"{program} takes the command line for a file"
         yield Violation(f"{path}.{field}", fault, 'Put "-c" before it.', advisory=True)
         return
     if rest := _lost_words(argv):
         field = "command" if len(container.argv) - len(rest) < len(container.command or ()) else "args"
-        fault = f'{shell} ignores "{shortened(" ".join(rest), MAX_SHOWN_ARGUMENTS_CHARACTERS)}"'
+        fault = f'{program} ignores "{shortened(" ".join(rest), MAX_SHOWN_ARGUMENTS_CHARACTERS)}"'
         yield Violation(f"{path}.{field}", fault, "Add it to the text after -c.", advisory=True)
 
 
 def _lost_words(argv: Sequence[str]) -> Sequence[str]:
     """The words after a shell's script, if they are arguments that it does not use and was meant to have."""
-    script, rest = mpirun.script(argv)
+    script, rest = shell.script(argv)
     return rest if rest and _are_lost(script, rest) else ()
 
 
@@ -145,7 +143,7 @@ def _are_lost(script: str, rest: Sequence[str]) -> bool:
     name = rest[0].rpartition("/")[2]
     program = words[-1].rpartition("/")[2]
     of_script = (word.rpartition("/")[2] for word in words)
-    if len(rest) == 1 and (name in _NO_ARGUMENTS or name in mpirun.SHELLS or name in of_script):
+    if len(rest) == 1 and (name in _NO_ARGUMENTS or name in shell.SHELLS or name in of_script):
         return False
     # Each item may be a command with its arguments.
     started = {program, *(word.partition(" ")[0].rpartition("/")[2] for word in rest)}
@@ -213,7 +211,7 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fault = f"{call.program} of {implementation} has no {option}"
         fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove that."
         yield Violation("spec.mpiImplementation", fault, fix, advisory=True)
-    if call.starts_nothing and not _lost_words(mpirun.unwrapped(launcher.argv)):
+    if call.starts_nothing and not _lost_words(shell.unwrapped(launcher.argv)):
         of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
         fix = "End each line that goes on with \\." if of_lines else "Name it after the options."
         yield Violation(_place(launcher, call.program), f"{call.program} gets no program", fix, advisory=True)
@@ -243,20 +241,20 @@ def _is_command_line(program: str) -> bool:
 
 def _unreplaced(call: Invocation, launcher: Container, job: MPIJob) -> Iterator[Violation]:
     """Variables that neither a shell nor Kubernetes replaces; a shell that mpirun starts replaces its own."""
-    shell = next((index for index, word in enumerate(call.words) if word.rpartition("/")[2] in mpirun.SHELLS), None)
+    inner = next((index for index, word in enumerate(call.words) if word.rpartition("/")[2] in shell.SHELLS), None)
     named = {variable.name for variable in launcher.env or ()}.union(operator_env.values(LAUNCHER, job))
     spoken = mpirun.dialect(call.program, job.spec.mpi_implementation)
     of_ranks = {"".join(values) for name, values in call.options or () if name in spoken.ranks}
     options = call.words.index(call.started) if call.started else len(call.words)
-    interprets = not _INTERPRETERS.isdisjoint(word.rpartition("/")[2] for word in call.words[options:shell])
-    for index, word in enumerate(call.words[:shell]):
+    interprets = not _INTERPRETERS.isdisjoint(word.rpartition("/")[2] for word in call.words[options:inner])
+    for index, word in enumerate(call.words[:inner]):
         text = word.rpartition("=")[2]
-        if text in of_ranks and (variable := _VARIABLE.fullmatch(text)):
-            fix = f"Write $({variable[1] or variable[2]}) or a number."
+        if text in of_ranks and (variable := shell.VARIABLE.fullmatch(text)):
+            fix = f"Write $({variable[1] or variable[3]}) or a number."
             yield Violation(_place(launcher, word), f"no shell replaces {shortened(text, 30)}", fix, advisory=True)
         whole = index <= options or (not interprets and _IS_REFERENCE.fullmatch(word))
-        references = _REFERENCE.findall(word) if whole and not launcher.env_from else ()
-        unknown = (each for each in references if each not in named and not _OF_SERVICES.search(each))
+        references = shell.REFERENCE.findall(word) if whole and not launcher.env_from else ()
+        unknown = (each for each in references if each and each not in named and not _OF_SERVICES.search(each))
         if reference := next(unknown, ""):
             fault, fix = f"there is no variable {shortened(reference, 30)} in env", "Add it, or correct the name."
             if reference in programs.TOOLS:

@@ -27,7 +27,6 @@ from webhook.rules import Violation, rule, shortened
 from webhook.rules.limits import MAX_SHOWN_WORDS_CHARACTERS
 
 _PYTHON: Final = re.compile(r"python[\d.]*")
-_OF_ONE_NODE: Final = frozenset(("accelerate", "torchrun"))
 # What may name the workers, or start something on them.
 _OTHER_WAYS: Final = re.compile(
     r"ssh|hosts\b|host[-_]?(?:file|list)|(?<![\w-])--?host\b|(?<![a-z])(?:open|o)?mpi|launch|spawn|submit"
@@ -69,10 +68,13 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
 def _only(worker: Container) -> str | None:
     """The program for which the worker is there; None where there may be another, which starts sshd."""
     started = programs.started_by(worker)
-    known = programs.TOOLS | mpirun.LAUNCHERS | _OF_ONE_NODE | {"", "deepspeed"}
+    others = programs.TOOLS | programs.INSTALLERS
+    known = others | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | {""}
     if not started or not all(name in known or _PYTHON.fullmatch(name) for name in started):
         return None
-    return max(started, key=lambda name: (name not in programs.TOOLS, name == "sleep", name))
+    if started & programs.INSTALLERS and "ssh" in sshd.text(worker):  # some packages start it
+        return None
+    return max(started, key=lambda name: (name not in others, name == "sleep", name))
 
 
 def _has_agent(launcher: Container) -> bool:
@@ -85,14 +87,15 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
     """What is wrong, and what to do."""
     for call in calls:
         yield from _call(launcher, call, alone=len(calls) == 1)
-    text, started = sshd.text(launcher), programs.started_by(launcher)
-    mounts = [mount.mount_path for mount in launcher.volume_mounts or ()]
-    if calls or not started:
+    started = None if calls else programs.started_by(launcher)
+    if not started:
         return
-    own = [name for name in started if name in _OF_ONE_NODE or _PYTHON.fullmatch(name)]
+    text = sshd.text(launcher)
+    mounts = [mount.mount_path for mount in launcher.volume_mounts or ()]
+    own = [name for name in started if name in mpirun.ON_EACH_NODE - {"deepspeed"} or _PYTHON.fullmatch(name)]
     env = "\n".join(f"{variable.name}={variable.value}" for variable in launcher.env or ())
     named = _OTHER_WAYS.search(text.replace("accelerate launch", "")) or _NAMES_HOSTS.search(env)
-    of_others = named or not started <= programs.TOOLS.union(own)
+    of_others = named or not started <= (programs.TOOLS | programs.INSTALLERS).union(own)
     if "deepspeed" in started and not re.search(r"hostfile|/job\b|no_ssh|node_rank", " ".join((text, *mounts))):
         yield "deepspeed runs on the launcher alone", f"Add {_USE}."
     elif own and not of_others:

@@ -17,18 +17,16 @@ fails with both that and `-x`.
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Annotated, Final
 
-import msgspec
 from pydantic import AfterValidator, Field
 
 from webhook.api import mca, mpirun, programs, sshd
+from webhook.api.exports import Exports
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
-from webhook.api.mpirun_options import OPEN_MPI, PAIRS
 from webhook.api.pod import PodTemplate
 from webhook.kit.context import Context
 from webhook.kit.settings import WarningRuleSettings
@@ -46,9 +44,8 @@ _NOT_OF_RANKS_ALONE: Final = re.compile(
 )
 # What the launcher's image may have itself.
 _OF_IMAGES: Final = frozenset(("LD_LIBRARY_PATH", "PATH", "PYTHONPATH"))
-# What also passes variables on, and what passes on fewer than all.
+# What also passes variables on.
 _OTHER_WAYS: Final = (mca.ENV_LIST, "/proc/1/environ", "SendEnv")
-_ONLY_SOME: Final = frozenset(("envlist", "envnone", "genvlist", "genvnone"))
 # A worker that may do more with its environment than start sshd.
 _USES_ENVIRONMENT: Final = re.compile(r"env|export|declare|profile|bashrc|/proc/", re.IGNORECASE)
 # The command of a rank that reads a file, which may set any.
@@ -57,7 +54,7 @@ _PREFIX: Final = re.compile(r"(?<![^\s;&|(])(/[^\s;&|()]*)/bin/(?:mpirun|mpiexec
 _OF_SSHD: Final = frozenset(("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", ""))
 _PATTERN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 _NOTHING: Final = "(?!)"
-_SET: Final = re.compile(r"(\w+)=", re.ASCII)
+_SET: Final = re.compile(r"(?<!\w)(\w++)=", re.ASCII)
 _WORD: Final = re.compile(r"\w+", re.ASCII)
 
 
@@ -93,27 +90,30 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if not calls or job.launcher is None:
         return
     launcher = job.launcher.template
-    script, passed_on = _script(launcher), _passed_on(launcher, calls)
-    if any(_SOURCES.search(word) for call in calls for word in call.words):
-        return
-    if passed_on is None or any(way in script for way in _OTHER_WAYS) or mca.lists_variables(launcher.containers[0]):
-        return
-    selective = all(mpirun.dialect(call.program, job.spec.mpi_implementation) is OPEN_MPI for call in calls)
     worker = job.worker.template if job.worker else PodTemplate()
+    if not any(own.env for own in (*launcher.containers[:1], *worker.containers[:1])):
+        return
+    script, exports = sshd.text(launcher.containers[0]), Exports.of(job)
+    words = "\n".join(word for call in calls for word in call.words)
+    if not exports.certain or any(way in script for way in _OTHER_WAYS) or _SOURCES.search(words):
+        return
+    if mca.lists_variables(launcher.containers[0]):
+        return
     own = _names(launcher, settings, alone=_only_mpirun(launcher), seen=script)
-    if selective:
-        # What a worker hands on, and what the ranks' own command sets.
-        carried = _carried(worker) | _of_prefix(launcher, calls)
-        carried = carried.union(*(_SET.findall(word) for call in calls for word in call.words))
-        lost = [name for name in own if name not in carried and not passed_on.exports(name)]
+    if exports.selective:
+        lost = [name for name in own if not exports.names(name)]
+        if lost:  # What a worker hands on, and what the ranks' own command sets.
+            carried = _carried(worker) | _of_prefix(launcher, calls) | {*_SET.findall(words)}
+            lost = [name for name in lost if name not in carried]
         yield from _violation(LAUNCHER, launcher, lost, f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun.")
-    if not launcher.containers[0].env_from and _only_sshd(worker):
-        known = passed_on.assigned.union(variable.name for variable in launcher.containers[0].env or ())
-        known |= passed_on.exported & _OF_IMAGES
+    if not launcher.containers[0].env_from and worker.containers and worker.containers[0].env and _only_sshd(worker):
+        known = exports.assigned.union(variable.name for variable in launcher.containers[0].env or ())
+        known |= exports.named & _OF_IMAGES
         # A name to which the launcher's script assigns may be passed on from there.
         names = _names(worker, settings, alone=True, seen=script)
         alone = [name for name in names if name not in known and f"{name}=" not in script]
-        fix = f"Set {'it' if len(alone) == 1 else 'them'} on the launcher{', with -x for mpirun' if selective else ''}."
+        how = ", with -x for mpirun" if exports.selective else ""
+        fix = f"Set {'it' if len(alone) == 1 else 'them'} on the launcher{how}."
         yield from _violation(WORKER, worker, alone, fix)
 
 
@@ -127,10 +127,6 @@ def _violation(role: str, template: PodTemplate, names: Sequence[str], fix: str)
         yield Violation(path, fault, fix=fix, advisory=True)
 
 
-def _script(launcher: PodTemplate) -> str:
-    return sshd.text(launcher.containers[0])
-
-
 def _names(template: PodTemplate, settings: Settings, *, alone: bool, seen: str) -> Sequence[str]:
     """The variables of the first container that are for ranks; `alone`: it starts nothing else that reads any.
 
@@ -138,20 +134,18 @@ def _names(template: PodTemplate, settings: Settings, *, alone: bool, seen: str)
     """
     container = template.containers[0]
     env = container.env or ()
-    read = (
-        set(_WORD.findall(" ".join((seen, *(one.value or "" for one in env))))) if alone and settings.others else set()
-    )
-    by_path = "/" in (container.command or ("",))[0]
-    return [
-        one.name
-        for one in env
-        if settings.for_ranks.fullmatch(one.name)
-        or (
-            (alone and settings.others and one.name not in read and (by_path or one.name != "PATH"))
-            and not _NOT_OF_RANKS_ALONE.fullmatch(one.name)
-            and not (one.value_from and one.value_from.field_ref)
-        )
-    ]
+    names = {one.name for one in env if settings.for_ranks.fullmatch(one.name)}
+    if alone and settings.others:
+        others = {
+            one.name
+            for one in env
+            if not _NOT_OF_RANKS_ALONE.fullmatch(one.name) and not (one.value_from and one.value_from.field_ref)
+        }
+        text = " ".join((seen, *(one.value or "" for one in env))) if others - names else ""
+        if any(name in text for name in others):
+            others.difference_update(_WORD.findall(text))
+        names |= others if "/" in (container.command or ("",))[0] else others - {"PATH"}
+    return [one.name for one in env if one.name in names]
 
 
 def _only_mpirun(launcher: PodTemplate) -> bool:
@@ -169,7 +163,7 @@ def _carried(worker: PodTemplate) -> set[str]:
 def _of_prefix(launcher: PodTemplate, calls: Sequence[Invocation]) -> set[str]:
     """The variables that hold only what Open MPI sets on workers itself: by --prefix, or where mpirun has a path."""
     given = (values[0] for call in calls for name, values in call.options or () if name == "prefix" and values)
-    prefixes = {prefix.rstrip("/") for prefix in (*given, *_PREFIX.findall(_script(launcher)))}
+    prefixes = {prefix.rstrip("/") for prefix in (*given, *_PREFIX.findall(sshd.text(launcher.containers[0])))}
     own = {f"{prefix}/{folder}" for prefix in prefixes for folder in ("bin", "lib", "lib64")} | _OF_SSHD
     return {
         one.name
@@ -178,48 +172,8 @@ def _of_prefix(launcher: PodTemplate, calls: Sequence[Invocation]) -> set[str]:
     }
 
 
-class _PassedOn(msgspec.Struct):
-    """What calls of mpirun say of variables."""
-
-    exported: set[str] = msgspec.field(default_factory=set)
-    """The names after `-x`; `*` at the end of one stands for any text."""
-    assigned: set[str] = msgspec.field(default_factory=set)
-    """The names that they give a value themselves."""
-    starts: list[str] = msgspec.field(default_factory=list)
-    """What stands before a `*` in `exported`, in order, and none that begins with another."""
-
-    def exports(self, name: str) -> bool:
-        """Whether `-x` names the variable."""
-        # The last that is not behind the name is the only one with which it may begin.
-        place = bisect_right(self.starts, name)
-        return name in self.exported or (place > 0 and name.startswith(self.starts[place - 1]))
-
-
-def _passed_on(launcher: PodTemplate, calls: Sequence[Invocation]) -> _PassedOn | None:
-    """What the calls in its template say; None where it is not clear what reaches the ranks."""
-    found = _PassedOn()
-    for call in calls:
-        if call.options is None:
-            return None
-        for option, values in call.options:
-            if option in _ONLY_SOME:
-                return None
-            if option == "x" or option in PAIRS:
-                name, equals, _ = (values[0] if values else "").partition("=")
-                if option == "x":  # a name that only a shell could tell may be any
-                    found.exported.add("*" if "$" in name else name)
-                if equals or option in PAIRS:
-                    found.assigned.add(name)
-    for start in sorted(name[:-1] for name in found.exported if name[-1:] == "*"):
-        if not found.starts or not start.startswith(found.starts[-1]):
-            found.starts.append(start)
-    return found
-
-
 def _only_sshd(worker: PodTemplate) -> bool:
     """Whether its container starts sshd, as the operator does, and nothing that might read its environment."""
-    if not worker.containers:
-        return False
     container = worker.containers[0]
     starts_sshd = not container.argv or sshd.calls(container).all
     return bool(starts_sshd) and not _USES_ENVIRONMENT.search(sshd.text(container))

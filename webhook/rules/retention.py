@@ -5,7 +5,7 @@ end, the operator makes a new launcher, and the training runs a second time.
 
 With `restartPolicy: OnFailure`, the operator's default, Kubernetes deletes the launcher's pod and its log when
 `backoffLimit` is reached (kubernetes `pkg/controller/job`, `deleteActivePods`). Nearly every job has that default, so
-the warning is off unless the policy sets `launcherLog`.
+the list of injections says it, and a warning of its own is off unless the policy sets `launcherLog`.
 """
 
 from collections.abc import Iterator

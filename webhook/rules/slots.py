@@ -18,7 +18,8 @@ it reads the operator's hostfile (by an option, or as the injection `mpi-env` te
 allow more: other parameters of Open MPI, a rank file, variables from elsewhere, folders over its configuration. What
 the image itself sets is not seen. `--oversubscribe` on the command line says that several ranks on a slot are meant.
 
-Only what the command line shows for certain is compared; a call with variables or unknown options is not compared.
+Only what the command line shows for certain is compared. A variable counts where it has one value: `NP=4`,
+`NP=${NP:-4}`, or one of the container's `env`. A call with other variables, or with unknown options, is not compared.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +36,7 @@ from webhook.api.resources import CORES, DEFAULT_ACCELERATORS, MAX_CORES_PER_DEV
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
-from webhook.kit.mpirun_calls import largest_call, least_per_node, may_share_slots, ranks_with_slots
+from webhook.kit.mpirun_calls import largest_call, may_share_slots, ranks_with_slots
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
 from webhook.predict.devices import Devices, of_pod
 from webhook.predict.nodes import node_shapes
@@ -152,9 +153,14 @@ def _has_claims(pod: ReplicaSpec) -> bool:
 def _meant(job: MPIJob, slots: int, ctx: Context) -> bool:
     """Whether the launcher starts as many ranks as there are slots, in all or on each worker, or what starts more."""
     return any(
-        call.ranks == slots * _nodes(job) or mpirun.ranks_per_node(call) == slots or mpirun.starter(call)
+        call.ranks == slots * _nodes(job) or _exactly_per_node(call) == slots or mpirun.starter(call)
         for call in job.mpirun_calls
     )
+
+
+def _exactly_per_node(call: Invocation) -> int | None:
+    each = mpirun.per_node(call)
+    return each.ranks if each and each.exactly else None
 
 
 def _shows_ranks(job: MPIJob) -> bool:
@@ -165,7 +171,7 @@ def _shows_ranks(job: MPIJob) -> bool:
 def _is_clear(call: Invocation) -> bool:
     names = {name for name, _ in call.options or ()}
     in_all = call.ranks is not None or not names & (OPEN_MPI.ranks | HYDRA.ranks)
-    per_node = mpirun.ranks_per_node(call) is not None or not names & PER_NODE
+    per_node = _exactly_per_node(call) is not None or not names & PER_NODE
     return call.options is not None and in_all and per_node
 
 
@@ -174,24 +180,25 @@ def _crowded(job: MPIJob, slots: int, most: int) -> Violation | None:
     if may_share_slots(job):
         return None
     for call in job.mpirun_calls:
-        name, count = least_per_node(call)
+        each = mpirun.per_node(call)
         hosts = {values for option, values in call.options or () if option in HOSTS}
         if (
-            not count
+            each is None
             or not call.options
             or not hosts <= {(HOSTFILE,)}
             or mpirun.dialect(call.program, job.spec.mpi_implementation) is not OPEN_MPI
         ):
             continue
+        name, count, exactly = each
         if count > slots:
             fix = f"Set it to {count}, or -{name} to {slots}." if count <= most else f"Set -{name} to {slots}."
             return Violation(
                 PATH, f"-{name} asks for {count} ranks per worker, {_count(slots, 'slot')}", fix=fix, advisory=True
             )
         total = count * _nodes(job)
-        if count == mpirun.ranks_per_node(call) and total < (call.ranks or 0) <= slots * _nodes(job):
-            each = f"{_count(count, 'rank')} for each of {_nodes(job)} workers"
-            fault = f"{call.program} -np {call.ranks}, but -{name} allows {each}"
+        if exactly and total < (call.ranks or 0) <= slots * _nodes(job):
+            allowed = f"{_count(count, 'rank')} for each of {_nodes(job)} workers"
+            fault = f"{call.program} -np {call.ranks}, but -{name} allows {allowed}"
             return Violation(PATH, fault, fix=f"Set -np to {total}.", advisory=True)
     return None
 

@@ -9,14 +9,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Timer
 from typing import Any
 
-from tests.controlplane.process import Program
+from tests.controlplane.process import ControlPlaneError, Program
 from tests.support.installation.sshd import Sshd, find_sshd
 from tests.support.mpi import pods
 from tests.support.mpi.releases import installed
@@ -76,6 +76,17 @@ def _python(script: str) -> str:
 
 
 _HOSTNAME = "-n 2 hostname"
+_HANDLED = """
+import os, time, traceback
+try:
+    open('/data/cache.bin')
+except OSError:
+    traceback.print_exc()
+print('no cache, epoch 1', flush=True)
+time.sleep(1)
+os.uname()[1][-1] == '1' and os.kill(os.getpid(), 11)
+time.sleep(20)
+"""
 _NO_CHROOT = f"setpriv --bounding-set -sys_chroot --inh-caps -sys_chroot {SSHD}"
 _ANOTHER_KEY_MODE = "mount -t tmpfs tmpfs /mnt; cp -L /root/.ssh/id_rsa /mnt; chmod 640 /mnt/id_rsa"
 _LONELY = "ip link add lonely0 type veth peer lonely1; ip link set lonely0 up; ip addr add 10.{}.0.1/24 dev lonely0"
@@ -96,6 +107,11 @@ SCENARIOS = {
     "exec-format": Scenario("-n 2 /etc/hosts", "no-program", OPEN_MPI),
     "killed": Scenario(_mpi("os.kill(os.getpid(), 9)"), "rank-killed", of_intel="rank-ended"),
     "segfault": Scenario(_rank("kill -11 $$"), "rank-crashed"),
+    "cpp-exception": Scenario(
+        _mpi("ctypes.CDLL('libstdc++.so.6')._ZSt21__throw_runtime_errorPKc(b'no such model')"), "program-aborted"
+    ),
+    "handled-traceback": Scenario(_python(_HANDLED), "rank-crashed"),
+    "mpi-error": Scenario(_mpi("mpi.MPI_Barrier(0)"), "mpi-error"),
     "abort": Scenario(_mpi(f"mpi.MPI_Abort({_WORLD}, 5)"), ""),
     "traceback": Scenario(_mpi("open('/data/train.bin')"), ""),
     "exit-status": Scenario(_rank("echo no data; exit 3"), ""),
@@ -121,6 +137,10 @@ SCENARIOS = {
     ),
     "ssh-silent": Scenario(_HOSTNAME, "no-daemon", sshd=_NO_CHROOT),
     "sshd-chroot": Scenario(_HOSTNAME, "sshd-chroot", ("openmpi-4",), sshd=_NO_CHROOT, of_worker=True),
+    "no-host-keys": Scenario(
+        _HOSTNAME, "no-host-keys", ("openmpi-4",), sshd=f"{SSHD} -f /dev/null -h /nosuch", of_worker=True
+    ),
+    "sshd-directory": Scenario(_HOSTNAME, "sshd-directory", ("openmpi-4",), workers="rmdir /run/sshd", of_worker=True),
     "wrong-key": Scenario(_HOSTNAME, "wrong-key", sshd=f"{SSHD} -o StrictModes=yes", of_intel="no-daemon"),
     "strict-modes": Scenario(
         _HOSTNAME, "strict-modes", ("openmpi-4",), sshd=f"{SSHD} -o StrictModes=yes", of_worker=True
@@ -182,7 +202,8 @@ def record(name: str, release_name: str, sshd: Sshd, folder: Path) -> str:
                 words.insert(len(words) - len(worker.container["command"]), f"LD_LIBRARY_PATH={sshd.libraries}")
             program = Program(f"sshd-{number}", words, log=folder / f"sshd-{number}.log", env={})
             run.callback(program.stop)
-            program.wait_ready(lambda program=program: "Server listening" in program.log.read_text())
+            with suppress(ControlPlaneError) if scenario.of_worker else nullcontext():  # sshd may end at once
+                program.wait_ready(lambda program=program: "Server listening" in program.log.read_text())
         _inside(launcher, scenario.before)
         if scenario.worker_is_lost:
             loss = Timer(LOSS_AFTER, _kill_all, [workers[1]])
@@ -192,7 +213,8 @@ def record(name: str, release_name: str, sshd: Sshd, folder: Path) -> str:
         done = subprocess.run(launcher.command, **together, text=True, errors="replace", timeout=100, check=False)
         log = "".join((folder / f"sshd-{number}.log").read_text() for number in (0, 1))
         log = log if scenario.of_worker else done.stdout
-        return log.replace(str(release.folder), "/opt/mpi")
+        log = log.replace(str(release.folder), "/opt/mpi")
+        return log.replace(sys.prefix, "/opt/venv").replace(sys.base_prefix, "/usr/local")
 
 
 def _kill_all(pod: pods.Pod) -> None:

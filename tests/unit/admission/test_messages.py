@@ -144,6 +144,22 @@ def test_one_line_for_all_injections(briefs: dict[str, str], expected: str) -> N
     assert len(expected) <= MAX_IDS_CHARACTERS
 
 
+@pytest.mark.parametrize(
+    ("briefs", "expected"),
+    [
+        ({"istio": ""}, f"injected: istio (mpijob-webhook explain NAME); {'h' * 60}"),
+        ({"x" * 40: "", "y": "24h"}, f"injected: y 24h, {'x' * 40}; {'h' * 60}"),
+        (
+            dict.fromkeys((str(n) * 40 for n in range(9)), ""),
+            f"injected: {', '.join(str(n) * 40 for n in range(4))} and 5 more; {'h' * 60}",
+        ),
+    ],
+)
+def test_a_hint_stays_when_the_line_is_cut(briefs: dict[str, str], expected: str) -> None:
+    assert injected(briefs, ["h" * 60]) == expected
+    assert len(expected) <= MAX_IDS_CHARACTERS
+
+
 def test_the_ids_of_a_job_that_needs_much_are_not_cut() -> None:
     of_platform = {"host-network", "image-pull-secrets", "no-disruption", "node-selector", "tolerations"}
     ids = [each for each in injections.REGISTRY if each not in of_platform]

@@ -11,7 +11,7 @@ from webhook.admission.decision import Decision
 from webhook.admission.limits import MAX_WARNINGS
 from webhook.admission.messages import Finding
 from webhook.admission.pipelines import load_policy
-from webhook.injections import Caution, Injection, Note
+from webhook.injections import Caution, Hint, Injection, Note
 from webhook.kit.importance import Importance
 from webhook.kit.settings import Action, InjectionSettings
 from webhook.policy.in_force import Policy
@@ -40,6 +40,7 @@ ENTRIES = (
     saying("d"),
     saying("e", adds=False),
 )
+HINT = Hint("look at that field")
 CAUTIONS = ["b: could not do the other", "c: nothing to do, but look here"]
 ONE = "injected: b 24h, a, d (kubectl get mpijob NAME -o yaml; mpijob-webhook explain NAME)"
 
@@ -52,8 +53,24 @@ def test_by_policy(how, told):
     assert warnings(*ENTRIES, how=how) == CAUTIONS + told
 
 
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        (
+            "one-line",
+            ["injected: a (kubectl get mpijob NAME -o yaml; mpijob-webhook explain NAME); look at that field"],
+        ),
+        ("each", ["a: did this", "b: look at that field"]),
+        ("none", []),
+    ],
+)
+def test_a_hint_is_told_with_the_injections_of_others(how, told):
+    assert warnings(saying("a", "did this"), saying("b", HINT, adds=False), how=how) == told
+
+
 def test_nothing_was_injected():
     assert warnings(saying("e", adds=False)) == []
+    assert warnings(saying("e", HINT, adds=False)) == []
 
 
 def test_the_line_of_injections_is_what_is_cut_first():
@@ -105,6 +122,6 @@ def test_each_round_tells_what_it_injected():
     other["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"].append({"name": "log", "image": "a:1"})
     again = mutated(other, DEFAULTS)
     assert again.patch, "the new container gets what it needs too"
-    assert [line[:30] for line in again.warnings] == ["injected: security-context (ku"]
+    assert [line[:30] for line in again.warnings] == ["injected: security-context; a "]
     later = mutated(first.document, only("image-pull-secrets", secrets=["ours"]))
     assert later.warnings == ["image-pull-secrets: added imagePullSecrets ours"]

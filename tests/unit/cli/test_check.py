@@ -100,7 +100,7 @@ def test_json_has_exactly_the_promised_keys(check: Check) -> None:
     (verdict,) = as_json(result)
     assert list(verdict) == [
         "file", "document", "kind", "name", "namespace", "allowed", "message", "causes", "standing", "warnings",
-        "ruleFaults", "refusedPods", "notJudged", "injected", "policies",
+        "ruleFaults", "refusedPods", "notJudged", "injected", "hints", "policies",
     ]  # fmt: skip
     assert (verdict["file"], verdict["document"], verdict["kind"]) == ("job.yaml", 1, "MPIJob")
     assert (verdict["name"], verdict["namespace"], verdict["allowed"]) == ("train", "team-a", False)

@@ -57,7 +57,8 @@ def test_a_refused_job_is_shown_as_kubectl_would() -> None:
     assert result.exit_code == 0
     assert (
         "$ kubectl apply -f bad-one-worker.yaml\n"
-        "Warning: injected: job-timeout 24h, api-access, clean-pod-policy, istio, labels, launcher-wait, mpi-env\n"
+        "Warning: injected: job-timeout 24h, api-access, clean-pod-policy, istio, labels, launcher-wait, mpi-env"
+        "; a failed launcher's log is deleted without restartPolicy: Never\n"
         'The MPIJob "one-worker" is invalid:\n'
         "* spec.mpiReplicaSpecs[Launcher].replicas: is 2, there is always one launcher. Set replicas to 1. "
         "[upstream-contract] (and 1 more)\n"

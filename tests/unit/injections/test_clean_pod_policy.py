@@ -3,9 +3,9 @@ import pytest
 from tests.support.injecting import Example, inject, mpijob
 
 DEBUG = "training.openshift.io/debug-mode"
-KEPT = "; restartPolicy: Never keeps a failed launcher's log"
-RUNNING = f"cleanPodPolicy: Running: workers end with the job{KEPT}"
-ALL = f"cleanPodPolicy: All: workers go with the job{KEPT}"
+LOST = "a failed launcher's log is deleted without restartPolicy: Never"
+RUNNING = "cleanPodPolicy: Running: workers end with the job"
+ALL = "cleanPodPolicy: All: workers go with the job"
 NONE = "cleanPodPolicy: None: workers stay after the job"
 EXAMPLE = Example({"policy": "All"})
 
@@ -20,30 +20,30 @@ EXAMPLE = Example({"policy": "All"})
     ],
 )
 def test_running_when_unset(run_policy, added):
-    assert inject("clean-pod-policy", mpijob(run_policy=run_policy)) == (added, [RUNNING])
+    assert inject("clean-pod-policy", mpijob(run_policy=run_policy)) == (added, [RUNNING, LOST])
 
 
 @pytest.mark.parametrize("debug", [None, "yes"])
 @pytest.mark.parametrize("value", ["None", "All", "Running", "", "running"])
 def test_the_users_policy_stays(value, debug):
     metadata = {"annotations": {DEBUG: debug}} if debug else {}
-    assert inject("clean-pod-policy", mpijob(run_policy={"cleanPodPolicy": value}, metadata=metadata)) == ({}, [])
+    assert inject("clean-pod-policy", mpijob(run_policy={"cleanPodPolicy": value}, metadata=metadata)) == ({}, [LOST])
 
 
-@pytest.mark.parametrize(("policy", "note"), [("Running", RUNNING), ("All", ALL), ("None", f"{NONE}{KEPT}")])
+@pytest.mark.parametrize(("policy", "note"), [("Running", RUNNING), ("All", ALL), ("None", NONE)])
 def test_the_policy_is_a_setting(policy, note):
     assert len(f"clean-pod-policy: {note}") <= 120
-    expected = ({"/spec/runPolicy": {"cleanPodPolicy": policy}}, [note])
+    expected = ({"/spec/runPolicy": {"cleanPodPolicy": policy}}, [note, LOST])
     assert inject("clean-pod-policy", mpijob(), policy=policy) == expected
 
 
 @pytest.mark.parametrize(
     ("debug", "policy", "notes"),
     [
-        ("false", "Running", [RUNNING]),
-        ("yes", "Running", [RUNNING, f'{DEBUG} "yes" is not "true", so it has no effect']),
-        ("True", "Running", [RUNNING, f'{DEBUG} "True" is not "true", so it has no effect']),
-        ("", "Running", [RUNNING, f'{DEBUG} "" is not "true", so it has no effect']),
+        ("false", "Running", [RUNNING, LOST]),
+        ("yes", "Running", [RUNNING, f'{DEBUG} "yes" is not "true", so it has no effect', LOST]),
+        ("True", "Running", [RUNNING, f'{DEBUG} "True" is not "true", so it has no effect', LOST]),
+        ("", "Running", [RUNNING, f'{DEBUG} "" is not "true", so it has no effect', LOST]),
     ],
 )
 def test_debug_mode(debug, policy, notes):
@@ -54,7 +54,15 @@ def test_debug_mode(debug, policy, notes):
 def test_a_launcher_that_keeps_its_log():
     job = mpijob()
     job["spec"]["mpiReplicaSpecs"]["Launcher"]["restartPolicy"] = "Never"
-    assert inject("clean-pod-policy", job)[1] == [RUNNING.removesuffix(KEPT)]
+    assert inject("clean-pod-policy", job)[1] == [RUNNING]
+
+
+def test_a_launcher_that_loses_its_log_also_where_the_job_has_all_other_fields():
+    job = mpijob(run_policy={"cleanPodPolicy": "All"})
+    job["spec"]["mpiReplicaSpecs"]["Launcher"]["restartPolicy"] = "OnFailure"
+    assert inject("clean-pod-policy", job) == ({}, [LOST])
+    del job["spec"]["mpiReplicaSpecs"]["Launcher"]
+    assert inject("clean-pod-policy", job) == ({}, [])
 
 
 RESTART = "/spec/mpiReplicaSpecs/Launcher/restartPolicy"
@@ -81,4 +89,4 @@ def test_the_users_restart_policy_stays():
 
 def test_debug_mode_is_an_annotation_not_a_label():
     told = inject("clean-pod-policy", mpijob(metadata={"labels": {DEBUG: "true"}}))[1]
-    assert told == [f"{DEBUG}: has no effect as a label, make it an annotation", RUNNING]
+    assert told == [f"{DEBUG}: has no effect as a label, make it an annotation", RUNNING, LOST]

@@ -121,6 +121,8 @@ def test_a_fault_that_is_copied_is_reported_where_the_user_wrote_it():
         (["bash", "-c", "mpirun x"], "bash"),
         (["/usr/bin/dash", "-c", "mpirun x"], "/usr/bin/dash"),
         (["sh", "/run.sh"], "sh"),
+        (["tini", "--", "/bin/bash", "-c", "mpirun x"], "/bin/bash"),
+        (["timeout", "1h", "bash", "-c", "mpirun x"], "bash"),
         (["zsh", "-c", "mpirun x"], "/bin/sh"),
         (["mpirun", "x"], "/bin/sh"),
         (None, "/bin/sh"),
@@ -150,6 +152,9 @@ def test_the_port_is_the_one_that_the_job_shows(given, option):
         ({}, {}),
         ({"launcher": OTHER | SCRIPTED}, {}),
         ({"launcher": OTHER | SCRIPTED}, {"when": "ownShell"}),
+        ({"launcher": OTHER | {"command": ["tini", "--", "bash", "-c", "mpirun x"]}}, {}),
+        ({"launcher": {"command": ["bash", "-c", "echo Port check; nc -z db 5432; mpirun x"]}}, {}),
+        ({"launcher": {"command": ["mpirun", "python", "train.py", "--min-nodes", "2"]}}, {}),
         ({"launcher": OTHER}, {"when": "always"}),
         ({"labels": QUEUED}, {}),
         ({"run_policy": {"suspend": True}}, {}),
@@ -185,6 +190,7 @@ def test_launchers_that_wait(given, settings):
             {},
             id="elastic",
         ),
+        pytest.param({"launcher": {"command": ["horovodrun", "--min-np", "2", "x"]}}, {}, id="elastic, by its size"),
         pytest.param(
             {"launcher": {"command": ["sh", "-c", "echo Port 2222 >> ~/.ssh/config; mpirun x"]}}, {}, id="own port"
         ),

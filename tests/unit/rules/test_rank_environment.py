@@ -3,15 +3,10 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tests.support.rule_checks import found, violations
-from tests.support.strategies import PROPERTY
-from webhook.api.mpirun import Invocation
-from webhook.api.pod import PodTemplate
-from webhook.rules import REGISTRY, Violation, rank_environment
+from webhook.rules import REGISTRY, Violation
 
 ID = "rank-environment"
 ON_LAUNCHER = "(advice) spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].env[0]: "
@@ -295,32 +290,3 @@ def test_names_that_are_refused(name: str) -> None:
 def test_very_many_variables() -> None:
     (violation,) = check(launcher=[f"NCCL_{number}" for number in range(1_009)])
     assert "and 1006 more" in violation.message
-
-
-TEXTS = st.text("ab_", max_size=4)
-
-
-@PROPERTY
-@given(st.lists(st.builds(str.__add__, TEXTS, st.sampled_from(["", "*"])), max_size=8), TEXTS)
-def test_what_is_exported_by_the_start_of_its_name(exported: list[str], name: str) -> None:
-    call = Invocation("mpirun", options=tuple(("x", (each,)) for each in exported))
-    passed_on = rank_environment._passed_on(PodTemplate(), (call,))
-    assert passed_on is not None
-    starts = [each[:-1] for each in exported if each.endswith("*")]
-    assert passed_on.exports(name) == (name in exported or name.startswith(tuple(starts)))
-
-
-def test_a_name_is_compared_with_one_start_alone() -> None:
-    class Name(str):
-        compared = 0
-
-        def startswith(self, *arguments: Any) -> bool:
-            Name.compared += 1
-            return super().startswith(*arguments)
-
-    call = Invocation("mpirun", options=tuple(("x", (f"A{number}*",)) for number in range(1000)))
-    passed_on = rank_environment._passed_on(PodTemplate(), (call,))
-    assert passed_on is not None
-    assert passed_on.exports(Name("A123_x"))
-    assert not passed_on.exports(Name("B"))
-    assert Name.compared == 2

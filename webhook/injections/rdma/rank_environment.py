@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator
 
 from webhook.api import mca
+from webhook.api.exports import Exports
 from webhook.api.mpijob import LAUNCHER, MPIJob
-from webhook.api.mpirun import Exports
 from webhook.injections import Caution
 from webhook.kit.patch import PatchBuilder, template_path
 
@@ -52,11 +52,11 @@ def set_for_ranks(job: MPIJob, variables: Mapping[str, str], patch: PatchBuilder
     if job.launcher is None or not job.launcher.template.containers:
         return
     container = job.launcher.template.containers[0]
-    exports = Exports(container.command, container.args, job.spec.mpi_implementation or "OpenMPI")
+    exports = Exports.of(job)
     own = {variable.name for variable in container.env or ()}
     added, lost = [], []
     for name, value in variables.items():
-        if name in own or exports.sets(name):
+        if name in own or name in exports.assigned:
             continue
         if not exports.passes(name):
             lost.append(name)

@@ -27,12 +27,6 @@ TABLE = {
         "ssh-closed",
         "sshd ended the connection before the login",
     ),
-    "sshd, no host keys": ("sshd: no hostkeys available -- exiting.\n", "no-host-keys", "sshd has no host keys"),
-    "sshd, no directory": (
-        "Missing privilege separation directory: /run/sshd\n",
-        "sshd-directory",
-        "sshd lacks the directory /run/sshd",
-    ),
     "sshd, PAM": (
         "fatal: Access denied for user root by PAM account configuration [preauth]\n",
         "sshd-pam",
@@ -88,6 +82,88 @@ TABLE = {
         "WorkNCCL()\nmpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 6 (Aborted).\n",
         "nccl-timeout",
         "a rank waited too long for the others in a collective operation, and NCCL's watchdog ended it",
+    ),
+    "a C++ exception without a text": (
+        "terminate called after throwing an instance of 'std::bad_alloc'\nnext\n",
+        "program-aborted",
+        "the program ended itself: 'std::bad_alloc'",
+    ),
+    "an assertion, and its signal": (
+        "train: solver.cpp:12: int main(): Assertion `n > 0' failed.\nmpirun noticed that process rank 0 with PID 31 "
+        "on node w-0 exited on signal 6 (Aborted).\n",
+        "program-aborted",
+        "the program ended itself: train: solver.cpp:12: int main(): Assertion `n > 0' failed.",
+    ),
+    "glibc's checks": (
+        "double free or corruption (!prev)\n",
+        "program-aborted",
+        "the program ended itself: double free or corruption (!prev)",
+    ),
+    "a C++ exception after one of Python that was caught": (
+        "Traceback (most recent call last):\n  x\nKeyError: 'a'\nno cache\n"
+        "terminate called after throwing an instance of 'std::runtime_error'\n  what():  no such model\n",
+        "program-aborted",
+        "the program ended itself: no such model; before that Python raised: KeyError: 'a'",
+    ),
+    "SIGTERM after an exception of Python that was caught": (
+        "Traceback (most recent call last):\n  x\nKeyError: 'a'\nepoch 1\n"
+        "mpirun noticed that process rank 2 with PID 31 on node w-0 exited on signal 15 (Terminated).\n",
+        "rank-terminated",
+        "a rank on w-0 got SIGTERM from outside (signal 15): its pod was deleted, evicted or preempted, or its time "
+        "was over; before that Python raised: KeyError: 'a'",
+    ),
+    "the GPU's memory, in C++": (
+        "terminate called after throwing an instance of 'c10::Error'\n  what():  CUDA error: out of memory\n",
+        "gpu-memory",
+        "the GPU's memory is too small (CUDA out of memory)",
+    ),
+    "torchrun, of a rank that is killed": (
+        "E1126 10:00:00.0 1 api.py:869] failed (exitcode: -9) local_rank: 0 (pid: 30) of binary: /usr/bin/python3\n"
+        "Traceback (most recent call last):\n  x\nerrors.ChildFailedError: \n",
+        "rank-killed",
+        "a rank was killed on a worker (signal 9), most likely for memory",
+    ),
+    "a rank in a shell that is killed": (
+        "run.sh: line 2:    31 Killed\nmpirun detected that one or more processes exited with non-zero status:\n\n"
+        "  Process name: [[1,1],1]\n  Exit code:    137\n",
+        "rank-killed",
+        "a rank was killed on a worker (signal 9), most likely for memory",
+    ),
+    "torchrun, of a rank that crashes": (
+        "[0]:\n  time      : 2026\n  host      : w-1\n  rank      : 3 (local_rank: 3)\n  exitcode  : -11 (pid: 3)\n"
+        "  error_file: <N/A>\n  traceback : Signal 11 (SIGSEGV) received by PID 3\n",
+        "rank-crashed",
+        "a rank crashed on w-1: signal 11 (SIGSEGV)",
+    ),
+    "the GPU's memory, survived, and a rank that is killed": (
+        "CUDA out of memory, retrying with batch 8\nstep 1\n"
+        "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
+        "rank-killed",
+        "a rank was killed on w-0 (signal 9), most likely for memory",
+    ),
+    "UCX, which cannot lock memory": (
+        "ib_md.c:379 UCX ERROR ibv_reg_mr(address=0x7f) failed: Cannot allocate memory : Please set max locked memory "
+        "(ulimit -l) to 'unlimited'\nmpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 11 "
+        "(Segmentation fault).\n",
+        "locked-memory",
+        "the RDMA adapter cannot lock memory (ulimit -l)",
+    ),
+    "NCCL's tests": (
+        "w-0:1:3 [0] init.cc:1786 NCCL WARN Cuda failure 'CUDA driver version is insufficient'\n"
+        "all_reduce_perf: Test NCCL failure common.cu:1012 'unhandled cuda error'\n .. w-0 pid 1: Test failure\n",
+        "nccl-failed",
+        "NCCL failed: Cuda failure 'CUDA driver version is insufficient'",
+    ),
+    "Open MPI 4, a daemon that fails": (
+        "An ORTE daemon has unexpectedly failed after launch and before\ncommunicating back to mpirun.\n",
+        "no-daemon",
+        "mpirun could not start its daemon on a worker",
+    ),
+    "horovodrun, which tries ssh": (
+        "ssh: Could not resolve hostname w-0: Name or service not known\nTraceback (most recent call last):\n  x\n"
+        "RuntimeError: SSH was not successful on:\nw-0\n",
+        "no-name",
+        "the launcher found no address for w-0",
     ),
     "a rank that is ended from outside": (
         "mpirun noticed that process rank 2 with PID 31 on node w-0 exited on signal 15 (Terminated).\n",
@@ -156,6 +232,16 @@ def test_every_recorded_log_belongs_to_a_scenario() -> None:
             "rank 1 on train-worker-1.train.team-a.svc was killed (signal 9): for memory, or by Intel MPI since "
             "another rank or worker failed first",
         ),
+        ("no-host-keys.openmpi-4", "sshd has no host keys"),
+        ("sshd-directory.openmpi-4", "sshd lacks the directory /run/sshd"),
+        ("mpi-error.openmpi-5", "MPI_Barrier failed: MPI_ERR_COMM: invalid communicator"),
+        ("mpi-error.intel", "internal_Barrier failed: Invalid communicator"),
+        ("cpp-exception.openmpi-4", "the program ended itself: no such model"),
+        (
+            "handled-traceback.openmpi-4",
+            "a rank crashed on train-worker-1: signal 11 (Segmentation fault); before that Python raised: "
+            "FileNotFoundError: [Errno 2] No such file or directory: '/data/cache.bin'",
+        ),
         ("segfault.openmpi-5", "a rank crashed on train-worker-1: signal 11 (Segmentation fault)"),
         ("segfault.mpich", "a rank crashed on train-worker-1.train.team-a.svc: signal 11"),
         (
@@ -198,7 +284,7 @@ def test_what_is_known(case: str) -> None:
 
 def test_every_known_message_is_in_the_table() -> None:
     recorded = {SCENARIOS[name].cause_of(release) for name, release in RECORDED} - {""}
-    assert {known.id for known in logs.KNOWN} == recorded | {cause for _, cause, _ in TABLE.values()}
+    assert {known.id for known in logs.messages()} == recorded | {cause for _, cause, _ in TABLE.values()}
 
 
 RAISES = "Traceback (most recent call last):\nValueError: loss is nan\n"
@@ -217,6 +303,8 @@ RAISES = "Traceback (most recent call last):\nValueError: loss is nan\n"
         f"ssh: Could not resolve hostname w-0: no name\nall workers up\nepoch 1\n{RAISES}",
         f"Connection closed by 10.0.0.3 port 22\nepoch 1\n{RAISES}",
         f"CUDA out of memory, retrying with batch 16\nstep 1\n{RAISES}",
+        f"{RAISES}terminate called without an active exception\n",
+        f"{RAISES}terminate called after throwing an instance of 'c10::Error'\n  what():  no\n",
         f"{RAISES}[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2)\n",
         "ssh: Could not resolve hostname w-0: no name\nno data\nPrimary job  terminated normally, but 1 process "
         "returned\n",
@@ -252,6 +340,36 @@ RAISED = {
         "Traceback (most recent call last):\n  x\nepoch 1 of 2\nKeyError: 'a'\n",
         "KeyError: 'a'",
     ),
+    "caught, and another that was not": (
+        "Traceback (most recent call last):\n  x\nKeyError: 'a'\nepoch 1\nTraceback (most recent call last):\n  x\n"
+        "ValueError: loss is nan\n",
+        "ValueError: loss is nan",
+    ),
+    "caught, another, and the second rank's": (
+        "Traceback (most recent call last):\n  x\nKeyError: 'a'\nepoch 1\nTraceback (most recent call last):\n  x\n"
+        "ValueError: loss is nan\nTraceback (most recent call last):\n  x\nIndexError: 1\n",
+        "ValueError: loss is nan",
+    ),
+    "of a rank, that others lost later": (
+        "Traceback (most recent call last):\n  x\nKeyError: 'a'\nepoch 1\nTraceback (most recent call last):\n  x\n"
+        "RuntimeError: Connection closed by peer\n",
+        "KeyError: 'a'",
+    ),
+    "of PyTorch's rank, and of another": (
+        "[rank3]: Traceback (most recent call last):\n[rank3]:   x\n[rank3]: KeyError: 'a'\nepoch 1\n"
+        "[rank0]: Traceback (most recent call last):\n[rank0]:   x\n[rank0]: ValueError: no shards\n",
+        "[rank3]: KeyError: 'a'",
+    ),
+    "of two ranks at once": (
+        "[1,0]<stderr>:Traceback (most recent call last):\n[1,1]<stderr>:Traceback (most recent call last):\n"
+        "[1,1]<stderr>:  x\n[1,0]<stderr>:  x\n[1,1]<stderr>:KeyError: 'a'\n[1,0]<stderr>:ValueError: b\n",
+        "[1,0]<stderr>: ValueError: b",
+    ),
+    "of a group": (
+        "  + Exception Group Traceback (most recent call last):\n  | ExceptionGroup: unhandled\n  +-+---- 1 ----\n"
+        "    | Traceback (most recent call last):\n    |   x\n    | ValueError: no shards\n    +-----\n",
+        "ValueError: no shards",
+    ),
     "none": ("epoch 1\n", ""),
     "cut": ("Traceback (most recent call last):\n  x\n", ""),
 }
@@ -260,12 +378,56 @@ RAISED = {
 @pytest.mark.parametrize("case", RAISED)
 def test_the_exception_of_a_traceback(case: str) -> None:
     log, exception = RAISED[case]
-    assert logs.raised(log) == exception
+    assert logs.said(log).exception == exception
+
+
+@pytest.mark.parametrize(
+    ("rest", "last"),
+    [
+        ("", ""),
+        ("the disk is full\n", "the disk is full"),
+        ("Traceback (most recent call last):\n  x\nRuntimeError: NCCL error\n", ""),
+        (
+            "E1112 10:00:01.000 123 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) "
+            "local_rank: 0 (pid: 31) of binary: /usr/bin/python\nTraceback (most recent call last):\n  x\n"
+            f"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n{'=' * 60}\ntrain.py FAILED\n"
+            f"{'-' * 60}\nFailures:\n  <NO_OTHER_FAILURES>\n{'-' * 60}\nRoot Cause (first observed failure):\n[0]:\n"
+            f"  exitcode  : 1 (pid: 31)\n{'=' * 60}\n",
+            "",
+        ),
+    ],
+    ids=["nothing", "a program that went on", "another rank", "torchrun"],
+)
+def test_what_follows_a_traceback(rest: str, last: str) -> None:
+    assert logs.said(f"{RAISES}{rest}") == ("ValueError: loss is nan", last, "")
 
 
 @pytest.mark.parametrize("release", ALL)
 def test_the_last_line_is_the_programs_and_not_of_mpiruns_report(release: str) -> None:
     assert logs.last((LOGS / f"exit-status.{release}.log").read_text()) == "no data"
+
+
+@pytest.mark.parametrize(
+    ("log", "last", "error"),
+    [
+        (
+            "LAMMPS\nERROR: Cannot open file data.lj\nLast command: read_data data.lj\n",
+            "Last command: read_data data.lj",
+            "ERROR: Cannot open file data.lj",
+        ),
+        (
+            "[0] --> FOAM FATAL ERROR: \n[0] 4 directories, 8 processors\n[0] \nFOAM parallel run exiting\n[0] \n",
+            "FOAM parallel run exiting",
+            "[0] --> FOAM FATAL ERROR: [0] 4 directories, 8 processors",
+        ),
+        ("NCCL\nLast error:\nno route\n", "no route", ""),
+        ("ERROR: no tracking\n" + "step\n" * 10, "step", ""),
+        ("step\nERROR: no data\n", "ERROR: no data", ""),
+    ],
+    ids=["LAMMPS", "OpenFOAM", "heading of the last line", "long ago", "last"],
+)
+def test_an_error_before_the_last_line(log: str, last: str, error: str) -> None:
+    assert logs.said(log) == ("", last, error)
 
 
 def test_a_report_without_a_word_of_the_program() -> None:

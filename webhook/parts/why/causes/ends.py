@@ -33,16 +33,14 @@ def cause(sight: Sight, pod: Json, status: Json, stage: Stage) -> Cause | None:
         text = f"container {container} used more memory than its limit{limit} (OOMKilled)"
         return Cause("out-of-memory", stage, text, where, "Raise limits.memory, or use less: /dev/shm counts too.")
     log = sight.logs.get(name, "")
-    exception = logs.raised(log)
     if found := logs.known(log):
         fix = f"{found.fix} {_early(sight, name)}".lstrip() if found.early else found.fix
         return Cause(found.id, stage, found.text, f"log of Pod {name}", fix, found.rules)
     meaning = _CODES.get(code or 0, "")
     text = f"container {container} ended with exit code {code}{meaning and f': {meaning}'}"
-    if exception:
-        text = f"{text}; Python raised: {cut(exception)}"
-    elif last := logs.last(log):
-        text = f"{text}; its last line is: {cut(last)}"
+    said = logs.said(log)
+    parts = (("Python raised", said.exception), ("its last line is", said.last), ("before that", said.error))
+    text = "; ".join((text, *(f"{name}: {cut(part)}" for name, part in parts if part)))
     return Cause("exit-code", stage, text, where, f"kubectl logs {name} -c {container} has the rest.")
 
 

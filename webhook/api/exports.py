@@ -1,0 +1,78 @@
+"""Which variables of the launcher's environment mpirun passes on to the ranks.
+
+Hydra (MPICH, Intel MPI) and horovodrun pass on all. Open MPI passes on its own, and those that its option `-x` names;
+`*` at the end of a name stands for any text. Where a command line cannot be read, `-x` counts anywhere in it.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from webhook.api import mpirun
+from webhook.api.mpijob import MPIJob
+from webhook.api.mpirun import Invocation
+from webhook.api.mpirun_options import OPEN_MPI, PAIRS
+
+# `-x NAME` or `-x NAME=value`, also in a variable of the shell that holds options for mpirun.
+_EXPORT: Final = re.compile(r"""(?:^|[\s'"=])--?x[\s\\'"]++([A-Za-z_]\w*+=?)""")
+# Open MPI gives these to ranks by itself (`orte/mca/schizo/ompi`, prrte `src/mca/schizo/ompi`).
+_OF_OPEN_MPI: Final = ("OMPI_", "PRTE_", "PMIX_")
+# What passes on fewer than all.
+_ONLY_SOME: Final = frozenset(("envlist", "envnone", "genvlist", "genvnone"))
+
+
+class Exports:
+    """What calls of mpirun pass on."""
+
+    def __init__(self, calls: Sequence[Invocation], implementation: str, text: str = "") -> None:
+        """`text` is the whole command line."""
+        spoken = [mpirun.dialect(call.program, implementation) for call in calls]
+        self.all = all(each is not OPEN_MPI for each in spoken) if calls else implementation != "OpenMPI"
+        self.selective = bool(calls) and all(each is OPEN_MPI for each in spoken)
+        """Open MPI alone decides."""
+        options = [option for call in calls for option in call.options or ()]
+        read = bool(calls) and all(call.options is not None for call in calls)
+        self.certain = read and all(name not in _ONLY_SOME for name, _ in options)
+        """Nothing passes on more, or less, than what is read here."""
+        self.named: set[str] = set()
+        """By `-x`."""
+        self.assigned: set[str] = set()
+        """Those that the command line gives a value itself."""
+        for by_x, given in _of_options(options) if read else _of_text(text):
+            name, equals, _ = given.partition("=")
+            if by_x:  # a name that only a shell could tell may be any
+                self.named.add("*" if "$" in name else name)
+            if equals or not by_x:
+                self.assigned.add(name)
+        self._starts: list[str] = []
+        """What is before a `*`, in order, and none that begins with another."""
+        for start in sorted(name[:-1] for name in self.named if name[-1:] == "*"):
+            if not self._starts or not start.startswith(self._starts[-1]):
+                self._starts.append(start)
+
+    @staticmethod
+    def of(job: MPIJob) -> "Exports":
+        """What the launcher's first container passes on."""
+        containers = job.launcher.template.containers[:1] if job.launcher else ()
+        text = "\n".join(word for own in containers for word in own.argv)
+        return Exports(job.mpirun_calls, job.mpi_implementation, text)
+
+    def names(self, name: str) -> bool:
+        """Whether `-x` names the variable."""
+        # The last that is not behind the name is the only one with which it may begin.
+        place = bisect_right(self._starts, name)
+        return name in self.named or (place > 0 and name.startswith(self._starts[place - 1]))
+
+    def passes(self, name: str) -> bool:
+        """Whether ranks get the variable."""
+        return self.all or self.names(name) or name.startswith(_OF_OPEN_MPI)
+
+
+def _of_options(options: Sequence[tuple[str, Sequence[str]]]) -> Iterator[tuple[bool, str]]:
+    """Whether it is `-x`, and its value."""
+    return ((name == "x", values[0]) for name, values in options if values and (name == "x" or name in PAIRS))
+
+
+def _of_text(text: str) -> Iterator[tuple[bool, str]]:
+    return ((True, each) for each in _EXPORT.findall(text))

@@ -1,0 +1,160 @@
+"""What a shell, or a container without one, runs: its script, the words of a command, and the program behind `env`.
+
+Nothing is expanded but variables that have one value for certain.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from webhook.api.limits import MAX_CHARACTERS_BEFORE_PROGRAM, MAX_WORDS_OF_STARTERS
+
+SHELLS: Final = frozenset(("sh", "ash", "bash", "dash", "ksh", "zsh"))
+KEYWORDS: Final = ("!", "{", "do", "elif", "else", "if", "then", "until", "while")
+"""Words of the shell that a command follows."""
+
+# Programs that start another one, in three parts: their names, options whose value is the next word (None: no options
+# are read), and words that must follow.
+_STARTERS: Final = (
+    ("command|exec|nohup|setsid", None, ""),
+    ("busybox|catatonit|dumb-init|env|stdbuf|tini", "", ""),
+    ("time", "-[fo]", ""),
+    ("nice|ionice", "-[cn]", ""),
+    ("numactl", "-[CNPimp]|--(?:cpunodebind|interleave|membind|physcpubind|preferred)", ""),
+    ("taskset", "", r"[ \t]+[\da-fx,-]+"),
+    ("timeout", "-[ks]", r"[ \t]+[\d.]+[smhd]?"),
+    ("gosu|su-exec", "", r"[ \t]+\S+"),
+    ("runuser|sudo", "-[gu]", ""),
+    (r"(?:conda|mamba|micromamba)[ \t]+run", "-[np]|--(?:name|prefix)", ""),
+    (r"(?:pipenv|poetry|uv)[ \t]+run", None, ""),
+    ("xvfb-run", "-[efnps]", ""),
+    (r"nsys[ \t]+profile", "-[cdefostwxy]", ""),
+)
+
+
+def _started_by(names: str, valued: str | None, following: str) -> str:
+    with_value = rf"(?:{valued})[ \t]+\S+|" if valued else ""
+    options = "" if valued is None else rf"(?:[ \t]+(?:{with_value}-\S+))*+"
+    return f"(?:{names}){options}{following}"
+
+
+_STARTER: Final = rf"(?:[^\s;&|()]*/)?(?:{'|'.join(_started_by(*each) for each in _STARTERS)})"
+STARTS: Final = rf"(?:(?:{_STARTER}|[A-Za-z_]\w*=[^\s;&|()]*)[ \t]+)*+"
+"""Programs that start another one, with their options, and assignments before a command."""
+_STARTS: Final = re.compile(STARTS)
+_NAMES_OF_STARTERS: Final = frozenset(re.findall(r"[a-z][a-z-]+", " ".join(names for names, _, _ in _STARTERS)))
+_BLANKS: Final = re.compile(r"\s")
+
+VARIABLE: Final = re.compile(r"\$(?:\{(\w+)([^}]*+)\}|(\w+))")
+"""`$NAME`, and `${NAME}` with what else is in the braces."""
+REFERENCE: Final = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*+)\)")
+"""`$(NAME)`, which Kubernetes replaces, and `$$`, which it does not."""
+_PLAIN: Final = re.compile(r"[\w./:,@%+=-]+", re.ASCII)
+_DEFAULT: Final = re.compile(r":?-([\w./:,@%+-]++)")
+_ASSIGNED: Final = re.compile(
+    r"""(?:\A|[\n;])[ \t]*(?:export[ \t]+)?(\w+)=(['"]?)(?:([\w./:,@%+-]+)|\$\{\1:?-([\w./:,@%+-]+)\})\2"""
+    r"(?=[ \t]*(?:[\n;&]|\Z))"
+)
+_NAME: Final = re.compile(r"(?<![\w$])(?<!\$\{)[A-Za-z_]\w*")
+# What may set any variable, and what may set one or not.
+_OTHER_SCRIPT: Final = re.compile(r"\b(?:eval|source)\b|(?:\A|[\n;&|])[ \t]*\.[ \t]")
+_BRANCH: Final = re.compile(r"\b(?:case|for|function|if|select|until|while)\b|\(\)|&&|\|\|")
+
+_PARTS: Final = r"""(?:[^\s;&|()<>'"\\`#]++|\\.|'[^']*+'|"(?:[^"\\`]++|\\.)*+"|(?<!\s)\#)++"""
+_REDIRECTION: Final = rf"(?:\d|&)?(?:>>|>\||<>|>|<<<|<)(?:&(?:\d|-)|[ \t]*+{_PARTS})"
+_WORD: Final = re.compile(rf"[ \t]*+(?:{_REDIRECTION}|({_PARTS}))", re.DOTALL)
+REDIRECTION: Final = re.compile(_REDIRECTION, re.DOTALL)
+_QUOTING: Final = re.compile(r"""['"]|\\(.)""", re.DOTALL)
+# A shell removes comments, and a backslash at the end of a line. The group matches quoted text, which it keeps.
+_LEFT_OUT: Final = re.compile(
+    r"""('[^']*+'|"(?:[^"\\]++|\\.)*+"|\\[^\n])|\\\n|(?:^|(?<=[\s;&|()]))\#[^\n]*+""", re.DOTALL
+)
+
+
+def unwrapped(argv: Sequence[str]) -> Sequence[str]:
+    """The words from the program on that `env A=B`, `timeout 1h`, `tini --` and the like start."""
+    if not argv or (argv[0].rpartition("/")[2] not in _NAMES_OF_STARTERS and "=" not in argv[0]):
+        return argv
+    start = "".join(
+        f"{_BLANKS.sub('_', word[:MAX_CHARACTERS_BEFORE_PROGRAM])} " for word in argv[:MAX_WORDS_OF_STARTERS]
+    )
+    found = _STARTS.match(start)
+    return argv[found[0].count(" ") :] if found else argv
+
+
+def without_starters(command: str) -> str:
+    """The words of a command from the program on that others start."""
+    return _STARTS.sub("", f"{command} ", count=1)
+
+
+def plain(script: str) -> str:
+    """The script without comments, each command in one line."""
+    return _LEFT_OUT.sub(r"\1", script) if "#" in script or "\\" in script else script
+
+
+def has_here_document(script: str) -> bool:
+    """Whether it has lines that may never run."""
+    return "<<" in script and "<<" in script.replace("<<<", "")
+
+
+def script(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """What a shell runs by `-c` (or `-lc`, `-ec`, ...), empty without it, and the words that follow it."""
+    position, by_c = 1, False
+    while position < len(argv) and (option := argv[position])[:1] in {"-", "+"}:
+        position += 1
+        if option in {"-", "--"}:
+            break
+        if option.startswith("--"):
+            position += option in {"--rcfile", "--init-file"}
+            continue
+        by_c |= option[0] == "-" and "c" in option
+        position += "o" in option or "O" in option  # the name of an option of the shell follows
+    return (argv[position], argv[position + 1 :]) if by_c and position < len(argv) else ("", ())
+
+
+def words(script: str, position: int, limit: int) -> tuple[list[str], int]:
+    """The words of one command, and where they end: at an operator, a line's end, or what only a shell could expand."""
+    found = []
+    while match := _WORD.match(script, position, limit):
+        position = match.end()
+        if word := match[1]:
+            found.append(_QUOTING.sub(r"\1", word) if "'" in word or '"' in word or "\\" in word else word)
+    return found, position
+
+
+def is_plain(value: str) -> bool:
+    """Whether a shell makes nothing else of it."""
+    return _PLAIN.fullmatch(value) is not None
+
+
+class Variables:
+    """Those that have one value in all of a script."""
+
+    def __init__(self, script: str, env: Mapping[str, str | None], *, complete: bool) -> None:
+        """`env` is the container's, with None for values that are not known; not `complete`: it has more than these."""
+        self._env = env
+        # A name without a dollar sign may get another value there.
+        self._written = Counter(_NAME.findall(script))
+        self._complete = complete and not _OTHER_SCRIPT.search(script)
+        self._values: dict[str, tuple[int, str | None]] = {}
+        if not _OTHER_SCRIPT.search(script):
+            branch = _BRANCH.search(script)
+            self._values = {name: (0, value) for name, value in env.items() if not self._written[name]}
+            for found in _ASSIGNED.finditer(script, 0, branch.start() if branch else len(script)):
+                name, _, value, default = found.groups()
+                if self._written[name] == 1:
+                    self._values[name] = found.end(), value or env.get(name, default if complete else None)
+
+    def replaced(self, word: str, position: int) -> str:
+        """The word with the values that they have at this character of the script."""
+        return VARIABLE.sub(lambda found: self._value(found, position), word)
+
+    def _value(self, found: re.Match[str], position: int) -> str:
+        name, rest = found[1] or found[3], found[2] or ""
+        default = _DEFAULT.fullmatch(rest)
+        start, value = self._values.get(name, (0, None))
+        if value and start <= position and (default or not rest):
+            return value
+        is_unset = self._complete and name not in self._env and not self._written[name]
+        return default[1] if default and is_unset else found[0]
