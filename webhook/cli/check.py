@@ -119,7 +119,7 @@ def check(
     from webhook.cli.limits import MAX_VERDICTS_IN_FULL
 
     kinds = ("MPIJob", "TrainJob", "TrainingRuntime") if trainer else ("MPIJob",)
-    found, errors = manifests.load(files, recursive=recursive, only=kinds if ignore_others else ())
+    found, errors = manifests.load(files, recursive=recursive, only=(*kinds, *job_check.SIGNS) if ignore_others else ())
     world, subject = None, "pods"
     if level is not None:
         judge = _by_level(level, namespace or DEFAULT_NAMESPACE)

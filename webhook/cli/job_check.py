@@ -12,6 +12,7 @@ https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/validation/objec
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
@@ -113,43 +114,60 @@ def _list(value: Any) -> list[Any]:
 
 
 NAMESPACE: Final = "namespace"
-_HEAD: Final = ("apiversion", "kind")
+SIGNS: Final = ("mpiReplicaSpecs", f"{mpijob.GROUP}/")
+"""What is in a file with a job even where its kind is misspelt."""
+_HEAD: Final = {"apiversion": "apiVersion", "kind": "kind"}
+_NEAR_KIND: Final = 0.8
 MPI_JOB: Final = GroupVersionKind(mpijob.GROUP, mpijob.API_VERSION.partition("/")[2], "MPIJob")
 
 
 def is_job(manifest: Manifest) -> bool:
-    """Whether it is a job, or was meant as one."""
-    return re.sub("[-_ ]", "", manifest.kind.lower()).removesuffix("s") == "mpijob"
+    """Whether it is a job, or was meant as one: two of kind, group and spec show that."""
+    kind = re.sub("[-_ ]", "", manifest.kind.lower()).removesuffix("s")
+    near = get_close_matches(kind, ["mpijob"], cutoff=_NEAR_KIND)
+    spec = manifest.document.get("spec")
+    shaped = isinstance(spec, dict) and SIGNS[0] in spec
+    return kind == "mpijob" or bool(near) + shaped + _head(manifest, "apiVersion")[1].startswith(SIGNS[1]) > 1
 
 
 def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") -> Verdict:
     """The verdict on one MPIJob; `namespace` is for jobs that name none."""
-    found = [*_head(manifest)]
+    found = [*_of_head(manifest)]
+    version = _head(manifest, "apiVersion")[1]
     if not found:
         return _check(manifest, world, namespace)
-    version = next((value for key, value in manifest.document.items() if key.lower() == "apiversion"), "")
-    head = {"apiVersion": version, "kind": "MPIJob"}
+    head = {"apiVersion": mpijob.API_VERSION, "kind": MPI_JOB.kind}
     rest = {key: value for key, value in (manifest.written or manifest.document).items() if key.lower() not in _HEAD}
     meant = replace(manifest, document={**head, **without_nulls(rest)}, written={**head, **rest})
-    verdict = _check(meant, world, namespace)
+    if version == mpijob.OLDER_VERSIONS[-1]:  # its spec is too different
+        verdict = Verdict(manifest, manifest.namespace or namespace, validation=Decision(name=manifest.title))
+    else:
+        verdict = _check(meant, world, namespace)
     verdict.validation.denied[:0] = found
     return replace(verdict, manifest=manifest)
 
 
-def _head(manifest: Manifest) -> Iterator[Finding]:
-    """What is wrong with `kind` and `apiVersion` in another spelling."""
+def _head(manifest: Manifest, field: str) -> tuple[str, str]:
+    """`kind` or `apiVersion` as it is spelt in the file, and its value."""
+    keys = [field, *(key for key in manifest.document if key.lower() == field.lower())]
+    return next(((key, str(manifest.document[key])) for key in keys if key in manifest.document), (field, ""))
+
+
+def _of_head(manifest: Manifest) -> Iterator[Finding]:
+    """What is wrong with `kind` and `apiVersion`."""
+    for field in _HEAD.values():
+        key, _ = _head(manifest, field)
+        if key != field:
+            yield Finding(SCHEMA, Violation(key, "is no field of an MPIJob", f"Rename it to {field}."))
     if manifest.kind != MPI_JOB.kind:
         fault = f'"{shortened(manifest.kind)}" is not supported'
-        yield Finding(SCHEMA, Violation("kind", fault, "Write MPIJob.", CauseReason.NOT_SUPPORTED))
-    for key in manifest.document:
-        if key.lower() == "apiversion" and key != "apiVersion" and "apiVersion" not in manifest.document:
-            yield Finding(SCHEMA, Violation(key, "is no field of an MPIJob", "Rename it to apiVersion."))
+        yield Finding(SCHEMA, Violation("kind", fault, f"Write {MPI_JOB.kind}.", CauseReason.NOT_SUPPORTED))
+    if (version := _head(manifest, "apiVersion")[1]) != mpijob.API_VERSION:
+        yield left_alone.finding(version)
 
 
 def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     namespace = manifest.namespace or namespace
-    if manifest.api_version != mpijob.API_VERSION:
-        return Verdict(manifest, namespace, validation=_not_served(manifest))
     if world.schema is None:
         return _by_rules(manifest, world, namespace)
     judged = job_schema.judge(manifest.written or manifest.document, world.schema)
@@ -283,10 +301,6 @@ def _applied(stored: Mapping[str, Any], new: Mapping[str, Any], previous: Any) -
 
 def _encode(document: Mapping[str, Any] | None) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(document))
-
-
-def _not_served(manifest: Manifest) -> Decision:
-    return Decision(denied=[left_alone.finding(manifest.api_version)], name=manifest.title)
 
 
 def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:

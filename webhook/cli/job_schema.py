@@ -8,10 +8,12 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any, Final, NamedTuple
 
 from webhook.api import duration
 from webhook.api.crd_schema import ANY, TYPES, CrdSchema, Shape, such_as
+from webhook.api.mpijob import meant_role
 from webhook.api.names import closest_name
 from webhook.cli.limits import MAX_SCHEMA_FAULTS
 from webhook.cli.policy import job_fields
@@ -53,8 +55,11 @@ class SchemaVerdict:
         self._moved: list[tuple[str, Any]] = []
         self.mended = self._object(dict(document), schema.root, "")
         for path, value in self._moved:
-            for key, text in value.items() if isinstance(value, dict) else ():
-                job_fields.put(self.mended, f"{path}[{key}]", text)
+            inner = (
+                {f"{path}[{key}]": text for key, text in value.items()} if isinstance(value, dict) else {path: value}
+            )
+            for where, each in inner.items():
+                job_fields.put(self.mended, where, each)
 
     def _object(self, value: dict[str, Any], shape: Shape, path: str) -> dict[str, Any]:
         if shape.values is not None:
@@ -78,6 +83,10 @@ class SchemaVerdict:
                 where = f"{around.path}.{key}".lstrip(".")
                 around.mended[key] = self._value(value, field, where)
                 return where
+            for place, shape in _places(key, value, around) if value is not None else ():
+                where = f"{around.path}.{place}".lstrip(".")
+                self._moved.append((where, self._value(value, shape, where)))
+                return where
         return None
 
     def _lowered(self, value: dict[str, Any], shape: Shape, path: str) -> dict[str, Any]:
@@ -85,13 +94,12 @@ class SchemaVerdict:
         for key, each in value.items():
             if key in shape.fields or self._near(key, value, shape):
                 continue
-            inside = [name for name, inner in shape.fields.items() if _belongs(key, each, name, inner, shape)]
-            below = value.get(inside[0]) if len(inside) == 1 else ()
-            if (below is None or isinstance(below, dict)) and key not in (below or {}):
+            places = _places(key, each, _Around(value, shape, path, {}))
+            if len(places) == 1:
                 where = f"{path}[{key}]" if "." in key else f"{path}.{key}".lstrip(".")
-                self._report(where, self._unknown, f"Write it below {inside[0]}.")
-                rest = {name: other for name, other in value.items() if name != key}
-                value = {**rest, inside[0]: {**(below or {}), key: each}}
+                self._report(where, self._unknown, f"Move it to {f'{path}.{places[0][0]}'.lstrip('.')}.")
+                value = deepcopy({name: other for name, other in value.items() if name != key})
+                job_fields.put(value, places[0][0], each)
         return value
 
     def _fields(self, value: dict[str, Any], shape: Shape, path: str, mended: dict[str, Any]) -> None:
@@ -192,14 +200,29 @@ def _initials(name: str) -> str:
     return (name[:1] + "".join(filter(str.isupper, name))).lower()
 
 
-def _belongs(key: str, value: Any, name: str, inner: Shape, around: Shape) -> bool:
-    """Whether a field belongs into the inner object of that name."""
-    if inner.values is not None:  # a mapping with any keys: of these only the amounts of resources are known
-        meant = "requests" if key == "storage" else "limits"
-        return name == meant and {"limits", "requests"} <= around.fields.keys() and _is(value, inner.values.type)
-    if name == "resources" and "containers" in around.fields:
-        return False  # those of the pod as a whole, where a container's are meant
-    return key in inner.fields and _takes(inner.fields[key], value)
+def _places(key: str, value: Any, around: _Around) -> list[tuple[str, Shape]]:
+    """Where in the inner objects of one a field belongs that it does not have itself, as long as that place is free."""
+    found: list[tuple[str, Shape]] = []
+    for name, inner in around.shape.fields.items() if "[" not in key and "]" not in key else ():
+        below = around.value.get(name)
+        if isinstance(below, list) and len(below) == 1 and inner.items is not None:
+            name, inner, below = f"{name}[0]", inner.items, below[0]
+        of_pod = name == "resources" and "containers" in around.shape.fields  # where a container's are meant
+        if of_pod or (below is not None and (not isinstance(below, dict) or key in below)):
+            continue
+        if inner.values is not None and _is_entry(key, value, name, inner.values, around.shape):
+            found.append((f"{name}[{key}]" if "." in key or inner.values.fields else f"{name}.{key}", inner.values))
+        elif key in inner.fields and _takes(inner.fields[key], value):
+            found.append((f"{name}.{key}", inner.fields[key]))
+    return found
+
+
+def _is_entry(key: str, value: Any, name: str, shape: Shape, around: Shape) -> bool:
+    """Whether a mapping with any keys is to have this one: known are those of roles and the amounts of resources."""
+    if shape.fields:
+        return meant_role(key) is not None and isinstance(value, dict)
+    meant = "requests" if key == "storage" else "limits"
+    return name == meant and {"limits", "requests"} <= around.fields.keys() and _is(value, shape.type)
 
 
 def _is(value: Any, kind: str) -> bool:

@@ -60,7 +60,11 @@ def test_good(changes: Json) -> None:
         ({"spec.slotPerWorker": 8}, "spec.slotPerWorker", "Remove it."),
         ({"spec.runPolicy.backofLimit": 3}, "spec.runPolicy.backofLimit", "Rename it to backoffLimit."),
         ({"Worker.replicas": REMOVE, "Worker.replica": 3}, f"{WORKER}.replica", "Rename it to replicas."),
-        ({"spec.runPolicy": REMOVE, "spec.cleanPodPolicy": "All"}, "spec.cleanPodPolicy", "Write it below runPolicy."),
+        (
+            {"spec.runPolicy": REMOVE, "spec.cleanPodPolicy": "All"},
+            "spec.cleanPodPolicy",
+            "Move it to spec.runPolicy.cleanPodPolicy.",
+        ),
         ({"spec.cleanPodPolicy": "All"}, "spec.cleanPodPolicy", "Remove it."),
         (
             {"Worker.annotations": {"k8s.v1.cni.cncf.io/networks": "sriov"}},
@@ -76,10 +80,14 @@ def test_good(changes: Json) -> None:
         (
             {"spec.runPolicy": REMOVE, "spec.ttlSecondsAfterFinished": 60},
             "spec.ttlSecondsAfterFinished",
-            "Write it below runPolicy.",
+            "Move it to spec.runPolicy.ttlSecondsAfterFinished.",
         ),
         ({"spec.runPolicy.slotsPerWorker": 1}, "spec.runPolicy.slotsPerWorker", "Remove it."),
-        ({"spec.runPolicy.minAvailable": 1}, "spec.runPolicy.minAvailable", "Write it below schedulingPolicy."),
+        (
+            {"spec.runPolicy.minAvailable": 1},
+            "spec.runPolicy.minAvailable",
+            "Move it to spec.runPolicy.schedulingPolicy.minAvailable.",
+        ),
         ({"spec.runPolicy.scheduling": "x"}, "spec.runPolicy.scheduling", "Remove it."),
         ({f"{OF_CONTAINER}.imagePullPolice": "x"}, f"{CONTAINER}.imagePullPolice", "Rename it to imagePullPolicy."),
         (
@@ -112,12 +120,12 @@ def test_good(changes: Json) -> None:
         (
             {f"{OF_CONTAINER}.resources": {"nvidia.com/gpu": 2}},
             f"{CONTAINER}.resources[nvidia.com/gpu]",
-            "Write it below limits.",
+            f"Move it to {CONTAINER}.resources.limits[nvidia.com/gpu].",
         ),
         (
             {f"{OF_CONTAINER}.resources": {"cpu": 2, "limits": {"memory": "1Gi"}}},
             f"{CONTAINER}.resources.cpu",
-            "Write it below limits.",
+            f"Move it to {CONTAINER}.resources.limits.cpu.",
         ),
         ({f"{OF_CONTAINER}.resources": {"cpu": 2, "limits": {"cpu": 2}}}, f"{CONTAINER}.resources.cpu", "Remove it."),
         ({f"{OF_CONTAINER}.resources": {"mode": {"a": 1}}}, f"{CONTAINER}.resources.mode", "Remove it."),
@@ -128,18 +136,38 @@ def test_good(changes: Json) -> None:
                 ]
             },
             f"{POD}.volumes[0].ephemeral.volumeClaimTemplate.spec.resources.storage",
-            "Write it below requests.",
+            f"Move it to {POD}.volumes[0].ephemeral.volumeClaimTemplate.spec.resources.requests.storage.",
         ),
         (
             {"Worker.template": {"containers": [{"name": "a", "image": "a:1"}]}},
             f"{WORKER}.template.containers",
-            "Write it below spec.",
+            f"Move it to {POD}.containers.",
         ),
-        ({"Worker.template.labels": {"a": "b"}}, f"{WORKER}.template.labels", "Write it below metadata."),
-        ({f"{OF_CONTAINER}.runAsUser": 1000}, f"{CONTAINER}.runAsUser", "Write it below securityContext."),
+        (
+            {"Worker.template.labels": {"a": "b"}},
+            f"{WORKER}.template.labels",
+            f"Move it to {WORKER}.template.metadata.labels.",
+        ),
+        (
+            {f"{OF_CONTAINER}.runAsUser": 1000},
+            f"{CONTAINER}.runAsUser",
+            f"Move it to {CONTAINER}.securityContext.runAsUser.",
+        ),
         ({f"{OF_CONTAINER}.httpGet": {"port": 1}}, f"{CONTAINER}.httpGet", "Remove it."),
         ({f"{SPEC}.limits": {"cpu": 1}}, f"{POD}.limits", "Remove it."),
         ({"zzz": 1}, "zzz", "Remove it."),
+        ({"metadata.name": REMOVE, "spec.name": "a"}, "spec.name", "Move it to metadata.name."),
+        (
+            {"metadata.namespace": REMOVE, "Worker.namespace": "a"},
+            f"{WORKER}.namespace",
+            "Move it to metadata.namespace.",
+        ),
+        (
+            {"spec.runPolicy": REMOVE, "Worker.backoffLimit": 1},
+            f"{WORKER}.backoffLimit",
+            "Move it to spec.runPolicy.backoffLimit.",
+        ),
+        ({f"{OF_CONTAINER}.image": REMOVE, f"{SPEC}.image": "a:1"}, f"{POD}.image", f"Move it to {CONTAINER}.image."),
     ],
 )
 def test_a_field_that_jobs_do_not_have(changes: Json, path: str, fix: str) -> None:
@@ -291,10 +319,23 @@ def test_what_belongs_around_is_there_for_the_rules() -> None:
     assert "volumes" not in pod["containers"][0]
 
 
+def test_roles_beside_their_mapping_are_there_for_the_rules() -> None:
+    job = changed({})
+    roles = job["spec"].pop("mpiReplicaSpecs")
+    verdict = judge({**job, "spec": {**job["spec"], **roles}}, SCHEMA)
+    assert [each.fix for each in verdict.violations] == [
+        f"Move it to spec.mpiReplicaSpecs[{role}]." for role in ("Launcher", "Worker")
+    ]
+    assert verdict.mended == changed({})
+
+
 def test_what_belongs_inside_is_there_for_the_rules() -> None:
     container = {"name": "a", "image": "a:1", "resources": {"nvidia.com/gpu": 2, "limits": {"memory": "1Gi"}}}
     verdict = judge(changed({"Worker.template": {"containers": [container], "spec": {"hostNetwork": True}}}), SCHEMA)
-    assert [each.fix for each in verdict.violations] == ["Write it below spec.", "Write it below limits."]
+    assert [each.fix for each in verdict.violations] == [
+        f"Move it to {POD}.containers.",
+        f"Move it to {CONTAINER}.resources.limits[nvidia.com/gpu].",
+    ]
     pod = verdict.mended["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
     assert pod["hostNetwork"]
     assert pod["containers"][0]["resources"] == {"limits": {"memory": "1Gi", "nvidia.com/gpu": 2}}
