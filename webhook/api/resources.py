@@ -5,6 +5,7 @@ https://github.com/kubernetes/component-helpers/blob/v0.35.4/resource/helpers.go
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import SequenceMatcher
 from fnmatch import translate
 from functools import lru_cache
 from typing import Final
@@ -47,12 +48,23 @@ DEFAULT_ACCELERATORS: Final = (
 """Resource names and patterns: `*` stands for any text."""
 
 _FOLDED: Final = {name.lower().rstrip("s"): name for name in DEFAULT_ACCELERATORS if "*" not in name}
+_NEAR_DOMAIN: Final = 0.9
 
 
 def misspelt_accelerator(name: str) -> str | None:
-    """The accelerator that was meant by another spelling, such as `nvidia.com/GPUs`."""
-    meant = _FOLDED.get(name.lower().rstrip("s"))
+    """The accelerator that was meant by another spelling, such as `nvidia.com/GPUs` or `nvidia/gpu`."""
+    domain, slash, device = name.lower().rstrip("s").partition("/")
+    meant = _FOLDED.get(f"{domain}/{device}")
+    if meant is None and len(name) <= _NAME_MAX_LENGTH:
+        same = (known.split("/") for known in _FOLDED if slash and known.endswith(f"/{device}"))
+        near = [known for known, _ in same if _is_near(domain, known)]
+        meant = f"{near[0]}/{device}" if near else None
     return meant if meant != name else None
+
+
+def _is_near(domain: str, known: str) -> bool:
+    inside = f".{domain}".endswith(f".{known}") or known.startswith(f"{domain}.")
+    return inside or SequenceMatcher(None, domain, known).ratio() >= _NEAR_DOMAIN
 
 
 RDMA_DEVICES: Final = (

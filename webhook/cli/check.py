@@ -142,8 +142,9 @@ def check(
     if output in {"text", "json", "yaml"}:
         summary = (level_check if world is None else job_verdict).summary(verdicts)
         many = len(verdicts) > MAX_VERDICTS_IN_FULL
-        lines = [line for each in shown for line in each.as_text(short=many or quiet)]
-        text = lines if quiet else [*lines, *([""] if many else ()), *summary]
+        told = [each for each in shown if not many or any(each.problems())]
+        lines = [line for each in told for line in each.as_text(short=many or quiet)]
+        text = lines if quiet else [*lines, *([""] if many and lines else ()), *summary]
         options.show(output, text, [each.as_json() for each in shown])
     else:
         from webhook.cli.check_report import in_form

@@ -23,7 +23,7 @@ _KINDS: Final = {dict: "object", list: "array", str: "string", bool: "boolean", 
 
 
 _BOOLEANS: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
-_WHOLE: Final = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0)?(?:\s+[A-Za-z]+)?\s*")
+_WHOLE: Final = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0)?(?:\s+[A-Za-z]+|[A-Za-z]{3,}|x)?\s*")
 _NUMBERS: Final = {"one": 1, "two": 2, "three": 3, "four": 4, "eight": 8}
 _OF_METADATA: Final = {"annotations", "labels"}
 _SHELL: Final = re.compile(r"[|&;<>$`\n*]")
@@ -161,8 +161,12 @@ class SchemaVerdict:
             self.unread.append(path)
             return None
         quotes = " in quotes" if isinstance(value, float) else ""
-        milli = f", or {round(value * 1000)}m" if shape.type == "quantity" and 0 < value < 1000 else ""
-        self._report(path, fault, f"Write {_shown(meant)}{quotes}{milli}.")
+        fix = f"Write {_shown(meant)}{quotes}."
+        if shape.type == "quantity" and 0 < value < 1000:
+            is_cpu = path.endswith(("[cpu]", ".cpu"))
+            meant = meant if is_cpu else f"{round(value * 1024)}Mi"
+            fix = f"{fix[:-1]}, or {round(value * 1000)}m." if is_cpu else f"Write {meant}, or {round(value * 1000)}M."
+        self._report(path, fault, fix)
         return self._value(meant, shape, path)
 
     def _duplicates(self, items: list[Any], shape: Shape, path: str) -> None:
@@ -203,17 +207,17 @@ def _initials(name: str) -> str:
 def _places(key: str, value: Any, around: _Around) -> list[tuple[str, Shape]]:
     """Where in the inner objects of one a field belongs that it does not have itself, as long as that place is free."""
     found: list[tuple[str, Shape]] = []
-    for name, inner in around.shape.fields.items() if "[" not in key and "]" not in key else ():
-        below = around.value.get(name)
+    for name, shape in around.shape.fields.items() if "[" not in key and "]" not in key else ():
+        way, inner, below = name, shape, around.value.get(name)
         if isinstance(below, list) and len(below) == 1 and inner.items is not None:
-            name, inner, below = f"{name}[0]", inner.items, below[0]
+            way, inner, below = f"{name}[0]", inner.items, below[0]
         of_pod = name == "resources" and "containers" in around.shape.fields  # where a container's are meant
         if of_pod or (below is not None and (not isinstance(below, dict) or key in below)):
             continue
         if inner.values is not None and _is_entry(key, value, name, inner.values, around.shape):
-            found.append((f"{name}[{key}]" if "." in key or inner.values.fields else f"{name}.{key}", inner.values))
+            found.append((f"{way}[{key}]" if "." in key or inner.values.fields else f"{way}.{key}", inner.values))
         elif key in inner.fields and _takes(inner.fields[key], value):
-            found.append((f"{name}.{key}", inner.fields[key]))
+            found.append((f"{way}.{key}", inner.fields[key]))
     return found
 
 

@@ -20,6 +20,7 @@ from webhook import PROGRAM
 from webhook.cli import files as manifests
 from webhook.cli import injected
 from webhook.cli.files import Manifest, ManifestError
+from webhook.cli.limits import MAX_CAUSES_SHOWN
 from webhook.cli.terminal import bad, caution, counted, faint, good, heading, printable
 from webhook.server.log import make_log
 from webhook.server.service import ServeSettings, Service, running
@@ -77,7 +78,7 @@ def _jobs(files: Sequence[str]) -> list[Manifest]:
 async def _show(jobs: Sequence[Manifest], *, short: bool) -> list[Manifest]:
     """Print what becomes of each job: mutate, apply the patch, validate; those that were admitted.
 
-    `short` leaves out comments and what was injected, but the names of injections.
+    `short` leaves out comments and what was injected, and all but the first lines of what is like an earlier job.
     """
     settings = ServeSettings(listen=LOOPBACK, ops_listen=LOOPBACK, drain_seconds=0, ssh_keys_ready=0)
     admitted = []
@@ -91,7 +92,9 @@ async def _show(jobs: Sequence[Manifest], *, short: bool) -> list[Manifest]:
             if validation["allowed"]:
                 admitted.append(job)
             warnings = [*mutation.get("warnings", []), *validation.get("warnings", [])]
-            click.echo("\n" + "\n".join(_outcome(job, warnings, patch, validation, short=short)))
+            lines = [*_outcome(job, warnings, patch, validation, short=short)]
+            again = short and validation["allowed"] and len(admitted) > 1
+            click.echo(f"{lines[-1]} ({Path(job.source).name})" if again else "\n" + "\n".join(lines))
     return admitted
 
 
@@ -160,7 +163,8 @@ def _outcome(
         yield heading(f"== {name}")
         yield from (faint(printable(line)) for line in comment)
     yield f"$ kubectl apply -f {name}"
-    yield from (f"{caution('Warning:')} {printable(warning)}" for warning in warnings)
+    if validation["allowed"] or not short:
+        yield from (f"{caution('Warning:')} {printable(warning)}" for warning in warnings)
     if validation["allowed"]:
         yield good(f"mpijob.kubeflow.org/{printable(job.title)} created")
         if not short:
@@ -171,4 +175,7 @@ def _outcome(
     details = validation["status"]["details"]
     causes = [printable(f"{cause['field']}: {cause['message']}") for cause in details["causes"]]
     head = bad(printable(f'The {details["kind"]} "{details["name"]}" is invalid:'))
-    yield from [f"{head} {causes[0]}"] if len(causes) == 1 else [head, *(f"* {cause}" for cause in causes)]
+    shown = causes[: MAX_CAUSES_SHOWN if short else None]
+    yield from [f"{head} {causes[0]}"] if len(causes) == 1 else [head, *(f"* {cause}" for cause in shown)]
+    if len(shown) < len(causes):
+        yield faint(f"* ... and {len(causes) - len(shown)} more")

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from posixpath import join, normpath
 from typing import Final
 
+from msgspec.structs import replace
+
 from webhook.api import mpirun, programs, sshd
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import HOSTFILE, Invocation
@@ -42,6 +44,8 @@ _OTHER_AGENT: Final = re.compile(r"[rs]sh_agent|launcher|bootstrap|\bexec-?agent
 _HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|127\.0\.0\.1)(?::\d+)?)*")
 _EMPTY: Final = '""'
 _USE: Final = f"--hostfile {HOSTFILE}"
+_CONTAINER: Final = f"{replica_path(WORKER)}.template.spec.containers[0]"
+_COMMAND: Final = f"{_CONTAINER}.command"
 
 
 @rule("idle-workers", WarningRuleSettings, since="0.1", importance=Importance.FAILS)
@@ -53,22 +57,25 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     if not workers or not launchers:
         return
     launcher, worker = launchers[0], workers[0]
+    started = programs.started_by(worker if worker.command else replace(worker, command=worker.args, args=None))
+    if sshd.starts(worker) and started == {"service"}:
+        yield Violation(_COMMAND, "ends once it has started sshd", fix="Write [/usr/sbin/sshd, -De].")
+        return
     if sshd.starts(worker):
         for fault, fix in _launcher(launcher, job.mpirun_calls):
             yield Violation(replica_path(LAUNCHER), fault, fix=fix)
         return
     if not job.mpirun_calls or _has_agent(launcher) or any("ssh" in sshd.text(each) for each in workers[1:]):
         return
-    program = _only(worker)
+    program = _only(started)
     if program is not None and b'"postStart"' not in bytes(ctx.document):
         fault = f"runs {shortened(program, MAX_SHOWN_WORDS_CHARACTERS) or _EMPTY}, no sshd"
-        field = f"{replica_path(WORKER)}.template.spec.containers[0].command"
+        field = _COMMAND if worker.command else f"{_CONTAINER}.args"
         yield Violation(field, fault, fix="Remove it, or run /usr/sbin/sshd -De.")
 
 
-def _only(worker: Container) -> str | None:
+def _only(started: frozenset[str] | None) -> str | None:
     """The program for which the worker is there; None where there may be another, which starts sshd."""
-    started = programs.started_by(worker)
     known = programs.TOOLS | mpirun.LAUNCHERS | _OF_ONE_NODE | {"", "deepspeed"}
     if not started or not all(name in known or _PYTHON.fullmatch(name) for name in started):
         return None
