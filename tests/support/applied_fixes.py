@@ -44,9 +44,9 @@ def _apply(document: Json, finding: Finding) -> bool:
 
 def _order(finding: Finding) -> tuple[int, int]:
     """Fields go where they belong first, for messages name the place where they then are; a key changes last."""
-    fix = finding.violation.fix
-    late = 0 if fix.startswith(("Move", "Write it below")) else 2 if fix.startswith(("Rename", "Remove")) else 1
-    return late, -len(finding.violation.path)
+    late = finding.violation.fix.startswith(("Rename", "Remove"))
+    depth = len(finding.violation.path)
+    return (1, -depth) if late else (0, depth)
 
 
 def _value(text: str) -> Json:
@@ -67,7 +67,7 @@ def _parts(document: Json, path: str) -> tuple[Json, Any]:
 def _write(document: Json, path: str, found: re.Match[str]) -> None:
     place = job_fields.place(document, path)
     known = len(place) == len(_PLACE.findall(path))
-    text = re.sub(r",? (?:in quotes|or) ?.*$", "", found[1])
+    text = re.sub(r",? (?:in quotes|or|with your) ?.*$", "", found[1])
     if known:
         target, key = _parts(document, path)
         target[key] = _value(text)
@@ -85,14 +85,6 @@ def _remove(document: Json, path: str, _: re.Match[str]) -> None:
     del target[key]
 
 
-def _below(document: Json, path: str, found: re.Match[str]) -> None:
-    target, key = _parts(document, path)
-    value = target.pop(key)
-    for name in found[1].split("."):
-        target = target.setdefault(name, {})
-    target[key] = value
-
-
 def _move(document: Json, path: str, found: re.Match[str]) -> None:
     target, key = _parts(document, path)
     job_fields.put(document, found[1], target.pop(key))
@@ -104,15 +96,29 @@ def _set(document: Json, path: str, found: re.Match[str]) -> None:
     job_fields.put(document, where, value)
 
 
+def _ranks(document: Json, _: str, found: re.Match[str]) -> None:
+    container = document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    for words in (container.get("command"), container.get("args")):
+        if words and "-np" in words:
+            words[words.index("-np") + 1] = found[1]
+
+
+def _cores(document: Json, _: str, found: re.Match[str]) -> None:
+    container = document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
+    for amounts in container["resources"].values():
+        amounts["cpu"] = found[1]
+
+
 _FORMS: Final[tuple[tuple[str, Callable[[Json, str, re.Match[str]], None]], ...]] = (
-    (r"Write it below ([\w.]+)\.$", _below),
     (r"Move it to (\S+)\.$", _move),
-    (r"(?:Rename it to|Write the field) (\S+)\.$", _rename),
+    (r"(?:Rename it to|Write the field) (\S+?)[.,](?: |$)", _rename),
     (r"Name the image, such as (\S+)\.$", _write),
     (r"Write (?!a |text |true or )(.+?)\.$", _write),
     (r"Use one of ([^,]+)", _write),
     (r"Use ([\w/.-]+), or", _write),
     (r"(?:Add it, such as|Write) \w+: (.*)\.$", _write),
+    (r"Set -np to (\d+)", _ranks),
+    (r"Ask for (\d+) CPUs\.$", _cores),
     (r"Set (it|[\w.]+)(?: to|:) (.+?)\.(?: |$)", _set),
     (r"(?:Remove it|Remove one of the two)", _remove),
 )

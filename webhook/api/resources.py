@@ -53,12 +53,13 @@ _NEAR_DOMAIN: Final = 0.9
 
 def misspelt_accelerator(name: str) -> str | None:
     """The accelerator that was meant by another spelling, such as `nvidia.com/GPUs` or `nvidia/gpu`."""
-    domain, slash, device = name.lower().rstrip("s").partition("/")
+    if "/" not in name or len(name) > _NAME_MAX_LENGTH:
+        return None
+    domain, device = name.lower().rstrip("s").split("/", 1)
     meant = _FOLDED.get(f"{domain}/{device}")
-    if meant is None and len(name) <= _NAME_MAX_LENGTH:
-        same = (known.split("/") for known in _FOLDED if slash and known.endswith(f"/{device}"))
-        near = [known for known, _ in same if _is_near(domain, known)]
-        meant = f"{near[0]}/{device}" if near else None
+    if meant is None:
+        same = (known for known in _FOLDED.values() if known.endswith(f"/{device}"))
+        meant = next((known for known in same if _is_near(domain, known.partition("/")[0])), None)
     return meant if meant != name else None
 
 

@@ -23,7 +23,6 @@ from webhook.admission import left_alone, pipelines
 from webhook.admission.messages import SCHEMA, Finding
 from webhook.admission.pipelines import Decision
 from webhook.api import mpijob, names, placeholders
-from webhook.api.crd_schema import such_as
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.metadata import LAST_APPLIED
 from webhook.api.names import closest_name
@@ -46,12 +45,10 @@ from webhook.policy.exemptions import Exemption
 from webhook.policy.in_force import PolicySet
 from webhook.predict import operator_pods
 from webhook.predict.kueue import managed, queues
-from webhook.predict.pod_template import Kind, texts
+from webhook.predict.pod_template import texts
 from webhook.predict.pod_template.fault import Faults, shown
 from webhook.predict.pod_template.labels import check_annotations, check_labels
 from webhook.rules import CauseReason, Violation, shortened
-
-_OF_OWNERS: Final = ("apiVersion", "kind", "name", "uid")
 
 
 def judge(metadata: Any) -> list[Violation]:
@@ -62,10 +59,9 @@ def judge(metadata: Any) -> list[Violation]:
     _name(metadata, found)
     check_labels(_texts(metadata.get("labels")), "metadata.labels", found)
     check_annotations(_texts(metadata.get("annotations")), "metadata.annotations", found)
-    for index, finalizer in enumerate(_list(metadata.get("finalizers"))):
+    for index, finalizer in enumerate(metadata.get("finalizers") or ()):
         if isinstance(finalizer, str) and (problem := names.label_key_problem(finalizer)):
-            found.add(f"metadata.finalizers[{index}]", f'"{shown(finalizer)}" {problem}', "Correct the finalizer.")
-    _owners(_list(metadata.get("ownerReferences")), found)
+            found.add(f"metadata.finalizers[{index}]", f'"{shown(finalizer)}" {problem}', texts.LETTERS)
     return [Violation(one.path, one.message, one.fix, CauseReason[one.kind.name]) for one in found]
 
 
@@ -87,30 +83,10 @@ def _name(metadata: Mapping[str, Any], found: Faults) -> None:
         )
 
 
-def _owners(owners: list[Any], found: Faults) -> None:
-    controllers = 0
-    for index, owner in enumerate(owners):
-        if not isinstance(owner, dict):
-            continue
-        where = f"metadata.ownerReferences[{index}]"
-        for field in _OF_OWNERS:
-            if owner.get(field) == "":
-                found.add(f"{where}.{field}", "is empty", such_as(field), Kind.REQUIRED)
-        if str(owner.get("apiVersion")).count("/") > 1:
-            found.add(f"{where}.apiVersion", 'contains more than one "/"', "Write it as apps/v1 or v1.")
-        controllers += owner.get("controller") is True
-        if controllers > 1 and owner.get("controller") is True:
-            found.add(f"{where}.controller", "is true, but another owner is the controller", "Remove it.")
-
-
 def _texts(value: Any) -> dict[str, str]:
     """The entries that are text."""
     entries = value.items() if isinstance(value, dict) else ()
     return {key: text for key, text in entries if isinstance(text, str)}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 NAMESPACE: Final = "namespace"
@@ -127,19 +103,18 @@ def is_job(manifest: Manifest) -> bool:
     near = get_close_matches(kind, ["mpijob"], cutoff=_NEAR_KIND)
     spec = manifest.document.get("spec")
     shaped = isinstance(spec, dict) and SIGNS[0] in spec
-    return kind == "mpijob" or bool(near) + shaped + _head(manifest, "apiVersion")[1].startswith(SIGNS[1]) > 1
+    return kind == "mpijob" or bool(near) + shaped + manifest.api_version.startswith(SIGNS[1]) > 1
 
 
 def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") -> Verdict:
     """The verdict on one MPIJob; `namespace` is for jobs that name none."""
     found = [*_of_head(manifest)]
-    version = _head(manifest, "apiVersion")[1]
     if not found:
         return _check(manifest, world, namespace)
     head = {"apiVersion": mpijob.API_VERSION, "kind": MPI_JOB.kind}
     rest = {key: value for key, value in (manifest.written or manifest.document).items() if key.lower() not in _HEAD}
     meant = replace(manifest, document={**head, **without_nulls(rest)}, written={**head, **rest})
-    if version == mpijob.OLDER_VERSIONS[-1]:  # its spec is too different
+    if manifest.api_version == mpijob.OLDER_VERSIONS[-1]:  # its spec is too different
         verdict = Verdict(manifest, manifest.namespace or namespace, validation=Decision(name=manifest.title))
     else:
         verdict = _check(meant, world, namespace)
@@ -147,23 +122,17 @@ def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") ->
     return replace(verdict, manifest=manifest)
 
 
-def _head(manifest: Manifest, field: str) -> tuple[str, str]:
-    """`kind` or `apiVersion` as it is spelt in the file, and its value."""
-    keys = [field, *(key for key in manifest.document if key.lower() == field.lower())]
-    return next(((key, str(manifest.document[key])) for key in keys if key in manifest.document), (field, ""))
-
-
 def _of_head(manifest: Manifest) -> Iterator[Finding]:
     """What is wrong with `kind` and `apiVersion`."""
-    for field in _HEAD.values():
-        key, _ = _head(manifest, field)
-        if key != field:
+    for key in manifest.document:
+        field = _HEAD.get(key.lower(), key)
+        if field not in manifest.document:
             yield Finding(SCHEMA, Violation(key, "is no field of an MPIJob", f"Rename it to {field}."))
     if manifest.kind != MPI_JOB.kind:
         fault = f'"{shortened(manifest.kind)}" is not supported'
         yield Finding(SCHEMA, Violation("kind", fault, f"Write {MPI_JOB.kind}.", CauseReason.NOT_SUPPORTED))
-    if (version := _head(manifest, "apiVersion")[1]) != mpijob.API_VERSION:
-        yield left_alone.finding(version)
+    if manifest.api_version != mpijob.API_VERSION:
+        yield left_alone.finding(manifest.api_version)
 
 
 def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:

@@ -8,7 +8,6 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
-from copy import deepcopy
 from typing import Any, Final, NamedTuple
 
 from webhook.api import duration
@@ -25,6 +24,7 @@ _KINDS: Final = {dict: "object", list: "array", str: "string", bool: "boolean", 
 _BOOLEANS: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
 _WHOLE: Final = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0)?(?:\s+[A-Za-z]+|[A-Za-z]{3,}|x)?\s*")
 _NUMBERS: Final = {"one": 1, "two": 2, "three": 3, "four": 4, "eight": 8}
+_MISSING: Final = "is missing"
 _OF_METADATA: Final = {"annotations", "labels"}
 _SHELL: Final = re.compile(r"[|&;<>$`\n*]")
 
@@ -40,7 +40,6 @@ class _Around(NamedTuple):
     value: Mapping[str, Any]
     shape: Shape
     path: str
-    mended: dict[str, Any]
 
 
 class SchemaVerdict:
@@ -54,53 +53,35 @@ class SchemaVerdict:
         self._around: list[_Around] = []
         self._moved: list[tuple[str, Any]] = []
         self.mended = self._object(dict(document), schema.root, "")
-        for path, value in self._moved:
-            inner = (
-                {f"{path}[{key}]": text for key, text in value.items()} if isinstance(value, dict) else {path: value}
-            )
-            for where, each in inner.items():
+        for path, value in reversed(self._moved):
+            inner = {f"{path}[{key}]": each for key, each in value.items()} if isinstance(value, dict) else {}
+            for where, each in (inner or {path: value}).items():
                 job_fields.put(self.mended, where, each)
+        found, moved = self.violations, [path for path, _ in self._moved]
+        missing = (each.path for each in found if each.message == _MISSING)
+        filled = {path for path in missing if any(other.startswith(path) for other in moved)}
+        self.violations = [each for each in found if each.message != _MISSING or each.path not in filled]
 
     def _object(self, value: dict[str, Any], shape: Shape, path: str) -> dict[str, Any]:
         if shape.values is not None:
             inner = shape.values
             return {key: self._value(each, inner, f"{path}[{key}]") for key, each in value.items() if each is not None}
-        value = self._lowered(value, shape, path)
         mended: dict[str, Any] = {}
-        self._around.append(_Around(value, shape, path, mended))
+        self._around.append(_Around(value, shape, path))
         self._fields(value, shape, path, mended)
         self._around.pop()
         return {key: each for key, each in mended.items() if each is not None}
 
-    def _home(self, key: str, value: Any) -> str | None:
-        """Where an object around this one has the field and it is free; there it is from now on, for the rules."""
-        for around in reversed(self._around if key in _OF_METADATA else self._around[:-1]):
+    def _home(self, key: str, value: Any) -> tuple[str, Shape] | None:
+        """Where else in the job the field belongs, if that is free."""
+        for around in reversed(self._around):
             if key in _OF_METADATA and (where := _metadata(around)):
-                self._moved.append((f"{where}.{key}".lstrip("."), value))
-                return self._moved[-1][0]
-            field = around.shape.fields.get(key)
-            if field is not None and key not in around.value and key not in around.mended and _takes(field, value):
-                where = f"{around.path}.{key}".lstrip(".")
-                around.mended[key] = self._value(value, field, where)
-                return where
-            for place, shape in _places(key, value, around) if value is not None else ():
-                where = f"{around.path}.{place}".lstrip(".")
-                self._moved.append((where, self._value(value, shape, where)))
-                return where
+                return f"{where}.{key}".lstrip("."), Shape(ANY)
+            places = _places(key, value, around)
+            where = f"{around.path}.{places[0][0]}".lstrip(".") if len(places) == 1 else ""
+            if where and all(where != other for other, _ in self._moved):
+                return where, places[0][1]
         return None
-
-    def _lowered(self, value: dict[str, Any], shape: Shape, path: str) -> dict[str, Any]:
-        """The object with fields that stand beside the one inner object to which they belong in that one."""
-        for key, each in value.items():
-            if key in shape.fields or self._near(key, value, shape):
-                continue
-            places = _places(key, each, _Around(value, shape, path, {}))
-            if len(places) == 1:
-                where = f"{path}[{key}]" if "." in key else f"{path}.{key}".lstrip(".")
-                self._report(where, self._unknown, f"Move it to {f'{path}.{places[0][0]}'.lstrip('.')}.")
-                value = deepcopy({name: other for name, other in value.items() if name != key})
-                job_fields.put(value, places[0][0], each)
-        return value
 
     def _fields(self, value: dict[str, Any], shape: Shape, path: str, mended: dict[str, Any]) -> None:
         for key, each in value.items():
@@ -108,15 +89,17 @@ class SchemaVerdict:
             name: str | None = key
             if key not in shape.fields:
                 name = self._near(key, value, shape)
-                home = None if name else self._home(key, each)
-                fix = f"Rename it to {name}." if name else f"Move it to {home}." if home else "Remove it."
+                home = self._home(key, each) if name is None and each is not None else None
+                fix = f"Rename it to {name}." if name else f"Move it to {home[0]}." if home else "Remove it."
                 self._report(where, self._unknown, fix)
+                if home:  # there it is from now on, for the rules
+                    self._moved.append((home[0], self._value(each, home[1], home[0])))
             if name is not None and each is not None:
                 mended[name] = self._value(each, shape.fields[name], where)
         for name in shape.required:
             if name not in mended and (name not in shape.fields or shape.fields[name].default is None):
                 where = f"{path}.{name}".lstrip(".")
-                self._report(where, "is missing", such_as(where), CauseReason.REQUIRED)
+                self._report(where, _MISSING, such_as(where), CauseReason.REQUIRED)
 
     def _near(self, key: str, value: dict[str, Any], shape: Shape) -> str | None:
         """The field that was probably meant, as long as there is room to say so."""
@@ -205,7 +188,10 @@ def _initials(name: str) -> str:
 
 
 def _places(key: str, value: Any, around: _Around) -> list[tuple[str, Shape]]:
-    """Where in the inner objects of one a field belongs that it does not have itself, as long as that place is free."""
+    """Where in an object, or in an inner one, a field belongs, as long as that place is free."""
+    own = around.shape.fields.get(key)
+    if own is not None:
+        return [(key, own)] if key not in around.value and _takes(own, value) else []
     found: list[tuple[str, Shape]] = []
     for name, shape in around.shape.fields.items() if "[" not in key and "]" not in key else ():
         way, inner, below = name, shape, around.value.get(name)

@@ -24,8 +24,6 @@ MAX_NAMES_LISTED: Final = 5
 """Of the jobs that a namespace has, where none is called as the one that is not there."""
 MAX_VERDICTS_IN_FULL: Final = 3
 """With more jobs, those with nothing to say of are only counted, and what was injected is left out."""
-MAX_CAUSES_SHOWN: Final = 3
-"""Of a rejected example in the demo: two screens."""
 MAX_SCHEMA_FAULTS: Final = 50
 """Faults against the schema that are reported for a job."""
 MAX_PLAYGROUND_BODY_BYTES: Final = 32 * 2**20

@@ -20,7 +20,6 @@ from webhook import PROGRAM
 from webhook.cli import files as manifests
 from webhook.cli import injected
 from webhook.cli.files import Manifest, ManifestError
-from webhook.cli.limits import MAX_CAUSES_SHOWN
 from webhook.cli.terminal import bad, caution, counted, faint, good, heading, printable
 from webhook.server.log import make_log
 from webhook.server.service import ServeSettings, Service, running
@@ -34,7 +33,6 @@ LOOPBACK: Final = ("127.0.0.1", 0)
 NEXT_STEPS: Final = f"""\
 What to try next:
   {PROGRAM} check job.yaml        only the verdict; exit code 0, 1 or 2 for scripts
-  {PROGRAM} rules                 every rule and injection
   {PROGRAM} explain worker-count  why a rule is there, and how a policy tunes it"""
 OWN_JOB: Final = f"\n  {PROGRAM} demo job.yaml         a job of yours, with all that is injected\n"
 
@@ -55,7 +53,7 @@ def show(files: Sequence[str]) -> bool:
     surprises = [] if files else [job for job in jobs if (job in admitted) == Path(job.source).name.startswith(BAD)]
     for job in surprises:
         click.echo(f"{bad('unexpected')}: {printable(job.source)} was {'admitted' if job in admitted else 'refused'}")
-    click.echo("\n" + (NEXT_STEPS if files else NEXT_STEPS.replace("\n", OWN_JOB, 1)))
+    click.echo((NEXT_STEPS if files else NEXT_STEPS.replace("\n", OWN_JOB, 1)))
     return not surprises
 
 
@@ -175,7 +173,4 @@ def _outcome(
     details = validation["status"]["details"]
     causes = [printable(f"{cause['field']}: {cause['message']}") for cause in details["causes"]]
     head = bad(printable(f'The {details["kind"]} "{details["name"]}" is invalid:'))
-    shown = causes[: MAX_CAUSES_SHOWN if short else None]
-    yield from [f"{head} {causes[0]}"] if len(causes) == 1 else [head, *(f"* {cause}" for cause in shown)]
-    if len(shown) < len(causes):
-        yield faint(f"* ... and {len(causes) - len(shown)} more")
+    yield from [f"{head} {causes[0]}"] if len(causes) == 1 else [head, *(f"* {cause}" for cause in causes)]

@@ -58,7 +58,7 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
         return
     launcher, worker = launchers[0], workers[0]
     started = programs.started_by(worker if worker.command else replace(worker, command=worker.args, args=None))
-    if sshd.starts(worker) and started == {"service"}:
+    if sshd.starts(worker) and started == frozenset(("service",)):
         yield Violation(_COMMAND, "ends once it has started sshd", fix="Write [/usr/sbin/sshd, -De].")
         return
     if sshd.starts(worker):

@@ -180,7 +180,9 @@ def _unreadable(field: str, image: str, error: ImageError) -> Violation:
     if not fault:
         fault, advice = advice, "write it like registry.example.com/team/app:1.0"
     if likely := _likely_reference(image):
-        advice = f'write "{shortened(likely)}"{"" if ":1.0" in image or ":1.0" not in likely else ", with your tag"}'
+        advice = (
+            f'write "{shortened(likely)}"{", with your tag" if likely.endswith(":1.0") and image[-3:] != "1.0" else ""}'
+        )
     return Violation(field, fault, fix=f"{advice[0].upper()}{advice[1:]}.")
 
 

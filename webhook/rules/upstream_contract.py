@@ -116,12 +116,8 @@ def _replica_keys(job: MPIJob) -> Iterator[Violation]:
     path = "spec.mpiReplicaSpecs"
     specs = job.spec.mpi_replica_specs
     if specs is None:
-        yield Violation(
-            path,
-            "is missing",
-            "Add it with Launcher and Worker, as `mpijob-webhook init` writes them.",
-            CauseReason.REQUIRED,
-        )
+        fix = "Add it with Launcher and Worker, as `mpijob-webhook init` writes them."
+        yield Violation(path, "is missing", fix, CauseReason.REQUIRED)
         return
     for key in specs:
         if key not in {LAUNCHER, WORKER}:
@@ -200,11 +196,9 @@ def _reserved(
     pod_path = f"{path}.template.spec"
     for index, volume in enumerate(pod.volumes or ()):
         if volume.name in RESERVED_VOLUMES[role]:
-            yield Violation(
-                f"{pod_path}.volumes[{index}].name",
-                f'"{volume.name}" is the operator\'s own',
-                f"Write {volume.name}-2 here and in volumeMounts.",
-            )
+            fault = f'"{volume.name}" is the operator\'s own'
+            fix = f"Write {volume.name}-2 here and in volumeMounts."
+            yield Violation(f"{pod_path}.volumes[{index}].name", fault, fix)
     own = [mount_path or "", *([CONFIG_FOLDER] if role == LAUNCHER else ())]
     folders = {_folder(path) for path in own if path}
     mounts = (pod.containers[0].volume_mounts if pod.containers else None) or ()

@@ -155,9 +155,7 @@ def _mounts(container: model.Container, path: str, pod: Pod, found: Faults) -> N
             _no_volume(mount.name, f"{path}.volumeMounts[{index}].name", pod, found)
         if mount.mount_path in places and mount.mount_path:
             fault = f'there is another mount at "{shown(mount.mount_path)}"'
-            found.add(
-                f"{path}.volumeMounts[{index}].mountPath", fault, "Remove one of the two, or change its mountPath."
-            )
+            found.add(f"{path}.volumeMounts[{index}].mountPath", fault, "Mount it elsewhere, or remove it.")
         places.add(mount.mount_path)
         if mount.sub_path or mount.sub_path_expr or mount.mount_propagation or mount.recursive_read_only:
             _mount(mount, container, f"{path}.volumeMounts[{index}]", found)
@@ -200,9 +198,7 @@ def _devices(devices: list[model.VolumeDevice], path: str, pod: Pod, found: Faul
         if device.name in seen or device.device_path in seen:
             found.add(where, "is there twice", "Remove one of the two.")
         seen |= {device.name, device.device_path}
-        texts.check(
-            found, f"{where}.devicePath", device.device_path, texts.without_steps_back, "Leave out the steps back."
-        )
+        texts.check(found, f"{where}.devicePath", device.device_path, texts.without_steps_back, "Leave out ..")
 
 
 def _claims(container: model.Container, path: str, pod: Pod, found: Faults) -> None:

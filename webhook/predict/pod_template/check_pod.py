@@ -257,9 +257,7 @@ def _dns(spec: model.PodSpec, path: str, found: Faults) -> None:
         return
     texts.check_each(found, f"{path}.dnsConfig.nameservers", config.nameservers, texts.address, "Write it as 10.0.0.1.")
     searches = config.searches or []
-    texts.check_each(
-        found, f"{path}.dnsConfig.searches", searches, texts.search, "Write a domain, such as example.com."
-    )
+    texts.check_each(found, f"{path}.dnsConfig.searches", searches, texts.search, "Write one as example.com.")
     if sum(map(len, searches)) + len(searches) - 1 > _LONGEST_SEARCH:
         fault = f"has more than {_LONGEST_SEARCH} characters in all"
         found.add(f"{path}.dnsConfig.searches", fault, "Leave some out.")
@@ -338,13 +336,7 @@ def _pods(affinity: model.PodAffinity, path: str, found: Faults) -> None:
 
 
 def _pod_term(term: model.PodAffinityTerm, path: str, found: Faults) -> None:
-    texts.check(
-        found,
-        f"{path}.topologyKey",
-        term.topology_key,
-        texts.label_key,
-        "Write kubernetes.io/hostname, or another label of nodes.",
-    )
+    texts.check(found, f"{path}.topologyKey", term.topology_key, texts.label_key, "Write kubernetes.io/hostname.")
     check_selector(term.label_selector, f"{path}.labelSelector", found)
     check_selector(term.namespace_selector, f"{path}.namespaceSelector", found)
     texts.check_each(found, f"{path}.namespaces", term.namespaces, texts.label, texts.SPELLING)

@@ -186,7 +186,7 @@ def _source(volume: model.Volume, path: str, found: Faults) -> None:
         check_items(volume.secret.items, f"{path}.secret", found)
     elif volume.host_path is not None:
         if problem := texts.without_steps_back(volume.host_path.path):
-            texts.note(found, f"{path}.hostPath.path", volume.host_path.path, problem, "Leave out the steps back.")
+            texts.note(found, f"{path}.hostPath.path", volume.host_path.path, problem, "Leave out ..")
     else:
         _seldom(volume, path, found)
 

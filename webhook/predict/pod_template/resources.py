@@ -63,13 +63,9 @@ def _beside(
         if (limit := most.get(name)) is not None:
             if amount != limit and (amount > limit or not is_overcommitted(name)):
                 _differs(name, amount, limit, found)
-        elif name not in limits and not is_overcommitted(name) and without_ranges is not False:
-            if misspelt_accelerator(name):
-                continue
-            fault, fix = (
-                f"is missing, but the request is {quantity.format(amount)}",
-                f"Set it to {quantity.format(amount)}.",
-            )
+        elif not (name in limits or is_overcommitted(name) or without_ranges is False or misspelt_accelerator(name)):
+            fault = f"is missing, but the request is {quantity.format(amount)}"
+            fix = f"Set it to {quantity.format(amount)}."
             found.add(f"limits[{name}]", fault, fix, Kind.REQUIRED, advisory=without_ranges is None)
 
 
