@@ -44,9 +44,9 @@ def _apply(document: Json, finding: Finding) -> bool:
 
 def _order(finding: Finding) -> tuple[int, int]:
     """Fields go where they belong first, for messages name the place where they then are; a key changes last."""
-    late = finding.violation.fix.startswith(("Rename", "Remove"))
-    depth = len(finding.violation.path)
-    return (1, -depth) if late else (0, depth)
+    fix, depth = finding.violation.fix, len(finding.violation.path)
+    phase = {"Move": 0, "Ask": 2, "Rename": 3, "Remove": 3}.get(fix.split()[0], 1)
+    return phase, -depth if phase == 3 else depth
 
 
 def _value(text: str) -> Json:

@@ -53,7 +53,7 @@ def show(files: Sequence[str]) -> bool:
     surprises = [] if files else [job for job in jobs if (job in admitted) == Path(job.source).name.startswith(BAD)]
     for job in surprises:
         click.echo(f"{bad('unexpected')}: {printable(job.source)} was {'admitted' if job in admitted else 'refused'}")
-    click.echo((NEXT_STEPS if files else NEXT_STEPS.replace("\n", OWN_JOB, 1)))
+    click.echo(NEXT_STEPS if files else NEXT_STEPS.replace("\n", OWN_JOB, 1))
     return not surprises
 
 
