@@ -109,10 +109,26 @@ def _cores(document: Json, _: str, found: re.Match[str]) -> None:
         amounts["cpu"] = found[1]
 
 
+def _split(document: Json, path: str, found: re.Match[str]) -> None:
+    target, key = _parts(document, path)
+    words = _value(f"[{found[1]}]")
+    at = target[key].index(" ".join(words))
+    target[key][at : at + 1] = words
+
+
+def _program(document: Json, path: str, found: re.Match[str]) -> None:
+    target, key = _parts(document, path)
+    target[key][0] = found[1]
+
+
 _FORMS: Final[tuple[tuple[str, Callable[[Json, str, re.Match[str]], None]], ...]] = (
     (r"Move it to (\S+)\.$", _move),
     (r"(?:Rename it to|Write the field) (\S+?)[.,](?: |$)", _rename),
     (r"Name the image, such as (\S+)\.$", _write),
+    (r"Write .+?, such as (.+), in place of", _write),
+    (r"Split it: (.*)\.$", _split),
+    (r"Write (/\S+/sshd)\.$", _program),
+    (r"Start sshd with .*: (\[.*\])\.$", _write),
     (r"Write (?!a |text |true or )(.+?)\.$", _write),
     (r"Use one of ([^,]+)", _write),
     (r"Use ([\w/.-]+), or", _write),

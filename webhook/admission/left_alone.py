@@ -183,10 +183,9 @@ def _bytes(value: Any) -> Any:
 def finding(api_version: str) -> Finding:
     """The refusal: an older job can be converted."""
     fix = f"Write {mpijob.API_VERSION}."
-    if api_version == mpijob.OLDER_VERSIONS[-1]:
-        fix = f"Run `{PROGRAM} convert FILE`, which also says what the image needs."
-    elif api_version in mpijob.OLDER_VERSIONS:
-        fix = f"Write {mpijob.API_VERSION}, or run `{PROGRAM} convert FILE`, which also says what the image needs."
+    if api_version in mpijob.OLDER_VERSIONS:
+        converts = f"un `{PROGRAM} convert FILE`, which also says what the image needs."
+        fix = f"R{converts}" if api_version == mpijob.OLDER_VERSIONS[-1] else f"{fix[:-1]}, or r{converts}"
     message = f'"{shortened(api_version)}" is not served, the MPI operator knows only {mpijob.API_VERSION}'
     message = message if api_version else "is missing"
     return Finding(SCHEMA, Violation("apiVersion", message, fix=fix, reason=CauseReason.NOT_SUPPORTED))

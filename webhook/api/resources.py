@@ -47,25 +47,20 @@ DEFAULT_ACCELERATORS: Final = (
 )
 """Resource names and patterns: `*` stands for any text."""
 
-_FOLDED: Final = {name.lower().rstrip("s"): name for name in DEFAULT_ACCELERATORS if "*" not in name}
 _NEAR_DOMAIN: Final = 0.9
 
 
 def misspelt_accelerator(name: str) -> str | None:
     """The accelerator that was meant by another spelling, such as `nvidia.com/GPUs` or `nvidia/gpu`."""
-    if "/" not in name or len(name) > _NAME_MAX_LENGTH:
+    if "/" not in name or len(name) > _NAME_MAX_LENGTH or name in DEFAULT_ACCELERATORS:
         return None
     domain, device = name.lower().rstrip("s").split("/", 1)
-    meant = _FOLDED.get(f"{domain}/{device}")
-    if meant is None:
-        same = (known for known in _FOLDED.values() if known.endswith(f"/{device}"))
-        meant = next((known for known in same if _is_near(domain, known.partition("/")[0])), None)
-    return meant if meant != name else None
-
-
-def _is_near(domain: str, known: str) -> bool:
-    inside = f".{domain}".endswith(f".{known}") or known.startswith(f"{domain}.")
-    return inside or SequenceMatcher(None, domain, known).ratio() >= _NEAR_DOMAIN
+    for known in DEFAULT_ACCELERATORS:
+        right, _, kind = known.partition("/")
+        inside = f".{domain}".endswith(f".{right}") or right.startswith(f"{domain}.")
+        if kind.rstrip("s") == device and (inside or SequenceMatcher(None, domain, right).ratio() >= _NEAR_DOMAIN):
+            return known
+    return None
 
 
 RDMA_DEVICES: Final = (

@@ -124,13 +124,13 @@ def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") ->
 
 def _of_head(manifest: Manifest) -> Iterator[Finding]:
     """What is wrong with `kind` and `apiVersion`."""
-    for key in manifest.document:
-        field = _HEAD.get(key.lower(), key)
+    spelt = {_HEAD[key.lower()]: key for key in manifest.document if key.lower() in _HEAD}
+    for field, key in spelt.items():
         if field not in manifest.document:
             yield Finding(SCHEMA, Violation(key, "is no field of an MPIJob", f"Rename it to {field}."))
     if manifest.kind != MPI_JOB.kind:
-        fault = f'"{shortened(manifest.kind)}" is not supported'
-        yield Finding(SCHEMA, Violation("kind", fault, f"Write {MPI_JOB.kind}.", CauseReason.NOT_SUPPORTED))
+        fault, fix = f'"{shortened(manifest.kind)}" is not supported', f"Write {MPI_JOB.kind}."
+        yield Finding(SCHEMA, Violation(spelt["kind"], fault, fix, CauseReason.NOT_SUPPORTED))
     if manifest.api_version != mpijob.API_VERSION:
         yield left_alone.finding(manifest.api_version)
 
@@ -139,7 +139,7 @@ def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     namespace = manifest.namespace or namespace
     if world.schema is None:
         return _by_rules(manifest, world, namespace)
-    judged = job_schema.judge(manifest.written or manifest.document, world.schema)
+    judged = job_schema.SchemaVerdict(manifest.written or manifest.document, world.schema)
     of_metadata = judge(manifest.document.get("metadata"))
     unfilled = {path: _unfilled(path, what) for path, what in placeholders.find(manifest.document)}
     others = [each for each in (*judged.violations, *of_metadata) if each.path not in unfilled]

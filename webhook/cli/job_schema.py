@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from webhook.api import duration
-from webhook.api.crd_schema import ANY, TYPES, CrdSchema, Shape, such_as
-from webhook.api.mpijob import meant_role
-from webhook.api.names import closest_name
+from webhook.api.crd_schema import ANY, EXAMPLES, TYPES, CrdSchema, Shape, such_as
+from webhook.api.mpijob import meant_role, renamed
+from webhook.api.names import choose, closest_name
 from webhook.cli.limits import MAX_SCHEMA_FAULTS
 from webhook.cli.policy import job_fields
 from webhook.rules import CauseReason, Violation, shortened
@@ -24,14 +24,9 @@ _KINDS: Final = {dict: "object", list: "array", str: "string", bool: "boolean", 
 _BOOLEANS: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
 _WHOLE: Final = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0)?(?:\s+[A-Za-z]+|[A-Za-z]{3,}|x)?\s*")
 _NUMBERS: Final = {"one": 1, "two": 2, "three": 3, "four": 4, "eight": 8}
-_MISSING: Final = "is missing"
+_ENDING: Final = len("ReplicaSpecs")
 _OF_METADATA: Final = {"annotations", "labels"}
 _SHELL: Final = re.compile(r"[|&;<>$`\n*]")
-
-
-def judge(document: Mapping[str, Any], schema: CrdSchema) -> "SchemaVerdict":
-    """Judge a job as it stands in the file, nulls included."""
-    return SchemaVerdict(document, schema)
 
 
 class _Around(NamedTuple):
@@ -43,7 +38,7 @@ class _Around(NamedTuple):
 
 
 class SchemaVerdict:
-    """What the API server would refuse, and the job with all of it mended as the advice says, for the rules."""
+    """What the API server would refuse in a job, nulls included, and the job with all of it fixed, for the rules."""
 
     def __init__(self, document: Mapping[str, Any], schema: CrdSchema) -> None:
         self.violations: list[Violation] = []
@@ -52,38 +47,27 @@ class SchemaVerdict:
         self._unknown = f"is no field of an MPIJob ({schema.origin}): kubectl refuses it, other clients lose it"
         self._around: list[_Around] = []
         self._moved: list[tuple[str, Any]] = []
+        self._missing: list[str] = []
         self.mended = self._object(dict(document), schema.root, "")
         for path, value in reversed(self._moved):
             inner = {f"{path}[{key}]": each for key, each in value.items()} if isinstance(value, dict) else {}
             for where, each in (inner or {path: value}).items():
                 job_fields.put(self.mended, where, each)
-        found, moved = self.violations, [path for path, _ in self._moved]
-        missing = (each.path for each in found if each.message == _MISSING)
-        filled = {path for path in missing if any(other.startswith(path) for other in moved)}
-        self.violations = [each for each in found if each.message != _MISSING or each.path not in filled]
+        for where in self._missing:
+            if not any(path.startswith(where) for path, _ in self._moved):
+                self._report(where, "is missing", such_as(where), CauseReason.REQUIRED)
 
     def _object(self, value: dict[str, Any], shape: Shape, path: str) -> dict[str, Any]:
         if shape.values is not None:
-            inner = shape.values
-            return {key: self._value(each, inner, f"{path}[{key}]") for key, each in value.items() if each is not None}
+            inner, meant = shape.values, renamed(value) if shape.values.fields else value
+            for key, role in zip(value, meant, strict=True):
+                if key != role:
+                    fault = f'the operator does not know "{shortened(key)}" and ignores it'
+                    self._report(f"{path}[{key}]", fault, f"Rename it to {role}.", CauseReason.NOT_SUPPORTED)
+            pairs = zip(value, meant.items(), strict=True)
+            return {key: self._value(each, inner, f"{path}[{old}]") for old, (key, each) in pairs if each is not None}
         mended: dict[str, Any] = {}
         self._around.append(_Around(value, shape, path))
-        self._fields(value, shape, path, mended)
-        self._around.pop()
-        return {key: each for key, each in mended.items() if each is not None}
-
-    def _home(self, key: str, value: Any) -> tuple[str, Shape] | None:
-        """Where else in the job the field belongs, if that is free."""
-        for around in reversed(self._around):
-            if key in _OF_METADATA and (where := _metadata(around)):
-                return f"{where}.{key}".lstrip("."), Shape(ANY)
-            places = _places(key, value, around)
-            where = f"{around.path}.{places[0][0]}".lstrip(".") if len(places) == 1 else ""
-            if where and all(where != other for other, _ in self._moved):
-                return where, places[0][1]
-        return None
-
-    def _fields(self, value: dict[str, Any], shape: Shape, path: str, mended: dict[str, Any]) -> None:
         for key, each in value.items():
             where = f"{path}[{key}]" if "." in key else f"{path}.{key}".lstrip(".")
             name: str | None = key
@@ -98,8 +82,20 @@ class SchemaVerdict:
                 mended[name] = self._value(each, shape.fields[name], where)
         for name in shape.required:
             if name not in mended and (name not in shape.fields or shape.fields[name].default is None):
-                where = f"{path}.{name}".lstrip(".")
-                self._report(where, _MISSING, such_as(where), CauseReason.REQUIRED)
+                self._missing.append(f"{path}.{name}".lstrip("."))
+        self._around.pop()
+        return {key: each for key, each in mended.items() if each is not None}
+
+    def _home(self, key: str, value: Any) -> tuple[str, Shape] | None:
+        """Where else in the job the field belongs, if that is free."""
+        for around in reversed(self._around):
+            if key in _OF_METADATA and (where := _metadata(around)):
+                return f"{where}.{key}".lstrip("."), Shape(ANY)
+            places = _places(key, value, around)
+            where = f"{around.path}.{places[0][0]}".lstrip(".") if len(places) == 1 else ""
+            if where and all(where != other for other, _ in self._moved):
+                return where, places[0][1]
+        return None
 
     def _near(self, key: str, value: dict[str, Any], shape: Shape) -> str | None:
         """The field that was probably meant, as long as there is room to say so."""
@@ -107,9 +103,11 @@ class SchemaVerdict:
             return None
         fitting = [name for name, field in shape.fields.items() if name not in value and _takes(field, value[key])]
         lower = key.lower()
-        # `name` of a claim or Secret is claimName or secretName, and pvc is persistentVolumeClaim.
-        longer = (name for name in fitting if name.lower().endswith(lower) or _initials(name) == lower)
-        return closest_name(key, fitting) or next(longer, None)
+        # `name` of a claim is claimName, pvc is persistentVolumeClaim, and pytorchReplicaSpecs are those of MPI.
+        initials = {name: name[:1] + "".join(filter(str.isupper, name)).lower() for name in fitting}
+        longer = (name for name in fitting if name.lower().endswith(lower[-_ENDING:]) or initials[name] == lower)
+        exact = [name for name in fitting if _takes(shape.fields[name], value[key], alone=False)]
+        return closest_name(key, exact) or next(longer, None)
 
     def _value(self, value: Any, shape: Shape, path: str) -> Any:
         if shape.type == ANY:
@@ -125,10 +123,9 @@ class SchemaVerdict:
             self._duplicates(found, shape, path)
             return found
         if shape.choices and value not in shape.choices:
-            meant = {choice.lower(): choice for choice in shape.choices}.get(str(value).strip().lower())
-            fix = f"Write {meant}." if meant else f"Use one of {', '.join(shape.choices)}."
+            fix = choose(str(value), shape.choices)
             self._report(path, f'"{shortened(str(value))}" is not supported', fix, CauseReason.NOT_SUPPORTED)
-            return meant or value
+            return next((choice for choice in shape.choices if fix == f"Write {choice}."), value)
         return value
 
     def _of_wrong_type(self, value: Any, shape: Shape, path: str) -> Any:
@@ -136,11 +133,11 @@ class SchemaVerdict:
         shown = _shown(value)
         is_plain = isinstance(value, int | float)
         fault = f"must be {wanted}, not {shown if is_plain else _words(_KINDS.get(type(value), 'empty'))}"
-        meant = _converted(value, shape.type)
+        meant = _meant(value, shape)
         if meant is None:
-            meant = _wrapped(value, shape)
-        if meant is None:
-            self._report(path, fault, f"Write {wanted} in place of {shown}.")
+            example = EXAMPLES.get(path.rpartition(".")[2])
+            such = f", such as {example}," if example else ""
+            self._report(path, fault, f"Write {wanted}{such} in place of {shown}.")
             self.unread.append(path)
             return None
         quotes = " in quotes" if isinstance(value, float) else ""
@@ -183,10 +180,6 @@ def _metadata(around: _Around) -> str | None:
     return None
 
 
-def _initials(name: str) -> str:
-    return (name[:1] + "".join(filter(str.isupper, name))).lower()
-
-
 def _places(key: str, value: Any, around: _Around) -> list[tuple[str, Shape]]:
     """Where in an object, or in an inner one, a field belongs, as long as that place is free."""
     own = around.shape.fields.get(key)
@@ -226,14 +219,24 @@ def _words(kind: str) -> str:
     return TYPES[kind][1] if kind in TYPES else kind
 
 
-def _takes(shape: Shape, value: Any) -> bool:
-    """Whether the field may have the value, or what was meant by it."""
-    meant = value if _is(value, shape.type) else _converted(value, shape.type)
-    return value is None or shape.type == ANY or meant is not None
+def _takes(shape: Shape, value: Any, *, alone: bool = True) -> bool:
+    """Whether the field may have the value, or what was meant by it: one that is written `alone` too."""
+    if value is None or shape.type == ANY or _is(value, shape.type):
+        return True
+    return (_meant(value, shape) if alone else _converted(value, shape.type)) is not None
+
+
+def _meant(value: Any, shape: Shape) -> Any:
+    """What was probably meant by a value of a wrong type; None where that is not certain."""
+    converted = _converted(value, shape.type)
+    if converted is not None:
+        return converted
+    if shape.type == "array" and shape.items is not None:
+        return _listed(value, shape.items)
+    return _mapped(value, shape.fields) if shape.type == "object" else None
 
 
 def _converted(value: Any, kind: str) -> Any:
-    """What was probably meant; None where that is not certain."""
     if kind in {"string", "quantity"} and isinstance(value, int | float):
         return json.dumps(value)
     if kind == "boolean" and isinstance(value, str | int):
@@ -271,18 +274,29 @@ def _shown(value: Any) -> str:
     return shortened(json.dumps(value, ensure_ascii=False), 300)
 
 
-def _wrapped(value: Any, shape: Shape) -> Any:
-    """What a list or an object is to hold, as such; None where that is not what was meant."""
-    if shape.items is not None and shape.items.type == "string" and isinstance(value, str) and value.strip():
-        return _words_of(value)
-    if shape.type == "object" and isinstance(value, str) and value and "name" in shape.fields:
-        return {"name": value}
-    item = shape.items
-    if shape.type != "array" or item is None or not isinstance(value, dict) or not value:
+def _mapped(value: Any, fields: Mapping[str, Shape]) -> dict[str, Any] | None:
+    """The object with these fields whose name, or variable, is written alone."""
+    if isinstance(value, list) and "add" in fields:  # capabilities
+        return {"add": value}
+    keys = [key for key in ("name", "claimName", "secretName") if key in fields]
+    if not isinstance(value, str) or not value or not keys:
+        return None
+    name, equals, text = value.partition("=")
+    return {"name": name, "value": text} if equals and "value" in fields else {keys[0]: value}
+
+
+def _listed(value: Any, item: Shape) -> list[Any] | None:
+    """The list of such items that is written as one of them, as a command line, or by their names."""
+    if isinstance(value, str) and value.strip():
+        inner = _mapped(value, item.fields)
+        return _words_of(value) if item.type == "string" else [inner] if inner else None
+    if not isinstance(value, dict) or not value:
         return None
     if value.keys() <= item.fields.keys():
         return [value]
-    texts = all(isinstance(each, str | int | float) for each in value.values())
-    if texts and item.fields.keys() >= {"name", "value"}:
-        return [{"name": name, "value": _converted(each, "string") or each} for name, each in value.items()]
-    return None
+    values = [
+        {"value": _converted(each, "string") or each} if not isinstance(each, dict) else each for each in value.values()
+    ]
+    if any(each.keys() - item.fields.keys() for each in values) or "name" not in item.fields:
+        return None
+    return [{"name": name, **each} for name, each in zip(value, values, strict=True)]

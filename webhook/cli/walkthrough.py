@@ -32,9 +32,9 @@ NAMESPACE: Final = "default"
 LOOPBACK: Final = ("127.0.0.1", 0)
 NEXT_STEPS: Final = f"""\
 What to try next:
+  {PROGRAM} demo job.yaml         a job of yours, with all that is injected
   {PROGRAM} check job.yaml        only the verdict; exit code 0, 1 or 2 for scripts
   {PROGRAM} explain worker-count  why a rule is there, and how a policy tunes it"""
-OWN_JOB: Final = f"\n  {PROGRAM} demo job.yaml         a job of yours, with all that is injected\n"
 
 
 class DemoError(Exception):
@@ -53,7 +53,7 @@ def show(files: Sequence[str]) -> bool:
     surprises = [] if files else [job for job in jobs if (job in admitted) == Path(job.source).name.startswith(BAD)]
     for job in surprises:
         click.echo(f"{bad('unexpected')}: {printable(job.source)} was {'admitted' if job in admitted else 'refused'}")
-    click.echo(NEXT_STEPS if files else NEXT_STEPS.replace("\n", OWN_JOB, 1))
+    click.echo(NEXT_STEPS)
     return not surprises
 
 

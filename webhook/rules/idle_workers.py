@@ -68,6 +68,8 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     if not job.mpirun_calls or _has_agent(launcher) or any("ssh" in sshd.text(each) for each in workers[1:]):
         return
     program = _only(started)
+    if not worker.command and program in programs.TOOLS:
+        return  # after an entry point that may start sshd
     if program is not None and b'"postStart"' not in bytes(ctx.document):
         fault = f"runs {shortened(program, MAX_SHOWN_WORDS_CHARACTERS) or _EMPTY}, no sshd"
         field = _COMMAND if worker.command else f"{_CONTAINER}.args"

@@ -188,8 +188,8 @@ def _unreadable(field: str, image: str, error: ImageError) -> Violation:
 
 def _likely_reference(image: str) -> str | None:
     """The reference without blanks around it and without a scheme, its name in lower case, if that is a valid one."""
-    text = _BLANKS.sub(r"\1", image[: 2 * MAX_IMAGE_CHARACTERS].strip()).rpartition("://")[2]
-    text = _PLACEHOLDER.sub(":1.0", text)
+    text = _BLANKS.sub(r"\1", image[: 2 * MAX_IMAGE_CHARACTERS].strip())
+    text = _PLACEHOLDER.sub(":1.0", text.rpartition("://")[2])
     path, slash, last = text.rpartition("/")
     name = _TAG_OR_DIGEST.split(last, maxsplit=1)[0]
     candidate = f"{path}{slash}{name}".lower() + last[len(name) :]

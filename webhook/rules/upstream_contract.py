@@ -162,7 +162,7 @@ def _spec(job: MPIJob, ctx: Context) -> Iterator[Violation]:
     elif _folder(job.spec.ssh_auth_mount_path) == CONFIG_FOLDER:
         fault = f"the operator mounts the hostfile at {CONFIG_FOLDER}, and two volumes at one path make no launcher"
         home = "/home/mpiuser" if any(spec.template.user for _, _, spec in job.replicas()) else "/root"
-        fix = f"Set it to .ssh in the home of the user, as {home}/.ssh."
+        fix = f"Set it to {home}/.ssh, or to .ssh in the home of the user."
         yield Violation("spec.sshAuthMountPath", fault, fix)
     if job.spec.mpi_implementation not in IMPLEMENTATIONS:
         yield _not_one_of("spec.mpiImplementation", job.spec.mpi_implementation, IMPLEMENTATIONS)
@@ -301,11 +301,8 @@ def _quantities(start: str, where: Where, amounts: Mapping[str, object]) -> list
 
 
 def _not_one_of(path: str, value: str | None, allowed: tuple[str, ...]) -> Violation:
-    choices = ", ".join(allowed)
     shown = (value or "")[:100]
-    meant = next((choice for choice in allowed if choice.lower() == shown.strip().lower()), None)
-    fix = f"Write {meant}." if meant else f"Use one of {choices}."
-    return Violation(path, f'"{shown}" is not supported', fix, CauseReason.NOT_SUPPORTED)
+    return Violation(path, f'"{shown}" is not supported', names.choose(shown, allowed), CauseReason.NOT_SUPPORTED)
 
 
 def _negative(path: str, value: int) -> Violation:

@@ -13,7 +13,7 @@ from tests.support.jobs import REMOVE, changed
 from tests.support.strategies import PROPERTY
 from webhook.api import crd_schema
 from webhook.api.crd_schema import Shape, short_form
-from webhook.cli.job_schema import judge
+from webhook.cli.job_schema import SchemaVerdict
 from webhook.cli.limits import MAX_SCHEMA_FAULTS
 from webhook.cli.main import main
 
@@ -29,7 +29,7 @@ OF_CONTAINER = f"{SPEC}.containers.0"
 
 
 def told(changes: Json) -> list[tuple[str, str, str]]:
-    return [(each.path, each.message, each.fix) for each in judge(changed(changes), SCHEMA).violations]
+    return [(each.path, each.message, each.fix) for each in SchemaVerdict(changed(changes), SCHEMA).violations]
 
 
 @pytest.mark.parametrize(
@@ -306,14 +306,14 @@ def test_a_value_that_is_wrong(changes: Json, path: str, fault: str, fix: str) -
 
 
 def test_misplaced_annotations_are_there_for_the_rules() -> None:
-    verdict = judge(changed({"Worker.annotations": {"networks.example.com": "sriov"}}), SCHEMA)
+    verdict = SchemaVerdict(changed({"Worker.annotations": {"networks.example.com": "sriov"}}), SCHEMA)
     template = verdict.mended["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
     assert template["metadata"]["annotations"] == {"networks.example.com": "sriov"}
 
 
 def test_what_belongs_around_is_there_for_the_rules() -> None:
     volumes = [{"name": "d", "emptyDir": {}}]
-    verdict = judge(changed({f"{OF_CONTAINER}.volumes": volumes, f"{SPEC}.volumes": REMOVE}), SCHEMA)
+    verdict = SchemaVerdict(changed({f"{OF_CONTAINER}.volumes": volumes, f"{SPEC}.volumes": REMOVE}), SCHEMA)
     pod = verdict.mended["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
     assert pod["volumes"] == volumes
     assert "volumes" not in pod["containers"][0]
@@ -322,7 +322,7 @@ def test_what_belongs_around_is_there_for_the_rules() -> None:
 def test_roles_beside_their_mapping_are_there_for_the_rules() -> None:
     job = changed({})
     roles = job["spec"].pop("mpiReplicaSpecs")
-    verdict = judge({**job, "spec": {**job["spec"], **roles}}, SCHEMA)
+    verdict = SchemaVerdict({**job, "spec": {**job["spec"], **roles}}, SCHEMA)
     assert [each.fix for each in verdict.violations] == [
         f"Move it to spec.mpiReplicaSpecs[{role}]." for role in ("Launcher", "Worker")
     ]
@@ -331,7 +331,9 @@ def test_roles_beside_their_mapping_are_there_for_the_rules() -> None:
 
 def test_what_belongs_inside_is_there_for_the_rules() -> None:
     container = {"name": "a", "image": "a:1", "resources": {"nvidia.com/gpu": 2, "limits": {"memory": "1Gi"}}}
-    verdict = judge(changed({"Worker.template": {"containers": [container], "spec": {"hostNetwork": True}}}), SCHEMA)
+    verdict = SchemaVerdict(
+        changed({"Worker.template": {"containers": [container], "spec": {"hostNetwork": True}}}), SCHEMA
+    )
     assert [each.fix for each in verdict.violations] == [
         f"Move it to {POD}.containers.",
         f"Move it to {CONTAINER}.resources.limits[nvidia.com/gpu].",
@@ -348,11 +350,11 @@ def test_what_is_mended_is_good() -> None:
         "spec.cleanPodPolicy": "All",
         "zzz": 1,
     }
-    verdict = judge(changed(changes), SCHEMA)
+    verdict = SchemaVerdict(changed(changes), SCHEMA)
     assert verdict.unread == []
     assert verdict.mended["spec"]["runPolicy"] == {"backoffLimit": 3, "cleanPodPolicy": "All"}
     assert verdict.mended["spec"]["slotsPerWorker"] == 8
-    assert judge(verdict.mended, SCHEMA).violations == []
+    assert SchemaVerdict(verdict.mended, SCHEMA).violations == []
 
 
 def test_not_more_than_anybody_reads() -> None:
@@ -362,9 +364,9 @@ def test_not_more_than_anybody_reads() -> None:
 @PROPERTY
 @given(any_job())
 def test_any_job(job: Json) -> None:
-    verdict = judge(job, SCHEMA)
+    verdict = SchemaVerdict(job, SCHEMA)
     if not verdict.unread and len(verdict.violations) < MAX_SCHEMA_FAULTS:
-        again = judge(verdict.mended, SCHEMA).violations
+        again = SchemaVerdict(verdict.mended, SCHEMA).violations
         assert [each.path for each in again if each.fix.startswith(("Write", "Rename", "Move"))] == []
 
 

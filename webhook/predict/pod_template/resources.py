@@ -26,11 +26,7 @@ _MEANT: Final = {
     "gpu": "nvidia.com/gpu",
     "gpus": "nvidia.com/gpu",
     "nvidia-gpu": "nvidia.com/gpu",
-    "cpus": "cpu",
-    "mem": "memory",
     "ram": "memory",
-    "storage": "ephemeral-storage",
-    "ephemeralstorage": "ephemeral-storage",
     "hugepages": "hugepages-2Mi",
 }
 
