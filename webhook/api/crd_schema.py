@@ -29,7 +29,11 @@ EXAMPLES: Final = {
     "devicePath": "/dev/block", "fieldPath": "metadata.name", "image": "registry.example.com/ml/train:1.0",
     "ip": "192.0.2.1", "kind": "MPIJob", "labels": "{team: nlp}", "maxSkew": "1", "mountPath": "/data",
     "mpiReplicaSpecs": "{Launcher: ..., Worker: ...}", "name": "main", "operator": "In", "port": "8080",
-    "resource": "limits.cpu", "secretName": "data", "seconds": "30", "server": "nfs.example.com",
+    "priority": "0", "resource": "limits.cpu", "secretName": "data", "seconds": "30", "server": "nfs.example.com",
+    "nodeSelector": "{kubernetes.io/arch: amd64}", "tolerations": "[{key: nvidia.com/gpu, operator: Exists}]",
+    "env": "[{name: NCCL_DEBUG, value: INFO}]", "volumeMounts": "[{name: data, mountPath: /data}]",
+    "volumes": "[{name: data, persistentVolumeClaim: {claimName: data}}]", "args": "[train.py]",
+    "command": "[mpirun, train]",
     "topologyKey": "kubernetes.io/hostname", "weight": "1", "whenUnsatisfiable": "DoNotSchedule",
 }  # fmt: skip
 """A value of each field that may be missing, or of another type."""

@@ -5,7 +5,7 @@ Upstream: mpi-operator `pkg/apis/kubeflow/v2beta1/{types,default}.go`.
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -241,15 +241,6 @@ def meant_role(key: str) -> str | None:
     """The role that a key of `mpiReplicaSpecs` is, or was probably meant for."""
     meant = key.lower().rstrip("s").replace("master", "launcher")
     return next((role for role in (LAUNCHER, WORKER) if meant == role.lower()), None)
-
-
-def renamed(specs: Mapping[str, Any]) -> dict[str, Any]:
-    """The replica specs by the roles that were meant."""
-    found: dict[str, Any] = {}
-    for key, spec in specs.items():
-        role = meant_role(key)
-        found[role if role and role not in specs and role not in found else key] = spec
-    return found
 
 
 def replica_path(role: str) -> str:

@@ -8,11 +8,13 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
+from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from webhook.api import duration
 from webhook.api.crd_schema import ANY, EXAMPLES, TYPES, CrdSchema, Shape, such_as
-from webhook.api.mpijob import meant_role, renamed
+from webhook.api.mpijob import meant_role
 from webhook.api.names import choose, closest_name
 from webhook.cli.limits import MAX_SCHEMA_FAULTS
 from webhook.cli.policy import job_fields
@@ -25,6 +27,7 @@ _BOOLEANS: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromke
 _WHOLE: Final = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0)?(?:\s+[A-Za-z]+|[A-Za-z]{3,}|x)?\s*")
 _NUMBERS: Final = {"one": 1, "two": 2, "three": 3, "four": 4, "eight": 8}
 _ENDING: Final = len("ReplicaSpecs")
+_TEXTS: Final = Shape("object", values=Shape("string"))
 _OF_METADATA: Final = {"annotations", "labels"}
 _SHELL: Final = re.compile(r"[|&;<>$`\n*]")
 
@@ -59,13 +62,16 @@ class SchemaVerdict:
 
     def _object(self, value: dict[str, Any], shape: Shape, path: str) -> dict[str, Any]:
         if shape.values is not None:
-            inner, meant = shape.values, renamed(value) if shape.values.fields else value
-            for key, role in zip(value, meant, strict=True):
-                if key != role:
+            inner, read = shape.values, dict[str, Any]()
+            for key, each in value.items():
+                role = (meant_role(key) if inner.fields else None) or key
+                role = key if role in value or role in read else role
+                if role != key:
                     fault = f'the operator does not know "{shortened(key)}" and ignores it'
                     self._report(f"{path}[{key}]", fault, f"Rename it to {role}.", CauseReason.NOT_SUPPORTED)
-            pairs = zip(value, meant.items(), strict=True)
-            return {key: self._value(each, inner, f"{path}[{old}]") for old, (key, each) in pairs if each is not None}
+                if each is not None:
+                    read[role] = self._value(each, inner, f"{path}[{key}]")
+            return read
         mended: dict[str, Any] = {}
         self._around.append(_Around(value, shape, path))
         for key, each in value.items():
@@ -81,8 +87,10 @@ class SchemaVerdict:
             if name is not None and each is not None:
                 mended[name] = self._value(each, shape.fields[name], where)
         for name in shape.required:
-            if name not in mended and (name not in shape.fields or shape.fields[name].default is None):
+            field = shape.fields.get(name, shape)
+            if name not in mended and field.default is None:
                 self._missing.append(f"{path}.{name}".lstrip("."))
+                mended[name] = EXAMPLES.get(name) if field.type == "string" else None
         self._around.pop()
         return {key: each for key, each in mended.items() if each is not None}
 
@@ -90,7 +98,7 @@ class SchemaVerdict:
         """Where else in the job the field belongs, if that is free."""
         for around in reversed(self._around):
             if key in _OF_METADATA and (where := _metadata(around)):
-                return f"{where}.{key}".lstrip("."), Shape(ANY)
+                return f"{where}.{key}".lstrip("."), _TEXTS
             places = _places(key, value, around)
             where = f"{around.path}.{places[0][0]}".lstrip(".") if len(places) == 1 else ""
             if where and all(where != other for other, _ in self._moved):
@@ -114,6 +122,10 @@ class SchemaVerdict:
             return value
         if not _is(value, shape.type):
             return self._of_wrong_type(value, shape, path)
+        names = shape.fields.keys()
+        if isinstance(value, dict) and names >= {"name", "value"} and not value.keys() & names:
+            value = (_listed(value, shape) or [value])[0]
+            self._report(path, "has no name", f"Write {_shown(value)}.")
         if isinstance(value, dict):
             return self._object(value, shape, path) if shape.fields or shape.values is not None else value
         if isinstance(value, list) and shape.items is not None:
@@ -135,12 +147,12 @@ class SchemaVerdict:
         fault = f"must be {wanted}, not {shown if is_plain else _words(_KINDS.get(type(value), 'empty'))}"
         meant = _meant(value, shape)
         if meant is None:
-            example = EXAMPLES.get(path.rpartition(".")[2])
-            such = f", such as {example}," if example else ""
+            name = path.rpartition(".")[2]
+            such = f", such as {EXAMPLES[name]}," if name in EXAMPLES else ""
             self._report(path, fault, f"Write {wanted}{such} in place of {shown}.")
             self.unread.append(path)
             return None
-        quotes = " in quotes" if isinstance(value, float) else ""
+        quotes = " in quotes" if isinstance(value, float) and isinstance(meant, str) else ""
         fix = f"Write {_shown(meant)}{quotes}."
         if shape.type == "quantity" and 0 < value < 1000:
             is_cpu = path.endswith(("[cpu]", ".cpu"))
@@ -156,15 +168,10 @@ class SchemaVerdict:
                 continue
             defaults = {key: shape.items.fields[key].default for key in shape.keys if key in shape.items.fields}
             identity = tuple(json.dumps(item.get(key, defaults.get(key))) for key in shape.keys)
-            if identity in seen and len(identity) == 1:
+            if identity in seen:
                 # Where a rule puts it too.
-                where, fault = f"{path}[{index}].{shape.keys[0]}", f"{shortened(identity[0], 40)} is there twice"
-                self._report(where, fault, "Change one of the two, or leave it out.")
-            elif identity in seen:
-                named = ", ".join(
-                    f"{key} {shortened(text, 40)}" for key, text in zip(shape.keys, identity, strict=True)
-                )
-                self._report(f"{path}[{index}]", f"is there twice ({named})", "Remove one of the two.")
+                fault = f"{shortened(', '.join(identity), 40)} is there twice"
+                self._report(f"{path}[{index}].{shape.keys[0]}", fault, "Change one of the two, or leave it out.")
             seen.add(identity)
 
     def _report(self, path: str, fault: str, fix: str, reason: CauseReason = CauseReason.INVALID) -> None:
@@ -174,10 +181,8 @@ class SchemaVerdict:
 
 def _metadata(around: _Around) -> str | None:
     """Where the labels and annotations of an object are, or those of the pods that it is about."""
-    for inner in ("metadata", "template.metadata"):
-        if inner.partition(".")[0] in around.shape.fields:
-            return f"{around.path}.{inner}"
-    return None
+    places = ("metadata", "template.metadata")
+    return next((f"{around.path}.{inner}" for inner in places if inner.split(".")[0] in around.shape.fields), None)
 
 
 def _places(key: str, value: Any, around: _Around) -> list[tuple[str, Shape]]:
@@ -210,9 +215,7 @@ def _is_entry(key: str, value: Any, name: str, shape: Shape, around: Shape) -> b
 
 def _is(value: Any, kind: str) -> bool:
     """Whether a value is of the type; of one that is not known here everything is."""
-    if kind not in TYPES:
-        return True
-    return isinstance(value, TYPES[kind][0]) and isinstance(value, bool) == (kind == "boolean")
+    return kind not in TYPES or (isinstance(value, TYPES[kind][0]) and isinstance(value, bool) == (kind == "boolean"))
 
 
 def _words(kind: str) -> str:
@@ -228,12 +231,9 @@ def _takes(shape: Shape, value: Any, *, alone: bool = True) -> bool:
 
 def _meant(value: Any, shape: Shape) -> Any:
     """What was probably meant by a value of a wrong type; None where that is not certain."""
-    converted = _converted(value, shape.type)
-    if converted is not None:
-        return converted
     if shape.type == "array" and shape.items is not None:
         return _listed(value, shape.items)
-    return _mapped(value, shape.fields) if shape.type == "object" else None
+    return _mapped(value, shape.fields) if shape.type == "object" else _converted(value, shape.type)
 
 
 def _converted(value: Any, kind: str) -> Any:
@@ -242,21 +242,13 @@ def _converted(value: Any, kind: str) -> Any:
     if kind == "boolean" and isinstance(value, str | int):
         return _BOOLEANS.get(str(value).strip().lower())
     if kind in {"integer", "number"} and isinstance(value, str):
-        if (seconds := _seconds(value)) is not None:
-            return seconds
+        with suppress(duration.DurationError):  # every amount of time in a job is in seconds
+            return duration.parse(duration.meant(value) or "")
         number = _WHOLE.fullmatch(value)
         return int(number[1]) if number else _NUMBERS.get(value.strip().lower())
-    if kind == "integer" and isinstance(value, float) and value.is_integer():
-        return int(value)
+    if kind == "integer" and isinstance(value, float) and isfinite(value):
+        return round(value)
     return None
-
-
-def _seconds(text: str) -> int | None:
-    """Those of a duration such as 24h: every amount of time in a job is in seconds."""
-    try:
-        return duration.parse(duration.meant(text) or "")
-    except duration.DurationError:
-        return None
 
 
 def _words_of(command: str) -> list[str] | None:
@@ -265,6 +257,8 @@ def _words_of(command: str) -> list[str] | None:
         words = shlex.split(command)
     except ValueError:
         words = []
+    if words[3:] and words[1].startswith("-") and words[1].endswith("c"):  # a script without quotes
+        return [*words[:2], command.split(None, 2)[2]]
     needs_shell = _SHELL.search(command) and not (words[1:2] and words[1].startswith("-") and "c" in words[1])
     return ["/bin/sh", "-c", command] if needs_shell or not words else words
 
@@ -288,15 +282,14 @@ def _mapped(value: Any, fields: Mapping[str, Shape]) -> dict[str, Any] | None:
 def _listed(value: Any, item: Shape) -> list[Any] | None:
     """The list of such items that is written as one of them, as a command line, or by their names."""
     if isinstance(value, str) and value.strip():
-        inner = _mapped(value, item.fields)
+        inner = None if len(item.required) > 1 else _mapped(value, item.fields)
         return _words_of(value) if item.type == "string" else [inner] if inner else None
     if not isinstance(value, dict) or not value:
         return None
     if value.keys() <= item.fields.keys():
         return [value]
-    values = [
-        {"value": _converted(each, "string") or each} if not isinstance(each, dict) else each for each in value.values()
+    found = [
+        {"name": name, **(each if isinstance(each, dict) else {"value": _converted(each, "string") or each})}
+        for name, each in value.items()
     ]
-    if any(each.keys() - item.fields.keys() for each in values) or "name" not in item.fields:
-        return None
-    return [{"name": name, **each} for name, each in zip(value, values, strict=True)]
+    return found if all(each.keys() <= item.fields.keys() for each in found) else None

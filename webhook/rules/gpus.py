@@ -133,11 +133,10 @@ def _misspelt(path: str, template: PodTemplate, settings: Settings, ctx: Context
     for where, amounts in () if node_shapes(ctx.view) else quantities.of_template(template):
         for name in amounts:
             meant = misspelt_accelerator(name)
-            if meant is None or is_accelerator(name, settings.resources) or label_key_problem(name):
-                continue
-            fix, near = f"Rename it to {meant}.", name.lower().rstrip("s") != meant
-            fault = f"no node has the resource {name}"
-            yield Violation(path + quantities.place(where, name), fault, fix, CauseReason.NOT_SUPPORTED, advisory=near)
+            if meant and not is_accelerator(name, settings.resources) and not label_key_problem(name):
+                place, near = path + quantities.place(where, name), name.lower().rstrip("s") != meant
+                fault, fix = f"no node has the resource {name}", f"Rename it to {meant}."
+                yield Violation(place, fault, fix, CauseReason.NOT_SUPPORTED, advisory=near)
 
 
 def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:

@@ -44,8 +44,7 @@ _OTHER_AGENT: Final = re.compile(r"[rs]sh_agent|launcher|bootstrap|\bexec-?agent
 _HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|127\.0\.0\.1)(?::\d+)?)*")
 _EMPTY: Final = '""'
 _USE: Final = f"--hostfile {HOSTFILE}"
-_CONTAINER: Final = f"{replica_path(WORKER)}.template.spec.containers[0]"
-_COMMAND: Final = f"{_CONTAINER}.command"
+_COMMAND: Final = f"{replica_path(WORKER)}.template.spec.containers[0].command"
 
 
 @rule("idle-workers", WarningRuleSettings, since="0.1", importance=Importance.FAILS)
@@ -68,11 +67,11 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     if not job.mpirun_calls or _has_agent(launcher) or any("ssh" in sshd.text(each) for each in workers[1:]):
         return
     program = _only(started)
-    if not worker.command and program in programs.TOOLS:
-        return  # after an entry point that may start sshd
-    if program is not None and b'"postStart"' not in bytes(ctx.document):
+    # Tools that are args may come after an entry point that starts sshd.
+    shown = program is not None and (worker.command or program not in programs.TOOLS)
+    if program is not None and shown and b'"postStart"' not in bytes(ctx.document):
         fault = f"runs {shortened(program, MAX_SHOWN_WORDS_CHARACTERS) or _EMPTY}, no sshd"
-        field = _COMMAND if worker.command else f"{_CONTAINER}.args"
+        field = _COMMAND if worker.command else _COMMAND.replace("command", "args")
         yield Violation(field, fault, fix="Remove it, or run /usr/sbin/sshd -De.")
 
 

@@ -212,7 +212,7 @@ def test_a_field_that_jobs_do_not_have(changes: Json, path: str, fix: str) -> No
             {"spec.slotsPerWorker": 1.5},
             "spec.slotsPerWorker",
             "must be a whole number, not 1.5",
-            "Write a whole number in place of 1.5.",
+            "Write 2.",
         ),
         (
             {"spec.slotsPerWorker": True},
@@ -295,9 +295,9 @@ def test_a_field_that_jobs_do_not_have(changes: Json, path: str, fix: str) -> No
         ),
         (
             {f"{OF_CONTAINER}.ports": [{"containerPort": 1}, {"containerPort": 1, "protocol": "TCP"}]},
-            f"{CONTAINER}.ports[1]",
-            'is there twice (containerPort 1, protocol "TCP")',
-            "Remove one of the two.",
+            f"{CONTAINER}.ports[1].containerPort",
+            '1, "TCP" is there twice',
+            "Change one of the two, or leave it out.",
         ),
     ],
 )
@@ -443,3 +443,48 @@ def test_the_packaged_schema() -> None:
     assert SCHEMA.origin == "mpi-operator v0.8.0"
     assert set(SCHEMA.root.fields) == {"apiVersion", "kind", "metadata", "spec", "status"}
     assert SCHEMA.root.fields["spec"].fields["slotsPerWorker"] == Shape("integer")
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "fix"),
+    [
+        ({f"{OF_CONTAINER}.env": ["A=b=c"]}, f"{CONTAINER}.env[0]", '{"name": "A", "value": "b=c"}'),
+        ({f"{OF_CONTAINER}.env": [{"A": 1}]}, f"{CONTAINER}.env[0]", '{"name": "A", "value": "1"}'),
+        ({f"{SPEC}.imagePullSecrets": "s"}, f"{POD}.imagePullSecrets", '[{"name": "s"}]'),
+        (
+            {f"{SPEC}.volumes": [{"name": "d", "persistentVolumeClaim": "data"}]},
+            f"{POD}.volumes[0].persistentVolumeClaim",
+            '{"claimName": "data"}',
+        ),
+        (
+            {f"{SPEC}.volumes": {"d": {"emptyDir": {}}}},
+            f"{POD}.volumes",
+            '[{"name": "d", "emptyDir": {}}]',
+        ),
+        (
+            {f"{OF_CONTAINER}.securityContext": {"capabilities": ["IPC_LOCK"]}},
+            f"{CONTAINER}.securityContext.capabilities",
+            '{"add": ["IPC_LOCK"]}',
+        ),
+        ({f"{OF_CONTAINER}.command": "bash -c a b c"}, f"{CONTAINER}.command", '["bash", "-c", "a b c"]'),
+        (
+            {f"{OF_CONTAINER}.resources": {"limits": {"memory": 1.5}}},
+            f"{CONTAINER}.resources.limits[memory]",
+            "1536Mi, or 1500M",
+        ),
+        ({"spec.runPolicy": {"activeDeadlineSeconds": "24:00:00"}}, "spec.runPolicy.activeDeadlineSeconds", "86400"),
+        ({"spec.slotsPerWorker": "8x"}, "spec.slotsPerWorker", "8"),
+        ({"metadata.labels": ["a"]}, "metadata.labels", 'a mapping, such as {team: nlp}, in place of ["a"]'),
+    ],
+)
+def test_what_is_written_alone(changes: Json, path: str, fix: str) -> None:
+    assert [(found[0], found[2]) for found in told(changes)] == [(path, f"Write {fix}.")]
+
+
+def test_misspelt_roles_are_those_that_were_meant() -> None:
+    job = changed({})
+    roles = job["spec"]["mpiReplicaSpecs"]
+    renamed = {"Master": roles["Launcher"], "workers": roles["Worker"], "Launchers": {}}
+    verdict = SchemaVerdict({**job, "spec": {**job["spec"], "mpiReplicaSpecs": renamed}}, SCHEMA)
+    assert [each.fix for each in verdict.violations] == ["Rename it to Launcher.", "Rename it to Worker."]
+    assert verdict.mended["spec"]["mpiReplicaSpecs"] == {**roles, "Launchers": {}}

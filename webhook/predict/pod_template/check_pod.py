@@ -78,8 +78,8 @@ def _placement(spec: model.PodSpec, path: str, found: Faults, like: model.PodSpe
         for key in ("kubernetes.io/arch", "kubernetes.io/os"):
             value = spec.node_selector.get(key) or ""
             if value != (meant := _ARCHITECTURES.get(value.lower(), value.lower())):
-                fault = f'"{shown(value)}" is the label of no node'
-                found.add(f"{path}.nodeSelector[{key}]", fault, f"Write {shown(meant)}.", advisory=True)
+                where, fix = f"{path}.nodeSelector[{key}]", f"Write {shown(meant)}."
+                found.add(where, f'"{shown(value)}" is the label of no node', fix, advisory=True)
     if spec.tolerations and spec.tolerations != like.tolerations:
         check_tolerations(spec.tolerations, f"{path}.tolerations", found)
     if spec.affinity is not None and spec.affinity != like.affinity:
