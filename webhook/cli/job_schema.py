@@ -109,7 +109,8 @@ class SchemaVerdict:
         """The field that was probably meant, as long as there is room to say so."""
         if len(self.violations) >= MAX_SCHEMA_FAULTS:
             return None
-        fitting = [name for name, field in shape.fields.items() if name not in value and _takes(field, value[key])]
+        taken = {*value, *(path.removeprefix(f"{self._around[-1].path}.") for path, _ in self._moved)}
+        fitting = [name for name, field in shape.fields.items() if name not in taken and _takes(field, value[key])]
         lower = key.lower()
         # `name` of a claim is claimName, pvc is persistentVolumeClaim, and pytorchReplicaSpecs are those of MPI.
         initials = {name: name[:1] + "".join(filter(str.isupper, name)).lower() for name in fitting}
