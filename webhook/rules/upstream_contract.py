@@ -23,6 +23,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from posixpath import normpath
 
+from webhook import PROGRAM
 from webhook.api import mca, mpirun, names, operator_env, quantities, quantity, sshd
 from webhook.api.crd_schema import such_as
 from webhook.api.mca import ENV_PREFIX
@@ -116,7 +117,7 @@ def _replica_keys(job: MPIJob) -> Iterator[Violation]:
     path = "spec.mpiReplicaSpecs"
     specs = job.spec.mpi_replica_specs
     if specs is None:
-        fix = "Add it with Launcher and Worker, as `mpijob-webhook init` writes them."
+        fix = f"Add it with Launcher and Worker, as `{PROGRAM} init` writes them."
         yield Violation(path, "is missing", fix, CauseReason.REQUIRED)
         return
     for key in specs:
