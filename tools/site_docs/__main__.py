@@ -13,7 +13,7 @@ from tools.site_docs import entries, policies
 from tools.site_docs.sources import Sources, toctree
 
 USERS = [
-    "users", "real-jobs", "why", "clients", "command", "ci", "topology", "pod-security", "messages",
+    "users", "real-jobs", "why", "clients", "command", "ci", "gitops", "topology", "pod-security", "messages",
     "reference/rules", "reference/injections",
 ]  # fmt: skip
 ADMINISTRATORS = [
@@ -21,7 +21,7 @@ ADMINISTRATORS = [
     "trainer", "benchmarks", "SECURITY", "reference/policy", "reference/cli", "reference/metrics",
     "reference/pod-security", "reference/limits", "reference/licences",
 ]  # fmt: skip
-CONTRIBUTORS = ["architecture", "development", "CHANGELOG", "README"]
+CONTRIBUTORS = ["architecture", "development", "requirements", "CHANGELOG", "README"]
 ACCESSIBLE = {
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',

@@ -5,17 +5,18 @@ administrator's failurePolicy: overload, a deadline or a bug must never look lik
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from http import HTTPStatus
+from pkgutil import resolve_name
 from time import monotonic
 from typing import TypeVar
 
 from webhook.admission import policy_review, too_expensive
-from webhook.admission.pipelines import DeadlineExceeded, Decision, Hook, decide
+from webhook.admission.pipelines import DeadlineExceeded, Decision, decide
 from webhook.api import review
 from webhook.api.review import AdmissionRequest, ReviewError
 from webhook.cel.trial import Trial, try_expressions
@@ -48,8 +49,8 @@ class ReviewHandler:
     At most `max_in_flight` reviews wait for the cluster at once, and any more that need it are refused: all the others
     go on. A review may take `SHARE_OF_TIMEOUT` of the client's timeout, or of `timeout` seconds where these are less.
     What is asked of the cluster for it gets what is left of that. Where there are `clients`, the certificate of whoever
-    sends a review has to be for one of these names; that it is of the right CA, TLS has seen to. With `converts` jobs
-    of older versions are converted.
+    sends a review has to be for one of these names; that it is of the right CA, TLS has seen to. `options` of
+    `serve` switch hooks of optional parts on.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class ReviewHandler:
         timeout: float = 10,
         clients: Collection[str] = (),
         now: Callable[[], datetime] = clock.now,
-        converts: bool = False,
+        options: Set[str] = frozenset(),
     ) -> None:
         self.policies = policies
         self.view = view
@@ -77,7 +78,7 @@ class ReviewHandler:
         self._waiting = 0  # for the cluster
         self._replaying = asyncio.Semaphore(MAX_REPLAYS)
         self._trials = ThreadPoolExecutor(1)  # one at a time: each has a process with much memory
-        self._converts = converts
+        self._options = options
 
     def expect(self, request: Request) -> None:
         """Look at a request whose head is there, and set its deadline; Refused for what is no review."""
@@ -89,8 +90,8 @@ class ReviewHandler:
         if self._clients:
             expect_client(request, self._clients)
         expect_review(request)
-        if request.hook == "convert" and not self._converts:
-            raise Refused(HTTPStatus.NOT_FOUND, "versions are converted with --conversion alone")
+        if (part := requests.OF_PARTS.get(str(request.hook))) and part.option and part.option not in self._options:
+            raise Refused(HTTPStatus.NOT_FOUND, part.off)
 
     async def answer(self, request: Request) -> Reply:
         """The reply; no content of a request makes it raise. It waits only where the API server is asked."""
@@ -99,10 +100,9 @@ class ReviewHandler:
         try:
             if monotonic() > request.deadline:
                 raise DeadlineExceeded("before it began")
-            if hook == "convert":
-                from webhook.server import conversions  # noqa: PLC0415 - most have no jobs of older versions
-
-                return await conversions.converted(request, self._telemetry)
+            if (part := requests.OF_PARTS.get(hook)) and part.answer:
+                reply: Reply = await resolve_name(part.answer)(request, self._telemetry)
+                return reply
             asked = review.decode(request.body)
             if hook == "policy":
                 return await self._review_policy(asked, request)
@@ -147,13 +147,13 @@ class ReviewHandler:
         reason = "a fault in the webhook service, see its log"
         return self.refuse(request, Refused(HTTPStatus.INTERNAL_SERVER_ERROR, reason))
 
-    def _decided(self, hook: Hook, request: Request, asked: AdmissionRequest, decision: Decision) -> Reply:
+    def _decided(self, hook: str, request: Request, asked: AdmissionRequest, decision: Decision) -> Reply:
         reply = Reply(review.encode(decision.response(asked.uid)))
         self._telemetry.decided(hook, asked, decision, monotonic() - request.started)
         return reply
 
     async def _settled(
-        self, cluster: ClusterLink, hook: Hook, request: Request, asked: AdmissionRequest, decision: Decision
+        self, cluster: ClusterLink, hook: str, request: Request, asked: AdmissionRequest, decision: Decision
     ) -> Decision:
         """The decision once the cluster was asked for the quotas of this moment and for who may exempt."""
         granted: dict[str, bool] = {}
@@ -192,7 +192,7 @@ class ReviewHandler:
 
     def _decide(
         self,
-        hook: Hook,
+        hook: str,
         request: Request,
         asked: AdmissionRequest,
         view: ClusterView,
@@ -284,30 +284,27 @@ class ReviewHandler:
         return Reply(f"{text}\n".encode(), status=refused.status, headers=headers)
 
 
-def _seconds(hook: Hook) -> float:
+def _seconds(hook: str) -> float:
     """Processor time for the decision: with what comes after it, a mutation takes no longer than any."""
     return MAX_DECISION_SECONDS - MAX_UNSKIPPABLE_SECONDS if hook == "mutate" else MAX_DECISION_SECONDS
 
 
-def _pipeline(hook: Hook) -> Callable[..., Decision]:
-    if hook == "trainer":
-        from webhook.admission.trainer import pipeline  # noqa: PLC0415 - most have no TrainJobs
+def _pipeline(hook: str) -> Callable[..., Decision]:
+    if part := requests.OF_PARTS.get(hook):
+        pipeline: Callable[..., Decision] = resolve_name(part.decide)
+        return pipeline
+    return partial(decide, "mutate" if hook == "mutate" else "validate")
 
-        return pipeline.decide
-    return partial(decide, hook)
 
-
-def _too_expensive(hook: Hook, asked: AdmissionRequest, policy: Policy, view: ClusterView) -> Decision:
+def _too_expensive(hook: str, asked: AdmissionRequest, policy: Policy, view: ClusterView) -> Decision:
     if hook == "mutate":
         try:
             return limited(partial(too_expensive.injection, asked, policy, view), MAX_UNSKIPPABLE_SECONDS)
         except TooExpensive:
             return too_expensive.no_injection(asked, policy)
-    if hook == "trainer":
-        from webhook.admission.trainer import unshaped  # noqa: PLC0415 - most have no TrainJobs
-
-        return too_expensive.verdict(asked, policy, view, controllers_change=unshaped.same_pods)
-    return too_expensive.verdict(asked, policy, view)
+    part = requests.OF_PARTS.get(hook)
+    decided: Decision = (resolve_name(part.too_expensive) if part else too_expensive.verdict)(asked, policy, view)
+    return decided
 
 
 def _seen(request: Request, view: ClusterView) -> ClusterView:

@@ -4,15 +4,13 @@ from datetime import date
 from typing import Any
 
 import pytest
-from hypothesis import given
 from pydantic import ValidationError
 
 from tests.controlplane.nodes import GPU, gpu_nodes
-from tests.support.any_job import Json, any_job
+from tests.support.any_job import Json
 from tests.support.devices import device_class
 from tests.support.jobs import changed, request
-from tests.support.rule_checks import found, run, violations
-from tests.support.strategies import PROPERTY
+from tests.support.rule_checks import found, violations
 from webhook.admission.limits import MAX_WARNING_CHARACTERS
 from webhook.admission.messages import Finding
 from webhook.admission.pipelines import load_policy, validate
@@ -372,12 +370,6 @@ def test_a_warning_has_room_for_the_longest_advice() -> None:
     warning = Finding(RULE, result).warning
     assert result.fix in warning
     assert len(warning) <= MAX_WARNING_CHARACTERS
-
-
-@PROPERTY
-@given(any_job())
-def test_never_raises(job: Json) -> None:
-    run(RULE, job, view=CLUSTER)
 
 
 def test_what_a_device_class_stands_for_is_on_no_node() -> None:

@@ -4,14 +4,12 @@ from datetime import date
 from typing import Any
 
 import pytest
-from hypothesis import given
 
-from tests.support.any_job import Json, any_job
+from tests.support.any_job import Json
 from tests.support.jobs import changed, request
 from tests.support.policies import HEADER
-from tests.support.rule_checks import fits_a_warning, run, violations
+from tests.support.rule_checks import fits_a_warning, violations
 from tests.support.service_accounts import service_account
-from tests.support.strategies import PROPERTY
 from webhook.admission.pipelines import load_policy, mutate, validate
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
@@ -79,9 +77,3 @@ def test_it_speaks_where_the_injection_did_not(policy: str, changes: dict[str, A
     decision = validate(request(injected), policy=loaded, view=NothingKnown(), today=date.min)
     assert decision.allowed
     assert [each.rule for each in decision.warned].count("api-access") == warned
-
-
-@PROPERTY
-@given(any_job())
-def test_never_raises(job: Json) -> None:
-    run("api-access", job)

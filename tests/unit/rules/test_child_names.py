@@ -3,12 +3,10 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
 
-from tests.support.any_job import Json, any_job
+from tests.support.any_job import Json
 from tests.support.jobs import REMOVE
-from tests.support.rule_checks import fits_a_warning, found, run, violations
-from tests.support.strategies import PROPERTY
+from tests.support.rule_checks import fits_a_warning, found, violations
 from webhook.cluster.resources.pods import JOB_NAME
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import CauseReason, Violation
@@ -113,9 +111,3 @@ def test_nothing_is_said_where_nothing_is_known() -> None:
     assert violations("child-names") == []
     without_name = {"metadata.name": REMOVE, "metadata.generateName": "train-"}
     assert violations("child-names", without_name, view=Snapshot([child("Job", "-launcher")])) == []
-
-
-@PROPERTY
-@given(any_job())
-def test_never_raises(job: Json) -> None:
-    run("child-names", job, view=Snapshot([child(*pair) for pair in NAMES]))

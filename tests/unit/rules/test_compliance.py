@@ -1,14 +1,11 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tests.support.any_job import Json, any_job
+from tests.support.any_job import Json
 from tests.support.jobs import REMOVE
-from tests.support.rule_checks import found, run, violations
-from tests.support.strategies import PROPERTY
+from tests.support.rule_checks import found, violations
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY, CauseReason, Violation
 
@@ -319,10 +316,3 @@ def test_everything_in_one_reply() -> None:
 def test_broken_settings(settings: Json) -> None:
     with pytest.raises(ValidationError):
         REGISTRY["compliance"].settings.model_validate(settings)
-
-
-@PROPERTY
-@given(any_job(operator=st.just("In"), key=st.just("compliance"), medium=st.sampled_from(["Memory", ""])))
-def test_never_raises(job: Json) -> None:
-    run("compliance", job, {"markers": {}, **EVERYTHING}, view=CLUSTER)
-    run("compliance", job, EVERYTHING)

@@ -1,14 +1,11 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tests.support.any_job import Json, any_job
+from tests.support.any_job import Json
 from tests.support.jobs import REMOVE
-from tests.support.rule_checks import fits_a_warning, run, violations
-from tests.support.strategies import PROPERTY
+from tests.support.rule_checks import fits_a_warning, violations
 from webhook.rules import CauseReason, Violation
 from webhook.rules.gang import Settings
 
@@ -222,10 +219,3 @@ def test_a_gang_of_the_users_beside_another(changes: Json, settings: Json, messa
 def test_broken_settings(settings: Json) -> None:
     with pytest.raises(ValidationError):
         Settings.model_validate(settings)
-
-
-@PROPERTY
-@given(any_job(launcherCreationPolicy=st.just("WaitForWorkersReady")))
-def test_never_raises(job: Json) -> None:
-    for settings in ({}, VOLCANO, COSCHEDULING):
-        run("gang", job, settings)

@@ -1,16 +1,14 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
 from pydantic import ValidationError
 
-from tests.support.any_job import Json, any_job
+from tests.support.any_job import Json
 from tests.support.devices import claim_template, claims, device_class, exactly, shared_claim
 from tests.support.jobs import REMOVE
 from tests.support.limit_ranges import limit_range
 from tests.support.nodes import node
-from tests.support.rule_checks import fits_a_warning, run, violations
-from tests.support.strategies import PROPERTY
+from tests.support.rule_checks import fits_a_warning, violations
 from webhook.admission.messages import Finding
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import CauseReason, Violation
@@ -284,12 +282,6 @@ def test_a_limit_that_a_limit_range_may_fill_in_is_left_to_that_rule() -> None:
     elsewhere = Snapshot([limit_range("a") | {"metadata": {"name": "a", "namespace": "team-b"}}])
     for view in (None, elsewhere):
         assert [each.path for each in violations("gpus", alone, view=view)] == [LIMIT]
-
-
-@PROPERTY
-@given(any_job())
-def test_never_raises(job: Json) -> None:
-    run("gpus", job)
 
 
 INIT = WORKER.replace(".containers", ".initContainers")

@@ -1,17 +1,14 @@
 """job-timeout: readable, of one opinion, not too long."""
 
 from datetime import date
-from typing import Any
 
 import pytest
-from hypothesis import given
 from pydantic import ValidationError
 
-from tests.support.any_job import Json, any_job
+from tests.support.any_job import Json
 from tests.support.jobs import REMOVE, changed, request
 from tests.support.policies import HEADER
-from tests.support.rule_checks import fits_a_warning, found, run, violations
-from tests.support.strategies import PROPERTY
+from tests.support.rule_checks import fits_a_warning, found, violations
 from webhook.admission import pipelines
 from webhook.admission.pipelines import load_policy
 from webhook.cluster.snapshot import Snapshot
@@ -357,9 +354,3 @@ class TestLimitOfWorkers:
     def test_without_a_limit_of_the_job_or_a_maximum_they_get_none(self, policy: str) -> None:
         mutated = pipelines.mutate(request(changed()), policy=load_policy(f"{HEADER}{policy}\n"), view=NothingKnown())
         assert "activeDeadlineSeconds" not in mutated.document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
-
-
-@PROPERTY
-@given(any_job())
-def test_never_raises(made: Any) -> None:
-    run("job-timeout", made)

@@ -3,16 +3,13 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
 
-from tests.support.any_job import Json, any_job
+from tests.support.any_job import Json
 from tests.support.jobs import REMOVE
 from tests.support.limit_ranges import limit_range
-from tests.support.rule_checks import defaulted, violations
-from tests.support.strategies import PROPERTY
+from tests.support.rule_checks import violations
 from webhook.cluster.snapshot import Snapshot
-from webhook.kit.context import Context
-from webhook.rules import REGISTRY, CauseReason, Violation
+from webhook.rules import CauseReason, Violation
 
 SPEC = "spec.mpiReplicaSpecs[Worker].template.spec"
 FIRST = f"{SPEC}.containers[0].resources"
@@ -301,22 +298,3 @@ def test_nothing_known_nothing_said() -> None:
     assert violations("limit-range", asks(limits={"cpu": 4})) == []
     elsewhere = {**limit_range("a", of_container(max={"cpu": 2})), "metadata": {"name": "a", "namespace": "b"}}
     assert violations("limit-range", asks(limits={"cpu": 4}), view=Snapshot([elsewhere])) == []
-
-
-EVERYTHING = Snapshot(
-    [
-        limit_range(kind.lower(), {"type": kind, "min": least, "max": most, **more})
-        for kind, least, most, more in (
-            ("Container", {"cpu": 1}, {"nvidia.com/gpu": 1}, {"maxLimitRequestRatio": {"memory": 2}}),
-            ("Pod", {"memory": 1}, {"cpu": 1}, {"maxLimitRequestRatio": {"cpu": 2}}),
-            ("PersistentVolumeClaim", {"storage": 1}, {"storage": 2}, {}),
-        )
-    ]
-)
-
-
-@PROPERTY
-@given(any_job())
-def test_never_raises(job: Json) -> None:
-    rule = REGISTRY["limit-range"]
-    list(rule.check(defaulted(job), rule.settings(), Context(namespace="team-a", view=EVERYTHING)))

@@ -3,13 +3,11 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
 from pydantic import ValidationError
 
-from tests.support.any_job import Json, any_job
+from tests.support.any_job import Json
 from tests.support.kueue_objects import namespace
-from tests.support.rule_checks import fits_a_warning, found, run, violations
-from tests.support.strategies import PROPERTY
+from tests.support.rule_checks import fits_a_warning, found, violations
 from webhook.api.annotations import NETWORK_POLICY
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY
@@ -215,9 +213,3 @@ def test_settings_that_no_api_server_would_take_are_refused(settings: dict[str, 
 
 def test_where_dns_is_may_be_said_without_its_ports() -> None:
     assert Settings.model_validate({"dns": {"namespaces": ["openshift-dns"]}}).dns.ports == (53, 5353, 8053)
-
-
-@PROPERTY
-@given(any_job())
-def test_never_raises(job: Json) -> None:
-    run(ID, job, RESTRICTED)

@@ -1,11 +1,8 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tests.support.any_job import Json, any_job
-from tests.support.rule_checks import found, run, violations
-from tests.support.strategies import PROPERTY
+from tests.support.any_job import Json
+from tests.support.rule_checks import found, violations
 from webhook.admission.messages import Finding
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY, CauseReason, Violation
@@ -247,10 +244,3 @@ def test_a_name_that_no_class_can_have(view: Snapshot | None) -> None:
     fault = '"High Prio" contains "H"; allowed are lower case letters, digits, "-" and "."'
     assert found([result]) == [f"{WORKER}: {fault}"]
     assert result.fix == "Write high-prio."
-
-
-@PROPERTY
-@given(any_job(labels=st.just({**QUEUED, **OURS})))
-def test_never_raises(job: Json) -> None:
-    run("priority", job, view=CLUSTER)
-    run("priority", job, {"allowed": ["high"], "allowedWorkload": ["prod"]})

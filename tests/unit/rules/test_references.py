@@ -3,12 +3,9 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.support.any_job import Json, any_job
-from tests.support.rule_checks import fits_a_warning, found, run, violations
-from tests.support.strategies import PROPERTY
+from tests.support.any_job import Json
+from tests.support.rule_checks import fits_a_warning, found, violations
 from webhook.admission.messages import Finding
 from webhook.api.networks import NETWORKS
 from webhook.cluster.snapshot import Snapshot
@@ -213,12 +210,6 @@ def test_a_name_that_nothing_can_have(view: Snapshot | None) -> None:
 def test_names_in_pods_are_pod_templates_to_judge(changes: Json) -> None:
     assert violations("references", changes, view=CLUSTER) == []
     assert len(violations("pod-template", changes)) == 1
-
-
-@PROPERTY
-@given(any_job(annotations=st.just({NETWORKS: "ib,gone"})))
-def test_never_raises(job: Json) -> None:
-    run("references", job, view=CLUSTER)
 
 
 DATA = there("ConfigMap", "settings", data={"a.yaml": "x"}, binaryData={"b": "eA=="})

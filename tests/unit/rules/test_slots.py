@@ -2,15 +2,12 @@ from datetime import date
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tests.support.any_job import Json, any_job
+from tests.support.any_job import Json
 from tests.support.devices import claim_template, claims, exactly
 from tests.support.jobs import REMOVE, changed, request
-from tests.support.rule_checks import fits_a_warning, run, violations
-from tests.support.strategies import PROPERTY
+from tests.support.rule_checks import fits_a_warning, violations
 from webhook.admission.pipelines import load_policy, mutate, validate
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
@@ -450,12 +447,6 @@ def test_oversubscription_by_environment(name: str, value: str) -> None:
 def test_bounds_are_in_order() -> None:
     with pytest.raises(ValidationError, match=r"min \(9\) is above max \(8\)"):
         Settings(min=9)
-
-
-@PROPERTY
-@given(any_job(command=st.sampled_from([["mpirun", "-np", "4", "x"], ["sh", "-c", "mpirun -np 4 x"]])))
-def test_never_raises(job: Json) -> None:
-    run("slots", job)
 
 
 CORES = "aws.amazon.com/neuroncore"

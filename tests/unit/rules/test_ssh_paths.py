@@ -4,16 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.support.any_job import Json, any_job
+from tests.support.any_job import Json
 from tests.support.jobs import REMOVE, changed
 from tests.support.namespaces import labelled
 from tests.support.nodes import node
 from tests.support.paths import EXAMPLES as EXAMPLES_FOLDER
 from tests.support.rule_checks import fits_a_warning, found, run, violations
-from tests.support.strategies import PROPERTY
 from webhook.admission.limits import MAX_WARNING_CHARACTERS
 from webhook.admission.messages import Finding
 from webhook.api import yaml
@@ -274,18 +271,6 @@ def warning(violation: Violation) -> str:
 def test_the_examples_work(path: Path) -> None:
     for document in yaml.load_all(path.read_text()):
         assert run("ssh-paths", document) == []
-
-
-@PROPERTY
-@given(
-    any_job(
-        sshAuthMountPath=st.sampled_from(["/root/.ssh", "/root/.ssh/", HOME, ""]),
-        runAsUser=st.sampled_from([0, 1000]),
-        drop=st.just(["ALL"]),
-    )
-)
-def test_never_raises(job: Json) -> None:
-    run("ssh-paths", job)
 
 
 def test_the_matrix_reads_the_first_container_only() -> None:

@@ -1,13 +1,10 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tests.support.any_job import Json, any_job
+from tests.support.any_job import Json
 from tests.support.devices import claim_template, claims, exactly
 from tests.support.jobs import REMOVE
-from tests.support.rule_checks import found, run, violations
-from tests.support.strategies import PROPERTY
+from tests.support.rule_checks import found, violations
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY, CauseReason, Violation
 
@@ -197,13 +194,6 @@ def test_everything_in_one_reply() -> None:
 def test_broken_settings(settings: Json) -> None:
     with pytest.raises(ValidationError):
         REGISTRY["tier"].settings.model_validate(settings)
-
-
-@PROPERTY
-@given(any_job(runLauncherAsWorker=st.just(True)))
-def test_never_raises(job: Json) -> None:
-    run("tier", job, {"name": "x", "maxWorkers": 2, "maxGpus": 0, "implementations": ["OpenMPI"], "features": []})
-    assert run("tier", job) == []
 
 
 def test_gpus_that_come_by_claims() -> None:

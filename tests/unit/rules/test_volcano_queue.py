@@ -1,13 +1,10 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
 
-from tests.support.any_job import any_job
 from tests.support.jobs import REMOVE
 from tests.support.kueue_objects import priority_class
-from tests.support.rule_checks import fits_a_warning, found, run, violations
-from tests.support.strategies import PROPERTY
+from tests.support.rule_checks import fits_a_warning, found, violations
 from tests.support.volcano_objects import Json, queue
 from webhook.cluster.resources.volcano_queues import VOLCANO_QUEUES
 from webhook.cluster.snapshot import Snapshot
@@ -312,13 +309,3 @@ def test_of_queues_only_what_counts_is_kept() -> None:
     trimmed = VOLCANO_QUEUES.trim(queue("team", {"cpu": 1}, parent="dept", allocated={"cpu": "1"}))
     assert Snapshot([trimmed]).all(VOLCANO_QUEUES) == whole
     assert set(trimmed["spec"]) == {"parent", "capability"}
-
-
-FULL = Snapshot([queue("default", {GPU: 1}), queue("root"), queue("team", {"cpu": 1}, parent="root")])
-
-
-@PROPERTY
-@given(any_job())
-def test_never_raises(job: Json) -> None:
-    for settings in ({}, ON, TREE):
-        run(ID, job, settings, view=FULL)

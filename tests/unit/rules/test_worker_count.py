@@ -1,13 +1,11 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
 from pydantic import ValidationError
 
-from tests.support.any_job import Json, any_job
+from tests.support.any_job import Json
 from tests.support.jobs import REMOVE
-from tests.support.rule_checks import run, violations
-from tests.support.strategies import PROPERTY
+from tests.support.rule_checks import violations
 from webhook.rules import Violation
 from webhook.rules.worker_count import Settings
 
@@ -81,9 +79,3 @@ def test_refused(changes: Json, settings: Json, message: str, fix: str) -> None:
 def test_bounds_are_in_order() -> None:
     with pytest.raises(ValidationError, match=r"min \(5\) is above max \(4\)"):
         Settings(min=5, max=4)
-
-
-@PROPERTY
-@given(any_job())
-def test_never_raises(job: Json) -> None:
-    run("worker-count", job)
