@@ -22,15 +22,20 @@ def applied(job: Json, findings: Sequence[Finding]) -> Json:
     """The job with every fix; UnclearFixError for a denial whose fix names nothing to write."""
     document = copy.deepcopy(job)
     left = sorted(findings, key=_order)
+    makes_places = False
     while left:
-        later = [finding for finding in left if not _apply(document, finding)]
-        assert len(later) < len(left), f"these lead nowhere: {later}"
+        later = [finding for finding in left if not _apply(document, finding, makes_places=makes_places)]
+        assert len(later) < len(left) or not makes_places, f"these lead nowhere: {later}"
+        makes_places = len(later) == len(left)
         left = later
     return document
 
 
-def _apply(document: Json, finding: Finding) -> bool:
+def _apply(document: Json, finding: Finding, *, makes_places: bool) -> bool:
     """Whether it could be done: where another fix makes the place first, it could not yet."""
+    place, keys = job_fields.place(document, finding.violation.path), _PLACE.findall(finding.violation.path)
+    if len(place) < len(keys) - 1 and not makes_places:
+        return False
     violation = finding.violation
     for pattern, change in _FORMS:
         if found := re.match(pattern, violation.fix):

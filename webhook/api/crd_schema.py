@@ -33,7 +33,6 @@ EXAMPLES: Final = {
     "nodeSelector": "{kubernetes.io/arch: amd64}", "tolerations": "[{key: nvidia.com/gpu, operator: Exists}]",
     "env": "[{name: NCCL_DEBUG, value: INFO}]", "volumeMounts": "[{name: data, mountPath: /data}]",
     "volumes": "[{name: data, persistentVolumeClaim: {claimName: data}}]", "args": "[train.py]",
-    "command": "[mpirun, train]",
     "topologyKey": "kubernetes.io/hostname", "weight": "1", "whenUnsatisfiable": "DoNotSchedule",
 }  # fmt: skip
 """A value of each field that may be missing, or of another type."""

@@ -1,6 +1,7 @@
 """The command `convert`: what it writes, what it tells, and its exit codes."""
 
 import json
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -84,6 +85,15 @@ def test_the_report(convert: Check) -> None:
     assert '    image: "registry.example.com/torch:2.0" needs sshd with StrictModes no and ssh with ' in result.stderr
     worker = yaml.load_all(result.stdout)[0]["spec"]["mpiReplicaSpecs"]["Worker"]
     assert [container["name"] for container in worker["template"]["spec"]["containers"]] == ["torch", "logs"]
+
+
+def test_a_role_in_the_plural_is_kept(convert: Check) -> None:
+    job = deepcopy(HOROVOD)
+    roles = job["spec"]["mpiReplicaSpecs"]
+    roles["Workers"] = roles.pop("Worker")
+    result = convert("old.yaml", old_yaml=job)
+    assert "    spec.mpiReplicaSpecs[Workers]: is Worker now\n" in result.stderr
+    assert yaml.load_all(result.stdout)[0]["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"]
 
 
 @pytest.mark.parametrize("version", [V1, V1ALPHA2])
