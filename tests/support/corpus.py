@@ -43,6 +43,7 @@ SETTINGS: Final = (
     Setting("queued", "cluster.yaml", "queued"),
     Setting("restricted", "cluster.yaml", "restricted"),
     Setting("quota", "cluster.yaml", "quota"),
+    Setting("openshift", "cluster.yaml", "openshift"),
     Setting("policy", "cluster.yaml", "queued", policy="policy.yaml"),
 )
 

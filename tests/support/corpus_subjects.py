@@ -18,11 +18,12 @@ INTRODUCTION: Final = """\
 DeepSpeed, molecular dynamics, Linpack, courses. This page says what they have in common, and what this service does
 about it. The jobs below were written for it in the same shapes; none is a copy.
 
-The columns are where a job is submitted: with nothing known of a cluster, and to four namespaces of
+The columns are where a job is submitted: with nothing known of a cluster, and to five namespaces of
 [one cluster](../tests/corpus/cluster.yaml) with five kinds of nodes: *open* allows everything, in *queued* Kueue has a
 queue, *restricted* enforces that level of [Pod Security](pod-security.md), *quota* has 16 GPUs, 800 CPUs and 4 Ti of
-memory. *policy* is *queued* with what an administrator [may switch on](../tests/corpus/policy.yaml) besides the
-defaults. The file beside each job, `NAME.outcome`, has the texts of refusals and warnings, and what is injected.
+memory, *openshift* is as [OpenShift](openshift.md) makes a namespace. *policy* is *queued* with what an administrator
+[may switch on](../tests/corpus/policy.yaml) besides the defaults. The file beside each job, `NAME.outcome`, has the
+texts of refusals and warnings, and what is injected.
 
 To see it for a job of your own: `mpijob-webhook check job.yaml --cluster tests/corpus/cluster.yaml -n restricted`."""
 
@@ -32,7 +33,7 @@ SUBJECTS: Final = {
         "161 run mpirun as root, with `--allow-run-as-root` or `OMPI_ALLOW_RUN_AS_ROOT`; 22 as user 1000.",
         "Root is fine where the namespace allows it. A restricted namespace starts no container as root: `ssh- "
         "paths` says so before the job is stored. For user 1000 `security-context` injects what that level asks "
-        "for.",
+        "for, and `scc` what OpenShift needs.",
     ),
     "resources": Subject(
         "What launchers ask for",

@@ -37,6 +37,7 @@ _IN_WORDS: Final = {
     "other-pods": "pods of others",
     "own-leases": "reservations of quotas",
     "queues": "Volcano's queues",
+    "sccgrants": "who may use SCCs",
 }
 
 MayExempt = Callable[[str, Iterable[str]], Mapping[str, bool]]

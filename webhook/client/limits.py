@@ -28,3 +28,7 @@ MAX_CALL_SECONDS: Final = 10.0
 """Seconds for a call of the API server."""
 MAX_EVENT_CHARACTERS: Final = 1000
 """Characters of an Event's message: the API server takes 1024."""
+SCC_GRANTS_SECONDS: Final = 10.0
+"""Seconds for which the SCCs that an account may use are cached: the reviews of a new job need them at once."""
+MAX_SCC_GRANTS: Final = 1_000
+"""Accounts of which these are cached."""

@@ -15,6 +15,7 @@ from webhook.api.shape import ShapeError, decode_error
 from webhook.cluster.contents import Contents
 from webhook.cluster.resource import ByNamespace, K, Metadata, Resource, T, Wire
 from webhook.cluster.resources import watched_resources
+from webhook.cluster.scc_grants import SCC_GRANTS
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer, Unknown
 
 API_VERSION: Final = "policy.training.openshift.io/v1"
@@ -190,7 +191,7 @@ def _job_key(document: Mapping[str, Any]) -> ByNamespace:
 def _by_kind() -> dict[tuple[str, str], list[Resource[Any, Any]]]:
     """The resources by apiVersion and kind: more than one may look at the same objects."""
     found: dict[tuple[str, str], list[Resource[Any, Any]]] = {}
-    for resource in watched_resources():
+    for resource in (*watched_resources(), SCC_GRANTS):
         for version in resource.api_versions:
             found.setdefault((version, resource.kind), []).append(resource)
     return found

@@ -6,6 +6,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from webhook.cluster.resource import ByNamespace, K, Resource, T
+from webhook.cluster.resources.cluster_resource_quotas import CLUSTER_RESOURCE_QUOTAS
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.reservations import RESERVATIONS
@@ -38,7 +39,7 @@ class WithoutJobs(ViewOf):
 
     def answered(self, resource: Resource[Any, Any], answer: A) -> A:
         """The answer, with quotas of which nothing is used."""
-        if resource is RESOURCE_QUOTAS:
+        if resource in {RESOURCE_QUOTAS, CLUSTER_RESOURCE_QUOTAS}:
             if isinstance(answer, ResourceQuota):
                 return replace(answer, used={})
             if isinstance(answer, Mapping):

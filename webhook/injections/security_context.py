@@ -6,7 +6,8 @@ what is below `floor: restricted` and the job is not exempt from it, each contai
 RuntimeDefault`, as far as the version that is enforced asks for it and neither container nor pod says anything. What
 the user wrote stays; the rule `pod-security` judges it: so a privileged container gets no `allowPrivilegeEscalation`,
 which the API server does not take beside it. A container that is explicitly for root (`runAsUser: 0`) gets nothing at
-all: it will not start here, and what is injected would only hide why. Elsewhere nothing is injected.
+all: it will not start here, and what is injected would only hide why. Elsewhere nothing is injected, nor what the pods'
+SCC fills in on OpenShift.
 
 The worker's first container keeps `NET_BIND_SERVICE`, the one capability that restricted allows: the sshd of upstream's
 images has it as file capability, and the kernel starts no program whose file capabilities were all dropped
@@ -33,6 +34,7 @@ from webhook.kit.settings import InjectionSettings
 from webhook.predict.pod_security import Level, LevelVersion, PodTemplate, Version, evaluate, labels, of_root
 from webhook.predict.pod_security.pod import Capabilities, ContainerSecurityContext, convert
 from webhook.predict.pod_security.subject import Subject
+from webhook.predict.scc.outcome import outcome
 
 # What each field that a check names gets, by the end of its path.
 VALUES: Final[dict[str, object]] = {
@@ -78,6 +80,8 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
             template = convert(patch.get(where) or {})
         except ShapeError:
             continue  # the API server's schema has the words for it
+        if of_scc := outcome(role, template, ctx):
+            template = of_scc.filled
         for path, field in _open(template, enforced.version):
             if patch.add((*where, *path), VALUES[field]):
                 added[field.partition(".")[0]] = True

@@ -40,3 +40,5 @@ MAX_SHOWN_QUEUES: Final = 3
 """Volcano queues that a message names."""
 MAX_QUEUE_NAME_CHARACTERS: Final = 30
 """Characters of a queue's name in a warning."""
+MAX_REJECTIONS: Final = 5
+"""Rejections of an SCC that a message names after the first."""

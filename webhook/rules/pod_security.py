@@ -5,6 +5,8 @@ both pod templates, injections included, are judged by the same checks against t
 (`pod-security.kubernetes.io/enforce`, `audit`, `warn`, each with a `-version`): what the namespace enforces rejects the
 job, what it warns about becomes a warning, what it audits goes to the audit log. The words are those of Pod Security.
 
+On OpenShift the pods are judged as their SCC leaves them: see the rule `scc`.
+
 A label that cannot be read counts as it does there: enforce as restricted, audit and warn as privileged, any version as
 latest. `floor` is a level that holds whatever the labels say. If the namespace enforces that level or a stricter one,
 its own version counts.
@@ -47,6 +49,7 @@ from webhook.predict.pod_security.checks import only_by_host_network
 from webhook.predict.pod_security.levels import parse_version
 from webhook.predict.pod_security.places import places
 from webhook.predict.pod_security.pod import templates
+from webhook.predict.scc.outcome import outcomes
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 from webhook.rules.limits import MAX_POD_SECURITY_CHARACTERS
 
@@ -110,19 +113,23 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     asked = _Namespace(ctx.namespace, policy, labelled, settings.floor)
     newest = min(parse_version(settings.cluster_version), NEWEST)
     try:
-        for _, path, template in templates(ctx.document):
+        of_scc = outcomes(job, ctx)
+        for role, path, written in templates(ctx.document):
+            template = of_scc[role].filled if role in of_scc else written
+            rejected = {each.path for each in of_scc[role].rejections} if role in of_scc else set()
             if not template.spec or template.spec.runtime_class_name not in settings.exempt_runtime_classes:
-                yield from _judge(path, template, asked, newest, compared=ctx.operation == "UPDATE")
+                yield from _judge(path, template, asked, newest, rejected, compared=ctx.operation == "UPDATE")
     except ShapeError as error:
         yield Violation(error.path, error.message, fix="Correct the type.")
 
 
 def _judge(
-    path: str, template: PodTemplate, namespace: _Namespace, newest: Version, *, compared: bool
+    path: str, template: PodTemplate, namespace: _Namespace, newest: Version, known: set[str], *, compared: bool
 ) -> Iterator[Violation]:
-    """`compared`: the violations will be compared with those of another template."""
+    """`known` are fields that the rule `scc` reports; `compared`: the violations will be compared with those of another
+    template.
+    """
     enforce, audit, warn = namespace.policy
-    known: set[str] = set()
     limits: tuple[dict[str, bool], ...] = ({}, {"advisory": True}, {"audit_only": True})
     for mode, limit in zip((enforce, warn, audit), limits, strict=True):
         results = _faults(mode, template, newest)

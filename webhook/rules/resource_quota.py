@@ -11,6 +11,9 @@ Then that is a warning. A pod that does
 not state CPU or memory where a quota counts them is refused by the API server, so the job is refused too. On an update
 only what the job takes in addition counts, and nothing of a job that has ended or that the operator refuses as it is.
 Pods that another cluster makes (MultiKueue) do not count.
+
+OpenShift's ClusterResourceQuotas count as the quotas of each namespace that they select. What admitted jobs of other
+namespaces will still take of them does not count.
 """
 
 from collections.abc import Iterator

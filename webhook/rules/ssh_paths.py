@@ -20,8 +20,10 @@ Open MPI does not start as root without `--allow-run-as-root`, or both `OMPI_ALL
 that says it runs as root, or that has upstream's image, which does not allow it; and a launcher that allows root while
 the key is in another user's home.
 
-A namespace that enforces the level restricted starts no container as root. A job whose key is for root is told so, and
-whether mpirun is started as root on purpose (`--allow-run-as-root`, `OMPI_ALLOW_RUN_AS_ROOT`).
+A namespace that enforces the level restricted starts no container as root, and on OpenShift the pods' SCC chooses the
+user where the job leaves it open: mostly one without a home, of the range `openshift.io/sa.scc.uid-range`. A warning
+says so of a job whose key is for root, and of one that starts mpirun as root on purpose (`--allow-run-as-root`,
+`OMPI_ALLOW_RUN_AS_ROOT`).
 
 What cannot work is refused; what very likely does not work is a warning. Where neither container nor pod names a user,
 the image decides, which cannot be seen here. A `/root/.ssh` may also come from the API server, since it is the default.
@@ -33,6 +35,8 @@ from posixpath import normpath
 from typing import Final
 
 import msgspec
+from msgspec import convert
+from msgspec.structs import replace
 
 from webhook.api import mpirun, sshd
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
@@ -45,6 +49,7 @@ from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.predict.pod_security import Level, labels
+from webhook.predict.scc.outcome import Outcome, outcomes
 from webhook.rules import Violation, rule, shortened
 
 FIELD: Final = "spec.sshAuthMountPath"
@@ -74,6 +79,8 @@ class _Side(msgspec.Struct, frozen=True):
     fs_group: int | None
     other_than_root: bool
     privileged: bool
+    scc: str = ""
+    """The SCC that chose the user, where the job leaves it open."""
 
     @property
     def path(self) -> str:
@@ -83,8 +90,9 @@ class _Side(msgspec.Struct, frozen=True):
 @rule("ssh-paths", RuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
     """The key on both sides, then what the workers' sshd needs. Without workers, or sshd on them, there is no ssh."""
+    of_scc = outcomes(job, ctx)
     sides = {
-        role: _side(replica.template, role, f"{path}.template.spec")
+        role: _side(replica.template, role, f"{path}.template.spec", of_scc.get(role))
         for role, path, replica in job.replicas()
         if replica.template.containers
     }
@@ -99,9 +107,11 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
         yield Violation(FIELD, fault, "Set it to /root/.ssh, or /home/USER/.ssh where the job runs as another user.")
         return
     of_root = normpath(mount_path) == OF_ROOT
-    if of_root and keeps_root_out and all(side.user is None and side.other_than_root for side in sides.values()):
+    open_users = all(side.other_than_root and (side.user is None or side.scc) for side in sides.values())
+    chosen = next((f"SCC {side.scc} runs it as user {side.user}" for side in sides.values() if side.scc), "")
+    if of_root and open_users and (keeps_root_out or chosen):
         if starts_sshd or (launcher is not None and _wants_root(launcher.container)):
-            yield _for_root_alone(mount_path, launcher)
+            yield _for_root_alone(mount_path, launcher, chosen or "this namespace starts nothing as root")
         return
     if worker is None or not starts_sshd:
         return
@@ -114,7 +124,8 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
     yield from _server(worker, root_may_run=not keeps_root_out, on_cri_o=_on_cri_o(ctx))
 
 
-def _side(template: PodTemplate, role: str, pod: str) -> _Side:
+def _side(written: PodTemplate, role: str, pod: str, of_scc: Outcome | None) -> _Side:
+    template = _under(of_scc, written)
     spec, container = template.spec, template.containers[0]
     of_pod = (spec and spec.security_context) or PodSecurityContext()
     own = container.security_context or SecurityContext()
@@ -129,7 +140,18 @@ def _side(template: PodTemplate, role: str, pod: str) -> _Side:
         fs_group=of_pod.fs_group,
         other_than_root=bool(non_root) if user is None else user != 0,
         privileged=bool(own.privileged),
+        scc=of_scc.scc if of_scc is not None and written.user is None and user is not None else "",
     )
+
+
+def _under(found: Outcome | None, template: PodTemplate) -> PodTemplate:
+    """The template with the users, groups and capabilities that its pods get from their SCC."""
+    if found is None or found.filled.spec is None or template.spec is None:
+        return template
+    first, *others = template.containers
+    first = replace(first, security_context=convert(found.first, SecurityContext, from_attributes=True))
+    of_pod = convert(found.filled.spec.security_context, PodSecurityContext, from_attributes=True)
+    return replace(template, spec=replace(template.spec, containers=[first, *others], security_context=of_pod))
 
 
 def _keeps_root_out(ctx: Context) -> bool:
@@ -138,13 +160,13 @@ def _keeps_root_out(ctx: Context) -> bool:
     return isinstance(namespace, Namespace) and labels.read(namespace.labels)[0].enforce.level is Level.RESTRICTED
 
 
-def _for_root_alone(mount_path: str, launcher: _Side | None) -> Violation:
+def _for_root_alone(mount_path: str, launcher: _Side | None, because: str) -> Violation:
     """One cause, however many fields would have to change: the job is written for an image that runs as root."""
     fix = "Use an image with a user of its own: its .ssh as sshAuthMountPath, and its own configuration for sshd."
     if launcher is not None and _wants_root(launcher.container):
-        fault = "runs mpirun as root, but this namespace starts nothing as root"
+        fault = f"runs mpirun as root, but {because}"
         return Violation(f"{launcher.pod}.containers[0]", fault, fix=fix, advisory=True)
-    fault = f'"{mount_path[:100]}" is for root, but this namespace starts nothing as root'
+    fault = f'"{mount_path[:100]}" is for root, but {because}'
     return Violation(FIELD, fault, fix=fix, advisory=True)
 
 

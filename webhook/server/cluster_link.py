@@ -20,6 +20,7 @@ from webhook.client.calls import Client, ClusterError
 from webhook.client.connection import METADATA, Connection
 from webhook.client.live_view import LiveView
 from webhook.client.paging import pages
+from webhook.client.scc_grants import GrantsReader
 from webhook.client.watch import STALE_AFTER, Watch
 from webhook.client.wire import WatchFault
 from webhook.cluster.resource import Resource, WatchedPlace
@@ -57,6 +58,8 @@ class ClusterLink:
     """Set once `read` is set and policies are in force."""
     ledger: QuotaLedger
     """Verdicts on quotas that hold for all replicas."""
+    grants: GrantsReader
+    """Which of OpenShift's SCCs accounts may use."""
     faults: dict[str, str] = field(default_factory=dict)
     """Background tasks that failed and were started again, and how they failed."""
 
@@ -149,6 +152,7 @@ async def linked(
             asyncio.Event(),
             asyncio.Event(),
             ledger,
+            GrantsReader(api, view),
         )
 
         async def settle() -> None:

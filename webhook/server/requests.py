@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qs
 
+from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.kit.parts import parts
 from webhook.server.limits import MAX_BODY_BYTES, MAX_DURATION_CHARACTERS, MAX_QUOTED_CHARACTERS
@@ -82,6 +83,8 @@ class Request:
     body: bytes = b""
     namespace: Namespace | None = None
     """The Namespace of the reviewed object, read for this request; None if the cache has it."""
+    missing_grants: set[ByNamespace] = field(default_factory=set)
+    """Accounts of which the decision needs to know which SCCs they may use."""
 
     def too_late(self) -> Refused:
         """The refusal when the deadline has passed."""

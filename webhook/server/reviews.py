@@ -7,7 +7,7 @@ administrator's failurePolicy: overload, a deadline or a bug must never look lik
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from http import HTTPStatus
@@ -21,7 +21,7 @@ from webhook.api import review
 from webhook.api.review import AdmissionRequest, ReviewError
 from webhook.cel.trial import Trial, try_expressions
 from webhook.client.calls import ApiError, ClusterError
-from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import Answer, ClusterView, Overlay
 from webhook.companions.ssh import secret
 from webhook.companions.ssh.pool import KeyPool, NoKey
@@ -110,6 +110,9 @@ class ReviewHandler:
             if hook == "ssh-keys":
                 return await self._ssh_keys(asked, request)
             decision = self._decide(hook, request, asked, self.view)
+            if self.cluster is not None and request.missing_grants:
+                await self._read_grants(self.cluster, request)
+                decision = self._decide(hook, request, asked, self.view)
             if self.cluster is not None and (decision.depends_on_quota or decision.requested):
                 decision = await self._settled(self.cluster, hook, request, asked, decision)
             return self._decided(hook, request, asked, decision)
@@ -128,6 +131,12 @@ class ReviewHandler:
                 why = error.status if isinstance(error, ApiError) else "no answer"
                 reason = f"the namespace could not be read ({why})"
                 raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, reason, str(error)) from None
+
+    async def _read_grants(self, cluster: ClusterLink, request: Request) -> None:
+        """Read which SCCs accounts may use, in half of the time that is left: unknown grants never reject a job."""
+        with self._waiting_for_cluster(), suppress(TimeoutError):
+            async with asyncio.timeout(max(0, request.deadline - monotonic()) / 2):
+                await cluster.grants.read(request.missing_grants)
 
     def _without_decision(self, request: Request, error: Exception) -> Reply:
         """The reply where a decision has failed: a fault of ours is a 500, never a verdict."""
@@ -202,6 +211,8 @@ class ReviewHandler:
         """The decision of the pipeline, or the one on an object that is too expensive to judge."""
         view = _seen(request, view)
         namespace = view.get(NAMESPACES, asked.namespace)
+        if self.cluster is not None and isinstance(namespace, Namespace) and namespace.of_openshift:
+            view = self.cluster.grants.over(view, request.missing_grants)
         policy = self.policies.for_namespace(namespace)  # made once, for all jobs of the namespace
         decide_on = partial(
             _pipeline(hook),  # which may import it: nothing is imported within the limit

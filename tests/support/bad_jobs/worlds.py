@@ -32,7 +32,7 @@ class World:
 def worlds() -> tuple[World, ...]:
     """Without and with facts: namespaces of every Pod Security level, with a queue, a quota, a LimitRange."""
     usual, known = refusing({}), Snapshot(facts.objects())
-    namespaces = ("open", "baseline", "restricted", "queued", "quota", facts.LIMITED)
+    namespaces = ("open", "baseline", "restricted", "queued", "quota", "openshift", facts.LIMITED)
     return (
         World("nothing known", "open", usual, Snapshot([])),
         *(World(name, name, usual, known) for name in namespaces),

@@ -8,7 +8,7 @@ import yaml
 from tests.controlplane import kueue
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.nodes import gpu_nodes
-from tests.support import volcano_objects
+from tests.support import openshift, volcano_objects
 from tests.support.installation.custom_resources import custom_resource
 from tests.support.jobs import REMOVE, changed
 from webhook import rules
@@ -116,6 +116,8 @@ def _cluster_wide() -> Iterator[Manifest]:
     mirrored = [{"source": "quay.io/platform", "mirrors": ["mirror.example.com/platform"]}]
     yield _object(OPENSHIFT, "ImageDigestMirrorSet", "platform", "", spec={"imageDigestMirrors": mirrored})
     yield _object(OPENSHIFT, "ImageTagMirrorSet", "platform", "", spec={"imageTagMirrors": mirrored})
+    yield from (each for each in openshift.DEFAULT_SCCS if each["metadata"]["name"] == "restricted-v2")
+    yield openshift.cluster_quota({"pods": "100"}, {"pods": "0"}, name="teams", namespaces=[TEAM])
     yield kueue.resource_flavor("h100", node_labels={"nvidia.com/gpu.present": "true"})
     quotas = {"h100": {"cpu": 400, "memory": "4Ti", "nvidia.com/gpu": 64}}
     yield kueue.cluster_queue("gpu", quotas=quotas, cohort="all")
@@ -177,10 +179,14 @@ def definitions(cluster: Cluster) -> list[Manifest]:
         crd["spec"].pop("conversion", None)
     queues = custom_resource("scheduling.volcano.sh", "queues", "Queue", "v1beta1", scope="Cluster")
     mirrors = (("imagedigestmirrorsets", "ImageDigestMirrorSet"), ("imagetagmirrorsets", "ImageTagMirrorSet"))
-    openshift = [
-        custom_resource("config.openshift.io", plural, kind, "v1", scope="Cluster") for plural, kind in mirrors
+    of_openshift = [
+        *(custom_resource("config.openshift.io", plural, kind, "v1", scope="Cluster") for plural, kind in mirrors),
+        custom_resource(
+            "security.openshift.io", "securitycontextconstraints", "SecurityContextConstraints", "v1", scope="Cluster"
+        ),
+        custom_resource("quota.openshift.io", "clusterresourcequotas", "ClusterResourceQuota", "v1", scope="Cluster"),
     ]
-    return [*crds, networks_definition(), queues, *openshift]
+    return [*crds, networks_definition(), queues, *of_openshift]
 
 
 def networks_definition() -> Manifest:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from tests.support import openshift
 from tests.support.injecting import PATHS, Example, inject, mpijob
 from tests.support.kueue_objects import cluster_queue, config, flavor, local_queue, namespace
 from tests.support.networks import network
@@ -515,6 +516,12 @@ class TestIpcLock:
             else [namespace("team", **{f"pod-security.kubernetes.io/{k}": v for k, v in labels.items()})]
         )
         assert self.run(made, *known) == ({}, [f"no IPC_LOCK: {reason}"])
+
+    def test_only_where_an_scc_of_the_pods_accepts_it(self) -> None:
+        reason = "no IPC_LOCK: no SCC that the pods may use accepts it"
+        assert self.run(job(), *openshift.openshift(namespace="team")) == ({}, [reason])
+        allowed = openshift.openshift({"default": ["privileged"]}, namespace="team")
+        assert self.run(job(), *allowed)[1] == ["gave the worker IPC_LOCK"]
 
     def test_only_where_it_is_configured(self) -> None:
         assert run(job(), HOST, TEAM)[1] == ["gave the worker 8 nvidia.com/hostdev"]

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from tests.support import openshift
 from tests.support.any_job import Json, any_job
 from tests.support.jobs import changed
 from tests.support.namespaces import labelled
@@ -316,3 +317,15 @@ def test_never_raises(job: Json, template: Any, level: str) -> None:
         for violation in rule.check(defaulted(changed()), rule.settings(), context):
             assert violation.path
             assert violation.fix
+
+
+@pytest.mark.parametrize("mode", ["warn", "enforce"])
+def test_what_an_scc_fills_in_is_not_reported(mode: str) -> None:
+    known = openshift.view(None, openshift.project(**{f"pod-security.kubernetes.io/{mode}": "restricted"}))
+    assert violations("pod-security", {}, view=known) == []
+
+
+def test_what_an_scc_leaves_open_is_reported() -> None:
+    known = openshift.view({"default": ["anyuid"]})
+    reported = {violation.message.partition(": ")[2] for violation in violations("pod-security", {}, view=known)}
+    assert any("allowPrivilegeEscalation != false" in each for each in reported)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from tests.support import openshift
 from tests.support.any_job import Json
 from tests.support.devices import claim_template, claims, exactly
 from tests.support.jobs import REMOVE, changed, request
@@ -521,3 +522,29 @@ def test_suggestions_fit(workers: int, limits: dict[str, tuple[int, int]], state
         idle = cluster(quota(hard), *running("a"))
         assert violations(RULE, job(int(later[1])) | state, view=idle) == []
         assert not now
+
+
+def test_cluster_resource_quota_counts_as_a_quota() -> None:
+    shared = openshift.cluster_quota({GPUS: 32}, {GPUS: 24}, namespaces=["team-a", "team-b"])
+    known = cluster(openshift.project(), shared, *running("a"))
+    (violation,) = violations(RULE, job(20), view=known)
+    assert "Requested 40 GPUs" in violation.message
+    assert "but cluster quota is 32 GPUs." in violation.message
+    assert violations(RULE, job(4), view=known) == []
+    both = cluster(openshift.project(), shared, quota({GPUS: 64}))
+    (violation,) = violations(RULE, job(20), view=both)
+    assert 'but cluster quota "clusterresourcequota/q" is 32 GPUs.' in violation.message
+
+
+def test_cluster_resource_quota_of_other_namespaces_does_not_count() -> None:
+    shared = openshift.cluster_quota({GPUS: 2}, {GPUS: 0}, namespaces=["team-b"])
+    assert violations(RULE, job(20), view=cluster(openshift.project(), shared)) == []
+    plain = cluster(namespace("team-a"), openshift.cluster_quota({GPUS: 2}, {GPUS: 0}))
+    assert violations(RULE, job(20), view=plain) == []
+
+
+def test_promises_of_the_namespace_count_against_a_cluster_resource_quota() -> None:
+    shared = openshift.cluster_quota({GPUS: 32}, {GPUS: 0})
+    admitted = changed(job(14) | {"metadata.name": "a", "metadata.uid": "a"})
+    (violation,) = violations(RULE, job(4), view=cluster(openshift.project(), shared, admitted))
+    assert "Quota exceeded" in violation.message

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import openshift
 from tests.support.any_job import Json
 from tests.support.jobs import REMOVE, changed
 from tests.support.namespaces import labelled
@@ -391,3 +392,20 @@ def test_the_key_of_a_root_that_may_run_mpirun() -> None:
     copied = {COMMAND: ["bash", "-c", "cp -r /home/mpiuser/.ssh /root; mpirun --allow-run-as-root x"]}
     assert violations("ssh-paths", {"spec.sshAuthMountPath": HOME} | copied) == []
     assert violations("ssh-paths", {"spec.sshAuthMountPath": "/root/.ssh/"} | command) == []
+
+
+def test_user_that_an_scc_chooses_has_no_key_of_root() -> None:
+    fault = f'(advice) {FIELD}: "/root/.ssh" is for root, but SCC restricted-v2 runs it as user 1000680000'
+    assert found(violations("ssh-paths", SSHD, view=openshift.view())) == [fault]
+
+
+def test_sshd_of_a_user_that_an_scc_chooses_needs_the_capability_that_it_drops() -> None:
+    changes = {"spec.sshAuthMountPath": HOME, **SSHD}
+    (fault,) = found(violations("ssh-paths", changes, view=openshift.view()))
+    assert fault.startswith(f"(advice) {CONTEXT}.capabilities.add: has no NET_BIND_SERVICE")
+
+
+def test_root_keeps_its_key_where_the_scc_allows_it() -> None:
+    for may_use in ({"default": ["anyuid"]}, {"default": ["privileged"]}):
+        assert found(violations("ssh-paths", {**SSHD, **both(runAsUser=0)}, view=openshift.view(may_use))) == []
+    assert found(violations("ssh-paths", SSHD, view=openshift.view({"default": ["anyuid"]}))) == []

@@ -5,6 +5,8 @@ import msgspec
 from webhook.cluster.limits import MAX_ANNOTATION_CHARACTERS
 from webhook.cluster.resource import Metadata, Wire, cluster_wide
 
+UID_RANGE = "openshift.io/sa.scc.uid-range"
+
 
 class Namespace(msgspec.Struct, frozen=True):
     """A namespace and its labels."""
@@ -13,6 +15,11 @@ class Namespace(msgspec.Struct, frozen=True):
     labels: dict[str, str]
     annotations: dict[str, str] = {}
     """Each up to `LONGEST_ANNOTATION` characters and one more, which tells that it is longer."""
+
+    @property
+    def of_openshift(self) -> bool:
+        """Whether OpenShift has reserved ids for its pods."""
+        return UID_RANGE in self.annotations
 
 
 class _Metadata(Metadata):

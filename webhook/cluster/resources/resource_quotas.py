@@ -1,5 +1,7 @@
 """ResourceQuotas: what the pods and other objects of a namespace may take together."""
 
+from typing import Any
+
 import msgspec
 
 from webhook.api.pod_resources import Amounts, PodResources, is_pod_level, parse_amounts
@@ -17,20 +19,24 @@ class _ScopeSelector(msgspec.Struct, rename="camel", omit_defaults=True):
     match_expressions: list[_Expression] | None = None
 
 
-class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
+class QuotaSpec(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What is limited."""
+
     hard: dict[str, object] | None = None
     scopes: list[str] | None = None
     scope_selector: _ScopeSelector | None = None
 
 
-class _Status(msgspec.Struct, omit_defaults=True):
+class QuotaStatus(msgspec.Struct, omit_defaults=True):
+    """What the controller has counted."""
+
     hard: dict[str, object] | None = None
     used: dict[str, object] | None = None
 
 
 class _ResourceQuota(Wire):
-    spec: _Spec | None = None
-    status: _Status | None = None
+    spec: QuotaSpec | None = None
+    status: QuotaStatus | None = None
 
 
 # Every container has to state these where a quota counts them, unless the pod as a whole states something
@@ -55,6 +61,11 @@ class ResourceQuota(msgspec.Struct, frozen=True):
     """Lacks what nobody has counted yet."""
     scopes: tuple[Scope, ...] = ()
 
+    @property
+    def reach(self) -> str:
+        """What it is for, in messages."""
+        return "namespace" if self.namespace else "cluster"
+
     def counts(self, traits: Traits) -> bool:
         """Whether the object is within every scope."""
         return not self.scopes or all(map(traits.meets, self.scopes))
@@ -77,20 +88,23 @@ class ResourceQuota(msgspec.Struct, frozen=True):
         return found
 
 
-def _record(found: _ResourceQuota) -> ResourceQuota:
-    """The quota as the API server's admission reads it: by its status, once the controller has written one."""
-    spec, status = found.spec or _Spec(), found.status or _Status()
+def limits(spec: QuotaSpec, status: QuotaStatus) -> dict[str, Any]:
+    """The fields of a quota as admission reads it: by its status, once the controller has written one."""
     selector = (spec.scope_selector and spec.scope_selector.match_expressions) or ()
-    return ResourceQuota(
-        namespace=found.metadata.namespace,
-        name=found.metadata.name,
-        hard=parse_amounts(status.hard or spec.hard),
-        used=parse_amounts(status.used),
-        scopes=(
+    return {
+        "hard": parse_amounts(status.hard or spec.hard),
+        "used": parse_amounts(status.used),
+        "scopes": (
             *map(Scope, spec.scopes or ()),
             *(Scope(each.scope_name, each.operator, tuple(each.values or ())) for each in selector),
         ),
-    )
+    }
+
+
+def _record(found: _ResourceQuota) -> ResourceQuota:
+    metadata = found.metadata
+    counted = limits(found.spec or QuotaSpec(), found.status or QuotaStatus())
+    return ResourceQuota(metadata.namespace, metadata.name, **counted)
 
 
 RESOURCE_QUOTAS = namespaced("resourcequotas", "ResourceQuota", "v1", wire=_ResourceQuota, record=_record)

@@ -53,6 +53,7 @@ from webhook.kit.context import Context
 from webhook.predict import other_jobs
 from webhook.predict.other_jobs import JobRecord
 from webhook.predict.quota import room
+from webhook.predict.quota.assessment import namespace_quotas
 
 
 class LedgerApi:
@@ -204,8 +205,8 @@ class QuotaLedger:
         ClusterError when quotas or reservations cannot be used: then the verdict by the cache counts.
         DeadlineExceeded after `seconds`: when many jobs come at once, the cache would admit too many.
         """
-        quotas = self._view.within(RESOURCE_QUOTAS, namespace)
-        job = WaitingJob(decide, first, room.limits(() if isinstance(quotas, Answer) else quotas.values()), writes)
+        quotas = namespace_quotas(Context(namespace=namespace, view=self._view))
+        job = WaitingJob(decide, first, room.limits(quotas), writes)
         self._waiting.setdefault(namespace, deque()).append(job)
         if namespace not in self._workers:
             self._workers[namespace] = asyncio.create_task(self._work(namespace), name=f"quota ledger {namespace}")

@@ -9,6 +9,8 @@ from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.predict.job_pods import JobPods
 from webhook.predict.pod_security import Level, labels
+from webhook.predict.pod_security.pod import convert
+from webhook.predict.scc.outcome import may_add
 
 CAPABILITY: Final = "IPC_LOCK"
 
@@ -26,6 +28,8 @@ def add_ipc_lock(pods: JobPods, ctx: Context, patch: PatchBuilder) -> Iterator[s
         yield Caution(f"no {CAPABILITY}: the namespace enforces {level}")
     elif not _maybe_root(pods):
         yield Caution(f"no {CAPABILITY}: it has no effect for a container that does not run as root")
+    elif may_add(CAPABILITY, pods.role, convert(patch.get(template_path(pods.role))), ctx) is False:
+        yield Caution(f"no {CAPABILITY}: no SCC that the pods may use accepts it")
     else:
         container = (*template_path(pods.role), "spec", "containers", 0)
         if patch.append((*container, "securityContext", "capabilities", "add"), CAPABILITY, key=None):

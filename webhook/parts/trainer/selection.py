@@ -64,6 +64,7 @@ OF_TEMPLATES: Final = frozenset(
         "pod-security",
         "pod-template",
         "rank-environment",
+        "scc",
         "slots",
         "ssh-paths",
         "upstream-contract",
@@ -76,7 +77,9 @@ OF_JOBS: Final = OF_TEMPLATES | {
     "name-length", "priority", "references", "resource-quota", "tier",
 }  # fmt: skip
 """Asked of TrainJobs."""
-OF_OTHER_PODS: Final = frozenset(("images", "job-size", "limit-range", "pod-security", "pod-template", "references"))
+OF_OTHER_PODS: Final = frozenset(
+    ("images", "job-size", "limit-range", "pod-security", "pod-template", "references", "scc")
+)
 """Asked of pods besides launcher and nodes too, such as those that fetch a dataset."""
 
 Instead = Callable[[Shape, Context], Iterator[Violation]]

@@ -639,7 +639,7 @@ def _is_forbidden_seccomp(value: str | None) -> bool:
     return value not in (None, "runtime/default", "docker/default") and not str(value).startswith("localhost/")
 
 
-_SYSCTLS: Final = {
+SAFE_SYSCTLS: Final = {
     0: (
         "kernel.shm_rmid_forced",
         "net.ipv4.ip_local_port_range",
@@ -657,9 +657,10 @@ _SYSCTLS: Final = {
     32: ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"),
     37: ("net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_notsent_lowat"),
 }
+"""By the minor version that has them first."""
 
 
-@_check("sysctls", Level.BASELINE, *_SYSCTLS)
+@_check("sysctls", Level.BASELINE, *SAFE_SYSCTLS)
 def _sysctls(pod: Subject) -> Fault | None:
     """Only kernel parameters that concern the pod alone are set.
 
@@ -672,7 +673,7 @@ def _sysctls(pod: Subject) -> Fault | None:
     `net.ipv4.tcp_keepalive_probes`; from v1.32 `net.ipv4.tcp_rmem`, `net.ipv4.tcp_wmem`; from v1.37
     `net.ipv4.tcp_slow_start_after_idle`, `net.ipv4.tcp_notsent_lowat`
     """
-    allowed = {name for since, names in _SYSCTLS.items() if since <= pod.version.minor for name in names}
+    allowed = {name for since, names in SAFE_SYSCTLS.items() if since <= pod.version.minor for name in names}
     given = [(index, sysctl.name or "") for index, sysctl in enumerate(pod.security.sysctls or ())]
     bad = [(index, name) for index, name in given if name not in allowed]
     if not bad:

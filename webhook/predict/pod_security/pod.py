@@ -1,8 +1,7 @@
-"""The pod template as far as Pod Security looks at it.
+"""The pod template as far as Pod Security and OpenShift's SCCs look at it.
 
 The types stand apart from `webhook.api.pod`, which every request decodes: a template is decoded into these only where a
-namespace asks for a level. Every field may be absent, and all but names null. Beyond what the checks read there is only
-the runtime class, by which administrators exempt pods.
+namespace asks for a level, or OpenShift has prepared it. Every field may be absent, and all but names null.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,15 +14,17 @@ from webhook.api.pod import PodOS, Presence
 from webhook.api.shape import ShapeError, decode_error
 
 
-class Profile(msgspec.Struct, gc=False):
+class Profile(msgspec.Struct, rename="camel", gc=False):
     """A seccomp or AppArmor profile."""
 
     type: str | None = None
+    localhost_profile: str | None = None
 
 
 class SELinuxOptions(msgspec.Struct, gc=False):
     """The SELinux label."""
 
+    level: str | None = None
     type: str | None = None
     user: str | None = None
     role: str | None = None
@@ -55,6 +56,8 @@ class Sysctl(msgspec.Struct, gc=False):
 class PodSecurityContext(SecurityContext, rename="camel", gc=False):
     """The pod's own."""
 
+    fs_group: int | None = None
+    supplemental_groups: list[int] | None = None
     sysctls: list[Sysctl] | None = None
 
 
@@ -72,6 +75,7 @@ class ContainerSecurityContext(SecurityContext, rename="camel", gc=False):
     capabilities: Capabilities | None = None
     privileged: bool | None = None
     proc_mount: str | None = None
+    read_only_root_filesystem: bool | None = None
 
 
 class Port(msgspec.Struct, rename="camel", gc=False):
@@ -169,6 +173,8 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     os: PodOS | None = None
     runtime_class_name: str | None = None
     security_context: PodSecurityContext | None = None
+    service_account: str | None = None
+    service_account_name: str | None = None
     volumes: list[Volume] | None = None
 
 

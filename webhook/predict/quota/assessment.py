@@ -11,7 +11,9 @@ from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import NANO, Quantity
 from webhook.api.quota_charges import Charge, PodShape, object_charges
 from webhook.cluster.resource import ByNamespace, Resource
+from webhook.cluster.resources.cluster_resource_quotas import CLUSTER_RESOURCE_QUOTAS
 from webhook.cluster.resources.mpijobs import MPI_JOBS
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.resources.reservations import Reservation, ReservedPods
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS, ResourceQuota
 from webhook.cluster.view import UNKNOWN, Answer
@@ -103,9 +105,14 @@ class Assessment:
 
 
 def namespace_quotas(ctx: Context) -> Quotas:
-    """The quotas of the job's namespace; none when they are unknown."""
+    """The quotas that count the objects of the job's namespace; none when they are unknown."""
     found = ctx.view.within(RESOURCE_QUOTAS, ctx.namespace)
-    return () if found is UNKNOWN else tuple(found.values())
+    own = () if found is UNKNOWN else tuple(found.values())
+    namespace = ctx.view.get(NAMESPACES, ctx.namespace)
+    if not (isinstance(namespace, Namespace) and namespace.of_openshift):
+        return own
+    shared = ctx.view.all(CLUSTER_RESOURCE_QUOTAS)
+    return own if shared is UNKNOWN else (*own, *(each for each in shared.values() if ctx.namespace in each.namespaces))
 
 
 def assess(job: MPIJob, ctx: Context) -> Assessment | None:

@@ -50,13 +50,13 @@ def details(
     more = any(part.made for part in demand.parts)
     requested = spelled(first.resource, first.missing, accelerators, more=more)
     parts = _parts(first, demand, accelerators, more=more)
-    quota = f'quota "{first.quota.name}"' if several else "quota"
+    quota = f'{first.quota.reach} quota "{first.quota.name}"' if several else f"{first.quota.reach} quota"
     hard, taken, available = (
         spelled(first.resource, amount, accelerators) for amount in (first.hard, first.taken, first.available)
     )
     usage = taken if first.known else "not counted yet"
     users = f" ({running} running {_plural('job', running)})" if running else ""
-    beyond = f"namespace {quota} is {hard}" if first.impossible else _free(first, hard, quota, accelerators)
+    beyond = f"{quota} is {hard}" if first.impossible else _free(first, hard, quota, accelerators)
     lines = [
         HEADLINE,
         f"Details: Requested {requested}{parts}, but {beyond}.",
@@ -91,9 +91,9 @@ def _parts(short: Shortage, demand: Demand, accelerators: tuple[str, ...], *, mo
 def _free(short: Shortage, hard: str, quota: str, accelerators: tuple[str, ...]) -> str:
     """Of a job that the quota itself could hold: what is in its way is what is free, and not what the quota is."""
     if not short.available:
-        return f"none of {hard} is free in the namespace {quota}"
+        return f"none of {hard} is free in the {quota}"
     free = number(short.resource, short.available, accelerators)
-    return f"only {free} of {hard} {'is' if short.available == ONE else 'are'} free in the namespace {quota}"
+    return f"only {free} of {hard} {'is' if short.available == ONE else 'are'} free in the {quota}"
 
 
 def _other(short: Shortage, first: str, accelerators: tuple[str, ...]) -> str:

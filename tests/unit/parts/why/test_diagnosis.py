@@ -246,6 +246,13 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         'does not run: 2 of 2 workers cannot be created, Pod Security refuses the pods: violates PodSecurity '
         '"restricted:latest": runAsNonRoot != true',
     ),
+    "SCC": (
+        refused('pods "x" is forbidden: unable to validate against any security context constraint: [provider '
+            'restricted-v2: .containers[0].runAsUser: Invalid value: 1000: must be in the ranges: [100068, 100069]]'),
+        State.STUCK,
+        'does not run: 2 of 2 workers cannot be created, no SCC of OpenShift accepts the pods: [provider '
+        'restricted-v2: .containers[0].runAsUser: Invalid value: 1000: must be in the ranges: [100068, 100069]]',
+    ),
     "runtime class": (
         refused('pods "x" is forbidden: pod rejected: RuntimeClass "kata" not found'),
         State.STUCK,

@@ -45,6 +45,13 @@ _REFUSALS: Final = (
         frozenset({"pod-security", "ssh-paths"}),
     ),
     _Refusal(
+        re.compile(r"unable to validate against any security context constraint: (?P<said>.*)"),
+        "scc",
+        "no SCC of OpenShift accepts the pods: {said}",
+        "Change these fields in the template, or ask an administrator for an SCC that accepts them.",
+        frozenset({"scc"}),
+    ),
+    _Refusal(
         re.compile(r"(?P<said>(maximum|minimum) .* per (Container|Pod) is .*|.*limit to request ratio.*)"),
         "limit-range",
         "a LimitRange refuses the pods: {said}",

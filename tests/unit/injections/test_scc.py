@@ -1,0 +1,92 @@
+"""scc: what OpenShift's SCCs need and do not fill in themselves."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.injecting import Example, mpijob, only, pod_spec
+from tests.support.jobs import request
+from tests.support.openshift import DEFAULT_SCCS, openshift, project, view
+from tests.support.paths import EXAMPLES
+from tests.support.rule_checks import run
+from webhook.admission import pipelines
+from webhook.api import yaml
+from webhook.cluster.snapshot import Snapshot
+from webhook.policy.in_force import load_policy
+
+CONTAINER = pod_spec()["containers"][0]
+V3 = {"default": ["restricted-v3"]}
+KEPT = {"capabilities": {"add": ["NET_BIND_SERVICE"]}}
+EXAMPLE = Example(job=mpijob(), view=Snapshot(openshift(namespace="team")))
+
+
+def as_user(uid: int, **more: Any) -> Any:
+    spec = pod_spec(containers=[{**CONTAINER, "securityContext": {"runAsUser": uid}}], **more)
+    return mpijob(launcher={"spec": spec}, worker={"spec": spec})
+
+
+def mutated(job: Any, known: Any, policy: Any = None) -> Any:
+    decision = pipelines.mutate(request(job, namespace="team-a"), policy=policy or only("scc"), view=known)
+    assert not decision.skipped
+    return decision
+
+
+def specs(decision: Any) -> dict[str, Any]:
+    replicas = decision.document["spec"]["mpiReplicaSpecs"]
+    return {role: replica["template"]["spec"] for role, replica in replicas.items()}
+
+
+def test_user_of_the_image_gets_a_user_namespace() -> None:
+    decision = mutated(as_user(1000), view(V3))
+    assert [spec["hostUsers"] for spec in specs(decision).values()] == [False, False]
+    assert specs(decision)["Worker"]["containers"][0]["securityContext"] == {"runAsUser": 1000, **KEPT}
+    assert specs(decision)["Launcher"]["containers"][0]["securityContext"] == {"runAsUser": 1000}
+    assert decision.notes == [
+        "scc: put the launcher into a user namespace for SCC restricted-v3",
+        "scc: put the worker into a user namespace for SCC restricted-v3",
+        "scc: gave the worker NET_BIND_SERVICE: SCC restricted-v3 drops it",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("job", "may_use"),
+    [
+        (as_user(1000), {}),
+        (as_user(0), V3),
+        (as_user(1000, hostUsers=True), V3),
+        (as_user(1000), {"default": ["restricted-v3", "nonroot-v2"]}),
+        (mpijob(), V3),
+    ],
+)
+def test_no_user_namespace_where_it_does_not_help_or_is_not_needed(job: Any, may_use: Any) -> None:
+    assert "hostUsers" not in str(mutated(job, view(may_use)).patch)
+
+
+def test_worker_that_the_scc_gives_a_user_keeps_the_capability_of_sshd() -> None:
+    assert specs(mutated(mpijob(), view()))["Worker"]["containers"][0]["securityContext"] == KEPT
+
+
+@pytest.mark.parametrize("context", [{"capabilities": {"drop": ["ALL"]}}, {"capabilities": {"add": []}}])
+def test_capabilities_of_the_user_stay(context: Any) -> None:
+    job = mpijob(worker={"spec": pod_spec(containers=[{**CONTAINER, "securityContext": context}])})
+    assert mutated(job, view()).patch == []
+
+
+def test_nothing_where_the_scc_drops_nothing_or_anything_is_unknown() -> None:
+    for known in (view({"default": ["anyuid"]}), Snapshot([project()]), Snapshot([project(), *DEFAULT_SCCS])):
+        assert mutated(as_user(1000), known).patch == []
+
+
+@pytest.mark.parametrize("name", ["openmpi-pi", "intel-pi", "mpich-pi"])
+def test_examples_run_under_the_default_constraints(name: str) -> None:
+    (job,) = yaml.load_all((EXAMPLES / f"{name}.yaml").read_text())
+    known = view(V3)
+    assert run("scc", job, view=known)
+    decision = mutated(job, known, load_policy(None))
+    for rule in ("scc", "ssh-paths", "pod-security"):
+        assert run(rule, decision.document, view=known) == []
+
+
+def test_security_context_leaves_to_the_scc_what_it_fills_in() -> None:
+    enforced = project(**{"pod-security.kubernetes.io/enforce": "restricted"})
+    assert mutated(mpijob(), view(None, enforced), only("security-context")).patch == []

@@ -1,0 +1,111 @@
+"""scc: whether an SCC that the pods may use accepts them."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.openshift import DEFAULT_SCCS, grants, project, view
+from tests.support.paths import EXAMPLES
+from tests.support.rule_checks import found, run, violations
+from webhook.api import yaml
+from webhook.cluster.snapshot import Snapshot
+
+WORKER = "spec.mpiReplicaSpecs[Worker].template"
+CONTEXT = "Worker.template.spec.containers.0.securityContext"
+RANGE = "must be in the ranges: [1000680000, 1000689999]"
+
+
+def check(changes: Any, known: Any = None, **more: Any) -> list[str]:
+    return found(violations("scc", changes, view=view() if known is None else known, **more))
+
+
+def test_user_outside_the_range_is_rejected_with_the_scc_to_ask_for() -> None:
+    (violation,) = violations("scc", {CONTEXT: {"runAsUser": 1000}}, view=view())
+    assert violation.path == f"{WORKER}.spec.containers[0].securityContext.runAsUser"
+    assert violation.message == f'SCC "restricted-v2" rejects 1000: {RANGE}'
+    command = "oc adm policy add-scc-to-user nonroot-v2 -z default -n team-a"
+    assert violation.fix == f"Remove runAsUser, or have an administrator run: {command}."
+    assert not violation.advisory
+
+
+def test_job_without_security_context_is_accepted() -> None:
+    assert check({}) == []
+
+
+@pytest.mark.parametrize("name", ["openmpi-pi", "intel-pi", "mpich-pi"])
+def test_examples_are_rejected_under_restricted_v2_and_accepted_under_nonroot_v2(name: str) -> None:
+    (job,) = yaml.load_all((EXAMPLES / f"{name}.yaml").read_text())
+    rejected = found(run("scc", job, view=view()))
+    assert [each.partition(": ")[2] for each in rejected] == [f'SCC "restricted-v2" rejects 1000: {RANGE}'] * 2
+    assert run("scc", job, view=view({"default": ["nonroot-v2"]})) == []
+
+
+def test_further_rejections_are_named_after_the_first() -> None:
+    changes = {CONTEXT: {"runAsUser": 0, "capabilities": {"add": ["IPC_LOCK", "SYS_CHROOT"]}}}
+    (violation,) = violations("scc", changes, view=view())
+    assert violation.message == (
+        f'SCC "restricted-v2" rejects 0: {RANGE}; also capabilities.add "IPC_LOCK" (capability may not be '
+        'added), capabilities.add "SYS_CHROOT" (capability may not be added)'
+    )
+    assert violation.fix.startswith("Remove runAsUser and IPC_LOCK from capabilities.add and SYS_CHROOT from")
+    assert "add-scc-to-user privileged -z default" in violation.fix
+
+
+def test_constraints_of_the_pods_service_account_count() -> None:
+    changes = {CONTEXT: {"runAsUser": 1000}, "Worker.template.spec.serviceAccountName": "mpi"}
+    assert check(changes, view({"mpi": ["nonroot-v2"]})) == []
+    (violation,) = violations("scc", changes, view=view({"mpi": []}))
+    assert "-z mpi -n team-a" in violation.fix
+
+
+@pytest.mark.parametrize(
+    ("creator", "role"), [("mpi-operator:mpi-operator", "Worker"), ("kube-system:job-controller", "Launcher")]
+)
+def test_constraints_of_who_creates_the_pods_count(creator: str, role: str) -> None:
+    changes = {
+        f"{each}.template.spec.containers.0.securityContext": {"runAsUser": 1000} for each in ("Launcher", "Worker")
+    }
+    (left,) = check(changes, view({f"system:serviceaccount:{creator}": ["nonroot-v2"]}))
+    assert f"[{role}]" not in left
+
+
+def test_annotation_of_the_pods_leaves_one_constraint() -> None:
+    required = {"Worker.template.metadata.annotations": {"openshift.io/required-scc": "nonroot-v2"}}
+    assert check(required, view({"default": ["nonroot-v2"]})) == []
+    (violation,) = violations("scc", required, view=view())
+    assert violation.path == f"{WORKER}.metadata.annotations[openshift.io/required-scc]"
+    assert violation.message == 'OpenShift rejects "nonroot-v2": no such SCC that the pods may get'
+
+
+def test_user_namespace_opens_restricted_v3() -> None:
+    changes = {CONTEXT: {"runAsUser": 1000}, "Worker.template.spec.hostUsers": False}
+    assert check(changes, view({"default": ["restricted-v3"]})) == []
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        Snapshot([]),
+        Snapshot([project()]),
+        Snapshot([project(), *DEFAULT_SCCS]),
+        Snapshot([project(), *DEFAULT_SCCS, grants("default", "restricted-v2")]),
+    ],
+)
+def test_nothing_is_rejected_where_anything_is_unknown(known: Snapshot) -> None:
+    assert check({CONTEXT: {"runAsUser": 1000}}, known) == []
+
+
+def test_namespace_without_ranges_is_not_judged() -> None:
+    plain = project()
+    del plain["metadata"]["annotations"]
+    assert check({CONTEXT: {"runAsUser": 1000}}, view(None, plain)) == []
+
+
+def test_update_that_makes_it_no_worse_passes() -> None:
+    both = {CONTEXT: {"runAsUser": 1000, "privileged": True}}
+    one = {CONTEXT: {"runAsUser": 1000}}
+    (before,), (after,) = (violations("scc", each, view=view()) for each in (both, one))
+    assert before.degree is not None
+    assert after.degree is not None
+    assert after.degree.is_within(before.degree)
+    assert not before.degree.is_within(after.degree)

@@ -1,0 +1,43 @@
+"""Which of OpenShift's SCCs an account may use in a namespace: the answers of SubjectAccessReviews.
+
+No API serves these records: the service makes them when a review needs them. A file with a cluster may have them.
+"""
+
+from typing import Final
+
+import msgspec
+
+from webhook.cluster.resource import Wire, namespaced
+
+_SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+
+
+class SccGrants(msgspec.Struct, frozen=True):
+    """The names of the SCCs that the account may use in the namespace."""
+
+    namespace: str
+    account: str
+    constraints: frozenset[str]
+
+
+class _SccGrants(Wire):
+    constraints: tuple[str, ...] = ()
+
+
+def _record(found: _SccGrants) -> SccGrants:
+    return SccGrants(found.metadata.namespace, found.metadata.name, frozenset(found.constraints))
+
+
+SCC_GRANTS = namespaced("sccgrants", "SccGrants", "policy.training.openshift.io/v1", wire=_SccGrants, record=_record)
+"""By (namespace, user name of the account)."""
+
+
+def service_account(namespace: str, name: str) -> str:
+    """The user name of a ServiceAccount."""
+    return f"{_SERVICE_ACCOUNT}{namespace}:{name}"
+
+
+def groups(account: str) -> tuple[str, ...]:
+    """The groups of a ServiceAccount, by its user name."""
+    namespace = account.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
+    return "system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"

@@ -1,0 +1,63 @@
+"""On OpenShift, the pods get what the SCCs that they may use need to run them.
+
+OpenShift admits a pod under the first of its Security Context Constraints (SCC) that accepts it, and fills in what this
+one wants. Two things it does not fill in:
+
+* `hostUsers: false`, where the pods may use no SCC that accepts them as they are, but one that accepts them in a user
+  namespace. So `restricted-v3`, which every ServiceAccount may use, accepts users from 1000 to 65534, as those of
+  upstream's images. The pods' volumes need a file system with id-mapped mounts; NFS has none;
+* `NET_BIND_SERVICE` for the worker's first container, where the SCC drops all capabilities and allows this one, and the
+  container does not run as root: the sshd of upstream's images has it as file capability, and the kernel starts no
+  program whose file capabilities were all dropped (mpi-operator `build/base/Dockerfile`, `setcap`).
+
+Elsewhere, and where the SCCs or who may use them are unknown, nothing is injected.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec.structs import replace
+
+from webhook.api.mpijob import WORKER, MPIJob
+from webhook.api.shape import ShapeError
+from webhook.injections import injection
+from webhook.kit.context import Context
+from webhook.kit.forms import ITEM, equal, in_templates, in_worker
+from webhook.kit.patch import PatchBuilder, template_path
+from webhook.kit.settings import InjectionSettings
+from webhook.predict.pod_security.pod import Capabilities, convert
+from webhook.predict.scc.outcome import may_add, outcome
+
+KEPT: Final = "NET_BIND_SERVICE"
+_CAPABILITIES: Final = ("securityContext", "capabilities")
+
+FORMS: Final = (
+    *in_templates("spec", "hostUsers", holds=equal(False)),
+    in_worker("spec", "containers", ITEM, *_CAPABILITIES, "add", holds=equal([KEPT])),
+)
+
+
+@injection("scc", InjectionSettings, since="0.1", forms=FORMS)
+def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """The user namespace first: it decides which SCC the pods get."""
+    for role, _, _ in job.replicas():
+        where = template_path(role)
+        try:
+            template = convert(patch.get(where) or {})
+        except ShapeError:
+            continue  # the API server's schema has the words for it
+        spec, found = template.spec, outcome(role, template, ctx)
+        if spec is None or found is None:
+            continue
+        if found.rejections and spec.host_users is None:
+            template = replace(template, spec=replace(spec, host_users=False))
+            tried = outcome(role, template, ctx)
+            if tried is None or tried.rejections or not patch.add((*where, "spec", "hostUsers"), False):
+                continue
+            found = tried
+            yield f"put the {role.lower()} into a user namespace for SCC {found.scc}"
+        dropped = (found.first.capabilities or Capabilities()).drop or ()
+        capabilities = (*where, "spec", "containers", 0, *_CAPABILITIES)
+        loses = role == WORKER and "ALL" in dropped and patch.get(capabilities) is None
+        if loses and may_add(KEPT, role, template, ctx) and patch.add((*capabilities, "add"), [KEPT]):
+            yield f"gave the worker {KEPT}: SCC {found.scc} drops it"

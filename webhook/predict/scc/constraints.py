@@ -1,0 +1,90 @@
+"""The SCCs of a cluster as admission tries them in a namespace: sorted, and with the namespace's ranges."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from webhook.cluster.resources.namespaces import UID_RANGE
+from webhook.cluster.resources.sccs import (
+    FIXED,
+    NOT_ROOT,
+    RANGE,
+    IdRange,
+    SecurityContextConstraints,
+    SELinuxLabel,
+)
+
+GROUPS: Final = "openshift.io/sa.scc.supplemental-groups"
+LEVEL: Final = "openshift.io/sa.scc.mcs"
+_BLOCK: Final = re.compile(r"(\d{1,10})([/-])(\d{1,10})")
+# What each permission adds (openshift/apiserver-library-go `securitycontextconstraints/util/sort/byrestrictions.go`).
+_STRATEGIES: Final = {"RunAsAny": 40_000, NOT_ROOT: 30_000, RANGE: 20_000, FIXED: 10_000}
+_TRIVIAL_VOLUMES: Final = frozenset(("secret", "configMap", "emptyDir", "downwardAPI", "projected", "none"))
+
+
+class Ranges(msgspec.Struct, frozen=True):
+    """What OpenShift has reserved for a namespace."""
+
+    uids: IdRange
+    groups: tuple[IdRange, ...]
+    level: str
+
+
+def ranges(annotations: Mapping[str, str]) -> Ranges | None:
+    """The ranges in the annotations of a namespace; None where OpenShift admits no pod without or with these."""
+    uids = _block(annotations.get(UID_RANGE, ""))
+    groups = [_block(each) for each in annotations.get(GROUPS, annotations.get(UID_RANGE, "")).split(",")]
+    level = annotations.get(LEVEL, "")
+    if uids is None or not level or None in groups:
+        return None
+    return Ranges(uids, tuple(each for each in groups if each is not None), level)
+
+
+def _block(text: str) -> IdRange | None:
+    """`START/SIZE` or `START-END`."""
+    if (found := _BLOCK.match(text)) is None:
+        return None
+    start, number = int(found[1]), int(found[3])
+    return IdRange(start, start + number - 1 if found[2] == "/" else number)
+
+
+def in_namespace(scc: SecurityContextConstraints, reserved: Ranges) -> SecurityContextConstraints:
+    """The SCC with the namespace's ranges where it has none of its own."""
+    users, label = scc.run_as_user, scc.se_linux_context
+    if users.type == RANGE and users.uid_range_min is None and users.uid_range_max is None:
+        users = replace(users, uid_range_min=reserved.uids.min, uid_range_max=reserved.uids.max)
+    if label.type == FIXED and not (label.options and label.options.level):
+        label = replace(label, options=replace(label.options or SELinuxLabel(), level=reserved.level))
+    fs_group, groups = scc.fs_group, scc.supplemental_groups
+    if not fs_group.ranges:
+        first = reserved.groups[0].min
+        fs_group = replace(fs_group, ranges=(IdRange(first, first),))
+    if not groups.ranges:
+        groups = replace(groups, ranges=reserved.groups)
+    return replace(scc, run_as_user=users, se_linux_context=label, fs_group=fs_group, supplemental_groups=groups)
+
+
+def in_order(constraints: Iterable[SecurityContextConstraints]) -> list[SecurityContextConstraints]:
+    """By priority, the highest first, then the most restrictive first, then by name."""
+    return sorted(constraints, key=lambda scc: (-(scc.priority or 0), permissiveness(scc), scc.name))
+
+
+def permissiveness(scc: SecurityContextConstraints) -> int:
+    """How much it permits, in OpenShift's points."""
+    points = 1_600_000 * scc.allow_privileged_container
+    points += 800_000 * scc.allow_host_ports + 400_000 * scc.allow_host_network
+    volumes = {*(scc.volumes or ())}
+    if volumes & {"hostPath", "*"}:
+        points += 200_000
+    elif volumes - _TRIVIAL_VOLUMES:
+        points += 100_000
+    points += _STRATEGIES.get(scc.se_linux_context.type, 0) + _STRATEGIES.get(scc.run_as_user.type, 0)
+    allowed = [each.upper() for each in scc.allowed_capabilities or ()]
+    dropped = [each.upper() for each in scc.required_drop_capabilities or ()]
+    capabilities = 5_000 + 300 * len(scc.default_add_capabilities or ())
+    capabilities += 4_000 if {"*", "ALL"} & {*allowed} else 10 * len(allowed)
+    capabilities -= 3_000 if "ALL" in dropped else 50 * len(dropped)
+    return points + min(max(capabilities, 0), 9_999)

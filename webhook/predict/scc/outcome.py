@@ -1,0 +1,123 @@
+"""Which SCC the pods of a job get, and with which values."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
+from webhook.api.shape import ShapeError
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.resources.sccs import SECURITY_CONTEXT_CONSTRAINTS, SecurityContextConstraints
+from webhook.cluster.scc_grants import SCC_GRANTS, SccGrants, service_account
+from webhook.cluster.view import UNKNOWN
+from webhook.kit.context import Context
+from webhook.predict.pod_security.pod import Capabilities, ContainerSecurityContext, PodSpec, PodTemplate, templates
+from webhook.predict.pod_security.subject import Subject
+from webhook.predict.scc.constraints import Ranges, in_namespace, in_order, permissiveness, ranges
+from webhook.predict.scc.matching import Rejection, fill, rejections
+
+REQUIRED: Final = "openshift.io/required-scc"
+# Who creates the pods: the operator those of workers, the controller of Jobs that of the launcher.
+_CREATORS: Final = {
+    WORKER: service_account("mpi-operator", "mpi-operator"),
+    LAUNCHER: service_account("kube-system", "job-controller"),
+}
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What OpenShift's admission makes of the pods of one role."""
+
+    scc: str
+    """The SCC that they get; where none accepts them, the one with the fewest objections."""
+    filled: PodTemplate
+    """The template with what this SCC fills in."""
+    rejections: tuple[Rejection, ...] = ()
+    """What it objects to; empty where it accepts them."""
+    wider: str = ""
+    """The most restrictive SCC that would accept them, which they may not use; empty where there is none."""
+
+    @property
+    def first(self) -> ContainerSecurityContext:
+        """What the first container gets."""
+        containers = self.filled.spec.containers if self.filled.spec else None
+        return (containers[0].security_context if containers else None) or ContainerSecurityContext()
+
+
+def account_of(template: PodTemplate, namespace: str) -> str:
+    """The user name of the pods' ServiceAccount."""
+    spec = template.spec or PodSpec()
+    return service_account(namespace, spec.service_account_name or spec.service_account or "default")
+
+
+def outcomes(job: MPIJob, ctx: Context) -> Mapping[str, Outcome]:
+    """By role; a role is left out where nothing certain is known, as on any cluster that is not OpenShift."""
+    return ctx.once(_outcomes, job)
+
+
+def _outcomes(_: MPIJob, ctx: Context) -> Mapping[str, Outcome]:
+    if _reserved(ctx) is None:
+        return {}
+    try:
+        found = {role: outcome(role, template, ctx) for role, _, template in templates(ctx.document)}
+    except ShapeError:
+        return {}
+    return {role: each for role, each in found.items() if each is not None}
+
+
+def outcome(role: str, template: PodTemplate, ctx: Context) -> Outcome | None:
+    """For the pods of one role."""
+    reserved = _reserved(ctx)
+    if reserved is None or Subject(template).for_windows:
+        return None
+    if (stored := ctx.view.all(SECURITY_CONTEXT_CONSTRAINTS)) is UNKNOWN:
+        return None
+    accounts = account_of(template, ctx.namespace), _CREATORS[role]
+    # All are looked up at once: the service then asks for those that are missing.
+    granted = [
+        grants.constraints
+        for account in accounts
+        if isinstance(grants := ctx.view.get(SCC_GRANTS, (ctx.namespace, account)), SccGrants)
+    ]
+    if len(granted) < len(accounts):
+        return None
+    usable = frozenset().union(*granted)
+    required = template.annotations.get(REQUIRED)
+    candidates = [scc for scc in stored.values() if required in {None, scc.name}]
+    rejecting = []
+    for scc in in_order(scc for scc in candidates if scc.name in usable):
+        found = _under(in_namespace(scc, reserved), template)
+        if not found.rejections:
+            return found
+        rejecting.append(found)
+    if not rejecting:
+        missing = Rejection(f"metadata.annotations[{REQUIRED}]", required, "no such SCC that the pods may get")
+        return Outcome("", template, (missing,)) if required else None
+    others = sorted((scc for scc in candidates if scc.name not in usable), key=permissiveness)
+    wider = (scc.name for scc in others if not _under(in_namespace(scc, reserved), template).rejections)
+    return replace(min(rejecting, key=lambda each: len(each.rejections)), wider=next(wider, ""))
+
+
+def may_add(capability: str, role: str, template: PodTemplate, ctx: Context) -> bool | None:
+    """Whether an SCC accepts the pods with this capability for their first container; None for unknown."""
+    spec = template.spec
+    if spec is None or not spec.containers:
+        return None
+    first, *others = spec.containers
+    own = first.security_context or ContainerSecurityContext()
+    kept = own.capabilities or Capabilities()
+    more = replace(own, capabilities=replace(kept, add=[*(kept.add or ()), capability]))
+    containers = [replace(first, security_context=more), *others]
+    found = outcome(role, replace(template, spec=replace(spec, containers=containers)), ctx)
+    return None if found is None else not found.rejections
+
+
+def _reserved(ctx: Context) -> Ranges | None:
+    namespace = ctx.view.get(NAMESPACES, ctx.namespace)
+    return ranges(namespace.annotations) if isinstance(namespace, Namespace) else None
+
+
+def _under(scc: SecurityContextConstraints, template: PodTemplate) -> Outcome:
+    filled = fill(scc, template)
+    return Outcome(scc.name, filled, tuple(rejections(scc, filled)))
