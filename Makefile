@@ -55,7 +55,7 @@ UNFINISHED := test_house.py test_mistakes.py::test_each_rule_has_a_mistake_that_
 	installation/test_dashboard.py::test_gpus_are_saved_by_the_rules_whose_jobs_would_not_have_run
 
 unfinished: install  ## What a new rule or injection still needs in other files.
-	@$(BIN)/pytest -o addopts= -q -n0 -x --no-header --tb=line $(addprefix tests/unit/,$(UNFINISHED))
+	@$(BIN)/pytest -o addopts= -q -n0 --no-header --tb=line $(addprefix tests/unit/,$(UNFINISHED))
 
 integration: install  ## Only the tests against the real control plane.
 	@$(BIN)/python -m tests.controlplane.build

@@ -15,7 +15,7 @@ from tools import mpijob_schema, older_versions_crd
 from webhook.api import crd_schema
 from webhook.api.crd_schema import CrdSchema
 from webhook.cli import world_sources
-from webhook.cli.job_schema import judge
+from webhook.cli.job_schema import SchemaVerdict
 from webhook.cli.main import main
 from webhook.client import calls
 
@@ -103,7 +103,7 @@ def test_the_api_server_decides_alike(cluster: Cluster, namespace: str, publishe
     refused = done.returncode != 0
     assert refused == (changes in BAD), done.stderr
     for schema in (crd_schema.packaged(), published):
-        assert bool(judge(job, schema).violations) == refused, (schema.origin, done.stderr)
+        assert bool(SchemaVerdict(job, schema).violations) == refused, (schema.origin, done.stderr)
 
 
 def test_other_clients_lose_what_is_unknown(cluster: Cluster, namespace: str) -> None:

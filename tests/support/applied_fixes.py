@@ -22,15 +22,20 @@ def applied(job: Json, findings: Sequence[Finding]) -> Json:
     """The job with every fix; UnclearFixError for a denial whose fix names nothing to write."""
     document = copy.deepcopy(job)
     left = sorted(findings, key=_order)
+    makes_places = False
     while left:
-        later = [finding for finding in left if not _apply(document, finding)]
-        assert len(later) < len(left), f"these lead nowhere: {later}"
+        later = [finding for finding in left if not _apply(document, finding, makes_places=makes_places)]
+        assert len(later) < len(left) or not makes_places, f"these lead nowhere: {later}"
+        makes_places = len(later) == len(left)
         left = later
     return document
 
 
-def _apply(document: Json, finding: Finding) -> bool:
+def _apply(document: Json, finding: Finding, *, makes_places: bool) -> bool:
     """Whether it could be done: where another fix makes the place first, it could not yet."""
+    place, keys = job_fields.place(document, finding.violation.path), _PLACE.findall(finding.violation.path)
+    if len(place) < len(keys) - 1 and not makes_places:
+        return False
     violation = finding.violation
     for pattern, change in _FORMS:
         if found := re.match(pattern, violation.fix):
@@ -44,9 +49,9 @@ def _apply(document: Json, finding: Finding) -> bool:
 
 def _order(finding: Finding) -> tuple[int, int]:
     """Fields go where they belong first, for messages name the place where they then are; a key changes last."""
-    fix = finding.violation.fix
-    late = 0 if fix.startswith(("Move", "Write it below")) else 2 if fix.startswith(("Rename", "Remove")) else 1
-    return late, -len(finding.violation.path)
+    fix, depth = finding.violation.fix, len(finding.violation.path)
+    phase = {"Move": 0, "Ask": 2, "Rename": 3, "Remove": 3}.get(fix.split()[0], 1)
+    return phase, -depth if phase == 3 else depth
 
 
 def _value(text: str) -> Json:
@@ -67,7 +72,7 @@ def _parts(document: Json, path: str) -> tuple[Json, Any]:
 def _write(document: Json, path: str, found: re.Match[str]) -> None:
     place = job_fields.place(document, path)
     known = len(place) == len(_PLACE.findall(path))
-    text = re.sub(r",? (?:in quotes|or) ?.*$", "", found[1])
+    text = re.sub(r",? (?:in quotes|or|with your) ?.*$", "", found[1])
     if known:
         target, key = _parts(document, path)
         target[key] = _value(text)
@@ -85,14 +90,6 @@ def _remove(document: Json, path: str, _: re.Match[str]) -> None:
     del target[key]
 
 
-def _below(document: Json, path: str, found: re.Match[str]) -> None:
-    target, key = _parts(document, path)
-    value = target.pop(key)
-    for name in found[1].split("."):
-        target = target.setdefault(name, {})
-    target[key] = value
-
-
 def _move(document: Json, path: str, found: re.Match[str]) -> None:
     target, key = _parts(document, path)
     job_fields.put(document, found[1], target.pop(key))
@@ -104,15 +101,45 @@ def _set(document: Json, path: str, found: re.Match[str]) -> None:
     job_fields.put(document, where, value)
 
 
+def _ranks(document: Json, _: str, found: re.Match[str]) -> None:
+    container = document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    for words in (container.get("command"), container.get("args")):
+        if words and "-np" in words:
+            words[words.index("-np") + 1] = found[1]
+
+
+def _cores(document: Json, _: str, found: re.Match[str]) -> None:
+    container = document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
+    for amounts in container["resources"].values():
+        amounts["cpu"] = found[1]
+
+
+def _split(document: Json, path: str, found: re.Match[str]) -> None:
+    target, key = _parts(document, path)
+    words = _value(f"[{found[1]}]")
+    at = target[key].index(" ".join(words))
+    target[key][at : at + 1] = words
+
+
+def _program(document: Json, path: str, found: re.Match[str]) -> None:
+    target, key = _parts(document, path)
+    target[key][0] = found[1]
+
+
 _FORMS: Final[tuple[tuple[str, Callable[[Json, str, re.Match[str]], None]], ...]] = (
-    (r"Write it below ([\w.]+)\.$", _below),
     (r"Move it to (\S+)\.$", _move),
-    (r"(?:Rename it to|Write the field) (\S+)\.$", _rename),
+    (r"(?:Rename it to|Write the field) (\S+?)[.,](?: |$)", _rename),
     (r"Name the image, such as (\S+)\.$", _write),
+    (r"Write .+?, such as (.+), in place of", _write),
+    (r"Split it: (.*)\.$", _split),
+    (r"Write (/\S+/sshd)\.$", _program),
+    (r"Start sshd with .*: (\[.*\])\.$", _write),
     (r"Write (?!a |text |true or )(.+?)\.$", _write),
     (r"Use one of ([^,]+)", _write),
     (r"Use ([\w/.-]+), or", _write),
     (r"(?:Add it, such as|Write) \w+: (.*)\.$", _write),
+    (r"Set -np to (\d+)", _ranks),
+    (r"Ask for (\d+) CPUs\.$", _cores),
     (r"Set (it|[\w.]+)(?: to|:) (.+?)\.(?: |$)", _set),
     (r"(?:Remove it|Remove one of the two)", _remove),
 )

@@ -80,7 +80,7 @@ CASES: Final[Mapping[str, Case]] = {
     "extended resource of the pod": Case(
         {f"{SPEC}.resources": {"limits": {"cpu": 16, "nvidia.com/gpu": 2}}},
         "spec.resources.limits[nvidia.com/gpu]: is not for the pod as a whole. "
-        "Move it to the resources of a container.",
+        "Move it to spec.mpiReplicaSpecs[Worker].template.spec.containers[0].resources.limits[nvidia.com/gpu].",
         taken=False,
     ),
     "limit above the pod's": Case(

@@ -25,6 +25,7 @@ from webhook.rules import REGISTRY
 POD: Final = "Worker.template.spec"
 FIRST: Final = f"{POD}.containers.0"
 RUN: Final = "Launcher.template.spec.containers.0.command"
+PLACE: Final = "spec.mpiReplicaSpecs[Worker].template.spec.containers[0]"
 GPU: Final = "nvidia.com/gpu"
 QUEUE: Final = "metadata.labels.kueue\\.x-k8s\\.io/queue-name"
 NO_FIELD: Final = "is no field of an MPIJob (mpi-operator v0.8.0): kubectl refuses it, other clients lose it."
@@ -80,7 +81,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "a field where v1 had it": Mistake(
         {"spec.runPolicy": {}, "spec.cleanPodPolicy": "Running"},
-        f"spec.cleanPodPolicy: {NO_FIELD} Write it below runPolicy.",
+        f"spec.cleanPodPolicy: {NO_FIELD} Move it to spec.runPolicy.cleanPodPolicy.",
         {"spec.cleanPodPolicy": REMOVE, "spec.runPolicy.cleanPodPolicy": "Running"},
     ),
     "a secret in envFrom as in env": mistake(
@@ -105,12 +106,12 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "the same mount twice": Mistake(
         {f"{POD}.volumes": [EMPTY], f"{FIRST}.volumeMounts": [{"name": "d", "mountPath": "/d"}] * 2},
-        'volumeMounts[1].mountPath: there is another mount at "/d". Mount it elsewhere, or keep one of the two.',
+        'volumeMounts[1].mountPath: there is another mount at "/d". Mount it elsewhere, or remove it.',
         {f"{FIRST}.volumeMounts": [{"name": "d", "mountPath": "/d"}]},
     ),
     "two containers of one name": Mistake(
         {f"{POD}.containers": [{"name": "a", "image": "a:1", "resources": limits()}, {"name": "a", "image": "a:1"}]},
-        'containers[1].name: there is another container "a". Rename one of the two.',
+        'containers[1].name: there is another container "a". Write a-2.',
         {f"{POD}.containers.1.name": "b"},
     ),
     "limits: {gpu: 2}": mistake(
@@ -145,7 +146,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "a variable with a space": mistake(
         "first.env: [{name: «A=B→A», value: '1'}]",
-        'env[0].name: "A=B" may have printable ASCII characters only, and no "=". Rename the variable.',
+        'env[0].name: "A=B" may have printable ASCII characters only, and no "=". Use letters, digits, -, _ and .',
     ),
     "a volume of two kinds": mistake(
         "pod.volumes: [{name: d, emptyDir: {}«, hostPath: {path: /d}→»}]",
@@ -172,7 +173,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "no launcher": Mistake(
         {"Launcher": REMOVE},
-        "spec.mpiReplicaSpecs[Launcher]: is missing. Add the Launcher: it runs mpirun.",
+        "spec.mpiReplicaSpecs[Launcher]: is missing. Add it: it runs mpirun.",
         {"Launcher": changed({})["spec"]["mpiReplicaSpecs"]["Launcher"]},
     ),
     "two launchers": mistake(
@@ -195,7 +196,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "GPUs in the request alone": mistake(
         "first.resources: {requests: {nvidia.com/gpu: 2}«→, limits: {nvidia.com/gpu: 2}»}",
-        "is missing, but the request is 2. Set it to 2 too.",
+        "is missing, but the request is 2. Set it to 2.",
     ),
     "cleanPodPolicy: all": mistake("spec.runPolicy.cleanPodPolicy: «all→All»", '"all" is not supported. Write All'),
     "mpiImplementation: openmpi": mistake(
@@ -205,7 +206,8 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         "Worker.restartPolicy: «Always→Never»", '"Always" is not supported. Use one of Never'
     ),
     "an old API version": mistake(
-        "apiVersion: «kubeflow.org/v1→kubeflow.org/v2beta1»", "Run `mpijob-webhook convert FILE`"
+        "apiVersion: «kubeflow.org/v1→kubeflow.org/v2beta1»",
+        "Write kubeflow.org/v2beta1, or run `mpijob-webhook convert FILE`",
     ),
     "a timeout in words": Mistake(
         {"metadata.annotations": {"training.openshift.io/timeout": "3 days"}},
@@ -242,7 +244,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     "a name of 70 characters": mistake(
         f"metadata.name: {'b' * 50}«{'b' * 20}→»", "and that has 79 characters, at most 63"
     ),
-    "no name": mistake("metadata.name: «→bert»", "metadata.name: is missing. Name the job."),
+    "no name": mistake("metadata.name: «→bert»", "metadata.name: is missing. Add it, such as name: main."),
     "volumes in the container": Mistake(
         {f"{FIRST}.volumes": [EMPTY], f"{FIRST}.volumeMounts": [{"name": "d", "mountPath": "/d"}]},
         f"containers[0].volumes: {NO_FIELD} Move it to spec.mpiReplicaSpecs[Worker].template.spec.volumes.",
@@ -250,11 +252,11 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "GPUs beside limits": mistake(
         "first.resources: {«nvidia.com/gpu: 2→limits: {nvidia.com/gpu: 2}»}",
-        f"containers[0].resources[{GPU}]: {NO_FIELD} Write it below limits.",
+        f"containers[0].resources[{GPU}]: {NO_FIELD} Move it to {PLACE}.resources.limits[{GPU}].",
     ),
     "containers beside spec": Mistake(
         {"Worker.template": {"containers": WORKER["template"]["spec"]["containers"]}},
-        f"template.containers: {NO_FIELD} Write it below spec.",
+        f"template.containers: {NO_FIELD} Move it to spec.mpiReplicaSpecs[Worker].template.spec.containers.",
         {"Worker.template": WORKER["template"]},
     ),
     "the name of a secret in a volume": mistake(
@@ -358,7 +360,7 @@ RULES: Final[Mapping[str, Mistake]] = {
     ),
     "ssh-paths": Mistake(
         {f"{role}.template.spec.securityContext": {"runAsUser": 1000} for role in ("Launcher", "Worker")},
-        "Set it to .ssh in the home of the user, as /home/mpiuser/.ssh.",
+        "Set it to /home/mpiuser/.ssh, or to .ssh in the home of the user.",
         {"spec.sshAuthMountPath": "/home/mpiuser/.ssh"},
     ),
     "tier": mistake(

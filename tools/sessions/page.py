@@ -1,8 +1,8 @@
 """A page of the documentation as a script: its files, and its commands with what they print.
 
 A block of YAML whose first line is a comment with the name of a file is that file. In a block `console` a line with `$`
-is a command, and the lines below are its output, where it is shown; a line `...` stands for any lines. A command that
-ends with the comment `# not tested: REASON` is not run.
+is a command, and the lines below are its output, where it is shown; a line `...` stands for any lines. A command whose
+line ends with `&&` goes on in the next line. One that ends with the comment `# not tested: REASON` is not run.
 """
 
 import re
@@ -59,8 +59,9 @@ def parts(text: str) -> Iterator[Heading | File | Step]:
 
 def _steps(block: str) -> Iterator[Step]:
     for each in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-        line, _, shown = each.partition("\n")
-        yield Step(line, shown)
+        lines = re.match(r"(?:.*&&\n)*.*", each)
+        assert lines is not None
+        yield Step(lines[0], each[lines.end() + 1 :])
 
 
 def rewritten(text: str, shown: Sequence[str]) -> str:

@@ -182,9 +182,10 @@ def _bytes(value: Any) -> Any:
 
 def finding(api_version: str) -> Finding:
     """The refusal: an older job can be converted."""
+    fix = f"Write {mpijob.API_VERSION}."
     if api_version in mpijob.OLDER_VERSIONS:
-        fix = f"Run `{PROGRAM} convert FILE`: it writes the job anew, and says what is left to do."
-    else:
-        fix = f"Set apiVersion to {mpijob.API_VERSION}, and check the fields: other versions have others."
+        converts = f"un `{PROGRAM} convert FILE`, which also says what the image needs."
+        fix = f"R{converts}" if api_version == mpijob.OLDER_VERSIONS[-1] else f"{fix[:-1]}, or r{converts}"
     message = f'"{shortened(api_version)}" is not served, the MPI operator knows only {mpijob.API_VERSION}'
+    message = message if api_version else "is missing"
     return Finding(SCHEMA, Violation("apiVersion", message, fix=fix, reason=CauseReason.NOT_SUPPORTED))

@@ -22,38 +22,26 @@ TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "quantity": ((int, str), "text or a whole number"),
 }
 """What Python reads each type as, and the type in words."""
-_EXAMPLES: Final = {
-    "accessModes": "[ReadWriteOnce]",
-    "action": "FailJob",
-    "apiVersion": "v1",
-    "claimName": "data",
-    "containerPort": "8080",
+EXAMPLES: Final = {
+    "accessModes": "[ReadWriteOnce]", "action": "FailJob", "annotations": "{team: nlp}", "apiVersion": "v1",
+    "claimName": "data", "containerPort": "8080",
     "containers": "[{name: main, image: registry.example.com/ml/train:1.0}]",
-    "devicePath": "/dev/block",
-    "fieldPath": "metadata.name",
-    "image": "registry.example.com/ml/train:1.0",
-    "ip": "192.0.2.1",
-    "kind": "MPIJob",
-    "maxSkew": "1",
-    "mountPath": "/data",
-    "mpiReplicaSpecs": "{Launcher: ..., Worker: ...}",
-    "name": "main",
-    "operator": "In",
-    "port": "8080",
-    "resource": "limits.cpu",
-    "secretName": "data",
-    "seconds": "30",
-    "server": "nfs.example.com",
-    "topologyKey": "kubernetes.io/hostname",
-    "weight": "1",
-    "whenUnsatisfiable": "DoNotSchedule",
-}
+    "devicePath": "/dev/block", "fieldPath": "metadata.name", "image": "registry.example.com/ml/train:1.0",
+    "ip": "192.0.2.1", "kind": "MPIJob", "labels": "{team: nlp}", "maxSkew": "1", "mountPath": "/data",
+    "mpiReplicaSpecs": "{Launcher: ..., Worker: ...}", "name": "main", "operator": "In", "port": "8080",
+    "priority": "0", "resource": "limits.cpu", "secretName": "data", "seconds": "30", "server": "nfs.example.com",
+    "nodeSelector": "{kubernetes.io/arch: amd64}", "tolerations": "[{key: nvidia.com/gpu, operator: Exists}]",
+    "env": "[{name: NCCL_DEBUG, value: INFO}]", "volumeMounts": "[{name: data, mountPath: /data}]",
+    "volumes": "[{name: data, persistentVolumeClaim: {claimName: data}}]", "args": "[train.py]",
+    "topologyKey": "kubernetes.io/hostname", "weight": "1", "whenUnsatisfiable": "DoNotSchedule",
+}  # fmt: skip
+"""A value of each field that may be missing, or of another type."""
 
 
 def such_as(field: str) -> str:
     """What to do where the field is missing or empty."""
     name = field.rpartition(".")[2]
-    return f"Add it, such as {name}: {_EXAMPLES[name]}." if name in _EXAMPLES else "Add it."
+    return f"Add it, such as {name}: {EXAMPLES[name]}." if name in EXAMPLES else "Add it."
 
 
 # A CRD says nothing of the object's own metadata, which the API server itself knows

@@ -31,8 +31,9 @@ def is_written_well(text: str) -> bool:
 
 
 def meant(text: str) -> str | None:
-    """A duration in other words, such as `3 days`, as it is written here."""
-    short = re.sub(r"([0-9])\s*([dhms])[a-z]*\s*", r"\1\2", text.strip().lower()[:MAX_DURATION_CHARACTERS])
+    """A duration in other words, such as `3 days` or `24:00:00`, as it is written here."""
+    clock = re.sub(r"(\d+):(\d\d):(\d\d)", r"\1h\2m\3s", text.strip().lower()[:MAX_DURATION_CHARACTERS])
+    short = re.sub(r"([0-9])\s*([dhms])[a-z]*\s*", r"\1\2", clock)
     return short if is_written_well(short) else None
 
 

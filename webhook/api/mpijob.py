@@ -245,7 +245,8 @@ def is_managed_here(managed_by: str | None) -> bool:
 
 def meant_role(key: str) -> str | None:
     """The role that a key of `mpiReplicaSpecs` is, or was probably meant for."""
-    return next((role for role in (LAUNCHER, WORKER) if key.lower().rstrip("s") == role.lower()), None)
+    meant = key.lower().rstrip("s").replace("master", "launcher")
+    return next((role for role in (LAUNCHER, WORKER) if meant == role.lower()), None)
 
 
 def replica_path(role: str) -> str:

@@ -149,6 +149,13 @@ def advice(text: str, problem: Callable[[str], str | None]) -> str:
     return f"Write {meant}." if meant else "Use lower case letters, digits and -."
 
 
+def choose(value: str, choices: Iterable[str]) -> str:
+    """What to write in place of a value that is none of the choices."""
+    plain = {re.sub("[^a-z0-9]", "", choice.lower()): choice for choice in choices}
+    near = get_close_matches(re.sub("[^a-z0-9]", "", value[:DNS_LABEL_MAX_LENGTH].lower()), plain, n=1, cutoff=0.8)
+    return f"Write {plain[near[0]]}." if near else f"Use one of {', '.join(choices)}."
+
+
 def is_generated(name: str, prefix: str) -> bool:
     """Whether the API server makes, or has made, the name out of `generateName`; with another name that is unused."""
     base = prefix[:GENERATED_BASE_MAX_LENGTH]

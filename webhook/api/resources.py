@@ -5,6 +5,7 @@ https://github.com/kubernetes/component-helpers/blob/v0.35.4/resource/helpers.go
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import SequenceMatcher
 from fnmatch import translate
 from functools import lru_cache
 from typing import Final
@@ -46,13 +47,20 @@ DEFAULT_ACCELERATORS: Final = (
 )
 """Resource names and patterns: `*` stands for any text."""
 
-_FOLDED: Final = {name.lower().rstrip("s"): name for name in DEFAULT_ACCELERATORS if "*" not in name}
+_NEAR_DOMAIN: Final = 0.9
 
 
 def misspelt_accelerator(name: str) -> str | None:
-    """The accelerator that was meant by another spelling, such as `nvidia.com/GPUs`."""
-    meant = _FOLDED.get(name.lower().rstrip("s"))
-    return meant if meant != name else None
+    """The accelerator that was meant by another spelling, such as `nvidia.com/GPUs` or `nvidia/gpu`."""
+    if "/" not in name or len(name) > _NAME_MAX_LENGTH or name in DEFAULT_ACCELERATORS:
+        return None
+    domain, device = name.lower().rstrip("s").split("/", 1)
+    for known in DEFAULT_ACCELERATORS:
+        right, _, kind = known.partition("/")
+        inside = f".{domain}".endswith(f".{right}") or right.startswith(f"{domain}.")
+        if kind.rstrip("s") == device and (inside or SequenceMatcher(None, domain, right).ratio() >= _NEAR_DOMAIN):
+            return known
+    return None
 
 
 RDMA_DEVICES: Final = (

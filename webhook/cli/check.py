@@ -124,7 +124,7 @@ def check(
     from webhook.cli.limits import MAX_VERDICTS_IN_FULL
 
     kinds = ("MPIJob", *chain.from_iterable(each.kinds for each in checks))
-    found, errors = manifests.load(files, recursive=recursive, only=kinds if ignore_others else ())
+    found, errors = manifests.load(files, recursive=recursive, only=(*kinds, *job_check.SIGNS) if ignore_others else ())
     world, subject = None, "pods"
     if level is not None:
         judge = _by_level(level, namespace or DEFAULT_NAMESPACE)
@@ -147,8 +147,9 @@ def check(
     if output in {"text", "json", "yaml"}:
         summary = (level_check if world is None else job_verdict).summary(verdicts)
         many = len(verdicts) > MAX_VERDICTS_IN_FULL
-        lines = [line for each in shown for line in each.as_text(short=many or quiet)]
-        text = lines if quiet else [*lines, *([""] if many else ()), *summary]
+        told = [each for each in shown if not many or any(each.problems())]
+        lines = [line for each in told for line in each.as_text(short=many or quiet)]
+        text = lines if quiet else [*lines, *([""] if many and lines else ()), *summary]
         options.show(output, text, [each.as_json() for each in shown])
     else:
         from webhook.cli.check_report import in_form

@@ -48,7 +48,7 @@ class Conversion:
                 yield f"  {caution(outcome.value) if outcome is not Outcome.MAPPED else outcome.value}:"
                 yield from (f"    {printable(f'{note.field[:300]}: {note.text}')}" for note in notes)
         if self.verdict is not None:
-            yield from self.verdict.in_short()
+            yield from self.verdict.as_text(short=True)
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""

@@ -38,12 +38,12 @@ class Manifest:
     @property
     def kind(self) -> str:
         """Its kind, never empty."""
-        return str(self.document["kind"])
+        return _head(self.document, "kind")
 
     @property
     def api_version(self) -> str:
         """Its API version, empty where none is written."""
-        return _text(self.document, "apiVersion")
+        return _head(self.document, "apiVersion")
 
     @property
     def namespace(self) -> str:
@@ -87,8 +87,8 @@ def load(
     `recursive`, and a pattern for what it fits. Lists are opened, also lists of lists. A file with a fault contributes
     nothing.
 
-    With `only`, files in which no kind of these stands are passed over, and so are documents that are no Kubernetes
-    objects.
+    With `only`, files without any of these words, such as a kind, are passed over, and so are documents that are no
+    Kubernetes objects.
     """
     manifests: list[Manifest] = []
     errors: list[ManifestError] = []
@@ -185,14 +185,15 @@ def parse(content: bytes, source: str, *, only: Collection[str] = ()) -> list[Ma
     try:
         shown, found = _documents(source, content)
     except ManifestError:
-        if only and not re.search(rb"kind[\"']?\s*:\s*.{0,99}(%b)" % b"|".join(kinds), text):
+        known = rb"(?m)kind[\"']?\s*:\s*.{0,99}(%b)|^[\"']?mpireplicaspecs[\"']?:" % b"|".join(kinds)
+        if only and not re.search(known, text):
             return []  # YAML of another program, or none: the kind is just spoken of
         raise
     several = len(found) > 1
     return [
         Manifest(shown, without_nulls(document), number, document, place, content)
         for number, entry in enumerate(found, start=1)
-        if not only or _has_kind(entry)
+        if not only or _head(entry, "kind")
         for place, document in _objects(entry, shown, f": document {number}" if several else "")
     ]
 
@@ -206,8 +207,10 @@ def _documents(source: str, content: bytes) -> tuple[str, list[Any]]:
         raise ManifestError(f"{shown}: {error}", shown) from None
 
 
-def _has_kind(entry: Any) -> bool:
-    return isinstance(entry, dict) and isinstance(entry.get("kind"), str) and bool(entry["kind"])
+def _head(entry: Any, field: str) -> str:
+    """Its kind or API version, also where the field is spelt otherwise; empty where there is none."""
+    spelt = (key for key in entry if str(key).lower() == field.lower()) if isinstance(entry, dict) else ()
+    return next((text for key in (field, *spelt) if (text := _text(entry, key))), "")
 
 
 def _objects(
@@ -216,9 +219,9 @@ def _objects(
     """The object itself, or what is in it if it is a list. `MPIJobList` and the like may leave out the items' kind."""
     if not isinstance(entry, dict):
         raise ManifestError(f"{file}{where}: is {_KINDS.get(type(entry), 'a number')}, not a Kubernetes object", file)
-    if not _has_kind(entry):
+    if not (kind := _head(entry, "kind")):
         raise ManifestError(f"{file}{where}: has no kind, so it is not a Kubernetes object", file)
-    kind, items = entry["kind"], entry.get("items")
+    items = entry.get("items")
     if not kind.endswith("List") or not isinstance(items, list | None):
         yield place, entry
         return

@@ -79,7 +79,7 @@ def init(
         fail(error)
     verdict = _judged(wishes, world)
     click.echo(first_job.text(wishes), nl=False)
-    for line in verdict.in_short():
+    for line in verdict.as_text(short=True):
         click.echo(line, err=True)
     sys.exit(0 if verdict.allowed else REFUSED)
 

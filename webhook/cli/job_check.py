@@ -12,6 +12,7 @@ https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/validation/objec
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
@@ -22,7 +23,6 @@ from webhook.admission import left_alone, pipelines
 from webhook.admission.messages import SCHEMA, Finding
 from webhook.admission.pipelines import Decision
 from webhook.api import mpijob, names, placeholders
-from webhook.api.crd_schema import such_as
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.metadata import LAST_APPLIED
 from webhook.api.names import closest_name
@@ -45,12 +45,10 @@ from webhook.policy.exemptions import Exemption
 from webhook.policy.in_force import PolicySet
 from webhook.predict import operator_pods
 from webhook.predict.kueue import managed, queues
-from webhook.predict.pod_template import Kind, texts
+from webhook.predict.pod_template import texts
 from webhook.predict.pod_template.fault import Faults, shown
 from webhook.predict.pod_template.labels import check_annotations, check_labels
 from webhook.rules import CauseReason, Violation, shortened
-
-_OF_OWNERS: Final = ("apiVersion", "kind", "name", "uid")
 
 
 def judge(metadata: Any) -> list[Violation]:
@@ -61,10 +59,9 @@ def judge(metadata: Any) -> list[Violation]:
     _name(metadata, found)
     check_labels(_texts(metadata.get("labels")), "metadata.labels", found)
     check_annotations(_texts(metadata.get("annotations")), "metadata.annotations", found)
-    for index, finalizer in enumerate(_list(metadata.get("finalizers"))):
+    for index, finalizer in enumerate(metadata.get("finalizers") or ()):
         if isinstance(finalizer, str) and (problem := names.label_key_problem(finalizer)):
-            found.add(f"metadata.finalizers[{index}]", f'"{shown(finalizer)}" {problem}', "Correct the finalizer.")
-    _owners(_list(metadata.get("ownerReferences")), found)
+            found.add(f"metadata.finalizers[{index}]", f'"{shown(finalizer)}" {problem}', texts.LETTERS)
     return [Violation(one.path, one.message, one.fix, CauseReason[one.kind.name]) for one in found]
 
 
@@ -86,73 +83,63 @@ def _name(metadata: Mapping[str, Any], found: Faults) -> None:
         )
 
 
-def _owners(owners: list[Any], found: Faults) -> None:
-    controllers = 0
-    for index, owner in enumerate(owners):
-        if not isinstance(owner, dict):
-            continue
-        where = f"metadata.ownerReferences[{index}]"
-        for field in _OF_OWNERS:
-            if owner.get(field) == "":
-                found.add(f"{where}.{field}", "is empty", such_as(field), Kind.REQUIRED)
-        if str(owner.get("apiVersion")).count("/") > 1:
-            found.add(f"{where}.apiVersion", 'contains more than one "/"', "Write it as apps/v1 or v1.")
-        controllers += owner.get("controller") is True
-        if controllers > 1 and owner.get("controller") is True:
-            found.add(f"{where}.controller", "is true, but another owner is the controller", "Remove it.")
-
-
 def _texts(value: Any) -> dict[str, str]:
     """The entries that are text."""
     entries = value.items() if isinstance(value, dict) else ()
     return {key: text for key, text in entries if isinstance(text, str)}
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 NAMESPACE: Final = "namespace"
-_HEAD: Final = ("apiversion", "kind")
+SIGNS: Final = ("mpiReplicaSpecs", f"{mpijob.GROUP}/")
+"""What is in a file with a job even where its kind is misspelt."""
+_HEAD: Final = {"apiversion": "apiVersion", "kind": "kind"}
+_NEAR_KIND: Final = 0.8
 MPI_JOB: Final = GroupVersionKind(mpijob.GROUP, mpijob.API_VERSION.partition("/")[2], "MPIJob")
 
 
 def is_job(manifest: Manifest) -> bool:
-    """Whether it is a job, or was meant as one."""
-    return re.sub("[-_ ]", "", manifest.kind.lower()).removesuffix("s") == "mpijob"
+    """Whether it is a job, or was meant as one: two of kind, group and spec show that."""
+    kind = re.sub("[-_ ]", "", manifest.kind.lower()).removesuffix("s")
+    near = get_close_matches(kind, ["mpijob"], cutoff=_NEAR_KIND)
+    spec = manifest.document.get("spec")
+    shaped = isinstance(spec, dict) and SIGNS[0] in spec
+    return kind == "mpijob" or bool(near) + shaped + manifest.api_version.startswith(SIGNS[1]) > 1
 
 
 def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") -> Verdict:
     """The verdict on one MPIJob; `namespace` is for jobs that name none."""
-    found = [*_head(manifest)]
+    found = [*_of_head(manifest)]
     if not found:
         return _check(manifest, world, namespace)
-    version = next((value for key, value in manifest.document.items() if key.lower() == "apiversion"), "")
-    head = {"apiVersion": version, "kind": "MPIJob"}
+    head = {"apiVersion": mpijob.API_VERSION, "kind": MPI_JOB.kind}
     rest = {key: value for key, value in (manifest.written or manifest.document).items() if key.lower() not in _HEAD}
     meant = replace(manifest, document={**head, **without_nulls(rest)}, written={**head, **rest})
-    verdict = _check(meant, world, namespace)
+    if manifest.api_version == mpijob.OLDER_VERSIONS[-1]:  # its spec is too different
+        verdict = Verdict(manifest, manifest.namespace or namespace, validation=Decision(name=manifest.title))
+    else:
+        verdict = _check(meant, world, namespace)
     verdict.validation.denied[:0] = found
     return replace(verdict, manifest=manifest)
 
 
-def _head(manifest: Manifest) -> Iterator[Finding]:
-    """What is wrong with `kind` and `apiVersion` in another spelling."""
+def _of_head(manifest: Manifest) -> Iterator[Finding]:
+    """What is wrong with `kind` and `apiVersion`."""
+    spelt = {_HEAD[key.lower()]: key for key in manifest.document if key.lower() in _HEAD}
+    for field, key in spelt.items():
+        if field not in manifest.document:
+            yield Finding(SCHEMA, Violation(key, "is no field of an MPIJob", f"Rename it to {field}."))
     if manifest.kind != MPI_JOB.kind:
-        fault = f'"{shortened(manifest.kind)}" is not supported'
-        yield Finding(SCHEMA, Violation("kind", fault, "Write MPIJob.", CauseReason.NOT_SUPPORTED))
-    for key in manifest.document:
-        if key.lower() == "apiversion" and key != "apiVersion" and "apiVersion" not in manifest.document:
-            yield Finding(SCHEMA, Violation(key, "is no field of an MPIJob", "Rename it to apiVersion."))
+        fault, fix = f'"{shortened(manifest.kind)}" is not supported', f"Write {MPI_JOB.kind}."
+        yield Finding(SCHEMA, Violation(spelt["kind"], fault, fix, CauseReason.NOT_SUPPORTED))
+    if manifest.api_version != mpijob.API_VERSION:
+        yield left_alone.finding(manifest.api_version)
 
 
 def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     namespace = manifest.namespace or namespace
-    if manifest.api_version != mpijob.API_VERSION:
-        return Verdict(manifest, namespace, validation=_not_served(manifest))
     if world.schema is None:
         return _by_rules(manifest, world, namespace)
-    judged = job_schema.judge(manifest.written or manifest.document, world.schema)
+    judged = job_schema.SchemaVerdict(manifest.written or manifest.document, world.schema)
     of_metadata = judge(manifest.document.get("metadata"))
     unfilled = {path: _unfilled(path, what) for path, what in placeholders.find(manifest.document)}
     others = [each for each in (*judged.violations, *of_metadata) if each.path not in unfilled]
@@ -283,10 +270,6 @@ def _applied(stored: Mapping[str, Any], new: Mapping[str, Any], previous: Any) -
 
 def _encode(document: Mapping[str, Any] | None) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(document))
-
-
-def _not_served(manifest: Manifest) -> Decision:
-    return Decision(denied=[left_alone.finding(manifest.api_version)], name=manifest.title)
 
 
 def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:

@@ -8,11 +8,14 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
+from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from webhook.api import duration
-from webhook.api.crd_schema import ANY, TYPES, CrdSchema, Shape, such_as
-from webhook.api.names import closest_name
+from webhook.api.crd_schema import ANY, EXAMPLES, TYPES, CrdSchema, Shape, such_as
+from webhook.api.mpijob import meant_role
+from webhook.api.names import choose, closest_name
 from webhook.cli.limits import MAX_SCHEMA_FAULTS
 from webhook.cli.policy import job_fields
 from webhook.rules import CauseReason, Violation, shortened
@@ -21,15 +24,12 @@ _KINDS: Final = {dict: "object", list: "array", str: "string", bool: "boolean", 
 
 
 _BOOLEANS: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
-_WHOLE: Final = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0)?(?:\s+[A-Za-z]+)?\s*")
+_WHOLE: Final = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0)?(?:\s+[A-Za-z]+|[A-Za-z]{3,}|x)?\s*")
 _NUMBERS: Final = {"one": 1, "two": 2, "three": 3, "four": 4, "eight": 8}
+_ENDING: Final = len("ReplicaSpecs")
+_TEXTS: Final = Shape("object", values=Shape("string"))
 _OF_METADATA: Final = {"annotations", "labels"}
 _SHELL: Final = re.compile(r"[|&;<>$`\n*]")
-
-
-def judge(document: Mapping[str, Any], schema: CrdSchema) -> "SchemaVerdict":
-    """Judge a job as it stands in the file, nulls included."""
-    return SchemaVerdict(document, schema)
 
 
 class _Around(NamedTuple):
@@ -38,11 +38,10 @@ class _Around(NamedTuple):
     value: Mapping[str, Any]
     shape: Shape
     path: str
-    mended: dict[str, Any]
 
 
 class SchemaVerdict:
-    """What the API server would refuse, and the job with all of it mended as the advice says, for the rules."""
+    """What the API server would refuse in a job, nulls included, and the job with all of it fixed, for the rules."""
 
     def __init__(self, document: Mapping[str, Any], schema: CrdSchema) -> None:
         self.violations: list[Violation] = []
@@ -51,80 +50,83 @@ class SchemaVerdict:
         self._unknown = f"is no field of an MPIJob ({schema.origin}): kubectl refuses it, other clients lose it"
         self._around: list[_Around] = []
         self._moved: list[tuple[str, Any]] = []
+        self._missing: list[str] = []
         self.mended = self._object(dict(document), schema.root, "")
-        for path, value in self._moved:
-            for key, text in value.items() if isinstance(value, dict) else ():
-                job_fields.put(self.mended, f"{path}[{key}]", text)
+        for path, value in reversed(self._moved):
+            inner = {f"{path}[{key}]": each for key, each in value.items()} if isinstance(value, dict) else {}
+            for where, each in (inner or {path: value}).items():
+                job_fields.put(self.mended, where, each)
+        for where in self._missing:
+            if not any(path.startswith(where) for path, _ in self._moved):
+                self._report(where, "is missing", such_as(where), CauseReason.REQUIRED)
 
     def _object(self, value: dict[str, Any], shape: Shape, path: str) -> dict[str, Any]:
         if shape.values is not None:
-            inner = shape.values
-            return {key: self._value(each, inner, f"{path}[{key}]") for key, each in value.items() if each is not None}
-        value = self._lowered(value, shape, path)
+            inner, read = shape.values, dict[str, Any]()
+            for key, each in value.items():
+                role = (meant_role(key) if inner.fields else None) or key
+                role = key if role in value or role in read else role
+                if role != key:
+                    fault = f'the operator does not know "{shortened(key)}" and ignores it'
+                    self._report(f"{path}[{key}]", fault, f"Rename it to {role}.", CauseReason.NOT_SUPPORTED)
+                if each is not None:
+                    read[role] = self._value(each, inner, f"{path}[{key}]")
+            return read
         mended: dict[str, Any] = {}
-        self._around.append(_Around(value, shape, path, mended))
-        self._fields(value, shape, path, mended)
-        self._around.pop()
-        return {key: each for key, each in mended.items() if each is not None}
-
-    def _home(self, key: str, value: Any) -> str | None:
-        """Where an object around this one has the field and it is free; there it is from now on, for the rules."""
-        for around in reversed(self._around if key in _OF_METADATA else self._around[:-1]):
-            if key in _OF_METADATA and (where := _metadata(around)):
-                self._moved.append((f"{where}.{key}".lstrip("."), value))
-                return self._moved[-1][0]
-            field = around.shape.fields.get(key)
-            if field is not None and key not in around.value and key not in around.mended and _takes(field, value):
-                where = f"{around.path}.{key}".lstrip(".")
-                around.mended[key] = self._value(value, field, where)
-                return where
-        return None
-
-    def _lowered(self, value: dict[str, Any], shape: Shape, path: str) -> dict[str, Any]:
-        """The object with fields that stand beside the one inner object to which they belong in that one."""
-        for key, each in value.items():
-            if key in shape.fields or self._near(key, value, shape):
-                continue
-            inside = [name for name, inner in shape.fields.items() if _belongs(key, each, name, inner, shape)]
-            below = value.get(inside[0]) if len(inside) == 1 else ()
-            if (below is None or isinstance(below, dict)) and key not in (below or {}):
-                where = f"{path}[{key}]" if "." in key else f"{path}.{key}".lstrip(".")
-                self._report(where, self._unknown, f"Write it below {inside[0]}.")
-                rest = {name: other for name, other in value.items() if name != key}
-                value = {**rest, inside[0]: {**(below or {}), key: each}}
-        return value
-
-    def _fields(self, value: dict[str, Any], shape: Shape, path: str, mended: dict[str, Any]) -> None:
+        self._around.append(_Around(value, shape, path))
         for key, each in value.items():
             where = f"{path}[{key}]" if "." in key else f"{path}.{key}".lstrip(".")
             name: str | None = key
             if key not in shape.fields:
                 name = self._near(key, value, shape)
-                home = None if name else self._home(key, each)
-                fix = f"Rename it to {name}." if name else f"Move it to {home}." if home else "Remove it."
+                home = self._home(key, each) if name is None and each is not None else None
+                fix = f"Rename it to {name}." if name else f"Move it to {home[0]}." if home else "Remove it."
                 self._report(where, self._unknown, fix)
+                if home:  # there it is from now on, for the rules
+                    self._moved.append((home[0], self._value(each, home[1], home[0])))
             if name is not None and each is not None:
                 mended[name] = self._value(each, shape.fields[name], where)
         for name in shape.required:
-            if name not in mended and (name not in shape.fields or shape.fields[name].default is None):
-                where = f"{path}.{name}".lstrip(".")
-                self._report(where, "is missing", such_as(where), CauseReason.REQUIRED)
+            field = shape.fields.get(name, shape)
+            if name not in mended and field.default is None:
+                self._missing.append(f"{path}.{name}".lstrip("."))
+                mended[name] = EXAMPLES.get(name) if field.type == "string" else None
+        self._around.pop()
+        return {key: each for key, each in mended.items() if each is not None}
+
+    def _home(self, key: str, value: Any) -> tuple[str, Shape] | None:
+        """Where else in the job the field belongs, if that is free."""
+        for around in reversed(self._around):
+            if key in _OF_METADATA and (where := _metadata(around)):
+                return f"{where}.{key}".lstrip("."), _TEXTS
+            places = _places(key, value, around)
+            where = f"{around.path}.{places[0][0]}".lstrip(".") if len(places) == 1 else ""
+            if where and all(where != other for other, _ in self._moved):
+                return where, places[0][1]
+        return None
 
     def _near(self, key: str, value: dict[str, Any], shape: Shape) -> str | None:
         """The field that was probably meant, as long as there is room to say so."""
         if len(self.violations) >= MAX_SCHEMA_FAULTS:
             return None
-        fitting = [name for name, field in shape.fields.items() if name not in value and _takes(field, value[key])]
+        taken = {*value, *(path.removeprefix(f"{self._around[-1].path}.") for path, _ in self._moved)}
+        fitting = [name for name, field in shape.fields.items() if name not in taken and _takes(field, value[key])]
         lower = key.lower()
-        # `name` of a claim or Secret is claimName or secretName, and pvc is persistentVolumeClaim.
-        longer = (name for name in fitting if name.lower().endswith(lower) or _initials(name) == lower)
-        return closest_name(key, fitting) or next(longer, None)
+        # `name` of a claim is claimName, pvc is persistentVolumeClaim, and pytorchReplicaSpecs are those of MPI.
+        initials = {name: name[:1] + "".join(filter(str.isupper, name)).lower() for name in fitting}
+        longer = (name for name in fitting if name.lower().endswith(lower[-_ENDING:]) or initials[name] == lower)
+        exact = [name for name in fitting if _takes(shape.fields[name], value[key], alone=False)]
+        return closest_name(key, exact) or next(longer, None)
 
     def _value(self, value: Any, shape: Shape, path: str) -> Any:
         if shape.type == ANY:
             return value
         if not _is(value, shape.type):
             return self._of_wrong_type(value, shape, path)
+        names = shape.fields.keys()
+        if isinstance(value, dict) and names >= {"name", "value"} and not value.keys() & names:
+            value = (_listed(value, shape) or [value])[0]
+            self._report(path, "has no name", f"Write {_shown(value)}.")
         if isinstance(value, dict):
             return self._object(value, shape, path) if shape.fields or shape.values is not None else value
         if isinstance(value, list) and shape.items is not None:
@@ -134,10 +136,9 @@ class SchemaVerdict:
             self._duplicates(found, shape, path)
             return found
         if shape.choices and value not in shape.choices:
-            meant = {choice.lower(): choice for choice in shape.choices}.get(str(value).strip().lower())
-            fix = f"Write {meant}." if meant else f"Use one of {', '.join(shape.choices)}."
+            fix = choose(str(value), shape.choices)
             self._report(path, f'"{shortened(str(value))}" is not supported', fix, CauseReason.NOT_SUPPORTED)
-            return meant or value
+            return next((choice for choice in shape.choices if fix == f"Write {choice}."), value)
         return value
 
     def _of_wrong_type(self, value: Any, shape: Shape, path: str) -> Any:
@@ -145,16 +146,20 @@ class SchemaVerdict:
         shown = _shown(value)
         is_plain = isinstance(value, int | float)
         fault = f"must be {wanted}, not {shown if is_plain else _words(_KINDS.get(type(value), 'empty'))}"
-        meant = _converted(value, shape.type)
+        meant = _meant(value, shape)
         if meant is None:
-            meant = _wrapped(value, shape)
-        if meant is None:
-            self._report(path, fault, f"Write {wanted} in place of {shown}.")
+            name = path.rpartition(".")[2]
+            such = f", such as {EXAMPLES[name]}," if name in EXAMPLES else ""
+            self._report(path, fault, f"Write {wanted}{such} in place of {shown}.")
             self.unread.append(path)
             return None
-        quotes = " in quotes" if isinstance(value, float) else ""
-        milli = f", or {round(value * 1000)}m" if shape.type == "quantity" and 0 < value < 1000 else ""
-        self._report(path, fault, f"Write {_shown(meant)}{quotes}{milli}.")
+        quotes = " in quotes" if isinstance(value, float) and isinstance(meant, str) else ""
+        fix = f"Write {_shown(meant)}{quotes}."
+        if shape.type == "quantity" and 0 < value < 1000:
+            is_cpu = path.endswith(("[cpu]", ".cpu"))
+            meant = meant if is_cpu else f"{round(value * 1024)}Mi"
+            fix = f"{fix[:-1]}, or {round(value * 1000)}m." if is_cpu else f"Write {meant}, or {round(value * 1000)}M."
+        self._report(path, fault, fix)
         return self._value(meant, shape, path)
 
     def _duplicates(self, items: list[Any], shape: Shape, path: str) -> None:
@@ -164,15 +169,10 @@ class SchemaVerdict:
                 continue
             defaults = {key: shape.items.fields[key].default for key in shape.keys if key in shape.items.fields}
             identity = tuple(json.dumps(item.get(key, defaults.get(key))) for key in shape.keys)
-            if identity in seen and len(identity) == 1:
+            if identity in seen:
                 # Where a rule puts it too.
-                where, fault = f"{path}[{index}].{shape.keys[0]}", f"{shortened(identity[0], 40)} is there twice"
-                self._report(where, fault, "Change one of the two, or leave it out.")
-            elif identity in seen:
-                named = ", ".join(
-                    f"{key} {shortened(text, 40)}" for key, text in zip(shape.keys, identity, strict=True)
-                )
-                self._report(f"{path}[{index}]", f"is there twice ({named})", "Remove one of the two.")
+                fault = f"{shortened(', '.join(identity), 40)} is there twice"
+                self._report(f"{path}[{index}].{shape.keys[0]}", fault, "Change one of the two, or leave it out.")
             seen.add(identity)
 
     def _report(self, path: str, fault: str, fix: str, reason: CauseReason = CauseReason.INVALID) -> None:
@@ -182,65 +182,74 @@ class SchemaVerdict:
 
 def _metadata(around: _Around) -> str | None:
     """Where the labels and annotations of an object are, or those of the pods that it is about."""
-    for inner in ("metadata", "template.metadata"):
-        if inner.partition(".")[0] in around.shape.fields:
-            return f"{around.path}.{inner}"
-    return None
+    places = ("metadata", "template.metadata")
+    return next((f"{around.path}.{inner}" for inner in places if inner.split(".")[0] in around.shape.fields), None)
 
 
-def _initials(name: str) -> str:
-    return (name[:1] + "".join(filter(str.isupper, name))).lower()
+def _places(key: str, value: Any, around: _Around) -> list[tuple[str, Shape]]:
+    """Where in an object, or in an inner one, a field belongs, as long as that place is free."""
+    own = around.shape.fields.get(key)
+    if own is not None:
+        return [(key, own)] if key not in around.value and _takes(own, value) else []
+    found: list[tuple[str, Shape]] = []
+    for name, shape in around.shape.fields.items() if "[" not in key and "]" not in key else ():
+        way, inner, below = name, shape, around.value.get(name)
+        if isinstance(below, list) and len(below) == 1 and inner.items is not None:
+            way, inner, below = f"{name}[0]", inner.items, below[0]
+        of_pod = name == "resources" and "containers" in around.shape.fields  # where a container's are meant
+        if of_pod or (below is not None and (not isinstance(below, dict) or key in below)):
+            continue
+        if inner.values is not None and _is_entry(key, value, name, inner.values, around.shape):
+            found.append((f"{way}[{key}]" if "." in key or inner.values.fields else f"{way}.{key}", inner.values))
+        elif key in inner.fields and _takes(inner.fields[key], value):
+            found.append((f"{way}.{key}", inner.fields[key]))
+    return found
 
 
-def _belongs(key: str, value: Any, name: str, inner: Shape, around: Shape) -> bool:
-    """Whether a field belongs into the inner object of that name."""
-    if inner.values is not None:  # a mapping with any keys: of these only the amounts of resources are known
-        meant = "requests" if key == "storage" else "limits"
-        return name == meant and {"limits", "requests"} <= around.fields.keys() and _is(value, inner.values.type)
-    if name == "resources" and "containers" in around.fields:
-        return False  # those of the pod as a whole, where a container's are meant
-    return key in inner.fields and _takes(inner.fields[key], value)
+def _is_entry(key: str, value: Any, name: str, shape: Shape, around: Shape) -> bool:
+    """Whether a mapping with any keys is to have this one: known are those of roles and the amounts of resources."""
+    if shape.fields:
+        return meant_role(key) is not None and isinstance(value, dict)
+    meant = "requests" if key == "storage" else "limits"
+    return name == meant and {"limits", "requests"} <= around.fields.keys() and _is(value, shape.type)
 
 
 def _is(value: Any, kind: str) -> bool:
     """Whether a value is of the type; of one that is not known here everything is."""
-    if kind not in TYPES:
-        return True
-    return isinstance(value, TYPES[kind][0]) and isinstance(value, bool) == (kind == "boolean")
+    return kind not in TYPES or (isinstance(value, TYPES[kind][0]) and isinstance(value, bool) == (kind == "boolean"))
 
 
 def _words(kind: str) -> str:
     return TYPES[kind][1] if kind in TYPES else kind
 
 
-def _takes(shape: Shape, value: Any) -> bool:
-    """Whether the field may have the value, or what was meant by it."""
-    meant = value if _is(value, shape.type) else _converted(value, shape.type)
-    return value is None or shape.type == ANY or meant is not None
+def _takes(shape: Shape, value: Any, *, alone: bool = True) -> bool:
+    """Whether the field may have the value, or what was meant by it: one that is written `alone` too."""
+    if value is None or shape.type == ANY or _is(value, shape.type):
+        return True
+    return (_meant(value, shape) if alone else _converted(value, shape.type)) is not None
+
+
+def _meant(value: Any, shape: Shape) -> Any:
+    """What was probably meant by a value of a wrong type; None where that is not certain."""
+    if shape.type == "array" and shape.items is not None:
+        return _listed(value, shape.items)
+    return _mapped(value, shape.fields) if shape.type == "object" else _converted(value, shape.type)
 
 
 def _converted(value: Any, kind: str) -> Any:
-    """What was probably meant; None where that is not certain."""
     if kind in {"string", "quantity"} and isinstance(value, int | float):
         return json.dumps(value)
     if kind == "boolean" and isinstance(value, str | int):
         return _BOOLEANS.get(str(value).strip().lower())
     if kind in {"integer", "number"} and isinstance(value, str):
-        if (seconds := _seconds(value)) is not None:
-            return seconds
+        with suppress(duration.DurationError):  # every amount of time in a job is in seconds
+            return duration.parse(duration.meant(value) or "")
         number = _WHOLE.fullmatch(value)
         return int(number[1]) if number else _NUMBERS.get(value.strip().lower())
-    if kind == "integer" and isinstance(value, float) and value.is_integer():
-        return int(value)
+    if kind == "integer" and isinstance(value, float) and isfinite(value):
+        return round(value)
     return None
-
-
-def _seconds(text: str) -> int | None:
-    """Those of a duration such as 24h: every amount of time in a job is in seconds."""
-    try:
-        return duration.parse(duration.meant(text) or "")
-    except duration.DurationError:
-        return None
 
 
 def _words_of(command: str) -> list[str] | None:
@@ -249,6 +258,8 @@ def _words_of(command: str) -> list[str] | None:
         words = shlex.split(command)
     except ValueError:
         words = []
+    if words[3:] and words[1].startswith("-") and words[1].endswith("c"):  # a script without quotes
+        return [*words[:2], command.split(None, 2)[2]]
     needs_shell = _SHELL.search(command) and not (words[1:2] and words[1].startswith("-") and "c" in words[1])
     return ["/bin/sh", "-c", command] if needs_shell or not words else words
 
@@ -258,18 +269,28 @@ def _shown(value: Any) -> str:
     return shortened(json.dumps(value, ensure_ascii=False), 300)
 
 
-def _wrapped(value: Any, shape: Shape) -> Any:
-    """What a list or an object is to hold, as such; None where that is not what was meant."""
-    if shape.items is not None and shape.items.type == "string" and isinstance(value, str) and value.strip():
-        return _words_of(value)
-    if shape.type == "object" and isinstance(value, str) and value and "name" in shape.fields:
-        return {"name": value}
-    item = shape.items
-    if shape.type != "array" or item is None or not isinstance(value, dict) or not value:
+def _mapped(value: Any, fields: Mapping[str, Shape]) -> dict[str, Any] | None:
+    """The object with these fields whose name, or variable, is written alone."""
+    if isinstance(value, list) and "add" in fields:  # capabilities
+        return {"add": value}
+    keys = [key for key in ("name", "claimName", "secretName") if key in fields]
+    if not isinstance(value, str) or not value or not keys:
+        return None
+    name, equals, text = value.partition("=")
+    return {"name": name, "value": text} if equals and "value" in fields else {keys[0]: value}
+
+
+def _listed(value: Any, item: Shape) -> list[Any] | None:
+    """The list of such items that is written as one of them, as a command line, or by their names."""
+    if isinstance(value, str) and value.strip():
+        inner = None if len(item.required) > 1 else _mapped(value, item.fields)
+        return _words_of(value) if item.type == "string" else [inner] if inner else None
+    if not isinstance(value, dict) or not value:
         return None
     if value.keys() <= item.fields.keys():
         return [value]
-    texts = all(isinstance(each, str | int | float) for each in value.values())
-    if texts and item.fields.keys() >= {"name", "value"}:
-        return [{"name": name, "value": _converted(each, "string") or each} for name, each in value.items()]
-    return None
+    found = [
+        {"name": name, **(each if isinstance(each, dict) else {"value": _converted(each, "string") or each})}
+        for name, each in value.items()
+    ]
+    return found if all(each.keys() <= item.fields.keys() for each in found) else None

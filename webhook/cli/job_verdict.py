@@ -111,17 +111,6 @@ class Verdict:
         number = line_of(self.manifest, field) if field else None
         return f" (line {number})" if number else ""
 
-    def in_short(self) -> Iterator[str]:
-        """For people who have just been given the job, in lines; colours are in them."""
-        if self.allowed:
-            warnings = list(self.cautions())
-            how_many = f", with {counted(len(warnings), 'warning')}:" if warnings else ""
-            yield f"  check: {good('admitted')}{how_many}"
-            yield from (f"    {printable(warning.text)}" for warning in warnings)
-        else:
-            yield f"  check: {bad('refused')} before this is changed:"
-            yield from (f"    {printable(line)}" for line in self.validation.message.splitlines()[1:])
-
     def as_text(self, *, short: bool = False) -> Iterator[str]:
         """For people, in lines; colours are in them. `short` leaves out what was injected."""
         verdict = good("admitted") if self.allowed else bad("refused")

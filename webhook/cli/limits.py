@@ -17,6 +17,6 @@ MAX_KINDS_LISTED: Final = 3
 MAX_NAMES_LISTED: Final = 5
 """Of the jobs that a namespace has, where none is called as the one that is not there."""
 MAX_VERDICTS_IN_FULL: Final = 3
-"""With more jobs, an admitted one is a line, without what was injected."""
+"""With more jobs, those with nothing to say of are only counted, and what was injected is left out."""
 MAX_SCHEMA_FAULTS: Final = 50
 """Faults against the schema that are reported for a job."""

@@ -32,10 +32,9 @@ NAMESPACE: Final = "default"
 LOOPBACK: Final = ("127.0.0.1", 0)
 NEXT_STEPS: Final = f"""\
 What to try next:
+  {PROGRAM} demo job.yaml         a job of yours, with all that is injected
   {PROGRAM} check job.yaml        only the verdict; exit code 0, 1 or 2 for scripts
-  {PROGRAM} rules                 every rule and injection
   {PROGRAM} explain worker-count  why a rule is there, and how a policy tunes it"""
-OWN_JOB: Final = f"\n  {PROGRAM} demo job.yaml         a job of yours, with all that is injected\n"
 
 
 class DemoError(Exception):
@@ -54,7 +53,7 @@ def show(files: Sequence[str]) -> bool:
     surprises = [] if files else [job for job in jobs if (job in admitted) == Path(job.source).name.startswith(BAD)]
     for job in surprises:
         click.echo(f"{bad('unexpected')}: {printable(job.source)} was {'admitted' if job in admitted else 'refused'}")
-    click.echo("\n" + (NEXT_STEPS if files else NEXT_STEPS.replace("\n", OWN_JOB, 1)))
+    click.echo(NEXT_STEPS)
     return not surprises
 
 
@@ -77,7 +76,7 @@ def _jobs(files: Sequence[str]) -> list[Manifest]:
 async def _show(jobs: Sequence[Manifest], *, short: bool) -> list[Manifest]:
     """Print what becomes of each job: mutate, apply the patch, validate; those that were admitted.
 
-    `short` leaves out comments and what was injected, but the names of injections.
+    `short` leaves out comments and what was injected, and all but the first lines of what is like an earlier job.
     """
     settings = ServeSettings(listen=LOOPBACK, ops_listen=LOOPBACK, drain_seconds=0, ssh_keys_ready=0)
     admitted = []
@@ -91,7 +90,9 @@ async def _show(jobs: Sequence[Manifest], *, short: bool) -> list[Manifest]:
             if validation["allowed"]:
                 admitted.append(job)
             warnings = [*mutation.get("warnings", []), *validation.get("warnings", [])]
-            click.echo("\n" + "\n".join(_outcome(job, warnings, patch, validation, short=short)))
+            lines = [*_outcome(job, warnings, patch, validation, short=short)]
+            again = short and validation["allowed"] and len(admitted) > 1
+            click.echo(f"{lines[-1]} ({Path(job.source).name})" if again else "\n" + "\n".join(lines))
     return admitted
 
 
@@ -160,7 +161,8 @@ def _outcome(
         yield heading(f"== {name}")
         yield from (faint(printable(line)) for line in comment)
     yield f"$ kubectl apply -f {name}"
-    yield from (f"{caution('Warning:')} {printable(warning)}" for warning in warnings)
+    if validation["allowed"] or not short:
+        yield from (f"{caution('Warning:')} {printable(warning)}" for warning in warnings)
     if validation["allowed"]:
         yield good(f"mpijob.kubeflow.org/{printable(job.title)} created")
         if not short:

@@ -31,6 +31,7 @@ from pydantic import Field
 
 from webhook.api import quantities, quantity
 from webhook.api.mpijob import LAUNCHER, MPIJob, replica_path
+from webhook.api.names import label_key_problem
 from webhook.api.pod import PodTemplate, ResourceRequirements
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.resources import CORES, DEFAULT_ACCELERATORS, accelerators, is_accelerator, misspelt_accelerator, read
@@ -101,7 +102,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     filled_in = ranges is not UNKNOWN and bool(ranges)
     for role, path, replica in job.replicas():
         template = replica.template
-        yield from _misspelt(f"{path}.template", template, ctx)
+        yield from _misspelt(f"{path}.template", template, settings, ctx)
         for where, container in devices.asking(template, ctx):
             if container.resources is not None:
                 place = f"{path}.template.{where}.resources"
@@ -129,12 +130,15 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _kinds(job, kinds)
 
 
-def _misspelt(path: str, template: PodTemplate, ctx: Context) -> Iterator[Violation]:
-    """Where nodes are known, `accelerator-available` says what they have."""
+def _misspelt(path: str, template: PodTemplate, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """Where nodes are known, `accelerator-available` says what they have; `pod-template` rejects what is no name."""
     for where, amounts in () if node_shapes(ctx.view) else quantities.of_template(template):
-        for name in filter(misspelt_accelerator, amounts):
-            place, fix = quantities.place(where, name), f"Rename it to {misspelt_accelerator(name)}."
-            yield Violation(f"{path}{place}", f"no node has the resource {name}", fix, CauseReason.NOT_SUPPORTED)
+        for name in amounts:
+            meant = misspelt_accelerator(name)
+            if meant and not is_accelerator(name, settings.resources) and not label_key_problem(name):
+                place, near = path + quantities.place(where, name), name.lower().rstrip("s") != meant
+                fault, fix = f"no node has the resource {name}", f"Rename it to {meant}."
+                yield Violation(place, fault, fix, CauseReason.NOT_SUPPORTED, advisory=near)
 
 
 def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
@@ -157,7 +161,7 @@ def _quantities(
 
     The same fault in both is one. Where missing limits are `filled_in`, `limit-range` judges them.
     """
-    limits, requests = asked.limits or {}, asked.requests or {}
+    limits, requests = map(_as_meant, (asked.limits or {}, asked.requests or {}))
     for field, amounts, others in (("limits", limits, requests), ("requests", requests, limits)):
         for name, value in amounts.items():
             if "/" not in name or not is_accelerator(name, names):
@@ -184,6 +188,10 @@ def _quantities(
                 yield from _equal(path, name, amount, limits)
 
 
+def _as_meant(amounts: Mapping[str, object]) -> Mapping[str, object]:
+    return {misspelt_accelerator(name) or name: amount for name, amount in amounts.items()}
+
+
 def _equal(path: str, name: str, request: Quantity, limits: Mapping[str, object]) -> Iterator[Violation]:
     """Kubernetes does not overcommit such resources: a request needs a limit, and the same one.
 
@@ -195,7 +203,7 @@ def _equal(path: str, name: str, request: Quantity, limits: Mapping[str, object]
         yield Violation(
             f"{path}.limits[{name}]",
             f"is missing, but the request is {shown}",
-            fix=f"Set it to {shown} too.",
+            fix=f"Set it to {shown}.",
             reason=CauseReason.REQUIRED,
         )
         return

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from posixpath import join, normpath
 from typing import Final
 
+from msgspec.structs import replace
+
 from webhook.api import mpirun, programs, sshd
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import HOSTFILE, Invocation
@@ -41,6 +43,7 @@ _OTHER_AGENT: Final = re.compile(r"[rs]sh_agent|launcher|bootstrap|\bexec-?agent
 _HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|127\.0\.0\.1)(?::\d+)?)*")
 _EMPTY: Final = '""'
 _USE: Final = f"--hostfile {HOSTFILE}"
+_COMMAND: Final = f"{replica_path(WORKER)}.template.spec.containers[0].command"
 
 
 @rule("idle-workers", WarningRuleSettings, since="0.1", importance=Importance.FAILS)
@@ -52,22 +55,27 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     if not workers or not launchers:
         return
     launcher, worker = launchers[0], workers[0]
+    started = programs.started_by(worker if worker.command else replace(worker, command=worker.args, args=None))
+    if sshd.starts(worker) and started == frozenset(("service",)):
+        yield Violation(_COMMAND, "ends once it has started sshd", fix="Write [/usr/sbin/sshd, -De].")
+        return
     if sshd.starts(worker):
         for fault, fix in _launcher(launcher, job.mpirun_calls):
             yield Violation(replica_path(LAUNCHER), fault, fix=fix)
         return
     if not job.mpirun_calls or _has_agent(launcher) or any("ssh" in sshd.text(each) for each in workers[1:]):
         return
-    program = _only(worker)
-    if program is not None and b'"postStart"' not in bytes(ctx.document):
+    program = _only(worker, started)
+    # Tools that are args may come after an entry point that starts sshd.
+    shown = program is not None and (worker.command or program not in programs.TOOLS)
+    if program is not None and shown and b'"postStart"' not in bytes(ctx.document):
         fault = f"runs {shortened(program, MAX_SHOWN_WORDS_CHARACTERS) or _EMPTY}, no sshd"
-        field = f"{replica_path(WORKER)}.template.spec.containers[0].command"
+        field = _COMMAND if worker.command else _COMMAND.replace("command", "args")
         yield Violation(field, fault, fix="Remove it, or run /usr/sbin/sshd -De.")
 
 
-def _only(worker: Container) -> str | None:
+def _only(worker: Container, started: frozenset[str] | None) -> str | None:
     """The program for which the worker is there; None where there may be another, which starts sshd."""
-    started = programs.started_by(worker)
     others = programs.TOOLS | programs.INSTALLERS
     known = others | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | {""}
     if not started or not all(name in known or _PYTHON.fullmatch(name) for name in started):

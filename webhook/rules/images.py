@@ -37,6 +37,9 @@ from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 from webhook.rules.limits import MAX_SHOWN_REGISTRIES
 
 _TAG_OR_DIGEST = re.compile("[:@]")
+_BLANKS = re.compile(r"\s*([:/@])\s*")
+# A tag that is still to be filled in.
+_PLACEHOLDER = re.compile(r":(?:<[^<>]*>|\$\{?\w+\}?|\{\{.*\}\})?\Z")
 
 # Each with or without a path: `registry.example.com/team`.
 Registries = Annotated[tuple[str, ...], each(images.registry_problem)]
@@ -177,13 +180,16 @@ def _unreadable(field: str, image: str, error: ImageError) -> Violation:
     if not fault:
         fault, advice = advice, "write it like registry.example.com/team/app:1.0"
     if likely := _likely_reference(image):
-        advice = f'write "{shortened(likely)}"'
+        advice = (
+            f'write "{shortened(likely)}"{", with your tag" if likely.endswith(":1.0") and image[-3:] != "1.0" else ""}'
+        )
     return Violation(field, fault, fix=f"{advice[0].upper()}{advice[1:]}.")
 
 
 def _likely_reference(image: str) -> str | None:
     """The reference without blanks around it and without a scheme, its name in lower case, if that is a valid one."""
-    text = image[: 2 * MAX_IMAGE_CHARACTERS].strip().rpartition("://")[2]
+    text = _BLANKS.sub(r"\1", image[: 2 * MAX_IMAGE_CHARACTERS].strip())
+    text = _PLACEHOLDER.sub(":1.0", text.rpartition("://")[2])
     path, slash, last = text.rpartition("/")
     name = _TAG_OR_DIGEST.split(last, maxsplit=1)[0]
     candidate = f"{path}{slash}{name}".lower() + last[len(name) :]

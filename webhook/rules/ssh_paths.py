@@ -55,7 +55,7 @@ from webhook.rules import Violation, rule, shortened
 FIELD: Final = "spec.sshAuthMountPath"
 OF_ROOT: Final = "/root/.ssh"
 ROOTS: Final = "Set it to /root/.ssh, or set runAsUser."
-HOME: Final = "Set it to .ssh in the home of the user, as /home/mpiuser/.ssh."
+HOME: Final = "Set it to /home/mpiuser/.ssh, or to .ssh in the home of the user."
 # OpenSSH `sshd-session.c`: as root it changes its root directory and then becomes the user who logs in.
 AS_ROOT: Final = ("SETGID", "SETUID", "SYS_CHROOT")
 NOT_OF_CRI_O: Final = "SYS_CHROOT"

@@ -23,7 +23,9 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from posixpath import normpath
 
+from webhook import PROGRAM
 from webhook.api import mca, mpirun, names, operator_env, quantities, quantity, sshd
+from webhook.api.crd_schema import such_as
 from webhook.api.mca import ENV_PREFIX
 from webhook.api.mpijob import (
     AT_STARTUP,
@@ -90,7 +92,7 @@ def _name(job: MPIJob) -> Iterator[Violation]:
     if not base and generated:
         base = generated[: names.GENERATED_BASE_MAX_LENGTH] + "x" * names.GENERATED_SUFFIX_LENGTH
     if not base:
-        yield Violation("metadata.name", "is missing", "Name the job.", CauseReason.REQUIRED)
+        yield Violation("metadata.name", "is missing", such_as("metadata.name"), CauseReason.REQUIRED)
         return
     last_worker = f"{base}-worker-{max(job.workers, 1) - 1}"
     problem = names.dns_1035_label_problem(last_worker)
@@ -115,7 +117,8 @@ def _replica_keys(job: MPIJob) -> Iterator[Violation]:
     path = "spec.mpiReplicaSpecs"
     specs = job.spec.mpi_replica_specs
     if specs is None:
-        yield Violation(path, "is missing", "Add the replica specs Launcher and Worker.", CauseReason.REQUIRED)
+        fix = f"Add it with Launcher and Worker, as `{PROGRAM} init` writes them."
+        yield Violation(path, "is missing", fix, CauseReason.REQUIRED)
         return
     for key in specs:
         if key not in {LAUNCHER, WORKER}:
@@ -130,7 +133,7 @@ def _replica_keys(job: MPIJob) -> Iterator[Violation]:
                 CauseReason.NOT_SUPPORTED,
             )
     if job.launcher is None and job.misnamed(LAUNCHER) is None:
-        yield Violation(f"{path}[Launcher]", "is missing", "Add the Launcher: it runs mpirun.", CauseReason.REQUIRED)
+        yield Violation(f"{path}[Launcher]", "is missing", "Add it: it runs mpirun.", CauseReason.REQUIRED)
 
 
 def _replica(role: str, path: str, spec: ReplicaSpec, job: MPIJob, ctx: Context) -> Iterator[Violation]:
@@ -147,7 +150,7 @@ def _replica(role: str, path: str, spec: ReplicaSpec, job: MPIJob, ctx: Context)
         yield _not_one_of(f"{path}.restartPolicy", spec.restart_policy, RESTART_POLICIES)
     if not spec.template.containers:
         yield Violation(
-            f"{path}.template.spec.containers", "has no container", "Add the container to run.", CauseReason.REQUIRED
+            f"{path}.template.spec.containers", "has no container", such_as("containers"), CauseReason.REQUIRED
         )
 
 
@@ -160,7 +163,7 @@ def _spec(job: MPIJob, ctx: Context) -> Iterator[Violation]:
     elif _folder(job.spec.ssh_auth_mount_path) == CONFIG_FOLDER:
         fault = f"the operator mounts the hostfile at {CONFIG_FOLDER}, and two volumes at one path make no launcher"
         home = "/home/mpiuser" if any(spec.template.user for _, _, spec in job.replicas()) else "/root"
-        fix = f"Set it to .ssh in the home of the user, as {home}/.ssh."
+        fix = f"Set it to {home}/.ssh, or to .ssh in the home of the user."
         yield Violation("spec.sshAuthMountPath", fault, fix)
     if job.spec.mpi_implementation not in IMPLEMENTATIONS:
         yield _not_one_of("spec.mpiImplementation", job.spec.mpi_implementation, IMPLEMENTATIONS)
@@ -194,9 +197,9 @@ def _reserved(
     pod_path = f"{path}.template.spec"
     for index, volume in enumerate(pod.volumes or ()):
         if volume.name in RESERVED_VOLUMES[role]:
-            yield Violation(
-                f"{pod_path}.volumes[{index}].name", f'"{volume.name}" is the operator\'s own', "Rename the volume."
-            )
+            fault = f'"{volume.name}" is the operator\'s own'
+            fix = f"Write {volume.name}-2 here and in volumeMounts."
+            yield Violation(f"{pod_path}.volumes[{index}].name", fault, fix)
     own = [mount_path or "", *([CONFIG_FOLDER] if role == LAUNCHER else ())]
     folders = {_folder(path) for path in own if path}
     mounts = (pod.containers[0].volume_mounts if pod.containers else None) or ()
@@ -210,13 +213,13 @@ def _reserved(
         if parent and folder.removeprefix(f"{parent}/") not in FILES:
             fault = f'"{mount.mount_path[:100]}" cannot be made in {parent[:100]}, which the operator mounts read-only'
             where = f"{pod_path}.containers[0].volumeMounts[{index}].mountPath"
-            yield Violation(where, fault, "Mount it elsewhere.")
+            yield Violation(where, fault, "Mount it elsewhere, such as at /data.")
         if same or folder in folders:
             shown = f'at "{mount.mount_path[:100]}"'
             yield Violation(
                 f"{pod_path}.containers[0].volumeMounts[{index}].mountPath",
                 f"the operator itself mounts something {shown}{'' if same else ', and one hides the other'}",
-                "Mount the volume elsewhere.",
+                "Mount it elsewhere, such as at /data.",
                 advisory=not same,
             )
     for key in RESERVED_LABELS if labels.keys() & RESERVED_LABELS else ():
@@ -299,11 +302,8 @@ def _quantities(start: str, where: Where, amounts: Mapping[str, object]) -> list
 
 
 def _not_one_of(path: str, value: str | None, allowed: tuple[str, ...]) -> Violation:
-    choices = ", ".join(allowed)
     shown = (value or "")[:100]
-    meant = next((choice for choice in allowed if choice.lower() == shown.strip().lower()), None)
-    fix = f"Write {meant}." if meant else f"Use one of {choices}."
-    return Violation(path, f'"{shown}" is not supported', fix, CauseReason.NOT_SUPPORTED)
+    return Violation(path, f'"{shown}" is not supported', names.choose(shown, allowed), CauseReason.NOT_SUPPORTED)
 
 
 def _negative(path: str, value: int) -> Violation:

@@ -33,12 +33,13 @@ def admits(settings: Settings) -> Admitted:
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Workers, and the launcher where it is one, against `min` and `max`.
 
-    A Worker without workers is `upstream-contract`'s to refuse. One whose key is misspelt counts as what was meant.
+    No replica specs, and a Worker without workers, are `upstream-contract`'s to refuse. One whose key is misspelt
+    counts as what was meant.
     """
     key = job.misnamed(WORKER) or WORKER
     worker = (job.spec.mpi_replica_specs or {}).get(key)
     workers = max((worker and worker.replicas) or 0, 0)
-    if key == WORKER and worker is not None and not workers:
+    if job.spec.mpi_replica_specs is None or (key == WORKER and worker is not None and not workers):
         return
     path = f"{replica_path(key)}.replicas"
     launcher = 1 if job.spec.run_launcher_as_worker else 0

@@ -85,7 +85,7 @@ def commands(section: str) -> list[str]:
     assert text, section
     text = re.split(r"^#+ ", text, maxsplit=1, flags=re.MULTILINE)[0]
     blocks = re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
+    return [line.removeprefix("$ ") for block in blocks for line in re.sub(r"&&\n +", "&& ", block).splitlines()]
 
 
 @contextmanager

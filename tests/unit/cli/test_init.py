@@ -71,7 +71,7 @@ def test_flags(init: Check) -> None:
         "--name", "sft", "-n", "team-a", "--", "train.py", "--epochs", "3",
     )  # fmt: skip
     assert result.exit_code == 0
-    assert result.stderr.startswith("  check: admitted, with 2 warnings:\n    kueue-queue: not in queue research: ")
+    assert result.stderr.startswith("sft: team-a/sft: admitted\n  warning: kueue-queue: not in queue research: ")
     document = job(result)
     assert document["metadata"] == {
         "name": "sft",
@@ -151,7 +151,7 @@ def test_a_refused_job_is_written_and_told(init: Check) -> None:
     result = init("--framework", "horovod", "--workers", "1", "--name", "First")
     assert result.exit_code == 1
     assert job(result)["metadata"]["name"] == "First"
-    assert "  check: refused before this is changed:\n" in result.stderr
+    assert "First: default/First: refused\n" in result.stderr
     assert "1 worker, at least 2 required" in result.stderr
 
 

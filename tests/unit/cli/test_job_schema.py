@@ -13,7 +13,7 @@ from tests.support.jobs import REMOVE, changed
 from tests.support.strategies import PROPERTY
 from webhook.api import crd_schema
 from webhook.api.crd_schema import Shape, short_form
-from webhook.cli.job_schema import judge
+from webhook.cli.job_schema import SchemaVerdict
 from webhook.cli.limits import MAX_SCHEMA_FAULTS
 from webhook.cli.main import main
 
@@ -29,7 +29,7 @@ OF_CONTAINER = f"{SPEC}.containers.0"
 
 
 def told(changes: Json) -> list[tuple[str, str, str]]:
-    return [(each.path, each.message, each.fix) for each in judge(changed(changes), SCHEMA).violations]
+    return [(each.path, each.message, each.fix) for each in SchemaVerdict(changed(changes), SCHEMA).violations]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,11 @@ def test_good(changes: Json) -> None:
         ({"spec.slotPerWorker": 8}, "spec.slotPerWorker", "Remove it."),
         ({"spec.runPolicy.backofLimit": 3}, "spec.runPolicy.backofLimit", "Rename it to backoffLimit."),
         ({"Worker.replicas": REMOVE, "Worker.replica": 3}, f"{WORKER}.replica", "Rename it to replicas."),
-        ({"spec.runPolicy": REMOVE, "spec.cleanPodPolicy": "All"}, "spec.cleanPodPolicy", "Write it below runPolicy."),
+        (
+            {"spec.runPolicy": REMOVE, "spec.cleanPodPolicy": "All"},
+            "spec.cleanPodPolicy",
+            "Move it to spec.runPolicy.cleanPodPolicy.",
+        ),
         ({"spec.cleanPodPolicy": "All"}, "spec.cleanPodPolicy", "Remove it."),
         (
             {"Worker.annotations": {"k8s.v1.cni.cncf.io/networks": "sriov"}},
@@ -76,10 +80,14 @@ def test_good(changes: Json) -> None:
         (
             {"spec.runPolicy": REMOVE, "spec.ttlSecondsAfterFinished": 60},
             "spec.ttlSecondsAfterFinished",
-            "Write it below runPolicy.",
+            "Move it to spec.runPolicy.ttlSecondsAfterFinished.",
         ),
         ({"spec.runPolicy.slotsPerWorker": 1}, "spec.runPolicy.slotsPerWorker", "Remove it."),
-        ({"spec.runPolicy.minAvailable": 1}, "spec.runPolicy.minAvailable", "Write it below schedulingPolicy."),
+        (
+            {"spec.runPolicy.minAvailable": 1},
+            "spec.runPolicy.minAvailable",
+            "Move it to spec.runPolicy.schedulingPolicy.minAvailable.",
+        ),
         ({"spec.runPolicy.scheduling": "x"}, "spec.runPolicy.scheduling", "Remove it."),
         ({f"{OF_CONTAINER}.imagePullPolice": "x"}, f"{CONTAINER}.imagePullPolice", "Rename it to imagePullPolicy."),
         (
@@ -112,12 +120,12 @@ def test_good(changes: Json) -> None:
         (
             {f"{OF_CONTAINER}.resources": {"nvidia.com/gpu": 2}},
             f"{CONTAINER}.resources[nvidia.com/gpu]",
-            "Write it below limits.",
+            f"Move it to {CONTAINER}.resources.limits[nvidia.com/gpu].",
         ),
         (
             {f"{OF_CONTAINER}.resources": {"cpu": 2, "limits": {"memory": "1Gi"}}},
             f"{CONTAINER}.resources.cpu",
-            "Write it below limits.",
+            f"Move it to {CONTAINER}.resources.limits.cpu.",
         ),
         ({f"{OF_CONTAINER}.resources": {"cpu": 2, "limits": {"cpu": 2}}}, f"{CONTAINER}.resources.cpu", "Remove it."),
         ({f"{OF_CONTAINER}.resources": {"mode": {"a": 1}}}, f"{CONTAINER}.resources.mode", "Remove it."),
@@ -128,18 +136,38 @@ def test_good(changes: Json) -> None:
                 ]
             },
             f"{POD}.volumes[0].ephemeral.volumeClaimTemplate.spec.resources.storage",
-            "Write it below requests.",
+            f"Move it to {POD}.volumes[0].ephemeral.volumeClaimTemplate.spec.resources.requests.storage.",
         ),
         (
             {"Worker.template": {"containers": [{"name": "a", "image": "a:1"}]}},
             f"{WORKER}.template.containers",
-            "Write it below spec.",
+            f"Move it to {POD}.containers.",
         ),
-        ({"Worker.template.labels": {"a": "b"}}, f"{WORKER}.template.labels", "Write it below metadata."),
-        ({f"{OF_CONTAINER}.runAsUser": 1000}, f"{CONTAINER}.runAsUser", "Write it below securityContext."),
+        (
+            {"Worker.template.labels": {"a": "b"}},
+            f"{WORKER}.template.labels",
+            f"Move it to {WORKER}.template.metadata.labels.",
+        ),
+        (
+            {f"{OF_CONTAINER}.runAsUser": 1000},
+            f"{CONTAINER}.runAsUser",
+            f"Move it to {CONTAINER}.securityContext.runAsUser.",
+        ),
         ({f"{OF_CONTAINER}.httpGet": {"port": 1}}, f"{CONTAINER}.httpGet", "Remove it."),
         ({f"{SPEC}.limits": {"cpu": 1}}, f"{POD}.limits", "Remove it."),
         ({"zzz": 1}, "zzz", "Remove it."),
+        ({"metadata.name": REMOVE, "spec.name": "a"}, "spec.name", "Move it to metadata.name."),
+        (
+            {"metadata.namespace": REMOVE, "Worker.namespace": "a"},
+            f"{WORKER}.namespace",
+            "Move it to metadata.namespace.",
+        ),
+        (
+            {"spec.runPolicy": REMOVE, "Worker.backoffLimit": 1},
+            f"{WORKER}.backoffLimit",
+            "Move it to spec.runPolicy.backoffLimit.",
+        ),
+        ({f"{OF_CONTAINER}.image": REMOVE, f"{SPEC}.image": "a:1"}, f"{POD}.image", f"Move it to {CONTAINER}.image."),
     ],
 )
 def test_a_field_that_jobs_do_not_have(changes: Json, path: str, fix: str) -> None:
@@ -184,7 +212,7 @@ def test_a_field_that_jobs_do_not_have(changes: Json, path: str, fix: str) -> No
             {"spec.slotsPerWorker": 1.5},
             "spec.slotsPerWorker",
             "must be a whole number, not 1.5",
-            "Write a whole number in place of 1.5.",
+            "Write 2.",
         ),
         (
             {"spec.slotsPerWorker": True},
@@ -267,9 +295,9 @@ def test_a_field_that_jobs_do_not_have(changes: Json, path: str, fix: str) -> No
         ),
         (
             {f"{OF_CONTAINER}.ports": [{"containerPort": 1}, {"containerPort": 1, "protocol": "TCP"}]},
-            f"{CONTAINER}.ports[1]",
-            'is there twice (containerPort 1, protocol "TCP")',
-            "Remove one of the two.",
+            f"{CONTAINER}.ports[1].containerPort",
+            '1, "TCP" is there twice',
+            "Change one of the two, or leave it out.",
         ),
     ],
 )
@@ -278,23 +306,38 @@ def test_a_value_that_is_wrong(changes: Json, path: str, fault: str, fix: str) -
 
 
 def test_misplaced_annotations_are_there_for_the_rules() -> None:
-    verdict = judge(changed({"Worker.annotations": {"networks.example.com": "sriov"}}), SCHEMA)
+    verdict = SchemaVerdict(changed({"Worker.annotations": {"networks.example.com": "sriov"}}), SCHEMA)
     template = verdict.mended["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
     assert template["metadata"]["annotations"] == {"networks.example.com": "sriov"}
 
 
 def test_what_belongs_around_is_there_for_the_rules() -> None:
     volumes = [{"name": "d", "emptyDir": {}}]
-    verdict = judge(changed({f"{OF_CONTAINER}.volumes": volumes, f"{SPEC}.volumes": REMOVE}), SCHEMA)
+    verdict = SchemaVerdict(changed({f"{OF_CONTAINER}.volumes": volumes, f"{SPEC}.volumes": REMOVE}), SCHEMA)
     pod = verdict.mended["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
     assert pod["volumes"] == volumes
     assert "volumes" not in pod["containers"][0]
 
 
+def test_roles_beside_their_mapping_are_there_for_the_rules() -> None:
+    job = changed({})
+    roles = job["spec"].pop("mpiReplicaSpecs")
+    verdict = SchemaVerdict({**job, "spec": {**job["spec"], **roles}}, SCHEMA)
+    assert [each.fix for each in verdict.violations] == [
+        f"Move it to spec.mpiReplicaSpecs[{role}]." for role in ("Launcher", "Worker")
+    ]
+    assert verdict.mended == changed({})
+
+
 def test_what_belongs_inside_is_there_for_the_rules() -> None:
     container = {"name": "a", "image": "a:1", "resources": {"nvidia.com/gpu": 2, "limits": {"memory": "1Gi"}}}
-    verdict = judge(changed({"Worker.template": {"containers": [container], "spec": {"hostNetwork": True}}}), SCHEMA)
-    assert [each.fix for each in verdict.violations] == ["Write it below spec.", "Write it below limits."]
+    verdict = SchemaVerdict(
+        changed({"Worker.template": {"containers": [container], "spec": {"hostNetwork": True}}}), SCHEMA
+    )
+    assert [each.fix for each in verdict.violations] == [
+        f"Move it to {POD}.containers.",
+        f"Move it to {CONTAINER}.resources.limits[nvidia.com/gpu].",
+    ]
     pod = verdict.mended["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
     assert pod["hostNetwork"]
     assert pod["containers"][0]["resources"] == {"limits": {"memory": "1Gi", "nvidia.com/gpu": 2}}
@@ -307,11 +350,11 @@ def test_what_is_mended_is_good() -> None:
         "spec.cleanPodPolicy": "All",
         "zzz": 1,
     }
-    verdict = judge(changed(changes), SCHEMA)
+    verdict = SchemaVerdict(changed(changes), SCHEMA)
     assert verdict.unread == []
     assert verdict.mended["spec"]["runPolicy"] == {"backoffLimit": 3, "cleanPodPolicy": "All"}
     assert verdict.mended["spec"]["slotsPerWorker"] == 8
-    assert judge(verdict.mended, SCHEMA).violations == []
+    assert SchemaVerdict(verdict.mended, SCHEMA).violations == []
 
 
 def test_not_more_than_anybody_reads() -> None:
@@ -321,9 +364,9 @@ def test_not_more_than_anybody_reads() -> None:
 @PROPERTY
 @given(any_job())
 def test_any_job(job: Json) -> None:
-    verdict = judge(job, SCHEMA)
+    verdict = SchemaVerdict(job, SCHEMA)
     if not verdict.unread and len(verdict.violations) < MAX_SCHEMA_FAULTS:
-        again = judge(verdict.mended, SCHEMA).violations
+        again = SchemaVerdict(verdict.mended, SCHEMA).violations
         assert [each.path for each in again if each.fix.startswith(("Write", "Rename", "Move"))] == []
 
 
@@ -400,3 +443,48 @@ def test_the_packaged_schema() -> None:
     assert SCHEMA.origin == "mpi-operator v0.8.0"
     assert set(SCHEMA.root.fields) == {"apiVersion", "kind", "metadata", "spec", "status"}
     assert SCHEMA.root.fields["spec"].fields["slotsPerWorker"] == Shape("integer")
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "fix"),
+    [
+        ({f"{OF_CONTAINER}.env": ["A=b=c"]}, f"{CONTAINER}.env[0]", '{"name": "A", "value": "b=c"}'),
+        ({f"{OF_CONTAINER}.env": [{"A": 1}]}, f"{CONTAINER}.env[0]", '{"name": "A", "value": "1"}'),
+        ({f"{SPEC}.imagePullSecrets": "s"}, f"{POD}.imagePullSecrets", '[{"name": "s"}]'),
+        (
+            {f"{SPEC}.volumes": [{"name": "d", "persistentVolumeClaim": "data"}]},
+            f"{POD}.volumes[0].persistentVolumeClaim",
+            '{"claimName": "data"}',
+        ),
+        (
+            {f"{SPEC}.volumes": {"d": {"emptyDir": {}}}},
+            f"{POD}.volumes",
+            '[{"name": "d", "emptyDir": {}}]',
+        ),
+        (
+            {f"{OF_CONTAINER}.securityContext": {"capabilities": ["IPC_LOCK"]}},
+            f"{CONTAINER}.securityContext.capabilities",
+            '{"add": ["IPC_LOCK"]}',
+        ),
+        ({f"{OF_CONTAINER}.command": "bash -c a b c"}, f"{CONTAINER}.command", '["bash", "-c", "a b c"]'),
+        (
+            {f"{OF_CONTAINER}.resources": {"limits": {"memory": 1.5}}},
+            f"{CONTAINER}.resources.limits[memory]",
+            "1536Mi, or 1500M",
+        ),
+        ({"spec.runPolicy": {"activeDeadlineSeconds": "24:00:00"}}, "spec.runPolicy.activeDeadlineSeconds", "86400"),
+        ({"spec.slotsPerWorker": "8x"}, "spec.slotsPerWorker", "8"),
+        ({"metadata.labels": ["a"]}, "metadata.labels", 'a mapping, such as {team: nlp}, in place of ["a"]'),
+    ],
+)
+def test_what_is_written_alone(changes: Json, path: str, fix: str) -> None:
+    assert [(found[0], found[2]) for found in told(changes)] == [(path, f"Write {fix}.")]
+
+
+def test_misspelt_roles_are_those_that_were_meant() -> None:
+    job = changed({})
+    roles = job["spec"]["mpiReplicaSpecs"]
+    renamed = {"Master": roles["Launcher"], "workers": roles["Worker"], "Launchers": {}}
+    verdict = SchemaVerdict({**job, "spec": {**job["spec"], "mpiReplicaSpecs": renamed}}, SCHEMA)
+    assert [each.fix for each in verdict.violations] == ["Rename it to Launcher.", "Rename it to Worker."]
+    assert verdict.mended["spec"]["mpiReplicaSpecs"] == {**roles, "Launchers": {}}

@@ -41,12 +41,33 @@ def gpus(limit: Any = None, request: Any = None, role: str = "Worker", name: str
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("nvidia.com/gpus", GPU), ("nvidia.com/GPU", GPU), ("AMD.com/GPUs", "amd.com/gpu")]
+    ("name", "meant"), [("nvidia.com/gpus", GPU), ("nvidia.com/GPU", GPU), ("amd.com/GPUs", "amd.com/gpu")]
 )
 def test_an_accelerator_in_another_spelling_is_rejected_where_no_node_is_known(name: str, meant: str) -> None:
     [found] = violations("gpus", gpus(2, name=name))
     assert (found.message, found.fix) == (f"no node has the resource {name}", f"Rename it to {meant}.")
     assert violations("gpus", gpus(2, name=name), view=Snapshot([node("a")])) == []
+
+
+@pytest.mark.parametrize("name", ["nvidia/gpu", "nvdia.com/gpu", "nvidia.co/gpu", "gpu.nvidia.com/gpu"])
+def test_an_accelerator_of_a_misspelt_vendor_is_a_warning(name: str) -> None:
+    [found] = violations("gpus", gpus(2, name=name))
+    assert (found.message, found.fix) == (f"no node has the resource {name}", f"Rename it to {GPU}.")
+    assert found.advisory, "another vendor may have it"
+
+
+@pytest.mark.parametrize(
+    "name", ["nvidia.com/gpumem", "nvidia.com/vgpu", "metax-tech.com/gpu", "run.ai/gpu", "a.com/x"]
+)
+def test_a_resource_of_another_vendor_is_no_misspelt_accelerator(name: str) -> None:
+    assert violations("gpus", gpus(2, name=name)) == []
+
+
+def test_a_misspelt_accelerator_in_requests_alone_needs_a_limit_too() -> None:
+    found = violations("gpus", gpus(request=2, name="nvidia.com/gpus"))
+    assert [(each.path[-22:], each.fix) for each in found] == [
+        ("equests[nvidia.com/gpus]"[-22:], f"Rename it to {GPU}."), (".limits[nvidia.com/gpu]"[-22:], "Set it to 2."),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -114,7 +135,7 @@ def test_accepted(changes: Json, settings: Json) -> None:
         (
             gpus(None, 2),
             {},
-            Violation(LIMIT, "is missing, but the request is 2", fix="Set it to 2 too.", reason=CauseReason.REQUIRED),
+            Violation(LIMIT, "is missing, but the request is 2", fix="Set it to 2.", reason=CauseReason.REQUIRED),
         ),
         (
             gpus(17),
@@ -178,7 +199,7 @@ def test_half_a_gpu_is_asked_for_in_limits_too() -> None:
     half = {"Worker.template.spec.containers.0.resources": {"requests": {GPU: "500m"}}}
     assert [(found.path.rpartition("resources.")[2], found.fix) for found in violations("gpus", half)] == [
         (f"requests[{GPU}]", "Set it to 1."),
-        (f"limits[{GPU}]", "Set it to 1 too."),
+        (f"limits[{GPU}]", "Set it to 1."),
     ]
 
 

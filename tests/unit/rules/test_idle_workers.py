@@ -141,6 +141,19 @@ def test_workers_without_sshd(worker: list[str], program: str) -> None:
     assert violation.fix in Finding(ID, violation).warning
 
 
+def test_a_worker_whose_args_are_its_program() -> None:
+    (violation,) = violations(ID, {f"{WORKER}.args": ["python", "train.py"]})
+    assert violation.path == "spec.mpiReplicaSpecs[Worker].template.spec.containers[0].args"
+    assert violation.message == "runs python, no sshd"
+
+
+@pytest.mark.parametrize("command", [["service", "ssh", "start"], ["sh", "-c", "service ssh start"]])
+def test_a_worker_that_ends_once_it_has_started_sshd(command: list[str]) -> None:
+    (violation,) = violations(ID, {f"{WORKER}.command": command})
+    assert violation.message == "ends once it has started sshd"
+    assert violation.fix == "Write [/usr/sbin/sshd, -De]."
+
+
 @pytest.mark.parametrize(
     "changes",
     [

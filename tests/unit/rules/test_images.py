@@ -120,6 +120,13 @@ def test_missing(image: object) -> None:
             'Write it like "registry.example.com/team/app:1.0".',
         ),
         (
+            "quay.io/app: 2.1",
+            '"quay.io/app: 2.1" contains a blank or a character outside ASCII',
+            'Write "quay.io/app:2.1".',
+        ),
+        ("quay.io/app:<tag>", '"<tag>" is not a tag', 'Write "quay.io/app:1.0", with your tag.'),
+        ("quay.io/app:${TAG}", '"${TAG}" is not a tag', 'Write "quay.io/app:1.0", with your tag.'),
+        (
             "https://quay.io/Team/app:V1",
             '"https://quay.io/Team/app:V1" starts with a scheme',
             'Write "quay.io/team/app:V1".',

@@ -73,7 +73,7 @@ def test_a_fault_that_both_roles_have_is_told_of_both() -> None:
 def test_the_same_volumes_in_both_roles_have_their_names_compared() -> None:
     volumes = [{"name": "a"}, {"name": "b", "emptyDir": {}}]
     changes = {"Launcher.template.spec.volumes": volumes, f"{SPEC}.volumes": [*volumes, volumes[0]]}
-    assert told(changes) == ['spec.volumes[2].name: there is another volume "a". Rename the volume.']
+    assert told(changes) == ['spec.volumes[2].name: there is another volume "a". Write a-2.']
 
 
 @pytest.mark.parametrize("volume", ["ssh-auth", "mpi-job-config"])

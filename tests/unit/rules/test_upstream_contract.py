@@ -200,7 +200,8 @@ def test_what_the_operator_overwrites_is_only_advice(changes: dict[str, Any], pa
         ("worker", "Worker", "Rename it to Worker."),
         ("Workers", "Worker", "Rename it to Worker."),
         ("launcher", "Launcher", "Rename it to Launcher."),
-        ("Master", "Launcher", "Remove it: there are only Launcher and Worker."),
+        ("Master", "Launcher", "Rename it to Launcher."),
+        ("Chief", "Launcher", "Remove it: there are only Launcher and Worker."),
         # A role has one key: the other would be lost.
         ("worker", None, "Remove it: there are only Launcher and Worker."),
     ],
@@ -217,7 +218,7 @@ def test_a_wrong_replica_key_is_told_what_was_meant(key: str, lost: str | None, 
 def test_the_key_of_the_user_goes_to_his_home(user: dict[str, int], home: str, pod: str) -> None:
     changes = {"spec.sshAuthMountPath": "/etc/mpi", f"{pod}.securityContext": user}
     [violation] = violations("upstream-contract", changes)
-    assert violation.fix == f"Set it to .ssh in the home of the user, as {home}/.ssh."
+    assert violation.fix == f"Set it to {home}/.ssh, or to .ssh in the home of the user."
 
 
 @pytest.mark.parametrize("field", ["ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"])

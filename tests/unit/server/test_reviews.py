@@ -61,7 +61,7 @@ def test_another_api_version_is_denied_by_validate_alone(connection, version):
     denied = connection.post("/validate-mpijob", body)
     (cause,) = denied.answer["status"]["details"]["causes"]
     assert (cause["field"], cause["reason"]) == ("apiVersion", "FieldValueNotSupported")
-    assert "Set apiVersion to kubeflow.org/v2beta1" in cause["message"] or "mpijob-webhook convert" in cause["message"]
+    assert "Write kubeflow.org/v2beta1" in cause["message"] or "mpijob-webhook convert" in cause["message"]
     assert len(cause["message"]) < 300
 
 
@@ -70,7 +70,7 @@ def test_the_message_for_another_api_version(connection):
     assert connection.post("/validate-mpijob", body).answer["status"]["message"] == (
         'MPIJob "train" is refused, 1 problem to mend:\n'
         '1. apiVersion: "kubeflow.org/v1" is not served, the MPI operator knows only kubeflow.org/v2beta1 [schema]\n'
-        "   Run `mpijob-webhook convert FILE`: it writes the job anew, and says what is left to do."
+        "   Write kubeflow.org/v2beta1, or run `mpijob-webhook convert FILE`, which also says what the image needs."
     )
 
 

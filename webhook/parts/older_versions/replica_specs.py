@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from webhook.api.mpijob import LAUNCHER, WORKER
+from webhook.api.mpijob import LAUNCHER, WORKER, meant_role
 from webhook.api.untyped import mapping
 from webhook.converters.fields import containers, copied, drop_unknown, keep, maps, take
 from webhook.converters.report import ConversionError, Report
@@ -27,6 +27,10 @@ def convert(spec: dict[str, Any], default: str, report: Report) -> dict[str, Any
         raise ConversionError(PATH, "is not set, so there is nothing to run")
     main = take(spec, "mainContainer", str, "spec")
     roles: dict[str, Any] = {}
+    for key in written:
+        if (other := meant_role(key)) and other not in written:
+            written = {other if known == key else known: value for known, value in written.items()}
+            report.mapped(path(key), f"is {other} now")
     for role in ROLES:
         replica = take(dict(written), role, dict, PATH)
         if replica is not None:

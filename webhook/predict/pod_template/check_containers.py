@@ -45,7 +45,7 @@ def check_container(
 ) -> None:
     """Everything that init containers have too. What it has in common with a container without a fault is left out."""
     if problem := texts.label(container.name):
-        texts.note(found, f"{path}.name", container.name, problem, "Rename the container.")
+        texts.note(found, f"{path}.name", container.name, problem, texts.SPELLING)
     if container.ports:
         _ports(container.ports, f"{path}.ports", found)
     if container.env:
@@ -72,16 +72,16 @@ def _ports(ports: list[model.Port], path: str, found: Faults) -> None:
     for index, port in enumerate(ports):
         if port.name:
             if problem := texts.port_name(port.name):
-                texts.note(found, f"{path}[{index}].name", port.name, problem, "Rename the port.")
+                texts.note(found, f"{path}[{index}].name", port.name, problem)
             elif port.name in used:
-                found.add(f"{path}[{index}].name", f'there is another port "{port.name}"', "Rename the port.")
+                found.add(f"{path}[{index}].name", f'there is another port "{port.name}"', f"Write {port.name[:13]}-2.")
             used.add(port.name)
 
 
 def _env(env: list[model.EnvVar], path: str, pod: Pod, found: Faults, like: Sequence[model.EnvVar]) -> None:
     if not texts.variables([variable.name for variable in env]):
         for index, variable in enumerate(env):
-            texts.check(found, f"{path}.env[{index}].name", variable.name, texts.variable, "Rename the variable.")
+            texts.check(found, f"{path}.env[{index}].name", variable.name, texts.variable, texts.LETTERS)
     for index, variable in enumerate(env):
         if variable.value_from is None:
             continue
@@ -124,13 +124,13 @@ def _key(reference: model.KeyRef, path: str, found: Faults) -> None:
     if problem := texts.subdomain(reference.name):
         texts.note(found, f"{path}.name", reference.name, problem)
     if problem := texts.config_key(reference.key):
-        texts.note(found, f"{path}.key", reference.key, problem, "Correct the key.")
+        texts.note(found, f"{path}.key", reference.key, problem, texts.LETTERS)
 
 
 def _env_from(sources: list[model.EnvFrom], path: str, found: Faults) -> None:
     for index, source in enumerate(sources):
         where = f"{path}.envFrom[{index}]"
-        texts.check(found, f"{where}.prefix", source.prefix, texts.variable, "Correct the prefix.")
+        texts.check(found, f"{where}.prefix", source.prefix, texts.variable, texts.LETTERS)
         references = {"configMapRef": source.config_map_ref, "secretRef": source.secret_ref}
         given = {field: reference for field, reference in references.items() if reference is not None}
         if not given:
@@ -155,7 +155,7 @@ def _mounts(container: model.Container, path: str, pod: Pod, found: Faults) -> N
             _no_volume(mount.name, f"{path}.volumeMounts[{index}].name", pod, found)
         if mount.mount_path in places and mount.mount_path:
             fault = f'there is another mount at "{shown(mount.mount_path)}"'
-            found.add(f"{path}.volumeMounts[{index}].mountPath", fault, "Mount it elsewhere, or keep one of the two.")
+            found.add(f"{path}.volumeMounts[{index}].mountPath", fault, "Mount it elsewhere, or remove it.")
         places.add(mount.mount_path)
         if mount.sub_path or mount.sub_path_expr or mount.mount_propagation or mount.recursive_read_only:
             _mount(mount, container, f"{path}.volumeMounts[{index}]", found)
@@ -198,7 +198,7 @@ def _devices(devices: list[model.VolumeDevice], path: str, pod: Pod, found: Faul
         if device.name in seen or device.device_path in seen:
             found.add(where, "is there twice", "Remove one of the two.")
         seen |= {device.name, device.device_path}
-        texts.check(found, f"{where}.devicePath", device.device_path, texts.without_steps_back, "Correct the path.")
+        texts.check(found, f"{where}.devicePath", device.device_path, texts.without_steps_back, "Leave out ..")
 
 
 def _claims(container: model.Container, path: str, pod: Pod, found: Faults) -> None:
@@ -266,7 +266,7 @@ def _lifecycle(
     most = _PERIOD if grace_period is None else grace_period
     if handler.sleep is not None and not 0 <= (handler.sleep.seconds or 0) <= most:
         fault = f"must be between 0 and terminationGracePeriodSeconds, which is {most}"
-        found.add(f"{path}.sleep.seconds", fault, "Correct the number.")
+        found.add(f"{path}.sleep.seconds", fault, f"Write {most} or less.")
 
 
 def _one(handler: model.Probe | model.LifecycleHandler, path: str, container: model.Container, found: Faults) -> None:

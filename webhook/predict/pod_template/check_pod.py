@@ -18,6 +18,8 @@ from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.labels import check_annotations, check_labels, check_requirement, check_selector
 
 _NONE: Final[frozenset[str]] = frozenset()
+# As Go spells them, which is what nodes have.
+_ARCHITECTURES: Final = {"x86_64": "amd64", "x86-64": "amd64", "aarch64": "arm64"}
 
 
 class Surroundings(NamedTuple):
@@ -73,6 +75,11 @@ def check_template(template: model.Template, path: str, found: Faults, around: S
 def _placement(spec: model.PodSpec, path: str, found: Faults, like: model.PodSpec) -> None:
     if spec.node_selector and spec.node_selector != like.node_selector:
         check_labels(spec.node_selector, f"{path}.nodeSelector", found)
+        for key in ("kubernetes.io/arch", "kubernetes.io/os"):
+            value = spec.node_selector.get(key) or ""
+            if value != (meant := _ARCHITECTURES.get(value.lower(), value.lower())):
+                where, fix = f"{path}.nodeSelector[{key}]", f"Write {shown(meant)}."
+                found.add(where, f'"{shown(value)}" is the label of no node', fix, advisory=True)
     if spec.tolerations and spec.tolerations != like.tolerations:
         check_tolerations(spec.tolerations, f"{path}.tolerations", found)
     if spec.affinity is not None and spec.affinity != like.affinity:
@@ -113,7 +120,7 @@ def _at(containers: list[model.Container] | None, index: int) -> model.Container
 
 def _once(name: str, path: str, used: set[str], found: Faults) -> None:
     if name and name in used:
-        found.add(f"{path}.name", f'there is another container "{shown(name)}"', "Rename one of the two.")
+        found.add(f"{path}.name", f'there is another container "{shown(name)}"', f"Write {name}-2.")
     used.add(name)
 
 
@@ -136,7 +143,7 @@ def _host_ports(
             found.add(where, fault, "Remove it.")
         one = (port.protocol or "TCP", port.host_ip or "", number)
         if one in used:
-            found.add(where, f"another container has port {number} of the node", "Use another port.")
+            found.add(where, f"another container has port {number} of the node", "Remove it, or write another number.")
         used.add(one)
 
 
@@ -145,9 +152,9 @@ def _claims(claims: list[model.ResourceClaim], path: str, found: Faults) -> set[
     for index, claim in enumerate(claims):
         where = f"{path}[{index}]"
         if problem := texts.label(claim.name):
-            texts.note(found, f"{where}.name", claim.name, problem, "Rename the claim.")
+            texts.note(found, f"{where}.name", claim.name, problem, texts.SPELLING)
         elif claim.name in used:
-            found.add(f"{where}.name", f'there is another resource claim "{claim.name}"', "Rename one of the two.")
+            found.add(f"{where}.name", f'there is another resource claim "{claim.name}"', f"Write {claim.name}-2.")
         used.add(claim.name)
         given = {
             "resourceClaimName": claim.resource_claim_name,
@@ -226,7 +233,7 @@ def _sysctls(spec: model.PodSpec, sysctls: list[model.Sysctl], path: str, found:
 
 def _node_name(spec: model.PodSpec, name: str, path: str, found: Faults) -> None:
     if problem := texts.subdomain(name):
-        texts.note(found, f"{path}.nodeName", name, problem, "Name a node, or remove it.")
+        texts.note(found, f"{path}.nodeName", name, problem, texts.SPELLING)
     elif spec.scheduling_gates:
         found.add(f"{path}.nodeName", "does not go with schedulingGates", "Remove one of the two.", Kind.FORBIDDEN)
 
@@ -250,7 +257,7 @@ def _dns(spec: model.PodSpec, path: str, found: Faults) -> None:
         return
     texts.check_each(found, f"{path}.dnsConfig.nameservers", config.nameservers, texts.address, "Write it as 10.0.0.1.")
     searches = config.searches or []
-    texts.check_each(found, f"{path}.dnsConfig.searches", searches, texts.search, "Correct the domain.")
+    texts.check_each(found, f"{path}.dnsConfig.searches", searches, texts.search, "Write one as example.com.")
     if sum(map(len, searches)) + len(searches) - 1 > _LONGEST_SEARCH:
         fault = f"has more than {_LONGEST_SEARCH} characters in all"
         found.add(f"{path}.dnsConfig.searches", fault, "Leave some out.")
@@ -279,7 +286,7 @@ def check_tolerations(tolerations: list[model.Toleration], path: str, found: Fau
     for index, one in enumerate(tolerations):
         if one.key:
             if problem := texts.label_key(one.key):
-                texts.note(found, f"{path}[{index}].key", one.key, problem, "Correct the key.")
+                texts.note(found, f"{path}[{index}].key", one.key, problem, texts.LETTERS)
         elif one.operator in {None, "", "Equal"}:
             fault, fix = "must be Exists where no key is set", "Set the key, or operator: Exists for every taint."
             found.add(f"{path}[{index}].operator", fault, fix)
@@ -288,7 +295,7 @@ def check_tolerations(tolerations: list[model.Toleration], path: str, found: Fau
                 fault = "does not go with operator Exists"
                 found.add(f"{path}[{index}].value", fault, "Remove it, or use operator: Equal.", Kind.FORBIDDEN)
             elif problem := texts.label_value(one.value):
-                texts.note(found, f"{path}[{index}].value", one.value, problem, "Correct the value.")
+                texts.note(found, f"{path}[{index}].value", one.value, problem, texts.LETTERS)
         if one.toleration_seconds is not None and one.effect in {None, "", "NoSchedule", "PreferNoSchedule"}:
             fault = "must be NoExecute where tolerationSeconds is set"
             found.add(f"{path}[{index}].effect", fault, "Write NoExecute, or remove tolerationSeconds.")
@@ -318,7 +325,7 @@ def _node_term(term: model.NodeTerm, path: str, found: Faults, *, preferred: boo
         check_requirement(one, f"{path}.matchExpressions[{index}]", found, any_value=preferred)
     for index, field in enumerate(term.match_fields or ()):
         for name in field.values[:1]:
-            texts.check(found, f"{path}.matchFields[{index}].values[0]", name, texts.subdomain, "Name a node.")
+            texts.check(found, f"{path}.matchFields[{index}].values[0]", name, texts.subdomain, texts.SPELLING)
 
 
 def _pods(affinity: model.PodAffinity, path: str, found: Faults) -> None:
@@ -329,10 +336,10 @@ def _pods(affinity: model.PodAffinity, path: str, found: Faults) -> None:
 
 
 def _pod_term(term: model.PodAffinityTerm, path: str, found: Faults) -> None:
-    texts.check(found, f"{path}.topologyKey", term.topology_key, texts.label_key, "Name a label of nodes.")
+    texts.check(found, f"{path}.topologyKey", term.topology_key, texts.label_key, "Write kubernetes.io/hostname.")
     check_selector(term.label_selector, f"{path}.labelSelector", found)
     check_selector(term.namespace_selector, f"{path}.namespaceSelector", found)
-    texts.check_each(found, f"{path}.namespaces", term.namespaces, texts.label, "Name a namespace.")
+    texts.check_each(found, f"{path}.namespaces", term.namespaces, texts.label, texts.SPELLING)
     _keys(term.match_label_keys, term.label_selector, f"{path}.matchLabelKeys", found)
     _keys(term.mismatch_label_keys, term.label_selector, f"{path}.mismatchLabelKeys", found)
     for key in sorted({*(term.match_label_keys or ())} & {*(term.mismatch_label_keys or ())}):
@@ -347,7 +354,7 @@ def _keys(
     if selector is None:
         found.add(path, "needs a labelSelector", "Add the labelSelector, or remove it.", Kind.FORBIDDEN)
         return
-    texts.check_each(found, path, keys, texts.label_key, "Correct the key.")
+    texts.check_each(found, path, keys, texts.label_key, texts.LETTERS)
 
 
 def check_spread(constraints: list[model.SpreadConstraint], path: str, found: Faults) -> None:

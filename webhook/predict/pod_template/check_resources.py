@@ -26,7 +26,8 @@ def check_pod_resources(spec: model.PodSpec, path: str, found: Faults) -> None:
             if not is_pod_level(name):
                 fault = "is not for the pod as a whole"
                 where = f"{path}.resources.{field}[{shown(name)}]"
-                found.add(where, fault, "Move it to the resources of a container.", Kind.NOT_SUPPORTED)
+                fix = f"Move it to {path}.containers[0].resources.{field}[{shown(name)}]."
+                found.add(where, fault, fix, Kind.NOT_SUPPORTED)
     most = read_amounts(own.limits)
     for name, amount in read_amounts(own.requests).items():
         where = f"{path}.resources.requests[{shown(name)}]"

@@ -41,7 +41,7 @@ def check_field(reference: model.FieldRef, path: str, known: frozenset[str], fou
     if bracket and key.endswith("']") and name in {"metadata.labels", "metadata.annotations"}:
         key = key[:-2].lower() if name == "metadata.annotations" else key[:-2]
         if problem := texts.label_key(key):
-            texts.note(found, f"{path}.fieldPath", field, f"has a key that {problem}", "Correct the key.")
+            texts.note(found, f"{path}.fieldPath", field, f"has a key that {problem}", texts.LETTERS)
         return
     fix = f"Use one of {', '.join(sorted(known - {'spec.host'}))}, or metadata.labels['KEY']."
     found.add(f"{path}.fieldPath", f'there is no field "{shown(field)}" to be had here', fix, Kind.NOT_SUPPORTED)
@@ -129,14 +129,14 @@ def _spec(spec: model.ClaimSpec, path: str, found: Faults) -> None:
 def _storage(spec: model.ClaimSpec, path: str, found: Faults) -> None:
     requests = (spec.resources and spec.resources.requests) or {}
     if "storage" not in requests:
-        found.add(path, "is missing", "Set it to what is needed, such as 100Gi.", Kind.REQUIRED)
+        found.add(path, "is missing", "Set it to 100Gi, or to what is needed.", Kind.REQUIRED)
     else:
         try:
             amount = quantity.parse(0 if requests["storage"] is None else requests["storage"])
         except QuantityError:
             amount = quantity.Quantity(1)
         if amount == 0:
-            found.add(path, "is 0", "Set it to what is needed, such as 100Gi.")
+            found.add(path, "is 0", "Set it to 100Gi, or to what is needed.")
 
 
 def _origin(origin: model.DataSource, path: str, found: Faults) -> None:
@@ -144,7 +144,7 @@ def _origin(origin: model.DataSource, path: str, found: Faults) -> None:
         fault = f'"{shown(origin.kind)}" needs an apiGroup'
         found.add(f"{path}.kind", fault, "Set apiGroup, or the kind PersistentVolumeClaim.")
     elif origin.api_group and (problem := texts.subdomain(origin.api_group)):
-        texts.note(found, f"{path}.apiGroup", origin.api_group, problem, "Correct the group.")
+        texts.note(found, f"{path}.apiGroup", origin.api_group, problem, texts.SPELLING)
 
 
 # Of the sources of a volume at least so many are not there.
@@ -159,9 +159,9 @@ def check_volumes(volumes: list[model.Volume], path: str, found: Faults, like: S
     for index, volume in enumerate(volumes):
         is_sound = volume in like
         if not is_sound and (problem := texts.label(volume.name)):
-            texts.note(found, f"{path}[{index}].name", volume.name, problem, "Rename the volume.")
+            texts.note(found, f"{path}[{index}].name", volume.name, problem, texts.SPELLING)
         elif volume.name in used:
-            found.add(f"{path}[{index}].name", f'there is another volume "{volume.name}"', "Rename the volume.")
+            found.add(f"{path}[{index}].name", f'there is another volume "{volume.name}"', f"Write {volume.name}-2.")
         used.add(volume.name)
         if is_sound:
             continue
@@ -186,7 +186,7 @@ def _source(volume: model.Volume, path: str, found: Faults) -> None:
         check_items(volume.secret.items, f"{path}.secret", found)
     elif volume.host_path is not None:
         if problem := texts.without_steps_back(volume.host_path.path):
-            texts.note(found, f"{path}.hostPath.path", volume.host_path.path, problem, "Correct the path.")
+            texts.note(found, f"{path}.hostPath.path", volume.host_path.path, problem, "Leave out ..")
     else:
         _seldom(volume, path, found)
 
@@ -198,7 +198,7 @@ def _seldom(volume: model.Volume, path: str, found: Faults) -> None:
         _projected(volume.projected, f"{path}.projected", found)
     elif volume.nfs is not None:
         if not volume.nfs.path.startswith("/"):
-            texts.note(found, f"{path}.nfs.path", volume.nfs.path, "must start with /", "Correct the path.")
+            texts.note(found, f"{path}.nfs.path", volume.nfs.path, "must start with /", f"Write /{volume.nfs.path}.")
     elif volume.csi is not None:
         _csi(volume.csi, f"{path}.csi", found)
     elif volume.ephemeral is not None:

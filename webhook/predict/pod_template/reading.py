@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect
 
-from webhook.api import mpijob, untyped
+from webhook.api import mpijob, names, untyped
 from webhook.api.crd_schema import such_as
 from webhook.api.mpijob import MPIJob, MPIJobSpec, ReplicaSpec
 from webhook.api.shape import decode_error
@@ -177,9 +177,8 @@ class _Reader:
         if value in kind.values:
             return
         choices = [str(choice) for choice in kind.values if choice != ""]
-        meant = next((choice for choice in choices if choice.lower() == str(value)[:100].strip().lower()), None)
-        fix = f"Write {meant}." if meant else f"Use one of {', '.join(choices)}."
-        self._found.add(path, f'"{shown(str(value))}" is not supported', fix, Kind.NOT_SUPPORTED)
+        fault = f'"{shown(str(value))}" is not supported'
+        self._found.add(path, fault, names.choose(str(value), choices), Kind.NOT_SUPPORTED)
 
     def _range(self, kind: inspect.IntType, value: int, path: str) -> None:
         amount = value if -(2**64) < value < 2**64 else "too large"

@@ -12,7 +12,7 @@ from typing import Final
 from webhook.api import names, quantity
 from webhook.api.pod_resources import HUGE_PAGES, is_overcommitted
 from webhook.api.quantity import Quantity, QuantityError
-from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
+from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator, misspelt_accelerator
 from webhook.predict.pod_template import model
 from webhook.predict.pod_template.fault import Faults, Kind, shown
 
@@ -26,11 +26,7 @@ _MEANT: Final = {
     "gpu": "nvidia.com/gpu",
     "gpus": "nvidia.com/gpu",
     "nvidia-gpu": "nvidia.com/gpu",
-    "cpus": "cpu",
-    "mem": "memory",
     "ram": "memory",
-    "storage": "ephemeral-storage",
-    "ephemeralstorage": "ephemeral-storage",
     "hugepages": "hugepages-2Mi",
 }
 
@@ -63,8 +59,9 @@ def _beside(
         if (limit := most.get(name)) is not None:
             if amount != limit and (amount > limit or not is_overcommitted(name)):
                 _differs(name, amount, limit, found)
-        elif name not in limits and not is_overcommitted(name) and without_ranges is not False:
-            fault, fix = f"is missing, but the request is {quantity.format(amount)}", "Set it to the same amount."
+        elif not (name in limits or is_overcommitted(name) or without_ranges is False or misspelt_accelerator(name)):
+            fault = f"is missing, but the request is {quantity.format(amount)}"
+            fix = f"Set it to {quantity.format(amount)}."
             found.add(f"limits[{name}]", fault, fix, Kind.REQUIRED, advisory=without_ranges is None)
 
 
@@ -89,20 +86,21 @@ def _amounts(written: Mapping[str, object], path: str, found: Faults) -> dict[st
         amounts[name] = amount
         if name in _BYTES:
             if 0 < amount < _MEBIBYTE:
-                _in_bytes(f"{path}[{name}]", amount, found)
+                _in_bytes(f"{path}[{name}]", amount, str(value), found)
         elif name != "cpu":
             _whole(name, amount, f"{path}[{name}]", found)
     return amounts
 
 
-def _in_bytes(path: str, amount: Quantity, found: Faults) -> None:
+def _in_bytes(path: str, amount: Quantity, written: str, found: Faults) -> None:
     if not quantity.is_whole(amount):
         milli = -(-amount // _MILLI)
-        found.add(path, f"{milli}m means thousandths of a byte", f'Write "{milli}Mi".', advisory=True)
+        meant = milli if written.endswith("m") else round(milli * 1.024)  # 1.5 is of Gi
+        found.add(path, f"{milli}m means thousandths of a byte", f'Write "{meant}Mi".', advisory=True)
         return
     number = quantity.whole(amount)
-    such = f'"{number}Mi" or "{number}Gi"' if number <= 1024 else 'such as "64Gi"'
-    found.add(path, f"means {number} byte{'' if number == 1 else 's'}", f"Write the unit: {such}.", advisory=True)
+    such = f'"{number}Gi", or "{number}Mi"' if number <= 1024 else '"64Gi", or another unit'
+    found.add(path, f"means {number} byte{'' if number == 1 else 's'}", f"Write {such}.", advisory=True)
 
 
 def _whole(name: str, amount: Quantity, path: str, found: Faults) -> None:
@@ -168,7 +166,8 @@ def _problem(name: str) -> str | None:
 
 
 def _fix_of_name(name: str) -> str:
-    meant = name.lower() if name.lower() in _STANDARD else _MEANT.get(name.lower().replace("_", "-"))
+    lower = name.lower().replace("_", "-")
+    meant = _MEANT.get(lower) or misspelt_accelerator(name) or names.closest_name(lower, (*_STANDARD, *_ACCELERATORS))
     if meant:
         return f"Rename it to {meant}{', or the name that your GPUs have' if meant == 'nvidia.com/gpu' else ''}."
     return "Use cpu, memory, ephemeral-storage, hugepages-2Mi, or a name with its domain, such as nvidia.com/gpu."

@@ -99,6 +99,7 @@ def file_inside(path: str) -> str | None:
 
 
 SPELLING: Final = "Use lower case letters, digits and -."
+LETTERS: Final = "Use letters, digits, -, _ and ."
 _SYNTAXES: Final = (label, subdomain, label_key, label_value, port_name, config_key, header)
 
 

@@ -308,7 +308,7 @@ def test_unusable(text: str, told: list[str]) -> None:
     ("case", "told"),
     [
         ("change: {kind: null}", "line 7: the change leaves no MPIJob"),
-        ("change: {kind: Pod}", "line 7: the change leaves no MPIJob"),
+        ("change: {kind: Pod, apiVersion: v1}", "line 7: the change leaves no MPIJob"),
         ("change: {metadata.name.x: 1}", "line 7: metadata.name.x: there is a value before x, which has no fields"),
         (
             "cluster: [{apiVersion: v1, kind: Node, metadata: {name: a}, status: 3}]",

@@ -60,7 +60,7 @@ def test_what_was_converted_is_admitted_and_converting_it_again_changes_nothing(
     convert: Check, program: Check, name: str
 ) -> None:
     result = convert("old.yaml", "--gpus-per-node", "8", old_yaml=JOBS[name])
-    assert "  check: admitted" in result.stderr
+    assert "old.yaml: team-a/" in result.stderr.rpartition(": admitted")[0]
     assert result.exit_code == 0
     checked = program("check", "-", stdin=result.stdout)
     assert checked.exit_code == 0
@@ -78,7 +78,7 @@ def test_the_report(convert: Check) -> None:
         "  changed in meaning:",
         "  lost:",
         "  to be done:",
-        *(line for line in result.stderr.splitlines() if line.startswith("  check: admitted")),
+        "old.yaml: team-a/pytorch: admitted",
     ]
     assert "    spec.cleanPodPolicy: is spec.runPolicy.cleanPodPolicy now\n" in result.stderr
     assert '    image: "registry.example.com/torch:2.0" needs sshd with StrictModes no and ssh with ' in result.stderr
@@ -86,12 +86,18 @@ def test_the_report(convert: Check) -> None:
     assert [container["name"] for container in worker["template"]["spec"]["containers"]] == ["torch", "logs"]
 
 
+def test_a_role_in_the_plural_is_kept(convert: Check) -> None:
+    result = convert("old.yaml", old_yaml=HOROVOD.replace("Worker:", "Workers:"))
+    assert "    spec.mpiReplicaSpecs[Workers]: is Worker now\n" in result.stderr
+    assert yaml.load_all(result.stdout)[0]["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"]
+
+
 @pytest.mark.parametrize("version", [V1, V1ALPHA2])
 def test_a_job_that_would_be_refused_says_what_is_first_to_be_done(convert: Check, version: str) -> None:
     result = convert("-", stdin=json.dumps(full(version)))
     assert result.exit_code == 1
     assert yaml.load_all(result.stdout)[0]["apiVersion"] == "kubeflow.org/v2beta1"
-    refused = result.stderr.partition("  check: refused before this is changed:\n    1. spec.")[2]
+    refused = result.stderr.partition(": refused\n  1. spec.")[2]
     assert "[" in refused
 
 
