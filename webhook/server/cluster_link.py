@@ -39,7 +39,7 @@ from webhook.work_limit import TooExpensive, limited
 
 @dataclass(frozen=True, slots=True)
 class ClusterLink:
-    """A cluster that is connected."""
+    """A connected cluster."""
 
     api: Client
     """For single calls."""
@@ -48,43 +48,44 @@ class ClusterLink:
     view: LiveView
     """What the watches have seen."""
     watches: tuple[Watch[Any, Any], ...]
-    """All of them, for metrics."""
+    """All watches, for metrics."""
     policies: PolicyWatch
     """The policies in ConfigMaps."""
     read: asyncio.Event
-    """Set once each watch has read its objects, was refused or has timed out."""
+    """Set once each watch has listed its objects, was denied access or has timed out."""
     settled: asyncio.Event
     """Set once `read` is set and policies are in force."""
     ledger: QuotaLedger
-    """Verdicts on quotas that hold for all replicas."""
+    """Quota verdicts that all replicas agree on."""
     faults: dict[str, str] = field(default_factory=dict)
-    """Background tasks that failed and were started again, and how they failed."""
+    """The last failure of each restarted background task."""
 
     async def first_answer(self, seconds: float) -> None:
-        """Return once everything is settled, or reading namespaces has failed, or this long has passed."""
+        """Return once everything is settled, reading namespaces has failed, or `seconds` have passed."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not (self.settled.is_set() or self.view.reason(NAMESPACES)):  # noqa: ASYNC110 - a watch has no event for it
                     await asyncio.sleep(0.02)
 
     def concerns(self) -> dict[str, str]:
-        """What cannot be read of the cluster, for the administrator: reviews are answered all the same."""
+        """What cannot be read from the cluster, for the administrator. Reviews are answered all the same."""
         found = {f"unknown-{name}": f"nothing is known of {name}: {why}" for name, why in self.view.faults().items()}
         restarted = {f"background-{name}": fault for name, fault in self.faults.items()}
         stale = {f"stale-{watch.kind.name}": _out_of_date(watch) for watch in self.watches if watch.stale}
         return found | stale | self.policies.concerns() | restarted
 
     def misleading_caches(self) -> str:
-        """Which caches that decide about the policy are stale though the API server answers; empty if there are none.
+        """The caches that policies depend on and that are stale although the API server answers; empty if there are
+        none.
 
-        In an outage all caches age together: with every replica unready there would be no verdicts at all.
+        In an outage all caches age together. If every replica then became unready, there would be no verdicts at all.
         """
         freshest = min(watch.age for watch in self.watches)
         choosing = [watch for watch in self.watches if watch.kind.name in {NAMESPACES.name, POLICIES} and watch.synced]
         return "; ".join(_out_of_date(watch) for watch in choosing if watch.age - freshest > STALE_AFTER)
 
     async def namespace(self, name: str) -> Namespace:
-        """The Namespace as it is now; ClusterError when it cannot be read, or does not exist."""
+        """The Namespace as it is now; ClusterError if it cannot be read or does not exist."""
         path = f"{NAMESPACES.path('v1')}/{quote(name, safe='')}"
         found = NAMESPACES.project(msgspec.json.encode(await self.api.request("GET", path, accept=METADATA % "")))
         if found is None or found.name != name:
@@ -92,17 +93,17 @@ class ClusterLink:
         return found
 
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
-        """For each rule whether the requester may exempt jobs from it; ClusterError when that is unknown."""
+        """For each rule, whether the requester may exempt jobs from it; ClusterError if that is unknown."""
         return await access_reviews.may_exempt(self.api, request, rules)
 
     async def policy_impact(
         self, before: PolicySet, after: PolicySet, *, today: date, time_left: Callable[[], float]
     ) -> list[str]:
-        """Lines about what `after` would do to the existing jobs, compared with `before`."""
+        """Lines on what `after` would change for existing jobs, compared with `before`."""
         return await policy_impact(self.connection, self.view, before, after, today=today, time_left=time_left)
 
     def measured(self) -> Iterator[Value]:
-        """What metrics say of what cannot be read."""
+        """Metrics about what cannot be read."""
         faults = self.view.faults()
         for name, count in self.view.unknown.items():
             yield "cache_faulty", (name,), name in faults
@@ -126,7 +127,7 @@ async def linked(
     more: tuple[Resource[Any, Any], ...] = (),
     on_quota: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[ClusterLink]:
-    """A link that is kept up to date until the block ends; ClusterError when there is no usable configuration.
+    """A link that is kept up to date until the block ends; ClusterError if there is no usable configuration.
 
     `apply` gets the policies whenever they change: those of the ConfigMaps in `namespace`, on top of `base`. Kueue's
     configuration is in `kueue_namespace`. `more` is watched in addition to the usual resources. `on_quota` gets the
@@ -187,9 +188,9 @@ async def policy_impact(
     today: date,
     time_left: Callable[[], float],
 ) -> list[str]:
-    """A line on the verdicts that would change, over every job or as many as can be listed and judged in time.
+    """One line on the verdicts that would change, over as many jobs as can be listed and judged in time.
 
-    And one on what would be injected, if that changes.
+    A second line follows if injections change.
     """
     replayer = Replayer(before=before, after=after, view=view, today=today)
     listed = False
@@ -202,7 +203,7 @@ async def policy_impact(
                         replayer.count(limited(partial(replayer.judge, job)))
                     except TooExpensive:
                         replayer.result.too_expensive += 1
-                    await asyncio.sleep(0)  # so that reviews go on
+                    await asyncio.sleep(0)  # lets reviews run
     except TimeoutError:
         if not listed:
             return ["what it would change is unknown: existing jobs were not listed in time"]

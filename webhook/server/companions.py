@@ -1,6 +1,6 @@
-"""The companions that the service was asked to run, beside reviews and without any effect on them.
+"""Starts the controllers that the settings switch on. They run next to reviews and do not affect them.
 
-What one of them needs is imported when it is started: a service runs few of them, and the start has little time.
+Each controller's modules are imported when it starts: a service runs few of them, and must start quickly.
 """
 
 from collections.abc import Callable, Coroutine
@@ -24,7 +24,7 @@ from webhook.server.telemetry import Telemetry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a companion is started with."""
+    """What a controller is started with."""
 
     settings: ServeSettings
     link: ClusterLink
@@ -35,7 +35,7 @@ class Surroundings:
 
 
 async def start_companions(stack: AsyncExitStack, around: Surroundings) -> list[Callable[[], None]]:
-    """Run until `stack` ends what the settings ask for; what is returned is to be called when policies have changed."""
+    """Run the controllers that the settings switch on until `stack` ends; returns callbacks for changes of policies."""
     if around.settings.remove_keys:
         await start_key_removal(stack, around)
     await start_job_lives(stack, around)
@@ -60,7 +60,7 @@ async def start_key_removal(stack: AsyncExitStack, around: Surroundings) -> None
 
 
 async def start_job_lives(stack: AsyncExitStack, around: Surroundings) -> None:
-    """What goes by the lives of jobs, and watches them."""
+    """Start what depends on the life cycle of jobs, and the watch for it."""
     settings, link, telemetry = around.settings, around.link, around.telemetry
     if not (settings.deadline_events or settings.job_metrics):
         return
@@ -83,7 +83,7 @@ async def start_job_lives(stack: AsyncExitStack, around: Surroundings) -> None:
 
 
 async def run_watch(stack: AsyncExitStack, around: Surroundings, *watches: Watch[Any, Any]) -> None:
-    """Run watches that only companions need, until `stack` ends."""
+    """Run watches that only controllers need, until `stack` ends."""
     around.telemetry.caches(watches)
     for watch in watches:
         around.readiness.concerns_of(partial(_unread, watch))
@@ -91,14 +91,14 @@ async def run_watch(stack: AsyncExitStack, around: Surroundings, *watches: Watch
 
 
 def _unread(watch: Watch[Any, Any]) -> dict[str, str]:
-    """What companions do not see, for the administrator; of a kind that is not installed there is nothing to see."""
+    """What the controllers cannot read, for the administrator. A kind that is not installed is not a concern."""
     if watch.known or watch.not_installed or not watch.reason:
         return {}
     return {f"unknown-{watch.kind.name}": f"nothing is known of {watch.kind.name}: {watch.reason}"}
 
 
 async def start_network_policies(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None]:
-    """NetworkPolicies of jobs; what is returned is to be called when policies have changed."""
+    """Start the NetworkPolicies of jobs; returns the callback for changes of policies."""
     from webhook.companions.network_policy.upkeep import NETWORK_POLICIES, NetworkPolicies  # noqa: PLC0415
 
     link, log = around.link, around.telemetry.log
@@ -109,7 +109,7 @@ async def start_network_policies(stack: AsyncExitStack, around: Surroundings) ->
 
 
 async def start_audit(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None]:
-    """Judge the jobs that exist; what is returned is to be called when policies have changed."""
+    """Start judging existing jobs; returns the callback for changes of policies."""
     from webhook.companions.audit.reports import POLICY_REPORTS, REPORTS, Reports  # noqa: PLC0415
     from webhook.companions.audit.standing import StandingAudit  # noqa: PLC0415
 
@@ -150,7 +150,7 @@ async def run_reconciler(
     await run_watch(stack, around, *watches)
 
     async def begin() -> None:
-        await around.link.settled.wait()  # before, nothing is known of any job, nor of the API server's clock
+        await around.link.settled.wait()  # until then neither jobs nor the API server's clock are available
         await (work or reconciler.run)()
 
     log, faults = around.telemetry.log, around.link.faults
@@ -158,7 +158,7 @@ async def run_reconciler(
 
 
 def not_made(policies: PolicySet) -> dict[str, str]:
-    """What policies ask for and nobody does."""
+    """What policies require although the controller for it is switched off."""
     rules = [layers.written(layer.document).get("rules") or {} for layer in policies.layers]
     settings = [rule.get(RULE, {}) for rule in rules]
     if any({each.get("posture", "none"), *each.get("choices", ())} != {"none"} for each in settings):

@@ -1,4 +1,4 @@
-"""A request and its reply: what is refused unread, within which limits a body is read, how a reply is written."""
+"""Requests and replies: which requests are rejected unread, how large a body may be, what a reply contains."""
 
 import re
 from collections.abc import Mapping, Set
@@ -26,12 +26,12 @@ _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 _WHOLE = re.compile(rf"(?:{_PART.pattern})+", re.ASCII)
 
 
-# The API server sends the same few request lines over and over.
+# The API server repeats a few request lines.
 @lru_cache(maxsize=64)
 def parse(raw: str) -> tuple[Hook | None, float | None]:
     """The hook and the client's timeout in seconds of a request line such as `/mutate-mpijob?timeout=5s`.
 
-    None for a path that belongs to no hook, and for a timeout that is not there or cannot be read.
+    The hook is None for other paths; the timeout is None if it is missing or invalid.
     """
     path, _, query = raw.partition("?")
     values = parse_qs(query).get("timeout", [])
@@ -39,16 +39,17 @@ def parse(raw: str) -> tuple[Hook | None, float | None]:
 
 
 def _duration(text: str) -> float | None:
-    """`text` in seconds; None for anything that is not a duration above zero."""
+    """`text` in seconds; None unless it is a positive duration."""
     if len(text) > MAX_DURATION_CHARACTERS or not _WHOLE.fullmatch(text):
         return None
     return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text)) or None
 
 
 class Refused(Exception):
-    """The request gets no decision. `reason` is ours and is logged; `detail` may quote the client and is not logged.
+    """The request gets no decision. `reason` is a constant and is logged; `detail` may quote the client and is not
+    logged.
 
-    `shed` when there are too many of its like: then it is counted and not logged, for that would add to the load.
+    With `shed` the server is overloaded: the request is counted and not logged, since logging would add to the load.
     """
 
     def __init__(self, status: HTTPStatus, reason: str, detail: str = "", *, shed: bool = False) -> None:
@@ -70,27 +71,27 @@ class Request:
     length: int | None = None
     """The Content-Length."""
     peer: str = ""
-    """The address of whoever sent it."""
+    """The client's address."""
     certificate: Mapping[str, Any] = field(default_factory=dict)
-    """What TLS has made sure of whoever sent it."""
+    """The client's certificate, verified by TLS."""
     started: float = 0.0
-    """When its head was there."""
+    """When its head arrived."""
     deadline: float = 0.0
-    """When the client would not get the answer in time any more."""
+    """When an answer would be too late for the client."""
     hook: Hook | None = None
-    """None for a path that belongs to none."""
+    """None for any other path."""
     body: bytes = b""
     namespace: Namespace | None = None
-    """The Namespace of the reviewed object, read for this request; None if the cache has it."""
+    """The Namespace of the reviewed object, read for this request; None if it is cached."""
 
     def too_late(self) -> Refused:
-        """The refusal when the deadline has passed."""
+        """The error after the deadline."""
         return Refused(HTTPStatus.GATEWAY_TIMEOUT, f"no verdict within {self.deadline - self.started:.3g} s")
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer."""
+    """The status, headers and body of an answer."""
 
     body: bytes
     status: HTTPStatus = HTTPStatus.OK
@@ -98,7 +99,7 @@ class Reply:
 
 
 def expect_client(request: Request, names: Set[str]) -> None:
-    """Refused unless the client's certificate is for one of `names`."""
+    """Refused unless the client's certificate has one of `names`."""
     certificate = request.certificate
     subject = {value for part in certificate.get("subject", ()) for kind, value in part if kind == "commonName"}
     subject |= {value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"}
@@ -107,7 +108,7 @@ def expect_client(request: Request, names: Set[str]) -> None:
 
 
 def expect_review(request: Request) -> None:
-    """Refused for what cannot be a review."""
+    """Refused if the request cannot be a review."""
     if request.hook is None:
         raise Refused(HTTPStatus.NOT_FOUND, "there is no such path here")
     if request.method != "POST":
@@ -124,5 +125,5 @@ def expect_review(request: Request) -> None:
 
 
 def broken_off() -> Refused:
-    """The refusal of a body whose end cannot come any more."""
+    """The error for a body that ended early."""
     return Refused(HTTPStatus.BAD_REQUEST, "the body broke off")

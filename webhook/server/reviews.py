@@ -1,7 +1,7 @@
-"""The review port: a request is checked and decoded, a pipeline decides, the decision is sent back. No rule lives here.
+"""The review port: checks and decodes a request, lets a pipeline decide, and sends the decision. No rule lives here.
 
-A decision is HTTP 200. Everything else is a fault, of the client (4xx) or of ours (5xx), and leaves the verdict to the
-administrator's failurePolicy: overload, a deadline or a bug must never look like a refusal of the user's job.
+A decision is HTTP 200. Everything else is a fault of the client (4xx) or of the service (5xx) and leaves the verdict to
+the administrator's failurePolicy: overload, a deadline or a bug must never look like a rejection of the user's job.
 """
 
 import asyncio
@@ -37,19 +37,18 @@ from webhook.server.telemetry import Telemetry
 from webhook.work_limit import TooExpensive, limited
 
 T = TypeVar("T")
-# The rest of the time that the API server waits is for the network.
+# The rest of the API server's timeout is for the network.
 SHARE_OF_TIMEOUT = 0.8
 
 
 class ReviewHandler:
-    """Answers reviews. `policies`, `view`, `cluster` and `now` may be replaced at any time; without a cluster `cluster`
-    is None.
+    """Answers reviews. `policies`, `view`, `cluster` and `now` may be replaced at any time; `cluster` is None without
+    one.
 
-    At most `max_in_flight` reviews wait for the cluster at once, and any more that need it are refused: all the others
-    go on. A review may take `SHARE_OF_TIMEOUT` of the client's timeout, or of `timeout` seconds where these are less.
-    What is asked of the cluster for it gets what is left of that. Where there are `clients`, the certificate of whoever
-    sends a review has to be for one of these names; that it is of the right CA, TLS has seen to. With `converts` jobs
-    of older versions are converted.
+    At most `max_in_flight` reviews wait for the cluster at once. Further ones that need it get an error; all others are
+    answered. A review may take `SHARE_OF_TIMEOUT` of the client's timeout, or of `timeout` seconds if these are less.
+    Calls to the cluster get what is left of that. With `clients`, the client certificate must have one of these names;
+    TLS has verified its CA. With `converts`, jobs of older versions are converted.
     """
 
     def __init__(
@@ -76,11 +75,11 @@ class ReviewHandler:
         self._clients = frozenset(clients)
         self._waiting = 0  # for the cluster
         self._replaying = asyncio.Semaphore(MAX_REPLAYS)
-        self._trials = ThreadPoolExecutor(1)  # one at a time: each has a process with much memory
+        self._trials = ThreadPoolExecutor(1)  # one at a time: each has a process that takes much memory
         self._converts = converts
 
     def expect(self, request: Request) -> None:
-        """Look at a request whose head is there, and set its deadline; Refused for what is no review."""
+        """Check a request whose head has arrived, and set its deadline; Refused if it is not a review."""
         if len(request.target) > MAX_TARGET_CHARACTERS:
             raise Refused(HTTPStatus.REQUEST_URI_TOO_LONG, "the path is too long")
         request.hook, asked = requests.parse(request.target)
@@ -93,7 +92,7 @@ class ReviewHandler:
             raise Refused(HTTPStatus.NOT_FOUND, "versions are converted with --conversion alone")
 
     async def answer(self, request: Request) -> Reply:
-        """The reply; no content of a request makes it raise. It waits only where the API server is asked."""
+        """The reply; no content of a request makes it raise. It waits only for the API server."""
         hook = request.hook
         assert hook is not None, "it was expected"  # noqa: S101 - for the type checker
         try:
@@ -130,7 +129,7 @@ class ReviewHandler:
                 raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, reason, str(error)) from None
 
     def _without_decision(self, request: Request, error: Exception) -> Reply:
-        """The reply where a decision has failed: a fault of ours is a 500, never a verdict."""
+        """The reply after a failed decision: a bug or a missed deadline is an HTTP error, never a verdict."""
         if isinstance(error, Refused):
             return self.refuse(request, error)
         if isinstance(error, ReviewError):
@@ -155,7 +154,7 @@ class ReviewHandler:
     async def _settled(
         self, cluster: ClusterLink, hook: Hook, request: Request, asked: AdmissionRequest, decision: Decision
     ) -> Decision:
-        """The decision once the cluster was asked for the quotas of this moment and for who may exempt."""
+        """The decision after the cluster was queried for current quotas and for the right to exempt."""
         granted: dict[str, bool] = {}
         while True:
             decide_with = partial(self._decide, hook, request, asked, granted=granted or None)
@@ -181,7 +180,7 @@ class ReviewHandler:
 
     @contextmanager
     def _waiting_for_cluster(self) -> Iterator[None]:
-        """Count among those that wait; Refused when there are too many of them."""
+        """Count the review as waiting; Refused if too many wait."""
         if self._waiting >= self._max_in_flight:
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many reviews wait for the cluster", shed=True)
         self._waiting += 1
@@ -199,10 +198,10 @@ class ReviewHandler:
         *,
         granted: Mapping[str, bool] | None = None,
     ) -> Decision:
-        """The decision of the pipeline, or the one on an object that is too expensive to judge."""
+        """The decision of the pipeline, or the one for an object that is too expensive to judge."""
         view = _seen(request, view)
         namespace = view.get(NAMESPACES, asked.namespace)
-        policy = self.policies.for_namespace(namespace)  # made once, for all jobs of the namespace
+        policy = self.policies.for_namespace(namespace)  # built once for all jobs of the namespace
         decide_on = partial(
             _pipeline(hook),  # which may import it: nothing is imported within the limit
             asked,
@@ -220,7 +219,7 @@ class ReviewHandler:
             return decision
 
     async def _ssh_keys(self, asked: AdmissionRequest, request: Request) -> Reply:
-        """A key pair for the new Secret of a job; NoKey when none is ready in time: then the operator tries again."""
+        """A key pair for the new Secret of a job; NoKey if none is ready in time, and then the operator retries."""
         namespace = _seen(request, self.view).get(NAMESPACES, asked.namespace)
         policy = self.policies.for_namespace(namespace)
         found = secret.what_is_needed(asked, policy.document.ssh_keys)
@@ -230,7 +229,7 @@ class ReviewHandler:
         return self._decided("ssh-keys", request, asked, found)
 
     async def _review_policy(self, asked: AdmissionRequest, request: Request) -> Reply:
-        """The reply to a change of a policy ConfigMap; for a good one, with what it would do to existing jobs."""
+        """The reply to a change of a policy ConfigMap. For a valid one it lists the effects on existing jobs."""
         namespaces = self.view.all(NAMESPACES)
         try:
             verdict = limited(
@@ -253,7 +252,7 @@ class ReviewHandler:
         return Reply(review.encode(response))
 
     async def _tried(self, document: PolicyDocument, deadline: float) -> list[Outcome]:
-        """What came of the document's own rules in their trial; DeadlineExceeded when the time does not suffice."""
+        """The outcomes of a trial of the document's custom rules; DeadlineExceeded if the trial takes too long."""
         trial = Trial(own_rules_check.sources(document), document.params)
         try:
             async with asyncio.timeout(max(0, deadline - monotonic())):
@@ -272,7 +271,6 @@ class ReviewHandler:
             )
 
     def refuse(self, request: Request, refused: Refused) -> Reply:
-        """The reply to a request that gets no decision."""
         seconds = monotonic() - request.started if request.started else 0.0
         self._telemetry.refused(
             request.hook, refused.status, refused.reason, peer=request.peer, seconds=seconds, shed=refused.shed
@@ -285,7 +283,7 @@ class ReviewHandler:
 
 
 def _seconds(hook: Hook) -> float:
-    """Processor time for the decision: with what comes after it, a mutation takes no longer than any."""
+    """Processor time for the decision. A mutation gets less, since unskippable injections follow it."""
     return MAX_DECISION_SECONDS - MAX_UNSKIPPABLE_SECONDS if hook == "mutate" else MAX_DECISION_SECONDS
 
 
