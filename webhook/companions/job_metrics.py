@@ -1,8 +1,8 @@
-"""What the jobs of the cluster say in numbers: what happens to them, and how many there are now. Pure.
+"""Job metrics: what happens to jobs, and how many there are now. Pure.
 
-Every replica sees every job, so each counts all of them: whoever reads takes the greatest number of the replicas, and
-never the sum. What happened before a replica has seen all jobs for the first time is not counted: another has counted
-it, and a counter begins at 0 whenever a process does.
+Every replica sees and counts every job, so a query takes the maximum of the replicas and never the sum. A replica does
+not count what happened before it first listed all jobs: another replica has counted it, and a counter starts at 0 with
+its process.
 """
 
 from collections import Counter
@@ -21,18 +21,18 @@ from webhook.companions.limits import MAX_NAMESPACE_LABELS
 from webhook.predict.devices import by_claims
 
 BEYOND: Final = "_other"
-"""The label value of all that come later; no namespace can be called that."""
+"""The label value of all later ones; it is not a valid namespace name."""
 
 
 class Labels:
-    """The first `most` values keep their names, for as long as the process lives."""
+    """The first `most` values keep their names for the life of the process."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._known: set[str] = set()
 
     def bounded(self, value: str) -> str:
-        """The value, or BEYOND where there are too many already."""
+        """The value, or BEYOND if there are too many already."""
         if value not in self._known:
             if len(self._known) >= self._most:
                 return BEYOND
@@ -41,7 +41,7 @@ class Labels:
 
 
 def of_now(namespaces: Iterable[str]) -> Labels:
-    """For gauges: the first by name of those that are there now, so replicas agree whatever each has seen before."""
+    """For gauges: the first existing namespaces by name, so that replicas agree whatever each has seen before."""
     labels = Labels(MAX_NAMESPACE_LABELS)
     for each in sorted(set(namespaces)):
         labels.bounded(each)
@@ -49,7 +49,7 @@ def of_now(namespaces: Iterable[str]) -> Labels:
 
 
 class Counted(NamedTuple):
-    """Something that happened to a job: one more of a counter, or some seconds for a histogram."""
+    """An event of a job: one more of a counter, or seconds for a histogram."""
 
     metric: str
     namespace: str
@@ -59,15 +59,15 @@ class Counted(NamedTuple):
 
 
 class Changes:
-    """What happens, out of how a job was and how it is now."""
+    """Derives events from the old and the new state of a job."""
 
     def __init__(self, jobs: Iterable[JobLife] = ()) -> None:
-        """`jobs` are those that are there at the beginning, of which nothing is counted."""
-        # After a suspension a job does not wait for the first time.
+        """`jobs` exist at the start; their past is not counted."""
+        # A job that was suspended after its start is not waiting for the first time.
         self._ran = {job.uid for job in jobs if job.phase is not Phase.QUEUED or (job.suspended and job.started)}
 
     def of(self, old: JobLife | None, new: JobLife | None) -> list[Counted]:
-        """What to count; None is a job that is not there."""
+        """The events to count; None means that the job does not exist."""
         if old is not None and (new is None or new.uid != old.uid):
             self._ran.discard(old.uid)
             old = None
@@ -94,7 +94,7 @@ def standing(
     *,
     namespaces: Labels,
 ) -> Counter[tuple[str, ...]]:
-    """How many jobs have neither ended nor are being deleted, and what they ask for, by metric and labels.
+    """By metric and labels, how many jobs are neither ended nor being deleted, and the resources they request.
 
     `view` has the templates of claims.
     """
@@ -116,5 +116,5 @@ def standing(
 
 @lru_cache(maxsize=1024)
 def accelerators(shape: PodShape) -> tuple[tuple[str, int], ...]:
-    """The accelerators that a pod asks for as resources."""
+    """The accelerators that a pod requests as resources."""
     return tuple(counted_accelerators(pod_resources.requests(shape.resources)))

@@ -9,7 +9,7 @@ MAX_KEY_WORKERS: Final = 4
 MAX_NAMESPACE_LABELS: Final = 500
 """Namespaces that metrics name: each has time series of its own."""
 AUDITED_JOBS_PER_PAGE: Final = 50
-"""Jobs that the audit lists at once: a page is decoded at a stretch."""
+"""Jobs that the audit lists at once: a page is decoded without a pause."""
 MAX_AUDIT_SHARE: Final = 0.25
 """Share of a processor that the audit takes while it runs."""
 MAX_REPORTED_RESULTS: Final = 50

@@ -1,4 +1,4 @@
-"""Which jobs that exist break the policy of today, as numbers and as reports.
+"""Which existing jobs break the current policy, as numbers and as reports.
 
-`standing` works the verdicts out again and again, `reports` writes them down.
+`standing` computes the verdicts periodically, `reports` writes them to the cluster.
 """

@@ -1,13 +1,13 @@
-"""Keeps the NetworkPolicy of every job as it should be, from the moment that the job is stored.
+"""Creates and restores the NetworkPolicy of every job, from the moment that the job is stored.
 
-A job is looked at when it, its NetworkPolicy, its namespace or a policy changes, when a ServiceAccount there gives its
-pods a token or none any more, and every few minutes. What is in
-order by the caches costs no call. Before anything is written the job is read: it may be going, or be another one.
+A job is checked when it, its NetworkPolicy, its namespace or a policy changes, when a ServiceAccount there starts or
+stops giving its pods a token, and every few minutes. An object that is correct in the caches costs no call. Before
+anything is written the job is read: it may be in deletion, or another job with the same name.
 
-The object is created, never applied, where it seems to be missing: a server-side apply would adopt an object of that
-name that somebody else has made. Only what the job controls is applied over, and with its uid, so that the API server
-refuses it if it is another one by then. What is in it is the administrator's decision, so what others change is put
-back, by force. The job is its owner: the garbage collector deletes it, and no right to delete is needed.
+A missing object is created, never applied: a server-side apply would adopt an object of that name that another client
+has made. Only an object that the job controls is applied over, with its uid, so that the API server rejects the apply
+if another object has taken its place. The content is the administrator's decision, so changes by others are reverted,
+by force. The job is the owner: the garbage collector deletes the object, and no right to delete is needed.
 """
 
 import asyncio
@@ -44,13 +44,13 @@ from webhook.policy.in_force import PolicySet
 from webhook.rules.network_policy import Posture, Settings, posture
 
 PATH: Final = "/apis/networking.k8s.io/v1/networkpolicies"
-# For each job when all are looked at: more than it takes, so that a part of the calls is left for new jobs.
+# For each job when all are checked. One check takes fewer, so some calls are left for new jobs.
 CALLS: Final = 3
 # Seconds.
 RESYNC: Final = 600.0
 UNKNOWN_PAUSE: Final = 30.0
-LATE_PAUSE: Final = 1.0  # a cache, or the garbage collector, is a moment behind
-PATIENCE: Final = 60.0  # with the garbage collector: anybody can write an owner that it never comes for
+LATE_PAUSE: Final = 1.0  # a cache, or the garbage collector, is late
+PATIENCE: Final = 60.0  # with the garbage collector: any user can write an owner that it never collects
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
 
@@ -67,23 +67,23 @@ class _Object(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class SeenPolicy:
-    """A NetworkPolicy that exists."""
+    """An existing NetworkPolicy."""
 
     owner: str
-    """The uid of the MPIJob that controls it; empty where none does."""
+    """The uid of the MPIJob that controls it; empty if none does."""
     content: str
     """A hash of its spec and its posture."""
 
 
 def record(found: Mapping[str, Any]) -> SeenPolicy:
-    """What counts of an object."""
+    """The relevant parts of an object."""
     return _record(msgspec.convert(found, _Object))
 
 
 def _record(found: _Object) -> SeenPolicy:
     owners = [owner for owner in found.metadata.owner_references or () if owner.controller]
     uid = next((owner.uid for owner in owners if owner.kind == "MPIJob" and owner.group == mpijob.GROUP), "")
-    # An empty list is stored as none, and types in any order are the same.
+    # The API server drops empty lists, and the order of types has no meaning.
     spec = {name: value for name, value in (found.spec or {}).items() if value}
     spec["policyTypes"] = sorted(spec.get("policyTypes") or ())
     content = [(found.metadata.labels or {}).get(LABEL), spec]
@@ -101,25 +101,25 @@ NETWORK_POLICIES: Final[Kind[ByNamespace, SeenPolicy]] = Kind(
 )
 
 _Basis = tuple[str, int, str, Settings]
-"""Of the job uid, generation and annotation; of its namespace the settings."""
+"""The job's uid, generation and annotation, and its namespace's settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What a job should have, and of what that follows."""
+    """The policy that a job should have, and its inputs."""
 
     basis: _Basis
     policy: SeenPolicy | None
-    """None: no object."""
+    """None: the job should have no object."""
 
     def met_by(self, seen: SeenPolicy | Answer) -> bool:
-        """Whether nothing is to be done; what cannot be seen has been written once, and counts as it was."""
+        """True if nothing must be written. An object that cannot be read was written once, and counts as unchanged."""
         return seen in {self.policy, Answer.UNKNOWN} if self.policy else not _owns(self.basis[0], seen)
 
 
 @dataclass(eq=False)
 class NetworkPolicies:
-    """The companion. Every replica does all of it; `watch` has the objects that any of them made."""
+    """The controller. Every replica does all of it; `watch` has the objects of all replicas."""
 
     api: PacedClient
     view: LiveView
@@ -142,7 +142,7 @@ class NetworkPolicies:
         self.watch.store.on_change(lambda key, *_: self._add((key[0], key[1].removeprefix(PREFIX))))
 
     async def run(self) -> None:
-        """Keep all of them, until cancelled."""
+        """Reconcile until cancelled."""
         await self.view.settled()
         await self.watch.settled()
         self._begun = True
@@ -153,11 +153,11 @@ class NetworkPolicies:
                 await asyncio.sleep(RESYNC)
 
     def resync(self) -> None:
-        """Look at every job."""
+        """Check every job."""
         self._look_at(self.view.all(MPI_JOBS))
 
     def _look_at(self, jobs: Mapping[ByNamespace, MPIJobRecord] | Answer) -> None:
-        """Look at new ones first: what has its NetworkPolicy already is looked at by and by."""
+        """Check jobs without a NetworkPolicy first, and the others spread over time."""
         if isinstance(jobs, Answer):
             return
         span = CALLS * len(jobs) / MAX_CALLS_PER_SECOND
@@ -176,7 +176,9 @@ class NetworkPolicies:
             self._add(key)
 
     def _account_changed(self, key: ByNamespace, old: ServiceAccount | None, new: ServiceAccount | None) -> None:
-        """Its pods get a token from now on, or none any more; which jobs that is about only they say."""
+        """Its pods start or stop getting a token. Only the jobs name their account, so all jobs of the namespace are
+        checked.
+        """
         if (old is None or old.token) == (new is None or new.token):
             return
         for each in [each for each in self._wanted if each[0] == key[0]]:
@@ -196,7 +198,7 @@ class NetworkPolicies:
         if job is Answer.ABSENT:
             self._forget(key)
             return None
-        # Without the labels of the namespace the job might get less than it should have.
+        # Without the labels of the namespace the job might get a narrower policy than it needs.
         if isinstance(job, Answer) or isinstance(namespace, Answer):
             return LATE_PAUSE if namespace is Answer.ABSENT else UNKNOWN_PAUSE
         settings = self._settings(namespace)
@@ -221,8 +223,8 @@ class NetworkPolicies:
         """Read the job, and write what is missing."""
         found = await get(self.api, f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], _in_path(key[0]))}/{_in_path(key[1])}")
         if found is None or found["metadata"].get("deletionTimestamp"):
-            return None  # the cache is late, or its end is under way
-        seen = self._seen(key)  # another replica may have made it meanwhile
+            return None  # the cache is late, or the job is in deletion
+        seen = self._seen(key)  # another replica may have written it in the meantime
         found.pop("status", None)
         try:
             job = mpijob.decode(msgspec.json.encode(found))
@@ -265,7 +267,7 @@ class NetworkPolicies:
     async def _write(
         self, key: ByNamespace, body: KubernetesObject, wanted: SeenPolicy, seen: SeenPolicy | Answer
     ) -> float | None:
-        """Create or replace it; seconds after which to look again where it is not for now."""
+        """Create or replace the object. Returns the seconds until the next attempt if it cannot be written now."""
         collection = f"{PATH.removesuffix('/networkpolicies')}/namespaces/{_in_path(key[0])}/networkpolicies"
         name = body["metadata"]["name"]
         if not isinstance(seen, SeenPolicy):
@@ -273,7 +275,7 @@ class NetworkPolicies:
                 await self.api.request("POST", f"{collection}?fieldManager={PROGRAM}", body)
             except ApiError as error:
                 if error.status == _NOT_FOUND:
-                    return None  # the namespace is gone
+                    return None  # the namespace is deleted
                 if error.status != _CONFLICT:
                     raise
             else:
@@ -287,7 +289,7 @@ class NetworkPolicies:
         if theirs.owner != wanted.owner:
             waited = self._clock() - self._taken_since.setdefault(key, self._clock())
             if theirs.owner and waited < PATIENCE:
-                return max(LATE_PAUSE, waited)  # of a job before this one: the garbage collector comes for it
+                return max(LATE_PAUSE, waited)  # it belongs to an earlier job, and the garbage collector will delete it
             message = f"NetworkPolicy {name} is there already and not of this job: the job is not isolated. Delete it."
             await self._tell(key, body, "NetworkPolicyForeign", message)
             raise ClusterError(f"NetworkPolicy {key[0]}/{name} is not of the job")
@@ -299,7 +301,7 @@ class NetworkPolicies:
         return None
 
     async def _tell(self, key: ByNamespace, body: KubernetesObject, reason: str, message: str) -> None:
-        """A Warning Event about the job; one for all replicas, and one an hour at most."""
+        """Write a Warning Event about the job: one for all replicas, and at most one an hour."""
         owner = body["metadata"]["ownerReferences"][0]
         about = {name: owner[name] for name in ("apiVersion", "kind", "name", "uid")}
         once = f"{owner['uid']}/{reason}"

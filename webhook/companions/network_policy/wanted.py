@@ -1,9 +1,9 @@
-"""The NetworkPolicy of a job: who may reach its pods, and whom they may reach.
+"""The NetworkPolicy of a job: who may connect to its pods, and where they may connect to.
 
-Where the cluster cannot be known, a rule is wide rather than wrong: egress is judged after a Service's address has been
-translated, so rules have the ports of pods; DNS may be a pod, or a process of the node that no selector matches; and
-the API server is no pod. Pods of the job reach each other from every role to every role: beyond 64 hosts Open MPI's
-daemons start each other by ssh from worker to worker, and they connect back to the launcher.
+A rule is too wide rather than wrong if the cluster's setup is uncertain. Egress is filtered after a Service's address
+has been translated, so rules have the ports of pods. DNS may be a pod, or a process of the node that no selector
+matches. The API server runs outside of pods. Pods of the job connect to each other from every role to every role:
+beyond 64 hosts Open MPI's daemons start each other by ssh from worker to worker, and they connect back to the launcher.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,12 +19,12 @@ from webhook.predict.api_token import gets_token
 from webhook.rules.network_policy import Peers, Posture, Settings
 
 PREFIX: Final = "mpijob-"
-# On the object: its posture. Only objects with this label are watched.
+# The object's label with its posture. Only objects with this label are watched.
 LABEL: Final = NETWORK_POLICY
 OPERATOR_NAME: Final = "training.kubeflow.org/operator-name"
 JOB_NAME: Final = "training.kubeflow.org/job-name"
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
-# The port of sshd in plain images; 2222, that of upstream's, is one of those that any process may listen on.
+# The port of sshd in plain images. Upstream's images use 2222, which any process may listen on.
 SSH: Final = 22
 UNPRIVILEGED: Final = 1024
 LAST: Final = 65535
@@ -36,8 +36,8 @@ Rule = dict[str, Any]
 def is_filtered(job: MPIJob) -> bool:
     """Whether a NetworkPolicy may be made for the job's pods.
 
-    Of a job that another cluster runs there are no pods here, and what the API server would not take as a label has
-    none. Pods in the host network match no selector: the job's other pods would refuse their connections.
+    The pods of a job that another cluster runs are not here, and an invalid label value gets no policy. Pods in the
+    host network match no selector: the job's other pods would reject their connections.
     """
     on_host = any(replica.template.spec and replica.template.spec.host_network for _, _, replica in job.replicas())
     return job.managed_here and not on_host and names.label_value_problem(job.metadata.name) is None
@@ -53,7 +53,7 @@ def network_policy(job: MPIJob, posture: Posture, settings: Settings, view: Clus
             "name": f"{PREFIX}{metadata.name}",
             "namespace": metadata.namespace,
             "labels": {LABEL: posture.value, "app.kubernetes.io/managed-by": PROGRAM},
-            # Without blockOwnerDeletion, for which OpenShift wants a right on the job's finalizers.
+            # Without blockOwnerDeletion, for which OpenShift requires a right on the job's finalizers.
             "ownerReferences": [
                 {
                     "apiVersion": API_VERSION,
@@ -69,10 +69,11 @@ def network_policy(job: MPIJob, posture: Posture, settings: Settings, view: Clus
 
 
 def spec(job: MPIJob, posture: Posture, settings: Settings, view: ClusterView) -> dict[str, Any]:
-    """Every field is there, also an empty one: what is applied then takes the place of all that was."""
+    """Has every field, even empty ones: the apply then replaces the whole spec."""
     pods = {"matchLabels": {OPERATOR_NAME: "mpi-operator", JOB_NAME: job.metadata.name}}
     if posture is Posture.NONE:
-        # For an object of before: it selects no pod, so it has no effect. To delete it would take the right to delete.
+        # Disables an existing object: it selects no pod, so it has no effect. Deleting it would require the right to
+        # delete.
         nothing = [{"key": JOB_NAME, "operator": "DoesNotExist"}]
         return {
             "podSelector": {**pods, "matchExpressions": nothing},
@@ -99,7 +100,7 @@ def spec(job: MPIJob, posture: Posture, settings: Settings, view: ClusterView) -
 
 
 def _mpi_ports(job: MPIJob) -> list[dict[str, Any]]:
-    """The port of sshd and those that any process may listen on; all of them where sshd's port cannot be told."""
+    """sshd's port and those that any process may listen on; all ports if sshd's is unknown."""
     port = sshd.port(job, SSH)
     if port is None:
         return [{"protocol": "TCP", "port": 1, "endPort": LAST}]
@@ -108,7 +109,7 @@ def _mpi_ports(job: MPIJob) -> list[dict[str, Any]]:
 
 
 def _beyond(job: MPIJob, settings: Settings, view: ClusterView) -> list[Rule]:
-    """HTTPS, and the API server where a pod has a token for it."""
+    """HTTPS, and the API server if a pod has a token for it."""
     https = [{"ipBlock": {"cidr": cidr}} for cidr in settings.https_cidrs]
     found = [_rule("to", https, _ports([HTTPS], "TCP"))]
     # A rule without peers and ports would allow everything.
@@ -119,7 +120,7 @@ def _beyond(job: MPIJob, settings: Settings, view: ClusterView) -> list[Rule]:
 
 
 def _has_token(template: PodTemplate, view: ClusterView, namespace: str) -> bool:
-    """Whether its pods get a token, or mount one of their own."""
+    """Whether its pods get or mount a token."""
     pod = template.spec
     if pod is None or gets_token(pod, view, namespace):
         return True
@@ -132,7 +133,7 @@ def _openings(direction: str, openings: Iterable[Peers]) -> list[Rule]:
 
 
 def _rule(direction: str, peers: Sequence[Any], ports: Sequence[Any]) -> Rule:
-    """A rule; without peers for everybody, without ports for all of them."""
+    """A rule; empty peers or ports match all."""
     return {**({direction: peers} if peers else {}), **({"ports": ports} if ports else {})}
 
 
