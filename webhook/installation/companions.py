@@ -1,4 +1,4 @@
-"""What `serve` does besides reviews where an option asks for it, each with rights of its own.
+"""The optional controllers of `serve`, and the rights of each.
 
 Each has a component in manifests/components that adds the option and the rights. Without it the service has neither.
 """
@@ -22,10 +22,10 @@ class RoleRule:
 
 @dataclass(frozen=True, slots=True)
 class CompanionRights:
-    """A companion as an installation knows it."""
+    """An optional controller's component, option and rights."""
 
     component: str
-    """Of manifests/components; its ClusterRole is called after it."""
+    """Its name in manifests/components, and the name of its ClusterRole."""
     option: str
     """The option of `serve` that switches it on."""
     without: str
@@ -33,7 +33,6 @@ class CompanionRights:
     rules: tuple[RoleRule, ...]
 
     def rights(self) -> Iterator[Right]:
-        """Each of them."""
         for rule in self.rules:
             yield from (Right(verb, rule.group, resource) for resource in rule.resources for verb in rule.verbs)
 

@@ -27,15 +27,15 @@ OPERATORS_SEVERAL: Final = DiagnosisKind("operators-several", Severity.WARNING)
 OPERATOR_GANG: Final = DiagnosisKind("operator-gang", Severity.WARNING)
 
 OLDEST: Final = (1, 27)
-# Older ones leave a job that Kueue suspended with the node selector it had (mpi-operator#670).
+# Older ones keep the node selector of a job that Kueue suspended (mpi-operator#670).
 OPERATOR_FOR_KUEUE: Final = (0, 8, 0)
-# Its flag, which no job shows.
+# The operator's flag, which jobs do not show.
 GANG: Final = "gang-scheduling"
 OPERATORS: Final = ("mpi-operator", "training-operator")
 
 
 def versions(facts: Facts) -> Iterator[Diagnosis]:
-    """Say whether this version is made for what the cluster runs."""
+    """Check whether this version supports the cluster's versions."""
     version = "unknown" if isinstance(facts.version, Unread) else str(facts.version.get("gitVersion"))
     if facts.kubernetes is not None and facts.kubernetes < OLDEST:
         yield KUBERNETES_OLD(
@@ -68,7 +68,7 @@ def _mpijobs(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def _conversion(facts: Facts, served: list[str]) -> Iterator[Diagnosis]:
-    """Several versions of MPIJobs need somebody who converts, and who converts needs several versions."""
+    """A CRD with several versions needs a conversion webhook, and vice versa."""
     found = (facts.crd["spec"].get("conversion") or {}) if isinstance(facts.crd, Mapping) else {}
     called = ((found.get("webhook") or {}).get("clientConfig") or {}).get("service") or {}
     ours = (called.get("namespace"), called.get("name")) == (facts.location.namespace, facts.location.service)
@@ -127,7 +127,7 @@ def _takes_mpijobs(container: KubernetesObject) -> bool:
 
 
 def _gang_scheduling(facts: Facts) -> Iterator[Diagnosis]:
-    """Policies say what flag the operator runs with."""
+    """Compare the operator's flag with its value in policies."""
     if not isinstance(facts.policies, Policies):
         return
     for namespace, container in facts.programs("mpi-operator"):
@@ -163,7 +163,7 @@ MOST: Final = timedelta(seconds=30)
 
 
 def clock(facts: Facts) -> Iterator[Diagnosis]:
-    """Compare the clock of the API server with that of this machine; those of the nodes cannot be seen."""
+    """Compare the clock of the API server with that of this machine; the nodes' clocks are not visible."""
     if facts.server_time is None:
         yield not_known("the clock of the API server", "its answers have no date")
         return

@@ -1,4 +1,4 @@
-"""What is installed: the Deployment, its pods and Service, the certificates, and what RBAC lets the service do."""
+"""The installed parts: the Deployment, its pods and Service, the certificates, and the service's rights."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -21,7 +21,7 @@ SERVICE_EMPTY: Final = DiagnosisKind("service-empty", Severity.PROBLEM)
 
 
 def replicas(facts: Facts) -> Iterator[Diagnosis]:
-    """Say whether enough replicas are ready, run the same image, and are found by the Service."""
+    """Check that enough replicas are ready, run the same image, and are behind the Service."""
     yield from _service(facts)
     if isinstance(facts.deployment, Unread):
         yield not_known("the Deployment", facts.deployment.reason)
@@ -76,7 +76,7 @@ def _ready(pod: KubernetesObject) -> bool:
 
 
 def _why(facts: Facts) -> str:
-    """Why pods are not ready, where their status says so."""
+    """Why pods are not ready, if their status has a reason."""
     pods = [] if isinstance(facts.pods, Unread) else [pod for pod in facts.pods if not _ready(pod)]
     reasons = {
         waiting["reason"]
@@ -94,7 +94,7 @@ CERTIFICATE_UNSEEN: Final = DiagnosisKind("certificate-unseen", Severity.UNKNOWN
 
 
 def certificates(facts: Facts) -> Iterator[Diagnosis]:
-    """Say what `certs status` says, by the clock of the API server: that is who checks certificates."""
+    """The results of `certs status`, by the clock of the API server, which verifies certificates."""
     found = facts.certificates
     yield from _stored(found)
     if isinstance(found.bundles, Unread):
@@ -103,7 +103,7 @@ def certificates(facts: Facts) -> Iterator[Diagnosis]:
     log = f"kubectl -n {found.namespace} logs -l app.kubernetes.io/name={PROGRAM} --tail=100"
     for issue in status.issues:
         if found.data is None and found.secret and "Secret" in issue.text:
-            continue  # said above
+            continue  # reported above
         kind = CERTIFICATE_BROKEN if issue.severity == "error" else CERTIFICATE_ATTENTION
         yield kind(issue.text, fix=f"{issue.advice} ({log})")
     if not found.served:
@@ -116,7 +116,7 @@ def certificates(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def unseen(found: Certificates) -> Diagnosis:
-    """No replica was reached to look at its certificate: why, and how to reach one."""
+    """No replica's certificate could be read: why, and how to reach one."""
     why = "; ".join(found.unreached) or "no endpoints are known"
     stand_in = ", the mounted Secret is judged in its place" if found.stored else ""
     return CERTIFICATE_UNSEEN(
@@ -145,7 +145,7 @@ SECRETS_OPEN: Final = DiagnosisKind("secrets-open", Severity.WARNING)
 
 
 def service_rights(facts: Facts) -> Iterator[Diagnosis]:
-    """Say which rights are missing, by purpose, and which rights on Secrets are too many."""
+    """Report missing rights, by purpose, and excess rights on Secrets."""
     if isinstance(facts.rights, Unread):
         yield not_known("the rights of the service", facts.rights.reason)
         return

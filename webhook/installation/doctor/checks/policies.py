@@ -1,4 +1,4 @@
-"""What administrators and users wrote: policies, plug-ins, and annotations of jobs."""
+"""The input of administrators and users: policies, plug-ins, and annotations of jobs."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -20,7 +20,7 @@ POLICY_ELSEWHERE: Final = DiagnosisKind("policy-elsewhere", Severity.WARNING)
 
 
 def policies(facts: Facts) -> Iterator[Diagnosis]:
-    """Say which policies are broken, and what is in force of them."""
+    """Report broken policies, and what is in force instead."""
     if isinstance(facts.policies, Unread):
         yield not_known("the policies", facts.policies.reason)
         return
@@ -62,7 +62,7 @@ PLUGIN_ELSEWHERE: Final = DiagnosisKind("plugin-elsewhere", Severity.WARNING)
 
 
 def plugins(facts: Facts) -> Iterator[Diagnosis]:
-    """Say which plug-ins are broken here, and which the service has and this command has not."""
+    """Report plug-ins that are broken here, and plug-ins of the service that this command lacks."""
     for plugin in facts.plugins:
         if plugin.faults:
             yield PLUGIN_BROKEN(
@@ -92,7 +92,7 @@ ASKED_IN_VAIN: Final = DiagnosisKind("asked-in-vain", Severity.WARNING)
 
 
 def annotations(facts: Facts) -> Iterator[Diagnosis]:
-    """Name the jobs whose annotations have no effect."""
+    """Report jobs whose annotations have no effect."""
     if isinstance(facts.asked_in_vain, Unread):
         yield not_known("what jobs ask for by annotation", facts.asked_in_vain.reason)
         return
