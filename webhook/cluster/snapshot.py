@@ -1,7 +1,7 @@
 """The cluster view from ordinary Kubernetes objects, as `kubectl get -o yaml` or `mpijob-webhook snapshot` writes them.
 
 An object that is not in the file is absent if its kind is complete, and otherwise unknown. The file's first document,
-ClusterSnapshot, lists the kinds that are complete; without it a kind is complete if one object of it is there.
+ClusterSnapshot, lists the complete kinds; without it a kind is complete if the file has one object of it.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -20,7 +20,7 @@ from webhook.cluster.view import ABSENT, UNKNOWN, Answer, Unknown
 API_VERSION: Final = "policy.training.openshift.io/v1"
 KIND: Final = "ClusterSnapshot"
 NOT_INSTALLED: Final = "not installed"
-"""Why a kind is unknown that the cluster does not have."""
+"""Why a kind is unknown: the cluster does not have it."""
 
 
 class SnapshotError(ValueError):
@@ -28,9 +28,9 @@ class SnapshotError(ValueError):
 
 
 class Extent(msgspec.Struct, rename="camel", omit_defaults=True):
-    """How much of a resource is known: all of it, or what is in some `namespaces`.
+    """Where a resource was read completely: everywhere, or in some `namespaces`.
 
-    `unreadable` are objects of which only the name is known: `name`, or `namespace/name`.
+    `unreadable` are objects of which only the name was read: `name`, or `namespace/name`.
     """
 
     namespaces: list[str] | None = None
@@ -38,19 +38,19 @@ class Extent(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class Head(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What a file says of itself: `known` by the names of resources, and why others are not."""
+    """The file's first document: `known` by the names of resources, and why others are not."""
 
     known: dict[str, Extent] = {}
     unknown: dict[str, str] = {}
 
     def document(self) -> dict[str, Any]:
-        """The object that stands in the file."""
+        """The object in the file."""
         return {"apiVersion": API_VERSION, "kind": KIND, **msgspec.to_builtins(self)}
 
 
 @dataclass(slots=True)
 class _Part:
-    """The records of a resource, and the namespaces in which they are all there is; None: everywhere."""
+    """The records of a resource, and the namespaces in which they are complete; None: everywhere."""
 
     contents: Contents[Any, Any]
     namespaces: frozenset[str] | None = None
@@ -60,15 +60,15 @@ class _Part:
 
 
 class Snapshot:
-    """A ClusterView that never changes; `objects` are decoded Kubernetes objects, lists already opened.
+    """A ClusterView that never changes; `objects` are decoded Kubernetes objects, with lists expanded.
 
-    SnapshotError for an object that a view answers about but whose fields have wrong types or that has no name.
+    SnapshotError for an object of a watched kind whose fields have wrong types or that has no name.
     """
 
     def __init__(self, objects: Iterable[Mapping[str, Any]]) -> None:
         documents = list(objects)
         self.jobs: dict[ByNamespace, Mapping[str, Any]] = {}
-        """The stored jobs as they were given."""
+        """The unchanged objects of stored jobs."""
         heads = [_head(document) for document in documents if _kind(document) == (API_VERSION, KIND)]
         self._parts = {resource: _part(resource, heads) for resource in watched_resources() if heads}
         resources = _by_kind()
@@ -79,36 +79,32 @@ class Snapshot:
                 self._add(resource, document)
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
-        """The object with this key."""
         part = self._parts.get(resource)
         if part is None or key in part.contents.unreadable:
             return UNKNOWN
         record: T | None = part.contents.records.get(key)
         if record is not None:
             return record
-        # A namespace may be known by itself.
+        # A namespace may be complete alone.
         within = cast("ByNamespace", key)[0] if resource.is_namespaced else str(key)
         return ABSENT if part.is_complete(within) else UNKNOWN
 
     def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
-        """Every object there is, by key."""
         contents = self._complete(resource)
         return UNKNOWN if contents is None else contents.records
 
     def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
-        """Every object in the namespace, by key."""
         part = self._parts.get(resource)
         if part is None or not part.is_complete(namespace) or namespace in {key[0] for key in part.contents.unreadable}:
             return UNKNOWN
         return part.contents.groups.get(namespace, {})
 
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
-        """Every object there is, sorted by the resource's `group`."""
         contents = self._complete(resource)
         return UNKNOWN if contents is None else contents.groups
 
     def _complete(self, resource: Resource[K, T]) -> Contents[K, T] | None:
-        """The records of a resource, if they are all there is."""
+        """The records of a resource, if they are complete."""
         part = self._parts.get(resource)
         if part is None or part.contents.unreadable:
             return None
@@ -137,7 +133,7 @@ class Snapshot:
         return resource in self._parts and key in self._parts[resource].contents.unreadable
 
     def _is_of(self, resource: Resource[Any, Any], metadata: Metadata) -> bool:
-        """Whether an object of the resource's kind is one of those that it is about."""
+        """Whether an object of the resource's kind belongs to the resource."""
         if resource.place and resource in self._parts and not self._parts[resource].is_complete(metadata.namespace):
             return False
         by_name = resource.field_selector.startswith("metadata.name=")
@@ -145,7 +141,7 @@ class Snapshot:
 
 
 def _part(resource: Resource[Any, Any], heads: Iterable[Head]) -> _Part:
-    """What the heads of a file say of a resource, before there is any record."""
+    """An empty part for a resource, with the extent that a file's heads declare."""
     part = _Part(Contents(resource.group), frozenset())
     for extent in (head.known[resource.name] for head in heads if resource.name in head.known):
         if part.namespaces is not None and extent.namespaces is not None:
@@ -166,7 +162,7 @@ def _head(document: Mapping[str, Any]) -> Head:
 
 
 def _metadata(document: Mapping[str, Any]) -> Metadata:
-    """The name and namespace of an object; SnapshotError for one that has no name."""
+    """The name and namespace of an object; SnapshotError if it has no name."""
     try:
         metadata = msgspec.convert({"metadata": {}, **document}, Wire).metadata
     except msgspec.ValidationError as error:
@@ -177,7 +173,7 @@ def _metadata(document: Mapping[str, Any]) -> Metadata:
 
 
 def _job_key(document: Mapping[str, Any]) -> ByNamespace:
-    """(namespace, name) of a job; SnapshotError for one that cannot be read."""
+    """(namespace, name) of a job; SnapshotError if it cannot be read."""
     try:
         metadata = mpijob.decode(msgspec.json.encode(document)).metadata
     except ShapeError as error:
@@ -188,7 +184,7 @@ def _job_key(document: Mapping[str, Any]) -> ByNamespace:
 
 
 def _by_kind() -> dict[tuple[str, str], list[Resource[Any, Any]]]:
-    """The resources by apiVersion and kind: more than one may look at the same objects."""
+    """The resources by apiVersion and kind: several may use the same objects."""
     found: dict[tuple[str, str], list[Resource[Any, Any]]] = {}
     for resource in watched_resources():
         for version in resource.api_versions:

@@ -14,13 +14,13 @@ class ClusterQueue(msgspec.Struct, frozen=True):
 
     name: str
     cohort: str
-    """Empty for one that stands alone."""
+    """Empty if it has none."""
     namespaces: Selector
-    """Whose LocalQueues may use it."""
+    """The namespaces whose LocalQueues may use it."""
     stop_policy: str
-    """Empty for one that is not stopped."""
+    """Empty unless it is stopped."""
     inactive: str
-    """Kueue's reason; empty for one that is active."""
+    """Kueue's reason; empty if it is active."""
     groups: tuple[kueue.Group, ...]
     quotas: kueue.Quotas
     checks: tuple[str, ...]

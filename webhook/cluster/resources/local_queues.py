@@ -1,4 +1,4 @@
-"""Kueue's LocalQueues: the doors of a namespace to ClusterQueues."""
+"""Kueue's LocalQueues: they connect a namespace to ClusterQueues."""
 
 import msgspec
 
@@ -17,7 +17,7 @@ class LocalQueue(msgspec.Struct, frozen=True):
     inactive: str
     """Kueue's reason; empty if active."""
     active: bool
-    """Kueue says that it takes jobs."""
+    """Kueue reports that it takes jobs."""
 
 
 class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):

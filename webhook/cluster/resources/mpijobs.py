@@ -1,4 +1,4 @@
-"""MPIJobs that are stored: what the pods of each take, so that it is not promised to another job."""
+"""Stored MPIJobs: the resources that the pods of each use, so that no other job gets them."""
 
 import sys
 from collections.abc import Hashable
@@ -115,12 +115,12 @@ class _MPIJob(Wire):
     status: mpijob.JobStatus | None = None
 
 
-# Only while a record has it: a job of 6,000 containers that is updated again and again is one shape, not hundreds.
+# Weak references: repeated updates of a job of 6,000 containers must not leave hundreds of shapes in memory.
 _SHARED: WeakKeyDictionary[PodShape, ref[PodShape]] = WeakKeyDictionary()
 
 
 def _shared(shape: PodShape) -> PodShape:
-    """One and the same shape for templates that are alike."""
+    """The cached shape equal to `shape`."""
     found = _SHARED.get(shape)
     kept = found() if found is not None else None
     if kept is None:
@@ -137,23 +137,23 @@ class PodsRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class MPIJobRecord(msgspec.Struct, frozen=True, gc=False):
-    """An MPIJob that exists."""
+    """An existing MPIJob."""
 
     namespace: str
     name: str
     uid: str
     over: bool = False
-    """It has ended or is being deleted: it takes nothing more, so it has no `pods`."""
+    """It has ended or is being deleted: it uses nothing any more, so it has no `pods`."""
     suspended: bool = False
     queue: str = ""
     pods: tuple[PodsRecord, ...] = ()
-    """None where the operator of this cluster makes none: another makes them, or it refuses the job."""
+    """Empty if this cluster's operator makes none: another operator makes them, or it rejects the job."""
     ended_at: str = ""
-    """When the operator of this cluster has seen it to its end (RFC 3339, UTC); empty before that."""
+    """When this cluster's operator recorded its end (RFC 3339, UTC); empty before that."""
     generation: int = 0
-    """Another one whenever the spec has changed."""
+    """Changes with every change of the spec."""
     network_policy: str = ""
-    """The posture that it asks for by annotation."""
+    """The posture in its annotation."""
 
 
 def _record(found: _MPIJob) -> MPIJobRecord:
@@ -176,9 +176,9 @@ def _record(found: _MPIJob) -> MPIJobRecord:
 
 
 def _refused(found: _MPIJob) -> bool:
-    """Whether the operator will never make a pod of the job as it is.
+    """Whether the operator rejects the job in its present form, so that it makes no pods.
 
-    A job with a status is one that it took at some time, whatever it would say of it now.
+    A job with a status was accepted earlier, and that stays valid.
     """
     if found.status is not None and found.status.conditions:
         return False

@@ -9,12 +9,12 @@ from webhook.cluster.resource import Metadata, Wire, namespaced
 
 
 class NetworkAttachmentDefinition(msgspec.Struct, frozen=True):
-    """A network beside the cluster's own."""
+    """A network in addition to the cluster's own."""
 
     namespace: str
     name: str
     resource: str = ""
-    """The device that each attachment uses; empty for a network that needs none."""
+    """The device that each attachment uses; empty for a network without devices."""
 
 
 class _Annotations(msgspec.Struct, omit_defaults=True):

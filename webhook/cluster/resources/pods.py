@@ -1,4 +1,4 @@
-"""Pods that Kubeflow's operators made for jobs; the other pods of a cluster are many more, and change all the time."""
+"""Pods that Kubeflow's operators made for jobs. A cluster has many more other pods, which change all the time."""
 
 from typing import Final
 
@@ -26,7 +26,7 @@ class PodWire(OwnedWire):
 
     @property
     def of_operator(self) -> bool:
-        """Whether it has the label, whatever its value."""
+        """Whether it has the label, with any value."""
         labels = self.metadata.labels
         return labels is not None and labels.job_name is not None
 

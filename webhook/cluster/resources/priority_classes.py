@@ -5,14 +5,14 @@ import msgspec
 from webhook.cluster.resource import Wire, cluster_wide
 
 PREEMPTS = "PreemptLowerPriority"
-"""What pods of a class do that says nothing else."""
+"""The default policy of a class."""
 
 PREEMPTION_POLICIES = frozenset({PREEMPTS, "Never"})
-"""All that there are."""
+"""All valid policies."""
 
 
 class PriorityClass(msgspec.Struct, frozen=True):
-    """A class of the scheduler's, for pods; the global default is that of pods which name none."""
+    """A class of the scheduler; pods without a class get the global default."""
 
     name: str
     value: int = 0

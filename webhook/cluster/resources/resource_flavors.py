@@ -9,7 +9,7 @@ from webhook.cluster.resource import Wire, cluster_wide
 
 
 class ResourceFlavor(msgspec.Struct, frozen=True):
-    """A flavor; `topology` is empty where there is no topology-aware scheduling."""
+    """A flavor; `topology` is empty without topology-aware scheduling."""
 
     name: str
     node_labels: dict[str, str]

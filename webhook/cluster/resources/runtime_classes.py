@@ -1,4 +1,4 @@
-"""RuntimeClasses: what a pod costs on top of what its containers ask for."""
+"""RuntimeClasses: the overhead of a pod on top of its containers' requests."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ from webhook.cluster.resource import Wire, cluster_wide
 
 
 class RuntimeClass(msgspec.Struct, frozen=True):
-    """A class; `overhead` is None where the class says nothing of it."""
+    """A class; `overhead` is None if it states none."""
 
     name: str
     overhead: Amounts | None
@@ -25,7 +25,7 @@ class _RuntimeClass(Wire):
 def _record(found: _RuntimeClass) -> RuntimeClass:
     if found.overhead is None:
         return RuntimeClass(found.metadata.name, None)
-    # Not rounded: the API server takes it as it is into pods that it has already rounded.
+    # Not rounded: the API server copies it unchanged into pods that it has already rounded.
     overhead = {name: quantity.parse(value) for name, value in (found.overhead.pod_fixed or {}).items()}
     return RuntimeClass(found.metadata.name, overhead)
 

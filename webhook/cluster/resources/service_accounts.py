@@ -1,4 +1,4 @@
-"""ServiceAccounts: that they are there, and whether their pods get a token for the API server."""
+"""ServiceAccounts: their existence, and whether their pods get a token for the API server."""
 
 import msgspec
 
@@ -6,12 +6,12 @@ from webhook.cluster.resource import Wire, namespaced
 
 
 class ServiceAccount(msgspec.Struct, frozen=True, gc=False):
-    """What pods act as."""
+    """The identity of pods."""
 
     namespace: str
     name: str
     token: bool = True
-    """Whether pods get a token that say nothing of it themselves."""
+    """Whether pods get a token by default."""
 
 
 class _ServiceAccount(Wire, rename="camel", omit_defaults=True):

@@ -1,4 +1,4 @@
-"""WorkloadPriorityClasses: those of Kueue, for the place in the queue."""
+"""WorkloadPriorityClasses: those of Kueue, for the order in the queue."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from webhook.cluster.resource import Wire, cluster_wide
 
 
 class WorkloadPriorityClass(msgspec.Struct, frozen=True):
-    """A class of Kueue's, for the place in the queue."""
+    """A class of Kueue, for the order in the queue."""
 
     name: str
 
