@@ -1,7 +1,7 @@
-"""What rules and injections are made with.
+"""Building blocks of rules and injections.
 
-`context` is all that they see besides the job, `settings` are the base classes and field types of their settings,
-`registry` finds them by their presence. Injections write to a `patch`, and `node_affinity` is what several of them
-write there. What belongs to one rule stays in that rule; what predicts the behaviour of Kubernetes, Kueue or the
-operator belongs to `webhook.predict`.
+`context` is everything that they see besides the job, `settings` are the base classes and field types of their
+settings, `registry` discovers them by import. Injections write to a `patch`; several of them add a `node_affinity`.
+Code of one rule stays in that rule; code that predicts the behaviour of Kubernetes, Kueue or the operator belongs to
+`webhook.predict`.
 """

@@ -12,18 +12,18 @@ _PPR: Final = re.compile(r"ppr:(\d{1,5}):", re.IGNORECASE)
 
 
 def largest_call(job: MPIJob) -> Invocation | None:
-    """The call that shows the most ranks; None without any call."""
+    """The call with the most ranks; None without any call."""
     return max(job.mpirun_calls, key=lambda call: call.ranks or 0, default=None)
 
 
 def ranks_with_slots(job: MPIJob) -> int:
-    """The most ranks that a call starts with a slot for each; 0 where none is shown, or several may share a slot."""
+    """The most ranks that a call starts with a slot for each; 0 if no call shows them, or several may share a slot."""
     largest = largest_call(job)
     return 0 if largest is None or may_share_slots(job) else largest.ranks or 0
 
 
 def may_share_slots(job: MPIJob) -> bool:
-    """Whether the user says, in a call or in the launcher's environment, that a slot may have several ranks."""
+    """Whether a call or the launcher's environment allows several ranks per slot."""
     if job.launcher is None or not job.mpirun_calls:
         return False
     by_option = any(call.oversubscribe for call in job.mpirun_calls)
@@ -31,7 +31,7 @@ def may_share_slots(job: MPIJob) -> bool:
 
 
 def least_per_node(call: Invocation) -> tuple[str, int]:
-    """The option of Open MPI by which each node gets ranks, and how many it gets at least; 0 where none shows that."""
+    """Open MPI's option for ranks per node, and the minimum that it sets; 0 if no option does."""
     for name, values in call.options or ():
         text = "".join(values)
         if name in _PER_NODE and text.isdecimal() and len(text) <= 5:

@@ -1,4 +1,4 @@
-"""`ip('10.0.0.1')`, `cidr('10.0.0.0/8')` and what can be done with them.
+"""`ip('10.0.0.1')`, `cidr('10.0.0.0/8')` and their functions.
 
 https://github.com/kubernetes/apiserver/blob/v0.35.4/pkg/cel/library/ip.go and `cidr.go`
 """
@@ -25,23 +25,23 @@ class Address(Text):
 
 
 class Network(Text):
-    """An address and a length, as they were written but for the address's form."""
+    """An address in its canonical form, and a prefix length as written."""
 
     type = "kubernetes.CIDR"
 
     @property
     def address(self) -> Parsed:
-        """The address, the bits behind the prefix included."""
+        """The address, with the host bits."""
         return ipaddress.ip_address(self.text.partition("/")[0])
 
     @property
     def length(self) -> int:
-        """Of the prefix."""
+        """The prefix length."""
         return int(self.text.partition("/")[2])
 
     @property
     def parsed(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-        """The network, without the bits behind the prefix."""
+        """The network, without the host bits."""
         return ipaddress.ip_network(self.text, strict=False)
 
 

@@ -14,7 +14,7 @@ _KINDS: Final = (bool, (int, float), str, bytes, bytearray, datetime, timedelta)
 
 
 def _comparable(items: list[Any]) -> list[Any]:
-    """The items, which are all of one kind that has an order."""
+    """The items, if all are of one ordered kind."""
     kinds = {next((kind for kind in _KINDS if isinstance(item, kind)), None) for item in items}
     if len(kinds) > 1 or None in kinds:
         raise ValueError("no such overload: the items of the list have no order among them")

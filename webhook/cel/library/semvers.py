@@ -1,4 +1,4 @@
-"""`semver('1.2.3')` and what can be done with it.
+"""`semver('1.2.3')` and its functions.
 
 https://github.com/kubernetes/apiserver/blob/v0.35.4/pkg/cel/library/semverlib.go
 """
@@ -17,7 +17,7 @@ _LARGEST: Final = 2**64
 
 
 class Version(Text):
-    """A version, without what says how it was built: that does not count."""
+    """A version, without build metadata, which comparisons ignore."""
 
     type = "kubernetes.Semver"
 
@@ -28,7 +28,7 @@ class Version(Text):
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """What versions are compared by: one without a pre-release comes after those with one."""
+        """The sort key: a version without a pre-release comes after those with one."""
         _, dash, pre = self.text.partition("-")
         parts = [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in pre.split(".")] if dash else []
         return *self.numbers, not dash, parts

@@ -53,7 +53,7 @@ def _split(text: str) -> _Parts:
     if not rest.startswith("/"):
         if not scheme:
             raise ValueError(f"URL parse error: invalid URI for request: {text!r}")
-        return _Parts(scheme[0][:-1].lower(), "", "", query)  # what comes is opaque
+        return _Parts(scheme[0][:-1].lower(), "", "", query)  # the rest is opaque
     if rest.startswith("//") and (scheme or not rest.startswith("///")):
         authority, slash, path = rest[2:].partition("/")
         host, rest = _host(authority, text), slash + path
