@@ -1,4 +1,4 @@
-"""A job with the fixes of its messages applied to the letter, as a user would who reads nothing else."""
+"""Applies the fixes of a job's messages literally, as a user would who reads nothing else."""
 
 import copy
 import re
@@ -15,7 +15,7 @@ _PLACE: Final = re.compile(r"[^.\[\]]+|\[[^\]]*\]")
 
 
 class UnclearFixError(AssertionError):
-    """The fix does not say what to write."""
+    """The fix does not state what to write."""
 
 
 def applied(job: Json, findings: Sequence[Finding]) -> Json:
@@ -30,7 +30,7 @@ def applied(job: Json, findings: Sequence[Finding]) -> Json:
 
 
 def _apply(document: Json, finding: Finding) -> bool:
-    """Whether it could be done: where another fix makes the place first, it could not yet."""
+    """False if the parent is missing: another fix may create it first."""
     violation = finding.violation
     for pattern, change in _FORMS:
         if found := re.match(pattern, violation.fix):
@@ -43,7 +43,7 @@ def _apply(document: Json, finding: Finding) -> bool:
 
 
 def _order(finding: Finding) -> tuple[int, int]:
-    """Fields go where they belong first, for messages name the place where they then are; a key changes last."""
+    """Fields move to their place first, since messages use the new place; a key changes last."""
     fix = finding.violation.fix
     late = 0 if fix.startswith(("Move", "Write it below")) else 2 if fix.startswith(("Rename", "Remove")) else 1
     return late, -len(finding.violation.path)

@@ -1,4 +1,4 @@
-"""The Grafana dashboard of the component `monitoring`, as its manifest has it."""
+"""The Grafana dashboard of the component `monitoring`, from its manifest."""
 
 import json
 from typing import Any, Final
@@ -14,7 +14,7 @@ EMPTY: Final = {
     "{{plugin}} {{version}} {{state}}": "no plug-in is named",
     "{{entry}} fails": "no plug-in failed",
 }
-"""Legends of queries that have no answer in a healthy cluster, and why."""
+"""Legends of queries that return nothing in a healthy cluster, and why."""
 
 
 def board() -> dict[str, Any]:
@@ -35,7 +35,7 @@ def panels() -> list[dict[str, Any]]:
 
 
 def filled(expr: str, window: str) -> str:
-    """As Grafana would ask it for all namespaces, with this for its intervals."""
+    """The query that Grafana sends for all namespaces, with `window` for its intervals."""
     for name, value in (("$namespace", ".*"), ("$__rate_interval", window), ("$__range", window)):
         expr = expr.replace(name, value)
     return expr
