@@ -1,4 +1,4 @@
-"""The dashboard: its page names every panel, and every query is about metrics and labels that exist."""
+"""The dashboard: its page names every panel, and every query uses existing metrics and labels."""
 
 import re
 from itertools import pairwise
@@ -19,7 +19,7 @@ TARGETS = [target for panel in panels() for target in panel["targets"]]
 QUERIES = [target["expr"] for target in TARGETS]
 RULES = [rule["expr"] for group in rule_groups() for rule in group["rules"]]
 RECORDED = {rule["record"]: rule["expr"] for group in rule_groups() for rule in group["rules"] if "record" in rule}
-# Of the API server, and of every process: https://kubernetes.io/docs/reference/instrumentation/metrics/
+# Metrics of the API server, and of every process: https://kubernetes.io/docs/reference/instrumentation/metrics/
 FOREIGN = {
     "apiserver_admission_webhook_admission_duration_seconds_bucket": {"name", "le"},
     "apiserver_admission_webhook_rejection_count": {"name", "error_type"},
@@ -29,7 +29,7 @@ FOREIGN = {
     "process_resident_memory_bytes": set[str](),
 }
 SCRAPED = {"pod", "instance"}
-"""Labels that everything has which is scraped by a ServiceMonitor."""
+"""Labels that a ServiceMonitor adds to every metric."""
 
 
 def series(metric: Metric) -> dict[str, set[str]]:
@@ -97,7 +97,7 @@ def test_prometheus_can_read_every_query(tmp_path: Path) -> None:
 
 
 def test_bars_count_from_the_first_one_on_and_over_restarts(tmp_path: Path) -> None:
-    """Of a series that was there, of one that came, of one whose process was started again, and of one that went."""
+    """For a series that existed, one that appears, one whose process restarts, and one that disappears."""
     series = {"stays": "5+0x30 5+1x10", "comes": "_x20 3+0x20", "again": "9+0x10 9+1x10 0+1x20", "goes": "7+0x20 8x5"}
     (expr,) = (query for query in QUERIES if "mpijob_webhook_deadline_events_total[" in query)
     counted = expr.replace("mpijob_webhook_deadline_events_total", "n_total").replace("outcome", "rule")
@@ -119,7 +119,7 @@ def test_bars_count_from_the_first_one_on_and_over_restarts(tmp_path: Path) -> N
 
 
 def test_a_rate_looks_at_more_than_one_scrape() -> None:
-    """Grafana's `$__rate_interval` is four intervals of the query, or of its data source, which knows nothing of us."""
+    """Grafana's `$__rate_interval` is four intervals of the query, or of its data source, whose setting may not fit."""
     (monitor,) = load_all((MANIFESTS / "components" / "monitoring" / "service-monitor.yaml").read_text())
     (interval,) = {endpoint["interval"] for endpoint in monitor["spec"]["endpoints"]}
     assert {target["interval"] for target in TARGETS} == {interval}
