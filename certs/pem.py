@@ -20,8 +20,8 @@ class CertificateError(ValueError):
 def load_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
     """All certificates in `pem`, at least one; CertificateError if there is none or one is damaged."""
     try:
-        found = tuple(x509.load_pem_x509_certificates(pem))
-        for certificate in found:
+        certificates = tuple(x509.load_pem_x509_certificates(pem))
+        for certificate in certificates:
             # The library parses each part of a certificate on first access.
             _ = (
                 certificate.subject,
@@ -31,7 +31,7 @@ def load_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
             )
     except (ValueError, x509.InvalidVersion):
         raise CertificateError("the certificate is not PEM, or damaged") from None
-    return found
+    return certificates
 
 
 def load_private_key(pem: bytes) -> PrivateKeyTypes:

@@ -112,9 +112,9 @@ def phase_of(state: State) -> Phase:
     return Phase.RETIRING if state.old else Phase.STEADY
 
 
-def lacking(bundles: Sequence[Bundle], wanted: str) -> tuple[Bundle, ...]:
+def lacking(bundles: Sequence[Bundle], fingerprint: str) -> tuple[Bundle, ...]:
     """The objects with a caBundle that lacks the CA with this fingerprint."""
-    return tuple(bundle for bundle in bundles if any(wanted not in fingerprints(pem) for pem in bundle.ca_bundles))
+    return tuple(bundle for bundle in bundles if any(fingerprint not in fingerprints(pem) for pem in bundle.ca_bundles))
 
 
 def signer(state: State, bundles: Sequence[Bundle], now: datetime) -> Authority | None:
@@ -134,14 +134,14 @@ def plan(state: State, bundles: Sequence[Bundle], now: datetime, settings: Rotat
 
 def _repair(state: State, bundles: Sequence[Bundle], now: datetime, settings: RotationSettings) -> Step | None:
     """A new CA if one is due, and a Secret that matches the caBundles."""
-    if found := _survivors(state, bundles, settings.name):
-        state = state.with_old(found, now)
+    if survivors := _survivors(state, bundles, settings.name):
+        state = state.with_old(survivors, now)
     if reason := _successor_is_due(state, now, settings):
         return MakeSuccessor(state, Notice("CACreated", f"new CA: {reason}", warning=bool(state.damage)))
     if state.damage:
         message = f"left out of the CA Secret what was damaged: {'; '.join(state.damage)}"
         return Save(replace(state, damage=()), Notice("CARepaired", message, warning=True))
-    if found:
+    if survivors:
         message = "the caBundles hold CAs that the CA Secret does not know; they stay trusted for the life of a leaf"
         return Save(state, Notice("CARepaired", message, warning=True))
     return None
@@ -151,8 +151,8 @@ def _publication(state: State, bundles: Sequence[Bundle]) -> Step | None:
     """Make the caBundles equal to the Secret: nothing missing, nothing else. The service owns them."""
     if state.successor and state.published_at and lacking(bundles, state.successor.fingerprint):
         return Save(replace(state, published_at=None))
-    wanted = frozenset(map(fingerprint, state.bundle))
-    outdated = tuple(bundle for bundle in bundles if any(fingerprints(pem) != wanted for pem in bundle.ca_bundles))
+    expected = frozenset(map(fingerprint, state.bundle))
+    outdated = tuple(bundle for bundle in bundles if any(fingerprints(pem) != expected for pem in bundle.ca_bundles))
     return Publish(outdated, to_pem(state.bundle)) if outdated else None
 
 
@@ -202,19 +202,19 @@ def _survivors(state: State, bundles: Sequence[Bundle], name: str) -> list[x509.
     CAs just retired look the same. So this counts only if the Secret is damaged, or if none of its CAs was ever
     published: it was emptied, recreated, or restored from an old backup.
     """
-    known = {fingerprint(certificate) for certificate in state.bundle}
+    trusted = {fingerprint(certificate) for certificate in state.bundle}
     live: dict[str, x509.Certificate] = {}
     for pem in (pem for bundle in bundles for pem in bundle.ca_bundles):
         try:
             live |= {fingerprint(certificate): certificate for certificate in load_certificates(pem)}
         except CertificateError:
             continue
-    if known & live.keys() and not state.damage:
+    if trusted & live.keys() and not state.damage:
         return []
     return [
         certificate
         for key, certificate in live.items()
-        if key not in known and common_name(certificate.subject) == name
+        if key not in trusted and common_name(certificate.subject) == name
     ]
 
 

@@ -85,11 +85,11 @@ def describe(
     `server_names` are the names by which the API server calls.
     """
     certificates = [_described("served", certificate, now) for certificate in served]
-    known = {one.fingerprint for one in certificates}
+    listed = {one.fingerprint for one in certificates}
     for pem in (pem for bundle in bundles for pem in bundle.ca_bundles):
         for certificate in readable_certificates(pem):
-            if fingerprint(certificate) not in known:
-                known.add(fingerprint(certificate))
+            if fingerprint(certificate) not in listed:
+                listed.add(fingerprint(certificate))
                 certificates.append(_described("caBundle", certificate, now))
     issues = [*_served_issues(served, server_names, now)]
     for bundle in bundles:

@@ -93,7 +93,7 @@ class Client:
         """The object that the API server returns; ClusterError if there is none.
 
         `patch` is the content type of a PATCH. By default a list is a JSON patch, and an object a server-side apply. A
-        call that takes longer than `CALL_TIMEOUT` has failed.
+        call that takes longer than `MAX_CALL_SECONDS` has failed.
         """
         headers = {"Accept": accept}
         if method == "PATCH":
@@ -134,17 +134,17 @@ class Client:
         with suppress(KeyError, ValueError):
             self._hear(parsedate_to_datetime(response.response.headers["Date"]), sent)
         if not 200 <= response.status < 300:
-            said = " ".join(str((_json(data) or {}).get("message") or "no reason given").split())
-            raise ApiError(response.status, self._refusal(response.status, said), said)
+            message = " ".join(str((_json(data) or {}).get("message") or "no reason given").split())
+            raise ApiError(response.status, self._refusal(response.status, message), message)
         return bytes(data)
 
     async def close(self) -> None:
         await self.raw.close()
 
-    def _refusal(self, status: int, said: str) -> str:
+    def _refusal(self, status: int, message: str) -> str:
         if status == 401:
             return f"the API server at {self.host} does not accept the credentials (401)"
-        return f"the API server at {self.host} refuses: {said} ({status})"
+        return f"the API server at {self.host} refuses: {message} ({status})"
 
 
 async def connect(access: Access | Path | None) -> Client:

@@ -61,21 +61,21 @@ async def load(source: Path, context: str | None, configuration: Any) -> tuple[I
 
 def _current_context(files: Iterable[Any]) -> str:
     """The context of the first file that names one, as in kubectl; the official client uses the last."""
-    for each in files:
-        if isinstance(each, dict) and (name := each.get("current-context")):
+    for file in files:
+        if isinstance(file, dict) and (name := file.get("current-context")):
             return str(name)
     raise KubeconfigError("it has no current-context: name one with --context")
 
 
 def _named(merged: Any, kind: str, name: Any, who: str) -> Any:
     """The context, cluster or user of this name; `who` refers to it, for the error."""
-    known = merged.safe_get(f"{kind}s") or []
-    found = merged[f"{kind}s"].get_with_name(name, safe=True) if known else None
-    if found is None:
-        near = closest_name(str(name), [str(each.value.get("name")) for each in known])
+    entries = merged.safe_get(f"{kind}s") or []
+    entry = merged[f"{kind}s"].get_with_name(name, safe=True) if entries else None
+    if entry is None:
+        near = closest_name(str(name), [str(each.value.get("name")) for each in entries])
         instead = f', but "{near}"' if near else ""
         raise KubeconfigError(f'it has no {kind} "{name}"{who}{instead}')
-    return found.value.get(kind) or {}
+    return entry.value.get(kind) or {}
 
 
 def _sendable(token: str) -> str:

@@ -93,12 +93,12 @@ class LiveView:
 
     def faults(self) -> dict[str, str]:
         """Why a resource cannot be read, by its name; without the resources that are not installed."""
-        found = {}
+        faults = {}
         for resource, watches in self._watches.items():
             faulty = [watch for watch in watches if watch.faulty]
             if faulty and not any(watch.known for watch in watches):
-                found[resource.name] = faulty[0].reason or "its first list is not complete"
-        return found
+                faults[resource.name] = faulty[0].reason or "its first list is not complete"
+        return faults
 
     def not_installed(self) -> list[str]:
         """The resources of which the API server serves no version."""

@@ -27,14 +27,14 @@ class Caller(Protocol):
 async def get(api: Caller, path: str) -> KubernetesObject | None:
     """The object at `path`, None if it does not exist; ClusterError if that is unknown."""
     try:
-        found = await api.request("GET", path)
+        document = await api.request("GET", path)
     except ApiError as error:
         if error.status == 404:
             return None
         raise
-    if not isinstance(found.get("metadata"), dict):
+    if not isinstance(document.get("metadata"), dict):
         raise ClusterError(f"what answers for {path} is no API server")
-    return found
+    return document
 
 
 async def listed(api: Client, path: str, *, metadata_only: bool = False, **query: str) -> list[KubernetesObject]:

@@ -40,9 +40,9 @@ class OwnedWire(Wire):
     metadata: OwnedMetadata
 
 
-def owned(found: OwnedWire) -> Owned:
+def owned(decoded: OwnedWire) -> Owned:
     """The record of an object. Equal values are shared, since there are many objects."""
-    metadata = found.metadata
+    metadata = decoded.metadata
     controllers = (owner for owner in metadata.owner_references or () if owner.controller)
     return Owned(
         sys.intern(metadata.namespace),

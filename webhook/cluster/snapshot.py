@@ -185,11 +185,11 @@ def _job_key(document: Mapping[str, Any]) -> ByNamespace:
 
 def _by_kind() -> dict[tuple[str, str], list[Resource[Any, Any]]]:
     """The resources by apiVersion and kind: several may use the same objects."""
-    found: dict[tuple[str, str], list[Resource[Any, Any]]] = {}
+    resources: dict[tuple[str, str], list[Resource[Any, Any]]] = {}
     for resource in watched_resources():
         for version in resource.api_versions:
-            found.setdefault((version, resource.kind), []).append(resource)
-    return found
+            resources.setdefault((version, resource.kind), []).append(resource)
+    return resources
 
 
 def _kind(document: Mapping[str, Any]) -> tuple[str, str]:

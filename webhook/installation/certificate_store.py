@@ -58,10 +58,10 @@ class CertificateStore:
 
     async def read_secret(self) -> Secret | None:
         """The CA Secret, or None if it does not exist."""
-        found = await self._get(self._secret)
-        if found is None:
+        secret = await self._get(self._secret)
+        if secret is None:
             return None
-        return Secret(_data(found), found["metadata"]["resourceVersion"], self._api.server_time)
+        return Secret(_data(secret), secret["metadata"]["resourceVersion"], self._api.server_time)
 
     async def write_secret(self, data: Mapping[str, bytes], resource_version: str) -> None:
         """Replace all of the Secret's data; Conflict unless it is still at `resource_version`."""
@@ -77,30 +77,30 @@ class CertificateStore:
         for path in _paths():
             if path == CRD and self._clock() < self._denied_until:
                 continue
-            found = await self._get(path, forbidden_is_absent=path == CRD)
-            if found is None:
+            document = await self._get(path, forbidden_is_absent=path == CRD)
+            if document is None:
                 continue
-            held = tuple(_decoded(config.get("caBundle")) for _, config in self._ours(found))
+            held = tuple(_decoded(config.get("caBundle")) for _, config in self._ours(document))
             if held:
-                bundles.append(Bundle(_name(path), held, found["metadata"]["resourceVersion"]))
+                bundles.append(Bundle(_name(path), held, document["metadata"]["resourceVersion"]))
         return bundles
 
     async def write_bundle(self, bundle: Bundle, pem: bytes) -> None:
         """Set each of the object's caBundles to `pem`; Conflict unless it is still at `bundle.resource_version`."""
         path = next(path for path in _paths() if _name(path) == bundle.name)
-        found = await self._get(path)
-        if found is None or found["metadata"]["resourceVersion"] != bundle.resource_version:
+        document = await self._get(path)
+        if document is None or document["metadata"]["resourceVersion"] != bundle.resource_version:
             raise Conflict(f"{bundle.name} has changed")
         operations = [{"op": "add", "path": "/metadata/resourceVersion", "value": bundle.resource_version}]
         operations += [
-            {"op": "add", "path": f"{where}/caBundle", "value": _text(pem)} for where, _ in self._ours(found)
+            {"op": "add", "path": f"{where}/caBundle", "value": _text(pem)} for where, _ in self._ours(document)
         ]
         await self._patch(path, operations)
 
-    def _ours(self, found: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    def _ours(self, document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """(JSON pointer, value) of each clientConfig in the object that calls the Service."""
-        configs = [(f"/webhooks/{i}/clientConfig", hook["clientConfig"]) for i, hook in enumerate(_webhooks(found))]
-        conversion = ((found.get("spec") or {}).get("conversion") or {}).get("webhook") or {}
+        configs = [(f"/webhooks/{i}/clientConfig", hook["clientConfig"]) for i, hook in enumerate(_webhooks(document))]
+        conversion = ((document.get("spec") or {}).get("conversion") or {}).get("webhook") or {}
         configs.append(("/spec/conversion/webhook/clientConfig", conversion.get("clientConfig") or {}))
         for where, config in configs:
             service = config.get("service") or {}
@@ -141,13 +141,13 @@ def _name(path: str) -> str:
     return f"{plural}/{name}"
 
 
-def _webhooks(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return found.get("webhooks") or []
+def _webhooks(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return document.get("webhooks") or []
 
 
-def _data(found: Mapping[str, Any]) -> dict[str, bytes]:
+def _data(secret: Mapping[str, Any]) -> dict[str, bytes]:
     """The Secret's data; a value that is not Base64 is damaged, and counts as empty."""
-    return {name: _decoded(text) for name, text in (found.get("data") or {}).items()}
+    return {name: _decoded(text) for name, text in (secret.get("data") or {}).items()}
 
 
 def _decoded(text: str | None) -> bytes:

@@ -100,9 +100,9 @@ def normalised(name: str) -> str:
 
 def load(named: Iterable[str]) -> None:
     """Load the plug-ins with these names, or all that are installed."""
-    wanted = [normalised(name) for name in named if name.strip()]
-    there = dict(_installed()) if wanted else {}
-    for name in sorted(there) if ALL in wanted else dict.fromkeys(wanted):
+    names = [normalised(name) for name in named if name.strip()]
+    there = dict(_installed()) if names else {}
+    for name in sorted(there) if ALL in names else dict.fromkeys(names):
         if all(plugin.name != name for plugin in _LOADED):
             _LOADED.append(_load(name, *there.get(name, ("", ()))))
 
@@ -125,17 +125,17 @@ def installed() -> tuple[Plugin, ...]:
 
 def problems() -> dict[str, str]:
     """The problem of each broken plug-in, on one line."""
-    found = {plugin.name: list(plugin.faults) for plugin in _LOADED}
+    faults = {plugin.name: list(plugin.faults) for plugin in _LOADED}
     for (kind, entry_id), count in FAILURES.counts.items():
         if count:
             registry = next(group.registry for group in GROUPS.values() if group.kind == kind)
             left_out = "jobs were judged" if kind == "rule" else "jobs were admitted"
             last = FAILURES.last[kind, entry_id]
-            found[registry[entry_id].plugin].append(
+            faults[registry[entry_id].plugin].append(
                 f"{kind} {entry_id} failed {count:,} {'time' if count == 1 else 'times'}, last with {last}: {left_out}"
                 " without it"
             )
-    return {name: "; ".join(texts) for name, texts in found.items() if texts}
+    return {name: "; ".join(texts) for name, texts in faults.items() if texts}
 
 
 def _installed() -> Iterator[tuple[str, tuple[str, tuple["EntryPoint", ...]]]]:

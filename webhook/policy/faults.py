@@ -43,21 +43,21 @@ def first(
     faults = error.errors(include_url=False)
     broken = {fault["loc"][:end] for fault in faults for end in range(len(fault["loc"]))}
     left_out = dict(_left_out(faults, model))
-    told = [
+    reported = [
         fault
         for fault in faults
         if not (fault["type"] == "extra_forbidden" and fault["loc"] in left_out)
         and not (fault["type"] == "too_short" and fault["loc"] in broken)  # a broken entry does not count
     ]
     found: list[tuple[Location, str]] = []
-    for fault in told[:most]:
+    for fault in reported[:most]:
         location: Location = fault["loc"]
         reason = _reason(fault, location, model)
         if members := [str(member[-1]) for member, owner in left_out.items() if owner == location]:
             verb = "belongs" if len(members) == 1 else "belong"
             reason = f"{INDENTED} {', '.join(members[:MAX_LISTED_CHOICES])} {verb} to it"
         found.append((location, reason))
-    return found, len(told) - len(found)
+    return found, len(reported) - len(found)
 
 
 def _left_out(faults: Iterable[Any], model: type[BaseModel]) -> Iterator[tuple[Location, Location]]:

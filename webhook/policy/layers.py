@@ -72,7 +72,7 @@ def in_order(layers: Iterable[Layer]) -> list[Layer]:
 
 def ties(layers: Sequence[Layer]) -> list[tuple[str, str, str]]:
     """(layer, layer, path) of values that two documents of equal priority set differently: the second by name wins."""
-    found = []
+    conflicts = []
     ordered = in_order(layers)
     for index, first in enumerate(ordered):
         for second in ordered[index + 1 :]:
@@ -80,8 +80,8 @@ def ties(layers: Sequence[Layer]) -> list[tuple[str, str, str]]:
                 break
             mine, theirs = (dict(leaves(written(layer.document))) for layer in (first, second))
             both = [path for path in mine if path in theirs]
-            found += [(first.name, second.name, path) for path in both if mine[path] != theirs[path]]
-    return found
+            conflicts += [(first.name, second.name, path) for path in both if mine[path] != theirs[path]]
+    return conflicts
 
 
 def merge(layers: Sequence[Layer], model: type[PolicyDocument]) -> Effective:

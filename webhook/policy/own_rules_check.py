@@ -31,16 +31,16 @@ def check(document: PolicyDocument, text: str, outcomes: Sequence[Outcome]) -> C
 
     `outcomes` are those of its `sources` in a trial; fewer if one of them ended the trial.
     """
-    found: list[tuple[Location, str]] = []
+    faults: list[tuple[Location, str]] = []
     notes: list[str] = []
     for ((index, name), _), outcome in zip(_places(document), outcomes, strict=False):
         if outcome.written_wrong or any(sign in outcome.fault.lower() for sign in _ALWAYS):
-            found.append((("rules", PREFIX, index, name), outcome.fault))
+            faults.append((("rules", PREFIX, index, name), outcome.fault))
         elif outcome.fault:
             rule = document.own_rules[index]
             leads_to = "such a job is refused" if rule.on_error == "deny" else "such a job is let through"
             notes.append(f"rules.{PREFIX}[{index}].{name}: a usual job gives it no value, {leads_to}: {outcome.fault}")
-    return Checked(tuple(faults_at(found, text)), tuple(notes))
+    return Checked(tuple(faults_at(faults, text)), tuple(notes))
 
 
 def _places(document: PolicyDocument) -> Iterator[tuple[tuple[int, str], str]]:

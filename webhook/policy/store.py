@@ -131,10 +131,10 @@ def embedded(data: Mapping[str, Any], text: str, path: tuple[str | int, ...]) ->
 
     None if the lines of the document are not lines of `text`.
     """
-    found = data.get(KEY)
+    document = data.get(KEY)
     line = yaml.lines(text).get((*path, "data", KEY), 0)  # 0 in a file with very many values
-    if isinstance(found, str) and line and _BLOCK.fullmatch(text.splitlines()[line - 1].strip()):
-        return {**data, KEY: "\n" * line + found}
+    if isinstance(document, str) and line and _BLOCK.fullmatch(text.splitlines()[line - 1].strip()):
+        return {**data, KEY: "\n" * line + document}
     return None
 
 
@@ -200,12 +200,12 @@ def _as_data(version: str, copy: Mapping[str, str]) -> dict[str, str]:
 
 def _copies(data: Mapping[str, object]) -> dict[str, dict[str, str]]:
     """The copies by version."""
-    found: dict[str, dict[str, str]] = {}
+    copies: dict[str, dict[str, str]] = {}
     for key, value in data.items():
         if key.startswith(_COPY):
             with suppress(msgspec.DecodeError):  # edited by hand
-                found[key.removeprefix(_COPY)] = msgspec.json.decode(str(value), type=dict[str, str])
-    return found
+                copies[key.removeprefix(_COPY)] = msgspec.json.decode(str(value), type=dict[str, str])
+    return copies
 
 
 def _order(version: str) -> list[int]:

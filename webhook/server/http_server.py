@@ -247,6 +247,6 @@ def _bad_request(_: str) -> web.Response:
 
 
 def most_connections() -> int:
-    """The maximum that the descriptors of this process allow, at most `MOST`."""
+    """The maximum that the descriptors of this process allow, at most `MAX_CONNECTIONS`."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else max(LEAST, min(MAX_CONNECTIONS, soft - RESERVED))

@@ -32,7 +32,7 @@ def slow(each: str, soon: int, late: int) -> dict[str, str]:
 
 
 def pairs(alert: str, series: str, *, above: str, below: str, minutes: int) -> list[Case]:
-    """The alert fires with the first values after so many minutes, not a minute earlier, and not with the second
+    """The alert fires with the first values after `minutes`, not a minute earlier, and not with the second
     values.
     """
     return [

@@ -1,4 +1,4 @@
-"""An update restores only values that an injection could have written: the forms are no wider than that.
+"""An update restores only values that an injection could have written: the forms match nothing else.
 
 `tests.support.promises` checks the same in every test of an injection.
 """

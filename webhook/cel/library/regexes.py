@@ -45,17 +45,17 @@ def _with_end(expression: str) -> str:
 
 
 def _find(text: str, expression: str) -> str:
-    found = _compiled(expression).search(text)
-    return found[0] if found else ""
+    match = _compiled(expression).search(text)
+    return match[0] if match else ""
 
 
 def _find_all(text: str, expression: str, most: int = -1) -> list[str]:
-    found, end = [], -1
+    matches, end = [], -1
     for match in _compiled(expression).finditer(text):
         if match[0] or match.start() != end:  # Go ignores an empty match directly after a match
-            found.append(match[0])
+            matches.append(match[0])
         end = match.end()
-    return found if most < 0 else found[:most]
+    return matches if most < 0 else matches[:most]
 
 
 FUNCTIONS: Final[tuple[Declared, ...]] = (

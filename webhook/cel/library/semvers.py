@@ -35,13 +35,13 @@ class Version(Text):
 
 
 def _version(text: str) -> Version:
-    found = _GRAMMAR.fullmatch(text)
-    pre = found[4] if found else None
-    if found is None or (pre and not all(map(_PRE.fullmatch, pre.split(".")))):
+    match = _GRAMMAR.fullmatch(text)
+    pre = match[4] if match else None
+    if match is None or (pre and not all(map(_PRE.fullmatch, pre.split(".")))):
         raise ValueError(f"{text!r} is no semantic version")
-    if any(int(number) >= _LARGEST for number in found.groups()[:3]):
+    if any(int(number) >= _LARGEST for number in match.groups()[:3]):
         raise ValueError(f"a number of {text!r} is too large")
-    return Version(f"{found[1]}.{found[2]}.{found[3]}" + (f"-{pre}" if pre else ""))
+    return Version(f"{match[1]}.{match[2]}.{match[3]}" + (f"-{pre}" if pre else ""))
 
 
 def _is_version(text: str) -> bool:

@@ -96,12 +96,12 @@ def _escaped_path(url: Url) -> str:
 
 
 def _query(url: Url) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for part in _split(url.text).query.split("&"):
         if part and ";" not in part and not _BAD_ESCAPE.search(part):
             key, _, value = part.partition("=")
-            found.setdefault(unquote_plus(key), []).append(unquote_plus(value))
-    return found
+            values.setdefault(unquote_plus(key), []).append(unquote_plus(value))
+    return values
 
 
 FUNCTIONS: Final[tuple[Declared, ...]] = (

@@ -16,10 +16,10 @@ from webhook.cluster.resource import Resource
 @cache
 def watched_resources() -> tuple[Resource[Any, Any], ...]:
     """Every resource declared in a module of this package, in the order of the modules' names."""
-    modules = sorted(pkgutil.iter_modules(__path__), key=lambda found: found.name)
-    found: list[Resource[Any, Any]] = []
+    modules = sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name)
+    resources: list[Resource[Any, Any]] = []
     for module in modules:
         for value in vars(importlib.import_module(f"{__name__}.{module.name}")).values():
-            if isinstance(value, Resource) and value not in found:
-                found.append(value)
-    return tuple(found)
+            if isinstance(value, Resource) and value not in resources:
+                resources.append(value)
+    return tuple(resources)

@@ -50,15 +50,15 @@ class _ClusterQueue(Wire):
     status: kueue.QueueStatus | None = None
 
 
-def _record(found: _ClusterQueue) -> ClusterQueue:
-    spec = found.spec
+def _record(decoded: _ClusterQueue) -> ClusterQueue:
+    spec = decoded.spec
     strategy = spec.admission_checks_strategy or _Strategy()
     return ClusterQueue(
-        name=found.metadata.name,
+        name=decoded.metadata.name,
         cohort=sys.intern(spec.cohort_name or spec.cohort),
         namespaces=Selector.parse(spec.namespace_selector),
         stop_policy=kueue.stopped(spec.stop_policy),
-        inactive=kueue.inactive_reason(found.status),
+        inactive=kueue.inactive_reason(decoded.status),
         groups=kueue.groups(spec.resource_groups),
         quotas=kueue.quotas(spec.resource_groups),
         checks=tuple(

@@ -58,8 +58,8 @@ def _managed(managers: list[_Manager]) -> Iterator[str]:
             yield from (name.removeprefix(_BEFORE_NAME) for name in names or () if name.startswith(_BEFORE_NAME))
 
 
-def _record(found: _ConfigMap) -> ConfigMap:
-    known, names = owned(found), found.data
+def _record(decoded: _ConfigMap) -> ConfigMap:
+    known, names = owned(decoded), decoded.data
     kept = names is not None and sum(map(len, names)) <= MAX_CONFIG_MAP_KEYS_CHARACTERS
     keys = tuple(map(sys.intern, names or ())) if kept else None
     return ConfigMap(known.namespace, known.name, known.owner, known.deleted, keys)

@@ -21,8 +21,8 @@ class _DeviceClass(Wire):
     spec: _Spec | None = None
 
 
-def _record(found: _DeviceClass) -> DeviceClass:
-    return DeviceClass(found.metadata.name, (found.spec and found.spec.extended_resource_name) or "")
+def _record(decoded: _DeviceClass) -> DeviceClass:
+    return DeviceClass(decoded.metadata.name, (decoded.spec and decoded.spec.extended_resource_name) or "")
 
 
 DEVICE_CLASSES = cluster_wide("deviceclasses", "DeviceClass", *API_VERSIONS, wire=_DeviceClass, record=_record)

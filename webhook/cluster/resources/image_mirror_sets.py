@@ -38,8 +38,8 @@ class _MirrorSet(Wire):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def _record(found: _MirrorSet) -> MirrorSet:
-    return MirrorSet(found.metadata.name, found.spec.image_digest_mirrors or found.spec.image_tag_mirrors or ())
+def _record(decoded: _MirrorSet) -> MirrorSet:
+    return MirrorSet(decoded.metadata.name, decoded.spec.image_digest_mirrors or decoded.spec.image_tag_mirrors or ())
 
 
 IMAGE_DIGEST_MIRROR_SETS = cluster_wide(

@@ -49,13 +49,13 @@ class _LimitRange(Wire):
     spec: _Spec | None = None
 
 
-def _record(found: _LimitRange) -> LimitRange:
+def _record(decoded: _LimitRange) -> LimitRange:
     """Defaults as the API server fills them in (`SetDefaults_LimitRangeItem`); no two items are of one type."""
-    name = found.metadata.name
+    name = decoded.metadata.name
     by_type: dict[str, dict[str, Sourced]] = {}
     default_limits: dict[str, Quantity] = {}
     default_requests: dict[str, Quantity] = {}
-    for item in (found.spec and found.spec.limits) or ():
+    for item in (decoded.spec and decoded.spec.limits) or ():
         least, most = parse_amounts(item.min), parse_amounts(item.max)
         ratios = parse_amounts(item.max_limit_request_ratio)
         by_type[item.type] = {
@@ -65,12 +65,12 @@ def _record(found: _LimitRange) -> LimitRange:
         if item.type == CONTAINER:
             default_limits = {**most, **parse_amounts(item.default)}
             default_requests = {**least, **default_limits, **parse_amounts(item.default_request)}
-    return LimitRange(found.metadata.namespace, name, by_type, default_limits, default_requests)
+    return LimitRange(decoded.metadata.namespace, name, by_type, default_limits, default_requests)
 
 
-def _entries(found: LimitRange) -> int:
+def _entries(limit_range: LimitRange) -> int:
     """The number of limits and defaults: each is compared with each container of a job."""
-    return len(found.default_requests) + sum(map(len, found.bounds.values()))
+    return len(limit_range.default_requests) + sum(map(len, limit_range.bounds.values()))
 
 
 _BUDGET: Final[Budget[LimitRange]] = Budget(

@@ -30,15 +30,15 @@ class _LocalQueue(Wire):
     status: kueue.QueueStatus | None = None
 
 
-def _record(found: _LocalQueue) -> LocalQueue:
-    metadata, spec = found.metadata, found.spec
+def _record(decoded: _LocalQueue) -> LocalQueue:
+    metadata, spec = decoded.metadata, decoded.spec
     return LocalQueue(
         metadata.namespace,
         metadata.name,
         spec.cluster_queue,
         kueue.stopped(spec.stop_policy),
-        kueue.inactive_reason(found.status),
-        kueue.is_active(found.status),
+        kueue.inactive_reason(decoded.status),
+        kueue.is_active(decoded.status),
     )
 
 

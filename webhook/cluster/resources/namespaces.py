@@ -12,7 +12,7 @@ class Namespace(msgspec.Struct, frozen=True):
     name: str
     labels: dict[str, str]
     annotations: dict[str, str] = {}
-    """Each cut after `LONGEST_ANNOTATION` + 1 characters; the last one shows that it is longer."""
+    """Each cut after `MAX_ANNOTATION_CHARACTERS` + 1 characters; the last one shows that it is longer."""
 
 
 class _Metadata(Metadata):

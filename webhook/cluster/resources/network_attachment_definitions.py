@@ -29,8 +29,8 @@ class _Definition(Wire):
     metadata: _Metadata
 
 
-def _record(found: _Definition) -> NetworkAttachmentDefinition:
-    metadata = found.metadata
+def _record(decoded: _Definition) -> NetworkAttachmentDefinition:
+    metadata = decoded.metadata
     resource = metadata.annotations.resource if metadata.annotations is not None else ""
     return NetworkAttachmentDefinition(metadata.namespace, metadata.name, sys.intern(resource))
 

@@ -48,15 +48,15 @@ class _NetworkPolicy(Wire):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def _record(found: _NetworkPolicy) -> NetworkPolicy | None:
-    spec = found.spec
+def _record(decoded: _NetworkPolicy) -> NetworkPolicy | None:
+    spec = decoded.spec
     if spec.policy_types and "Ingress" not in spec.policy_types:
         return None
     rules = spec.ingress or []
     peers = [peer for rule in rules for peer in rule.peers or ()]
     return NetworkPolicy(
-        sys.intern(found.metadata.namespace),
-        found.metadata.name,
+        sys.intern(decoded.metadata.namespace),
+        decoded.metadata.name,
         Selector.parse(spec.pod_selector),
         tuple(Selector.parse(peer.namespace_selector) for peer in peers if peer.namespace_selector is not None),
         lets_in_own=not all(rule.peers for rule in rules)

@@ -15,8 +15,8 @@ from webhook.cluster.resources.pods import JOB_NAME, PodWire
 _WORKER: Final = re.compile(r".-worker-\d+$")
 
 
-def _record(found: PodWire) -> Owned | None:
-    return owned(found) if _WORKER.search(found.metadata.name) and not found.of_operator else None
+def _record(decoded: PodWire) -> Owned | None:
+    return owned(decoded) if _WORKER.search(decoded.metadata.name) and not decoded.of_operator else None
 
 
 OTHER_PODS = namespaced(

@@ -31,9 +31,9 @@ class PodWire(OwnedWire):
         return labels is not None and labels.job_name is not None
 
 
-def _record(found: PodWire) -> Owned | None:
+def _record(decoded: PodWire) -> Owned | None:
     """A file may have pods of both kinds."""
-    return owned(found) if found.of_operator else None
+    return owned(decoded) if decoded.of_operator else None
 
 
 PODS = namespaced("pods", "Pod", "v1", wire=PodWire, record=_record, metadata_only=True, label_selector=JOB_NAME)

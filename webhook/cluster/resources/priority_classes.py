@@ -26,8 +26,10 @@ class _PriorityClass(Wire):
     preemption_policy: str | None = None
 
 
-def _record(found: _PriorityClass) -> PriorityClass:
-    return PriorityClass(found.metadata.name, found.value, found.global_default, found.preemption_policy or PREEMPTS)
+def _record(decoded: _PriorityClass) -> PriorityClass:
+    return PriorityClass(
+        decoded.metadata.name, decoded.value, decoded.global_default, decoded.preemption_policy or PREEMPTS
+    )
 
 
 PRIORITY_CLASSES = cluster_wide(

@@ -98,7 +98,7 @@ _stored = msgspec.json.Decoder(_Stored)
 
 
 def encode(entries: Iterable[LedgerEntry]) -> tuple[str, list[str]]:
-    """The annotation that holds these entries, and the names of the jobs for which `MOST_BYTES` are not enough."""
+    """The annotation that holds these entries, and the names of the jobs for which `MAX_LEDGER_BYTES` are not enough."""
     table: list[bytes] = []
     jobs: list[bytes] = []
     left_out = []
@@ -106,16 +106,16 @@ def encode(entries: Iterable[LedgerEntry]) -> tuple[str, list[str]]:
     numbers: dict[bytes, int] = {}
     encoded: dict[int, bytes] = {}  # values decoded from one row are one object
     for entry in entries:
-        wanted = entry.reservation
-        counted = [*((pods.count, pods.role, pods.charges) for pods in wanted.pods), (1, "", wanted.objects)]
+        reservation = entry.reservation
+        counted = [*((pods.count, pods.role, pods.charges) for pods in reservation.pods), (1, "", reservation.objects)]
         rows = [(count, _row(role, charges, encoded)) for count, role, charges in counted if charges]
         new = {row: len(numbers) + at for at, row in enumerate({row: 0 for _, row in rows if row not in numbers})}
         takes = [(count, numbers.get(row, new.get(row, 0))) for count, row in rows]
         expires = round(entry.expires, 1)
-        job = msgspec.json.encode(_Job(wanted.uid, wanted.name, expires, takes, wanted.new))
+        job = msgspec.json.encode(_Job(reservation.uid, reservation.name, expires, takes, reservation.new))
         adds = sum(len(row) + 1 for row in new) + len(job) + 1
         if adds > MAX_RESERVATION_BYTES or size + adds > MAX_LEDGER_BYTES:
-            left_out.append(wanted.name)
+            left_out.append(reservation.name)
             continue
         size += adds
         numbers |= new

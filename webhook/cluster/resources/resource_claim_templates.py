@@ -57,11 +57,11 @@ class _Template(Wire):
     spec: _Spec | None = None
 
 
-def _record(found: _Template) -> ResourceClaimTemplate:
-    devices = found.spec and found.spec.spec and found.spec.spec.devices
+def _record(decoded: _Template) -> ResourceClaimTemplate:
+    devices = decoded.spec and decoded.spec.spec and decoded.spec.spec.devices
     requests = [[each.exactly or each, *(each.first_available or ())] for each in (devices and devices.requests) or ()]
     choices = (tuple(_choice(one) for one in each if one.device_class_name) for each in requests)
-    metadata = found.metadata
+    metadata = decoded.metadata
     return ResourceClaimTemplate(
         sys.intern(metadata.namespace), sys.intern(metadata.name), tuple(filter(None, choices))
     )

@@ -29,10 +29,10 @@ class _ResourceFlavor(Wire):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def _record(found: _ResourceFlavor) -> ResourceFlavor:
-    spec = found.spec
+def _record(decoded: _ResourceFlavor) -> ResourceFlavor:
+    spec = decoded.spec
     return ResourceFlavor(
-        found.metadata.name,
+        decoded.metadata.name,
         spec.node_labels or {},
         tuple(spec.node_taints or ()),
         tuple(spec.tolerations or ()),

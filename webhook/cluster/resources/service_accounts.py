@@ -18,9 +18,9 @@ class _ServiceAccount(Wire, rename="camel", omit_defaults=True):
     automount_service_account_token: bool | None = None
 
 
-def _record(found: _ServiceAccount) -> ServiceAccount:
-    token = found.automount_service_account_token is not False
-    return ServiceAccount(found.metadata.namespace, found.metadata.name, token)
+def _record(decoded: _ServiceAccount) -> ServiceAccount:
+    token = decoded.automount_service_account_token is not False
+    return ServiceAccount(decoded.metadata.namespace, decoded.metadata.name, token)
 
 
 SERVICE_ACCOUNTS = namespaced("serviceaccounts", "ServiceAccount", "v1", wire=_ServiceAccount, record=_record)

@@ -50,8 +50,8 @@ class _Queue(Wire):
     status: _Status | None = None
 
 
-def _record(found: _Queue) -> VolcanoQueue:
-    name, spec, status = found.metadata.name, found.spec, found.status or _Status()
+def _record(decoded: _Queue) -> VolcanoQueue:
+    name, spec, status = decoded.metadata.name, decoded.spec, decoded.status or _Status()
     return VolcanoQueue(
         name=name,
         state=sys.intern(status.state),

@@ -11,8 +11,8 @@ class WorkloadPriorityClass(msgspec.Struct, frozen=True):
     name: str
 
 
-def _record(found: Wire) -> WorkloadPriorityClass:
-    return WorkloadPriorityClass(found.metadata.name)
+def _record(decoded: Wire) -> WorkloadPriorityClass:
+    return WorkloadPriorityClass(decoded.metadata.name)
 
 
 # Kueue serves the first since 0.15, and only the second before that.

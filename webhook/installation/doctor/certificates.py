@@ -156,13 +156,13 @@ async def _served(addresses: Sequence[Address], server_name: str) -> tuple[dict[
     looks = (peer.fetch_chain(host, port, server_name=server_name) for host, port in addresses)
     served: dict[Address, Chain] = {}
     unreached = []
-    for address, found in zip(addresses, await asyncio.gather(*looks, return_exceptions=True), strict=True):
-        if isinstance(found, PeerError):
-            unreached.append(str(found))
-        elif isinstance(found, BaseException):
-            raise found
+    for address, result in zip(addresses, await asyncio.gather(*looks, return_exceptions=True), strict=True):
+        if isinstance(result, PeerError):
+            unreached.append(str(result))
+        elif isinstance(result, BaseException):
+            raise result
         else:
-            served[address] = found
+            served[address] = result
     return served, unreached
 
 

@@ -125,8 +125,8 @@ class Facts:
         """Major and minor version of the API server."""
         if isinstance(self.version, Unread):
             return None
-        found = re.search(r"v(\d+)\.(\d+)", str(self.version.get("gitVersion")))
-        return (int(found[1]), int(found[2])) if found else None
+        match = re.search(r"v(\d+)\.(\d+)", str(self.version.get("gitVersion")))
+        return (int(match[1]), int(match[2])) if match else None
 
     def images(self, program: str) -> Iterator[tuple[str, str]]:
         """(namespace, image) of each Deployment that runs `program`."""
@@ -146,20 +146,22 @@ class Facts:
                     yield deployment["metadata"]["namespace"], container
 
 
-def configuration(found: Sequence[KubernetesObject]) -> KubernetesObject | None:
+def configuration(configurations: Sequence[KubernetesObject]) -> KubernetesObject | None:
     """The service's webhook configuration of one kind: by its name, else by the names of its hooks."""
-    named = [each for each in found if each["metadata"]["name"] == registration.NAME]
-    alike = [each for each in found if any(hook["name"].endswith(f".{registration.DOMAIN}") for hook in hooks(each))]
+    named = [each for each in configurations if each["metadata"]["name"] == registration.NAME]
+    alike = [
+        each for each in configurations if any(hook["name"].endswith(f".{registration.DOMAIN}") for hook in hooks(each))
+    ]
     return next(iter(named + alike), None)
 
 
-def made_by_register(found: KubernetesObject) -> bool:
+def made_by_register(configuration: KubernetesObject) -> bool:
     """Whether a configuration belongs to a development server."""
-    return (found["metadata"].get("labels") or {}).get(registration.MADE_BY) == registration.BY_REGISTER
+    return (configuration["metadata"].get("labels") or {}).get(registration.MADE_BY) == registration.BY_REGISTER
 
 
-def hooks(found: KubernetesObject) -> list[KubernetesObject]:
-    return list(found.get("webhooks") or ())
+def hooks(configuration: KubernetesObject) -> list[KubernetesObject]:
+    return list(configuration.get("webhooks") or ())
 
 
 def containers(deployment: KubernetesObject) -> list[KubernetesObject]:

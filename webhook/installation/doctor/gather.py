@@ -126,9 +126,9 @@ async def _service_state(
     }
 
 
-def _port(found: Sequence[KubernetesObject] | Unread) -> int | None:
+def _port(configurations: Sequence[KubernetesObject] | Unread) -> int | None:
     """The port of the Service that the hooks call."""
-    ours = None if isinstance(found, Unread) else facts.configuration(found)
+    ours = None if isinstance(configurations, Unread) else facts.configuration(configurations)
     ports = [
         hook["clientConfig"]["service"].get("port")
         for hook in facts.hooks(ours or {})
@@ -218,8 +218,8 @@ def _in_vain(job: KubernetesObject) -> list[facts.AskedInVain]:
     texts = metadata.get("annotations") or {}
     ids = {key: [part.strip() for part in texts.get(key, "").split(",") if part.strip()] for key in _KNOWN_IDS}
     unknown = {
-        key: [each for each in dict.fromkeys(found) if each not in _KNOWN_IDS[key] and not is_own(each)]
-        for key, found in ids.items()
+        key: [each for each in dict.fromkeys(names) if each not in _KNOWN_IDS[key] and not is_own(each)]
+        for key, names in ids.items()
     }
     name = f"{metadata['namespace']}/{metadata['name']}"
-    return [facts.AskedInVain(name, key, found) for key, found in unknown.items() if found]
+    return [facts.AskedInVain(name, key, names) for key, names in unknown.items() if names]

@@ -97,14 +97,14 @@ def annotations(facts: Facts) -> Iterator[Diagnosis]:
         yield not_known("what jobs ask for by annotation", facts.asked_in_vain.reason)
         return
     more = len(facts.asked_in_vain) - MAX_LINES_PER_CHECK
-    for number, found in enumerate(facts.asked_in_vain[:MAX_LINES_PER_CHECK], start=1):
+    for number, mistake in enumerate(facts.asked_in_vain[:MAX_LINES_PER_CHECK], start=1):
         kind, known = (
-            ("rule", [*rules.REGISTRY]) if found.annotation == ASKED else ("injection", [*injections.REGISTRY])
+            ("rule", [*rules.REGISTRY]) if mistake.annotation == ASKED else ("injection", [*injections.REGISTRY])
         )
-        names = ", ".join(_named(each, known) for each in found.unknown[:MAX_LINES_PER_CHECK])
+        names = ", ".join(_named(each, known) for each in mistake.unknown[:MAX_LINES_PER_CHECK])
         others = f"; and {more} more like this" if more > 0 and number == MAX_LINES_PER_CHECK else ""
         yield ASKED_IN_VAIN(
-            f"{found.annotation} of MPIJob {found.job} has what is no {kind}: {names}{others}",
+            f"{mistake.annotation} of MPIJob {mistake.job} has what is no {kind}: {names}{others}",
             fix=f"correct it in the file of the job; `{PROGRAM} rules` lists all rules and injections",
         )
     yield ok("the annotations of all jobs name rules and injections that there are")
