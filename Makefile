@@ -51,7 +51,7 @@ unit: install  ## Only the tests that need no cluster.
 
 # Each fails with what is to be written, and where.
 UNFINISHED := test_house.py test_mistakes.py::test_each_rule_has_a_mistake_that_its_message_fixes test_bad_jobs.py \
-	admission/trainer/test_pipeline.py::test_every_rule_is_asked_or_left_out_with_a_reason test_docs.py test_corpus.py \
+	parts/trainer/test_pipeline.py::test_every_rule_is_asked_or_left_out_with_a_reason test_docs.py test_corpus.py \
 	installation/test_dashboard.py::test_gpus_are_saved_by_the_rules_whose_jobs_would_not_have_run
 
 unfinished: install  ## What a new rule or injection still needs in other files.
@@ -91,7 +91,7 @@ playground: install  ## A real API server, operator, nodes and the webhook to ty
 	@$(BIN)/python -m tests.controlplane.playground
 
 page: install  ## Build the page of `mpijob-webhook playground`; Node comes with pip where there is none.
-	@$(BIN)/python -m tools.page.build webhook/cli/playground/page
+	@$(BIN)/python -m tools.page.build webhook/parts/playground/page
 
 page-static: install  ## The same for any web server, its verdicts made in the browser: into build/page.
 	@$(BIN)/python -m tools.page.static build/page

@@ -9,9 +9,11 @@ from webhook import PROGRAM
 from webhook.api import yaml
 from webhook.client.objects import KubernetesObject
 from webhook.cluster.resource import WatchedPlace
-from webhook.installation.companions import COMPANIONS, CompanionRights
+from webhook.installation.components import COMPONENTS
 from webhook.installation.doctor.rights import read_rules
-from webhook.installation.registration import by_service, configurations, trainer_hooks
+from webhook.installation.registration import by_service, configurations
+from webhook.kit.parts import ComponentRights
+from webhook.parts.trainer.webhooks import hooks as trainer_hooks
 
 RBAC: Final = "rbac.authorization.k8s.io"
 PART_OF: Final = {"app.kubernetes.io/part-of": PROGRAM}
@@ -35,8 +37,8 @@ def files() -> dict[str, str]:
             trainer_hooks(by_service(PROGRAM, PROGRAM), PROGRAM),
         ),
         **{
-            f"components/{each.component}/rbac.yaml": _text(f"What `{each.option}` needs.", _companion_role(each))
-            for each in COMPANIONS
+            f"components/{each.component}/rbac.yaml": _text(f"What `{each.option}` needs.", _component_role(each))
+            for each in COMPONENTS
         },
     }
 
@@ -57,12 +59,12 @@ def _role(name: str, place: WatchedPlace | None) -> KubernetesObject:
     }
 
 
-def _companion_role(companion: CompanionRights) -> list[KubernetesObject]:
-    """The ClusterRole of a companion, and its binding to the service."""
-    name = f"{PROGRAM}-{companion.component}"
+def _component_role(component: ComponentRights) -> list[KubernetesObject]:
+    """The ClusterRole of a component, and its binding to the service."""
+    name = f"{PROGRAM}-{component.component}"
     rules = [
         {"apiGroups": [rule.group], "resources": list(rule.resources), "verbs": list(rule.verbs)}
-        for rule in companion.rules
+        for rule in component.rules
     ]
     return [
         {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules},

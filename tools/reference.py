@@ -24,14 +24,16 @@ from webhook.api import yaml
 from webhook.cli import explanations
 from webhook.cli.explanations import Explanation, Setting
 from webhook.cli.main import main
-from webhook.companions.job_metrics import BEYOND
-from webhook.companions.limits import MAX_NAMESPACE_LABELS
 from webhook.kit.importance import Importance
+from webhook.parts.job_metrics.metrics import JOB_METRICS
+from webhook.parts.standing_audit.metrics import AUDIT_METRICS
 from webhook.plugins import loading
 from webhook.policy.document import PolicyDocument
 from webhook.policy.limits import MAX_CUSTOM_RULES, MAX_ENTRIES
 from webhook.rules import REGISTRY
-from webhook.server.metrics import AUDIT_METRICS, JOB_METRICS, METRICS, Metric
+from webhook.server.limits import MAX_NAMESPACE_LABELS
+from webhook.server.metrics import METRICS, Metric
+from webhook.server.namespace_labels import BEYOND
 
 NOTICE: Final = "<!-- Written by `make docs` out of the code: changes here are lost. -->\n"
 HELP_WIDTH: Final = 100

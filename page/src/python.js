@@ -10,7 +10,7 @@ export async function start(loadPyodide, options, archives) {
   python.runPython(`import sys; sys.path.insert(0, "${SITE}")`);
   const answer = python.runPython(`
 import json
-from webhook.cli.playground import verdicts
+from webhook.parts.playground import verdicts
 lambda question: json.dumps(verdicts.answer(json.loads(question)))
 `);
   return (question) => JSON.parse(answer(JSON.stringify(question)));

@@ -19,8 +19,7 @@ from tests.support.own_rules import outcomes
 from tests.support.trainer import Runtimes
 from webhook.admission import pipelines
 from webhook.admission.decision import Decision
-from webhook.admission.trainer import pipeline
-from webhook.api import images, mpirun, networks, quantity, review, trainer
+from webhook.api import images, mpirun, networks, quantity, review
 from webhook.api.bounds import ANY, Bounds
 from webhook.api.images import ImageError
 from webhook.api.networks import Network, NetworksError
@@ -30,6 +29,7 @@ from webhook.api.untyped import mapping
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.snapshot import Snapshot
 from webhook.kit.own_rules import Outcome
+from webhook.parts.trainer import kinds, pipeline
 from webhook.policy import document
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import Policy, PolicySet, load_policy, policy_model
@@ -87,12 +87,12 @@ def train_jobs(data: bytes) -> None:
     runtime = {"metadata": {"name": "fuzz"}, "spec": given.get("runtime")}
     job = {"metadata": {"name": "job"}, "spec": given.get("job")}
     with suppress(msgspec.DecodeError):  # then it is not in the cache
-        view = Runtimes({**runtime, "kind": trainer.CLUSTER_RUNTIME})
-        for kind, new, old in ((trainer.CLUSTER_RUNTIME, runtime, None), (trainer.TRAIN_JOB, job, {**job, "spec": {}})):
+        view = Runtimes({**runtime, "kind": kinds.CLUSTER_RUNTIME})
+        for kind, new, old in ((kinds.CLUSTER_RUNTIME, runtime, None), (kinds.TRAIN_JOB, job, {**job, "spec": {}})):
             asked = AdmissionRequest(
                 uid="1",
                 operation="CREATE" if old is None else "UPDATE",
-                kind=GroupVersionKind(trainer.GROUP, "v1alpha1", kind),
+                kind=GroupVersionKind(kinds.GROUP, "v1alpha1", kind),
                 object=msgspec.Raw(json.dumps(new).encode()),
                 old_object=msgspec.Raw(json.dumps(old).encode()),
             )

@@ -20,7 +20,7 @@ from tests.support.paths import MANIFESTS
 from tests.support.policies import policy_configmap
 from tests.support.samples import rare
 from webhook.api.yaml import load_all
-from webhook.companions.audit.reports import LABEL
+from webhook.parts.standing_audit.reports import LABEL
 
 pytestmark = pytest.mark.timeout(600)
 

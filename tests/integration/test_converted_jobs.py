@@ -10,9 +10,9 @@ from tests.support.older_jobs import HOROVOD, TENSORFLOW
 from tests.support.samples import rare
 from tests.support.training_jobs import CASES, filled_in
 from webhook.api import yaml
-from webhook.converters import older_jobs
-from webhook.converters.sagemaker import job as training_job
-from webhook.converters.sagemaker.machines import Options
+from webhook.parts.older_versions import older_jobs
+from webhook.parts.sagemaker import job as training_job
+from webhook.parts.sagemaker.machines import Options
 
 Json = dict[str, Any]
 DATA = "data"

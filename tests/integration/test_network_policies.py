@@ -2,7 +2,7 @@
 
 Seven times MPIJOB_LIVES jobs live through their whole lives; `make lives` takes 504.
 The service has the rights of the default overlay and of the component alone. What the objects let through is decided by
-`tests/unit/companions/network_policy/test_packets.py`: no network plugin can be run here.
+`tests/unit/parts/network_policies/test_packets.py`: no network plugin can be run here.
 """
 
 import os
@@ -26,8 +26,8 @@ from tests.support.rule_checks import defaulted
 from tests.support.samples import rare, sample
 from webhook.api.yaml import load_all
 from webhook.cluster.view import NothingKnown
-from webhook.companions.network_policy.upkeep import record
-from webhook.companions.network_policy.wanted import LABEL, spec
+from webhook.parts.network_policies.upkeep import record
+from webhook.parts.network_policies.wanted import LABEL, spec
 from webhook.rules.network_policy import Posture, Settings
 
 pytestmark = pytest.mark.timeout(1200)

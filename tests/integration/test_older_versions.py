@@ -23,7 +23,7 @@ from tests.support.jobs import GOOD, changed
 from tests.support.kubeflow_sdks import submit
 from tests.support.samples import FULL
 from webhook.api.annotations import SKIP
-from webhook.converters.both_ways import WRITTEN_AS
+from webhook.parts.older_versions.both_ways import WRITTEN_AS
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from tests.support.installation.older_versions import (
 from tests.support.jobs import GOOD, changed
 from tests.support.samples import rare
 from tools import older_versions_crd
-from webhook.converters.both_ways import NO_JOB, WRITTEN_AS
+from webhook.parts.older_versions.both_ways import NO_JOB, WRITTEN_AS
 
 # As docs/older-versions.md has it.
 REMOVED: list[Json] = [

@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.timeout(900),
     rare,
 ]
-PAGE = "webhook/cli/playground/page/"
+PAGE = "webhook/parts/playground/page/"
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 
 

@@ -13,8 +13,8 @@ from tests.support.page.serving import served
 from tests.support.paths import EXAMPLES, ROOT
 from tests.support.samples import rare
 from tools.page import build, static
-from webhook.cli.playground.page_data import page_data
-from webhook.cli.playground.verdicts import answer
+from webhook.parts.playground.page_data import page_data
+from webhook.parts.playground.verdicts import answer
 
 # Pyodide starts in ten seconds, on a machine that is busy in many more.
 pytestmark = pytest.mark.timeout(900)

@@ -15,7 +15,9 @@ from tests.support.dashboard import EMPTY, filled, panels
 from tests.support.prometheus import rule_groups
 from tests.support.samples import rare
 from tests.support.scraped_run import Run, real_run, submit
-from webhook.server.metrics import AUDIT_METRICS, JOB_METRICS, METRICS
+from webhook.parts.job_metrics.metrics import JOB_METRICS
+from webhook.parts.standing_audit.metrics import AUDIT_METRICS
+from webhook.server.metrics import METRICS
 
 pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(300)]
 

@@ -8,7 +8,7 @@ import pytest
 from tests.support.installation.sshd import Sshd, find_sshd
 from tests.support.mpi.programs import find
 from tests.support.stuck.real_logs import SCENARIOS, record
-from webhook.predict.stuck.causes import logs
+from webhook.parts.why.causes import logs
 
 pytestmark = [
     pytest.mark.skipif("MPIJOB_REAL_FAILURES" not in os.environ, reason="slow: `make real-failures` has it"),

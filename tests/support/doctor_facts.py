@@ -172,7 +172,7 @@ def by_register(configuration: Any) -> Any:
     found = stored(configuration)
     found["metadata"] = {"name": registration.NAME, "labels": {registration.MADE_BY: registration.BY_REGISTER}}
     for each in found["webhooks"]:
-        each["clientConfig"] = {"url": "https://127.0.0.1:1/x"}
+        each["clientConfig"] = {"url": f"https://127.0.0.1:1{each['clientConfig']['service']['path']}"}
     return found
 
 

@@ -10,16 +10,15 @@ import msgspec
 
 from tests.support.policies import HEADER
 from webhook.admission.decision import Decision
-from webhook.admission.trainer import pipeline
-from webhook.api import trainer
 from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
-from webhook.cluster.train_jobs import (
+from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView, NothingKnown
+from webhook.parts.trainer import kinds, pipeline
+from webhook.parts.trainer.resources import (
     CLUSTER_TRAINING_RUNTIMES,
     RUNTIMES,
     TRAINING_RUNTIMES,
     TrainingRuntime,
 )
-from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView, NothingKnown
 from webhook.policy.in_force import load_policies
 
 Manifest = dict[str, Any]
@@ -28,11 +27,11 @@ NODE, LAUNCHER = 0, 1
 """The positions of the replicated jobs."""
 
 
-def runtime(kind: str = trainer.CLUSTER_RUNTIME, name: str = "deepspeed", **mpi: Any) -> Manifest:
+def runtime(kind: str = kinds.CLUSTER_RUNTIME, name: str = "deepspeed", **mpi: Any) -> Manifest:
     """A runtime like Trainer's `deepspeed-distributed`, with other fields of the MPI policy."""
     container = {"name": "node", "image": "registry.example.com/deepspeed:1.0", "securityContext": {"runAsUser": 1000}}
     sshd = {"command": ["/usr/sbin/sshd"], "args": ["-De", "-f", "/home/mpiuser/.sshd_config"]}
-    launcher_labels = {"metadata": {"labels": {trainer.ANCESTOR: trainer.OF_TRAINER}}}
+    launcher_labels = {"metadata": {"labels": {kinds.ANCESTOR: kinds.OF_TRAINER}}}
     policy = {
         "numProcPerNode": 1,
         "mpiImplementation": "OpenMPI",
@@ -40,9 +39,9 @@ def runtime(kind: str = trainer.CLUSTER_RUNTIME, name: str = "deepspeed", **mpi:
         "runLauncherAsNode": True,
     }
     return {
-        "apiVersion": trainer.API_VERSION,
+        "apiVersion": kinds.API_VERSION,
         "kind": kind,
-        "metadata": {"name": name, **({"namespace": "team"} if kind == trainer.RUNTIME else {})},
+        "metadata": {"name": name, **({"namespace": "team"} if kind == kinds.RUNTIME else {})},
         "spec": {
             "mlPolicy": {"numNodes": 1, "mpi": {**policy, **mpi}},
             "template": {
@@ -71,8 +70,8 @@ def train_job(*, runtime: str = "deepspeed", patches: list[Manifest] | None = No
     if patches:
         spec["runtimePatches"] = patches
     return {
-        "apiVersion": trainer.API_VERSION,
-        "kind": trainer.TRAIN_JOB,
+        "apiVersion": kinds.API_VERSION,
+        "kind": kinds.TRAIN_JOB,
         "metadata": {"name": "job", "namespace": "team"},
         "spec": spec,
     }
@@ -101,7 +100,7 @@ def pods(manifest: Manifest, index: int) -> Manifest:
 
 def record(manifest: Manifest) -> TrainingRuntime:
     """The cached record of a runtime."""
-    resource = TRAINING_RUNTIMES if manifest["kind"] == trainer.RUNTIME else CLUSTER_TRAINING_RUNTIMES
+    resource = TRAINING_RUNTIMES if manifest["kind"] == kinds.RUNTIME else CLUSTER_TRAINING_RUNTIMES
     found = resource.project(msgspec.json.encode(manifest))
     assert found is not None
     return found
@@ -128,7 +127,7 @@ def review(
     *,
     old: Manifest | None = None,
     kind: str = "",
-    version: str = trainer.API_VERSION,
+    version: str = kinds.API_VERSION,
     username: str = "ann",
 ) -> AdmissionRequest:
     """The review of creating the object, or of changing the `old` one."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api import placeholders
-from webhook.converters.sagemaker.machines import Instance, Options
+from webhook.parts.sagemaker.machines import Instance, Options
 
 _ECR: Final = "763104351884.dkr.ecr.us-west-2.amazonaws.com"
 _ROLE: Final = "arn:aws:iam::111122223333:role/service-role/AmazonSageMaker-ExecutionRole"

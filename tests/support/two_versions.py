@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.support.older_jobs import V1, V1ALPHA1, V1ALPHA2
 from webhook.api.mpijob import API_VERSION
-from webhook.converters.both_ways import DEFAULTS
+from webhook.parts.older_versions.both_ways import DEFAULTS
 
 Json = dict[str, Any]
 OLDER = (V1, V1ALPHA2, V1ALPHA1)

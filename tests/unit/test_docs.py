@@ -18,8 +18,10 @@ from webhook.cli.job_check import check
 from webhook.cli.job_verdict import Verdict
 from webhook.cli.job_world import JobWorld
 from webhook.cli.policy import documents
+from webhook.parts.job_metrics.metrics import JOB_METRICS
+from webhook.parts.standing_audit.metrics import AUDIT_METRICS
 from webhook.policy.document import PolicyDocument
-from webhook.server.metrics import AUDIT_METRICS, JOB_METRICS, METRICS
+from webhook.server.metrics import METRICS
 
 WRITTEN = (
     "index.md", "users.md", "administrators.md", "policies.md", "roll-out.md", "ci.md", "clients.md", "command.md",

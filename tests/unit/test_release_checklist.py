@@ -63,7 +63,7 @@ def test_manifests_of_another_version(tag: str, label: str, checkout: Path) -> N
 
 def test_a_page_that_is_not_built(checkout: Path) -> None:
     assert checklist.paged(checkout, VERSION).endswith("run `make page`")
-    page = checkout / "webhook/cli/playground/page/index.html"
+    page = checkout / "webhook/parts/playground/page/index.html"
     page.parent.mkdir(parents=True)
     page.touch()
     assert checklist.paged(checkout, VERSION) == ""

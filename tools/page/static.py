@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from tools.page import build, python
-from webhook.cli.playground.page_data import page_data
+from webhook.parts.playground.page_data import page_data
 
 
 def write(folder: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 LOCK: Final = ROOT / "requirements" / "run.txt"
-PAGE: Final = ROOT / "webhook" / "cli" / "playground" / "page"
+PAGE: Final = ROOT / "webhook" / "parts" / "playground" / "page"
 """In the wheel, where `make page` has built it."""
 PIP: Final = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 

@@ -65,7 +65,7 @@ def generated(root: Path, version: str) -> str:
 def paged(root: Path, version: str) -> str:
     """What is built has the page of `playground`."""
     del version
-    page = root / "webhook/cli/playground/page/index.html"
+    page = root / "webhook/parts/playground/page/index.html"
     return "" if page.is_file() else "`mpijob-webhook playground` would have nothing to show: run `make page`"
 
 

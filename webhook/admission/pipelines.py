@@ -52,7 +52,7 @@ from webhook.predict.pod_template import decode_job
 from webhook.predict.quota.assessment import reservation_of
 from webhook.rules import CauseReason, Rule, Violation
 
-Hook = Literal["mutate", "validate", "trainer", "ssh-keys", "policy", "convert"]
+Hook = Literal["mutate", "validate"]
 
 
 def decide(

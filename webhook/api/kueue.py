@@ -30,8 +30,6 @@ Kueue compares such a job with its Workload, and ends the Workload where they di
 
 FRAMEWORK: Final = "kubeflow.org/mpijob"
 """MPIJobs in Kueue's list of frameworks."""
-TRAIN_JOBS: Final = "trainer.kubeflow.org/trainjob"
-"""TrainJobs of Kubeflow Trainer there."""
 
 UNLIMITED: Final = 2**63 - 1
 

@@ -136,15 +136,6 @@ def object_charges(*, launcher: bool) -> tuple[Charge, ...]:
     return (Charge(ObjectTraits(), dict.fromkeys(names, ONE)),)
 
 
-@cache
-def train_job_charges(jobs: int) -> tuple[Charge, ...]:
-    """A TrainJob, and what Kubeflow Trainer and JobSet make for it besides pods, with so many Jobs."""
-    numbers = {"count/trainjobs.trainer.kubeflow.org": 1, "count/jobsets.jobset.x-k8s.io": 1, "count/jobs.batch": jobs}
-    for kind, number in (("services", 1), ("configmaps", 2), ("secrets", 1)):
-        numbers |= {kind: number, f"count/{kind}": number}
-    return (Charge(ObjectTraits(), {name: number * ONE for name, number in numbers.items()}),)
-
-
 def is_extended(name: str) -> bool:
     """Whether it is the name of a resource that quotas count as `requests.<name>`."""
     if name.startswith(DEVICE_CLASS):

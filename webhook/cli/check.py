@@ -4,18 +4,25 @@
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
 from webhook.cli import options
 from webhook.cli.terminal import UNUSABLE, caution, complain, fail, faint, printable
 from webhook.client.access import DEFAULT_NAMESPACE, Access
+from webhook.kit.parts import parts
 
 if TYPE_CHECKING:
     from webhook.cli.files import Manifest
     from webhook.cli.job_world import JobWorld, TryPods
+
+    Judge = Callable[[Manifest], Any]
+
+CHECKS: Final = tuple(part.check for part in parts() if part.check)
 
 
 @click.command()
@@ -27,11 +34,7 @@ if TYPE_CHECKING:
 @options.about_a_cluster("The cluster whose verdict counts, as far as you may read it. Default: none.")
 @options.POLICY_NAMESPACE
 @click.option("--level", metavar="LEVEL[@VERSION]", help="Check all pods by this Pod Security level, and no rules.")
-@click.option(
-    "--trainer",
-    is_flag=True,
-    help="Check TrainJobs of Kubeflow Trainer and their MPI runtimes too, as `serve --trainer` does.",
-)
+@options.flags({each.option: each.help for each in CHECKS})
 @options.namespace_option("For jobs that name no namespace. Default: that of the cluster's context.")
 @click.option("-R", "--recursive", is_flag=True, help="Look into directories however deep; what is hidden is left out.")
 @click.option(
@@ -59,13 +62,13 @@ def check(
     access: Access,
     policy_namespace: str,
     level: str | None,
-    trainer: bool,
     namespace: str | None,
     recursive: bool,
     ignore_others: bool,
     fail_on: str,
     quiet: bool,
     output: str,
+    **of_parts: bool,
 ) -> NoReturn:
     """Check the MPIJobs in files, without a cluster.
 
@@ -111,27 +114,29 @@ def check(
       1  at least one would be refused, or with --fail-on warn has a warning
       2  unusable input: a file, the policy or the cluster file is broken, or there is nothing to check
     """
-    if level and (policy or cluster or access != Access() or ignore_others or trainer):
-        other = "--policy, --cluster, --kubeconfig, --trainer or --ignore-others"
-        fail(f"--level looks at nothing but the pods, so it takes no {other}")
+    known = {each.option: each for each in CHECKS}
+    checks = [known[option] for option in options.given(known, of_parts)]
+    if level and (policy or cluster or access != Access() or ignore_others or checks):
+        other = ", ".join(("--policy", "--cluster", "--kubeconfig", *known))
+        fail(f"--level looks at nothing but the pods, so it takes no {other} or --ignore-others")
     from webhook.cli import files as manifests
     from webhook.cli import job_check, job_verdict, level_check
     from webhook.cli.limits import MAX_VERDICTS_IN_FULL
 
-    kinds = ("MPIJob", "TrainJob", "TrainingRuntime") if trainer else ("MPIJob",)
+    kinds = ("MPIJob", *chain.from_iterable(each.kinds for each in checks))
     found, errors = manifests.load(files, recursive=recursive, only=kinds if ignore_others else ())
     world, subject = None, "pods"
     if level is not None:
         judge = _by_level(level, namespace or DEFAULT_NAMESPACE)
     else:
-        subject = "MPIJob, TrainJob or MPI runtime" if trainer else "MPIJob"
+        subject = ", ".join(("MPIJob", *(each.subject for each in checks)))
         spaces = [each.namespace or namespace for each in found if each.kind in kinds]
         world = world_of(policy, cluster, access, spaces, policy_namespace)
         if access != Access():
             world.try_pods = _try_pods(access, announced=output != "text" or quiet)
         namespace = namespace or world.namespace
-        runtimes = _runtimes(found, cluster, access, namespace) if trainer else None
-        judge = _by_rules(world, namespace, runtimes)
+        others = [resolve_name(each.judge)(found, world, namespace, cluster, access) for each in checks]
+        judge = _by_rules(world, namespace, others)
     verdicts = [verdict for each in found if (verdict := judge(each)) is not None]
     failing = [each for each in verdicts if any(fail_on == "warn" or not problem.warns for problem in each.problems())]
     shown = failing if quiet else verdicts
@@ -179,7 +184,7 @@ def _note(lines: Iterable[str]) -> None:
 
 
 def _passed_over(manifest: "Manifest") -> str:
-    hint = ", which --trainer checks" if manifest.kind == "TrainJob" else ""
+    hint = next((f", which {each.option} checks" for each in CHECKS if each.kinds[0] == manifest.kind), "")
     return f"{manifest.kind} {manifest.title}{hint}"
 
 
@@ -216,37 +221,19 @@ def world_of(
     return world
 
 
-def _by_rules(world: "JobWorld", namespace: str, runtimes: "Sequence[Manifest] | None") -> "Callable[[Manifest], Any]":
-    """Judges MPIJobs, and where there are runtimes TrainJobs and runtimes too; None for anything else."""
+def _by_rules(world: "JobWorld", namespace: str, others: "Sequence[Judge]") -> "Judge":
+    """Judges MPIJobs, and what one of the `others` judges; None for anything else."""
     from webhook.cli import job_check
 
     def judge(manifest: "Manifest") -> Any:
         if job_check.is_job(manifest):
             return job_check.check(manifest, world, namespace=namespace)
-        if runtimes is None:
-            return None
-        from webhook.cli import train_job_check
-
-        return train_job_check.check(manifest, world, runtimes=runtimes, namespace=namespace)
+        return next((found for other in others if (found := other(manifest)) is not None), None)
 
     return judge
 
 
-def _runtimes(found: "Sequence[Manifest]", cluster: Path | None, access: Access, namespace: str) -> "list[Manifest]":
-    """What TrainJobs may be made of: what is in the files counts before what the cluster has."""
-    from webhook.cli import files as manifests
-    from webhook.cli import train_job_check
-
-    more: list[Manifest] = []
-    if cluster:
-        more, _ = manifests.load([str(cluster)])
-    elif access != Access():
-        jobs = [each for each in found if each.kind == "TrainJob" and train_job_check.concerns(each)]
-        more = options.with_api(access, lambda api: train_job_check.of_cluster(api, jobs, namespace))
-    return [*found, *more]
-
-
-def _by_level(text: str, namespace: str) -> "Callable[[Manifest], Any]":
+def _by_level(text: str, namespace: str) -> "Judge":
     """Judges pods; None for anything else."""
     from webhook.cli import level_check
 

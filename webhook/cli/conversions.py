@@ -7,16 +7,13 @@ from typing import Any, NoReturn
 
 import click
 
-from webhook.api import mpijob, yaml
+from webhook.api import yaml
 from webhook.cli import job_check, job_world, options
 from webhook.cli.files import Manifest, ManifestError
 from webhook.cli.job_verdict import Verdict
 from webhook.cli.options import REFUSED
-from webhook.cli.terminal import UNUSABLE, caution, complain, heading, printable
-from webhook.converters import older_jobs
-from webhook.converters.report import ConversionError, Converted, Note, Options, Outcome
-from webhook.converters.sagemaker import job as training_job
-from webhook.converters.sagemaker import machines
+from webhook.cli.terminal import UNUSABLE, caution, complain, printable
+from webhook.converters.report import Converted, Note, Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,35 +59,8 @@ class Conversion:
         }
 
 
-def convert(manifest: Manifest, options: Options) -> Conversion:
-    """The object as v2beta1, checked; one that is no older job as it is."""
-    as_it_is = manifest.written or manifest.document
-    if manifest.kind != "MPIJob":
-        head = printable(f"{manifest.source}: {manifest.kind} {manifest.title}: is no MPIJob, left as it is")
-        return Conversion(manifest.source, head, as_it_is, is_job=False)
-    title = printable(f"{manifest.source}: {'/'.join(filter(None, (manifest.namespace, manifest.title)))}")
-    if manifest.api_version == mpijob.API_VERSION:
-        return Conversion(manifest.source, f"{title}: is of {mpijob.API_VERSION} already, left as it is", as_it_is)
-    try:
-        converted = older_jobs.convert(manifest.document, options)
-    except ConversionError as error:
-        return Conversion(manifest.source, f"{title}: {error}")
-    return _checked(converted, f"{heading(title)}: {manifest.api_version} is {mpijob.API_VERSION} now", manifest.source)
-
-
-def of_training_job(source: str, document: Any, options: machines.Options) -> Conversion:
-    """A training job of SageMaker as an MPIJob, checked."""
-    name = document.get("TrainingJobName") if isinstance(document, dict) else None
-    title = printable(f"{source}: {name}" if isinstance(name, str) else source)
-    try:
-        converted = training_job.convert(document, options)
-    except ConversionError as error:
-        return Conversion(source, f"{title}: {error}")
-    head = f"{heading(title)}: is MPIJob {converted.document['metadata']['name']} of {mpijob.API_VERSION} now"
-    return _checked(converted, head, source)
-
-
-def _checked(converted: Converted, head: str, source: str) -> Conversion:
+def checked(converted: Converted, head: str, source: str) -> Conversion:
+    """What a job was converted to, with the verdict of `check` on it."""
     verdict = job_check.check(Manifest(source, converted.document), job_world.of_nothing())
     return Conversion(source, head, converted.document, [*converted.report.notes], verdict)
 

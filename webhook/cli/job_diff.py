@@ -13,14 +13,14 @@ from webhook.admission.decision import Decision
 from webhook.api import yaml
 from webhook.api.annotations import INJECTED
 from webhook.api.metadata import LAST_APPLIED, SET_BY_SERVER
+from webhook.api.untyped import at
 from webhook.cli import injected, world_sources
 from webhook.cli.injected import Injected
-from webhook.cli.job_sight import stored_jobs
+from webhook.cli.stored_jobs import stored_jobs
 from webhook.cli.terminal import added, bad, heading, printable
 from webhook.client.calls import Client
 from webhook.cluster.view import NotingView
 from webhook.cluster.without_jobs import WithoutJobs
-from webhook.predict.stuck import loose
 
 # Admission does not touch these; a job that is created has none of them.
 _BOOKKEEPING: Final = frozenset({LAST_APPLIED, INJECTED})
@@ -67,7 +67,7 @@ class JobDiff:
 
 async def diffs(api: Client, namespace: str, name: str, policy_namespace: str) -> list[JobDiff]:
     """Of the job `name`, ClusterError where there is none; else of all jobs of the namespace."""
-    jobs = sorted(await stored_jobs(api, namespace, name), key=loose.name)
+    jobs = sorted(await stored_jobs(api, namespace, name), key=lambda job: str(job["metadata"]["name"]))
     world = await world_sources.of_cluster(api, [namespace], policy_namespace=policy_namespace, with_schema=False)
     found = []
     for job in jobs:
@@ -75,16 +75,14 @@ async def diffs(api: Client, namespace: str, name: str, policy_namespace: str) -
         request = anew.creation(msgspec.json.encode(job))
         mutation = anew.inject(request, world.policy(namespace), WithoutJobs(view)) if request else Decision()
         entries, unjudged = injected.by_injection(mutation), world.reasons(view.unknown)
-        found.append(JobDiff(namespace, loose.name(job), job, mutation.document or job, entries, unjudged))
+        found.append(JobDiff(namespace, job["metadata"]["name"], job, mutation.document or job, entries, unjudged))
     return found
 
 
 def _compared(job: Mapping[str, Any]) -> dict[str, Any]:
     metadata = {key: value for key, value in job["metadata"].items() if key not in _LEFT_OUT}
     metadata.pop("annotations", None)
-    kept = {
-        key: value for key, value in loose.mapping(job, "metadata", "annotations").items() if key not in _BOOKKEEPING
-    }
+    kept = {key: value for key, value in at(job, "metadata", "annotations").items() if key not in _BOOKKEEPING}
     return {"metadata": metadata | ({"annotations": kept} if kept else {}), "spec": job.get("spec")}
 
 

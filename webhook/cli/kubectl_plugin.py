@@ -11,7 +11,7 @@ from typing import Final
 import click
 
 from webhook import PROGRAM
-from webhook.cli.main import MODULES
+from webhook.cli.main import COMMANDS
 from webhook.cli.main import main as command
 
 NAME: Final = "kubectl mpijob"
@@ -19,7 +19,7 @@ NAME: Final = "kubectl mpijob"
 DEFAULT, NO_FILES, FOLDERS = 0, 4, 16
 OPTIONS: Final = frozenset({"-n", "--namespace", "--context", "--kubeconfig", "--as", "--as-group", "--as-uid"})
 """kubectl's own, which its users write before a command too."""
-_COMMANDS: Final = re.compile(rf"\b{PROGRAM} (?=(?:{'|'.join(MODULES)})\b)")
+_COMMANDS: Final = re.compile(rf"\b{PROGRAM} (?=(?:{'|'.join(COMMANDS)})\b)")
 
 
 class Formatter(click.HelpFormatter):

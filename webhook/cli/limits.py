@@ -2,8 +2,6 @@
 
 from typing import Final
 
-MAX_JOBS_READ_AT_ONCE: Final = 8
-"""Jobs that `why` reads at once: each takes some calls."""
 MAX_NAMES_IN_ROW: Final = 5
 """Names of jobs in a row of a Markdown table."""
 MAX_NAMES_ON_LINE: Final = 10
@@ -12,10 +10,6 @@ MAX_VALUE_CHARACTERS: Final = 300
 """Characters of a value in the report of a policy test."""
 MAX_GIT_SECONDS: Final = 30
 """Seconds that git may take to read a revision."""
-MAX_OBJECTS_READ: Final = 12
-"""Objects of a job that `why` reads one by one: thousands of pods say the same."""
-MAX_LOGS_READ: Final = 2
-"""Logs of containers that failed, and of workers that run, that `why` reads of a job."""
 MAX_FILE_BYTES: Final = 64 * 2**20
 """Bytes of a file that is checked: memory."""
 MAX_KINDS_LISTED: Final = 3
@@ -26,5 +20,3 @@ MAX_VERDICTS_IN_FULL: Final = 3
 """With more jobs, an admitted one is a line, without what was injected."""
 MAX_SCHEMA_FAULTS: Final = 50
 """Faults against the schema that are reported for a job."""
-MAX_PLAYGROUND_BODY_BYTES: Final = 32 * 2**20
-"""Bytes of a request to the playground."""

@@ -1,26 +1,32 @@
-"""The command `mpijob-webhook`: the group of all commands, each in a file of its name."""
+"""The command `mpijob-webhook`: the group of all commands, each in a file of its name or in an optional part."""
 
 import atexit
 import gc
 import io
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from importlib import import_module
-from typing import Final, cast
+from collections.abc import Mapping
+from typing import Final
 
 import click
 
 from webhook.cli import version
+from webhook.cli.lazy_commands import commands
 from webhook.cli.terminal import caution, printable
+from webhook.kit.parts import parts
 
-MODULES: Final = {
-    name: name
-    for name in (
-        "certs", "check", "completion", "convert", "demo", "diff", "doctor", "explain", "init", "plugins", "schema",
-        "serve", "snapshot", "why",
-    )
-} | {"playground": "playground.command", "policy": "policy.commands", "rules": "explain"}  # fmt: skip
+COMMANDS: Final = {
+    **{
+        name: f"webhook.cli.{name}:{name}"
+        for name in (
+            "certs", "check", "completion", "convert", "demo", "diff", "doctor", "explain", "init", "plugins", "schema",
+            "serve", "snapshot",
+        )
+    },
+    "policy": "webhook.cli.policy.commands:policy",
+    "rules": "webhook.cli.explain:rules",
+    **{name: where for part in parts() for name, where in part.commands.items()},
+}  # fmt: skip
 """Where each command is, by its name."""
 
 
@@ -28,22 +34,8 @@ TELLS_OF_PLUGINS: Final = frozenset({"plugins", "serve", "doctor"})
 """Commands that say themselves what is wrong with plug-ins."""
 
 
-class Commands(Mapping[str, click.Command]):
-    """All commands. The file of one is imported when it is asked for, and that of no other."""
-
-    def __getitem__(self, name: str) -> click.Command:
-        command: click.Command = getattr(import_module(f"webhook.cli.{MODULES[name]}"), name)
-        return command
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(MODULES)
-
-    def __len__(self) -> int:
-        return len(MODULES)
-
-
 @click.group(
-    commands=cast("dict[str, click.Command]", Commands()),
+    commands=commands(COMMANDS),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
 )
 @click.option(

@@ -1,7 +1,7 @@
 """What the commands have in common: options, exit codes, types of values, and how an outcome is shown."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
@@ -144,7 +144,7 @@ def _job_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[
     """Those in the namespace of the command line, as far as the cluster answers at once."""
     import asyncio  # noqa: PLC0415 - keeps --help and completion quick
 
-    from webhook.cli.job_sight import JOBS  # noqa: PLC0415
+    from webhook.cli.stored_jobs import JOBS  # noqa: PLC0415
     from webhook.client import calls, objects  # noqa: PLC0415
 
     async def names() -> list[str]:
@@ -161,6 +161,18 @@ def _job_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[
         return [CompletionItem(space + slash + name) for name in asyncio.run(names()) if name.startswith(start)]
     except (calls.ClusterError, TimeoutError):
         return []
+
+
+def flags(texts: Mapping[str, str]) -> Callable[[Command], Command]:
+    """Options that are on or off, each with its help."""
+    return lambda command: _with(
+        command, *(click.option(option, is_flag=True, help=text) for option, text in texts.items())
+    )
+
+
+def given(options: Iterable[str], values: dict[str, Any]) -> frozenset[str]:
+    """Those of `flags` that are on; their values are taken out of those of click."""
+    return frozenset(option for option in options if values.pop(option.removeprefix("--").replace("-", "_")))
 
 
 def about_jobs(command: Command) -> Command:

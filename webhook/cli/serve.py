@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from webhook.cli.options import ADDRESS, DURATION, FILE, KUEUE_NAMESPACE, POLICY, POLICY_NAMESPACE
+from webhook.cli.options import ADDRESS, DURATION, FILE, KUEUE_NAMESPACE, POLICY, POLICY_NAMESPACE, flags, given
+from webhook.kit import parts
 
 if TYPE_CHECKING:
     from webhook.client.calls import Address
@@ -67,17 +68,7 @@ COUNT: Final = click.IntRange(min=1)
     help="How many of those to make ahead each second, at most: one takes half a second of a processor.",
 )
 @click.option("--remove-keys", is_flag=True, help="Delete a job's SSH keys when it has ended; needs the right to.")
-@click.option(
-    "--deadline-events", is_flag=True, help="Events on a job at 80 % of its time and at its end; needs the right to."
-)
-@click.option("--job-metrics", is_flag=True, help="Count jobs, their GPUs and verdicts by namespace, at /metrics/jobs.")
-@click.option("--network-policies", is_flag=True, help="Make a NetworkPolicy for each job; needs the right to.")
-@click.option("--audit", is_flag=True, help="Count the jobs that break the policy of today, at /metrics/jobs.")
-@click.option("--audit-reports", is_flag=True, help="--audit, and a report object for each; needs the right to.")
-@click.option("--conversion", is_flag=True, help="Convert jobs of older versions at /convert, for a CRD with these.")
-@click.option(
-    "--trainer", is_flag=True, help="Check Kubeflow Trainer's MPI TrainJobs; needs the right to read runtimes."
-)
+@flags(parts.options())
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", help="Logs are JSON lines on standard error.")
 def serve(
     *, listen: "Address | None", ops_listen: "Address | None", register: bool, timeout: float, **settings: Any
@@ -116,6 +107,7 @@ def serve(
                 ops_listen=ops_listen or (host, 0 if register else 8081),
                 register=register,
                 timeout_seconds=timeout,
+                options=given(parts.options(), settings),
                 **settings,
             )
         )

@@ -2,12 +2,6 @@
 
 from typing import Final
 
-MAX_RUNTIME_BYTES: Final = 256 * 1024
-"""Bytes of a training runtime that is kept in memory. Trainer's own have some 2 KiB."""
-MAX_NAMESPACE_RUNTIMES_BYTES: Final = 1024 * 1024
-"""Bytes of the training runtimes of a namespace that are kept in memory."""
-MAX_RUNTIMES_BYTES: Final = 16 * 1024 * 1024
-"""Bytes of all training runtimes that are kept in memory."""
 MAX_LEDGER_BYTES: Final = 250_000
 """Bytes of the reservations of a namespace: an object's annotations have room for 256 KiB."""
 MAX_RESERVATION_BYTES: Final = 10_000

@@ -6,16 +6,6 @@ MAX_WAITING_FOR_KEYS: Final = 256
 """Reviews that wait for an SSH key at once: each key takes a second of processor time."""
 MAX_KEY_WORKERS: Final = 4
 """Threads that make SSH keys, however many processors the node has."""
-MAX_NAMESPACE_LABELS: Final = 500
-"""Namespaces that metrics name: each has time series of its own."""
-AUDITED_JOBS_PER_PAGE: Final = 50
-"""Jobs that the audit lists at once: a page is decoded without a pause."""
-MAX_AUDIT_SHARE: Final = 0.25
-"""Share of a processor that the audit takes while it runs."""
-MAX_REPORTED_RESULTS: Final = 50
-"""Results in a PolicyReport: some tens of kilobytes in etcd."""
-MAX_REPORTED_CHARACTERS: Final = 1024
-"""Characters of a result in a PolicyReport."""
 MAX_CALLS_PER_SECOND: Final = 40.0
 """Calls a second of one controller: the load of the API server."""
 MAX_CALLS_AT_ONCE: Final = 80

@@ -1,7 +1,5 @@
-"""Jobs from elsewhere, made into MPIJobs of `kubeflow.org/v2beta1`: MPIJobs of older versions, and SageMaker's jobs.
+"""What makes MPIJobs of `kubeflow.org/v2beta1` of other jobs has in common; optional parts have a converter each.
 
-`older_jobs.convert` is the way in for the first; each version has a file of its own, and what several have in common
-stands in `replica_specs`, `run_policy` and `transport`. `sagemaker` is a room of its own. Whatever is moved, changed in
-meaning or lost, and what is left for the user to do, goes into a `report`. Pure: no files, no network, no clock. Only
-the wire formats are known here, not what rules would say of the job.
+Whatever is moved, changed in meaning or lost, and what is left for the user to do, goes into a `report`; `secret_names`
+finds what looks like a secret. Pure: no files, no network, no clock.
 """

@@ -11,13 +11,14 @@ the operator sets, and by match conditions. No Secret can make these fail: a fai
 
 import asyncio
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from pkgutil import resolve_name
 from typing import Any
 
 from webhook import PROGRAM
-from webhook.api.trainer import GROUP
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get
+from webhook.kit import parts
 from webhook.policy.store import LABEL
 
 NAME = "admission.mpijob.training.openshift.io"
@@ -43,8 +44,6 @@ MATCH_CONDITIONS = {
         "has(owner.name) && object.metadata.name == owner.name + '-ssh')"
     ),
 }
-# Other kinds of training do not depend on this service.
-OF_MPI = "has(object.spec.mlPolicy) && has(object.spec.mlPolicy.mpi)"
 # A finalizer is removed with an UPDATE, which must work while no replica answers. Only the stored object shows that it
 # is being deleted: server-side apply keeps a deletionTimestamp that a user wrote into the new one.
 NOT_BEING_DELETED = (
@@ -52,9 +51,6 @@ NOT_BEING_DELETED = (
     "(has(object.spec) ? !has(oldObject.spec) || object.spec != oldObject.spec : has(oldObject.spec))"
 )
 CHANGES = ["CREATE", "UPDATE"]
-_OF_JOBS, _OF_CLUSTER = "train-jobs", "cluster-training-runtimes"
-# Names of hooks, and their resources.
-TRAINER_HOOKS = {_OF_JOBS: "trainjobs", "training-runtimes": "trainingruntimes", _OF_CLUSTER: "clustertrainingruntimes"}
 RESOURCES = {
     "MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
     "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
@@ -85,30 +81,30 @@ def configurations(
     labels: Mapping[str, str],
     policy_namespace: str,
     match_conditions: bool = True,
-    trainer: bool = False,
+    options: Set[str] = frozenset(),
 ) -> list[dict[str, Any]]:
     """The mutating and the validating configuration, with `labels`, as objects for the API server.
 
-    The policy hook sees only labelled ConfigMaps in `policy_namespace`, where no other hook sees anything. Without
-    `match_conditions` the hook for SSH keys sees every Secret with the operator's label, and then it fails open; and
-    while the service is down, jobs that are being deleted keep their finalizers. With `trainer` the hooks for Kubeflow
-    Trainer's kinds are included.
+    The policy hook sees nothing but labelled ConfigMaps in `policy_namespace`, where no other hook sees anything.
+    Without `match_conditions` the hook for SSH keys sees every Secret with the operator's label, and then it fails
+    open; and while the service is down, jobs that are being deleted keep their finalizers. `options` of `serve` add
+    the hooks of optional parts.
     """
     jobs = {"apiGroups": ["kubeflow.org"], "apiVersions": ["v2beta1"], "resources": ["mpijobs"]}
     configmaps = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
-    mutating = _hook("mutate", client_config("/mutate-mpijob"), jobs, CHANGES, failure_policy="Ignore")
+    mutating = make_hook("mutate", client_config("/mutate-mpijob"), jobs, CHANGES, failure_policy="Ignore")
     mutating["reinvocationPolicy"] = "IfNeeded"
     keys = _keys_hook(client_config("/mutate-ssh-secret"), policy_namespace, match_conditions)
-    validating = _hook("validate", client_config("/validate-mpijob"), jobs, CHANGES, failure_policy="Fail")
+    validating = make_hook("validate", client_config("/validate-mpijob"), jobs, CHANGES, failure_policy="Fail")
     for hook in (mutating, validating):
-        hook["namespaceSelector"] = _users_namespaces(policy_namespace)
+        hook["namespaceSelector"] = users_namespaces(policy_namespace)
         if match_conditions:
             hook["matchConditions"] = [{"name": "not-being-deleted", "expression": NOT_BEING_DELETED}]
     # The resources of an admitted job are reserved in its quotas.
     validating["sideEffects"] = "NoneOnDryRun"
-    policy = _hook("policy", client_config("/validate-policy"), configmaps, CHANGES, failure_policy="Fail")
+    policy = make_hook("policy", client_config("/validate-policy"), configmaps, CHANGES, failure_policy="Fail")
     # A deletion is never rejected, only commented on. The namespace must be deletable even after the service.
-    removal = _hook(
+    removal = make_hook(
         "policy-removal", client_config("/validate-policy"), configmaps, ["DELETE"], failure_policy="Ignore"
     )
     for hook in (policy, removal):
@@ -116,7 +112,12 @@ def configurations(
         # It is matched against the old and the new object, so a removal of the label is seen too.
         hook["objectSelector"] = {"matchExpressions": [{"key": LABEL, "operator": "Exists"}]}
         hook["timeoutSeconds"] = POLICY_TIMEOUT_SECONDS
-    more = trainer_hooks(client_config, policy_namespace, match_conditions) if trainer else []
+    more = [
+        hook
+        for part in parts.of(options)
+        if part.webhooks
+        for hook in resolve_name(part.webhooks)(client_config, policy_namespace, match_conditions)
+    ]
     return [
         {
             "apiVersion": "admissionregistration.k8s.io/v1",
@@ -126,27 +127,6 @@ def configurations(
         }
         for kind, hooks in zip(RESOURCES, ([mutating, keys], [validating, policy, removal, *more]), strict=True)
     ]
-
-
-def trainer_hooks(
-    client_config: ClientConfig, policy_namespace: str, match_conditions: bool = True
-) -> list[dict[str, Any]]:
-    """The hooks for TrainJobs and for runtimes with an MPI policy."""
-    found = []
-    for name, resource in TRAINER_HOOKS.items():
-        rule = {"apiGroups": [GROUP], "apiVersions": ["v1alpha1"], "resources": [resource]}
-        hook = _hook(name, client_config("/validate-trainer"), rule, CHANGES, failure_policy="Fail")
-        conditions = {"not-being-deleted": NOT_BEING_DELETED}
-        if name == _OF_CLUSTER:
-            hook["rules"][0]["scope"] = "Cluster"
-        else:
-            hook["namespaceSelector"] = _users_namespaces(policy_namespace)
-        if name != _OF_JOBS:
-            conditions["of-mpi"] = OF_MPI
-        if match_conditions:
-            hook["matchConditions"] = [{"name": key, "expression": cel} for key, cel in conditions.items()]
-        found.append(hook)
-    return found
 
 
 async def make_namespace(client: Client, name: str) -> None:
@@ -171,8 +151,8 @@ async def has_match_conditions(client: Client) -> bool:
 def _keys_hook(client_config: Mapping[str, Any], own_namespace: str, match_conditions: bool) -> dict[str, Any]:
     secrets = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets"]}
     policy = "Fail" if match_conditions else "Ignore"
-    hook = _hook("ssh-keys", client_config, secrets, ["CREATE"], failure_policy=policy)
-    hook["namespaceSelector"] = _users_namespaces(own_namespace)
+    hook = make_hook("ssh-keys", client_config, secrets, ["CREATE"], failure_policy=policy)
+    hook["namespaceSelector"] = users_namespaces(own_namespace)
     hook["objectSelector"] = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
     if match_conditions:
         hook["matchConditions"] = [{"name": name, "expression": cel} for name, cel in MATCH_CONDITIONS.items()]
@@ -182,13 +162,13 @@ def _keys_hook(client_config: Mapping[str, Any], own_namespace: str, match_condi
     return hook
 
 
-def _users_namespaces(own_namespace: str) -> dict[str, Any]:
+def users_namespaces(own_namespace: str) -> dict[str, Any]:
     """All namespaces except that of the control plane and the service's own."""
     others = {"key": NAMESPACE_NAME, "operator": "NotIn", "values": ["kube-system", own_namespace]}
     return {"matchExpressions": [others]}
 
 
-def _hook(
+def make_hook(
     verb: str,
     client_config: Mapping[str, Any],
     resources: Mapping[str, list[str]],
@@ -196,6 +176,7 @@ def _hook(
     *,
     failure_policy: str,
 ) -> dict[str, Any]:
+    """A hook, which sees the objects of namespaces unless its rules say otherwise."""
     return {
         "name": f"{verb}.{DOMAIN}",
         "clientConfig": client_config,

@@ -124,7 +124,7 @@ async def linked(
     base: tuple[Layer, ...],
     apply: Callable[[PolicySet, Loaded], None],
     log: Any,
-    more: tuple[Resource[Any, Any], ...] = (),
+    more: Iterable[Resource[Any, Any]] = (),
     on_quota: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[ClusterLink]:
     """A link that is kept up to date until the block ends; ClusterError if there is no usable configuration.

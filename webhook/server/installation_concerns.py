@@ -12,7 +12,7 @@ from webhook.client.access_reviews import has_right
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import KubernetesObject, get
 from webhook.installation import registration
-from webhook.installation.companions import COMPANIONS
+from webhook.installation.components import KEY_REMOVAL
 from webhook.installation.doctor import rights
 from webhook.installation.doctor.checks import hooks, installed
 from webhook.installation.doctor.diagnosis import Diagnosis
@@ -61,8 +61,7 @@ async def _diagnoses(api: Client, settings: ServeSettings) -> AsyncIterator[Diag
     known = [each for each in mutating if each]
     for each in (*hooks.unguarded(known), *hooks.after_kueue(known)):
         yield each
-    options = [companion.option for companion in COMPANIONS] + ["--conversion"]
-    chosen = [option for option in options if getattr(settings, option.removeprefix("--").replace("-", "_"))]
+    chosen = settings.options | ({KEY_REMOVAL.option} if settings.remove_keys else set())
     purposes = rights.beyond_view(location, ca_secret=settings.ca_secret, options=chosen)
     allowed = {right: await has_right(api, right) for purpose in purposes for right in purpose.rights}
     for each in installed.missing(purposes, allowed, fix=FIX):

@@ -47,3 +47,5 @@ JOBS_PER_PAGE: Final = 200
 """Stored jobs that are listed at once for the impact of a policy: memory."""
 MAX_REPLAYS: Final = 2
 """Changes of policies whose impact is computed at once: each reads every job."""
+MAX_NAMESPACE_LABELS: Final = 500
+"""Namespaces that metrics name: each has time series of its own."""

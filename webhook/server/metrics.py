@@ -1,8 +1,4 @@
-"""The metrics: their names, labels and meaning. The reference is generated from these tables.
-
-Names of job metrics begin as dashboards of GPU platforms expect. Only a counter ends in `_total`; recording rules in
-manifests/components/monitoring give the gauges `_running` and `_queued` such a name.
-"""
+"""The metrics: their names, labels and meaning. The reference is generated from these tables."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -18,11 +14,8 @@ Kind = Literal["counter", "gauge", "histogram"]
 
 PREFIX: Final = "mpijob_webhook_"
 JOB_PREFIX: Final = "training_operator_mpijob_"
-_HOUR: Final = 3600
 # Seconds. The API server waits at most 30, and a review takes about a millisecond.
 _REVIEW_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
-_RUN_BUCKETS: Final = (60, 600, 1800, _HOUR, 4 * _HOUR, 12 * _HOUR, 24 * _HOUR, 72 * _HOUR, 168 * _HOUR)
-_QUEUE_BUCKETS: Final = (10, 30, 60, 300, 900, _HOUR, 4 * _HOUR, 12 * _HOUR, 24 * _HOUR, 72 * _HOUR)
 READ: Final = "The same on every replica: take the max, never the sum."
 
 
@@ -46,7 +39,7 @@ class Metric:
         return self.name.removeprefix(PREFIX).removeprefix(JOB_PREFIX)
 
 
-def _metric(
+def metric(
     kind: Kind,
     name: str,
     text: str,
@@ -60,13 +53,11 @@ def _metric(
     return Metric(prefix + name, kind, tuple(labels.split(", ")) if labels else (), text, on_scrape, buckets)
 
 
-_counter = partial(_metric, "counter")
-_gauge = partial(_metric, "gauge")
-_histogram = partial(_metric, "histogram")
-_read_counter = partial(_metric, "counter", on_scrape=True)
-_read_gauge = partial(_metric, "gauge", on_scrape=True)
-_job_counter = partial(_metric, "counter", prefix=JOB_PREFIX)
-_job_gauge = partial(_metric, "gauge", prefix=JOB_PREFIX, on_scrape=True)
+_counter = partial(metric, "counter")
+_gauge = partial(metric, "gauge")
+_histogram = partial(metric, "histogram")
+_read_counter = partial(metric, "counter", on_scrape=True)
+_read_gauge = partial(metric, "gauge", on_scrape=True)
 
 
 METRICS: Final = (
@@ -216,69 +207,6 @@ METRICS: Final = (
     _gauge("build_info{version, python}", "1 for the version that runs."),
 )
 """Metrics of reviews and of the service, at `/metrics`: no label names a namespace, a user or a job."""
-
-JOB_METRICS: Final = (
-    _job_counter("created_total{namespace}", f"MPIJobs that were created. {READ}"),
-    _job_counter("succeeded_total{namespace}", f"MPIJobs that succeeded. {READ}"),
-    _job_counter(
-        "failed_total{namespace, reason}",
-        "MPIJobs that failed, by why: DeadlineExceeded, BackoffLimitExceeded, MPIJobEvicted, MPIJobFailed or "
-        f"other. {READ}",
-    ),
-    _histogram(
-        "duration_seconds{namespace}",
-        f"From the last start or resume of an MPIJob to its end. {READ}",
-        prefix=JOB_PREFIX,
-        buckets=_RUN_BUCKETS,
-    ),
-    _histogram(
-        "queue_seconds{namespace}",
-        f"From the creation of an MPIJob until all of its pods ran for the first time. {READ}",
-        prefix=JOB_PREFIX,
-        buckets=_QUEUE_BUCKETS,
-    ),
-    _job_gauge("running{namespace}", f"MPIJobs of which all pods run. {READ}"),
-    _job_gauge(
-        "queued{namespace}", f"MPIJobs that have not ended and do not run: they are suspended, or wait for pods. {READ}"
-    ),
-    _job_gauge(
-        "gpus_requested{namespace, resource}",
-        f"GPUs and other accelerators that MPIJobs ask for which have not ended, queued ones included. {READ}",
-    ),
-    _job_gauge("gpus_in_use{namespace, resource}", f"GPUs and other accelerators of MPIJobs that run. {READ}"),
-    _job_gauge(
-        "deadline_remaining_seconds{namespace}",
-        "The least time that an MPIJob of the namespace has left before its activeDeadlineSeconds end it; with "
-        "--deadline-events. Take the min of the replicas.",
-    ),
-    _counter(
-        "namespace_reviews_total{namespace, decision}",
-        "MPIJobs created or changed, by what became of it: allowed or denied; dry runs left out. Of this replica:"
-        " take the sum.",
-    ),
-    _counter(
-        "namespace_rule_results_total{namespace, rule, action}",
-        "Violations found, by rule and by what they led to: deny, warn or audit; dry runs left out. Of this "
-        "replica: take the sum.",
-    ),
-)
-"""At `/metrics/jobs`, with --job-metrics or --deadline-events."""
-
-AUDIT_METRICS: Final = (
-    _read_gauge(
-        "audit_jobs{namespace}", f"MPIJobs that have not ended and were judged as if they were created now. {READ}"
-    ),
-    _read_gauge("audit_refused{namespace}", f"Those of them that would be refused. {READ}"),
-    _read_gauge(
-        "audit_violations{namespace, rule, action}",
-        f"Those of them that break a rule, by the rule and what it would lead to: deny, warn or audit. {READ}",
-    ),
-    _read_gauge(
-        "audit_age_seconds", "Seconds since this replica last judged all jobs, infinite before the first time."
-    ),
-    _read_gauge("audit_duration_seconds", "How long that took."),
-)
-"""At `/metrics/jobs`, with --audit."""
 
 
 Value = tuple[str, tuple[str, ...], float]

@@ -5,21 +5,21 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qs
 
-from webhook.admission.pipelines import Hook
 from webhook.cluster.resources.namespaces import Namespace
+from webhook.kit.parts import parts
 from webhook.server.limits import MAX_BODY_BYTES, MAX_DURATION_CHARACTERS, MAX_QUOTED_CHARACTERS
 
 JSON = "application/json"
-HOOKS: dict[str, Hook] = {
+OF_PARTS: Final = {hook.name: hook for part in parts() for hook in part.hooks}
+HOOKS: Final[Mapping[str, str]] = {
     "/mutate-mpijob": "mutate",
     "/validate-mpijob": "validate",
-    "/validate-trainer": "trainer",
     "/mutate-ssh-secret": "ssh-keys",
     "/validate-policy": "policy",
-    "/convert": "convert",
+    **{hook.path: hook.name for hook in OF_PARTS.values()},
 }
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
@@ -28,7 +28,7 @@ _WHOLE = re.compile(rf"(?:{_PART.pattern})+", re.ASCII)
 
 # The API server repeats a few request lines.
 @lru_cache(maxsize=64)
-def parse(raw: str) -> tuple[Hook | None, float | None]:
+def parse(raw: str) -> tuple[str | None, float | None]:
     """The hook and the client's timeout in seconds of a request line such as `/mutate-mpijob?timeout=5s`.
 
     The hook is None for other paths; the timeout is None if it is missing or invalid.
@@ -78,7 +78,7 @@ class Request:
     """When its head arrived."""
     deadline: float = 0.0
     """When an answer would be too late for the client."""
-    hook: Hook | None = None
+    hook: str | None = None
     """None for any other path."""
     body: bytes = b""
     namespace: Namespace | None = None

@@ -5,17 +5,18 @@ the administrator's failurePolicy: overload, a deadline or a bug must never look
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from http import HTTPStatus
+from pkgutil import resolve_name
 from time import monotonic
 from typing import TypeVar
 
 from webhook.admission import policy_review, too_expensive
-from webhook.admission.pipelines import DeadlineExceeded, Decision, Hook, decide
+from webhook.admission.pipelines import DeadlineExceeded, Decision, decide
 from webhook.api import review
 from webhook.api.review import AdmissionRequest, ReviewError
 from webhook.cel.trial import Trial, try_expressions
@@ -42,13 +43,13 @@ SHARE_OF_TIMEOUT = 0.8
 
 
 class ReviewHandler:
-    """Answers reviews. `policies`, `view`, `cluster` and `now` may be replaced at any time; `cluster` is None without
-    one.
+    """Answers reviews. `policies`, `view`, `cluster` and `now` may be replaced at any time.
 
-    At most `max_in_flight` reviews wait for the cluster at once. Further ones that need it get an error; all others are
-    answered. A review may take `SHARE_OF_TIMEOUT` of the client's timeout, or of `timeout` seconds if these are less.
-    Calls to the cluster get what is left of that. With `clients`, the client certificate must have one of these names;
-    TLS has verified its CA. With `converts`, jobs of older versions are converted.
+    Without a cluster `cluster` is None. At most `max_in_flight` reviews wait for the cluster at once. Further ones that
+    need it get an error; all others are answered. A review may take `SHARE_OF_TIMEOUT` of the client's timeout, or of
+    `timeout` seconds if these are less. Calls to the cluster get what is left of that. With `clients`, the client
+    certificate must have one of these names; TLS has verified its CA. `options` of `serve` switch on hooks of optional
+    parts.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class ReviewHandler:
         timeout: float = 10,
         clients: Collection[str] = (),
         now: Callable[[], datetime] = clock.now,
-        converts: bool = False,
+        options: Set[str] = frozenset(),
     ) -> None:
         self.policies = policies
         self.view = view
@@ -76,7 +77,7 @@ class ReviewHandler:
         self._waiting = 0  # for the cluster
         self._replaying = asyncio.Semaphore(MAX_REPLAYS)
         self._trials = ThreadPoolExecutor(1)  # one at a time: each has a process that takes much memory
-        self._converts = converts
+        self._options = options
 
     def expect(self, request: Request) -> None:
         """Check a request whose head has arrived, and set its deadline; Refused if it is not a review."""
@@ -88,8 +89,8 @@ class ReviewHandler:
         if self._clients:
             expect_client(request, self._clients)
         expect_review(request)
-        if request.hook == "convert" and not self._converts:
-            raise Refused(HTTPStatus.NOT_FOUND, "versions are converted with --conversion alone")
+        if (part := requests.OF_PARTS.get(str(request.hook))) and part.option and part.option not in self._options:
+            raise Refused(HTTPStatus.NOT_FOUND, part.off)
 
     async def answer(self, request: Request) -> Reply:
         """The reply; no content of a request makes it raise. It waits only for the API server."""
@@ -98,10 +99,9 @@ class ReviewHandler:
         try:
             if monotonic() > request.deadline:
                 raise DeadlineExceeded("before it began")
-            if hook == "convert":
-                from webhook.server import conversions  # noqa: PLC0415 - most have no jobs of older versions
-
-                return await conversions.converted(request, self._telemetry)
+            if (part := requests.OF_PARTS.get(hook)) and part.answer:
+                reply: Reply = await resolve_name(part.answer)(request, self._telemetry)
+                return reply
             asked = review.decode(request.body)
             if hook == "policy":
                 return await self._review_policy(asked, request)
@@ -146,13 +146,13 @@ class ReviewHandler:
         reason = "a fault in the webhook service, see its log"
         return self.refuse(request, Refused(HTTPStatus.INTERNAL_SERVER_ERROR, reason))
 
-    def _decided(self, hook: Hook, request: Request, asked: AdmissionRequest, decision: Decision) -> Reply:
+    def _decided(self, hook: str, request: Request, asked: AdmissionRequest, decision: Decision) -> Reply:
         reply = Reply(review.encode(decision.response(asked.uid)))
         self._telemetry.decided(hook, asked, decision, monotonic() - request.started)
         return reply
 
     async def _settled(
-        self, cluster: ClusterLink, hook: Hook, request: Request, asked: AdmissionRequest, decision: Decision
+        self, cluster: ClusterLink, hook: str, request: Request, asked: AdmissionRequest, decision: Decision
     ) -> Decision:
         """The decision after the cluster was queried for current quotas and for the right to exempt."""
         granted: dict[str, bool] = {}
@@ -191,7 +191,7 @@ class ReviewHandler:
 
     def _decide(
         self,
-        hook: Hook,
+        hook: str,
         request: Request,
         asked: AdmissionRequest,
         view: ClusterView,
@@ -282,30 +282,27 @@ class ReviewHandler:
         return Reply(f"{text}\n".encode(), status=refused.status, headers=headers)
 
 
-def _seconds(hook: Hook) -> float:
+def _seconds(hook: str) -> float:
     """Processor time for the decision. A mutation gets less, since unskippable injections follow it."""
     return MAX_DECISION_SECONDS - MAX_UNSKIPPABLE_SECONDS if hook == "mutate" else MAX_DECISION_SECONDS
 
 
-def _pipeline(hook: Hook) -> Callable[..., Decision]:
-    if hook == "trainer":
-        from webhook.admission.trainer import pipeline  # noqa: PLC0415 - most have no TrainJobs
+def _pipeline(hook: str) -> Callable[..., Decision]:
+    if part := requests.OF_PARTS.get(hook):
+        pipeline: Callable[..., Decision] = resolve_name(part.decide)
+        return pipeline
+    return partial(decide, "mutate" if hook == "mutate" else "validate")
 
-        return pipeline.decide
-    return partial(decide, hook)
 
-
-def _too_expensive(hook: Hook, asked: AdmissionRequest, policy: Policy, view: ClusterView) -> Decision:
+def _too_expensive(hook: str, asked: AdmissionRequest, policy: Policy, view: ClusterView) -> Decision:
     if hook == "mutate":
         try:
             return limited(partial(too_expensive.injection, asked, policy, view), MAX_UNSKIPPABLE_SECONDS)
         except TooExpensive:
             return too_expensive.no_injection(asked, policy)
-    if hook == "trainer":
-        from webhook.admission.trainer import unshaped  # noqa: PLC0415 - most have no TrainJobs
-
-        return too_expensive.verdict(asked, policy, view, controllers_change=unshaped.same_pods)
-    return too_expensive.verdict(asked, policy, view)
+    part = requests.OF_PARTS.get(hook)
+    decided: Decision = (resolve_name(part.too_expensive) if part else too_expensive.verdict)(asked, policy, view)
+    return decided
 
 
 def _seen(request: Request, view: ClusterView) -> ClusterView:

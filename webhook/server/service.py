@@ -8,20 +8,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
+from pkgutil import resolve_name
 from ssl import SSLContext
-from typing import Final
 
 from certs.serving import CertificateError
 from webhook.cel.evaluation import installed
 from webhook.cel.trial import Trial, TrialFailed, try_expressions
 from webhook.client import calls
 from webhook.client.calls import Address, ClusterError
-from webhook.cluster.train_jobs import OF_TRAINER
 from webhook.cluster.view import NothingKnown
 from webhook.companions.ssh.pool import KeyPool
 from webhook.installation import registration
 from webhook.installation.registration import Registration
+from webhook.kit import parts
 from webhook.kit.own_rules import full_id
 from webhook.plugins import loading
 from webhook.policy import own_rules_check, store
@@ -29,6 +30,7 @@ from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
+from webhook.predict import other_jobs
 from webhook.server import ops
 from webhook.server import settings as serve_settings
 from webhook.server.background import in_background
@@ -51,12 +53,6 @@ SETTLE_SECONDS = 10.0
 # Delay from a complete cache to the first check of the installation. The check imports much of `doctor`. The delay is
 # longer than the interval between two probes, so that the check does not slow the start.
 BEFORE_CONCERNS_SECONDS = 3.0
-# Modules that only some settings need.
-_ONLY_WHERE_ON: Final[dict[str, Callable[[ServeSettings], bool]]] = {
-    "webhook.server.conversions": lambda settings: settings.conversion,
-    "webhook.admission.trainer.pipeline": lambda settings: settings.trainer,
-    "webhook.client.kubeconfig": lambda settings: settings.in_cluster,  # it imports the official client: 0.8 s
-}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,7 +88,7 @@ class Service:
             registration.by_url(self.url, self.ca_pem),
             labels={registration.MADE_BY: registration.BY_REGISTER},
             policy_namespace=self.settings.policy_namespace,
-            trainer=self.settings.trainer,
+            options=self.settings.options,
             match_conditions=await registration.has_match_conditions(api),
         )
         await self.registration.install(wanted)
@@ -136,8 +132,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     The end of the block closes the ports and removes the configurations from the cluster, also after an error.
     """
     serve_settings.check(settings)
-    for module in (name for name, on in _ONLY_WHERE_ON.items() if on(settings)):
-        import_module(module)  # now, and not while reviews wait
+    _load(settings)
     async with AsyncExitStack() as stack:
         try:
             service = await _started(stack, settings, telemetry)
@@ -145,6 +140,16 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
             raise StartError(str(error)) from None
         service.readiness.passes("serving")
         yield service
+
+
+def _load(settings: ServeSettings) -> None:
+    """Import what optional parts and some settings need: now, and not while reviews wait."""
+    for part in parts.of(settings.options):
+        for hook in part.hooks:
+            resolve_name(hook.answer or hook.decide)
+    other_jobs.all_kinds()
+    if settings.in_cluster:
+        import_module("webhook.client.kubeconfig")  # it imports the official client: 0.8 s
 
 
 async def _started(stack: AsyncExitStack, settings: ServeSettings, telemetry: Telemetry) -> Service:
@@ -171,7 +176,7 @@ async def _started(stack: AsyncExitStack, settings: ServeSettings, telemetry: Te
         max_in_flight=settings.max_in_flight,
         timeout=settings.timeout_seconds,
         clients=settings.client_names,
-        converts=settings.conversion,
+        options=settings.options,
     )
     telemetry.policies_in_force(_digest(handler.policies), own_rules=_own_rules(handler.policies))
     telemetry.plugins(loading.loaded(), loading.FAILURES)
@@ -179,7 +184,7 @@ async def _started(stack: AsyncExitStack, settings: ServeSettings, telemetry: Te
     readiness = _readiness(source, telemetry)
     readiness.concerns_of(lambda: _left_out(handler.policies))
     await stack.enter_async_context(keys.filled())
-    ops_handler = ops.handler(readiness, telemetry.registry, telemetry.jobs.registry)
+    ops_handler = ops.handler(readiness, telemetry.registry, telemetry.job_registry)
     ops_server = HttpServer(ops_handler, _connections(telemetry, MAX_OPS_CONNECTIONS))
     _, ops_url = _open(stack, ops_server, settings.ops_listen)
     certificate = await stack.enter_async_context(source.start())
@@ -245,6 +250,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
     """Keep view and policies up to date until `stack` ends; the checks pass once the caches are filled."""
     handler, telemetry = service.handler, service.telemetry
     on_policies: list[Callable[[], None]] = []
+    switched_on = parts.of(service.settings.options)
 
     def apply(policies: PolicySet, loaded: Loaded) -> None:
         before, now = _digest(handler.policies), _digest(policies)
@@ -262,7 +268,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
             base=base,
             apply=apply,
             log=telemetry.log,
-            more=OF_TRAINER if service.settings.trainer else (),
+            more=chain.from_iterable(resolve_name(part.watched) for part in switched_on if part.watched),
             on_quota=partial(telemetry.metrics.add, "quota_ledger_total"),
         )
     )

@@ -1,8 +1,10 @@
 """The settings of `mpijob-webhook serve`, and which of them contradict each other."""
 
 import os
+from collections.abc import Set
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
 
 from certs.rotation import RotationSettings
@@ -10,6 +12,7 @@ from webhook import PROGRAM
 from webhook.client.calls import Address
 from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.installation import certificate_store
+from webhook.kit import parts
 from webhook.server.ports import EVERY_ADDRESS
 
 
@@ -75,20 +78,8 @@ class ServeSettings:
     """Maximum number of key pairs made each second."""
     remove_keys: bool = False
     """Delete the SSH keys of jobs that have ended."""
-    deadline_events: bool = False
-    """Write Events when most of a job's time has passed, and when all of it has."""
-    job_metrics: bool = False
-    """Count jobs and their requested resources by namespace."""
-    network_policies: bool = False
-    """Make a NetworkPolicy for every job whose policy or annotation requests one."""
-    audit: bool = False
-    """Judge existing jobs by the current policies, periodically."""
-    audit_reports: bool = False
-    """Write the audit's findings to report objects in the jobs' namespaces; switches the audit on."""
-    conversion: bool = False
-    """Convert jobs of older versions, for a CRD that serves these."""
-    trainer: bool = False
-    """Judge Kubeflow Trainer's TrainJobs, and follow their runtimes."""
+    options: Set[str] = frozenset()
+    """Those that switch optional parts on, such as `--conversion`."""
     log_level: str = "info"
     """debug, info, warning or error."""
 
@@ -113,8 +104,10 @@ def check(settings: ServeSettings) -> None:
         raise StartError("--ca-secret needs --service: certificates are for its name")
     if bool(settings.client_ca) != bool(settings.client_names):
         raise StartError("--client-ca and --client-name are only of use together: a CA issues for many")
-    if settings.conversion and settings.client_ca:
-        raise StartError("--conversion excludes --client-ca: the API server has no client certificate for conversions")
+    for part in parts.of(settings.options):
+        for option, (other, why) in product(part.options.keys() & settings.options, part.excludes.items()):
+            if getattr(settings, other):
+                raise StartError(f"{option} excludes --{other.replace('_', '-')}: {why}")
     if settings.ca_secret:
         rotation(settings)
     if settings.register and (settings.tls_cert or settings.ca_secret):

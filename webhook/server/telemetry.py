@@ -1,8 +1,8 @@
 """Prometheus metrics and JSON logs, with one line for each decision.
 
 No metric of `/metrics` has a namespace, user or job name as label: the number of series would grow with the cluster.
-Those of `/metrics/jobs` (`job_telemetry`) name a limited number of namespaces. Log lines have them as fields of limited
-length. No log line has an object, one of its values, or the text of an exception.
+Those of `/metrics/jobs` name a limited number of namespaces. Log lines have
+them as fields of limited length. No log line has an object, a value out of one, or the text of an exception.
 """
 
 import logging
@@ -10,7 +10,7 @@ import platform
 import re
 import sys
 from collections import Counter as Counted
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from http import HTTPStatus
 from itertools import product
@@ -29,7 +29,6 @@ from webhook.companions.reservations.ledger import OUTCOMES
 from webhook.plugins.loading import Failures, Plugin
 from webhook.server import requests
 from webhook.server.http_server import REASONS
-from webhook.server.job_telemetry import JobTelemetry
 from webhook.server.limits import MAX_LOGGED_CHARACTERS, MAX_LOGGED_FAILURES, MAX_RULES_WITH_FAULTS
 from webhook.server.log import RefusalLog, describe, make_log
 from webhook.server.metrics import METRICS, MetricSet, Value
@@ -49,7 +48,10 @@ class Telemetry:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         self.metrics = MetricSet(METRICS, self.registry)
-        self.jobs = JobTelemetry()
+        self.job_registry = CollectorRegistry()
+        """Metrics that name namespaces; optional parts fill it."""
+        self.on_validated: list[Callable[[str, Decision], None]] = []
+        """Further counters of verdicts on jobs; called with the namespace."""
         self._refusals = RefusalLog(self.log)
         self._policies: list[Value] = []
         self._plugin_failures: set[tuple[str, ...]] = set()
@@ -143,7 +145,8 @@ class Telemetry:
         for rule, fault in decision.rule_faults.items():
             self._rule_failed(rule, _QUOTED.sub("...", fault))
         if not request.dry_run and webhook == "validate":
-            self.jobs.decided(request.namespace, decision)
+            for count in self.on_validated:
+                count(request.namespace, decision)
             if decision.denied:
                 worst = min(decision.denied, key=lambda finding: finding.importance).rule
                 for resource, gpus in decision.refused_gpus.items():

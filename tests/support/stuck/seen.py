@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tests.support.jobs import changed
-from webhook.predict.stuck.sight import Sight
+from webhook.parts.why.sight import Sight
 
 Json = dict[str, Any]
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)

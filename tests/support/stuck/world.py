@@ -17,7 +17,7 @@ from tests.support.stuck import kubelet as kubelets
 from tests.support.stuck.cases import ABSENT, CASES, HOLDS_THE_QUEUE, NAMESPACES, TEAM, Case, others, queues
 from tests.support.stuck.kubelet import Kubelet
 from webhook.cli.main import main
-from webhook.predict.stuck.causes.operator import PATIENCE
+from webhook.parts.why.causes.operator import PATIENCE
 
 Json = dict[str, Any]
 OPERATOR = "mpi-operator"

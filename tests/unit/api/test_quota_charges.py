@@ -7,7 +7,7 @@ import pytest
 
 from webhook.api import quantity
 from webhook.api.pod import PodTemplate
-from webhook.api.quota_charges import Charge, is_extended, object_charges, pod_charges, pod_shape, train_job_charges
+from webhook.api.quota_charges import Charge, is_extended, object_charges, pod_charges, pod_shape
 from webhook.api.quota_scopes import ClaimTraits, ObjectTraits, PodTraits, Scope, Traits
 from webhook.cluster.resources.resource_quotas import ResourceQuota
 
@@ -129,21 +129,6 @@ def test_what_else_is_made_for_a_job(launcher: bool) -> None:
     kinds = ("services", "configmaps", "secrets")
     both = {*kinds, *(f"count/{kind}" for kind in kinds), "count/mpijobs.kubeflow.org"}
     assert charge.usage.keys() == both | ({"count/jobs.batch"} if launcher else set())
-
-
-def test_what_else_is_made_for_a_train_job() -> None:
-    [charge] = train_job_charges(2)
-    assert charge.traits == ObjectTraits()
-    assert {name: amount // quantity.NANO for name, amount in charge.usage.items()} == {
-        "count/trainjobs.trainer.kubeflow.org": 1,
-        "count/jobsets.jobset.x-k8s.io": 1,
-        "count/jobs.batch": 2,
-        **{
-            name: number
-            for kind, number in (("services", 1), ("configmaps", 2), ("secrets", 1))
-            for name in (kind, f"count/{kind}")
-        },
-    }
 
 
 @pytest.mark.parametrize(

@@ -82,13 +82,15 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
             ssh_keys_ready=9,
             ssh_keys_rate=0.5,
             remove_keys=True,
-            deadline_events=True,
-            job_metrics=True,
-            network_policies=True,
-            audit=True,
-            audit_reports=True,
-            conversion=True,
-            trainer=True,
+            options={
+                "--deadline-events",
+                "--job-metrics",
+                "--network-policies",
+                "--audit",
+                "--audit-reports",
+                "--conversion",
+                "--trainer",
+            },
             log_level="debug",
         )
     ]

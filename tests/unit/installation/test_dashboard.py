@@ -12,8 +12,10 @@ from tests.support.paths import DOCS, MANIFESTS
 from tests.support.prometheus import rule_groups
 from webhook.api.yaml import load_all
 from webhook.kit.importance import Importance
+from webhook.parts.job_metrics.metrics import JOB_METRICS
+from webhook.parts.standing_audit.metrics import AUDIT_METRICS
 from webhook.rules import REGISTRY
-from webhook.server.metrics import AUDIT_METRICS, JOB_METRICS, METRICS, Metric
+from webhook.server.metrics import METRICS, Metric
 
 TARGETS = [target for panel in panels() for target in panel["targets"]]
 QUERIES = [target["expr"] for target in TARGETS]

@@ -7,7 +7,8 @@ from typing import Any
 from tests.support import promtool
 from tests.support.paths import MANIFESTS
 from webhook.api.yaml import load_all
-from webhook.server.metrics import JOB_METRICS, JOB_PREFIX
+from webhook.parts.job_metrics.metrics import JOB_METRICS
+from webhook.server.metrics import JOB_PREFIX
 
 CREATED = f"{JOB_PREFIX}created_total"
 RUNNING = f"{JOB_PREFIX}running"

@@ -11,9 +11,10 @@ from webhook import PROGRAM, __version__
 from webhook.api.yaml import load_all
 from webhook.cli.main import main
 from webhook.cluster.resources import watched_resources
-from webhook.installation import registration
-from webhook.installation.companions import COMPANIONS, CompanionRights
-from webhook.server.metrics import AUDIT_METRICS, METRICS
+from webhook.installation import components, registration
+from webhook.kit.parts import ComponentRights
+from webhook.parts.standing_audit.metrics import AUDIT_METRICS
+from webhook.server.metrics import METRICS
 
 OVERLAYS = ("default", "cert-manager", "openshift")
 COMPONENTS = {path.name for path in (MANIFESTS / "components").iterdir()}
@@ -100,11 +101,11 @@ def test_a_server_without_match_conditions_gets_the_form_that_fails_open() -> No
     assert configurations == legacy
 
 
-@pytest.mark.parametrize("companion", COMPANIONS, ids=lambda companion: companion.component)
-def test_a_companion_is_switched_on_by_the_component_that_brings_its_rights(companion: CompanionRights) -> None:
-    (kustomization,) = documents(f"components/{companion.component}/kustomization.yaml")
-    assert companion.option in arguments(companion.component)
-    assert companion.option not in arguments()
+@pytest.mark.parametrize("rights", components.COMPONENTS, ids=lambda rights: rights.component)
+def test_an_option_is_switched_on_by_the_component_that_brings_its_rights(rights: ComponentRights) -> None:
+    (kustomization,) = documents(f"components/{rights.component}/kustomization.yaml")
+    assert rights.option in arguments(rights.component)
+    assert rights.option not in arguments()
     assert "rbac.yaml" in kustomization["resources"]
 
 

@@ -17,8 +17,8 @@ from webhook.installation.registration import (
     by_url,
     configurations,
     has_match_conditions,
-    trainer_hooks,
 )
+from webhook.parts.trainer.webhooks import hooks as trainer_hooks
 from webhook.server.service import StartError
 
 PREFIX = "/apis/admissionregistration.k8s.io/v1"
@@ -39,7 +39,7 @@ WANTED = configurations(by_url("https://192.0.2.7:8443", b"CA"), labels=OURS, po
 def test_the_hooks_for_trainer_come_last_and_only_where_they_are_wanted():
     client_config = by_url("https://192.0.2.7:8443", b"CA")
     _, plain = configurations(client_config, labels={}, policy_namespace="policies")
-    _, validating = configurations(client_config, labels={}, policy_namespace="policies", trainer=True)
+    _, validating = configurations(client_config, labels={}, policy_namespace="policies", options={"--trainer"})
     expected = trainer_hooks(client_config, "policies")
     assert validating["webhooks"] == [*plain["webhooks"], *expected]
     assert [hook["clientConfig"] for hook in expected] == [

@@ -9,16 +9,14 @@ import pytest
 
 from tests.support.job_lives import Seen
 from tests.support.logs import Log
-from tests.support.policies import layer
 from tests.support.watch_api import until
 from webhook.client.calls import ApiError
 from webhook.client.live_view import LiveView
-from webhook.companions.job_watches import LAUNCHERS
 from webhook.companions.reconciler import Reconciler
 from webhook.companions.ssh.removal import KeyRemoval
-from webhook.policy.in_force import PolicySet
+from webhook.parts.job_metrics.watches import LAUNCHERS
 from webhook.server import background
-from webhook.server.companions import not_made, run_reconciler, run_watch, start_key_removal
+from webhook.server.companions import run_reconciler, run_watch, start_key_removal
 from webhook.server.ops import Readiness
 from webhook.server.telemetry import Telemetry
 
@@ -47,22 +45,6 @@ async def test_what_cannot_be_read_is_a_concern_and_reviews_go_on() -> None:
         assert readiness.report() == "readyz check passed\n"
         watch.known, watch._not_found = False, True  # not installed
         assert readiness.report() == "readyz check passed\n"
-
-
-@pytest.mark.parametrize(
-    ("documents", "told"),
-    [
-        ([], False),
-        (["rules: {gpus: {action: warn}}"], False),
-        (["rules: {network-policy: {posture: none, choices: [isolated]}}"], True),
-        (["rules: {network-policy: {choices: [none]}}"], False),
-        (["rules: {network-policy: {action: deny}}", "rules: {network-policy: {posture: isolated}}"], True),
-        (["namespaces: {matchLabels: {a: b}}\nrules: {network-policy: {posture: default}}"], True),
-    ],
-)
-def test_a_posture_that_nobody_brings_about_is_told(documents: list[str], told: bool) -> None:
-    policies = PolicySet([layer(str(number), text) for number, text in enumerate(documents)])
-    assert ("network-policies" in not_made(policies)) is told
 
 
 async def test_how_a_companion_does_is_measured_and_told() -> None:

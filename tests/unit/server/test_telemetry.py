@@ -15,10 +15,12 @@ from tests.support.paths import MANIFESTS
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision
 from webhook.cluster.view import NothingKnown
+from webhook.parts.job_metrics.metrics import JOB_METRICS
+from webhook.parts.standing_audit.metrics import AUDIT_METRICS
 from webhook.plugins.loading import Failures
 from webhook.server.limits import MAX_LOGGED_CHARACTERS
 from webhook.server.log import LibraryLog, describe, make_log
-from webhook.server.metrics import AUDIT_METRICS, JOB_METRICS, METRICS, PREFIX, Metric
+from webhook.server.metrics import METRICS, PREFIX, Metric
 from webhook.server.telemetry import Telemetry
 
 POLICY = pipelines.load_policy(None)

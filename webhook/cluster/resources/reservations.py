@@ -98,7 +98,7 @@ _stored = msgspec.json.Decoder(_Stored)
 
 
 def encode(entries: Iterable[LedgerEntry]) -> tuple[str, list[str]]:
-    """The annotation that holds these entries, and the names of the jobs for which `MAX_LEDGER_BYTES` are not enough."""
+    """The annotation that holds these entries, and the names of the jobs that exceed `MAX_LEDGER_BYTES`."""
     table: list[bytes] = []
     jobs: list[bytes] = []
     left_out = []

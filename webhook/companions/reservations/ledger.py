@@ -47,10 +47,11 @@ from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.reservations import RESERVATIONS, Lease, LedgerEntry, Reservations
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
-from webhook.cluster.train_jobs import TRAIN_JOB_PODS, TRAIN_JOBS, TrainJobRecord
 from webhook.cluster.view import Answer, ClusterView, Overlay
 from webhook.companions.reservations import limits
 from webhook.kit.context import Context
+from webhook.predict import other_jobs
+from webhook.predict.other_jobs import JobRecord
 from webhook.predict.quota import room
 
 
@@ -110,7 +111,6 @@ Decide = Callable[[ClusterView], Decision]
 """Judges a job on another view. Its exceptions are raised for the review of that job."""
 Known = dict[Resource[Any, Any], Any]
 """Objects read from the namespace, in place of the cache."""
-JobRecord = MPIJobRecord | TrainJobRecord
 
 
 @dataclass(slots=True, eq=False)
@@ -151,7 +151,8 @@ class CurrentEntries:
         self._clock = clock
         self._ended: dict[str, float] = {}  # when a job was deleted or over, by its uid
         view.on_change(MPI_JOBS, self._job_changed)
-        view.on_change(TRAIN_JOBS, self._job_changed)
+        for other in other_jobs.all_kinds():
+            view.on_change(other.jobs, self._job_changed)
 
     def of(self, lease: Reservations) -> list[LedgerEntry]:
         """The entries that count. An entry that expires much too late is damaged."""
@@ -267,13 +268,18 @@ class QuotaLedger:
         """The namespace's current objects. A pod newer than the quotas would be missing in both `used` and the jobs'
         remainder.
         """
-        known: Known = {kind: copy(self._view.within(kind, namespace)) for kind in (PODS, TRAIN_JOB_PODS)}
+        known = self._other_pods(namespace)
+        known[PODS] = copy(self._view.within(PODS, namespace))
         known[RESOURCE_QUOTAS] = await self._api.records(RESOURCE_QUOTAS, namespace)
         jobs = self._view.within(MPI_JOBS, namespace)
         few = not isinstance(jobs, Answer) and len(jobs) <= limits.MAX_LISTED_JOBS
         if few and self._view.silence(MPI_JOBS) > limits.MAX_SILENCE_SECONDS:
             known[MPI_JOBS] = await self._api.records(MPI_JOBS, namespace)
         return known
+
+    def _other_pods(self, namespace: str) -> Known:
+        """The cached pods of jobs of other kinds."""
+        return {each.pods: copy(self._view.within(each.pods, namespace)) for each in other_jobs.all_kinds()}
 
     async def _judge(
         self, batch: list[WaitingJob], entries: list[LedgerEntry], view: ClusterView, left: room.Room
@@ -299,9 +305,8 @@ class QuotaLedger:
     async def _look_again(self, namespace: str, rejected: list[WaitingJob], view: Overlay) -> None:
         """Reject the jobs that do not fit with the current pods either."""
         await asyncio.sleep(limits.PODS_COUNTED_SECONDS)
-        pods: Known = {PODS: await self._api.records(PODS, namespace)}
-        pods[TRAIN_JOB_PODS] = copy(self._view.within(TRAIN_JOB_PODS, namespace))
-        later = Overlay(self._view, namespace, {**view.known, **pods})
+        pods = await self._api.records(PODS, namespace)
+        later = Overlay(self._view, namespace, {**view.known, PODS: pods, **self._other_pods(namespace)})
         for job in rejected:
             job.rejections += 1
             decision = job.judged(later if job.rejections < limits.MAX_REJECTIONS else view)

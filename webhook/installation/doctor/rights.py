@@ -12,7 +12,7 @@ from webhook.cluster.resource import WatchedPlace
 from webhook.cluster.resources import watched_resources
 from webhook.installation import registration
 from webhook.installation.certificate_store import CRD
-from webhook.installation.companions import COMPANIONS
+from webhook.installation.components import COMPONENTS, rights_of
 from webhook.installation.doctor.facts import KUEUE_CONFIGURATION, Location
 from webhook.installation.limits import MAX_RIGHTS_READ_AT_ONCE
 from webhook.policy.store import REMEMBERED
@@ -84,9 +84,7 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
                 ["get", "patch"], "apiextensions.k8s.io", "customresourcedefinitions", name=CRD.rpartition("/")[2]
             )
             found.append(Purpose("older versions of jobs cannot be read once there is another CA", crd))
-    found += [
-        Purpose(companion.without, tuple(companion.rights())) for companion in COMPANIONS if companion.option in options
-    ]
+    found += [Purpose(each.without, tuple(rights_of(each))) for each in COMPONENTS if each.option in options]
     return tuple(found)
 
 
@@ -112,9 +110,9 @@ def excess(location: Location, *, options: Container[str]) -> tuple[Right, ...]:
     """Rights on Secrets that the service does not need with these `options`."""
     needed = {
         right.verb
-        for companion in COMPANIONS
-        if companion.option in options
-        for right in companion.rights()
+        for component in COMPONENTS
+        if component.option in options
+        for right in rights_of(component)
         if right.resource == "secrets"
     }
     verbs = [verb for verb in SECRET_VERBS if verb not in needed]

@@ -3,13 +3,13 @@
 from enum import Enum
 from typing import Final
 
-from webhook.api.kueue import FRAMEWORK, TRAIN_JOBS
+from webhook.api.kueue import FRAMEWORK
 from webhook.api.mpijob import MPIJob
-from webhook.api.trainer import TRAIN_JOB
 from webhook.cluster.resources.kueue_config import KUEUE_CONFIG, KueueConfig
 from webhook.cluster.resources.local_queues import LOCAL_QUEUES
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
+from webhook.predict import other_jobs
 
 # The label that every namespace has; offline a file may leave it out.
 _NAME: Final = "kubernetes.io/metadata.name"
@@ -58,7 +58,8 @@ def manages(view: ClusterView, namespace: str, framework: str = FRAMEWORK) -> bo
 
 def framework(job: MPIJob) -> str:
     """What jobs of its kind are called in Kueue's list of frameworks."""
-    return TRAIN_JOBS if job.kind == TRAIN_JOB else FRAMEWORK
+    other = other_jobs.of_job(job)
+    return other.framework if other else FRAMEWORK
 
 
 def suspends_all(view: ClusterView, namespace: str) -> bool:

@@ -9,19 +9,17 @@ from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.operator_checks import never_begun, refused
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import NANO, Quantity
-from webhook.api.quota_charges import Charge, PodShape, object_charges, train_job_charges
-from webhook.cluster.resource import Resource
-from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
+from webhook.api.quota_charges import Charge, PodShape, object_charges
+from webhook.cluster.resource import ByNamespace, Resource
+from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.reservations import Reservation, ReservedPods
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS, ResourceQuota
-from webhook.cluster.train_jobs import TRAIN_JOBS, TrainJobRecord
-from webhook.cluster.view import UNKNOWN
+from webhook.cluster.view import UNKNOWN, Answer
 from webhook.kit.context import Context
-from webhook.predict import devices
+from webhook.predict import devices, other_jobs
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.quota.fit import Demand, RolePods, Shortage, charged, most_workers, shortages
 from webhook.predict.quota.promises import Promises, default_priority_class
-from webhook.predict.quota.train_jobs import holder, is_train_job
 from webhook.predict.sizes import Size, Sizes
 
 Quotas = tuple[ResourceQuota, ...]
@@ -121,7 +119,7 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
     if old is not None and (job.suspended or not old.suspended) and not never_begun(old):
         before = Demand(_parts(job_pods(old, ctx), ctx, default_priority))
     demand = Demand(_parts(pods, ctx, default_priority, _made(job, ctx, promises)), _objects(job, ctx))
-    name = holder(job)
+    name = other_jobs.holder(job)
     return Assessment(
         quotas=quotas,
         pods=pods,
@@ -155,7 +153,7 @@ def reservation_of(job: MPIJob, ctx: Context) -> Reservation | None:
         return None
     return Reservation(
         uid=job.metadata.uid,
-        name=holder(job),
+        name=other_jobs.holder(job),
         new=ctx.operation == "CREATE",
         pods=tuple(ReservedPods(part.role, part.count, _limited(part.charges, quotas)) for part in demand.parts),
         objects=_limited(demand.objects, quotas),
@@ -166,9 +164,10 @@ def _refused_for_its_name(job: MPIJob, ctx: Context) -> bool:
     """Whether the API server will refuse the job anyway, because another one has its name."""
     if ctx.operation != "CREATE":
         return False
-    kind: Resource[Any, Any] = TRAIN_JOBS if is_train_job(job) else MPI_JOBS
+    other = other_jobs.of_job(job)
+    kind: Resource[ByNamespace, Any] = other.jobs if other else MPI_JOBS
     stored = ctx.view.get(kind, (ctx.namespace, job.metadata.name))
-    return isinstance(stored, MPIJobRecord | TrainJobRecord) and stored.uid != job.metadata.uid
+    return not isinstance(stored, Answer) and stored.uid != job.metadata.uid
 
 
 def _limited(charges: tuple[Charge, ...], quotas: Quotas) -> tuple[Charge, ...]:
@@ -189,8 +188,8 @@ def _objects(job: MPIJob, ctx: Context) -> tuple[Charge, ...]:
     """What is made beside the pods, and the job itself."""
     if ctx.operation != "CREATE":
         return ()
-    if is_train_job(job):
-        return train_job_charges(len(job_pods(job, ctx)))
+    if other := other_jobs.of_job(job):
+        return other.objects(len(job_pods(job, ctx)))
     return object_charges(launcher=job.launcher is not None)
 
 
@@ -213,9 +212,10 @@ def _made(job: MPIJob, ctx: Context, promises: Promises) -> Callable[[str], int]
     old = ctx.old
     if ctx.operation == "CREATE":
         return lambda _: 0
-    if is_train_job(job) and (train_pods := promises.train_pods) is not None:
-        return partial(train_pods.of, job.metadata.name)
-    if promises.made is not None and not is_train_job(job):
+    other = other_jobs.of_job(job)
+    if other and (made := other.made(ctx)) is not None:
+        return partial(made.of, job.metadata.name)
+    if promises.made is not None and not other:
         uid = job.metadata.uid or (old.metadata.uid if old is not None else "")
         return partial(promises.made.of, job.metadata.name, uid)
     # Those that it had to have, as far as is known.

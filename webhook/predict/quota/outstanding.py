@@ -5,9 +5,10 @@ kept up to date with each change, so that a verdict costs the same however many 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from webhook.api.mpijob import LAUNCHER, WORKER
@@ -18,8 +19,9 @@ from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.jobs import LAUNCHER_SUFFIX
 from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
 from webhook.cluster.resources.reservations import Reservation
+from webhook.predict import other_jobs
+from webhook.predict.other_jobs import PodsMade
 from webhook.predict.quota.fit import Alternatives, Load
-from webhook.predict.quota.train_jobs import TrainPods, train_job
 from webhook.work_limit import uncounted
 
 Jobs = Group[ByNamespace, MPIJobRecord]
@@ -130,14 +132,14 @@ def promised(
     job: Callable[[str], MPIJobRecord | None],
     but: str,
     charges: Callable[[PodShape], tuple[Charge, ...]],
-    train_pods: TrainPods | None = None,
+    others: Mapping[str, PodsMade] = MappingProxyType({}),
 ) -> list[Alternatives]:
     """What the jobs of a namespace, those that are stored and those that are only reserved, will still take.
 
     Under one name there is one job at most: the stored one as it is, or any of those that were admitted since, each of
     which may be another job or an update. `job` finds a stored one by its name; the job named `but` does not count.
     `charges` is what a pod of a stored job takes. A suspended job takes nothing beyond what is reserved for it.
-    Reservations of jobs that are over do not belong here, and of TrainJobs only where their pods are known.
+    Reservations of jobs that are over do not belong here. Those of another kind count where `others` has its pods.
     """
     missing = stored.missing.copy()
     if (own := job(but)) is not None:
@@ -145,6 +147,9 @@ def promised(
             missing[pods.shape] -= count
     reserved: defaultdict[str, Alternatives] = defaultdict(list)
     for each in reservations:
+        other = other_jobs.of_holder(each.name)
+        if other and other[0].kind not in others:
+            continue
         twin = job(each.name)
         stored_already = twin is not None and twin.uid == each.uid
         if each.name == but or (stored_already and each.new):  # all of it can be seen of the job
@@ -154,11 +159,7 @@ def promised(
                 missing[pods.shape] -= count
             as_stored = ((count, charge) for pods, count in stored.of(twin) for charge in charges(pods.shape))
             reserved[each.name].append(list(as_stored))
-        name = train_job(each.name)
-        if name and train_pods is not None:
-            made = partial(train_pods.of, name)
-        else:
-            made = partial(stored.made.of, each.name, each.uid)
+        made = partial(others[other[0].kind].of, other[1]) if other else partial(stored.made.of, each.name, each.uid)
         reserved[each.name].append(_reserved(each, made, objects=not stored_already))
     certain = [load for alternatives in reserved.values() if len(alternatives) == 1 for load in alternatives[0]]
     certain += ((count, charge) for shape, count in missing.items() if count > 0 for charge in charges(shape))

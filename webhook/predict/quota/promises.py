@@ -16,15 +16,13 @@ from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.reservations import RESERVATIONS, Reservation
 from webhook.cluster.resources.resource_quotas import ResourceQuota
 from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeClass
-from webhook.cluster.train_jobs import TRAIN_JOBS, TrainJobRecord
-from webhook.cluster.view import UNKNOWN
+from webhook.cluster.view import UNKNOWN, Answer
 from webhook.kit.context import Context
-from webhook.predict import devices
+from webhook.predict import devices, other_jobs
 from webhook.predict.limits import MAX_CACHED_DEFAULTS
 from webhook.predict.pod_priority import default_class
 from webhook.predict.quota.fit import Alternatives, charged_at_most
 from webhook.predict.quota.outstanding import Jobs, Made, Outstanding, PodCounts, pod_counts, promised, without_pods
-from webhook.predict.quota.train_jobs import TrainPods, pods_of_train_jobs, train_job
 from webhook.work_limit import uncounted
 
 Quotas = tuple[ResourceQuota, ...]
@@ -61,11 +59,6 @@ class Promises:
             charges=_charges(ctx, priority),
         )
 
-    @property
-    def train_pods(self) -> TrainPods | None:
-        """The pods of TrainJobs, for which only these ask; None for unknown."""
-        return pods_of_train_jobs(self.ctx)
-
     def at_most(self, quotas: Quotas, *, but: str = "") -> Mapping[str, Amounts]:
         """By the names of quotas, what all jobs but one of that name will take, whichever of each name is stored.
 
@@ -80,9 +73,9 @@ class Promises:
 
     def _promised(self, but: str) -> list[Alternatives]:
         reserved = [*_reserved(self.ctx)]
-        train_pods = self.train_pods if any(train_job(each.name) for each in reserved) else None
-        counted = (each for each in reserved if train_pods is not None or not train_job(each.name))
-        return promised(self.stored, counted, job=self._job, but=but, charges=self.charges, train_pods=train_pods)
+        kinds = {other[0].kind: other[0] for each in reserved if (other := other_jobs.of_holder(each.name))}
+        others = {name: made for name, kind in kinds.items() if (made := kind.made(self.ctx)) is not None}
+        return promised(self.stored, reserved, job=self._job, but=but, charges=self.charges, others=others)
 
     def running_but(self, name: str) -> Mapping[tuple[PodShape, ...], int] | None:
         """How many jobs there are by the shapes of their pods, without the one of that name; None when unknown."""
@@ -106,9 +99,10 @@ def _reserved(ctx: Context) -> Iterator[Reservation]:
     for each in () if found is UNKNOWN else found.values():
         for entry in each.entries:
             reservation = entry.reservation
-            if name := train_job(reservation.name):
-                known = ctx.view.get(TRAIN_JOBS, (ctx.namespace, name))
-                if isinstance(known, TrainJobRecord) and known.uid == reservation.uid:
+            if other := other_jobs.of_holder(reservation.name):
+                kind, name = other
+                known = ctx.view.get(kind.jobs, (ctx.namespace, name))
+                if not isinstance(known, Answer) and known.uid == reservation.uid:
                     if known.over:
                         continue
                     reservation = msgspec.structs.replace(reservation, objects=())

@@ -7,8 +7,8 @@ import pytest
 from tests.support.ledger_world import World, record
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.reservations import RESERVATIONS
-from webhook.cluster.train_jobs import TRAIN_JOBS, TrainJobRecord
 from webhook.companions.reservations.limits import LIFETIME_SECONDS
+from webhook.parts.trainer.resources import TRAIN_JOBS, TrainJobRecord
 
 pytestmark = pytest.mark.usefixtures("no_pause")
 

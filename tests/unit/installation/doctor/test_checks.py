@@ -26,6 +26,7 @@ from tests.support.doctor_facts import (
     UNREAD,
     VALIDATING,
     bundles,
+    by_register,
     certificates,
     converted_crd,
     converting,
@@ -49,13 +50,14 @@ from webhook.installation.doctor.checks.hooks import after_kueue, unguarded
 from webhook.installation.doctor.diagnosis import Severity
 from webhook.installation.doctor.facts import AskedInVain, Policies, Probe
 from webhook.installation.doctor.unread import Unread, attempt
+from webhook.parts.trainer.webhooks import hooks as trainer_hooks
 from webhook.plugins.loading import Plugin
 
 CONVERTS = HAS | {
     Right(verb, "apiextensions.k8s.io", "customresourcedefinitions", "", "mpijobs.kubeflow.org"): True
     for verb in ("get", "patch")
 }
-HOOKS = registration.trainer_hooks(registration.by_service("mpijob-webhook", "mpijob-webhook"), "mpijob-webhook")
+HOOKS = trainer_hooks(registration.by_service("mpijob-webhook", "mpijob-webhook"), "mpijob-webhook")
 WITH_TRAINER = stored({**VALIDATING, "webhooks": [*VALIDATING["webhooks"], *HOOKS]})
 FOR_TRAINER = with_arguments("--trainer")
 OF_TRAINER = HAS | dict.fromkeys(
@@ -195,6 +197,19 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "a development server and nothing else": (
         {
             **ON_TRIAL,
+            "service": None,
+            "deployment": None,
+            "pods": [],
+            "endpoints": [],
+            "rights": dict.fromkeys(HAS, False),
+            **certificates(data=None, bundles=(), served={}),
+        },
+        {"configuration-development": "nothing is installed in mpijob-webhook"},
+    ),
+    "a development server for Trainer and nothing else": (
+        {
+            **ON_TRIAL,
+            "validating": [by_register(WITH_TRAINER)],
             "service": None,
             "deployment": None,
             "pods": [],

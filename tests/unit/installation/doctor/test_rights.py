@@ -7,7 +7,7 @@ import pytest
 from tests.support.doctor_facts import LOCATION, MANIFESTS
 from webhook.api import yaml
 from webhook.client.access_reviews import Right
-from webhook.installation.companions import COMPANIONS
+from webhook.installation.components import COMPONENTS
 from webhook.installation.doctor import rights
 
 
@@ -27,7 +27,7 @@ def granted(*files: str) -> set[Any]:
     return found
 
 
-OPTIONS = [*(companion.option for companion in COMPANIONS), "--conversion"]
+OPTIONS = [*(companion.option for companion in COMPONENTS), "--conversion"]
 
 
 @pytest.mark.parametrize("options", [[], *([option] for option in OPTIONS), OPTIONS])
@@ -36,7 +36,7 @@ def test_the_rights_are_those_of_the_manifests(ca_secret: str, options: list[str
     files = ["base/cluster-view.yaml", "base/rbac.yaml"]
     files += ["components/self-managed-certificates/rbac.yaml"] if ca_secret else []
     files += ["components/conversion-ca-bundle/rbac.yaml"] if ca_secret and "--conversion" in options else []
-    files += [f"components/{each.component}/rbac.yaml" for each in COMPANIONS if each.option in options]
+    files += [f"components/{each.component}/rbac.yaml" for each in COMPONENTS if each.option in options]
     asked = {
         (
             right.verb,

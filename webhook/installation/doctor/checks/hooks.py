@@ -1,11 +1,11 @@
 """The webhook configurations: present, complete, from this version, called in order, and able to reach the service."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from webhook.client.objects import KubernetesObject
 from webhook.installation import registration
-from webhook.installation.companions import TRAINER
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
 from webhook.installation.doctor.facts import (
     AGAIN,
@@ -18,6 +18,7 @@ from webhook.installation.doctor.facts import (
 )
 from webhook.installation.doctor.unread import Unread
 from webhook.installation.registration import DOMAIN
+from webhook.kit.parts import parts
 
 CONFIGURATION_MISSING: Final = DiagnosisKind("configuration-missing", Severity.PROBLEM)
 CONFIGURATION_RENAMED: Final = DiagnosisKind("configuration-renamed", Severity.PROBLEM)
@@ -40,10 +41,6 @@ WITHOUT: Final = {
     f"validate.{registration.DOMAIN}": "jobs are not checked",
     f"policy.{registration.DOMAIN}": "broken policies are not refused",
     f"policy-removal.{registration.DOMAIN}": "nobody hears what the removal of a policy changes",
-    **{
-        f"{name}.{registration.DOMAIN}": f"{resource} are not checked"
-        for name, resource in registration.TRAINER_HOOKS.items()
-    },
 }
 SEEN_BY_OTHERS: Final = {"rules", "failurePolicy", "clientConfig", "name"}
 
@@ -54,7 +51,7 @@ def configurations(facts: Facts) -> Iterator[Diagnosis]:
         registration.by_service(facts.location.namespace, facts.location.service),
         labels={},
         policy_namespace=facts.location.namespace,
-        trainer=_for_trainer(facts),
+        options=_options(facts),
     )
     total = 0
     for expected, found in zip(wanted, (facts.mutating, facts.validating), strict=True):
@@ -73,16 +70,22 @@ def configurations(facts: Facts) -> Iterator[Diagnosis]:
 
 def missing(expected: KubernetesObject, *, fix: str) -> Diagnosis:
     """The diagnosis that a configuration does not exist."""
-    without = " and ".join(WITHOUT[hook["name"]] for hook in hooks(expected))
+    without = " and ".join(map(_without, hooks(expected)))
     return CONFIGURATION_MISSING(f"there is no {expected['kind']}: {without}", fix=fix)
 
 
-def _for_trainer(facts: Facts) -> bool:
-    """Whether Kubeflow Trainer's kinds are checked. For a development server only its hooks show that."""
+def _without(hook: KubernetesObject) -> str:
+    return WITHOUT.get(hook["name"]) or f"{hook['rules'][0]['resources'][0]} are not checked"
+
+
+def _options(facts: Facts) -> Set[str]:
+    """The options of `serve` that add hooks; of a development server only its hooks show them."""
     if not facts.on_trial or isinstance(facts.validating, Unread):
-        return TRAINER.option in arguments(facts.deployment)
-    names = {f"{name}.{registration.DOMAIN}" for name in registration.TRAINER_HOOKS}
-    return any(hook["name"] in names for hook in hooks(configuration(facts.validating) or {}))
+        return arguments(facts.deployment).keys()
+    paths = {
+        urlsplit(hook["clientConfig"].get("url", "")).path for hook in hooks(configuration(facts.validating) or {})
+    }
+    return {option for part in parts() if paths & {hook.path for hook in part.hooks} for option in part.options}
 
 
 def _about(facts: Facts, kind: str, actual: KubernetesObject) -> Iterator[Diagnosis]:
@@ -105,7 +108,7 @@ def _hooks(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) -
     for hook in hooks(expected):
         name = hook["name"]
         if name not in found:
-            yield HOOK_MISSING(f"the hook {name} is missing: {WITHOUT[name]}", fix=AGAIN)
+            yield HOOK_MISSING(f"the hook {name} is missing: {_without(hook)}", fix=AGAIN)
         else:
             yield from _hook(facts, hook, found[name])
     for name in found.keys() - {hook["name"] for hook in hooks(expected)}:
@@ -143,7 +146,7 @@ def _failure(facts: Facts, expected: KubernetesObject, actual: KubernetesObject)
     if policy == expected["failurePolicy"]:
         return
     if policy == "Ignore":
-        text = f"the hook {name} has failurePolicy Ignore: while no replica answers, {WITHOUT[name]}"
+        text = f"the hook {name} has failurePolicy Ignore: while no replica answers, {_without(expected)}"
         yield HOOK_FAILS_OPEN(text, fix=f"fine during the roll-out or an emergency; else {AGAIN}")
     else:
         text = f"the hook {name} has failurePolicy Fail: while no replica answers, no job is stored"

@@ -1,0 +1,208 @@
+"""Each notice becomes one Event, whatever the replicas and the API server do meanwhile."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from tests.support.job_lives import HOUR, START, Seen, condition, kubernetes_job, mpijob
+from tests.support.logs import Log
+from tests.support.watch_api import until
+from webhook.client.calls import ApiError, ClusterError
+from webhook.companions.reconciler import PacedClient
+from webhook.parts.job_metrics.deadline_events import IS_NEAR, IS_OVER, KNOWN, TOLD, UNKNOWN_WAIT, DeadlineEvents
+from webhook.parts.job_metrics.watches import JOB_LIVES, LAUNCHERS
+
+KEY = ("team-a", "train")
+DAY = int(24 * HOUR)
+RUNNING = mpijob("train", condition("Running"), started=START)
+LAUNCHER = kubernetes_job(limit=DAY)
+
+
+class Api:
+    """Events by name, and the time; `failures` are raised one after the other."""
+
+    def __init__(self) -> None:
+        self.time = START
+        self.events: dict[str, dict[str, Any]] = {}
+        self.posts = 0
+        self.failures: list[Exception] = []
+
+    def now(self) -> float:
+        return self.time
+
+    async def request(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        assert method == "POST"
+        self.posts += 1
+        if self.failures:
+            raise self.failures.pop(0)
+        metadata = body["metadata"]
+        assert path == f"/api/v1/namespaces/{metadata['namespace']}/events"
+        if metadata["name"] in self.events:
+            raise ApiError(409, "exists")
+        self.events[metadata["name"]] = body
+        return {}
+
+
+class Replica:
+    """A service that sees what the others see."""
+
+    def __init__(self, api: Api) -> None:
+        self.lives, self.launchers, self.log = Seen(JOB_LIVES), Seen(LAUNCHERS), Log()
+        paced: Any = PacedClient(api, rate=1e9)  # type: ignore[arg-type]  # it has what is called
+        self.events = DeadlineEvents(api=paced, lives=self.lives, launchers=self.launchers, now=api.now, log=self.log)
+
+    def see(self, job: dict[str, Any], launcher: dict[str, Any]) -> None:
+        self.lives.put(job)
+        self.launchers.put(launcher)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Its reconciler works until the block ends."""
+        task = asyncio.create_task(self.events.reconciler.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+
+@pytest.fixture
+def api() -> Api:
+    return Api()
+
+
+async def test_an_event_is_on_the_job(api: Api) -> None:
+    replica = Replica(api)
+    replica.see(RUNNING, LAUNCHER)
+    api.time = START + 20 * HOUR - 2000
+    assert await replica.events.reconcile(KEY) is None  # nothing more is due unless something changes
+    ((name, event),) = api.events.items()
+    assert name.startswith("train.")
+    about = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "train", "uid": "uid-train"}
+    assert event["involvedObject"] == {**about, "namespace": "team-a"}
+    assert (event["reason"], event["type"]) == (IS_NEAR, "Warning")
+    assert event["message"].startswith("80 % of the 1d that this job may take")
+    assert replica.log.events("deadline told") == [{"namespace": "team-a", "job": "train", "reason": IS_NEAR}]
+
+
+async def test_nothing_is_told_twice(api: Api) -> None:
+    first, second = Replica(api), Replica(api)
+    api.time = START + 0.8 * DAY
+    for replica in (first, second, first):
+        replica.see(RUNNING, LAUNCHER)
+        await replica.events.reconcile(KEY)
+    assert len(api.events) == 1
+    assert api.posts == 2
+    assert first.events.outcomes == {TOLD: 1, KNOWN: 0}
+    assert second.events.outcomes == {TOLD: 0, KNOWN: 1}
+    api.events.clear()  # the API server keeps them for an hour
+    api.time += HOUR
+    await Replica(api).events.reconcile(KEY)
+    for replica in (first, second):
+        await replica.events.reconcile(KEY)
+    assert api.events == {}
+
+
+async def test_it_looks_again_in_time(api: Api) -> None:
+    replica = Replica(api)
+    replica.see(RUNNING, kubernetes_job(limit=1000))
+    assert await replica.events.reconcile(KEY) == 300.0
+    api.time += 790
+    assert await replica.events.reconcile(KEY) == 10.0
+    api.time += 10
+    assert await replica.events.reconcile(KEY) is None
+    assert [event["reason"] for event in api.events.values()] == [IS_NEAR]
+
+
+@pytest.mark.parametrize("failure", [ApiError(403, "no right"), ApiError(500, "down"), ClusterError("no answer")])
+async def test_what_could_not_be_told_is_tried_again(api: Api, failure: Exception) -> None:
+    replica = Replica(api)
+    replica.see(RUNNING, LAUNCHER)
+    api.time = START + 0.8 * DAY
+    api.failures = [failure]
+    with pytest.raises(type(failure)):
+        await replica.events.reconcile(KEY)
+    assert api.events == {}
+    await replica.events.reconcile(KEY)
+    assert len(api.events) == 1
+
+
+async def test_nothing_is_told_of_what_is_not_known(api: Api) -> None:
+    replica = Replica(api)
+    api.time = START + 0.8 * DAY
+    assert await replica.events.reconcile(KEY) is None
+    replica.lives.put(RUNNING)
+    assert await replica.events.reconcile(KEY) is None
+    replica.launchers.put(LAUNCHER)
+    for watch in (replica.lives, replica.launchers):
+        watch.known = False
+        assert await replica.events.reconcile(KEY) == UNKNOWN_WAIT
+        assert list(replica.events.remaining()) == []
+        watch.known = True
+    assert api.events == {}
+    assert list(replica.events.remaining()) == [("team-a", 0.2 * DAY)]
+
+
+async def test_a_job_that_is_resumed_is_told_of_anew(api: Api) -> None:
+    """Kueue suspends it, and starts it again: its time counts from the beginning."""
+    replica = Replica(api)
+    replica.see(RUNNING, LAUNCHER)
+    api.time = START + 0.8 * DAY
+    await replica.events.reconcile(KEY)
+    replica.see(
+        {**RUNNING, "spec": {"runPolicy": {"suspend": True}}}, kubernetes_job(limit=DAY, suspend=True, started=None)
+    )
+    api.time += HOUR
+    assert await replica.events.reconcile(KEY) is None
+    resumed = api.time
+    replica.see(mpijob("train", condition("Running"), started=resumed), kubernetes_job(limit=DAY, started=resumed))
+    await replica.events.reconcile(KEY)
+    assert len(api.events) == 1
+    api.time = resumed + 0.8 * DAY
+    await replica.events.reconcile(KEY)
+    assert [event["reason"] for event in api.events.values()] == [IS_NEAR, IS_NEAR]
+
+
+async def test_a_thousand_jobs_are_told_of_once_by_two_replicas_of_which_one_is_replaced(api: Api) -> None:
+    jobs = [mpijob(f"job-{each}", condition("Running"), started=START) for each in range(1000)]
+    over = condition("Failed", reason="DeadlineExceeded")
+
+    def see(replica: Replica, *, ended: bool) -> None:
+        for each in range(1000):
+            name = f"job-{each}"
+            job = mpijob(name, over, started=START, completed=START + DAY) if ended else jobs[each]
+            conditions = (condition("Failed"),) if ended else ()
+            replica.see(job, kubernetes_job(f"{name}-launcher", *conditions, owner=f"uid-{name}", limit=DAY))
+
+    first, second, third = (Replica(api) for _ in range(3))
+    api.time = START + 0.8 * DAY
+    async with first.running():
+        async with second.running():
+            for replica in (first, second):
+                see(replica, ended=False)
+            await until(lambda: len(api.events) > 300)
+        await until(lambda: len(api.events) == 1000 and not first.events.reconciler.waiting)
+        async with third.running():
+            api.time = START + DAY
+            for replica in (first, third):
+                see(replica, ended=True)
+            await until(lambda: not (first.events.reconciler.waiting or third.events.reconciler.waiting))
+    assert len(api.events) == 2000
+    reasons = [event["reason"] for event in api.events.values()]
+    assert (reasons.count(IS_NEAR), reasons.count(IS_OVER)) == (1000, 1000)
+    assert api.posts <= 2 * 2000
+
+
+async def test_it_forgets_jobs_that_are_gone(api: Api) -> None:
+    replica = Replica(api)
+    replica.see(RUNNING, LAUNCHER)
+    api.time = START + 0.8 * DAY
+    await replica.events.reconcile(KEY)
+    replica.lives.remove(RUNNING)
+    await replica.events.reconcile(KEY)
+    assert replica.events._told == {}

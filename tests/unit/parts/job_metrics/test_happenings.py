@@ -1,0 +1,176 @@
+"""What is counted of jobs, and how many there are: equal to what somebody who saw all of it would count."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.devices import claim_template, exactly
+from tests.support.job_lives import HOUR, START, condition, life
+from webhook.api.pod_resources import ContainerResources, PodResources
+from webhook.api.quantity import parse
+from webhook.api.quota_charges import PodShape
+from webhook.cluster.job_lives import JobLife
+from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import NothingKnown
+from webhook.parts.job_metrics.happenings import Changes, Counted, accelerators, standing
+from webhook.server.namespace_labels import BEYOND, Labels
+
+STARTED = START + 2 * HOUR
+NEW = life()
+SUSPENDED = life(suspend=True)
+STARTING = life("train", condition("Created"), started=STARTED)
+RUNNING = life("train", condition("Running", at=STARTED + 30), started=STARTED)
+PREEMPTED = life("train", condition("Running", "False"), condition("Suspended"), started=STARTED, suspend=True)
+AGAIN = life("train", condition("Running", at=START + 9 * HOUR), started=START + 9 * HOUR)
+DONE = life("train", condition("Succeeded"), started=STARTED, completed=STARTED + HOUR)
+FAILED = life("train", condition("Failed", reason="DeadlineExceeded"), started=STARTED, completed=STARTED + HOUR)
+NEVER_RAN = life("train", condition("Failed", reason="BackoffLimitExceeded"), completed=STARTED)
+NEXT = life(uid="another of this name")
+
+CREATED = Counted("created_total", "team-a")
+QUEUE = Counted("queue_seconds", "team-a", 2 * HOUR + 30)
+SUCCEEDED = Counted("succeeded_total", "team-a")
+TOOK = Counted("duration_seconds", "team-a", HOUR)
+
+
+@pytest.mark.parametrize(
+    ("history", "counted"),
+    [
+        ([NEW, STARTING, RUNNING, DONE, None], [CREATED, QUEUE, SUCCEEDED, TOOK]),
+        (
+            [SUSPENDED, STARTING, RUNNING, FAILED],
+            [CREATED, QUEUE, Counted("failed_total", "team-a", reason=("DeadlineExceeded",)), TOOK],
+        ),
+        # A preemption is no second wait for the first start.
+        ([NEW, RUNNING, PREEMPTED, AGAIN, PREEMPTED, AGAIN], [CREATED, QUEUE]),
+        # It was suspended before it ran.
+        ([NEW, STARTING, PREEMPTED, AGAIN], [CREATED, Counted("queue_seconds", "team-a", 9 * HOUR)]),
+        # Seen only at its end, after a watch was lost.
+        ([DONE], [CREATED, SUCCEEDED, TOOK]),
+        ([NEVER_RAN], [CREATED, Counted("failed_total", "team-a", reason=("BackoffLimitExceeded",))]),
+        # Nothing is new where only the rest of the status changes.
+        ([NEW, RUNNING, RUNNING, DONE, DONE], [CREATED, QUEUE, SUCCEEDED, TOOK]),
+        # One is deleted and another created between two looks.
+        ([DONE, NEXT, None, NEXT], [CREATED, SUCCEEDED, TOOK, CREATED, CREATED]),
+    ],
+)
+def test_what_happens_is_counted_once(history: list[JobLife | None], counted: list[Counted]) -> None:
+    changes = Changes()
+    assert [
+        each for old, new in zip([None, *history], history, strict=False) for each in changes.of(old, new)
+    ] == counted
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "counted"),
+    [
+        (NEW, RUNNING, [QUEUE]),
+        (RUNNING, DONE, [SUCCEEDED, TOOK]),
+        (PREEMPTED, AGAIN, []),
+        (DONE, DONE, []),
+        (DONE, None, []),
+    ],
+)
+def test_what_was_there_at_the_beginning_is_not_counted(before: JobLife, after: Any, counted: list[Counted]) -> None:
+    assert Changes([before]).of(before, after) == counted
+
+
+def test_a_name_beyond_the_bound_is_counted_with_the_others() -> None:
+    labels = Labels(2)
+    assert [labels.bounded(each) for each in ("a", "b", "c", "a", "d")] == ["a", "b", BEYOND, "a", BEYOND]
+
+
+def pods(job: JobLife, gpus: int, *, workers: int = 2, uid: str = "") -> MPIJobRecord:
+    asked = {"nvidia.com/gpu": parse(gpus), "cpu": parse(4), "rdma/hca": parse(1)}
+    worker = PodShape(PodResources((ContainerResources("spec.containers[0]", requests=asked),)))
+    found = (PodsRecord("Launcher", 1, PodShape(PodResources())), PodsRecord("Worker", workers, worker))
+    return MPIJobRecord(job.namespace, job.name, uid or job.uid, pods=found)
+
+
+def test_accelerators_of_jobs_that_have_not_ended() -> None:
+    jobs = {
+        ("team-a", "runs"): life("runs", condition("Running"), started=STARTED),
+        ("team-a", "waits"): life("waits", suspend=True),
+        ("team-a", "starts"): life("starts", started=STARTED),
+        ("team-a", "unseen"): life("unseen"),
+        ("team-a", "replaced"): life("replaced"),
+        ("team-a", "done"): life("done", condition("Succeeded"), completed=STARTED),
+        ("team-b", "runs"): life("runs", condition("Running"), namespace="team-b"),
+    }
+    records = {key: pods(job, 8) for key, job in jobs.items() if job.name != "unseen"}
+    records["team-a", "replaced"] = pods(jobs["team-a", "replaced"], 8, uid="the one before")
+    found = standing(jobs.values(), records, NothingKnown(), namespaces=Labels(9))
+    assert found == {
+        ("running", "team-a"): 1,
+        ("running", "team-b"): 1,
+        ("queued", "team-a"): 4,
+        ("gpus_requested", "team-a", "nvidia.com/gpu"): 48,
+        ("gpus_requested", "team-b", "nvidia.com/gpu"): 16,
+        ("gpus_in_use", "team-a", "nvidia.com/gpu"): 16,
+        ("gpus_in_use", "team-b", "nvidia.com/gpu"): 16,
+    }
+    bounded = standing(jobs.values(), records, NothingKnown(), namespaces=Labels(1))
+    assert bounded["running", BEYOND] == 1
+    assert bounded["gpus_requested", BEYOND, "nvidia.com/gpu"] == 16
+
+
+def test_devices_of_claims_are_counted_as_far_as_their_number_is_known() -> None:
+    one_or_four = [{"deviceClassName": "gpu.nvidia.com"}, {"deviceClassName": "mig.nvidia.com", "count": 4}]
+    requests = {
+        "two": exactly(count=2),
+        "one or four": {"name": "r", "firstAvailable": one_or_four},
+        "all": exactly(allocationMode="All"),
+        "to look": exactly(adminAccess=True),
+        "another": exactly("nic.example.com"),
+    }
+    view = Snapshot([claim_template(name, request) for name, request in requests.items()])
+    job = life("runs", condition("Running"), started=STARTED)
+    worker = PodShape(PodResources(), device_claims=(*requests, "gone"))
+    record = MPIJobRecord("team-a", "runs", job.uid, pods=(PodsRecord("Worker", 4, worker),))
+    found = standing([job], {("team-a", "runs"): record}, view, namespaces=Labels(9))
+    name = "deviceclass.resource.kubernetes.io/gpu.nvidia.com"
+    assert found == {
+        ("running", "team-a"): 1,
+        ("gpus_requested", "team-a", name): 12,
+        ("gpus_in_use", "team-a", name): 12,
+    }
+
+
+def test_resources_have_the_names_that_are_known() -> None:
+    asked = {"nvidia.com/mig-1g.5gb": parse(1), "nvidia.com/mig-of a user": parse(2), "a.com/gpu": parse(3)}
+    shape = PodShape(PodResources((ContainerResources("spec.containers[0]", requests=asked),)))
+    assert accelerators(shape) == (("nvidia.com/mig-*", 1), ("nvidia.com/mig-*", 2))
+
+
+STATES = (NEW, SUSPENDED, STARTING, RUNNING, PREEMPTED, AGAIN, DONE, FAILED)
+ORDER = {id(state): at for at, state in enumerate(STATES)}
+
+
+@given(
+    lives=st.lists(st.lists(st.sampled_from(STATES), max_size=5), max_size=8),
+    begins=st.integers(0, 5),
+)
+def test_a_replica_that_has_seen_all_of_it_counts_what_there_was(lives: list[list[JobLife]], begins: int) -> None:
+    """One that began later counts no more than that, and with it what happened since."""
+    histories = [sorted(states, key=lambda state: ORDER[id(state)]) for states in lives]
+    first, later = Counter[str](), Counter[str]()
+    for history in histories:
+        old: JobLife | None = None
+        changes, since = Changes(), Changes()
+        for step, new in enumerate(history):
+            first.update(each.metric for each in changes.of(old, new))
+            if step == begins and old is not None:
+                since = Changes([old])
+            if step >= begins:
+                later.update(each.metric for each in since.of(old, new))
+            old = new
+    created = sum(bool(history) for history in histories)
+    over = sum(bool(history) and history[-1].over for history in histories)
+    assert first["created_total"] == created
+    assert first["succeeded_total"] + first["failed_total"] == first["duration_seconds"] == over
+    assert first["queue_seconds"] == sum(any(state is RUNNING or state is AGAIN for state in h) for h in histories)
+    assert all(later[what] <= first[what] for what in later)

@@ -1,0 +1,152 @@
+"""The content of `/metrics/jobs`, and when it is empty."""
+
+import re
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from tests.support.job_lives import HOUR, START, Seen, condition, mpijob
+from webhook.api.pod_resources import ContainerResources, PodResources
+from webhook.api.quantity import parse
+from webhook.api.quota_charges import PodShape
+from webhook.cluster.job_lives import REASONS
+from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
+from webhook.cluster.view import UNKNOWN
+from webhook.parts.job_metrics.metrics import JOB_METRICS
+from webhook.parts.job_metrics.telemetry import JobTelemetry
+from webhook.parts.job_metrics.watches import JOB_LIVES
+from webhook.server.limits import MAX_NAMESPACE_LABELS
+from webhook.server.metrics import JOB_PREFIX, METRICS
+from webhook.server.namespace_labels import BEYOND
+
+RUNNING = condition("Running", at=START + 60)
+
+
+class View:
+    """The jobs that admission sees."""
+
+    def __init__(self) -> None:
+        self.jobs: Any = {}
+
+    def all(self, _: object) -> Any:
+        return self.jobs
+
+
+class World:
+    """Metrics, and the jobs behind them."""
+
+    def __init__(self) -> None:
+        self.telemetry, self.lives, self.view = JobTelemetry(CollectorRegistry()), Seen(JOB_LIVES), View()
+        self.telemetry.follow(self.lives, self.view)  # type: ignore[arg-type]  # it has what is asked
+
+    def value(self, name: str, namespace: str = "team-a", **labels: str) -> float | None:
+        return self.telemetry.registry.get_sample_value(JOB_PREFIX + name, {"namespace": namespace, **labels})
+
+    def text(self) -> str:
+        return generate_latest(self.telemetry.registry).decode()
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_nothing_is_told_without_being_asked_for() -> None:
+    assert generate_latest(JobTelemetry(CollectorRegistry()).registry) == b""
+
+
+def test_what_happens_to_jobs_after_the_first_list_is_counted(world: World) -> None:
+    old = mpijob("old", RUNNING, started=START)
+    world.lives.list(old, mpijob("done", condition("Succeeded"), completed=START, namespace="team-b"))
+    for namespace in ("team-a", "team-b"):
+        assert world.value("created_total", namespace) == world.value("succeeded_total", namespace) == 0
+        assert {world.value("failed_total", namespace, reason=reason) for reason in REASONS} == {0}
+    world.lives.put(mpijob("new", namespace="team-c"))
+    world.lives.put(mpijob("new", RUNNING, namespace="team-c", started=START))
+    failed = condition("Failed", reason="DeadlineExceeded")
+    world.lives.put(mpijob("new", failed, namespace="team-c", started=START, completed=START + HOUR))
+    world.lives.put(mpijob("old", condition("Succeeded"), started=START, completed=START + 2 * HOUR))
+    world.lives.remove(old)
+    # The list after a lost watch has the same content.
+    world.lives.list(mpijob("new", failed, namespace="team-c", started=START, completed=START + HOUR))
+    assert world.value("created_total", "team-c") == 1
+    assert world.value("created_total") == world.value("created_total", "team-b") == 0
+    assert world.value("failed_total", "team-c", reason="DeadlineExceeded") == 1
+    assert world.value("succeeded_total") == 1
+    assert world.value("duration_seconds_sum") == 2 * HOUR
+    assert world.value("duration_seconds_bucket", "team-c", le="3600.0") == 1
+    assert world.value("queue_seconds_sum", "team-c") == 60
+    assert world.value("queue_seconds_count") is None
+
+
+def record(name: str, gpus: int) -> MPIJobRecord:
+    asked = {"nvidia.com/gpu": parse(gpus)}
+    shape = PodShape(PodResources((ContainerResources("spec.containers[0]", requests=asked),)))
+    return MPIJobRecord("team-a", name, f"uid-{name}", pods=(PodsRecord("Worker", 4, shape),))
+
+
+def test_how_many_jobs_there_are_now(world: World) -> None:
+    world.lives.list(mpijob("runs", RUNNING), mpijob("waits", suspend=True), mpijob("over", condition("Failed")))
+    world.view.jobs = {("team-a", name): record(name, 8) for name in ("runs", "waits")}
+    assert (world.value("running"), world.value("queued")) == (1, 2)
+    assert world.value("gpus_requested", resource="nvidia.com/gpu") == 64
+    assert world.value("gpus_in_use", resource="nvidia.com/gpu") == 32
+    # An old value is not a current one.
+    for known, jobs in ((False, world.view.jobs), (True, UNKNOWN)):
+        world.lives.known, world.view.jobs = known, jobs
+        assert world.value("running") is None
+
+
+def test_the_least_time_that_is_left(world: World) -> None:
+    world.telemetry.deadlines(lambda: [("team-a", 50.0), ("team-b", 7.0), ("team-a", 20.0)])
+    assert world.value("deadline_remaining_seconds") == 20
+    assert world.value("deadline_remaining_seconds", "team-b") == 7
+
+
+def test_namespaces_are_bounded(world: World) -> None:
+    world.lives.list()
+    for each in range(MAX_NAMESPACE_LABELS + 10):
+        world.lives.put(mpijob(namespace=f"team-{each}"))
+    assert world.value("created_total", BEYOND) == world.value("queued", BEYOND) == 10
+    for metric in ("created_total", "queued"):
+        found = set(re.findall(rf'^{JOB_PREFIX}{metric}{{namespace="([^"]+)"', world.text(), re.MULTILINE))
+        assert len(found) == MAX_NAMESPACE_LABELS + 1
+
+
+def test_replicas_that_have_seen_different_things_name_the_same_namespaces() -> None:
+    """Otherwise one would count under BEYOND what another counts by name, and a sum of the maxima would count it
+    twice.
+    """
+    jobs = [mpijob(namespace=f"team-{each}") for each in range(MAX_NAMESPACE_LABELS + 10)]
+    first, second = World(), World()
+    first.lives.list(*jobs[:5])
+    for job in reversed(jobs):
+        first.lives.put(job)
+    second.lives.list(*jobs)
+    named = [re.findall(rf"^{JOB_PREFIX}queued{{.*", world.text(), re.MULTILINE) for world in (first, second)]
+    assert len(named[0]) == MAX_NAMESPACE_LABELS + 1
+    assert sorted(named[0]) == sorted(named[1])
+    restarted = World()
+    restarted.lives.list(*reversed(jobs))
+    created = [
+        re.findall(rf"^{JOB_PREFIX}created_total{{.*", world.text(), re.MULTILINE) for world in (second, restarted)
+    ]
+    assert sorted(created[0]) == sorted(created[1])
+
+
+def test_every_metric_is_exposed_with_its_help(world: World) -> None:
+    world.telemetry.deadlines(list)
+    text = world.text()
+    for metric in JOB_METRICS:
+        assert f"# HELP {metric.name} {metric.help}\n" in text
+        assert f"# TYPE {metric.name} {metric.kind}\n" in text
+
+
+@pytest.mark.parametrize("metric", JOB_METRICS, ids=lambda metric: metric.name)
+def test_metrics_are_named_as_prometheus_wants_them(metric: Any) -> None:
+    assert re.fullmatch(r"(training_operator_mpijob|mpijob_webhook_namespace)_[a-z_]+", metric.name)
+    assert metric.name.endswith("_total") == (metric.kind == "counter")
+    assert metric.help.endswith(".")
+    assert set(metric.labels) <= {"namespace", "reason", "resource", "rule", "action", "decision"}
+    assert metric.name not in {each.name for each in METRICS}

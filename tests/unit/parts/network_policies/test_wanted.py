@@ -1,0 +1,203 @@
+"""The NetworkPolicy of a job, field by field; which packets it lets through is in test_packets.py."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.jobs import REMOVE, changed
+from tests.support.rule_checks import defaulted
+from tests.support.service_accounts import service_account
+from webhook.api.mpijob import MPIJob
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import NothingKnown
+from webhook.parts.network_policies.upkeep import record
+from webhook.parts.network_policies.wanted import is_filtered, network_policy, spec
+from webhook.rules.network_policy import Posture, Settings
+
+PODS = {
+    "matchLabels": {
+        "training.kubeflow.org/operator-name": "mpi-operator",
+        "training.kubeflow.org/job-name": "train",
+    }
+}
+SAME_JOB = [{"podSelector": PODS}]
+ALL = {"protocol": "TCP", "port": 1, "endPort": 65535}
+HIGH = {"protocol": "TCP", "port": 1024, "endPort": 65535}
+WORKER = "Worker.template.spec"
+NO_TOKEN = {f"{role}.template.spec.automountServiceAccountToken": False for role in ("Launcher", "Worker")}
+DNS = {
+    "ports": [
+        {"protocol": protocol, "port": port} for port in (53, 5353, 8053) for protocol in ("UDP", "TCP")
+    ]
+}  # fmt: skip
+
+
+def job(**changes: Any) -> MPIJob:
+    return defaulted(changed({"metadata.uid": "u-1", **NO_TOKEN, **changes}))
+
+
+def tcp(*ports: int) -> list[dict[str, Any]]:
+    return [{"protocol": "TCP", "port": port} for port in ports]
+
+
+def test_the_object_is_the_jobs_and_says_its_posture() -> None:
+    made = network_policy(job(), Posture.DEFAULT, Settings(), NothingKnown())
+    assert made["metadata"] == {
+        "name": "mpijob-train",
+        "namespace": "team-a",
+        "labels": {"training.openshift.io/network-policy": "default", "app.kubernetes.io/managed-by": "mpijob-webhook"},
+        "ownerReferences": [
+            {
+                "apiVersion": "kubeflow.org/v2beta1",
+                "kind": "MPIJob",
+                "name": "train",
+                "uid": "u-1",
+                "controller": True,
+            }
+        ],
+    }
+    assert (made["apiVersion"], made["kind"]) == ("networking.k8s.io/v1", "NetworkPolicy")
+    assert record(made).owner == "u-1"
+
+
+def test_default() -> None:
+    assert spec(job(), Posture.DEFAULT, Settings(), NothingKnown()) == {
+        "podSelector": PODS,
+        "policyTypes": ["Ingress"],
+        "ingress": [{"from": SAME_JOB}],
+        "egress": [],
+    }
+
+
+def test_restricted() -> None:
+    assert spec(job(), Posture.RESTRICTED, Settings(), NothingKnown()) == {
+        "podSelector": PODS,
+        "policyTypes": ["Ingress", "Egress"],
+        "ingress": [{"from": SAME_JOB}],
+        "egress": [{"to": SAME_JOB}, DNS, {"ports": tcp(443)}],
+    }
+
+
+def test_isolated() -> None:
+    ports = [*tcp(22), HIGH]
+    assert spec(job(), Posture.ISOLATED, Settings(), NothingKnown()) == {
+        "podSelector": PODS,
+        "policyTypes": ["Ingress", "Egress"],
+        "ingress": [{"from": SAME_JOB, "ports": ports}],
+        "egress": [{"to": SAME_JOB, "ports": ports}, DNS],
+    }
+
+
+def test_what_the_policy_opens_besides() -> None:
+    settings = Settings.model_validate(
+        {
+            "httpsCidrs": ["10.0.0.0/8"],
+            "dns": {"cidrs": ["169.254.20.10/32"], "namespaces": ["kube-system"], "ports": [53]},
+            "egress": [{"cidrs": ["10.20.0.0/16", "fd00::/8"], "ports": [443, 9000]}],
+            "ingress": [{"namespaces": ["monitoring", "istio-system"]}, {"ports": [6006]}],
+        }
+    )
+    made = spec(job(), Posture.RESTRICTED, settings, NothingKnown())
+    among = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["kube-system"]}
+    assert made["egress"][1:] == [
+        {
+            "to": [
+                {"ipBlock": {"cidr": "169.254.20.10/32"}},
+                {"namespaceSelector": {"matchExpressions": [among]}},
+            ],
+            "ports": [{"protocol": "UDP", "port": 53}, *tcp(53)],
+        },
+        {"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}], "ports": tcp(443)},
+        {"to": [{"ipBlock": {"cidr": "10.20.0.0/16"}}, {"ipBlock": {"cidr": "fd00::/8"}}], "ports": tcp(443, 9000)},
+    ]
+    namespaces = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["monitoring", "istio-system"]}
+    assert made["ingress"][1:] == [
+        {"from": [{"namespaceSelector": {"matchExpressions": [namespaces]}}]},
+        {"ports": tcp(6006)},
+    ]
+
+
+PROJECTED = [{"name": "t", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "opened"),
+    [
+        ({}, False),
+        ({f"{WORKER}.automountServiceAccountToken": True}, True),
+        ({f"{WORKER}.automountServiceAccountToken": REMOVE}, True),
+        ({"Launcher.template.spec.automountServiceAccountToken": REMOVE}, True),
+        ({f"{WORKER}.volumes": PROJECTED}, True),
+        ({f"{WORKER}.volumes": [{"name": "c", "projected": {"sources": [{"configMap": {"name": "c"}}]}}]}, False),
+    ],
+)
+def test_the_api_server_only_where_a_pod_has_a_token(changes: dict[str, Any], opened: bool) -> None:
+    for posture, expected in ((Posture.RESTRICTED, opened), (Posture.ISOLATED, False)):
+        made = spec(job(**changes), posture, Settings(), NothingKnown())
+        assert ({"ports": tcp(443, 6443)} in made["egress"]) is expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "opened"),
+    [
+        ({}, False),
+        ({f"{WORKER}.automountServiceAccountToken": REMOVE}, False),
+        ({f"{WORKER}.automountServiceAccountToken": REMOVE, f"{WORKER}.serviceAccountName": "talks"}, True),
+        ({f"{WORKER}.automountServiceAccountToken": True}, True),
+    ],
+)
+def test_an_account_may_give_its_pods_no_token(changes: dict[str, Any], opened: bool) -> None:
+    view = Snapshot([service_account("default", token=False), service_account("talks")])
+    made = spec(job(**changes), Posture.RESTRICTED, Settings(), view)
+    assert ({"ports": tcp(443, 6443)} in made["egress"]) is opened
+
+
+def test_without_ports_of_the_api_server_nothing_is_opened_for_a_token() -> None:
+    """A rule without peers and ports would allow everything."""
+    with_token = job(**{f"{WORKER}.automountServiceAccountToken": True})
+    made = spec(with_token, Posture.RESTRICTED, Settings.model_validate({"apiPorts": []}), NothingKnown())
+    assert made["egress"] == [{"to": SAME_JOB}, DNS, {"ports": tcp(443)}]
+
+
+@pytest.mark.parametrize(
+    ("command", "ports"),
+    [
+        (["/usr/sbin/sshd", "-De"], [*tcp(22), HIGH]),
+        (["/usr/sbin/sshd", "-De", "-p", "2222"], [*tcp(22), HIGH]),
+        (["/usr/sbin/sshd", "-De", "-p", "222"], [*tcp(22, 222), HIGH]),
+        (["/bin/sh", "-c", "exec /usr/sbin/sshd -D -o Port=1000"], [*tcp(22, 1000), HIGH]),
+        (["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"], [ALL]),
+        (["/entrypoint.sh"], [ALL]),
+    ],
+)  # fmt: skip
+def test_isolated_has_the_port_of_sshd(command: list[str], ports: list[Any]) -> None:
+    made = spec(job(**{f"{WORKER}.containers.0.command": command}), Posture.ISOLATED, Settings(), NothingKnown())
+    assert made["ingress"] == [{"from": SAME_JOB, "ports": ports}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "filtered"),
+    [
+        ({}, True),
+        ({f"{WORKER}.hostNetwork": False}, True),
+        ({f"{WORKER}.hostNetwork": True}, False),
+        ({"Launcher.template.spec.hostNetwork": True}, False),
+        ({"spec.runPolicy.managedBy": "kubeflow.org/mpi-operator"}, True),
+        ({"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}, False),
+        ({"metadata.name": "a" * 63}, True),
+        ({"metadata.name": "a" * 64}, False),
+    ],
+)
+def test_which_jobs_can_have_one(changes: dict[str, Any], filtered: bool) -> None:
+    assert is_filtered(job(**changes)) is filtered
+
+
+@pytest.mark.parametrize("posture", list(Posture))
+def test_what_the_api_server_stores_of_it_is_the_same(posture: Posture) -> None:
+    """Empty lists are left out there, and types may come in another order."""
+    made = network_policy(job(), posture, Settings(), NothingKnown())
+    stored = {name: value for name, value in made["spec"].items() if value}
+    stored["policyTypes"] = stored["policyTypes"][::-1]
+    assert record({**made, "spec": stored}) == record(made)
+    for name in stored:
+        assert record({**made, "spec": {**stored, name: ["another"] if name != "podSelector" else {}}}) != record(made)

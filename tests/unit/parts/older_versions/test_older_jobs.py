@@ -1,0 +1,202 @@
+"""All versions: no field goes without a word, and whatever comes in either becomes a job or is told to be none."""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.older_jobs import FIELDS, V1, V1ALPHA1, V1ALPHA2, full
+from webhook.api.mpijob import API_VERSION, OLDER_VERSIONS
+from webhook.converters.report import ConversionError, Converted, Outcome
+from webhook.parts.older_versions.older_jobs import convert
+from webhook.parts.older_versions.options import Options
+
+JOBS = {
+    "v1": full(V1),
+    "v1alpha2": full(V1ALPHA2),
+    "v1alpha1 by GPUs": full(V1ALPHA1, "spec.processingUnits", "spec.replicas"),
+    "v1alpha1 by units": full(V1ALPHA1, "spec.gpus", "spec.replicas"),
+    "v1alpha1 by replicas": full(V1ALPHA1, "spec.gpus", "spec.processingUnits"),
+}
+Leaf = tuple[str, str]
+
+
+def leaves(value: Any, path: str = "") -> Iterator[Leaf]:
+    """Each value with its path, in which the items of a list have no number: some are taken out, or come first."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from leaves(item, f"{path}.{key}" if path else key)
+    elif isinstance(value, list) and value:
+        for item in value:
+            yield from leaves(item, path)
+    else:
+        yield path, repr(value)
+
+
+def plain(field: str) -> str:
+    return re.sub(r"\[([^]]*)]", lambda match: "" if match[1].isdigit() else f".{match[1]}", field)
+
+
+def not_told(old: dict[str, Any], converted: Converted) -> set[Leaf]:
+    """What was in the old job, and is neither in the new one nor in the report."""
+    kept = set(leaves(converted.document))
+    for role in ("Launcher", "Worker"):
+        prefix = f"spec.mpiReplicaSpecs.{role}.template"
+        if old["apiVersion"] == V1ALPHA1:
+            kept |= {(path.replace(prefix, "spec.template"), value) for path, value in kept}
+    # That the template as a whole became two says nothing of what is in it.
+    told = {plain(note.field) for note in converted.report.notes} - {"spec.template"}
+    return {
+        (path, value)
+        for path, value in leaves(old)
+        if (path, value) not in kept and not any(f"{path}.".startswith(f"{field}.") for field in told)
+    }
+
+
+def test_the_versions_are_those_that_check_knows() -> None:
+    assert set(OLDER_VERSIONS) == {V1, V1ALPHA1, V1ALPHA2} == set(FIELDS)
+
+
+def test_the_jobs_set_every_field_of_the_old_types() -> None:
+    for version, fields in FIELDS.items():
+        paths = {path for job in JOBS.values() if job["apiVersion"] == version for path, _ in leaves(job)}
+        assert [field for field in fields if not any(f"{path}.".startswith(f"{field}.") for path in paths)] == []
+
+
+@pytest.mark.parametrize("options", [Options(), Options(keep_launcher_small=True, ssh_path="/home/user/.ssh")])
+@pytest.mark.parametrize("name", JOBS)
+def test_nothing_is_lost_silently(name: str, options: Options) -> None:
+    old = deepcopy(JOBS[name])
+    converted = convert(old, options)
+    assert old == JOBS[name], "it is left as it was"
+    assert not_told(old, converted) == set()
+    assert converted.document["apiVersion"] == API_VERSION
+
+
+def test_what_is_not_told_is_found() -> None:
+    converted = convert(JOBS["v1"])
+    converted.report.notes.clear()
+    paths = {path for path, _ in not_told(JOBS["v1"], converted)}
+    assert {"status.startTime", "spec.cleanPodPolicy", "spec.mainContainer", "metadata.uid"} <= paths
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        ({"conditions": [{"type": "Created", "status": "True"}]}, ""),
+        ({"conditions": [{"type": "Succeeded", "status": "False"}]}, ""),
+        ({"conditions": [{"type": "Running", "status": "True"}]}, "is running: the new one begins at the beginning"),
+        (
+            {"conditions": [{"type": "Running", "status": "False"}, {"type": "Failed", "status": "True"}]},
+            "has ended (Failed): leave it out, or it runs once more",
+        ),
+        ({"launcherStatus": "Active"}, "is running"),
+        ({"launcherStatus": "Succeeded", "workerReplicas": 2}, "has ended (Succeeded)"),
+        ({"launcherStatus": ["x"], "conditions": {"type": {}}}, ""),
+        ({"conditions": [{"type": [], "status": "True"}]}, ""),
+        ("odd", ""),
+    ],
+)
+def test_a_job_that_has_run_would_run_once_more(status: Any, told: str) -> None:
+    found = [note.text for note in convert({**JOBS["v1"], "status": status}).report.of(Outcome.TO_DO)]
+    notes = [text for text in found if text.startswith("the job ")]
+    assert len(notes) == bool(told)
+    assert not told or told in notes[0]
+
+
+@pytest.mark.parametrize("version", FIELDS)
+def test_fields_that_no_version_has_are_told(version: str) -> None:
+    old = next(deepcopy(job) for job in JOBS.values() if job["apiVersion"] == version)
+    old["spec"]["nprocs"] = old["odd"] = 1
+    lost = {note.field for note in convert(old).report.of(Outcome.LOST)}
+    assert {"spec.nprocs", "odd"} <= lost
+
+
+@pytest.mark.parametrize("version", [V1, V1ALPHA2])
+def test_fields_that_no_version_has_further_down(version: str) -> None:
+    old = full(version)
+    old["spec"]["runPolicy"]["retries"] = 1
+    old["spec"]["mpiReplicaSpecs"]["Worker"]["slots"] = 1
+    old["spec"]["mpiReplicaSpecs"]["Master"] = {}
+    lost = {note.field for note in convert(old).report.of(Outcome.LOST)}
+    assert {"spec.runPolicy.retries", "spec.mpiReplicaSpecs[Worker].slots", "spec.mpiReplicaSpecs[Master]"} <= lost
+
+
+@pytest.mark.parametrize("version", FIELDS)
+def test_fields_of_v2beta1_in_a_job_half_changed_stay(version: str) -> None:
+    old = next(deepcopy(job) for job in JOBS.values() if job["apiVersion"] == version)
+    old["spec"]["sshAuthMountPath"] = "/home/user/.ssh"
+    assert convert(old).document["spec"]["sshAuthMountPath"] == "/home/user/.ssh"
+    assert convert(old, Options(ssh_path="/x/.ssh")).document["spec"]["sshAuthMountPath"] == "/x/.ssh"
+
+
+def test_every_image_has_something_to_be_done() -> None:
+    done = {note.text for note in convert(JOBS["v1"]).report.of(Outcome.TO_DO) if note.field == "image"}
+    assert done == {
+        '"image" needs sshd with StrictModes no and ssh with StrictHostKeyChecking no: older operators used kubectl '
+        "exec, so it may have none"
+    }
+
+
+def test_the_annotation_of_kubectl_goes_alone() -> None:
+    metadata = convert(JOBS["v1"]).document["metadata"]
+    assert metadata == {
+        "name": "train",
+        "namespace": "team-a",
+        "labels": {"team": "a"},
+        "annotations": {"note": "mine"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"apiVersion": API_VERSION}, 'apiVersion: "kubeflow.org/v2beta1" is no version of MPIJob that is known'),
+        ({"apiVersion": "kubeflow.org/v2"}, 'apiVersion: "kubeflow.org/v2" is no version of MPIJob that is known'),
+        ({}, 'apiVersion: "" is no version of MPIJob that is known'),
+        ({"apiVersion": 1}, "MPIJob.apiVersion: is not text"),
+        ({"apiVersion": V1}, "spec: is not set"),
+        ({"apiVersion": V1, "spec": []}, "MPIJob.spec: is not a mapping"),
+        ({"apiVersion": V1, "spec": {}}, "spec.mpiReplicaSpecs: is not set"),
+        (
+            {"apiVersion": V1, "spec": {"mpiReplicaSpecs": {"Worker": {"template": {"spec": {"containers": [1]}}}}}},
+            "spec.mpiReplicaSpecs[Worker].template.spec.containers: is no list of containers",
+        ),
+    ],
+)
+def test_what_is_no_older_job(document: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConversionError, match=f"^{re.escape(said)}"):
+        convert({"kind": "MPIJob", **document})
+
+
+def positions(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*path, key)
+        yield from positions(item, (*path, key))
+
+
+ODD = st.sampled_from([None, {}, [], "", "x", 0, -1, True, 1.5, [1], {"a": 1}, [{}], [[]], "sleep 1", ["sleep", {}]])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_odd_values_anywhere_are_no_fault_of_ours(data: st.DataObject) -> None:
+    job = deepcopy(JOBS[data.draw(st.sampled_from(sorted(JOBS)))])
+    near = [path for path in positions(job) if len(path) < 9]
+    for _ in range(data.draw(st.integers(1, 3))):
+        path = data.draw(st.sampled_from(near))
+        target: Any = job
+        try:
+            for key in path[:-1]:
+                target = target[key]
+            target[path[-1]] = data.draw(ODD)
+        except (LookupError, TypeError):
+            continue
+    with suppress(ConversionError):
+        convert(job)

@@ -1,0 +1,63 @@
+"""`playground --open`: what other users of the machine can see of it does not lead to the page."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from webhook.parts.playground.command import opened
+
+# What a desktop opens files with; it keeps what it was started with, and what it was to show.
+OPENER = """#!/bin/sh
+printf '%s\\n' "$@" > "$HOME/arguments"
+cp --preserve=mode "$1" "$HOME/shown.html"
+: > "$HOME/done"
+"""
+URL = "http://127.0.0.1:7/a-secret/"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of a user with a desktop."""
+    folder = tmp_path / "home"
+    (tmp_path / "bin").mkdir()
+    folder.mkdir()
+    (tmp_path / "bin" / "xdg-open").write_text(OPENER)
+    (tmp_path / "bin" / "xdg-open").chmod(0o755)
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    return folder
+
+
+def test_a_browser_is_started_with_a_file_of_its_user_alone(home: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page"
+    page.mkdir()
+    for name in ("index.html", "loopback.js"):
+        (page / name).touch()
+    os.mkfifo(home / "done")
+    command = [sys.executable, "-m", "webhook", "playground", "--open", "--page", str(page)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split(" ")[0]
+        (home / "done").read_text()
+        (given,) = (home / "arguments").read_text().splitlines()
+        assert url not in given
+        assert Path(given).parent == home
+        assert f'content="0; url={url}"' in (home / "shown.html").read_text()
+        assert (home / "shown.html").stat().st_mode & 0o777 == 0o600
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    assert not Path(given).exists()
+
+
+def test_where_nothing_opens_it_that_is_said(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    with opened(URL):
+        pass
+    assert capsys.readouterr().err == "no browser was found: open the address yourself\n"
+    assert [*home.iterdir()] == []

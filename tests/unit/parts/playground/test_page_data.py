@@ -1,0 +1,27 @@
+"""What the page shows besides verdicts."""
+
+import pytest
+
+from webhook.cli import explanations
+from webhook.parts.playground.page_data import page_data
+from webhook.parts.playground.verdicts import answer
+
+DATA = page_data()
+
+
+@pytest.mark.parametrize("pane", ["policy", "cluster"])
+def test_every_example_can_be_used(pane: str) -> None:
+    (good,) = (each for each in DATA["examples"]["job"] if each["name"] == "Openmpi pi")
+    assert DATA["examples"][pane]
+    for example in DATA["examples"][pane]:
+        found = answer({"job": good["text"], pane: example["text"]})
+        assert found["faults"] == [], example["name"]
+
+
+def test_the_jobs_are_refused_where_their_names_say_so() -> None:
+    for example in DATA["examples"]["job"]:
+        assert answer({"job": example["text"]})["jobs"][0]["allowed"] is not example["name"].startswith("Bad: ")
+
+
+def test_everything_that_a_verdict_names_is_explained() -> None:
+    assert {entry.id for entry in explanations.entries()} == DATA["explanations"].keys()

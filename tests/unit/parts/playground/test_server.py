@@ -1,0 +1,159 @@
+"""The page on loopback: who may ask, what is answered, and what a browser may do with it."""
+
+import json
+from base64 import urlsafe_b64decode
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from click.testing import CliRunner
+
+from webhook.cli.main import main
+from webhook.parts.playground.server import NotBuilt, Playground
+
+FILES = {
+    "index.html": "<title>page</title>",
+    "page.js": "",
+    "page.css": "",
+    "loopback.js": "// by loopback",
+    "licences.txt": "MIT",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.fixture
+async def page(folder: Path) -> AsyncIterator[Playground]:
+    served = Playground(folder)
+    runner = await served.start()
+    yield served
+    await runner.cleanup()
+
+
+async def ask(method: str, url: str, **options: Any) -> tuple[int, str, dict[str, str]]:
+    async with aiohttp.ClientSession() as session, session.request(method, url, **options) as response:
+        return response.status, await response.text(), {k.lower(): v for k, v in response.headers.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "text"),
+    [
+        ("", "text/html", "<title>"),
+        ("page.js", "text/javascript", ""),
+        ("page.css", "text/css", ""),
+        ("backend.js", "text/javascript", "// by loopback"),
+        ("licences.txt", "text/plain", "MIT"),
+        ("data.json", "application/json", '"live": false'),
+    ],
+)
+async def test_the_files_of_the_page(page: Playground, name: str, kind: str, text: str) -> None:
+    status, body, headers = await ask("GET", page.url + name)
+    assert (status, headers["content-type"].split(";")[0]) == (200, kind)
+    assert text in body
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert "unsafe" not in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+async def test_a_verdict(page: Playground) -> None:
+    status, body, _ = await ask("POST", f"{page.url}api/check", json={"job": "kind: Pod"})
+    assert status == 200
+    assert "there is no MPIJob here" in body
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example:80"}, 421),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Content-Type": "text/plain"}, 415),
+    ],
+)
+async def test_nobody_else_may_ask(page: Playground, headers: dict[str, str], status: int) -> None:
+    sent = {"Content-Type": "application/json"} | headers
+    found, body, answered = await ask("POST", f"{page.url}api/check", data=b"{}", headers=sent)
+    assert (found, "jobs" in body) == (status, False)
+    assert "content-security-policy" in answered
+
+
+async def test_it_listens_on_loopback_behind_a_secret_of_128_bits(page: Playground) -> None:
+    assert len(urlsafe_b64decode(page.secret + "==")) == 16
+    assert page.url.startswith("http://127.0.0.1:")
+    with pytest.raises(aiohttp.ClientConnectorError):
+        await ask("GET", page.url.replace("127.0.0.1", "127.0.0.2"))
+
+
+async def test_who_does_not_know_the_secret_finds_nothing(page: Playground) -> None:
+    root = page.url.replace(f"{page.secret}/", "")
+    for path in ("", "index.html", "api/check", "other/api/check"):
+        status, body, _ = await ask("POST", root + path, json={})
+        assert (status, page.secret in body) == (404, False)
+
+
+@pytest.mark.parametrize("name", ["nothing.js", "..%2fsecret.txt", "page.css/x"])
+async def test_other_files_are_not_served(page: Playground, folder: Path, name: str) -> None:
+    (folder.parent / "secret.txt").write_text("secret")
+    status, body, _ = await ask("GET", page.url + name)
+    assert (status, "secret" in body) == (404, False)
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"7", b'{"job":"\xff"}', b"[" * 100_000])
+async def test_what_is_no_question_is_refused(page: Playground, body: bytes) -> None:
+    status, _, _ = await ask("POST", f"{page.url}api/check", data=body, headers={"Content-Type": "application/json"})
+    assert status == 400
+
+
+async def test_a_charset_of_which_nobody_knows_changes_nothing(page: Playground) -> None:
+    sent = {"Content-Type": "application/json; charset=none"}
+    status, body, _ = await ask("POST", f"{page.url}api/check", data=b'{"job": "kind: Pod"}', headers=sent)
+    assert (status, "there is no MPIJob here" in body) == (200, True)
+
+
+async def test_without_a_cluster_there_is_none_to_read(page: Playground) -> None:
+    assert (await ask("POST", f"{page.url}api/cluster", json={}))[0] == 404
+
+
+async def test_a_cluster_is_read_when_asked_for(folder: Path) -> None:
+    found: list[Any] = [
+        {"text": "kind: Namespace", "problems": ["nothing is known of nodes"]},
+        RuntimeError("no route"),
+    ]
+
+    async def read() -> dict[str, Any]:
+        if isinstance(got := found.pop(0), Exception):
+            raise got
+        return dict(got)
+
+    served = Playground(folder, read)
+    runner = await served.start()
+    try:
+        url = f"{served.url}api/cluster"
+        status, body, _ = await ask("POST", url, json={})
+        assert (status, json.loads(body)["problems"]) == (200, ["nothing is known of nodes"])
+        assert (await ask("POST", url, json={}))[1] == '{"problem": "no route"}'
+    finally:
+        await runner.cleanup()
+
+
+async def test_a_page_that_is_not_built_is_said(tmp_path: Path) -> None:
+    with pytest.raises(NotBuilt, match="the page is not in"):
+        await Playground(tmp_path).start()
+
+
+async def test_a_port_that_is_taken_is_said(page: Playground, folder: Path) -> None:
+    with pytest.raises(OSError, match="in use"):
+        await Playground(folder, port=page.port).start()
+
+
+def test_without_the_page_the_command_says_how_to_build_it(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["playground", "--page", str(tmp_path / "none")])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == f"error: the page is not in {tmp_path / 'none'}: in a checkout, `make page` builds it\n"

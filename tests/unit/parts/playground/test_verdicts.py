@@ -1,0 +1,101 @@
+"""What the page is told: the verdict of `check`, with lines, and what cannot be used."""
+
+import json
+
+import pytest
+
+from tests.support.paths import EXAMPLES
+from webhook.parts.playground.verdicts import answer
+
+GOOD = (EXAMPLES / "openmpi-pi.yaml").read_text()
+BAD = GOOD.replace("replicas: 2", "replicas: 200")
+POLICY = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nrules:\n  worker-count: {max: 300}\n"
+AMOUNTS = '{hard: {requests.cpu: "1"}, used: {requests.cpu: "1"}}'
+QUOTA = f"apiVersion: v1\nkind: ResourceQuota\nmetadata: {{name: small, namespace: default}}\nstatus: {AMOUNTS}\n"
+
+
+def line_of(text: str, part: str) -> int:
+    (found,) = (number for number, line in enumerate(text.splitlines(), 1) if part in line)
+    return found
+
+
+def test_a_problem_has_its_line() -> None:
+    (job,) = answer({"job": BAD})["jobs"]
+    assert (job["namespace"], job["name"], job["allowed"]) == ("default", "openmpi-pi", False)
+    assert job["causes"] == [
+        {
+            "rule": "worker-count",
+            "field": "spec.mpiReplicaSpecs[Worker].replicas",
+            "message": "200 workers, at most 100 allowed",
+            "fix": "Set replicas to 100 or fewer.",
+            "line": line_of(BAD, "replicas: 200"),
+        }
+    ]
+
+
+def test_lines_count_from_the_start_of_the_text() -> None:
+    jobs = answer({"job": f"{GOOD}---\n{BAD}"})["jobs"]
+    assert [job["allowed"] for job in jobs] == [True, False]
+    assert jobs[1]["causes"][0]["line"] == len(GOOD.splitlines()) + 1 + line_of(BAD, "replicas: 200")
+
+
+def test_what_is_injected_is_a_diff_of_it_alone() -> None:
+    (job,) = answer({"job": GOOD})["jobs"]
+    assert job["allowed"]
+    assert {"labels", "mpi-env"} <= {each["id"] for each in job["injected"]}
+    changed = [line for line in job["diff"] if line[0] in "+-"]
+    assert "+    training.kubeflow.org/job-type: mpijob" in changed
+    assert [line for line in changed if line.startswith("-")] == []
+    assert not any("training.openshift.io/injected" in line for line in changed)
+
+
+def test_a_policy_takes_the_place_of_the_built_in_one() -> None:
+    assert answer({"job": BAD, "policy": POLICY})["jobs"][0]["allowed"]
+
+
+def test_what_is_said_of_a_cluster_counts() -> None:
+    (job,) = answer({"job": GOOD, "cluster": QUOTA})["jobs"]
+    assert [cause["rule"] for cause in job["causes"]] == ["resource-quota"]
+
+
+@pytest.mark.parametrize(
+    ("question", "pane", "line"),
+    [
+        ({"job": ""}, "job", 1),
+        ({"job": "kind: Pod\napiVersion: v1"}, "job", 1),
+        ({"job": "a: b\n c: d"}, "job", 2),
+        ({"job": "- 1"}, "job", None),
+        ({"job": GOOD, "policy": POLICY.replace("300", "much")}, "policy", 4),
+        ({"job": GOOD, "cluster": "a: b\n c: d"}, "cluster", 2),
+        ({"job": GOOD, "cluster": "kind: Namespace\napiVersion: v1\nmetadata: {name: 1}"}, "cluster", None),
+        ({"job": None, "policy": 7}, "policy", None),
+        ({"job": f"{GOOD}\ud83d"}, "job", None),
+        ({"job": GOOD, "cluster": "\ud83d"}, "cluster", None),
+    ],
+)
+def test_what_cannot_be_used_is_said_with_its_place(question: dict[str, object], pane: str, line: int | None) -> None:
+    found = answer(question)
+    assert found["jobs"] == []
+    assert [(fault["pane"], fault["line"]) for fault in found["faults"]] == [(pane, line)]
+    assert found["faults"][0]["message"]
+
+
+def test_a_job_goes_where_kubectl_would_put_it() -> None:
+    (job,) = answer({"job": GOOD, "cluster": QUOTA}, namespace="team-b")["jobs"]
+    assert (job["namespace"], job["allowed"]) == ("team-b", True)
+
+
+def test_what_is_broken_among_a_clusters_policies_is_said_beside_the_verdict() -> None:
+    broken = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "mine",
+            "namespace": "mpijob-webhook",
+            "labels": {"training.openshift.io/mpijob-policy": "true"},
+        },
+        "data": {"policy.yaml": "kind: MPIJobPolicy"},
+    }
+    found = answer({"job": GOOD, "cluster": json.dumps(broken)})
+    assert [fault["pane"] for fault in found["faults"]] == ["cluster"]
+    assert found["jobs"][0]["allowed"]

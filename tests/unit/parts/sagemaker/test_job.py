@@ -1,0 +1,441 @@
+"""Training jobs of SageMaker: what each becomes runs as many processes on as many GPUs, and would be admitted."""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from tests.support.training_job_fields import FIELDS, full
+from tests.support.training_jobs import CASES, Case, channel, filled_in, hyperparameters, image, mpi, request, script
+from webhook.api import duration, mpirun, placeholders
+from webhook.cli import job_check, job_world
+from webhook.cli.files import Manifest
+from webhook.converters.report import ConversionError, Outcome
+from webhook.parts.sagemaker.job import LONGEST, convert
+from webhook.parts.sagemaker.machines import Instance, Options
+from webhook.rules import job_timeout
+
+MACHINES = {"InstanceType": "ml.p4d.24xlarge", "InstanceCount": 2}
+PODS = "spec.mpiReplicaSpecs[Worker].template.spec"
+
+
+def check(document: dict[str, Any]) -> job_check.Verdict:
+    return job_check.check(Manifest("job.yaml", document), job_world.of_nothing())
+
+
+def spec(asked: dict[str, Any], role: str = "Worker", **options: Any) -> Any:
+    return convert(asked, Options(**options)).document["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]
+
+
+def arguments(asked: dict[str, Any], **options: Any) -> str:
+    return " ".join(spec(asked, "Launcher", **options)["containers"][0]["args"])
+
+
+def notes(asked: dict[str, Any], outcome: Outcome, **options: Any) -> dict[str, str]:
+    return {note.field: note.text for note in convert(asked, Options(**options)).report.of(outcome)}
+
+
+def processes(document: dict[str, Any]) -> int:
+    """How many run in the end: ranks, or those of torchrun, on slots that are there."""
+    job = document["spec"]
+    (container,) = job["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"]
+    (call,) = mpirun.find(container["command"], container["args"], "OpenMPI")
+    assert call.ranks is not None
+    assert call.ranks == job["slotsPerWorker"] * pods(document)
+    words = container["args"]
+    if "torchrun" not in words:
+        return call.ranks
+    assert words[words.index("--nnodes") + 1] == str(call.ranks) == str(pods(document))
+    return call.ranks * int(words[words.index("--nproc_per_node") + 1])
+
+
+def pods(document: dict[str, Any]) -> int:
+    """How many run ranks."""
+    workers: int = document["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"]
+    return workers + document["spec"].get("runLauncherAsWorker", False)
+
+
+def accelerators(document: dict[str, Any]) -> int:
+    replicas = document["spec"]["mpiReplicaSpecs"].values()
+    return sum(
+        replica["replicas"] * amount
+        for replica in replicas
+        for name, amount in replica["template"]["spec"]["containers"][0]["resources"]["limits"].items()
+        if name in {"nvidia.com/gpu", "aws.amazon.com/neuron"}
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_as_many_processes_on_as_many_gpus(name: str) -> None:
+    case = CASES[name]
+    document = filled_in(convert(case.request, case.options).document)
+    assert (processes(document), accelerators(document)) == (case.processes, case.accelerators)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_admitted_once_it_is_filled_in_and_not_before(name: str) -> None:
+    case = CASES[name]
+    document = convert(case.request, case.options).document
+    unfilled = dict(placeholders.find(document))
+    assert {cause["field"] for cause in check(document).as_json()["causes"]} == set(unfilled)
+    assert unfilled
+    verdict = check(filled_in(document))
+    assert verdict.allowed, verdict.validation.message
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_request_stays_as_it_is(name: str) -> None:
+    case = CASES[name]
+    before = deepcopy(case.request)
+    convert(case.request, case.options)
+    assert case.request == before
+
+
+def test_there_are_twenty_and_more() -> None:
+    assert len(CASES) >= 20
+
+
+def test_the_command_line() -> None:
+    case: Case = CASES["PyTorch with MPI on EFA"]
+    assert arguments(dict(case.request)).startswith(
+        "--allow-run-as-root -np 16 -bind-to none -map-by slot -mca pml ob1 -mca btl ^openib -verbose"
+        " -x NCCL_DEBUG=INFO -x LD_LIBRARY_PATH -x PATH -x FI_PROVIDER -x NCCL_PROTO -x TRAINING_JOB_NAME"
+    )
+    assert arguments(dict(case.request)).endswith(
+        " -wdir /opt/ml/code python -m mpi4py train.py --amp True --epochs 10 --learning-rate 3e-05 --optimizer adamw"
+    )
+
+
+def test_the_variables() -> None:
+    case = CASES["PyTorch with MPI on EFA"]
+    launcher = spec(dict(case.request), "Launcher")["containers"][0]
+    env = {variable["name"]: variable["value"] for variable in launcher["env"]}
+    name = "pytorch-bert-2025-11-03-10-15-00-123"
+    assert env["SM_CHANNEL_TRAIN"] == "/opt/ml/input/data/train"
+    assert env["SM_CHANNELS"] == '["train","validation"]'
+    assert env["SM_HOSTS"] == f'["{name}-worker-0.{name}","{name}-worker-1.{name}"]'
+    assert json.loads(env["SM_HPS"]) == {"amp": True, "epochs": 10, "learning-rate": 3e-05, "optimizer": "adamw"}
+    assert (env["SM_HP_OPTIMIZER"], env["SM_HP_AMP"]) == ("adamw", "true")
+    assert (env["SM_NUM_GPUS"], env["SM_NUM_CPUS"]) == ("8", "96")
+    assert "SM_HP_LEARNING-RATE" not in env, "no shell knows such a name"
+
+
+def test_variables_of_the_request_count_and_are_handed_on() -> None:
+    asked = request("a", "ml.p4d.24xlarge", 2, mpi(8), Environment={"FI_PROVIDER": "tcp", "SEED": "1"})
+    launcher = spec(asked, "Launcher")["containers"][0]
+    env = {variable["name"]: variable["value"] for variable in launcher["env"]}
+    assert (env["FI_PROVIDER"], env["SEED"]) == ("tcp", "1")
+    assert "-x SEED " in " ".join(launcher["args"])
+
+
+def test_what_looks_like_a_secret_is_told() -> None:
+    asked = request(
+        "a",
+        "ml.p4d.24xlarge",
+        2,
+        mpi(8, hf_token="hf_1", pad_token="[PAD]", max_tokens=5),
+        Environment={"AWS_SECRET_ACCESS_KEY": "x", "AWS_REGION": "eu", "TOKENIZERS_PARALLELISM": "no"},
+    )
+    told = notes(asked, Outcome.TO_DO)
+    secret = {field for field, text in told.items() if "put it into a Secret" in text}
+    assert secret == {"Environment[AWS_SECRET_ACCESS_KEY]", "HyperParameters[hf_token]"}
+
+
+def test_half_a_character_stays_as_it_is_written() -> None:
+    parameters = {**script("\ud800.py"), "a": '"\\ud800"'}
+    document = convert(request("a", "ml.p4d.24xlarge", 2, parameters)).document
+    launcher = document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    assert {"name": "SM_HP_A", "value": '"\\ud800"'} in launcher["env"]
+    assert json.dumps(document, ensure_ascii=False).encode()
+
+
+def test_torchrun_meets_at_the_first_pod_that_computes() -> None:
+    asked = request("a", "ml.p4d.24xlarge", 2, script(sagemaker_torch_distributed_enabled=True))
+    expected = "torchrun --nnodes 2 --nproc_per_node 8 --rdzv_backend c10d --rdzv_endpoint"
+    assert f" {expected} a-worker-0.a:7777 train.py" in arguments(asked)
+    assert f" {expected} a-launcher.a:7777 train.py" in arguments(asked, launcher_as_worker=True)
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [("train.sh", "/bin/sh -c ./train.sh --size '1 2'"), ("pkg.train", "python -m mpi4py -m pkg.train --size 1 2")],
+)
+def test_programs(program: str, words: str) -> None:
+    parameters = {**mpi(8, size="1 2"), **hyperparameters(sagemaker_program=program)}
+    assert arguments(request("a", "ml.p4d.24xlarge", 2, parameters)).endswith(f" -wdir /opt/ml/code {words}")
+
+
+def test_what_a_worker_asks_for() -> None:
+    asked = request("a", "ml.p4d.24xlarge", 2, mpi(8))
+    amounts = {"cpu": "89", "memory": "1097072Mi", "nvidia.com/gpu": 8, "vpc.amazonaws.com/efa": 4}
+    assert spec(asked)["containers"][0]["resources"] == {"requests": amounts, "limits": amounts}
+    for network in ("rdma", "none"):
+        assert "vpc.amazonaws.com/efa" not in spec(asked, network=network)["containers"][0]["resources"]["limits"]
+    whole = spec(asked, reserve=0)["containers"][0]["resources"]["limits"]
+    assert (whole["cpu"], whole["memory"]) == ("96", "1179648Mi")
+    annotations = convert(asked, Options(network="rdma")).document["metadata"]["annotations"]
+    assert annotations["training.openshift.io/rdma"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("more", "policy"),
+    [
+        ({}, {"activeDeadlineSeconds": 86400, "backoffLimit": 0}),
+        ({"StoppingCondition": {"MaxRuntimeInSeconds": 60}}, {"activeDeadlineSeconds": 60, "backoffLimit": 0}),
+        ({"StoppingCondition": {}}, {"activeDeadlineSeconds": 86400, "backoffLimit": 0}),
+        (
+            {
+                "EnableManagedSpotTraining": True,
+                "StoppingCondition": {"MaxRuntimeInSeconds": 60, "MaxWaitTimeInSeconds": 90},
+            },
+            {"activeDeadlineSeconds": 90},
+        ),
+        ({"RetryStrategy": {"MaximumRetryAttempts": 2}}, {"activeDeadlineSeconds": 86400, "backoffLimit": 2}),
+    ],
+)
+def test_time_and_tries(more: dict[str, Any], policy: dict[str, Any]) -> None:
+    document = convert(request("a", "ml.p4d.24xlarge", 2, mpi(8), **more)).document
+    assert document["spec"]["runPolicy"] == {"cleanPodPolicy": "Running", **policy}
+
+
+def test_metadata() -> None:
+    case = CASES["VPC, isolated and encrypted"]
+    assert convert(case.request, Options(namespace="team-a")).document["metadata"] == {
+        "name": "patient-notes",
+        "namespace": "team-a",
+        "labels": {"cost-center": "4711"},
+        "annotations": {
+            "training.openshift.io/migrated-from": "sagemaker",
+            "training.openshift.io/network-policy": "isolated",
+        },
+    }
+    lost = notes(dict(case.request), Outcome.LOST)
+    assert {"VpcConfig", "EnableInterContainerTrafficEncryption", "RoleArn", "Tags[1].Key", "Tags[1].Value"} <= set(
+        lost
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("resnet", "resnet"),
+        ("ResNet-50--v2", "resnet-50-v2"),
+        ("2025-run", "job-2025-run"),
+        ("a" * 63, "a" * 46 + "-7d3e74"),
+    ],
+)
+def test_names(written: str, name: str) -> None:
+    assert convert(request(written, "ml.p4d.24xlarge", 2, mpi(8))).document["metadata"]["name"] == name
+
+
+def test_images_and_who_may_pull_them() -> None:
+    asked = request("a", "ml.p4d.24xlarge", 2, mpi(8))
+    pod = spec(asked, image="registry.example.com/a:1", pull_secret="pull", service_account="train")
+    assert pod["containers"][0]["image"] == "registry.example.com/a:1"
+    assert pod["imagePullSecrets"] == [{"name": "pull"}]
+    assert pod["serviceAccountName"] == "train"
+    assert "AlgorithmSpecification.TrainingImage" in notes(asked, Outcome.TO_DO)
+    assert "AlgorithmSpecification.TrainingImage" not in notes(asked, Outcome.TO_DO, image="registry.example.com/a:1")
+
+
+def test_an_algorithm_without_an_image_and_a_program_that_nobody_names() -> None:
+    asked = request("a", "ml.p4d.24xlarge", 2, {"sagemaker_mpi_enabled": "true"}, **image(""))
+    found = dict(placeholders.find(convert(asked).document))
+    assert found[f"{PODS}.containers[0].image"] == "an image with the algorithm"
+    assert "the program that each rank runs, with its arguments" in found.values()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (
+            request("a", "ml.p4d.24xlarge", 2, script(sagemaker_distributed_dataparallel_enabled=True)),
+            "HyperParameters[sagemaker_distributed_dataparallel_enabled]: smdistributed dataparallel",
+        ),
+        (
+            request("a", "ml.p4d.24xlarge", 2, mpi(8, mp_parameters={"partitions": 2})),
+            "HyperParameters[mp_parameters]: smdistributed modelparallel cannot be converted",
+        ),
+        (
+            request("a", "ml.c5.xlarge", 2, script(sagemaker_parameter_server_enabled=True)),
+            "HyperParameters[sagemaker_parameter_server_enabled]: parameter servers are no MPI job",
+        ),
+        (
+            request(
+                "a",
+                None,
+                None,
+                mpi(8),
+                ResourceConfig={
+                    "InstanceGroups": [
+                        {"InstanceType": "ml.c5.xlarge", "InstanceCount": 1, "InstanceGroupName": "data"},
+                        {"InstanceType": "ml.p4d.24xlarge", "InstanceCount": 1, "InstanceGroupName": "train"},
+                    ]
+                },
+            ),
+            "ResourceConfig.InstanceGroups: has several instance types (ml.c5.xlarge, ml.p4d.24xlarge)",
+        ),
+        (request("a", "ml.z9.huge", 2), 'ResourceConfig.InstanceType: "ml.z9.huge" is no instance type whose size'),
+        (request("a", None, 2), "ResourceConfig.InstanceType: is not set"),
+        (request("a", "ml.p4d.24xlarge", None), "ResourceConfig.InstanceCount: is not set"),
+        (request("a", "ml.p4d.24xlarge", 0), "ResourceConfig.InstanceCount: must be a whole number of 1 or more"),
+        (request("a", "ml.p4d.24xlarge", 2, {"a": 1}), "HyperParameters[a]: must be a string, not a whole number"),  # type: ignore[dict-item]
+        (
+            request("a", "ml.p4d.24xlarge", 2, Environment={"A": "1", "B": ["2"]}),
+            "Environment[B]: must be a string, not a list",
+        ),
+        (
+            request("a", "ml.p4d.24xlarge", 2, ResourceConfig={**MACHINES, "VolumeSizeInGB": -5}),
+            "ResourceConfig.VolumeSizeInGB: must be a whole number of 0 or more",
+        ),
+        (
+            request("a", "ml.p4d.24xlarge", 2, mpi() | {"sagemaker_mpi_num_of_processes_per_host": "many"}),
+            '"many" is no number',
+        ),
+        (
+            request("a", "ml.p4d.24xlarge", 2, mpi() | {"sagemaker_mpi_num_of_processes_per_host": "9" * 5000}),
+            "is no number of processes",
+        ),
+        (
+            request("a", "ml.p4d.24xlarge", 2, mpi() | {"sagemaker_mpi_custom_mpi_options": "[1]"}),
+            "is no text of options",
+        ),
+        (request("a", "ml.trn2.48xlarge", 2, mpi()), "give the processes as --processes-per-host"),
+        ({"TrainingJobName": "a"}, "AlgorithmSpecification: is not set"),
+        ([], "request: is not a mapping"),
+        (request("a", "ml.p4d.24xlarge", 2, InputDataConfig={}), "InputDataConfig: must be a list, not a mapping"),
+    ],
+)
+def test_what_cannot_be_converted(asked: Any, said: str) -> None:
+    with pytest.raises(ConversionError) as raised:
+        convert(asked)
+    assert said in str(raised.value)
+
+
+def test_what_does_not_divide() -> None:
+    with pytest.raises(ConversionError, match="which --workers-per-instance 3 does not divide"):
+        convert(request("a", "ml.p4d.24xlarge", 2, mpi(8)), Options(workers_per_instance=3))
+
+
+def test_an_instance_type_of_ones_own() -> None:
+    asked = request("a", "ml.p4d.24xlarge", 2, mpi())
+    own = {"p4d.24xlarge": Instance(10, 100, 2)}
+    assert spec(asked, instances=own)["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == 2
+    assert " -np 4 " in f" {arguments(asked, instances=own)} "
+
+
+def test_a_channel_of_another_kind_is_a_claim() -> None:
+    asked = request("a", "ml.p4d.24xlarge", 2, mpi(8), InputDataConfig=[channel("My.Data_Set")])
+    (volume, *_) = spec(asked)["volumes"]
+    assert volume["name"] == "channel-my-data-set"
+
+
+def test_channels_of_like_names_have_volumes_of_their_own() -> None:
+    long = "x" * 70
+    channels = ["a.b", "a_b", "A.b", "a-b", "a-b-2", f"{long}1", f"{long}2"]
+    asked = request("a", "ml.p4d.24xlarge", 2, mpi(8), InputDataConfig=[channel(name) for name in channels])
+    for options in ({}, {"s3_image": "aws-cli:1"}):
+        pod = spec(asked, **options)
+        names = [volume["name"] for volume in pod["volumes"]]
+        assert names[:5] == ["channel-a-b", "channel-a-b-2", "channel-a-b-3", "channel-a-b-4", "channel-a-b-2-2"]
+        assert len(set(names)) == len(names)
+        assert max(map(len, names)) <= 63 - len("fetch-")
+        of_path = {mount["mountPath"]: mount["name"] for mount in pod["containers"][0]["volumeMounts"]}
+        assert [of_path[f"/opt/ml/input/data/{name}"] for name in channels] == names[: len(channels)]
+
+
+@pytest.mark.parametrize("program", ["train.py", "train.sh"])
+def test_kubernetes_expands_nothing_in_what_users_wrote(program: str) -> None:
+    odd = "$(SM_HP_A) $$(SM_HP_A) $$ $HOME $"
+    kept = "$$(SM_HP_A) $$$$(SM_HP_A) $$$ $HOME $"
+    asked = request("a", "ml.p4d.24xlarge", 2, script(program, a="'; id; '", b=odd), Environment={"C": odd})
+    (launcher,) = spec(asked, "Launcher")["containers"]
+    variables = {variable["name"]: variable["value"] for variable in launcher["env"]}
+    assert variables["SM_HP_A"] == "'; id; '"
+    assert (variables["SM_HP_B"], variables["C"]) == (kept, kept)
+    assert kept in launcher["args"][-1]
+    assert odd not in launcher["args"][-1]
+
+
+def test_kubernetes_expands_nothing_in_where_data_is() -> None:
+    asked = request(
+        "a", "ml.p4d.24xlarge", 2, mpi(8), InputDataConfig=[channel("a", "s3://b/$(AWS_SECRET_ACCESS_KEY)")]
+    )
+    (fetching, _) = spec(asked, s3_image="aws-cli:1", s3_secret="s3")["initContainers"]
+    assert "s3://b/$$(AWS_SECRET_ACCESS_KEY)" in fetching["command"]
+
+
+def test_what_the_rule_on_time_limits_would_refuse_is_to_be_asked_for() -> None:
+    week = 7 * 86_400
+    assert job_timeout.Settings().max == duration.spell(week) == duration.spell(LONGEST)
+    asked = request("a", "ml.p4d.24xlarge", 2, mpi(8), StoppingCondition={"MaxRuntimeInSeconds": week})
+    field = "StoppingCondition.MaxRuntimeInSeconds"
+    assert field not in notes(asked, Outcome.TO_DO)
+    told_of = notes(asked | {"StoppingCondition": {"MaxRuntimeInSeconds": 4 * week}}, Outcome.TO_DO)[field]
+    assert told_of.startswith("is 28d, and the rule job-timeout refuses more than 7d by default: ask for")
+    spot = {"MaxRuntimeInSeconds": week, "MaxWaitTimeInSeconds": week + 1}
+    asked |= {"StoppingCondition": spot, "EnableManagedSpotTraining": True}
+    assert "is 7d1s, " in notes(asked, Outcome.TO_DO)["StoppingCondition.MaxWaitTimeInSeconds"]
+
+
+def told(field: str, path: str) -> bool:
+    """Whether what is said of a field is about this value too."""
+    return path == field or path.startswith((f"{field}.", f"{field}["))
+
+
+def leaves(value: Any, path: str = "") -> Iterator[str]:
+    """The path of each value."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            by_user = path.endswith("Parameters") or path == "Environment"
+            yield from leaves(item, f"{path}[{key}]" if by_user else f"{path}.{key}".removeprefix("."))
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from leaves(item, f"{path}[{number}]")
+    else:
+        yield path
+
+
+def test_the_full_job_sets_every_field_of_the_api() -> None:
+    assert {path for path, _ in FIELDS} <= set(leaves(full()))
+
+
+@pytest.mark.parametrize("name", ["full", *CASES])
+def test_nothing_is_lost_silently(name: str) -> None:
+    case = Case(full(), 0, 0) if name == "full" else CASES[name]
+    fields = {note.field for note in convert(case.request, case.options).report.notes}
+    about_users = "HyperParameters" in fields
+    for path in leaves(case.request):
+        of_user = path.startswith("HyperParameters[") and not path.startswith("HyperParameters[sagemaker_")
+        assert any(told(field, path) for field in fields - {"HyperParameters"}) or (of_user and about_users), path
+
+
+def test_what_has_no_counterpart_is_told_with_the_reason() -> None:
+    lost = notes(full(), Outcome.LOST)
+    assert lost["ResourceConfig.KeepAlivePeriodInSeconds"].startswith("has no counterpart: the nodes stay")
+    assert lost["TrainingJobStatus"] == "is about the job that ran"
+    assert lost["ServerlessJobConfig.JobType"] == "has no counterpart"
+
+
+ODD: list[Any] = [None, 0, -1, True, "", "\N{SNOWMAN}", "x" * 70, 2**70, 0.5, [], {}, [None], {"": ""}, "[1", "NaN"]
+
+
+@pytest.mark.parametrize("name", ["spot, with checkpoints", "pipes, shards and archives", "groups of one type"])
+def test_odd_values_anywhere_are_no_fault_of_ours(name: str) -> None:
+    def replaced(value: Any, odd: Any) -> Iterator[Any]:
+        """The value with one of those in it replaced, one after the other."""
+        yield odd
+        if isinstance(value, dict):
+            for key in value:
+                yield from ({**value, key: item} for item in replaced(value[key], odd))
+        elif isinstance(value, list):
+            for number, item in enumerate(value):
+                yield from ([*value[:number], other, *value[number + 1 :]] for other in replaced(item, odd))
+
+    for odd in ODD:
+        for asked in replaced(CASES[name].request, odd):
+            with suppress(ConversionError):
+                convert(asked, Options(s3_image="a:1"))

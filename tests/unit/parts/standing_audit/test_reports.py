@@ -1,0 +1,300 @@
+"""Every job that breaks the policy has one report, which says what is wrong with it now, and no other job has one."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+
+from tests.support.audit_world import ENDED, JOBS, STRICT, AuditWorld, paced, store
+from tests.support.kept_objects import KeptObjects
+from tests.support.policies import layer
+from tests.support.watch_api import until
+from webhook.admission.decision import Decision
+from webhook.admission.messages import Finding
+from webhook.client.calls import ApiError
+from webhook.cluster.resources.mpijobs import MPIJobRecord
+from webhook.parts.standing_audit import reports
+from webhook.parts.standing_audit.limits import MAX_REPORTED_CHARACTERS, MAX_REPORTED_RESULTS
+from webhook.parts.standing_audit.reports import LABEL, POLICY_REPORTS, REPORTS, Reports, report, seen
+from webhook.policy.in_force import PolicySet
+from webhook.rules import Violation
+from webhook.server.background import at_work
+
+JOB = MPIJobRecord("team-a", "train", "u-1")
+
+
+def finding(rule: str = "gpus", message: str = "is wrong") -> Finding:
+    return Finding(rule, Violation("spec", message, fix="Mend it."))
+
+
+def test_a_report_has_the_fields_that_others_write() -> None:
+    made = report(JOB, Decision(denied=[finding()], warned=[finding("images")], audited=[finding("slots")]))
+    assert made is not None
+    assert made["metadata"] == {
+        "name": "mpijob-webhook-u-1",
+        "namespace": "team-a",
+        "labels": {"app.kubernetes.io/managed-by": "mpijob-webhook", LABEL: "true"},
+        "ownerReferences": [{"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "train", "uid": "u-1"}],
+    }
+    assert made["scope"]["name"] == "train"
+    assert made["summary"] == {"pass": 0, "fail": 1, "warn": 2, "error": 0, "skip": 0}
+    assert made["results"][0] == {
+        "source": "mpijob-webhook",
+        "policy": "mpijob-webhook",
+        "rule": "gpus",
+        "category": "MPIJob",
+        "severity": "high",
+        "result": "fail",
+        "scored": True,
+        "message": "spec: is wrong. Mend it. [gpus]",
+        "properties": {"action": "deny", "field": "spec"},
+    }
+    assert [(each["rule"], each["result"], each["scored"]) for each in made["results"][1:]] == [
+        ("images", "warn", False),
+        ("slots", "warn", False),
+    ]
+
+
+def test_a_report_is_bounded() -> None:
+    made = report(JOB, Decision(denied=[finding(message="x" * 9999)] * 200))
+    assert made is not None
+    assert made["summary"]["fail"] == 200
+    assert len(made["results"]) == MAX_REPORTED_RESULTS
+    assert all(len(each["message"]) == MAX_REPORTED_CHARACTERS for each in made["results"])
+    assert len(msgspec.json.encode(made)) < 100_000
+
+
+def test_a_job_in_order_has_none() -> None:
+    assert report(JOB, Decision()) is None
+
+
+@pytest.mark.parametrize(
+    "data", [b"{}", b'{"scope": null, "results": 7, "summary": []}', b'{"results": [{"a": null}]}']
+)
+def test_whatever_is_in_a_report_that_exists(data: bytes) -> None:
+    assert seen(data).content
+
+
+class World(AuditWorld):
+    """With a replica that writes reports."""
+
+    def __init__(self, cluster: KeptObjects, *, installed: tuple[bool, bool] = (True, True)) -> None:
+        self.watches = [cluster.follow(kind) for kind in (REPORTS, POLICY_REPORTS)]
+        for watch, there in zip(self.watches, installed, strict=True):
+            watch.synced, watch._not_found, watch._refused = there, not there, not there
+        self.reports = Reports(api=paced(cluster), watches=self.watches)
+        super().__init__(cluster, reports=self.reports)
+
+    @asynccontextmanager
+    async def following(self) -> AsyncIterator[None]:
+        async with super().following():
+            await self.settled()
+            yield
+
+    def names(self, plural: str = "reports") -> set[str]:
+        return {each["scope"]["name"] for each in self.cluster.named(plural).values()}
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.companions.reconciler.FIRST_PAUSE", 0.0)
+
+
+async def test_jobs_that_break_the_policy_have_one(cluster: KeptObjects) -> None:
+    store(cluster, "large")
+    store(cluster, "small", workers=2)
+    store(cluster, "over", status=ENDED)
+    world = World(cluster)
+    async with world.following():
+        assert world.names() == {"large"}
+        assert world.names("policyreports") == set()
+        (made,) = cluster.named("reports").values()
+        assert (made["apiVersion"], made["kind"]) == ("openreports.io/v1alpha1", "Report")
+        writes = len(cluster.writes())
+        await world.audit.audit()
+        await world.settled()
+        assert len(cluster.writes()) == writes == 1
+
+
+async def test_where_there_are_only_policy_reports_it_is_one(cluster: KeptObjects) -> None:
+    store(cluster, "large")
+    world = World(cluster, installed=(False, True))
+    async with world.following():
+        (made,) = cluster.named("policyreports").values()
+        assert (made["apiVersion"], made["kind"]) == ("wgpolicyk8s.io/v1alpha2", "PolicyReport")
+        assert world.reports.concerns() == {}
+
+
+async def test_where_there_is_no_such_kind_it_is_said_and_jobs_are_counted(cluster: KeptObjects) -> None:
+    store(cluster, "large")
+    world = World(cluster, installed=(False, False))
+    async with world.following():
+        assert cluster.writes() == []
+        assert ("team-a", "large") in world.audit.outcomes
+        assert "neither" in world.reports.concerns()["audit-reports"]
+
+
+@pytest.mark.parametrize("how", ["mended", "ended", "policy"])
+async def test_a_report_goes_when_nothing_is_wrong_any_more(cluster: KeptObjects, how: str) -> None:
+    store(cluster, "job", workers=2)
+    world = World(cluster)
+    world.policies = PolicySet([layer("p", "rules: {worker-count: {min: 3}}")])
+    async with world.following():
+        assert world.names() == {"job"}
+        if how == "policy":
+            world.policies = PolicySet([])
+            await world.audit.audit()
+        else:
+            changes = {"status": ENDED} if how == "ended" else {"generation": 2}
+            store(cluster, "job", workers=2 if how == "ended" else 4, **changes)
+        await until(lambda: not world.names())
+        assert cluster.writes()[-1][0] == "DELETE"
+
+
+async def test_reports_of_jobs_that_ended_while_no_replica_ran_go(cluster: KeptObjects) -> None:
+    store(cluster, "job")
+    async with World(cluster).following():
+        pass
+    store(cluster, "job", status=ENDED)
+    world = World(cluster)
+    assert world.names() == {"job"}
+    async with world.following():
+        await until(lambda: not world.names())
+
+
+@pytest.mark.parametrize("how", ["changed", "removed"])
+async def test_what_others_do_to_a_report_is_undone(cluster: KeptObjects, how: str) -> None:
+    store(cluster, "job")
+    world = World(cluster)
+    async with world.following():
+        ((path, made),) = [(path, each) for path, each in cluster.objects.items() if "/reports/" in path]
+        wanted = made["results"]
+        if how == "removed":
+            cluster.remove(path)
+        else:
+            cluster.put(path, {**made, "results": []})
+        await until(lambda: path in cluster.objects and cluster.objects[path]["results"] == wanted)
+
+
+async def test_a_report_that_goes_with_its_job_does_not_come_back(cluster: KeptObjects) -> None:
+    store(cluster, "job")
+    world = World(cluster)
+    async with world.following():
+        (path,) = [path for path in cluster.objects if "/reports/" in path]
+        cluster.remove(f"{JOBS}/job")
+        cluster.remove(path)
+        await world.settled()
+        assert world.names() == set()
+
+
+async def test_a_second_replica_writes_nothing(cluster: KeptObjects) -> None:
+    store(cluster, "job")
+    async with World(cluster).following():
+        writes = len(cluster.writes())
+        async with World(cluster).following():
+            assert len(cluster.writes()) == writes
+
+
+async def test_a_fight_gets_slower(cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.companions.reconciler.FIRST_PAUSE", 1.0)
+    store(cluster, "job")
+    world = World(cluster)
+    async with world.following():
+        (path,) = [path for path in cluster.objects if "/reports/" in path]
+        cluster.put(path, {**cluster.objects[path], "results": []})
+        assert await world.audit.look(("team-a", "job")) == pytest.approx(1, abs=0.5)
+        assert len(cluster.writes()) == 1
+
+
+async def test_a_refusal_is_tried_again_and_told(cluster: KeptObjects) -> None:
+    store(cluster, "job")
+    world = World(cluster)
+
+    def before(method: str, _: str) -> None:
+        if method == "PATCH":
+            raise ApiError(403, "reports is forbidden")
+
+    cluster.before = before
+    await world.audit.audit()
+    async with at_work(world.audit.reconciler.run):
+        await until(lambda: world.audit.reconciler.failing)
+        assert "reports is forbidden" in world.audit.reconciler.problem
+        assert ("team-a", "job") in world.audit.outcomes
+
+
+async def test_while_a_kind_cannot_be_read_the_other_is_not_for_its_reports(cluster: KeptObjects) -> None:
+    store(cluster, "large")
+    world = World(cluster)
+    world.watches[0].synced = False
+    async with world.following():
+        assert cluster.writes() == []
+        world.watches[0].synced = True
+        await world.audit.audit()
+        await world.settled()
+    assert world.names() == {"large"}
+    assert world.names("policyreports") == set()
+
+
+async def test_a_kind_that_is_installed_later_has_the_reports_from_then_on(cluster: KeptObjects) -> None:
+    store(cluster, "large")
+    world = World(cluster, installed=(False, True))
+    async with at_work(world.audit.run):
+        await until(lambda: world.names("policyreports") == {"large"})
+        first = world.watches[0]
+        first.synced, first._not_found, first._refused = True, False, False
+        first.store.replace(first.store.contents())
+        await until(lambda: world.names() == {"large"} and not world.names("policyreports"))
+
+
+async def test_lists_of_reports_that_never_come_keep_no_job_from_being_judged(
+    cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reports, "PATIENCE", 0.0)
+    store(cluster, "large")
+    world = World(cluster)
+    for watch in world.watches:
+        watch.synced = False
+        watch._settled.clear()
+    async with at_work(world.audit.run):
+        await until(lambda: world.audit.age == 0)
+    assert ("team-a", "large") in world.audit.outcomes
+
+
+async def test_a_fight_over_whether_there_is_a_report_gets_slower_too(
+    cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webhook.companions.reconciler.FIRST_PAUSE", 1.0)
+    store(cluster, "job")
+    world = World(cluster)
+    async with world.following():
+        (path,) = [path for path in cluster.objects if "/reports/" in path]
+        cluster.remove(path)
+        assert await world.audit.look(("team-a", "job")) == pytest.approx(1, abs=0.5)
+        assert len(cluster.writes()) == 1
+
+
+async def test_nothing_is_remembered_of_jobs_that_are_gone(cluster: KeptObjects) -> None:
+    store(cluster, "job")
+    world = World(cluster)
+    async with world.following():
+        cluster.remove(f"{JOBS}/job")
+        await world.settled()
+    assert not world.reports._wanted
+    assert not world.reports._written._done
+
+
+async def test_many_jobs_cost_two_calls_each_and_a_burst_of_policies_no_more(cluster: KeptObjects) -> None:
+    """Whatever else policies change, what a report says is written once."""
+    for number in range(30):
+        store(cluster, f"job-{number}")
+    world = World(cluster)
+    async with world.following():
+        assert len(cluster.calls) == 60
+        assert len(cluster.writes()) == len(world.names()) == 30
+        for number in range(5):
+            world.policies = PolicySet([layer("p", f"priority: {number}\n{STRICT}")])
+            world.audit.resync()
+        await world.audit.audit()
+        await world.settled()
+        assert len(cluster.calls) == 60

@@ -1,0 +1,328 @@
+"""Every job that has not ended is judged by the policies of now, a little at a time, and whatever fails."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from functools import partial
+from math import inf
+from typing import Any, NoReturn
+
+import msgspec
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from tests.support.audit_world import ENDED, JOBS, STRICT, AuditWorld, store
+from tests.support.job_lives import condition
+from tests.support.kept_objects import KeptObjects
+from tests.support.policies import layer
+from tests.support.watch_api import until
+from webhook.admission import anew
+from webhook.client.calls import ApiError
+from webhook.client.wire import FaultReason, Page, WatchFault
+from webhook.kit.settings import Action
+from webhook.parts.standing_audit import standing
+from webhook.parts.standing_audit.limits import AUDITED_JOBS_PER_PAGE, MAX_AUDIT_SHARE
+from webhook.parts.standing_audit.metrics import AUDIT_METRICS, measured
+from webhook.parts.standing_audit.standing import DEBOUNCE, INTERVAL, REST, RETRY
+from webhook.policy.in_force import PolicySet
+from webhook.server.background import at_work
+from webhook.server.metrics import MetricSet
+from webhook.work_limit import TooExpensive
+
+COUNT = ("worker-count", Action.DENY)
+
+
+class World(AuditWorld):
+    @property
+    def breaking(self) -> set[str]:
+        """The jobs that break the rule about workers."""
+        return {name for (_, name), broken in self.audit.outcomes.items() if COUNT in broken}
+
+
+async def test_every_job_that_has_not_ended_is_judged(cluster: KeptObjects) -> None:
+    for number in range(5):
+        store(cluster, f"large-{number}")
+    store(cluster, "small", workers=2)
+    store(cluster, "over", status=ENDED)
+    world = World(cluster)
+    assert world.audit.age == inf
+    await world.audit.audit()
+    assert world.breaking == {f"large-{number}" for number in range(5)}
+    assert ("team-a", "small") in world.audit.outcomes
+    assert ("team-a", "over") not in world.audit.outcomes
+    assert world.audit.age == 0
+    assert len(world.lists.targets) == 4
+    assert all(f"limit={AUDITED_JOBS_PER_PAGE}" in target for target in world.lists.targets)
+
+
+async def test_a_job_that_is_too_expensive_to_judge_breaks_the_rule_about_size(
+    cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user must not be able to hide a job from the audit."""
+
+    def too_expensive(_: object) -> NoReturn:
+        raise TooExpensive
+
+    store(cluster, "job")
+    world = World(cluster)
+    monkeypatch.setattr(standing, "limited", too_expensive)
+    await world.audit.audit()
+    assert world.audit.outcomes == {("team-a", "job"): (("job-size", Action.DENY),)}
+    assert "too expensive to judge" in str(world.log.lines)
+
+
+async def test_it_sleeps_after_each_job_longer_than_it_works(
+    cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        store(cluster, f"job-{number}")
+    world = World(cluster)
+    judge: Any = world.audit._judge
+
+    async def slow(*arguments: Any) -> None:
+        world.time.now += 0.5
+        await judge(*arguments)
+
+    monkeypatch.setattr(world.audit, "_judge", slow)
+    await world.audit.audit()
+    assert world.time.sleeps == [0.5 * (1 / MAX_AUDIT_SHARE - 1)] * 3
+    assert world.audit.seconds == 3 * 0.5 / MAX_AUDIT_SHARE
+
+
+async def test_a_changed_job_is_judged_alone(cluster: KeptObjects) -> None:
+    store(cluster, "job")
+    world = World(cluster)
+    async with world.following():
+        store(cluster, "job", workers=2, generation=2)
+        store(cluster, "new")
+        await world.settled()
+        assert world.breaking == {"new"}
+        assert [path for _, path in cluster.calls] == [f"{JOBS}/job", f"{JOBS}/new"]
+        store(cluster, "new", status=ENDED)
+        cluster.remove(f"{JOBS}/job")
+        await world.settled()
+        assert world.audit.outcomes == {}
+        assert len(cluster.calls) == 2
+    assert len(world.lists.targets) == 1
+
+
+async def test_a_job_whose_status_changes_is_not_judged_again(cluster: KeptObjects) -> None:
+    store(cluster, "job")
+    world = World(cluster)
+    async with world.following():
+        store(cluster, "job", status={"conditions": [condition("Running")]})
+        await world.settled()
+    assert cluster.calls == []
+
+
+@pytest.mark.parametrize("field", ["labels", "annotations"])
+async def test_a_job_is_judged_again_when_its_queue_or_posture_changes(cluster: KeptObjects, field: str) -> None:
+    """Neither changes its generation."""
+    store(cluster, "job")
+    names = {"labels": "kueue.x-k8s.io/queue-name", "annotations": "training.openshift.io/network-policy"}
+    world = World(cluster)
+    async with world.following():
+        changes: dict[str, Any] = {f"metadata.{field}": {names[field]: "isolated"}}
+        store(cluster, "job", **changes)
+        await world.settled()
+        assert [path for _, path in cluster.calls] == [f"{JOBS}/job"]
+
+
+async def test_a_namespace_may_change_which_policy_is_for_its_jobs(cluster: KeptObjects) -> None:
+    store(cluster, "job")
+    world = World(cluster, "namespaces: {matchLabels: {tier: iron}}\n" + STRICT)
+    async with world.following():
+        assert world.breaking == set()
+        cluster.put("/api/v1/namespaces/team-a", {"metadata": {"labels": {"tier": "iron"}}})
+        await world.settled()
+        assert world.breaking == {"job"}
+
+
+async def test_an_annotation_of_a_namespace_changes_no_verdict(cluster: KeptObjects) -> None:
+    store(cluster, "job")
+    world = World(cluster)
+    async with world.following():
+        cluster.calls.clear()
+        metadata = {"labels": {"tier": "gold"}, "annotations": {"a": "b"}}
+        cluster.put("/api/v1/namespaces/team-a", {"metadata": metadata})
+        await world.settled()
+        assert cluster.calls == []
+
+
+async def test_what_changes_during_an_audit_is_not_judged_as_it_was(cluster: KeptObjects) -> None:
+    """The list shows the moment of its first page, and may take a minute."""
+    for name in ("a", "b", "c", "d", "e"):
+        store(cluster, name)
+    world = World(cluster)
+    at_page: Iterator[Callable[[], None]] = iter(
+        [lambda: store(cluster, "e", workers=2, generation=2), lambda: cluster.remove(f"{JOBS}/d")]
+    )
+    pages = world.lists.list_page
+
+    async def list_page(target: str) -> Page[msgspec.Raw]:
+        page = await pages(target)
+        if change := next(at_page, None):
+            change()
+            await world.settled()
+        return page
+
+    world.lists.list_page = list_page  # type: ignore[method-assign]
+    async with at_work(world.audit.reconciler.run):
+        await world.audit.audit()
+    assert world.breaking == {"a", "b", "c"}
+    assert set(world.audit.outcomes) == {("team-a", name) for name in "abce"}
+
+
+async def test_a_job_that_went_while_it_was_read_does_not_come_back(cluster: KeptObjects) -> None:
+    store(cluster, "job")
+    world = World(cluster)
+    read = world.audit.api.request
+
+    async def late(*arguments: Any) -> Any:
+        found = await read(*arguments)
+        cluster.remove(f"{JOBS}/job")
+        return found
+
+    world.audit.api.request = late  # type: ignore[assignment,method-assign]
+    await world.audit.look(("team-a", "job"))
+    assert world.audit.outcomes == {}
+
+
+async def test_one_job_that_cannot_be_judged_keeps_no_other_from_it(
+    cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store(cluster, "bad")
+    store(cluster, "good")
+    judge, world = anew.judge, World(cluster)
+
+    def failing(data: Any, **others: Any) -> Any:
+        if b'"bad"' in bytes(data):
+            raise RuntimeError("a fault of ours")
+        return judge(data, **others)
+
+    monkeypatch.setattr(anew, "judge", failing)
+    async with world.following():
+        await until(lambda: world.audit.reconciler.failing)
+    assert world.breaking == {"good"}
+    assert "RuntimeError" in world.audit.reconciler.problem
+
+
+async def test_a_list_that_fails_changes_nothing_and_is_told(cluster: KeptObjects) -> None:
+    store(cluster, "job")
+    world = World(cluster)
+    await world.audit.audit()
+    world.lists.faults = [WatchFault(FaultReason.FORBIDDEN, "no right"), WatchFault(FaultReason.STALLED)]
+    world.time.now += 50
+    await world.audit.audit()
+    await world.audit.audit()
+    assert world.breaking == {"job"}
+    assert world.audit.age == 50
+    assert "were not judged" in world.audit.concerns()["audit-incomplete"]
+    assert world.log.told == ["audit incomplete"]
+    await world.audit.audit()
+    assert world.audit.concerns() == {}
+    assert world.audit.age == 0
+
+
+async def test_a_job_that_cannot_be_read_is_tried_again(cluster: KeptObjects) -> None:
+    store(cluster, "job", workers=2)
+    world = World(cluster)
+    failures = [ApiError(500, "not now")]
+
+    def before(method: str, _: str) -> None:
+        if method == "GET" and failures:
+            raise failures.pop()
+
+    cluster.before = before
+    async with world.following():
+        store(cluster, "job", generation=2)
+        await until(lambda: world.audit.reconciler.failing)
+        world.audit.reconciler.add(("team-a", "job"))
+        await until(lambda: world.breaking == {"job"})
+
+
+class Waits:
+    """The pauses that `run` makes, without waiting: `changed` says whether policies change in them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, world: World, *, changed: bool) -> None:
+        self.pauses: list[float] = []
+
+        class Timeout:
+            async def __aenter__(_) -> None:  # noqa: N805
+                if changed:
+                    world.audit.resync()
+                else:
+                    raise TimeoutError
+
+            async def __aexit__(_, *__: object) -> None:  # noqa: N805
+                pass
+
+        def timeout(seconds: float) -> Timeout:
+            self.pauses.append(seconds)
+            return Timeout()
+
+        monkeypatch.setattr(asyncio, "timeout", timeout)
+
+
+@pytest.mark.parametrize("took", [0.0, 20.0, 400.0])
+async def test_the_longer_an_audit_takes_the_longer_is_the_rest(
+    cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch, took: float
+) -> None:
+    world = World(cluster)
+    waits = Waits(monkeypatch, world, changed=False)
+    await world.audit._rest(took)
+    assert waits.pauses == [max(INTERVAL, REST * took)]
+    assert world.time.sleeps == [max(DEBOUNCE, took)]
+
+
+async def test_policies_that_change_all_the_time_leave_half_of_the_time_without_an_audit(
+    cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(cluster)
+    Waits(monkeypatch, world, changed=True)
+    await world.audit._rest(30)
+    assert world.time.sleeps == [30]
+
+
+async def test_after_a_failure_it_is_tried_again_sooner(cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(cluster)
+    world.lists.faults = [WatchFault(FaultReason.THROTTLED)]
+    waits = Waits(monkeypatch, world, changed=False)
+    await world.audit.audit()
+    await world.audit._rest(0)
+    assert waits.pauses == [RETRY]
+
+
+async def test_a_new_policy_is_in_the_next_audit(cluster: KeptObjects) -> None:
+    store(cluster, "job")
+    world = World(cluster, "")
+    async with at_work(world.audit.run):
+        await until(lambda: world.audit.age == 0)
+        assert world.breaking == set()
+        world.policies = PolicySet([layer("p", STRICT)])
+        world.audit.resync()
+        await until(lambda: world.breaking == {"job"})
+
+
+async def test_metrics(cluster: KeptObjects) -> None:
+    store(cluster, "large")
+    store(cluster, "small", workers=2)
+    world, registry = World(cluster), CollectorRegistry()
+    MetricSet(AUDIT_METRICS, registry).on_scrape(partial(measured, world.audit))
+
+    def value(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(f"mpijob_webhook_audit_{name}", labels)
+
+    world.audit.outcomes["team-a", "large"] = (COUNT,)
+    assert value("jobs", namespace="team-a") is None
+    assert value("age_seconds") == inf
+    await world.audit.audit()
+    world.time.now += 7
+    assert value("jobs", namespace="team-a") == 2
+    assert value("refused", namespace="team-a") == 1
+    assert value("violations", namespace="team-a", rule="worker-count", action="deny") == 1
+    assert value("age_seconds") == 7
+    assert value("duration_seconds") == world.audit.seconds
+    text = generate_latest(registry).decode()
+    for metric in AUDIT_METRICS:
+        assert f"# HELP {metric.name} {metric.help}\n" in text
+        assert f"# TYPE {metric.name} {metric.kind}\n" in text

@@ -1,0 +1,131 @@
+"""`mpijob-webhook check --trainer`: the verdict on TrainJobs and runtimes in files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from tests.support.checking import Check
+from tests.support.jobs import GOOD
+from tests.support.object_api import fake_api, kubeconfig
+from tests.support.trainer import NODE, pods, runtime, train_job
+from webhook.cli import world_sources
+from webhook.parts.trainer import kinds
+
+NOT_JUDGED = "not judged: what depends on "
+
+
+@pytest.fixture
+def check(program: Check) -> Check:
+    """Runs the command on these objects, in one file."""
+
+    def run(*objects: Any, more: tuple[str, ...] = ("--trainer",)) -> Result:
+        return program("check", "all.json", *more, all_json={"apiVersion": "v1", "kind": "List", "items": objects})
+
+    return run
+
+
+def verdicts(result: Result) -> dict[str, bool]:
+    lines = [line for line in result.stdout.splitlines() if line.startswith("all.json: ")]
+    return {line.split(": ")[1]: "admitted" in line for line in lines}
+
+
+def bad_runtime(kind: str = kinds.CLUSTER_RUNTIME) -> Any:
+    found = runtime(kind)
+    pods(found, NODE)["containers"][0]["image"] = "Bad Image"
+    return found
+
+
+@pytest.mark.parametrize("kind", [kinds.CLUSTER_RUNTIME, kinds.RUNTIME])
+def test_a_job_by_the_runtime_beside_it(check: Check, kind: str) -> None:
+    job = train_job(numNodes=3)
+    job["spec"]["runtimeRef"]["kind"] = kind
+    title = "team/deepspeed" if kind == kinds.RUNTIME else "deepspeed"
+
+    good, bad = check(job, runtime(kind)), check(job, bad_runtime(kind))
+
+    assert (good.exit_code, verdicts(good)) == (0, {"team/job": True, title: True})
+    assert (bad.exit_code, verdicts(bad)) == (1, {"team/job": False, title: False})
+    assert f'spec.runtimeRef: "Bad Image" contains a blank or a character outside ASCII ({kind} deepspeed' in bad.stdout
+
+
+def test_a_runtime_whose_workers_have_another_name_is_left_alone(check: Check) -> None:
+    other = runtime()
+    for each in other["spec"]["template"]["spec"]["replicatedJobs"]:
+        each["name"] = {NODE: "worker"}.get(each["name"], each["name"])
+
+    result = check(train_job(numNodes=3), other, GOOD)
+
+    assert (result.exit_code, verdicts(result)) == (0, {"team/job": True, "deepspeed": True, "team-a/train": True})
+
+
+def test_what_is_wrong_with_the_job_itself(check: Check) -> None:
+    result = check(train_job(numNodes=300), runtime(), GOOD)
+
+    assert verdicts(result)["team/job"] is False
+    assert "spec.trainer.numNodes: 300 workers (the launcher is one of them), at most 100 allowed" in result.stdout
+    assert "3 jobs: 2 admitted, 1 refused" in result.stdout
+
+
+def test_without_its_runtime_a_job_is_not_judged(check: Check) -> None:
+    result = check(train_job(numNodes=300))
+
+    assert result.exit_code == 0
+    assert f"{NOT_JUDGED}clustertrainingruntimes (none is known: see --kubeconfig and --cluster)" in result.stderr
+
+
+def test_a_runtime_of_another_namespace_is_another(check: Check) -> None:
+    job = train_job(numNodes=300)
+    job["spec"]["runtimeRef"]["kind"] = kinds.RUNTIME
+    elsewhere = runtime(kinds.RUNTIME)
+    elsewhere["metadata"]["namespace"] = "other"
+
+    verdict, *_ = json.loads(check(job, elsewhere, more=("--trainer", "-o", "json")).stdout)
+    assert verdict["notJudged"] == ["trainingruntimes"]
+
+
+def test_runtimes_of_a_cluster_in_a_file(check: Check, tmp_path: Path) -> None:
+    (tmp_path / "cluster.json").write_text(json.dumps(bad_runtime()))
+
+    result = check(train_job(), more=("--trainer", "--cluster", "cluster.json"))
+
+    assert verdicts(result) == {"team/job": False}
+
+
+def test_runtimes_of_the_cluster_at_hand(check: Check, tmp_path: Path) -> None:
+    own = train_job()
+    own["metadata"]["name"], own["spec"]["runtimeRef"]["kind"] = "own", kinds.RUNTIME
+    forbidden = train_job(runtime="hidden", numNodes=300)
+    forbidden["metadata"]["name"] = "hidden"
+    runtimes = "/apis/trainer.kubeflow.org/v1alpha1/{}trainingruntimes/{}"
+    with fake_api() as api:
+        fields = {"apiVersion": {}, "kind": {}, "spec": {"x-kubernetes-preserve-unknown-fields": True}}
+        schema = {"properties": fields, "x-kubernetes-group-version-kind": [{"kind": "MPIJob"}]}
+        api.objects[world_sources.OPENAPI] = {"components": {"schemas": {"MPIJob": schema}}}
+        api.objects[runtimes.format("cluster", "deepspeed")] = bad_runtime()
+        api.objects[runtimes.format("namespaces/team/", "deepspeed")] = runtime(kinds.RUNTIME)
+        api.refusals["GET", runtimes.format("cluster", "hidden")] = (403, "forbidden")
+        config = str(kubeconfig(tmp_path / "config", api.url))
+        result = check(train_job(), own, forbidden, more=("--trainer", "--kubeconfig", config))
+
+    assert verdicts(result) == {"team/job": False, "team/own": True, "team/hidden": True}
+    assert "clustertrainingruntimes" in result.stderr
+
+
+def test_other_training_is_passed_over(check: Check) -> None:
+    other = runtime()
+    other["spec"]["mlPolicy"] = {"torch": {}}
+
+    result = check(other, train_job(numNodes=300))
+
+    assert verdicts(result) == {"team/job": True}
+    assert "all.json: passed over ClusterTrainingRuntime deepspeed\n" in result.stderr
+
+
+def test_without_the_option_it_is_said_that_they_are_not_checked(check: Check) -> None:
+    result = check(train_job(numNodes=300), GOOD, more=())
+
+    assert list(verdicts(result)) == ["team-a/train"]
+    assert "all.json: passed over TrainJob job, which --trainer checks\n" in result.stderr

@@ -1,0 +1,186 @@
+"""What JobSet, or the Jobs that it makes, would be refused for."""
+
+import pytest
+
+from tests.support.jobs import changed
+from tests.support.trainer import LAUNCHER, NODE, patch, record, runtime, train_job
+from webhook.kit.context import Context
+from webhook.parts.trainer import job_sets
+from webhook.parts.trainer.shape import of_runtime, of_train_job
+
+CORRECT = "Correct it in the runtime."
+JOB_SET = "spec.template.spec"
+LAST, FIRST = f"{JOB_SET}.replicatedJobs.{LAUNCHER}", f"{JOB_SET}.replicatedJobs.{NODE}"
+NODE_JOB = f"{FIRST}.template.spec"
+PODS = "template.spec.template.spec"
+RULES = f"{JOB_SET}.failurePolicy.rules"
+MOUNT = {f"{FIRST}.{PODS}.containers.0.volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+REASONS = "BackoffLimitExceeded, DeadlineExceeded, FailedIndexes, MaxFailedIndexesExceeded, PodFailurePolicy"
+NO_SERVICE = (
+    "is no name of a Service, which must start with a lower case letter and end with a lower case letter or a digit"
+)
+ONE_NAME = [{"name": "one"}, {"name": "two"}, {"name": "one", "targetReplicatedJobs": ["node"]}]
+
+
+def told(find, job, base=None):
+    return [(each.path, each.message, each.fix) for each in find(of_train_job(job, record(base or runtime())))]
+
+
+def faults(shape):
+    return job_sets.faults(shape, Context())
+
+
+def faults_of(base):
+    return [(each.path, each.message, each.fix) for each in faults(of_runtime(base))]
+
+
+def claims(*names):
+    return {f"{JOB_SET}.volumeClaimPolicies": [{"templates": [{"metadata": {"name": name}} for name in names]}]}
+
+
+# What is wrong in a runtime, what follows its first path in that of the fault, and the message.
+LEFT_TO_JOBS = [
+    (claims("data"), "[0].templates[0].metadata.name", 'no container mounts "data"'),
+    ({f"{JOB_SET}.coordinator": {"replicatedJob": "node", "podIndex": 1}}, ".podIndex", "is 1, and node has 1"),
+]
+TO_CORRECT = [
+    (
+        {f"{FIRST}.dependsOn": [{"name": "launcher", "status": "Ready"}]},
+        "",
+        "the first of the replicatedJobs cannot depend on another",
+    ),
+    (
+        {f"{LAST}.dependsOn": [{"name": "nodes", "status": "Ready"}]},
+        "",
+        '"nodes" is not among the replicatedJobs before it',
+    ),
+    (
+        {f"{JOB_SET}.successPolicy.targetReplicatedJobs": ["workers"]},
+        "",
+        '"workers" is none of the replicatedJobs',
+    ),
+    ({f"{JOB_SET}.network.subdomain": "9to5"}, "", f'"9to5" {NO_SERVICE}'),
+    ({f"{FIRST}.groupName": "My_Group"}, "", '"My_Group" '),
+    (
+        {RULES: [{"name": "1st"}]},
+        "[0].name",
+        '"1st" is no name of a rule: a letter first, then up to 127 letters, digits or "_,:"',
+    ),
+    ({RULES: ONE_NAME}, "[0].name", '"one" is the name of 2 rules'),
+    (
+        {RULES: [{"targetReplicatedJobs": ["workers"]}]},
+        "[0].targetReplicatedJobs",
+        '"workers" is none of the replicatedJobs',
+    ),
+    (
+        {RULES: [{"onJobFailureReasons": ["FailedIndexes", "BadLuck"]}]},
+        "[0].onJobFailureReasons",
+        f'"BadLuck" is none of {REASONS}',
+    ),
+    ({f"{JOB_SET}.coordinator.replicatedJob": "workers"}, "", '"workers" is none of the replicatedJobs'),
+    (claims("my_data"), "[0].templates[0].metadata.name", '"my_data" is no name of a claim, which '),
+    (claims("data", "data") | MOUNT, "[0].templates[1].metadata.name", '"data" is the name of another claim'),
+    (
+        claims("data") | MOUNT | {f"{LAST}.{PODS}.volumes": [{"name": "data", "emptyDir": {}}]},
+        "[0].templates[0].metadata.name",
+        '"data" is the name of a volume too',
+    ),
+]
+OTHERS = [
+    ({f"{FIRST}.{PODS}.restartPolicy": "Always"}, "", "is Always, which no Job takes", "Use OnFailure or Never."),
+    ({"spec.template.metadata.labels": {"team": "a b"}}, "[team]", '"a b" ', "Write a-b."),
+    ({f"{FIRST}.template.metadata.labels": {"team": "a b"}}, "[team]", '"a b" ', "Write a-b."),
+    ({f"{NODE_JOB}.backoffLimit": -1}, "", "is -1", "Set it to 0 or more."),
+    (
+        {f"{NODE_JOB}.podFailurePolicy": {"rules": [{"action": "FailJob"}]}},
+        "",
+        "does not go with restartPolicy: OnFailure",
+        "Set that to Never.",
+    ),
+    ({f"{NODE_JOB}.selector": {"matchLabels": {"a": "b"}}}, "", "is made by Kubernetes itself", "Remove it."),
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "below", "message", "fix"), [*((*each, CORRECT) for each in (*TO_CORRECT, *LEFT_TO_JOBS)), *OTHERS]
+)
+def test_what_jobset_rejects_is_found_in_the_runtime_and_its_jobs(changes, below, message, fix):
+    base = changed(changes, runtime())
+    path = next(iter(changes)).replace(".0.", "[0].").replace(".1.", "[1].") + below
+    of_runtime = [] if (changes, below, message) in LEFT_TO_JOBS else [faults_of(base)]
+    for found in (told(faults, train_job(), base), *of_runtime):
+        assert (found[0][0], found[0][2]) == (path, fix)
+        assert found[0][1].startswith(message)
+
+
+def test_no_implementation_is_found_in_the_runtime_and_its_jobs():
+    base = runtime(mpiImplementation="")
+    expected = ("spec.mpiImplementation", "is empty, and Trainer makes no pods of it", "Set it to OpenMPI.")
+    assert expected in told(faults, train_job(), base)
+    assert expected in faults_of(base)
+
+
+@pytest.mark.parametrize("changes", [changes for changes, _, _ in LEFT_TO_JOBS])
+def test_what_a_runtime_leaves_to_its_jobs(changes):
+    base = changed(changes, runtime(runLauncherAsNode=False))
+    assert faults_of(base) == []
+    assert len(told(faults, train_job(), base)) == 1
+
+
+def test_what_jobset_takes():
+    good = {
+        RULES: [{"name": "one"}, {"onJobFailureReasons": ["FailedIndexes"], "targetReplicatedJobs": ["node"]}],
+        f"{JOB_SET}.coordinator": {"replicatedJob": "node", "jobIndex": 0, "podIndex": 0},
+        f"{JOB_SET}.network": {"subdomain": "net"},
+        **claims("data"),
+        f"{FIRST}.{PODS}.initContainers": [{"name": "fetch", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}],
+        "spec.template.metadata": {"labels": {"team": "a"}, "annotations": {"Note": "anything at all"}},
+        f"{FIRST}.groupName": "nodes",
+        f"{NODE_JOB}.backoffLimit": 0,
+        f"{NODE_JOB}.podFailurePolicy": {"rules": [{"action": "FailJob"}]},
+        f"{FIRST}.{PODS}.restartPolicy": "Never",
+    }
+    assert faults_of(changed(good, runtime())) == []
+
+
+def test_labels_of_a_patch():
+    bad = patch("node", {}, labels={"team": "a b"})
+    bad["trainingRuntimeSpec"]["template"]["metadata"] = {"labels": {"a b": "team"}}
+
+    assert [path for path, _, _ in told(faults, train_job(patches=[bad]))] == [
+        "spec.runtimePatches[0].trainingRuntimeSpec.template.metadata.labels[a b]",
+        "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.metadata.labels[team]",
+    ]
+
+
+def test_a_name_that_makes_no_name_of_a_job():
+    base = changed({f"{LAST}.name": "my_launcher"}, runtime())
+
+    [(path, message, _)] = [each for each in told(faults, train_job(), base) if each[0].endswith(".name")]
+    assert path == "spec.template.spec.replicatedJobs[1].name"
+    assert message.startswith('"my_launcher" makes no name of a Job, which ')
+
+
+@pytest.mark.parametrize(("number", "said"), [(-1, "-1 pods of node, at least 1 required"), (0, "0 pods of node")])
+def test_no_nodes(number, said):
+    shape = of_train_job(train_job(numNodes=number), record(runtime(runLauncherAsNode=False)))
+
+    (found,) = faults(shape)
+    assert (found.path, found.message) == ("spec.mpiReplicaSpecs[Worker].replicas", said)
+    assert found.fix == "Set it to 1 or more."
+    assert found.advisory is (number == 0), "Kubernetes takes a Job of no pods for done, and a launcher may go on"
+
+
+@pytest.mark.parametrize("number", [0, -1])
+def test_of_what_a_runtime_says_trainer_makes_one_pod_at_least(number):
+    base = changed({f"{NODE_JOB}.parallelism": number, "spec.mlPolicy.numNodes": number}, runtime())
+
+    for shape in (of_train_job(train_job(), record(base)), of_runtime(base)):
+        assert [each.pods for each in shape.jobs] == [1, 1]
+        assert list(faults(shape)) == []
+
+
+def test_the_last_of_many_jobs_may_decide_for_all():
+    base = changed({f"{JOB_SET}.successPolicy": {"targetReplicatedJobs": ["step-97"]}}, runtime())
+    base["spec"]["template"]["spec"]["replicatedJobs"] += [{"name": f"step-{index}"} for index in range(98)]
+    assert faults_of(base) == []

@@ -1,0 +1,163 @@
+"""Pods besides launcher and nodes, such as those that fetch a dataset or a model."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support import trainer
+from tests.support.trainer import Runtimes, runtime, train_job
+from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.parts.trainer.shape import of_runtime
+
+POD = "spec.template.spec.replicatedJobs[0].template.spec.template.spec"
+IN_RUNTIME = f"(ClusterTrainingRuntime deepspeed, {POD}"
+
+
+class Team(Runtimes):
+    """The namespace `team`, with these labels."""
+
+    def __init__(self, manifest: Any, **labels: str) -> None:
+        super().__init__(manifest)
+        marked = {f"pod-security.kubernetes.io/{mode}": level for mode, level in labels.items()}
+        metadata = {"name": "team", "labels": marked}
+        self._namespace = NAMESPACES.project(msgspec.json.encode({"metadata": metadata}))
+
+    def get(self, resource: Any, key: Any) -> Any:
+        return self._namespace if resource is NAMESPACES else super().get(resource, key)
+
+
+def test_each_has_no_more_volumes_than_it_mounts() -> None:
+    base = runtime()
+    job_set = base["spec"]["template"]["spec"]
+    mount = {"name": "claim-7", "mountPath": "/data"}
+    pod = {"containers": [{"name": "step", "image": "step:1", "volumeMounts": [mount]}]}
+    template = {"spec": {"template": {"spec": pod}}}
+    job_set["replicatedJobs"] += [{"name": f"step-{index}", "template": template} for index in range(30)]
+    claims = [{"metadata": {"name": f"claim-{index}"}} for index in range(50)]
+    job_set["volumeClaimPolicies"] = [{"templates": claims}]
+
+    shape = of_runtime(base)
+
+    assert shape is not None
+    assert len(shape.others) == 30
+    assert b"claim" not in shape.document
+    assert [each.document.count(b"claim-") for each in shape.others] == [2] * 30
+
+
+def fetching(step: str = "dataset-initializer", **container: Any) -> Any:
+    """A runtime that fetches something first."""
+    found = runtime()
+    image = "registry.example.com/fetch:1"
+    pod = {"containers": [{"name": "proxy", "image": image}, {"name": step, "image": image, **container}]}
+    template = {
+        "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": step}},
+        "spec": {"template": {"spec": pod}},
+    }
+    found["spec"]["template"]["spec"]["replicatedJobs"].insert(0, {"name": step, "template": template})
+    return found
+
+
+def decide(manifest: Any, base: Any, *, old: Any = None, **labels: str) -> Any:
+    return trainer.decide(manifest, view=Team(base, **labels), old=old)
+
+
+def found(decision: Any) -> list[tuple[str, str, str]]:
+    return [(each.rule, each.violation.path, each.violation.message) for each in decision.denied]
+
+
+def with_initializer(**dataset: Any) -> Any:
+    job = train_job()
+    job["spec"]["initializer"] = {"dataset": dataset}
+    return job
+
+
+def test_nothing_is_said_of_good_ones() -> None:
+    base = fetching(env=[{"name": "A", "value": "b"}])
+    job = with_initializer(storageUri="hf://data", env=[{"name": "A", "value": "c"}], secretRef={"name": "token"})
+
+    for manifest in (job, base):
+        decision = decide(manifest, base)
+        assert (decision.denied, decision.warnings) == ([], [])
+
+
+def test_what_is_wrong_with_their_template() -> None:
+    base = fetching(image="Bad Image", volumeMounts=[{"name": "nothing", "mountPath": "/data"}])
+
+    of_job, of_runtime = found(decide(train_job(), base)), found(decide(base, base))
+
+    assert [(rule, path) for rule, path, _ in of_runtime] == [("images", f"{POD}.containers[1].image")]
+    assert [(rule, path) for rule, path, _ in of_job] == [
+        ("images", "spec.runtimeRef"),
+        ("pod-template", "spec.runtimeRef"),
+    ]
+    assert all(IN_RUNTIME in message for *_, message in of_job)
+
+
+def test_pods_that_the_namespace_would_refuse() -> None:
+    base = fetching(securityContext={"privileged": True})
+
+    ((rule, path, message),) = found(decide(train_job(), base, enforce="baseline"))
+
+    assert (rule, path) == ("pod-security", "spec.runtimeRef")
+    assert f"{IN_RUNTIME}.containers[1].securityContext.privileged)" in message
+
+
+@pytest.mark.parametrize(("step", "field"), [("dataset-initializer", "dataset"), ("model-initializer", "model")])
+def test_what_a_train_job_adds_to_them_has_its_own_place(step: str, field: str) -> None:
+    job = train_job()
+    wrong = {"env": [{"name": "A"}, {"name": "B=C"}], "secretRef": {"name": "My_Token"}}
+    job["spec"]["initializer"] = {field: wrong}
+
+    decision = decide(job, fetching(step, env=[{"name": "A"}]))
+
+    assert {path for _, path, _ in found(decision)} == {
+        f"spec.initializer.{field}.env[1].name",
+        f"spec.initializer.{field}.secretRef.name",
+    }
+
+
+def test_what_reaches_no_container_is_not_held_against_it() -> None:
+    job = with_initializer(env=[{"name": "B=C"}])
+
+    assert decide(job, fetching("model-initializer")).allowed
+    assert decide(job, runtime()).allowed
+
+
+def test_an_update_is_refused_for_what_it_makes_worse_alone() -> None:
+    base = fetching(image="Bad Image")
+    job = train_job()
+    labelled = {**job, "metadata": {**job["metadata"], "labels": {"a": "b"}}}
+
+    assert decide(labelled, base, old=job).allowed
+
+
+@pytest.mark.parametrize(
+    ("template", "path"),
+    [
+        (
+            {"spec": {"template": {"spec": {"containers": [{"name": "dataset-initializer", "image": "Bad Image"}]}}}},
+            "template.spec.template.spec.containers[0].image",
+        ),
+        ({"metadata": {"labels": {"team": "a b"}}}, "template.metadata.labels[team]"),
+    ],
+    ids=["pods", "labels of the Job"],
+)
+def test_a_change_that_launcher_and_nodes_do_not_feel_is_judged(template: Any, path: str) -> None:
+    old, new = train_job(), train_job()
+    patched = {"spec": {"replicatedJobs": [{"name": "dataset-initializer", "template": template}]}}
+    new["spec"]["runtimePatches"] = [{"manager": "team.example.com/x", "trainingRuntimeSpec": {"template": patched}}]
+
+    [(_, where, _)] = found(decide(new, fetching(), old=old))
+
+    assert where == f"spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].{path}"
+
+
+def test_what_kueue_changes_of_them_is_left_alone() -> None:
+    old, new = train_job(), train_job()
+    pods = {"metadata": {"labels": {"a": "b"}}, "spec": {"nodeSelector": {"flavor": "spot"}}}
+    replicated = {"name": "dataset-initializer", "template": {"spec": {"template": pods}}}
+    patch = {"template": {"spec": {"replicatedJobs": [replicated]}}}
+    new["spec"]["runtimePatches"] = [{"manager": "kueue.x-k8s.io/manager", "trainingRuntimeSpec": patch}]
+
+    assert decide(new, fetching(), old=old).skipped

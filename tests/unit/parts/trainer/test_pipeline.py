@@ -1,0 +1,357 @@
+"""Verdicts on TrainJobs and runtimes: the rules of MPIJobs, in the words and with the paths of these kinds."""
+
+import copy
+import json
+from contextlib import suppress
+
+import msgspec
+import pytest
+
+from tests.support.strategies import paths
+from tests.support.trainer import (
+    LAUNCHER,
+    NODE,
+    TODAY,
+    Runtimes,
+    decide,
+    patch,
+    pods,
+    refused,
+    review,
+    runtime,
+    train_job,
+)
+from webhook import rules
+from webhook.cluster.view import NothingKnown
+from webhook.parts.trainer import kinds, pipeline, selection
+from webhook.policy.in_force import load_policies
+
+OTHER_GROUP = {**train_job(), "spec": {"runtimeRef": {"name": "deepspeed", "apiGroup": "x.io"}}}
+
+
+def test_a_good_job_is_admitted_without_a_word():
+    decision = decide(train_job(numNodes=3, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}}), runtime())
+
+    assert (decision.denied, decision.warnings, decision.skipped) == ([], [], "")
+
+
+@pytest.mark.parametrize("kind", [kinds.RUNTIME, kinds.CLUSTER_RUNTIME])
+def test_a_good_runtime_is_admitted_without_a_word(kind):
+    decision = decide(runtime(kind))
+
+    assert (decision.denied, decision.warnings, decision.skipped) == ([], [], "")
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        (
+            {"numNodes": 300},
+            (
+                "spec.trainer.numNodes",
+                "300 workers (the launcher is one of them), at most 100 allowed",
+                "Set numNodes to 100 or fewer.",
+                "worker-count",
+            ),
+        ),
+        (
+            {"numProcPerNode": 9},
+            (
+                "spec.trainer.numProcPerNode",
+                "9 slots per worker, at most 8 allowed",
+                "Set numProcPerNode to 8 or fewer, with more workers or threads in each rank; "
+                "an administrator can allow more in slots.maxCpu.",
+                "slots",
+            ),
+        ),
+        (
+            {"image": "Bad Image"},
+            (
+                "spec.trainer.image",
+                '"Bad Image" contains a blank or a character outside ASCII',
+                'Write it like "registry.example.com/team/app:1.0".',
+                "images",
+            ),
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_train_job(fields, found):
+    assert refused(decide(train_job(**fields), runtime())) == [found]
+
+
+def test_the_refusal_names_the_kind():
+    decision = decide(train_job(numNodes=300), runtime())
+    status = decision.response("1").status
+
+    assert decision.message.startswith('TrainJob "job" is refused, 1 problem to mend:')
+    assert (status.details.group, status.details.kind) == (kinds.GROUP, kinds.TRAIN_JOB)
+    assert [cause.field for cause in status.details.causes] == ["spec.trainer.numNodes"]
+
+
+def test_numbers_of_nodes_without_a_launcher_among_them():
+    decision = decide(train_job(numNodes=300), runtime(runLauncherAsNode=False))
+
+    assert [fix for _, _, fix, _ in refused(decision)] == ["Set numNodes to 100 or fewer."]
+
+
+def test_what_is_wrong_in_the_runtime_is_said_with_its_place():
+    base = runtime()
+    pods(base, NODE)["containers"][0]["image"] = "Bad Image"
+    where = "spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].image"
+
+    of_job, of_runtime = decide(train_job(), base), decide(base)
+
+    message = '"Bad Image" contains a blank or a character outside ASCII'
+    fix = 'Write it like "registry.example.com/team/app:1.0".'
+    assert refused(of_job) == [
+        ("spec.runtimeRef", f"{message} (ClusterTrainingRuntime deepspeed, {where})", fix, "images")
+    ]
+    assert refused(of_runtime) == [(where, message, fix, "images")]
+
+
+def test_what_a_patch_brings_is_said_with_its_place():
+    base = runtime()
+    bad = {"volumes": [{"name": "no_name", "emptyDir": {}}]}
+
+    (found,) = refused(decide(train_job(patches=[patch("node", bad)]), base))
+
+    assert found[0] == (
+        "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template"
+        ".spec.volumes[0].name"
+    )
+
+
+def test_a_command_that_replaces_the_sshd_of_nodes():
+    labelled = runtime()
+    template = labelled["spec"]["template"]["spec"]["replicatedJobs"][NODE]["template"]
+    template.setdefault("metadata", {})["labels"] = {kinds.ANCESTOR: kinds.OF_TRAINER}
+    decision = decide(train_job(numNodes=3, command=["mpirun", "-np", "2", "train"]), labelled)
+
+    fix = "Remove it, or run /usr/sbin/sshd -De."
+    assert f"spec.trainer.command: runs mpirun, no sshd. {fix} [idle-workers]" in decision.warnings
+
+
+def test_environment_reaches_the_launcher_alone():
+    variables = [{"name": "HF_HOME", "value": "/models"}]
+    decision = decide(train_job(command=["mpirun", "-np", "2", "train"], env=variables), runtime())
+
+    fault = "spec.trainer.env[0]: HF_HOME does not reach the ranks on workers"
+    assert decision.warnings == [f"{fault}. Add -x HF_HOME to mpirun. [rank-environment]"]
+
+
+def test_what_is_wrong_with_the_jobset_is_said_with_its_place():
+    base = runtime()
+    base["spec"]["template"]["metadata"] = {"labels": {"team": "a b"}}
+
+    ((path, message, _, rule),) = refused(decide(train_job(), base))
+
+    assert (path, rule) == ("spec.runtimeRef", "upstream-contract")
+    assert message.endswith("(ClusterTrainingRuntime deepspeed, spec.template.metadata.labels[team])")
+
+
+def test_what_a_runtime_leaves_to_its_jobs():
+    base = runtime()
+    del pods(base, LAUNCHER)["containers"][0]["image"]
+    pods(base, NODE)["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+    volumes = patch("node", {"volumes": [{"name": "data", "emptyDir": {}}]})
+
+    assert decide(base).allowed
+    assert decide(train_job(image="registry.example.com/own:1", patches=[volumes]), base).allowed
+    assert [rule for *_, rule in refused(decide(train_job(), base))] == ["images", "pod-template"]
+
+
+def test_claims_that_jobset_makes_may_be_mounted():
+    base = runtime()
+    base["spec"]["template"]["spec"]["volumeClaimPolicies"] = [{"templates": [{"metadata": {"name": "data"}}]}]
+    pods(base, NODE)["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+
+    assert decide(base).allowed
+    assert decide(train_job(), base).allowed
+
+
+def test_advice_about_a_runtime_is_for_those_who_make_it():
+    base = runtime()
+    for index in (NODE, LAUNCHER):
+        pods(base, index)["containers"][0]["image"] = "registry.example.com/deepspeed"
+
+    assert decide(train_job(), base).warnings == []
+    assert len(decide(base).warnings) == 1
+
+
+def test_a_runtime_leaves_least_numbers_to_its_jobs():
+    policy = "rules: {worker-count: {min: 4}, gpus: {min: 1}}"
+
+    assert not decide(runtime(), policy=policy).denied
+    assert [rule for *_, rule in refused(decide(train_job(), runtime(), policy=policy))] == [
+        "gpus",
+        "gpus",
+        "worker-count",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("job", "runtimes", "skipped"),
+    [
+        (train_job(runtime="other"), [runtime()], pipeline.RUNTIME_UNKNOWN),
+        (train_job(numNodes=300), [runtime(kinds.RUNTIME)], pipeline.RUNTIME_UNKNOWN),
+        ({**train_job(), "spec": {}}, [runtime()], pipeline.RUNTIME_UNKNOWN),
+        (OTHER_GROUP, [runtime()], pipeline.RUNTIME_UNKNOWN),
+    ],
+)
+def test_an_unknown_runtime_refuses_nobody(job, runtimes, skipped):
+    decision = decide(job, *runtimes)
+
+    assert (decision.allowed, decision.skipped) == (True, skipped)
+
+
+def test_nothing_is_known_of_runtimes_without_their_cache():
+    assert decide(train_job(numNodes=300), view=NothingKnown()).skipped == pipeline.RUNTIME_UNKNOWN
+
+
+def test_other_training_is_left_alone():
+    base = runtime()
+    base["spec"]["mlPolicy"] = {"numNodes": 300, "torch": {}}
+
+    assert decide(train_job(numNodes=300), base).skipped == pipeline.NOT_OF_MPI
+    assert decide(base).skipped == pipeline.NOT_OF_MPI
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"kind": "OptimizationJob"}, {"version": "trainer.kubeflow.org/v1"}, {"version": "kubeflow.org/v1alpha1"}],
+)
+def test_other_kinds_are_left_alone(changes):
+    assert decide(train_job(numNodes=300), runtime(), **changes).skipped == pipeline.NOT_OURS
+
+
+def test_a_runtime_of_the_namespace_is_found_there():
+    base = runtime(kinds.RUNTIME)
+    job = train_job(numNodes=300)
+    job["spec"]["runtimeRef"]["kind"] = kinds.RUNTIME
+
+    assert [rule for *_, rule in refused(decide(job, base))] == ["worker-count"]
+
+
+def test_an_update_is_refused_for_what_it_makes_worse_alone():
+    base = runtime()
+    old = train_job(numNodes=300)
+    labelled = copy.deepcopy(old)
+    labelled["metadata"]["labels"] = {"a": "b"}
+    worse = copy.deepcopy(labelled)
+    worse["spec"]["runtimePatches"] = [patch("node", {"volumes": [{"name": "no_name", "emptyDir": {}}]})]
+
+    assert decide(labelled, base, old=old).allowed
+    assert [rule for *_, rule in refused(decide(worse, base, old=old))] == ["pod-template"]
+
+
+def test_what_is_found_beside_rules_is_compared_with_the_stored_object():
+    base = runtime(runLauncherAsNode=False)
+
+    assert decide(train_job(numNodes=-1), base, old=train_job(numNodes=-1, image="x")).allowed
+    assert [rule for *_, rule in refused(decide(train_job(numNodes=-1), base, old=train_job(numNodes=2)))] == [
+        "upstream-contract"
+    ]
+
+
+def test_what_trainer_checks_instead_counts_on_updates_in_the_same_way():
+    base = runtime()
+    old = train_job()
+    old["metadata"]["name"] = "x" * 50
+    new = copy.deepcopy(old)
+    new["metadata"]["labels"] = {"a": "b"}
+
+    assert [rule for *_, rule in refused(decide(old, base))] == ["name-length"]
+    assert decide(new, base, old=old).allowed
+
+
+def test_an_object_that_cannot_be_read_is_left_to_the_api_server():
+    request = msgspec.structs.replace(review(train_job()), object=msgspec.Raw(b"{"))
+
+    decision = pipeline.decide(request, policies=load_policies(None), view=Runtimes(runtime()), today=TODAY)
+
+    assert (decision.allowed, decision.skipped) == (True, pipeline.UNREADABLE)
+
+
+def complete():
+    """A runtime and a job with values in many fields."""
+    base = runtime()
+    pod = pods(base, NODE)
+    pod["volumes"] = [{"name": "data", "emptyDir": {}}]
+    pod["containers"][0] |= {"env": [{"name": "A", "value": "b"}], "resources": {"limits": {"cpu": 1}}}
+    job = train_job(
+        numNodes=2,
+        env=[{"name": "A"}],
+        resourcesPerNode={"limits": {"cpu": 1}},
+        patches=[patch("node", {"nodeSelector": {"a": "b"}, "volumes": [{"name": "more"}]})],
+    )
+    return {"runtime": base["spec"], "job": job["spec"], "metadata": job["metadata"]}
+
+
+@pytest.mark.parametrize("broken", [None, 7, "x", [], {"a": 1}, [7]], ids=repr)
+def test_any_shape_in_any_place_gets_an_answer(broken):
+    for *parents, last in paths(complete()):
+        whole = complete()
+        place = whole
+        for key in parents:
+            place = place[key]
+        place[last] = broken
+        base = {**runtime(), "spec": whole["runtime"]}
+        job = {**train_job(), "spec": whole["job"], "metadata": whole["metadata"]}
+        request = msgspec.structs.replace(review(train_job()), object=msgspec.Raw(json.dumps(job).encode()))
+        decide(base)
+        with suppress(msgspec.DecodeError):  # then the runtime is not in the cache
+            pipeline.decide(request, policies=load_policies(None), view=Runtimes(base), today=TODAY)
+
+
+def test_exemptions_of_the_policy_and_by_annotation():
+    policy = "exemptions: [{rules: [worker-count], users: [ann], reason: OPS-1}]"
+    asking = train_job(numNodes=300)
+    asking["metadata"]["annotations"] = {
+        "training.openshift.io/exempt": "worker-count",
+        "training.openshift.io/exempt-reason": "a test",
+    }
+
+    exempted = decide(train_job(numNodes=300), runtime(), policy=policy)
+    assert exempted.allowed
+    assert [(finding.violation.path, reason) for finding, reason in exempted.exempted] == [
+        ("spec.trainer.numNodes", "OPS-1")
+    ]
+    assert decide(asking, runtime()).requested == ["worker-count"]
+    assert decide(asking, runtime(), granted={"worker-count": True}).allowed
+
+
+def test_own_rules_and_required_injections_are_not_held_against_train_jobs():
+    policy = """
+injections: {labels: {required: deny, job: {team: a}}}
+rules: {custom: [{id: never, expression: "false", message: "no"}]}
+"""
+    assert decide(train_job(), runtime(), policy=policy).allowed
+
+
+@pytest.mark.parametrize("mode", ["warn", "audit"])
+def test_the_mode_of_the_policy_is_a_ceiling(mode):
+    decision = decide(train_job(numNodes=300), runtime(), policy=f"mode: {mode}")
+
+    assert decision.allowed
+    assert len(decision.warned if mode == "warn" else decision.audited) == 1
+
+
+NOT_ASKED = {
+    "api-access": "what it finds is mended by an injection, and nothing is injected here",
+    "clean-pod-policy": "JobSet decides which pods stay",
+    "gang": "the runtime's podGroupPolicy has the place of schedulingPolicy",
+    "host-network": "the port of sshd is the runtime's",
+    "network-policy": "NetworkPolicies are made for MPIJobs alone",
+    "retention": "the time is the runtime's, and JobSet runs nothing twice",
+    "update-safety": "the API server itself refuses such changes",
+    "volcano-queue": "the queue is the runtime's, in its podGroupPolicy",
+}
+
+
+def test_every_rule_is_asked_or_left_out_with_a_reason():
+    known = {each for each, rule in rules.REGISTRY.items() if not rule.plugin}
+
+    missing = known - (selection.OF_JOBS | NOT_ASKED.keys())
+    assert not missing, f"OF_JOBS of selection.py, or NOT_ASKED of its tests, in parts/trainer: {sorted(missing)}"
+    assert not selection.OF_JOBS & NOT_ASKED.keys()
+    assert selection.INSTEAD.keys() | selection.BESIDES.keys() <= selection.OF_JOBS

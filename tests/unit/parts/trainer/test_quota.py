@@ -1,0 +1,184 @@
+"""TrainJobs and quotas: what is reserved for one, beside other jobs and its own pods."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support import trainer
+from tests.support.quota_objects import quota
+from tests.support.trainer import Runtimes, runtime, train_job
+from webhook.api import quantity
+from webhook.api.mpijob import LAUNCHER, WORKER
+from webhook.api.quota_scopes import ObjectTraits
+from webhook.cluster.resource import Resource
+from webhook.cluster.resources.mpijobs import MPI_JOBS
+from webhook.cluster.resources.pods import PODS
+from webhook.cluster.resources.reservations import RESERVATIONS, LedgerEntry, Reservations
+from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
+from webhook.cluster.view import UNKNOWN
+from webhook.parts.trainer.quota import charges
+from webhook.parts.trainer.resources import TRAIN_JOB_PODS, TRAIN_JOBS, TrainJobPod, TrainJobRecord
+
+GPUS = "requests.nvidia.com/gpu"
+FOUR_EACH = {"numNodes": 2, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 4}}}
+
+
+class Team(Runtimes):
+    """The namespace `team`, of which all is known that counts."""
+
+    def __init__(self, *, hard: dict[str, Any], used: dict[str, Any] | None = None) -> None:
+        super().__init__(runtime())
+        limits = msgspec.json.encode(quota(hard, used, namespace="team"))
+        self.known: dict[Resource[Any, Any], Any] = {
+            RESOURCE_QUOTAS: {("team", "q"): RESOURCE_QUOTAS.project(limits)},
+            MPI_JOBS: {},
+            PODS: {},
+            TRAIN_JOB_PODS: {},
+            RESERVATIONS: {},
+        }
+        self.stored: dict[str, TrainJobRecord] = {}
+
+    def reserve(self, *decisions: Any) -> None:
+        entries = tuple(LedgerEntry(each.reservation, 0) for each in decisions)
+        self.known[RESERVATIONS] = {("own", "quota-team"): Reservations("team", "quota-team", "1", entries)}
+
+    def run(self, name: str, **pods: int) -> None:
+        """So many pods of each replicated job."""
+        for replicated_job, count in pods.items():
+            for index in range(count):
+                pod = TrainJobPod("team", name, replicated_job)
+                self.known[TRAIN_JOB_PODS]["team", f"{name}-{replicated_job}-{index}"] = pod
+
+    def within(self, resource: Any, namespace: str) -> Any:
+        return self.known.get(resource, UNKNOWN)
+
+    def get(self, resource: Any, key: Any) -> Any:
+        if resource is TRAIN_JOBS and key[1] in self.stored:
+            return self.stored[key[1]]
+        return super().get(resource, key)
+
+
+def decide(view: Team, name: str, *, old: Any = None, status: Any = None, **changes: Any) -> Any:
+    manifest = train_job(**FOUR_EACH) | ({} if status is None else {"status": status})
+    manifest["metadata"] |= {"name": name, "uid": f"uid-{name}"}
+    before = None if old is None else {**manifest, "spec": manifest["spec"] | old}
+    manifest["spec"] |= changes
+    return trainer.decide(manifest, view=view, old=before)
+
+
+def test_what_is_reserved_has_a_name_that_no_mpi_job_has() -> None:
+    found = decide(Team(hard={GPUS: 8, "count/jobs.batch": 9}), "llama").reservation
+
+    assert (found.uid, found.name, found.new) == ("uid-llama", "TrainJob/llama", True)
+    assert [(each.role, each.count) for each in found.pods] == [(LAUNCHER, 1), (WORKER, 1)]
+    assert [charge.usage[GPUS] for each in found.pods for charge in each.charges] == [4 * quantity.NANO] * 2
+    assert [charge.usage for charge in found.objects] == [{"count/jobs.batch": 2 * quantity.NANO}]
+
+
+def test_a_quota_on_mpi_jobs_counts_no_train_job() -> None:
+    assert decide(Team(hard={"count/mpijobs.kubeflow.org": 0}), "llama").allowed
+    assert not decide(Team(hard={"count/trainjobs.trainer.kubeflow.org": 0}), "llama").allowed
+
+
+def test_of_two_jobs_for_which_there_is_room_for_one_the_second_does_not_fit() -> None:
+    view = Team(hard={GPUS: 8})
+    first = decide(view, "first")
+    view.reserve(first)
+
+    assert first.allowed
+    assert [finding.rule for finding in decide(view, "second").denied] == ["resource-quota"]
+    assert decide(view, "first").allowed, "it is sent again"
+
+
+@pytest.mark.parametrize(
+    ("pods", "used", "fits"),
+    [({}, 0, True), ({"node": 1}, 4, True), ({"node": 1, "launcher": 1}, 8, True), ({"node": 1}, 8, False)],
+)
+def test_a_pod_that_exists_counts_once(pods: dict[str, int], used: int, fits: bool) -> None:
+    view = Team(hard={GPUS: 16}, used={GPUS: used})
+    view.reserve(decide(view, "first"))
+    view.run("first", **pods)
+
+    assert decide(view, "second").allowed is fits
+
+
+def test_the_objects_of_a_stored_job_are_counted_by_the_quota() -> None:
+    view = Team(hard={"count/jobs.batch": 4}, used={"count/jobs.batch": 2})
+    view.reserve(decide(view, "first"))
+
+    assert not decide(view, "second").allowed
+    view.stored["first"] = TrainJobRecord("team", "first", "uid-first")
+    assert decide(view, "second").allowed
+
+
+def test_what_is_over_takes_no_room_however_few_of_its_pods_are_left() -> None:
+    view = Team(hard={GPUS: 8})
+    view.reserve(decide(view, "first"))
+
+    view.stored["first"] = TrainJobRecord("team", "first", "uid-first", over=True)
+    assert decide(view, "second").allowed
+    view.stored["first"] = TrainJobRecord("team", "first", "of another", over=True)
+    assert not decide(view, "second").allowed
+
+
+def test_without_its_pods_nothing_is_known_of_what_a_job_still_takes() -> None:
+    view = Team(hard={GPUS: 8})
+    view.reserve(decide(view, "first"))
+    del view.known[TRAIN_JOB_PODS]
+
+    assert decide(view, "second").allowed
+
+
+def test_nothing_is_reserved_for_a_name_that_is_taken() -> None:
+    view = Team(hard={GPUS: 8})
+    view.stored["first"] = TrainJobRecord("team", "first", "another")
+
+    assert decide(view, "first").reservation is None
+
+
+def test_a_job_that_is_resumed_takes_what_its_pods_do_not_have_yet() -> None:
+    view = Team(hard={GPUS: 8}, used={GPUS: 4})
+
+    assert not decide(view, "first", old={"suspend": True}, suspend=False).allowed
+    view.run("first", node=1)
+    resumed = decide(view, "first", old={"suspend": True}, suspend=False)
+    assert resumed.allowed
+    assert not resumed.reservation.new
+    assert decide(view, "first", suspend=True).reservation is None
+
+
+@pytest.mark.parametrize(
+    ("condition", "reserved"),
+    [("Complete", False), ("Failed", False), ("Suspended", True)],
+)
+def test_a_job_that_is_over_takes_nothing_more(condition: str, reserved: bool) -> None:
+    status = {"conditions": [{"type": condition, "status": "True"}]}
+
+    found = decide(Team(hard={GPUS: 8}), "first", old={"suspend": True}, suspend=False, status=status)
+
+    assert (found.reservation is not None) is reserved
+    assert decide(Team(hard={GPUS: 4}), "first", old={"suspend": True}, suspend=False, status=status).allowed is (
+        not reserved
+    )
+
+
+def test_a_condition_that_was_true_once() -> None:
+    status = {"conditions": [{"type": "Failed", "status": "False"}]}
+
+    assert decide(Team(hard={GPUS: 8}), "first", old={"suspend": True}, suspend=False, status=status).reservation
+
+
+def test_what_else_is_made_for_a_train_job() -> None:
+    [charge] = charges(2)
+    assert charge.traits == ObjectTraits()
+    assert {name: amount // quantity.NANO for name, amount in charge.usage.items()} == {
+        "count/trainjobs.trainer.kubeflow.org": 1,
+        "count/jobsets.jobset.x-k8s.io": 1,
+        "count/jobs.batch": 2,
+        **{
+            name: number
+            for kind, number in (("services", 1), ("configmaps", 2), ("secrets", 1))
+            for name in (kind, f"count/{kind}")
+        },
+    }

@@ -1,0 +1,260 @@
+"""The MPIJob that would make the pods which Trainer makes, and where its fields come from."""
+
+import copy
+
+import msgspec
+import pytest
+
+from tests.support.trainer import LAUNCHER, NODE, patch, pods, record, replicated_job, runtime, train_job
+from webhook.parts.trainer.shape import of_runtime, of_train_job
+
+WORKERS = "spec.mpiReplicaSpecs[Worker]"
+LAUNCHERS = "spec.mpiReplicaSpecs[Launcher]"
+PATCHED = "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template"
+
+
+def made(job, base):
+    shape = of_train_job(job, record(base))
+    return shape, msgspec.json.decode(shape.document)["spec"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "as_node", "workers"),
+    [
+        ({}, True, 1),
+        ({"numNodes": 1}, True, 1),
+        ({"numNodes": 3}, True, 2),
+        ({"numNodes": 3}, False, 3),
+        ({"numNodes": 0}, True, 1),
+        ({"numNodes": 0}, False, 0),
+        ({}, False, 1),
+    ],
+)
+def test_how_many_workers(numbers, as_node, workers):
+    _, spec = made(train_job(**numbers), runtime(runLauncherAsNode=as_node))
+
+    assert spec["mpiReplicaSpecs"]["Worker"]["replicas"] == workers
+    assert spec["runLauncherAsWorker"] is as_node
+
+
+def test_nodes_by_the_runtimes_parallelism():
+    base = runtime()
+    replicated_job(base, NODE)["template"]["spec"]["parallelism"] = 4
+
+    assert made(train_job(), base)[1]["mpiReplicaSpecs"]["Worker"]["replicas"] == 4
+
+
+@pytest.mark.parametrize(
+    ("of_runtime", "fields", "slots"),
+    [
+        (1, {}, 1),
+        (4, {}, 4),
+        (4, {"numProcPerNode": 2}, 2),
+        (1, {"resourcesPerNode": {"limits": {"nvidia.com/gpu": 8}}}, 8),
+        (1, {"resourcesPerNode": {"requests": {"nvidia.com/gpu": "2"}, "limits": {"nvidia.com/gpu": 8}}}, 2),
+        (1, {"resourcesPerNode": {"limits": {"nvidia.com/gpu": "many"}}}, 1),
+        (2, {"resourcesPerNode": {"limits": {"nvidia.com/gpu": 8}}}, 2),
+        (1, {"numProcPerNode": 1, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 8}}}, 1),
+    ],
+)
+def test_slots_as_trainer_counts_them(of_runtime, fields, slots):
+    assert made(train_job(**fields), runtime(numProcPerNode=of_runtime))[1]["slotsPerWorker"] == slots
+
+
+def test_slots_by_the_gpus_of_the_runtime():
+    base = runtime()
+    pods(base, NODE)["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 4}}
+
+    assert made(train_job(), base)[1]["slotsPerWorker"] == 4
+
+
+def test_what_of_trainer_reaches_which_pods():
+    job = train_job(
+        image="registry.example.com/own:1",
+        command=["mpirun"],
+        args=["train"],
+        env=[{"name": "A", "value": "b"}],
+        resourcesPerNode={"limits": {"cpu": 4}},
+    )
+    _, spec = made(job, runtime())
+    launcher, worker = (
+        spec["mpiReplicaSpecs"][role]["template"]["spec"]["containers"][0] for role in ("Launcher", "Worker")
+    )
+
+    assert (launcher["image"], launcher["command"], launcher["args"]) == (
+        "registry.example.com/own:1",
+        ["mpirun"],
+        ["train"],
+    )
+    assert (worker["image"], worker["command"]) == ("registry.example.com/deepspeed:1.0", ["/usr/sbin/sshd"])
+    assert launcher["env"] == worker["env"] == [{"name": "A", "value": "b"}]
+    assert launcher["resources"] == worker["resources"] == {"limits": {"cpu": 4}}
+
+
+def test_a_launcher_that_is_no_node_has_resources_alone():
+    _, spec = made(train_job(resourcesPerNode={"limits": {"cpu": 4}}), runtime(runLauncherAsNode=False))
+
+    launcher, worker = (
+        spec["mpiReplicaSpecs"][role]["template"]["spec"]["containers"][0] for role in ("Launcher", "Worker")
+    )
+    assert launcher["resources"] == {"limits": {"cpu": 4}}
+    assert "resources" not in worker
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        (f"{WORKERS}.replicas", ("spec.trainer.numNodes", "")),
+        ("spec.slotsPerWorker", ("spec.trainer.numProcPerNode", "")),
+        ("spec.runPolicy.suspend", ("spec.suspend", "")),
+        ("metadata.labels[a.b/c]", ("metadata.labels[a.b/c]", "")),
+        (f"{LAUNCHERS}.template.spec.containers[0].image", ("spec.trainer.image", "")),
+        (
+            f"{WORKERS}.template.spec.containers[0].resources.limits[nvidia.com/gpu]",
+            ("spec.trainer.resourcesPerNode.limits[nvidia.com/gpu]", ""),
+        ),
+        (f"{WORKERS}.template.spec.containers", ("spec.trainer.resourcesPerNode", "")),
+        (f"{LAUNCHERS}.template.spec.containers[0].env[0].name", ("spec.trainer.env[0].name", "")),
+    ],
+)
+def test_where_a_train_job_has_it(path, place):
+    job = train_job(
+        image="registry.example.com/own:1",
+        env=[{"name": "A"}],
+        resourcesPerNode={"limits": {"nvidia.com/gpu": 4}},
+    )
+
+    assert made(job, runtime())[0].places.shown(path) == place
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("spec.sshAuthMountPath", "spec.mlPolicy.mpi.sshAuthMountPath"),
+        ("spec.mpiReplicaSpecs", "spec.template.spec.replicatedJobs"),
+        (WORKERS, "spec.template.spec.replicatedJobs[0]"),
+        (
+            f"{LAUNCHERS}.template.spec.containers[0].resources.limits[memory]",
+            "spec.template.spec.replicatedJobs[1].template.spec.template.spec.containers[0].resources.limits[memory]",
+        ),
+        (
+            f"{WORKERS}.template.spec.volumes[0]",
+            "spec.template.spec.replicatedJobs[0].template.spec.template.spec.volumes[0]",
+        ),
+    ],
+)
+def test_where_the_runtime_has_it(path, place):
+    base = runtime()
+    pods(base, LAUNCHER)["containers"][0]["resources"] = {"limits": {"memory": "1Gi"}}
+    shape, _ = made(train_job(resourcesPerNode={"limits": {"cpu": 1}}), base)
+
+    assert shape.places.shown(path) == ("spec.runtimeRef", f" (ClusterTrainingRuntime deepspeed, {place})")
+    assert of_runtime(base).places.shown(path) == (place, "")
+
+
+def test_the_container_of_the_training_is_the_first():
+    base = runtime()
+    pods(base, NODE)["containers"].insert(0, {"name": "sidecar", "image": "registry.example.com/sidecar:1"})
+    shape, spec = made(train_job(resourcesPerNode={"limits": {"cpu": 1}}), base)
+    containers = spec["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+
+    assert [each["name"] for each in containers] == ["node", "sidecar"]
+    assert shape.places.of(f"{WORKERS}.template.spec.containers[1].image").path.endswith("spec.containers[0].image")
+    assert shape.places.of(f"{WORKERS}.template.spec.containers[0].image").path.endswith("spec.containers[1].image")
+    assert shape.places.of(f"{WORKERS}.template.spec.containers[0].resources").path == "spec.trainer.resourcesPerNode"
+
+
+def test_a_patch_is_merged_and_known():
+    base = runtime()
+    pods(base, NODE)["nodeSelector"] = {"pool": "a"}
+    pods(base, NODE)["tolerations"] = [{"key": "old"}]
+    pods(base, NODE)["volumes"] = [{"name": "data", "emptyDir": {}}]
+    change = {
+        "nodeSelector": {"gpu": "h100"},
+        "tolerations": [{"key": "new"}],
+        "volumes": [{"name": "more", "persistentVolumeClaim": {"claimName": "claim"}}],
+        "containers": [{"name": "node", "volumeMounts": [{"name": "more", "mountPath": "/more"}]}],
+        "serviceAccountName": "trainer",
+    }
+    shape, spec = made(train_job(patches=[patch("node", change)]), base)
+    pod = spec["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+
+    assert pod["nodeSelector"] == {"pool": "a", "gpu": "h100"}
+    assert pod["tolerations"] == [{"key": "new"}]
+    assert [each["name"] for each in pod["volumes"]][:2] == ["data", "more"]
+    assert pod["containers"][0]["volumeMounts"] == [{"name": "more", "mountPath": "/more"}]
+    assert pod["containers"][0]["image"] == "registry.example.com/deepspeed:1.0"
+    for path, place in {
+        "volumes[1].persistentVolumeClaim.claimName": "volumes[0].persistentVolumeClaim.claimName",
+        "nodeSelector[gpu]": "nodeSelector[gpu]",
+        "tolerations[0].key": "tolerations[0].key",
+        "serviceAccountName": "serviceAccountName",
+    }.items():
+        assert shape.places.shown(f"{WORKERS}.template.spec.{path}") == (f"{PATCHED}.spec.{place}", "")
+    assert shape.places.of(f"{WORKERS}.template.spec.nodeSelector[pool]").in_runtime
+
+
+def test_a_patch_may_make_a_replicated_job_the_trainer():
+    job = train_job(
+        image="registry.example.com/own:1",
+        patches=[patch("node", {}, labels={"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"})],
+    )
+    _, spec = made(job, runtime())
+
+    assert (
+        spec["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["image"] == "registry.example.com/own:1"
+    )
+
+
+def test_nothing_that_is_given_is_changed():
+    job = train_job(
+        numNodes=2,
+        env=[{"name": "A"}],
+        resourcesPerNode={"limits": {"cpu": 1}},
+        patches=[patch("node", {"nodeSelector": {"a": "b"}})],
+    )
+    base = runtime()
+    before = copy.deepcopy((job, base))
+
+    made(job, base)
+    of_runtime(base)
+
+    assert (job, base) == before
+
+
+def test_a_node_without_a_command_starts_no_sshd_of_the_operators():
+    base = runtime()
+    for field in ("command", "args"):
+        del pods(base, NODE)["containers"][0][field]
+
+    worker = made(train_job(), base)[1]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
+    assert worker["args"] == ["(entrypoint)"]
+
+
+def test_no_shape_without_an_mpi_policy():
+    base = runtime()
+    base["spec"]["mlPolicy"] = {"numNodes": 1, "torch": {}}
+
+    assert of_runtime(base) is None
+    assert of_train_job(train_job(), record(base)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "worded"),
+    [
+        ("Set replicas to 3 or fewer.", "Set numNodes to 4 or fewer."),
+        ("Reduce worker count to 4 and -np to 8 (8 GPUs total)", "Reduce numNodes to 5 and -np to 8 (8 GPUs total)"),
+        ("Use 4 workers.", "Use 5 nodes."),
+        ("Use 1 worker.", "Use 2 nodes."),
+        ("Use 4 or set slotsPerWorker to 2.", "Use 4 or set numProcPerNode to 2."),
+        ('"replicas" is not spec.slotsPerWorker', '"replicas" is not spec.mlPolicy.mpi.numProcPerNode'),
+        ("Set spec.mpiReplicaSpecs[Worker].replicas.", "Set spec.mlPolicy.numNodes."),
+    ],
+)
+def test_words(text, worded):
+    assert of_runtime(runtime()).places.worded(text) == worded
+
+
+def test_without_a_launcher_among_the_nodes_the_numbers_are_the_same():
+    assert of_runtime(runtime(runLauncherAsNode=False)).places.worded("Set replicas to 3.") == "Set numNodes to 3."
+    assert of_runtime(runtime(runLauncherAsNode=False)).places.worded("Use 1 worker.") == "Use 1 node."

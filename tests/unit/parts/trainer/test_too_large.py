@@ -1,0 +1,155 @@
+"""TrainJobs and runtimes that are too large: refused before they are put together, whatever the policy says."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from tests.support.kueue_objects import config
+from tests.support.trainer import (
+    Manifest,
+    Runtimes,
+    decide,
+    patch,
+    refused,
+    runtime,
+    train_job,
+)
+from webhook.admission import too_large
+from webhook.cluster.snapshot import Snapshot
+from webhook.parts.trainer import kinds
+
+ALONE = "Stay within that: no policy allows more."
+IN_RUNTIME = "spec.template.spec.replicatedJobs"
+KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
+UNREAD = {**train_job(), "x": [[]] * 60_000}
+
+
+class WithKueue(Runtimes):
+    """The runtimes, in a cluster with Kueue."""
+
+    def all(self, resource: Any) -> Any:
+        return Snapshot([config()]).all(resource)
+
+
+def with_jobs(count: int, **job: Any) -> Manifest:
+    """A runtime with so many replicated jobs besides its own two."""
+    found = runtime()
+    jobs = found["spec"]["template"]["spec"]["replicatedJobs"]
+    jobs += [{"name": f"x{number}", **job} for number in range(count)]
+    return found
+
+
+def template(pod: Manifest, **metadata: Any) -> Manifest:
+    """Fields of a replicated job with these pods."""
+    return {"template": {"spec": {"template": {"metadata": metadata, "spec": pod}}}}
+
+
+def one(**container: Any) -> Manifest:
+    """A pod with one container."""
+    return {"containers": [{"name": "c", "image": "registry.example.com/a:latest", **container}]}
+
+
+def patched(*entries: tuple[str, Manifest], patches: int = 1) -> Manifest:
+    """A TrainJob whose patches have these pods of replicated jobs each."""
+    inner = [{"name": name, "template": {"spec": {"template": {"spec": pod}}}} for name, pod in entries]
+    one = patch("node", {})
+    one["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"] = inner
+    return train_job(patches=[copy.deepcopy(one) for _ in range(patches)])
+
+
+def env(count: int) -> list[Manifest]:
+    return [{"name": f"E{number}", "value": "v"} for number in range(count)]
+
+
+def test_bytes_of_other_pods() -> None:
+    words = ["x" * 100_000, "y" * 31_000]
+    most, more = with_jobs(1, **template(one(args=words * 2))), with_jobs(2, **template(one(args=words)))
+    assert "at most 262,144" not in str(refused(decide(most)))
+    ((path, message, fix, rule),) = refused(decide(more))
+    assert (path, fix, rule) == (IN_RUNTIME, ALONE, "job-size")
+    assert message.endswith("bytes of other pods than launcher and nodes, at most 262,144")
+    patching = [("x0", {"nodeSelector": {"a": "b" * 200_000}}), ("x1", {"nodeSelector": {"a": "b" * 200_000}})]
+    ((path, again, *_),) = refused(decide(patched(*patching), with_jobs(2)))
+    assert path == "spec.runtimePatches"
+    assert again.endswith("at most 262,144")
+
+
+def test_values_to_merge() -> None:
+    assert decide(train_job(env=env(2000)), runtime()).allowed
+    message = "too large to judge: more than 50,000 values to merge into the runtime"
+    job = patched(("node", {"nodeSelector": {f"k{number}": "v" for number in range(50_000)}}))
+    assert refused(decide(job, runtime())) == [("spec", message, ALONE, "job-size")]
+
+
+@pytest.mark.parametrize("action", ["warn", "audit", "off"])
+def test_no_action_of_the_rule_helps(action: str) -> None:
+    policy = f"rules: {{job-size: {{action: {action}}}}}"
+    assert not decide(UNREAD, runtime(), policy=policy).allowed
+
+
+@pytest.mark.parametrize(("mode", "field"), [("warn", "warned"), ("audit", "audited")])
+def test_where_everything_is_let_through_these_are_too(mode: str, field: str) -> None:
+    decision = decide(UNREAD, runtime(), policy=f"mode: {mode}")
+    assert decision.allowed
+    assert [finding.rule for finding in getattr(decision, field)] == ["job-size"]
+
+
+def test_other_training_is_left_alone() -> None:
+    base = runtime()
+    base["spec"]["mlPolicy"] = {"torch": {}}
+    assert decide({**base, "x": [[]] * 50_001}).skipped == too_large.TOO_LARGE
+    assert decide(UNREAD, base).skipped == too_large.TOO_LARGE
+    assert decide({**UNREAD, "spec": []}, runtime()).skipped == too_large.TOO_LARGE
+
+
+@pytest.mark.parametrize("manifest", [train_job(), runtime(), runtime(kinds.RUNTIME)], ids=lambda each: each["kind"])
+def test_what_no_api_server_could_store_is_refused_unread(manifest: Manifest) -> None:
+    for more, message in (([[]] * 60_000, "mappings and lists, at most 20,000"), ("x" * 1_600_000, "bytes, at most")):
+        ((path, told, _, rule),) = refused(decide({**manifest, "x": more}, runtime()))
+        assert (path, rule) == ("spec", "job-size")
+        assert message in told
+
+
+class TestUpdates:
+    @pytest.mark.parametrize("stored", [UNREAD, {**runtime(), "x": [[]] * 60_000}], ids=lambda each: each["kind"])
+    def test_of_what_was_too_large_before(self, stored: Manifest) -> None:
+        released = {**stored, "metadata": {**stored["metadata"], "finalizers": []}}
+        decision = decide(released, runtime(), old=stored)
+        assert (decision.allowed, decision.skipped) == (True, too_large.AS_STORED)
+        assert decide(stored, runtime(), old=stored).allowed
+        labelled = {**stored, "metadata": {**stored["metadata"], "labels": {"a": "b"}}}
+        assert not decide(labelled, runtime(), old=stored).allowed
+
+    def test_a_job_is_held_back_and_let_go(self) -> None:
+        suspended = {**UNREAD, "spec": {**UNREAD["spec"], "suspend": True}}
+        decision = decide(suspended, view=WithKueue(runtime()), old=UNREAD, username=KUEUE)
+        assert decision.skipped == too_large.AS_STORED
+        assert not decide(suspended, view=WithKueue(runtime()), old=UNREAD).allowed
+
+    def test_a_user_changes_no_time_limit_of_it(self) -> None:
+        longer = {**UNREAD, "spec": {**UNREAD["spec"], "activeDeadlineSeconds": 10**9}}
+        assert not decide(longer, runtime(), old=UNREAD).allowed
+
+    def test_its_pods_stay_as_they_are(self) -> None:
+        other = {**UNREAD, "spec": {**UNREAD["spec"], "trainer": {"numNodes": 3}}}
+        assert not decide(other, runtime(), old=UNREAD).allowed
+
+    def test_it_may_become_small_enough(self) -> None:
+        assert decide(train_job(), runtime(), old=UNREAD).allowed
+        assert [rule for *_, rule in refused(decide(train_job(numNodes=300), runtime(), old=UNREAD))] == [
+            "worker-count"
+        ]
+
+    def test_it_may_not_grow(self) -> None:
+        grown = {**UNREAD, "spec": {**UNREAD["spec"], "trainer": {"args": ["a"]}}}
+        assert not decide(grown, runtime(), old=train_job()).allowed
+
+    def test_one_that_is_being_deleted_loses_its_finalizers(self) -> None:
+        going = {**UNREAD, "metadata": {**UNREAD["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+        assert decide(going, runtime(), old=going).allowed
+
+
+def test_the_paths_of_merged_values_take_bounded_memory() -> None:
+    job = patched(("node", {"k" * 300_000: {f"{n}": {} for n in range(40_000)}}))
+    assert [rule for *_, rule in refused(decide(job, runtime()))] == ["job-size"]

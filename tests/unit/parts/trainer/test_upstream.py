@@ -1,0 +1,154 @@
+"""What Trainer and JobSet do otherwise than mpi-operator."""
+
+import pytest
+
+from tests.support.trainer import LAUNCHER, patch, pods, record, runtime, train_job
+from webhook.cluster.owned import Owned, Owner
+from webhook.cluster.resources.config_maps import CONFIG_MAPS
+from webhook.cluster.view import ABSENT, NothingKnown
+from webhook.kit.context import Context
+from webhook.parts.trainer import upstream
+from webhook.parts.trainer.shape import of_runtime, of_train_job
+
+ANOTHER = "Run as another user, with fsGroup, and sshAuthMountPath in its home."
+
+
+def told(find, job, base=None):
+    return [(each.path, each.message, each.fix) for each in find(of_train_job(job, record(base or runtime())))]
+
+
+def names(shape):
+    return upstream.longest_name(shape, Context())
+
+
+@pytest.mark.parametrize(
+    ("metadata", "nodes", "found"),
+    [
+        ({"name": "x" * 44}, 3, None),
+        ({"name": "x" * 45}, 3, ("metadata.name", 44)),
+        ({"name": "x" * 45}, 1_000_001, ("metadata.name", 43)),
+        ({"generateName": "x" * 39}, 3, None),
+        ({"generateName": "x" * 40}, 3, ("metadata.generateName", 39)),
+        ({}, 3, None),
+    ],
+)
+def test_names_leave_room_for_those_of_pods(metadata, nodes, found):
+    job = train_job(numNodes=nodes)
+    job["metadata"] = metadata
+
+    assert [(path, fix) for path, _, fix in told(names, job)] == (
+        [] if found is None else [(found[0], f"Use a {found[0].partition('.')[2]} of at most {found[1]} characters.")]
+    )
+
+
+def test_a_runtimes_name_reaches_no_pod():
+    assert list(names(of_runtime(runtime(name="x" * 60)))) == []
+
+
+class ConfigMaps(NothingKnown):
+    """A view with this one alone."""
+
+    def __init__(self, name, owner=None, *, deleted=False):
+        self._found = Owned("team", name, owner, deleted)
+
+    def get(self, resource, key):
+        return self._found if (resource, key) == (CONFIG_MAPS, ("team", self._found.name)) else ABSENT
+
+
+OF_JOB = Owner("trainer.kubeflow.org", "TrainJob", "job", "u1")
+FORMER = Owner("trainer.kubeflow.org", "TrainJob", "job", "u0")
+OF_APP = Owner("apps.example.com", "App", "job", "u2")
+NEVER = "so Trainer could never start the job"
+
+
+@pytest.mark.parametrize(
+    ("name", "owner", "deleted", "fault", "advisory"),
+    [
+        ("job-runtime-snapshot", OF_JOB, False, None, None),
+        ("job-runtime-snapshot", FORMER, False, "belongs to a former job of this name", True),
+        ("job-runtime-snapshot", OF_APP, True, "is still being deleted", True),
+        ("job-runtime-snapshot", OF_APP, False, f"exists and belongs to App job, {NEVER}", False),
+        ("job-runtime-snapshot", None, False, f"exists and is not the job's, {NEVER}", False),
+        ("job-mpi-hostfile", OF_APP, False, f"exists and belongs to App job, {NEVER}", False),
+        ("job-mpi-hostfile", None, False, None, None),
+        ("another-mpi-hostfile", OF_APP, False, None, None),
+    ],
+)
+def test_config_maps_that_trainer_needs(name, owner, deleted, fault, advisory):
+    job = train_job()
+    job["metadata"]["uid"] = "u1"
+    ctx = Context(namespace="team", view=ConfigMaps(name, owner, deleted=deleted))
+
+    found = list(upstream.taken_names(of_train_job(job, record(runtime())), ctx))
+
+    assert [(each.path, each.message, each.advisory) for each in found] == (
+        [] if fault is None else [("metadata.name", f'ConfigMap "{name}" {fault}', advisory)]
+    )
+
+
+def test_one_node_is_two_pods():
+    assert told(upstream.nodes, train_job(numNodes=1)) == [
+        (
+            "spec.mpiReplicaSpecs[Worker].replicas",
+            "1 node, and Trainer makes two pods with all resources: the launcher is a node too",
+            "Set numNodes to 2, which is the same.",
+        )
+    ]
+    assert not told(upstream.nodes, train_job(numNodes=1), runtime(runLauncherAsNode=False))
+    assert not told(upstream.nodes, train_job())
+
+
+def test_nodes_of_a_runtime_are_launchers():
+    base = runtime()
+    base["spec"]["mlPolicy"]["numNodes"] = 3
+
+    assert told(upstream.nodes, train_job(), base) == [
+        (
+            "spec.mpiReplicaSpecs[Launcher]",
+            "3 launchers, of which each starts all ranks",
+            "Set numNodes of the runtime to 1; for more nodes, parallelism of node.",
+        )
+    ]
+
+
+def test_an_image_that_does_not_reach_the_nodes():
+    other = train_job(image="registry.example.com/own:1")
+
+    assert told(upstream.other_image, other) == [
+        (
+            "spec.trainer.image",
+            "is the launcher's alone, and the ranks of nodes run in registry.example.com/deepspeed:1.0",
+            "Use a runtime with this image.",
+        )
+    ]
+    assert not told(upstream.other_image, train_job(image="registry.example.com/deepspeed:1.0"))
+    assert not told(upstream.other_image, train_job())
+
+
+def test_an_image_reaches_nodes_that_are_the_trainer():
+    label = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
+    job = train_job(image="registry.example.com/own:1", patches=[patch("node", {}, labels=label)])
+
+    assert not told(upstream.other_image, job)
+
+
+@pytest.mark.parametrize(
+    ("user", "pod", "found"),
+    [
+        (1000, {"fsGroup": 1000}, None),
+        (1000, {"supplementalGroups": [0]}, None),
+        (1000, {"runAsGroup": 0}, None),
+        (None, {}, None),
+        (1000, {}, ("securityContext.fsGroup", "Set fsGroup to 1000.")),
+        (0, {"fsGroup": 0}, ("securityContext", ANOTHER)),
+    ],
+)
+def test_who_can_use_the_key(user, pod, found):
+    base = runtime()
+    spec = pods(base, LAUNCHER)
+    spec["securityContext"], spec["containers"][0]["securityContext"] = pod, {"runAsUser": user}
+
+    place = "spec.mpiReplicaSpecs[Launcher].template.spec"
+    assert [(path, fix) for path, _, fix in told(upstream.key, train_job(), base)] == (
+        [] if found is None else [(f"{place}.{found[0]}", found[1])]
+    )

@@ -1,0 +1,762 @@
+"""What is said of a job for each thing that can hold it up, and what comes first."""
+
+import json
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import structs
+
+from tests.support.jobs import REMOVE
+from tests.support.stuck.real_logs import LOGS
+from tests.support.stuck.seen import HOUR_AGO, container, event, false, job, launcher, pod, sight, true, workload
+from webhook.api.quantity import Quantity
+from webhook.api.taints import Taint
+from webhook.cluster.resources.nodes import NodeShape
+from webhook.kit.importance import Importance
+from webhook.parts.why import loose
+from webhook.parts.why.cause import Stage
+from webhook.parts.why.diagnosis import diagnose
+from webhook.parts.why.limits import MAX_TEXT_CHARACTERS
+from webhook.parts.why.place import place, told
+from webhook.parts.why.sight import Judged, QueuePlace, Sight
+from webhook.parts.why.state import State
+
+QUEUED = {"metadata.labels": {"kueue.x-k8s.io/queue-name": "gpu"}, "spec.runPolicy.suspend": True}
+SUSPENDED = {"spec.runPolicy.suspend": True}
+MISSING = Judged(
+    "references",
+    "spec.volumes[0]",
+    'PersistentVolumeClaim "data" does not exist',
+    "Create it.",
+    refuses=False,
+    importance=Importance.FAILS,
+)
+CONTRACT = Judged("upstream-contract", "spec.x", "is 2", "Set x to 1.", refuses=True, importance=Importance.FAILS)
+NO_CLAIM = false("PodScheduled", "Unschedulable", '0/4 nodes are available: persistentvolumeclaim "data" not found. x')
+
+
+def waiting(reason: str, message: str = "") -> dict[str, Any]:
+    return container(waiting={"reason": reason, "message": message})
+
+
+def ended(code: int, reason: str = "Error") -> dict[str, Any]:
+    return container(terminated={"exitCode": code, "reason": reason})
+
+
+def unscheduled(message: str, **spec: Any) -> list[dict[str, Any]]:
+    conditions = [false("PodScheduled", "Unschedulable", message)] if message else []
+    return [pod("train-worker-0", phase="Pending", node="", conditions=conditions, **spec), pod("train-worker-1")]
+
+
+def queue(message: str, reason: str = "Pending", **fields: Any) -> Sight:
+    """A job that is in a queue, for which Kueue says this."""
+    return sight(job=job(QUEUED), pods=[], workload=workload(false("QuotaReserved", reason, message), **fields))
+
+
+def with_launcher(log: str, code: int = 1, reason: str = "Error", **fields: Any) -> Sight:
+    """A launcher that failed with this log."""
+    name = "train-launcher-abcde"
+    failed = pod(name, ended(code, reason), phase="Failed")
+    pods = [failed, pod("train-worker-0"), pod("train-worker-1")]
+    return sight(pods=pods, logs={name: log}, launcher=launcher(failed=1), **fields)
+
+
+def refused(message: str) -> Sight:
+    """A job whose workers the API server refuses."""
+    return sight(pods=[], events=[event("train", "MPIJobFailed", f"worker pod created failed: {message}")])
+
+
+RUNNING = job({}, true("Running"))
+TAINTED = "0/4 nodes are available: 4 node(s) had untolerated taint(s). no new claims to deallocate"
+GPU_NODES = NodeShape({}, frozenset(), (Taint("team", "", "NoSchedule"),), {"nvidia.com/gpu": Quantity(8)})
+OTHER_NODES = NodeShape({}, frozenset(), (Taint("web", "yes", "NoSchedule"),), {})
+KEPT = pod("train-worker-1")
+KEPT["metadata"]["uid"] = "of-worker-1"
+GPUS = [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 8}}}]
+
+
+def log(name: str) -> str:
+    """What a real program wrote."""
+    return (LOGS / f"{name}.log").read_text()
+
+
+TABLE: dict[str, tuple[Sight, State, str]] = {
+    "runs": (
+        sight(job=RUNNING, launcher=launcher(activeDeadlineSeconds=7500)),
+        State.RUNS,
+        "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready; 1h5m of 2h5m left: at 2026-11-22T13:05:00Z it "
+        "is ended (activeDeadlineSeconds)",
+    ),
+    "succeeded": (
+        sight(job=job({"status": {"conditions": [true("Succeeded")], "startTime": "2026-11-22T10:00:00Z",
+                                  "completionTime": "2026-11-22T10:40:30Z"}})),
+        State.SUCCEEDED,
+        "succeeded at 2026-11-22 10:40:30Z, after 40m30s",
+    ),
+    "starts": (sight(pods=[]), State.STARTS, "is being started, 0 of 2 workers ready"),
+    "deleted": (
+        sight(job=job({"metadata.deletionTimestamp": "2026-11-22T11:58:00Z", "metadata.finalizers": ["a/b"]})),
+        State.STUCK,
+        "does not run: it is being deleted since 2m, held by the finalizer a/b",
+    ),
+    "managed by another": (
+        sight(job=job({"spec.runPolicy.managedBy": "me"}), pods=[], launcher=None),
+        State.STUCK,
+        'does not run: the operator leaves it alone: managedBy is "me"',
+    ),
+    "MultiKueue": (
+        sight(job=job({"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}), pods=[], launcher=None),
+        State.STUCK,
+        "does not run: MultiKueue runs it in another cluster, so there is nothing of it here",
+    ),
+    "operator absent": (
+        sight(job=job({"status": REMOVE}), pods=[], launcher=None),
+        State.STUCK,
+        "does not run: no operator has looked at it since it was created 1h ago",
+    ),
+    "unreadable": (
+        sight(job=job({"status": REMOVE, "Worker.template.spec.hostNetwork": "yes"}), pods=[], launcher=None),
+        State.STUCK,
+        "does not run: the operator cannot read it: spec.mpiReplicaSpecs[Worker].template.spec.hostNetwork: must be "
+        "true or false, not a string",
+    ),
+    "operator not yet there": (
+        sight(
+            job=job({"status": REMOVE, "metadata.creationTimestamp": "2026-11-22T11:59:55Z"}), pods=[], launcher=None
+        ),
+        State.STARTS,
+        "is being started, 0 of 2 workers ready",
+    ),
+    "operator was heard": (
+        sight(
+            job=job({"status": REMOVE}), pods=[], launcher=None,
+            events=[event("train", "MPIJobCreated", "", source={"component": "mpi-job-controller"})],
+        ),
+        State.STARTS,
+        "is being started, 0 of 2 workers ready",
+    ),
+    "invalid": (
+        sight(
+            job=job({"status": REMOVE}), pods=[], launcher=None,
+            events=[event("train", "ValidationError", "Found validation errors: spec.x: must be 1")],
+        ),
+        State.STUCK,
+        "does not run: the operator refuses it: spec.x: must be 1",
+    ),
+    "invalid, and the event is gone": (
+        sight(
+            job=job({"status": REMOVE, "Launcher.replicas": 2}), pods=[], launcher=None, findings=[CONTRACT]
+        ),
+        State.STUCK,
+        "does not run: the operator refuses it: spec.x: is 2",
+    ),
+    "invalid since an update, and it runs": (
+        sight(job=job({"Launcher.replicas": 2}, true("Running")), findings=[CONTRACT]),
+        State.STUCK,
+        "does not run: the operator refuses it: spec.x: is 2",
+    ),
+    "refused by a policy alone": (
+        sight(job=job({}, true("Running")), findings=[CONTRACT]),
+        State.RUNS,
+        "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready",
+    ),
+    "name taken": (
+        sight(pods=[], launcher=None, events=[event("train", "ErrResourceExists", 'Resource "train" of Kind "" is')]),
+        State.STUCK,
+        'does not run: a name that the operator needs is taken: Resource "train" of Kind "" is',
+    ),
+    "suspended": (
+        sight(job=job(SUSPENDED), pods=[]), State.STUCK, "does not run: it is suspended by its user, and by no queue"
+    ),
+    "no queue where all are queued": (
+        sight(job=job(SUSPENDED), pods=[], all_queued=True),
+        State.STUCK,
+        "does not run: it names no queue, and Kueue starts no job here that does not",
+    ),
+    "no Workload": (
+        sight(job=job(QUEUED), pods=[]),
+        State.STUCK,
+        'does not run: it waits for the queue "gpu", but Kueue has made no Workload of it',
+    ),
+    "full": (
+        replace(queue("couldn't assign flavors to pod set worker: insufficient unused quota for cpu in flavor a, 2 more"
+                      " needed"), place=QueuePlace(2, 5, "LocalQueue gpu")),
+        State.STUCK,
+        'does not run: queue "gpu" is full: 2 cpu more needed in flavor a for the worker pods; it is number 2 of 5 in '
+        "LocalQueue gpu, since 1h",
+    ),
+    "preempted": (
+        sight(job=job(QUEUED), pods=[], workload=workload(
+            false("QuotaReserved", "Pending", "insufficient unused quota for cpu in flavor a, 2 more needed"),
+            true("Evicted", "Preempted"),
+        )),
+        State.STUCK,
+        'does not run: queue "gpu" is full: 2 cpu more needed in flavor a (it ran: a job that matters more took its '
+        "place), since 1h",
+    ),
+    "one flavor full, one never": (
+        queue("couldn't assign flavors to pod set worker: untolerated taint x in flavor b, insufficient unused quota "
+              "for cpu in flavor a, 2 more needed"),
+        State.STUCK,
+        'does not run: queue "gpu" is full: 2 cpu more needed in flavor a for the worker pods, since 1h',
+    ),
+    "never": (
+        queue("couldn't assign flavors to pod set worker: flavor a doesn't match node affinity"),
+        State.STUCK,
+        'does not run: queue "gpu" could never admit it: flavor a doesn\'t match node affinity',
+    ),
+    "inactive": (
+        queue("ClusterQueue gpu is inactive", "Inadmissible"),
+        State.STUCK,
+        'does not run: queue "gpu" takes no jobs: ClusterQueue gpu is inactive',
+    ),
+    "not looked at": (
+        sight(job=job(QUEUED), pods=[], workload=workload()),
+        State.STUCK,
+        'does not run: it waits in queue "gpu": Kueue has not come to it yet, since 1h',
+    ),
+    "put aside": (
+        sight(job=job(QUEUED), pods=[], workload=workload(true("Evicted", "Deactivated", "too often"), active=False)),
+        State.STUCK,
+        "does not run: Kueue has put it aside: too often",
+    ),
+    "given up": (
+        sight(job=job(QUEUED), pods=[], workload=workload(true("Finished", "FailedToStart", "invalid label"))),
+        State.STUCK,
+        "does not run: Kueue has given it up: invalid label",
+    ),
+    "check": (
+        sight(job=job(QUEUED), pods=[], workload=workload(true("QuotaReserved"), status={
+            "admissionChecks": [{"name": "a", "state": "Ready"}, {"name": "b", "state": "Retry", "message": "no."}]})),
+        State.STUCK,
+        "does not run: it has its quota, but the admission check b is Retry: no",
+    ),
+    "quota": (
+        refused('pods "x" is forbidden: exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=2'),
+        State.STUCK,
+        "does not run: 2 of 2 workers cannot be created, the quota is used up: ResourceQuota q, requested: "
+        "requests.cpu=1, used: requests.cpu=2",
+    ),
+    "Pod Security": (
+        refused('pods "x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true'),
+        State.STUCK,
+        'does not run: 2 of 2 workers cannot be created, Pod Security refuses the pods: violates PodSecurity '
+        '"restricted:latest": runAsNonRoot != true',
+    ),
+    "runtime class": (
+        refused('pods "x" is forbidden: pod rejected: RuntimeClass "kata" not found'),
+        State.STUCK,
+        'does not run: 2 of 2 workers cannot be created, the pods need what is not there: RuntimeClass "kata"',
+    ),
+    "priority class": (
+        refused('pods "x" is forbidden: no PriorityClass with name high was found'),
+        State.STUCK,
+        "does not run: 2 of 2 workers cannot be created, the pods need what is not there: no PriorityClass with name "
+        "high was found",
+    ),
+    "another webhook": (
+        refused('admission webhook "a.b" denied the request: no'),
+        State.STUCK,
+        "does not run: 2 of 2 workers cannot be created, an admission webhook refuses the pods: "
+        '"a.b" denied the request: no',
+    ),
+    "invalid template": (
+        refused('Pod "x" is invalid: spec.containers[0].image: Required value'),
+        State.STUCK,
+        "does not run: 2 of 2 workers cannot be created, the API server refuses the pods: is invalid: "
+        "spec.containers[0].image: Required value",
+    ),
+    "anything else": (
+        refused("the sky fell"),
+        State.STUCK,
+        "does not run: 2 of 2 workers cannot be created, the pods are not created: worker pod created failed: the sky "
+        "fell",
+    ),
+    "refused launcher": (
+        sight(pods=[pod("train-worker-0"), pod("train-worker-1")], events=[
+            event("train-launcher", "FailedCreate", 'pods "x" is forbidden: exceeded quota: q', kind="Job")]),
+        State.STUCK,
+        "does not run: the launcher cannot be created, the quota is used up: ResourceQuota q",
+    ),
+    "a refusal that is over": (
+        sight(job=RUNNING, events=[event("train", "MPIJobFailed", "worker pod created failed: exceeded quota: q")]),
+        State.RUNS,
+        "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready",
+    ),
+    "no room": (
+        sight(pods=unscheduled("0/4 nodes are available: 1 node(s) had untolerated taint {a: b}, 3 Insufficient "
+                               "nvidia.com/gpu. no new claims to deallocate, preemption: 0/4 nodes are available")),
+        State.STUCK,
+        "does not run: train-worker-0: no node has room now: 1 node(s) had untolerated taint {a: b}, 3 Insufficient "
+        "nvidia.com/gpu",
+    ),
+    "other scheduler": (
+        sight(pods=unscheduled("", schedulerName="volcano")),
+        State.STUCK,
+        'does not run: train-worker-0: the scheduler "volcano" has not looked at it',
+    ),
+    "gated": (
+        sight(pods=unscheduled("", schedulingGates=[{"name": "kueue.x-k8s.io/topology"}])),
+        State.STUCK,
+        "does not run: train-worker-0: held by the scheduling gate kueue.x-k8s.io/topology",
+    ),
+    "unbound claim": (
+        sight(pods=unscheduled("0/4 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found",
+                               volumes=[{"persistentVolumeClaim": {"claimName": "data"}}])),
+        State.STUCK,
+        "does not run: train-worker-0: a volume is not there yet: PersistentVolumeClaim data has none",
+    ),
+    "image": (
+        sight(pods=[pod("train-launcher-abcde"), pod("train-worker-0", waiting("ErrImagePull", "no such host"),
+                                                     phase="Pending"), pod("train-worker-1")]),
+        State.STUCK,
+        "does not run: train-worker-0: image registry.example.com/a:1 cannot be pulled: no such host",
+    ),
+    "runs as root": (
+        sight(pods=[pod("train-worker-0", waiting("CreateContainerConfigError",
+                    "container has runAsNonRoot and image will run as root"), phase="Pending")]),
+        State.STUCK,
+        "does not run: train-worker-0: container has runAsNonRoot and image will run as root",
+    ),
+    "evicted": (
+        sight(job=job({}, true("Failed", "MPIJobEvicted", "1/2 workers are evicted")), pods=[
+            {**pod("train-worker-0", phase="Failed"), "status": {"phase": "Failed", "reason": "Evicted",
+             "message": "The node was low on resource: memory."}}]),
+        State.FAILED,
+        "failed: train-worker-0: its node evicted it (Evicted: The node was low on resource: memory)",
+    ),
+    "crash loop of a worker": (
+        sight(pods=[pod("train-worker-0", {**waiting("CrashLoopBackOff"),
+                    "lastState": {"terminated": {"exitCode": 1}}})],
+              logs={"train-worker-0": "sshd: no hostkeys available -- exiting.\n"}),
+        State.STUCK,
+        "does not run: train-worker-0: sshd has no host keys",
+    ),
+    "exit code": (
+        with_launcher("Traceback\n  x\nValueError: no data\n---\n"),
+        State.STUCK,
+        "does not run: the launcher failed once (6 tries left): container main ended with exit code 1; its last line "
+        "is: ValueError: no data",
+    ),
+    "exit code without a log": (
+        with_launcher("", 127),
+        State.STUCK,
+        "does not run: the launcher failed once (6 tries left): container main ended with exit code 127: its command "
+        "is not in the image",
+    ),
+    "memory": (
+        with_launcher("", 137, "OOMKilled"),
+        State.STUCK,
+        "does not run: the launcher failed once (6 tries left): container main used more memory than its limit "
+        "(OOMKilled)",
+    ),
+    "is tried again": (
+        sight(job=RUNNING, launcher=launcher(failed=1), pods=[
+            {**pod("train-launcher-new"), "metadata": {**pod("train-launcher-new")["metadata"],
+                                                      "creationTimestamp": "2026-11-22T11:30:00Z"}},
+            pod("train-launcher-old", ended(1), phase="Failed"), pod("train-worker-0"), pod("train-worker-1")]),
+        State.RUNS,
+        "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready; before that the launcher failed once (6 tries "
+        "left): container main ended with exit code 1",
+    ),
+    "deadline": (
+        sight(job=job({}, true("Failed", "DeadlineExceeded")), pods=[],
+              launcher=launcher(true("Failed", "DeadlineExceeded"), activeDeadlineSeconds=60)),
+        State.FAILED,
+        "failed: its time was over: it ran into activeDeadlineSeconds of 1m",
+    ),
+    "failed, and all is gone": (
+        sight(job=job({}, true("Failed", "BackoffLimitExceeded", "Job has failed")), pods=[], launcher=None),
+        State.FAILED,
+        "failed: BackoffLimitExceeded: Job has failed; the pod of the launcher was deleted with its log when its tries "
+        "were used up",
+    ),
+    "failed, and the policy keeps pods": (
+        sight(job=job({"Launcher.restartPolicy": "Never"}, true("Failed", "BackoffLimitExceeded", "Job has failed")),
+              pods=[], launcher=None),
+        State.FAILED,
+        "failed: BackoffLimitExceeded: Job has failed",
+    ),
+    "restarted in its pod": (
+        sight(pods=[pod("train-launcher-abcde", {**waiting("CrashLoopBackOff"), "restartCount": 4,
+                        "lastState": {"terminated": {"exitCode": 1}}}), pod("train-worker-0"), pod("train-worker-1")]),
+        State.STUCK,
+        "does not run: the launcher failed 4 times (2 tries left, then its pod is deleted with its log): container "
+        "main ended with exit code 1",
+    ),
+    "preempted, and the worker is there again": (
+        replace(with_launcher(log("worker-lost.openmpi-4")),
+                events=[event("train-worker-1", "Preempted", "Preempted by pod 1 on node a", kind="Pod")]),
+        State.STUCK,
+        "does not run: train-worker-1: it was preempted by a pod with a higher priority (Preempted by pod 1 on node a)",
+    ),
+    "evicted by an autoscaler": (
+        replace(with_launcher(log("worker-lost.openmpi-5")), pods=[
+            *with_launcher("").pods[:2], pod("train-worker-1", conditions=[
+                true("DisruptionTarget", "EvictionByEvictionAPI", "Eviction API: evicting")])]),
+        State.STUCK,
+        "does not run: train-worker-1: it was evicted from its node by a drain, an autoscaler or Karpenter (Eviction "
+        "API: evicting)",
+    ),
+    "a lost node while the ranks wait for ever": (
+        sight(job=RUNNING, pods=[pod("train-launcher-abcde"), pod("train-worker-0"), pod("train-worker-1", conditions=[
+              true("DisruptionTarget", "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint")])]),
+        State.STUCK,
+        "does not run: train-worker-1: its node was lost (Taint manager: deleting due to NoExecute taint)",
+    ),
+    "a worker was killed for memory and restarted": (
+        replace(with_launcher(log("worker-lost.mpich")), pods=[*with_launcher("").pods[:2], pod("train-worker-1", {
+            **container(running={"startedAt": HOUR_AGO}),
+            "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled", "finishedAt": HOUR_AGO}}})]),
+        State.STUCK,
+        "does not run: train-worker-1: container main used more memory than its limit (OOMKilled)",
+    ),
+    "preempted before the launcher was tried again": (
+        sight(job=RUNNING, events=[
+            event("train-worker-1", "Preempted", "Preempted by pod 1", kind="Pod", at="2026-11-22T10:00:00Z")]),
+        State.RUNS,
+        "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready; before that train-worker-1: it was preempted by a "
+        "pod with a higher priority (Preempted by pod 1)",
+    ),
+    "an evicted launcher": (
+        sight(pods=[{**pod("train-launcher-abcde", phase="Failed"), "status": {"phase": "Failed", "reason": "Evicted",
+              "message": "The node was low on resource: memory."}}, pod("train-worker-0"), pod("train-worker-1")]),
+        State.STUCK,
+        "does not run: train-launcher-abcde: its node evicted it (Evicted: The node was low on resource: memory)",
+    ),
+    "a node that was not ready for a moment": (
+        sight(job=RUNNING, pods=[pod("train-launcher-abcde"), pod("train-worker-0"), KEPT], events=[
+            event("train-worker-1", "NodeNotReady", "Node is not ready", kind="Pod",
+                  involvedObject={"kind": "Pod", "name": "train-worker-1", "uid": "of-worker-1"})]),
+        State.RUNS,
+        "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready",
+    ),
+    "a rank was killed": (
+        with_launcher(log("killed.openmpi-5"), 137),
+        State.STUCK,
+        "does not run: the launcher failed once (6 tries left): a rank was killed on train-worker-1 (signal 9), most "
+        "likely for memory",
+    ),
+    "a traceback": (
+        with_launcher(log("traceback.openmpi-4")),
+        State.STUCK,
+        "does not run: the launcher failed once (6 tries left): container main ended with exit code 1; Python raised: "
+        "FileNotFoundError: [Errno 2] No such file or directory: '/data/train.bin'",
+    ),
+    "a traceback that Intel MPI hides behind a signal": (
+        with_launcher(f"Traceback (most recent call last):\nKeyError: 'a'\n{log('traceback.intel')}", 9),
+        State.STUCK,
+        "does not run: the launcher failed once (6 tries left): container main ended with exit code 9; Python raised: "
+        "KeyError: 'a'",
+    ),
+    "the log of sshd says more": (
+        replace(with_launcher(log("wrong-key.openmpi-4")), logs={
+            "train-launcher-abcde": log("wrong-key.openmpi-4"), "train-worker-0": log("strict-modes.openmpi-4")}),
+        State.STUCK,
+        "does not run: the launcher failed once (6 tries left): sshd does not accept the key, since others may write "
+        "to /root/.ssh",
+    ),
+    "sshd without SYS_CHROOT": (
+        replace(with_launcher(log("ssh-silent.intel")), logs={
+            "train-launcher-abcde": log("ssh-silent.intel"), "train-worker-0": log("sshd-chroot.openmpi-4")}),
+        State.STUCK,
+        'does not run: the launcher failed once (6 tries left): sshd may not chroot to "/run/sshd": it lacks the '
+        "capability SYS_CHROOT, which CRI-O does not give by default",
+    ),
+    "an init container runs": (
+        sight(pods=[pod("train-launcher-abcde", phase="Pending", inits=[
+            {"name": "wait", "state": {"running": {"startedAt": "2026-11-22T11:55:00Z"}}}], conditions=[])],
+            logs={"train-launcher-abcde": "waiting for train-worker-1\n"}),
+        State.STUCK,
+        "does not run: train-launcher-abcde: init container wait has not ended after 5m; its last line is: waiting for "
+        "train-worker-1",
+    ),
+    "an init container crashes": (
+        sight(pods=[pod("train-launcher-abcde", phase="Pending", conditions=[], inits=[
+            {**waiting("CrashLoopBackOff"), "name": "data", "lastState": {"terminated": {"exitCode": 2}}}])
+            ], logs={"train-launcher-abcde": "no such bucket\n"}),
+        State.STUCK,
+        "does not run: train-launcher-abcde: init container data: ended with exit code 2; its last line is: no "
+        "such bucket",
+    ),
+    "a sidecar": (
+        sight(job=RUNNING, pods=[pod("train-launcher-abcde", inits=[
+            {"name": "proxy", "state": {"running": {}}}],
+            initContainers=[{"name": "proxy", "restartPolicy": "Always"}]),
+            pod("train-worker-0"), pod("train-worker-1")]),
+        State.RUNS,
+        "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready",
+    ),
+    "a pull secret that does not exist": (
+        sight(pods=[pod("train-worker-0", waiting("ErrImagePull", "401 Unauthorized"), phase="Pending")], events=[
+            event("train-worker-0", "FailedToRetrieveImagePullSecret", "Unable to retrieve some image pull secrets "
+                  "(regcred); attempting to pull the image may not succeed.", kind="Pod")]),
+        State.STUCK,
+        "does not run: train-worker-0: image registry.example.com/a:1 cannot be pulled: 401 Unauthorized; the pull "
+        "secret regcred does not exist",
+    ),
+    "its own workers hold all GPUs": (
+        sight(pods=[pod("train-launcher-abcde", phase="Pending", node="", containers=GPUS, conditions=[false(
+            "PodScheduled", "Unschedulable", "0/2 nodes are available: 2 Insufficient nvidia.com/gpu. x")]),
+            pod("train-worker-0", containers=GPUS), pod("train-worker-1", containers=GPUS)]),
+        State.STUCK,
+        "does not run: train-launcher-abcde: no node has room now: 2 Insufficient nvidia.com/gpu. x; train-worker-0 "
+        "and 1 more of this job hold 16 nvidia.com/gpu",
+    ),
+    "a second controller": (
+        sight(pods=[{**pod("train-worker-0"), "metadata": {"name": "train-worker-0", "labels": {
+            "training.kubeflow.org/operator-name": "mpijob-controller"}}}]),
+        State.STUCK,
+        "does not run: a second controller creates pods for it: mpijob-controller",
+    ),
+    "what admission says": (
+        sight(pods=[], findings=[MISSING]),
+        State.STUCK,
+        'does not run: PersistentVolumeClaim "data" does not exist (admission would warn now)',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TABLE)
+def test_what_is_said(case: str) -> None:
+    seen, state, told = TABLE[case]
+    found = diagnose(seen)
+    assert (found.told, found.state) == (told, state)
+    assert all(cause.fix and cause.where and cause.text for cause in found.causes)
+
+
+def test_a_rule_says_where_and_what_to_do_of_what_the_cluster_shows() -> None:
+    pods = [pod("train-worker-0", phase="Pending", node="", conditions=[NO_CLAIM])]
+    (cause,) = diagnose(sight(pods=pods, findings=[MISSING])).causes
+    assert (cause.id, cause.stage) == ("no-claim", Stage.SCHEDULING)
+    assert (cause.where, cause.fix) == ("Pod train-worker-0, PodScheduled; spec.volumes[0]", "Create it.")
+
+
+def test_a_rule_that_speaks_of_another_object_stands_on_its_own() -> None:
+    other = structs.replace(MISSING, message='ConfigMap "settings" does not exist')
+    pods = [pod("train-worker-0", phase="Pending", node="", conditions=[NO_CLAIM])]
+    assert [cause.id for cause in diagnose(sight(pods=pods, findings=[other])).causes] == ["no-claim", "references"]
+
+
+FIXES = {
+    "no-name outside of a queue": (
+        with_launcher(log("no-name.openmpi-4")),
+        'set the annotation training.openshift.io/worker-readiness to the port of sshd, as "22", and it waits for '
+        "them.",
+    ),
+    "no-name in a queue": (
+        with_launcher(log("no-name.mpich"), job=job({"metadata.labels": {"kueue.x-k8s.io/queue-name": "gpu"}})),
+        "and it waits for them (in a queue launcherCreationPolicy has no effect).",
+    ),
+    "no-name though the launcher waits": (
+        with_launcher(log("no-name.openmpi-5"), job=job({"spec.launcherCreationPolicy": "WaitForWorkersReady"})),
+        "The launcher waited for its workers",
+    ),
+    "no-name though its own container waits": (
+        with_launcher(
+            log("no-name.openmpi-5"),
+            job=job({"Launcher.template.spec.initContainers": [{"name": "wait-for-workers"}]}),
+        ),
+        "-c wait-for-workers names those missing.",
+    ),
+    "a launcher that loses its log": (
+        TABLE["failed, and all is gone"][0],
+        "Set spec.mpiReplicaSpecs[Launcher].restartPolicy to Never",
+    ),
+    "own workers": (
+        TABLE["its own workers hold all GPUs"][0],
+        "Remove the devices from spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].resources.limits",
+    ),
+    "pull secret": (TABLE["a pull secret that does not exist"][0], "Create the Secret regcred in this namespace"),
+    "evicted by an autoscaler": (TABLE["evicted by an autoscaler"][0], 'karpenter.sh/do-not-disrupt: "true"'),
+    "preempted": (TABLE["preempted, and the worker is there again"][0], "Set priorityClassName in the templates"),
+    "taint, up to Kubernetes 1.34": (
+        sight(
+            pods=unscheduled("0/4 nodes are available: 4 node(s) had untolerated taint {nvidia.com/gpu: present}. x")
+        ),
+        "Add to spec.mpiReplicaSpecs[Worker].template.spec.tolerations: {key: nvidia.com/gpu, operator: Equal, value: "
+        "present}",
+    ),
+    "taint of the nodes": (
+        sight(pods=unscheduled(TAINTED, containers=GPUS), nodes=[GPU_NODES, OTHER_NODES]),
+        "tolerations: {key: team, operator: Exists, effect: NoSchedule}",
+    ),
+    "taints of nodes that may not be read": (
+        sight(pods=unscheduled(TAINTED)),
+        "tolerations: one for a taint that kubectl describe nodes shows.",
+    ),
+    "taint of the nodes with the devices, while others have none": (
+        sight(
+            pods=unscheduled(TAINTED.replace("no new", "3 Insufficient nvidia.com/gpu. no new"), containers=GPUS),
+            nodes=[GPU_NODES, OTHER_NODES],
+        ),
+        "for nodes with a taint, add to spec.mpiReplicaSpecs[Worker].template.spec.tolerations: {key: team, operator: "
+        "Exists, effect: NoSchedule}",
+    ),
+    "taint of a control plane, while others do not match": (
+        sight(
+            pods=unscheduled(
+                "0/4 nodes are available: 1 node(s) had untolerated taint {node-role.kubernetes.io/control-plane: }, 3 "
+                "node(s) didn't match Pod's node affinity/selector. x"
+            )
+        ),
+        "Compare nodeSelector, affinity and tolerations with",
+    ),
+    "taint with a value that YAML reads as no text": (
+        sight(pods=unscheduled("0/4 nodes are available: 4 node(s) had untolerated taint {gpu: true}. x")),
+        '{key: gpu, operator: Equal, value: "true"}',
+    ),
+    "taints of nodes that are not ready": (
+        sight(
+            pods=unscheduled(
+                "0/4 nodes are available: 1 node(s) had untolerated taint {node.kubernetes.io/not-ready: }, 3 node(s) "
+                "had untolerated taint {node.cloudprovider.kubernetes.io/uninitialized: true}. x"
+            )
+        ),
+        "These nodes are not ready, or not for jobs: kubectl describe nodes",
+    ),
+    "taint that is tolerated": (
+        sight(pods=unscheduled(TAINTED, tolerations=[{"operator": "Exists"}]), nodes=[GPU_NODES]),
+        "tolerations: one for a taint that kubectl describe nodes shows.",
+    ),
+    "StrictModes": (TABLE["the log of sshd says more"][0], "Set StrictModes no in the worker's sshd_config"),
+    "SYS_CHROOT": (TABLE["sshd without SYS_CHROOT"][0], "Add SYS_CHROOT to spec.mpiReplicaSpecs[Worker]"),
+}
+
+
+@pytest.mark.parametrize("case", FIXES)
+def test_the_fix_names_the_field_and_the_value(case: str) -> None:
+    seen, fix = FIXES[case]
+    assert fix in diagnose(seen).causes[0].fix
+
+
+def test_nothing_that_cannot_be_read_is_printed() -> None:
+    """Colours, control characters and bytes that were no UTF-8 are left out."""
+    message = "\x1b[31mno \ufffdsuch\x07 host\x1b[0m"
+    found = diagnose(sight(pods=[pod("train-worker-0", waiting("ErrImagePull", message), phase="Pending")]))
+    assert found.causes[0].text.endswith("cannot be pulled: no such host")
+
+
+def test_what_stands_earlier_in_the_life_of_a_job_comes_first() -> None:
+    seen = with_launcher("ssh: Could not resolve hostname train-worker-0: Name or service not known")
+    pods = [*seen.pods[:1], pod("train-worker-0", waiting("ErrImagePull", "no"), phase="Pending")]
+    pods.append(pod("train-worker-1", phase="Pending", node="", conditions=[NO_CLAIM]))
+    found = diagnose(
+        replace(seen, pods=pods, findings=[structs.replace(MISSING, rule="slots", message="few", path="a")])
+    )
+    assert [cause.stage for cause in found.causes] == [Stage.SCHEDULING, Stage.START, Stage.RUN, Stage.ADMISSION]
+
+
+def test_what_is_long_is_cut_in_the_first_line_alone() -> None:
+    found = diagnose(refused(f'admission webhook "a.b" denied the request: {"x" * 500}'))
+    assert len(found.told) < 330 < len(found.causes[0].text)
+    assert found.told.endswith("xxx...")
+
+
+def test_one_cause_for_many_pods() -> None:
+    pods = [pod(f"train-worker-{index}", phase="Pending", node="", conditions=[NO_CLAIM]) for index in range(40)]
+    (cause,) = diagnose(sight(pods=pods)).causes
+    assert cause.text == 'train-worker-0 and 39 more: PersistentVolumeClaim "data" not found'
+
+
+def test_one_line_for_what_admission_says_of_several_fields() -> None:
+    findings = [structs.replace(MISSING, path=path, importance=Importance.MINOR) for path in ("a", "b")]
+    found = diagnose(sight(job=RUNNING, findings=findings))
+    assert [cause.where for cause in found.causes] == ["a, b"]
+    assert found.state is State.RUNS
+
+
+def test_a_job_that_runs_is_not_held_up_by_what_admission_says() -> None:
+    assert diagnose(sight(job=RUNNING, findings=[MISSING])).state is State.RUNS
+
+
+def test_the_place_is_by_priority_then_age() -> None:
+    def waits(name: str, priority: int, created: str, queue: str = "gpu") -> dict[str, Any]:
+        return {
+            "metadata": {"name": name, "creationTimestamp": created},
+            "spec": {"queueName": queue, "priority": priority},
+        }
+
+    mine = waits("mine", 0, "2026-01-02T00:00:00Z")
+    admitted = {**waits("d", 9, "2026-01-01T00:00:00Z"), "status": {"conditions": [true("QuotaReserved")]}}
+    others = [
+        mine,
+        waits("older", 0, "2026-01-01T00:00:00Z"),
+        waits("higher", 5, "2026-01-03T00:00:00Z"),
+        waits("younger", 0, "2026-01-04T00:00:00Z"),
+        waits("elsewhere", 9, "2026-01-01T00:00:00Z", "cpu"),
+        admitted,
+    ]
+    assert place(mine, others) == QueuePlace(3, 4, "LocalQueue gpu")
+    assert place(admitted, others) is None
+
+
+def test_the_place_as_kueue_says_it() -> None:
+    pending = {"items": [{"metadata": {"name": "a"}, "positionInLocalQueue": 0}, {"metadata": {"name": "b"}}]}
+    assert told(pending, "a", "gpu") == QueuePlace(1, 2, "LocalQueue gpu")
+    assert told(pending, "b", "gpu") is None
+    assert told(pending, "c", "gpu") is None
+
+
+def test_workers_that_are_cleaned_up_are_not_what_the_job_failed_of() -> None:
+    """With cleanPodPolicy the operator ends them when the launcher has failed."""
+    failed = with_launcher("Killed\n", code=3, job=job({}, true("Failed", "MPIJobFailed")))
+    told_to_end = {"deletionTimestamp": "2026-11-22T12:00:00Z"}
+    worker = pod("train-worker-0", ended(143), phase="Failed")
+    leaving = {**worker, "metadata": {**worker["metadata"], **told_to_end}}
+    said = diagnose(failed)
+    assert "the launcher failed" in said.told
+    assert diagnose(replace(failed, pods=[*failed.pods[:1], leaving])) == said
+
+
+def test_no_more_of_a_text_is_read_than_a_component_writes() -> None:
+    """Whoever may create Events could keep everybody who asks waiting: the patterns take the square of a text."""
+    message = "worker pod created failed: " + "maximum " * 200_000
+    seen = sight(pods=[], events=[event("train", "MPIJobFailed", message)])
+    assert len(loose.text(seen.events[0], "message")) == MAX_TEXT_CHARACTERS
+    assert diagnose(seen).state is State.STUCK
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(each for key, found in inner for each in _paths(found, (*path, key)))]
+
+
+def _with(value: Any, path: tuple[Any, ...], other: Any) -> Any:
+    if not path:
+        return other
+    copy = value.copy()
+    copy[path[0]] = _with(value[path[0]], path[1:], other)
+    return copy
+
+
+OBJECTS = [field.name for field in fields(Sight) if field.name in {"job", "launcher", "pods", "workload", "events"}]
+
+
+@settings(max_examples=400)
+@given(data=st.data())
+def test_nothing_in_an_object_is_relied_on(data: st.DataObject) -> None:
+    """Any part of any object may be anything."""
+    seen = TABLE[data.draw(st.sampled_from(sorted(TABLE)))][0]
+    name = data.draw(st.sampled_from(OBJECTS))
+    whole = json.loads(json.dumps(getattr(seen, name)))
+    path = data.draw(st.sampled_from(_paths(whole)[1:] or [()]))
+    if not path:
+        return
+    broken = _with(whole, path, data.draw(JSON))
+    if name in {"pods", "events"}:
+        broken = [each for each in broken if isinstance(each, dict)]
+    odd = replace(seen, **{name: broken})
+    diagnose(odd)
+    for event_ in odd.warnings():
+        odd.when(event_)

@@ -1,0 +1,284 @@
+"""What launchers and sshd write when a job fails: as real programs wrote it here, and TABLE from issue threads."""
+
+import pytest
+
+from tests.support.stuck.real_logs import ALL, LOGS, SCENARIOS
+from webhook.parts.why.causes import logs
+
+TABLE = {
+    "Open MPI 5 that may not execute the program": (
+        "prterun was unable to launch the specified application as it lacked permissions to execute an executable:\n\n"
+        "   Executable: /data/run.sh\n   Node: vm\n",
+        "no-program",
+        "the program /data/run.sh is not there, or cannot be executed, on a worker",
+    ),
+    "key, without a host": (
+        "Permission denied (publickey).\n",
+        "wrong-key",
+        "the key of the launcher is not accepted: Permission denied (publickey)",
+    ),
+    "no route": (
+        "ssh: connect to host train-worker-0 port 2222: Connection timed out\n",
+        "no-route",
+        "train-worker-0 cannot be reached on port 2222: Connection timed out",
+    ),
+    "ssh that is reset": (
+        "kex_exchange_identification: read: Connection reset by peer\nConnection reset by 10.1.2.3 port 22\n",
+        "ssh-closed",
+        "sshd ended the connection before the login",
+    ),
+    "sshd, no host keys": ("sshd: no hostkeys available -- exiting.\n", "no-host-keys", "sshd has no host keys"),
+    "sshd, no directory": (
+        "Missing privilege separation directory: /run/sshd\n",
+        "sshd-directory",
+        "sshd lacks the directory /run/sshd",
+    ),
+    "sshd, PAM": (
+        "fatal: Access denied for user root by PAM account configuration [preauth]\n",
+        "sshd-pam",
+        "PAM in the worker's image refuses the login (root)",
+    ),
+    "a rank's library": (
+        "python3: error while loading shared libraries: libcudart.so.12: cannot open shared object file\n",
+        "no-library",
+        "python3 lacks the library libcudart.so.12 on a worker, since a login by ssh has no LD_LIBRARY_PATH",
+    ),
+    "Open MPI 4, binding": (
+        "A request was made to bind to that would result in binding more\nprocesses than cpus on a resource:\n\n"
+        "   Bind to:     CORE\n   Node:        w-0\n   #processes:  2\n   #cpus:       1\n",
+        "binding",
+        "there are more ranks than CPUs to bind them to",
+    ),
+    "Open MPI, ranks that cannot connect": (
+        "WARNING: Open MPI failed to TCP connect to a peer MPI process.  This\nshould not happen.\n",
+        "no-tcp",
+        "the pods cannot connect to each other over TCP beyond ssh",
+    ),
+    "DeepSpeed without a hostfile": (
+        "[WARNING] [runner.py:202:fetch_hostfile] Unable to find hostfile, will proceed with training with local "
+        "resources only.\n",
+        "local-only",
+        "deepspeed found no hostfile, so it starts ranks only in the launcher",
+    ),
+    "the GPU's memory": (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n",
+        "gpu-memory",
+        "the GPU's memory is too small (CUDA out of memory)",
+    ),
+    "NCCL, shared memory": (
+        "NCCL WARN Call to posix_fallocate failed : No space left on device\n"
+        "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-x (size 9637888)\n",
+        "shared-memory",
+        "/dev/shm is too small",
+    ),
+    "NCCL, several interfaces": (
+        "w-0:115:301 [0] misc/socket.cc:456 NCCL WARN socketStartConnect: Connect to 172.17.0.1<45683> failed : "
+        "Connection refused\n",
+        "nccl-network",
+        "NCCL cannot connect the ranks",
+    ),
+    "NCCL, tried often enough": (
+        "w-0:115:301 [0] NCCL INFO Call to connect returned Connection refused, retrying\n"
+        "w-0:115:301 [0] misc/socket.cc:452 NCCL WARN socketStartConnect: exceeded retries (20000)\n",
+        "nccl-network",
+        "NCCL cannot connect the ranks",
+    ),
+    "NCCL's watchdog, and its signal": (
+        "[rank0]:[E1112 10:00:01 ProcessGroupNCCL.cpp:629] [Rank 0] Watchdog caught collective operation timeout: "
+        "WorkNCCL()\nmpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 6 (Aborted).\n",
+        "nccl-timeout",
+        "a rank waited too long for the others in a collective operation, and NCCL's watchdog ended it",
+    ),
+    "a rank that is ended from outside": (
+        "mpirun noticed that process rank 2 with PID 31 on node w-0 exited on signal 15 (Terminated).\n",
+        "rank-terminated",
+        "a rank on w-0 got SIGTERM from outside (signal 15): its pod was deleted, evicted or preempted, or its time "
+        "was over",
+    ),
+    "ssh that is survived, and a rank that is killed": (
+        "ssh: Could not resolve hostname w-0: Name or service not known\nepoch 1\n"
+        "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
+        "rank-killed",
+        "a rank was killed on w-0 (signal 9), most likely for memory",
+    ),
+    "ssh, of which horovodrun raises": (
+        "ssh: Could not resolve hostname w-0: Name or service not known\nTraceback (most recent call last):\n  x\n"
+        "RuntimeError: Horovod detected that one or more processes exited with non-zero status\n",
+        "no-name",
+        "the launcher found no address for w-0",
+    ),
+    "memory in the traceback": (
+        "Traceback (most recent call last):\n  x\ntorch.OutOfMemoryError: CUDA out of memory.\n",
+        "gpu-memory",
+        "the GPU's memory is too small (CUDA out of memory)",
+    ),
+    "NCCL, no interface": (
+        "w-0:115:115 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth1\n"
+        "w-0:115:115 [0] bootstrap.cc:84 NCCL WARN "
+        "Bootstrap : no socket interface found\n",
+        "nccl-network",
+        "NCCL cannot connect the ranks",
+    ),
+    "PyTorch, shared memory": (
+        "ERROR: Unexpected bus error encountered in worker. Bus error (core dumped)\n",
+        "shared-memory",
+        "/dev/shm is too small",
+    ),
+    "a daemon that dies, of which mpirun names no host": (
+        "ORTE has lost communication with a remote daemon.\n",
+        "worker-lost",
+        "the connection to a worker broke while the ranks ran: that worker went away, or its MPI daemon crashed",
+    ),
+}
+RECORDED = [(name, release) for name, scenario in SCENARIOS.items() for release in scenario.releases]
+
+
+@pytest.mark.parametrize(("name", "release"), RECORDED)
+def test_what_real_programs_wrote_is_known(name: str, release: str) -> None:
+    found = logs.known((LOGS / f"{name}.{release}.log").read_text())
+    assert (found.id if found else "") == SCENARIOS[name].cause_of(release)
+
+
+def test_every_recorded_log_belongs_to_a_scenario() -> None:
+    assert {path.name for path in LOGS.iterdir()} == {f"{name}.{release}.log" for name, release in RECORDED}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("killed.openmpi-4", "a rank was killed on train-worker-1 (signal 9), most likely for memory"),
+        (
+            "killed.mpich",
+            "a rank was killed on train-worker-1.train.team-a.svc (signal 9), most likely for memory",
+        ),
+        (
+            "killed.intel",
+            "rank 1 on train-worker-1.train.team-a.svc was killed (signal 9): for memory, or by Intel MPI since "
+            "another rank or worker failed first",
+        ),
+        ("segfault.openmpi-5", "a rank crashed on train-worker-1: signal 11 (Segmentation fault)"),
+        ("segfault.mpich", "a rank crashed on train-worker-1.train.team-a.svc: signal 11"),
+        (
+            "worker-lost.openmpi-4",
+            "the connection to train-worker-1 broke while the ranks ran: that worker went away, or its MPI daemon "
+            "crashed",
+        ),
+        ("no-program.openmpi-4", "the program nosuch is not there, or cannot be executed, on a worker"),
+        ("exec-format.openmpi-5", "the program /etc/hosts is not there, or cannot be executed, on a worker"),
+        ("wrong-hostfile-hydra.intel", "mpirun cannot open the hostfile /etc/mpi/hosts"),
+        ("option-of-open-mpi.mpich", "mpirun has no option allow-run-as-root"),
+        ("option-of-hydra.openmpi-5", "mpirun has no option --genv"),
+        ("slots.openmpi-5", "the hostfile has too few slots for 4 ranks, in all or on one worker"),
+        ("no-name.openmpi-4", "the launcher found no address for train-worker-7"),
+        (
+            "no-daemon-path.openmpi-4",
+            "ssh found no orted on a worker, since a login by ssh has another PATH than the image",
+        ),
+        (
+            "no-daemon-library.openmpi-5",
+            "/opt/mpi/bin/prted lacks the library libprrte.so.3 on a worker, since a login by ssh has no "
+            "LD_LIBRARY_PATH",
+        ),
+    ],
+)
+def test_a_recorded_log_in_words(name: str, text: str) -> None:
+    found = logs.known((LOGS / f"{name}.log").read_text())
+    assert found is not None
+    assert found.text == text
+
+
+@pytest.mark.parametrize("case", TABLE)
+def test_what_is_known(case: str) -> None:
+    log, cause, text = TABLE[case]
+    found = logs.known(f"starting\n{log}")
+    assert found is not None
+    assert (found.id, found.text) == (cause, text)
+    assert found.fix or found.early
+
+
+def test_every_known_message_is_in_the_table() -> None:
+    recorded = {SCENARIOS[name].cause_of(release) for name, release in RECORDED} - {""}
+    assert {known.id for known in logs.KNOWN} == recorded | {cause for _, cause, _ in TABLE.values()}
+
+
+RAISES = "Traceback (most recent call last):\nValueError: loss is nan\n"
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "",
+        "epoch 1\n",
+        "Permission denied: '/data'\n",
+        "no space left on device\n",
+        "Permission denied (\npublickey\n)\n",
+        "git@github.com: Permission denied (publickey).\nfatal: Could not read from remote repository.\n",
+        "NCCL INFO Call to connect returned Connection refused, retrying\n",
+        f"ssh: Could not resolve hostname w-0: no name\nall workers up\nepoch 1\n{RAISES}",
+        f"Connection closed by 10.0.0.3 port 22\nepoch 1\n{RAISES}",
+        f"CUDA out of memory, retrying with batch 16\nstep 1\n{RAISES}",
+        f"{RAISES}[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2)\n",
+        "ssh: Could not resolve hostname w-0: no name\nno data\nPrimary job  terminated normally, but 1 process "
+        "returned\n",
+    ],
+)
+def test_other_logs(log: str) -> None:
+    assert logs.known(log) is None
+
+
+RAISED = {
+    "plain": ("Traceback (most recent call last):\n  File 'a'\nKeyError: 'a'\n", "KeyError: 'a'"),
+    "behind a rank": (
+        "[rank3]: Traceback (most recent call last):\n[rank3]:   File 'a'\nother\n"
+        "[rank3]: torch.cuda.Error: no\n[rank3]:\n",
+        "[rank3]: torch.cuda.Error: no",
+    ),
+    "behind mpirun's tag": (
+        "[1,0]<stderr>:Traceback (most recent call last):\n[1,0]<stderr>:  File 'a'\n[1,0]<stderr>:KeyError: 'a'\n",
+        "[1,0]<stderr>: KeyError: 'a'",
+    ),
+    "chained": (
+        "Traceback (most recent call last):\n  x\nKeyError: 'a'\n\nDuring handling of the above exception, another "
+        "exception occurred:\n\nTraceback (most recent call last):\n  x\nValueError: b\n---\n",
+        "ValueError: b",
+    ),
+    "of a rank, then of torchrun": (
+        "Traceback (most recent call last):\n  x\nKeyError: 'a'\nTraceback (most recent call last):\n  x\n"
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n====\n",
+        "KeyError: 'a'",
+    ),
+    "without a message": ("Traceback (most recent call last):\n  x\nKeyboardInterrupt\n", "KeyboardInterrupt"),
+    "between lines of others": (
+        "Traceback (most recent call last):\n  x\nepoch 1 of 2\nKeyError: 'a'\n",
+        "KeyError: 'a'",
+    ),
+    "none": ("epoch 1\n", ""),
+    "cut": ("Traceback (most recent call last):\n  x\n", ""),
+}
+
+
+@pytest.mark.parametrize("case", RAISED)
+def test_the_exception_of_a_traceback(case: str) -> None:
+    log, exception = RAISED[case]
+    assert logs.raised(log) == exception
+
+
+@pytest.mark.parametrize("release", ALL)
+def test_the_last_line_is_the_programs_and_not_of_mpiruns_report(release: str) -> None:
+    assert logs.last((LOGS / f"exit-status.{release}.log").read_text()) == "no data"
+
+
+def test_a_report_without_a_word_of_the_program() -> None:
+    found = logs.last((LOGS / "abort.openmpi-4.log").read_text())
+    assert found == "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD"
+
+
+def test_the_last_line() -> None:
+    assert logs.last("a\nValueError: b\n-----\n\n") == "ValueError: b"
+    assert logs.last("---\n\n") == ""
+    assert logs.last("") == ""
+
+
+def test_a_log_of_one_long_line_is_no_work() -> None:
+    """The patterns look at no more of a line than its beginning."""
+    assert logs.known("x" * 20_000 + ": Permission denied (publickey)") is None

@@ -1,0 +1,29 @@
+"""Commands that are imported when they are needed."""
+
+from collections.abc import Iterator, Mapping
+from pkgutil import resolve_name
+from typing import cast
+
+import click
+
+
+class _Commands(Mapping[str, click.Command]):
+    """The file of a command is imported when it is asked for, and that of no other."""
+
+    def __init__(self, where: Mapping[str, str]) -> None:
+        self._where = where
+
+    def __getitem__(self, name: str) -> click.Command:
+        command: click.Command = resolve_name(self._where[name])
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._where)
+
+    def __len__(self) -> int:
+        return len(self._where)
+
+
+def commands(where: Mapping[str, str]) -> dict[str, click.Command]:
+    """The commands of a group; `where` has "package.module:name" for each."""
+    return cast("dict[str, click.Command]", _Commands(where))

@@ -1,0 +1,45 @@
+"""The jobs that a cluster has, by name or all of a namespace, and why there is none of a name."""
+
+from typing import Final
+from urllib.parse import quote
+
+from webhook.api import mpijob
+from webhook.api.names import closest_name
+from webhook.cli.limits import MAX_NAMES_LISTED
+from webhook.client.calls import Client, ClusterError
+from webhook.client.objects import KubernetesObject, get, listed
+
+JOBS: Final = f"/apis/{mpijob.API_VERSION}/namespaces/%s/mpijobs"
+
+
+async def stored_jobs(api: Client, namespace: str, name: str) -> list[KubernetesObject]:
+    """The job `name`, ClusterError with the reason where there is none; without a name all of the namespace."""
+    path = JOBS % quote(namespace, safe="")
+    if not name:
+        return await listed(api, path)
+    job = await get(api, f"{path}/{quote(name, safe='')}")
+    if job is None:
+        raise ClusterError(await _not_found(api, namespace, name))
+    return [job]
+
+
+async def _not_found(api: Client, namespace: str, name: str) -> str:
+    """Why there is no such job: its kind, its namespace or its name."""
+    path = JOBS % quote(namespace, safe="")
+    try:
+        names = [job["metadata"]["name"] for job in await listed(api, path, metadata_only=True)]
+    except ClusterError:
+        return f"there is no MPIJob {namespace}/{name}"
+    if names:
+        near = closest_name(name, names)
+        more = f" and {len(names) - MAX_NAMES_LISTED} more" if len(names) > MAX_NAMES_LISTED else ""
+        there = f"but {near}" if near else f"the namespace has {', '.join(sorted(names)[:MAX_NAMES_LISTED])}{more}"
+        return f"there is no MPIJob {namespace}/{name}, {there}"
+    try:
+        spaces = [each["metadata"]["name"] for each in await listed(api, "/api/v1/namespaces", metadata_only=True)]
+    except ClusterError:
+        return f"there is no MPIJob in namespace {namespace}"
+    if namespace in spaces:
+        return f"there is no MPIJob in namespace {namespace}"
+    near = closest_name(namespace, spaces)
+    return f"there is no namespace {namespace}{f', but {near}' if near else ''}"

@@ -1,7 +1,0 @@
-"""Training jobs of Amazon SageMaker, made into MPIJobs.
-
-`job.convert` is the way in: a request for CreateTrainingJob, or what DescribeTrainingJob says of one. `request` reads
-it, `machines` knows what its machines have and the pods that they become, `distribution` which processes
-SageMaker would have started, `program` their command line and what they find in their environment, `storage`
-where their data is. `job` then reports every field that none of them has reported.
-"""

@@ -1,0 +1,26 @@
+"""What happens to jobs, in numbers and in Events: `serve --job-metrics` and `serve --deadline-events`.
+
+`happenings` has the numbers, `telemetry` shows them at `/metrics/jobs`, `deadline_events` tells users when a job's time
+is nearly over and when it is. Both go by the lives of jobs, which `watches` follows; `serving` starts what an option
+asks for.
+"""
+
+from typing import Final
+
+from webhook.kit.parts import ComponentRights, Part, RoleRule
+
+PART: Final = Part(
+    options={
+        "--deadline-events": "Events on a job at 80 % of its time and at its end; needs the right to.",
+        "--job-metrics": "Count jobs, their GPUs and verdicts by namespace, at /metrics/jobs.",
+    },
+    start="webhook.parts.job_metrics.serving:start",
+    rights=(
+        ComponentRights(
+            "deadline-events",
+            "--deadline-events",
+            "nobody is told when a job's time is nearly over",
+            (RoleRule("", ("events",), ("create",)),),
+        ),
+    ),
+)

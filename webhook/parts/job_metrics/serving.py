@@ -1,0 +1,33 @@
+"""Starts what goes by the lives of jobs, and watches them."""
+
+from contextlib import AsyncExitStack
+
+from webhook.client.watch import Watch
+from webhook.companions.reconciler import PacedClient
+from webhook.server.companions import Surroundings, run_reconciler, run_watch
+
+
+async def start(stack: AsyncExitStack, around: Surroundings) -> None:
+    """Until `stack` ends, as far as the options ask for it."""
+    options, link, telemetry = around.settings.options, around.link, around.telemetry
+    if options.isdisjoint(("--deadline-events", "--job-metrics")):
+        return
+    from webhook.parts.job_metrics.telemetry import JobTelemetry  # noqa: PLC0415
+    from webhook.parts.job_metrics.watches import JOB_LIVES, LAUNCHERS  # noqa: PLC0415
+
+    jobs = JobTelemetry(telemetry.job_registry)
+    lives = Watch(JOB_LIVES, link.connection, log=telemetry.log)
+    if "--job-metrics" in options:
+        jobs.follow(lives, link.view)
+        telemetry.on_validated.append(jobs.decided)
+    if "--deadline-events" in options:
+        from webhook.parts.job_metrics.deadline_events import DeadlineEvents  # noqa: PLC0415
+
+        launchers, api = Watch(LAUNCHERS, link.connection, log=telemetry.log), PacedClient(link.api)
+        events = DeadlineEvents(api=api, lives=lives, launchers=launchers, now=link.api.now, log=telemetry.log)
+        telemetry.metrics.on_scrape(
+            lambda: (("deadline_events_total", (name,), n) for name, n in events.outcomes.items())
+        )
+        jobs.deadlines(events.remaining)
+        await run_reconciler(stack, around, events.reconciler, api, launchers)
+    await run_watch(stack, around, lives)

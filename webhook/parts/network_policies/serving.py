@@ -1,0 +1,34 @@
+"""Starts the upkeep of NetworkPolicies."""
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+from webhook.client.watch import Watch
+from webhook.companions.reconciler import PacedClient
+from webhook.parts.network_policies import NAME, OPTION, RULE
+from webhook.policy import layers
+from webhook.policy.in_force import PolicySet
+from webhook.server.companions import Surroundings, run_reconciler
+
+
+async def start(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None] | None:
+    """Until `stack` ends; what is returned is to be called when policies have changed."""
+    if OPTION not in around.settings.options:
+        around.readiness.concerns_of(lambda: not_made(around.policies()))
+        return None
+    from webhook.parts.network_policies.upkeep import NETWORK_POLICIES, NetworkPolicies  # noqa: PLC0415
+
+    link, log = around.link, around.telemetry.log
+    api, watch = PacedClient(link.api), Watch(NETWORK_POLICIES, link.connection, log=log)
+    companion = NetworkPolicies(api=api, view=link.view, watch=watch, policies=around.policies, log=log)
+    await run_reconciler(stack, around, companion.reconciler, api, watch, work=companion.run)
+    return companion.resync
+
+
+def not_made(policies: PolicySet) -> dict[str, str]:
+    """What policies require although the controller for it is switched off."""
+    rules = [layers.written(layer.document).get("rules") or {} for layer in policies.layers]
+    settings = [rule.get(RULE, {}) for rule in rules]
+    if any({each.get("posture", "none"), *each.get("choices", ())} != {"none"} for each in settings):
+        return {NAME: "a policy sets or offers a posture, and without --network-policies no job gets a NetworkPolicy"}
+    return {}

@@ -1,0 +1,410 @@
+"""A job as another version shows it, and back, with nothing lost: what the API server asks of a CRD with versions.
+
+Older versions say what v2beta1 cannot, and the other way round, so two annotations keep what the shown version has no
+field for. A job of v2beta1 that was written in an older version has WRITTEN_AS: that older spec. A job that an older
+version shows has SHOWN: the fields of v2beta1 alone, and whether the rest of the spec is v2beta1's as it is.
+
+What changes a job after it was written, such as an injection, is shown in the older spec too. Where no older spec says
+what the job says, v2beta1's is shown as it is, and what v1alpha1 has of its own beside it. All is decided by converting
+the older spec again: so whatever an older version shows leads back to the very same job.
+
+A job that is too large for all this is shown as it is, which takes no look at its pods. What was sent in an older
+version and is too large is refused; where it is stored, a stand-in has its place.
+
+Only fields whose type is checked here come out of an annotation, where anybody may write: all else the API server holds
+against the schema of the version, and nobody can hide there what the operator, or an older client, could not read.
+
+For one client of Go a wrong type anywhere fails a whole list. Pod templates and `runPolicy` have the schema that they
+have in v2beta1, in the CRD with older versions too (`manifests/older-versions`). Beyond it a number must fit into 32
+bits, which no schema says, and an amount must be a quantity.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+
+from webhook.api import untyped
+from webhook.api.crd_schema import ANY, TYPES, Shape, packaged
+from webhook.api.mpijob import API_VERSION, IMPLEMENTATIONS, OLDER_VERSIONS
+from webhook.api.quantity import QuantityError, parse
+from webhook.converters.report import ConversionError, Report
+from webhook.parts.older_versions import older_jobs
+from webhook.parts.older_versions.limits import MAX_ANNOTATIONS_BYTES, MAX_DEPTH, MIN_OTHER_ANNOTATIONS_BYTES
+from webhook.parts.older_versions.options import Options
+from webhook.parts.older_versions.replica_specs import NEW_FIELDS
+
+_TEXT: Final = Shape("string")
+_NUMBER: Final = Shape("integer")
+_V1: Final = {"cleanPodPolicy": _TEXT, "mainContainer": _TEXT}
+_V1ALPHA2: Final = {**_V1, "backoffLimit": _NUMBER, "activeDeadlineSeconds": _NUMBER, "mpiDistribution": _TEXT}
+_SIZES: Final = ("gpus", "gpusPerNode", "processingUnits", "processingUnitsPerNode", "replicas")
+_V1ALPHA1: Final = {
+    **dict.fromkeys((*_SIZES, "backoffLimit", "activeDeadlineSeconds"), _NUMBER),
+    "processingResourceType": _TEXT,
+    "launcherOnMaster": Shape("boolean"),
+}
+OWN_FIELDS: Final = dict(zip(OLDER_VERSIONS, (_V1, _V1ALPHA2, _V1ALPHA1), strict=True))
+"""What is in the spec of a version and not in that of v2beta1, `template` of v1alpha1 besides."""
+# Beside these quantities, what is a number or text is a port.
+_PORT: Final = "port"
+_MOST: Final = 2**31 - 1
+
+
+class Fault(NamedTuple):
+    """What stands in the way of reading a spec."""
+
+    path: str
+    text: str
+    of_type: bool
+    """Whether the API server would see it too, by the schema of the version."""
+
+
+@cache
+def _of_version(version: str) -> Shape:
+    spec = packaged().root.fields["spec"]
+    common = {key: spec.fields[key] for key in ("slotsPerWorker", "runPolicy", "mpiReplicaSpecs")}
+    roles = common["mpiReplicaSpecs"].values
+    template = {"template": roles.fields["template"]} if roles and version == OLDER_VERSIONS[-1] else {}
+    return Shape("object", fields={**common, **template, **OWN_FIELDS[version]})
+
+
+def faults(version: str, spec: Any) -> Iterator[Fault]:
+    """Why clients of the version could not read the spec: fields that it does not have count too."""
+    if spec is not None:
+        yield from _faults(spec, _of_version(version), "spec", "spec")
+
+
+def _faults(value: Any, shape: Shape, path: str, key: str) -> Iterator[Fault]:
+    if value is None or shape.type == ANY:
+        return
+    types, words = TYPES[shape.type]
+    if not isinstance(value, types) or isinstance(value, bool) != (shape.type == "boolean"):
+        yield Fault(path, f"is not {words}", of_type=True)
+    elif isinstance(value, dict):
+        yield from _of_mapping(value, shape, path, key)
+    elif isinstance(value, list):
+        if shape.items == _TEXT and all(isinstance(each, str) for each in value):
+            return  # of which there may be many
+        for number, each in enumerate(value if shape.items else ()):
+            yield from _faults(each, shape.items or shape, f"{path}[{number}]", key)
+    elif shape.type == "quantity" and key != _PORT and not _is_quantity(value):
+        yield Fault(path, "is no quantity", of_type=False)
+    elif isinstance(value, int) and not -_MOST <= value <= _MOST and (shape.type != "quantity" or key == _PORT):
+        yield Fault(path, "does not fit into 32 bits", of_type=False)
+
+
+def _of_mapping(value: dict[str, Any], shape: Shape, path: str, key: str) -> Iterator[Fault]:
+    if shape.values == _TEXT and all(isinstance(each, str) for each in value.values()):
+        return
+    for name, each in value.items():
+        if shape.values:
+            yield from _faults(each, shape.values, f"{path}[{name}]", key)
+        elif name in shape.fields:
+            yield from _faults(each, shape.fields[name], f"{path}.{name}", name)
+        elif shape.fields and each is not None:
+            yield Fault(f"{path}.{name}", "is no field of this version", of_type=False)
+
+
+def _is_quantity(value: object) -> bool:
+    try:
+        parse(value)
+    except QuantityError:
+        return False
+    return True
+
+
+Document = dict[str, Any]
+T = TypeVar("T")
+
+WRITTEN_AS: Final = "training.openshift.io/written-as"
+SHOWN: Final = "training.openshift.io/shown-from-v2beta1"
+DEFAULTS: Final[Document] = {
+    "slotsPerWorker": 1,
+    "runLauncherAsWorker": False,
+    "sshAuthMountPath": "/root/.ssh",
+    "launcherCreationPolicy": "AtStartup",
+    "mpiImplementation": "OpenMPI",
+}
+"""Those of the CRD: a job is stored with them."""
+NO_JOB: Final[Document] = {**DEFAULTS, "runPolicy": {"suspend": True}, "mpiReplicaSpecs": {}}
+"""In place of a stored spec that was no job in its own version either: lists of jobs must not fail for one of them."""
+_ABSENT: Final = object()
+# What is changed in one of these was meant for an older version, whatever an annotation says.
+_OLDER_FIELDS: Final = {"template", *(key for fields in OWN_FIELDS.values() for key in fields)}
+
+
+class _Shown(msgspec.Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
+    """The value of SHOWN."""
+
+    spec: Document = {}
+    as_it_is: bool = False
+    """Whether the older spec is v2beta1's, without `spec`."""
+
+
+class _Written(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename="camel"):
+    """The value of WRITTEN_AS."""
+
+    api_version: str
+    spec: Any
+
+
+_shown = msgspec.json.Decoder(_Shown, float_hook=untyped.number)
+_written = msgspec.json.Decoder(_Written, float_hook=untyped.number)
+
+
+def convert(document: Document, version: str, *, too_large: str = "") -> Document:
+    """The object in another version; ConversionError for what cannot be one of that version. `document` stays.
+
+    What is `too_large`, as it says why, may come with values of its spec that are not decoded.
+    """
+    was = document.get("apiVersion")
+    for each in (was, version):
+        if each not in (API_VERSION, *OLDER_VERSIONS):
+            raise ConversionError("apiVersion", f'"{str(each)[:100]}" is no version of MPIJob that is known')
+    if document.get("kind") != "MPIJob":
+        raise ConversionError("kind", "is not MPIJob")
+    if was == version:
+        return document
+    new = document if was == API_VERSION else _from_older(document, too_large)
+    return new if version == API_VERSION else _to_older(new, version, too_large)
+
+
+def _from_older(document: Document, too_large: str) -> Document:
+    version, spec, annotations = document["apiVersion"], document.get("spec"), _annotations(document)
+    stored = _is_stored(document)
+    shown = _decoded(_shown, annotations.pop(SHOWN, None))
+    if shown is None or not _readable(shown.spec):
+        shown = _Shown()
+    written = _written_as(annotations, version)
+    if too_large:
+        new = _of_shown(spec, shown, written) or ({**NO_JOB, **shown.spec} if stored else None)
+        if new is None:
+            raise ConversionError("spec", too_large)
+        return _document(document, API_VERSION, new, annotations)
+    for fault in faults(version, None if stored else spec):
+        if fault.of_type:  # which the API server would not see any more where the conversion takes it out
+            raise ConversionError(fault.path, fault.text)
+    new = _of_shown(spec, shown, written)
+    if new is None:
+        if shown.as_it_is:
+            spec, shown = _own_alone(spec, written), _Shown(shown.spec)
+        new = {**_converted(version, spec, stored=stored), **shown.spec}
+    if written is not None:
+        if _shows(version, new, written, spec, as_it_is=shown.as_it_is):
+            return _document(document, API_VERSION, new, annotations)
+        del annotations[WRITTEN_AS]
+    if not shown.as_it_is and not _shows(version, new, None, spec, as_it_is=False):
+        _keep(annotations, _Written(version, spec))
+    return _document(document, API_VERSION, new, annotations)
+
+
+def _of_shown(spec: Any, shown: _Shown, written: _Written | None) -> Document | None:
+    """The spec that is shown as it is; None where it is not, or where an older client changed its own fields."""
+    if not isinstance(spec, dict) or not shown.as_it_is or _own(spec) != _own(written.spec if written else None):
+        return None
+    return {**{key: value for key, value in spec.items() if key not in _OLDER_FIELDS}, **shown.spec}
+
+
+def _to_older(document: Document, version: str, too_large: str) -> Document:
+    spec, annotations = document.get("spec"), _annotations(document)
+    new = spec if isinstance(spec, dict) else {}
+    written = _written_as(annotations, version)
+    if not too_large and written is not None and _converted(version, written.spec, stored=True) == new:
+        del annotations[WRITTEN_AS]
+        return _document(document, version, written.spec, annotations)
+    older, shown = _as_it_is(new, written) if too_large else _older(version, new, written)
+    if shown != _Shown():
+        annotations[SHOWN] = msgspec.json.encode(shown).decode()
+    return _document(document, version, older, annotations)
+
+
+def _older(version: str, new: Document, written: _Written | None) -> tuple[Any, _Shown]:
+    """The older spec of a job that is not, or is no longer, as it was `written`, and what goes beside it."""
+    bases = [new]
+    if written is not None:
+        bases.insert(0, merge(written.spec, _converted(version, written.spec, stored=True), new))
+    for base in bases:
+        older = _without_new(base) if isinstance(base, dict) else {}
+        try:
+            again = _converted(version, older, stored=False)
+        except ConversionError:
+            continue
+        beside: Document = {key: new[key] for key in NEW_FIELDS if key in new and again.get(key) != new[key]}
+        if {**again, **beside} == new:
+            return older, _Shown(beside)
+    return _as_it_is(new, written)
+
+
+def _as_it_is(new: Document, written: _Written | None) -> tuple[Document, _Shown]:
+    """The same with the fields of v2beta1."""
+    beside: Document = {key: new[key] for key in NEW_FIELDS if key in new}
+    return {**_own(written.spec if written else None), **_without_new(new)}, _Shown(beside, as_it_is=True)
+
+
+def _without_new(spec: Document) -> Document:
+    return {key: value for key, value in spec.items() if key not in NEW_FIELDS}
+
+
+def _shows(version: str, new: Document, written: _Written | None, spec: Any, *, as_it_is: bool) -> bool:
+    """Whether the job would be shown with this older spec."""
+    if written is None and spec != _without_new(new):
+        return False  # either way it is shown with that: there is no need to convert it again
+    older, shown = _older(version, new, written)
+    return older == spec and shown.as_it_is == as_it_is
+
+
+def _own(spec: Any) -> Document:
+    """What an older spec has that v2beta1 does not have."""
+    return {key: _plain(value) for key, value in spec.items() if key in _OLDER_FIELDS} if isinstance(spec, dict) else {}
+
+
+def _plain(value: Any) -> Any:
+    """The value decoded, unless it is larger than any that was written down."""
+    if isinstance(value, msgspec.Raw) and len(memoryview(value)) <= MAX_ANNOTATIONS_BYTES:
+        return untyped.decode(value)
+    return value
+
+
+def _own_alone(spec: Any, written: _Written | None) -> Any:
+    """A spec of v1alpha1 without what of v2beta1 was shown beside it; that of a later version as it is."""
+    if not isinstance(spec, dict) or "template" not in spec:
+        return spec
+    besides = {"runPolicy", "mpiReplicaSpecs"}
+    if written is not None and isinstance(written.spec, dict) and "slotsPerWorker" not in written.spec:
+        besides.add("slotsPerWorker")
+    return {key: value for key, value in spec.items() if key not in besides}
+
+
+def _written_as(annotations: dict[str, str], version: str) -> _Written | None:
+    """What the job was written as, if it was in this version and clients of it can read that."""
+    written = _decoded(_written, annotations.get(WRITTEN_AS))
+    if written is None or written.api_version != version or any(faults(version, written.spec)):
+        return None
+    return written
+
+
+def _converted(version: str, spec: Any, *, stored: bool) -> Document:
+    """The spec as v2beta1 has it, with the defaults of the CRD."""
+    try:
+        new = {**DEFAULTS, **older_jobs.convert_spec(version, spec, Options(), Report())}
+    except ConversionError:
+        if stored:
+            return NO_JOB
+        raise
+    if "runPolicy" in new:
+        new["runPolicy"] = {"suspend": False, **new["runPolicy"]}
+    return new
+
+
+def _is_stored(document: Document) -> bool:
+    """Whether the API server has just read the object: one that somebody sends has no uid yet, or a resourceVersion."""
+    metadata = document["metadata"]
+    return bool(metadata.get("uid")) and not metadata.get("resourceVersion")
+
+
+def _readable(beside: Document) -> bool:
+    """Whether the operator can read what an annotation brings into a job."""
+    return all(
+        key in NEW_FIELDS
+        and isinstance(value, bool if key == "runLauncherAsWorker" else str)
+        and (key != "mpiImplementation" or value in IMPLEMENTATIONS)
+        for key, value in beside.items()
+    )
+
+
+def _annotations(document: Document) -> dict[str, str]:
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict):
+        raise ConversionError("metadata", "is not set")
+    found = metadata.get("annotations")
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def _keep(annotations: dict[str, str], written: _Written) -> None:
+    """Remember what was written, where there is room for it: with too much no update of the job would be accepted."""
+    annotations.pop(WRITTEN_AS, None)
+    value = msgspec.json.encode(written).decode()
+    others = sum(len(f"{key}{text}".encode()) for key, text in annotations.items())
+    if others + len(WRITTEN_AS) + len(value.encode()) <= MAX_ANNOTATIONS_BYTES - MIN_OTHER_ANNOTATIONS_BYTES:
+        annotations[WRITTEN_AS] = value
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], text: object) -> T | None:
+    """What an annotation says; None where it is absent, somebody else's, or larger than the API server takes."""
+    if not isinstance(text, str) or len(text) > MAX_ANNOTATIONS_BYTES:
+        return None
+    try:
+        return None if _is_deep(untyped.decode(text)) else decoder.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [item for each in level for item in _items(each)]
+        if not level:
+            return False
+    return True
+
+
+def _items(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _document(document: Document, version: str, spec: Any, annotations: dict[str, str]) -> Document:
+    metadata = {**document["metadata"], "annotations": annotations}
+    if not annotations:
+        del metadata["annotations"]
+    new = {**document, "apiVersion": version, "metadata": metadata, "spec": spec}
+    if spec is None:
+        del new["spec"]
+    return new
+
+
+def merge(target: Any, before: Any, after: Any) -> Any:
+    """`target` with what was changed from `before` to `after`; where both changed the same, `after` counts."""
+    merged = _merged(target, before, after)
+    return None if merged is _ABSENT else merged
+
+
+def _merged(target: Any, before: Any, after: Any) -> Any:
+    if before == after:
+        return target
+    if target == before:
+        return after
+    if isinstance(target, dict) and isinstance(before, dict) and isinstance(after, dict):
+        return _of_members(target, before, after)
+    named = [_by_name(each) for each in (target, before, after)]
+    if all(each is not None for each in named):
+        return _of_named(*(each or {} for each in named))
+    return after
+
+
+def _of_members(target: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    merged = {
+        key: _merged(target.get(key, _ABSENT), before.get(key, _ABSENT), after.get(key, _ABSENT))
+        for key in dict.fromkeys((*target, *after))
+    }
+    return {key: value for key, value in merged.items() if value is not _ABSENT}
+
+
+def _of_named(target: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> list[Any]:
+    """Containers, variables, volumes: each by its name, in the order of `target` unless that was changed."""
+    merged = _of_members(target, before, after)
+    first = target if [*before] == [*after] else after
+    return [merged[name] for name in dict.fromkeys((*first, *merged)) if name in merged]
+
+
+def _by_name(value: Any) -> dict[str, Any] | None:
+    """The items of a list by their names; None for anything else, or where two have the same name."""
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        return None
+    names = [item.get("name") for item in value]
+    if not all(isinstance(name, str) for name in names) or len({*names}) < len(names):
+        return None
+    return dict(zip(names, value, strict=True))

@@ -1,0 +1,88 @@
+"""The command `convert mpijob`: MPIJobs of older versions as those of today."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from webhook.cli.options import OUTPUT, files_too, utf8_text
+
+if TYPE_CHECKING:
+    from webhook.cli.conversions import Conversion
+    from webhook.cli.files import Manifest
+    from webhook.parts.older_versions.options import Options
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=files_too)
+@click.option(
+    "--gpus-per-node",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The operator's flag --gpus-per-node or --processing-units-per-node, for v1alpha1 jobs that do not say it.",
+)
+@click.option(
+    "--ssh-path",
+    type=utf8_text,
+    metavar="PATH",
+    help="spec.sshAuthMountPath. Default: not set, which means /root/.ssh.",
+)
+@click.option(
+    "--keep-launcher-small", is_flag=True, help="Take GPUs out of a launcher, in place of running ranks on it."
+)
+@OUTPUT
+def mpijob(
+    *, files: tuple[str, ...], gpus_per_node: int | None, ssh_path: str | None, keep_launcher_small: bool, output: str
+) -> NoReturn:
+    """Convert MPIJobs of older versions.
+
+    Jobs of kubeflow.org/v1 (of mpi-operator and of training-operator), v1alpha2 and v1alpha1 are written to standard
+    output as kubeflow.org/v2beta1. A FILE may hold several documents and lists, be JSON, be a directory (its .yaml,
+    .yml and .json files), or be - for standard input. All else in it, jobs of v2beta1 too, is written as it is.
+
+    Standard error tells of each job what moved, what means something else now, what is lost, and what is left to do:
+    workers are reached by ssh now, which the image has to bring. Each job is then checked, as `mpijob-webhook check`
+    does it without a cluster. With -o json standard output has all of it.
+
+    \b
+    Examples:
+      mpijob-webhook convert old.yaml > new.yaml
+      mpijob-webhook convert jobs/ --gpus-per-node 8 > new.yaml
+      kubectl get mpijobs -A -o yaml | mpijob-webhook convert - > new.yaml
+
+    \b
+    Exit code:
+      0  every job is of v2beta1 now, and those that were converted would be admitted
+      1  at least one cannot be converted, or would be refused before something is changed
+      2  unusable input: a file is broken, or there is no MPIJob in it
+    """
+    from webhook.cli import conversions
+    from webhook.cli import files as manifests
+    from webhook.parts.older_versions.options import Options
+
+    found, errors = manifests.load(files)
+    wanted = Options(gpus_per_node=gpus_per_node, ssh_path=ssh_path, keep_launcher_small=keep_launcher_small)
+    outcomes = [_converted(manifest, wanted) for manifest in found]
+    conversions.end(outcomes, errors, output, f"no MPIJob in {', '.join(files)}")
+
+
+def _converted(manifest: "Manifest", options: "Options") -> "Conversion":
+    """The object as v2beta1, checked; one that is no older job as it is."""
+    from webhook.api.mpijob import API_VERSION
+    from webhook.cli.conversions import Conversion, checked
+    from webhook.cli.terminal import heading, printable
+    from webhook.converters.report import ConversionError
+    from webhook.parts.older_versions import older_jobs
+
+    as_it_is = manifest.written or manifest.document
+    if manifest.kind != "MPIJob":
+        head = printable(f"{manifest.source}: {manifest.kind} {manifest.title}: is no MPIJob, left as it is")
+        return Conversion(manifest.source, head, as_it_is, is_job=False)
+    title = printable(f"{manifest.source}: {'/'.join(filter(None, (manifest.namespace, manifest.title)))}")
+    if manifest.api_version == API_VERSION:
+        return Conversion(manifest.source, f"{title}: is of {API_VERSION} already, left as it is", as_it_is)
+    try:
+        converted = older_jobs.convert(manifest.document, options)
+    except ConversionError as error:
+        return Conversion(manifest.source, f"{title}: {error}")
+    return checked(converted, f"{heading(title)}: {manifest.api_version} is {API_VERSION} now", manifest.source)

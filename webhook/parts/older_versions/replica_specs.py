@@ -1,0 +1,112 @@
+"""`spec.mpiReplicaSpecs`, and what else v1alpha2 and v1 have in common."""
+
+from typing import Any, Final
+
+from webhook.api.mpijob import LAUNCHER, WORKER
+from webhook.api.untyped import mapping
+from webhook.converters.report import ConversionError, Report
+from webhook.parts.older_versions import transport
+from webhook.parts.older_versions.fields import containers, copied, drop_unknown, keep, maps, take
+from webhook.parts.older_versions.options import Options
+
+PATH: Final = "spec.mpiReplicaSpecs"
+ROLES: Final = (LAUNCHER, WORKER)
+NEVER: Final = "Never"
+ON_FAILURE: Final = "OnFailure"
+# Fields of v2beta1 in a job that somebody has begun to change by hand.
+NEW_FIELDS: Final = ("runLauncherAsWorker", "sshAuthMountPath", "launcherCreationPolicy", "mpiImplementation")
+
+
+def convert(spec: dict[str, Any], default: str, report: Report) -> dict[str, Any]:
+    """Both roles, for ssh in place of `kubectl exec`, the main container first.
+
+    `default` is what the old operator took for `restartPolicy` where none was written.
+    """
+    written = take(spec, "mpiReplicaSpecs", dict, "spec")
+    if written is None:
+        raise ConversionError(PATH, "is not set, so there is nothing to run")
+    main = take(spec, "mainContainer", str, "spec")
+    roles: dict[str, Any] = {}
+    for role in ROLES:
+        replica = take(dict(written), role, dict, PATH)
+        if replica is not None:
+            roles[role] = _role(role, replica, default, main, report)
+    for other in written:
+        if other not in ROLES:
+            report.lost(path(other), "MPIJobs have a Launcher and Worker, and nothing else")
+    worker = roles.get(WORKER, {})
+    if worker.get("replicas") is None:
+        report.to_do(f"{path(WORKER)}.replicas", "was not set, which means no worker: set it")
+    if main:
+        report.mapped("spec.mainContainer", "is the first container now, which is where the ranks run")
+    return roles
+
+
+def path(role: str) -> str:
+    """Where a role stands."""
+    return f"{PATH}[{role}]"
+
+
+def _role(role: str, written: dict[str, Any], default: str, main: str | None, report: Report) -> dict[str, Any]:
+    where = path(role)
+    replica = dict(written)
+    new: dict[str, Any] = {}
+    keep(replica, new, "replicas")
+    new["restartPolicy"] = restart_policy(take(replica, "restartPolicy", str, where), where, default, report)
+    template = copied(take(replica, "template", dict, where) or {})
+    drop_unknown(replica, where, report)
+    found = containers(template, f"{where}.template")
+    position = _position(found, main, f"{where}.template.spec", report)
+    transport.change(role, template, position, f"{where}.template", report)
+    if position:
+        found.insert(0, found.pop(position))
+        slept = (
+            ", and runs what it says: the operator let it sleep" if role == WORKER and "command" not in found[1] else ""
+        )
+        first = f"{where}.template.spec.containers[0]"
+        report.changed(first, f"is the second container now, as mainContainer names another{slept}")
+    new["template"] = template
+    return new
+
+
+def _position(found: list[dict[str, Any]], main: str | None, where: str, report: Report) -> int:
+    if not main:
+        return 0
+    names = [container.get("name") for container in found]
+    if main in names:
+        return names.index(main)
+    report.to_do(
+        f"{where}.containers", f'mainContainer "{main[:100]}" is not among them: put the one of the ranks first'
+    )
+    return 0
+
+
+def restart_policy(written: str | None, where: str, default: str, report: Report) -> str:
+    """The policy as v2beta1 has it, the old default written out."""
+    field = f"{where}.restartPolicy"
+    if not written:
+        report.mapped(field, f"was not set; {default}, which the old operator took then, is written out")
+        return default
+    if written in {"Always", "ExitCode"}:
+        why = "success ends the pod" if written == "Always" else "no exit code is final"
+        report.changed(field, f"{written} is not taken any more, {ON_FAILURE} takes its place: {why}")
+        return ON_FAILURE
+    return written
+
+
+def launcher_gpus(launcher: dict[str, Any], options: Options, report: Report) -> str:
+    """The field in which the launcher asks for GPUs, empty for none; with `keep_launcher_small` they are taken out.
+
+    As training-operator finds them (`pkg/controller.v1/mpi/mpijob.go`, `isGPULauncher`).
+    """
+    first = ""
+    for number, container in enumerate(maps(launcher.get("template", {}).get("spec"), "containers")):
+        where = f"{path(LAUNCHER)}.template.spec.containers[{number}].resources"
+        limits = mapping(mapping(container.get("resources")).get("limits"))
+        for name in [name for name in limits if "gpu" in name]:
+            first = first or where
+            if options.keep_launcher_small:
+                for amounts in (limits, mapping(container["resources"].get("requests"))):
+                    amounts.pop(name, None)
+                report.lost(where, f"{name[:100]} is taken out: the launcher stays small, and no rank runs on it")
+    return "" if options.keep_launcher_small else first

@@ -1,0 +1,83 @@
+"""Reviews of the CRD's conversion webhook: jobs in the version that the client requested."""
+
+import asyncio
+from collections import Counter
+from functools import partial
+from time import monotonic
+from typing import Final
+
+import msgspec
+
+from webhook.admission import too_large
+from webhook.admission.pipelines import DeadlineExceeded
+from webhook.api import mpijob
+from webhook.api.review import ReviewError
+from webhook.converters.report import ConversionError
+from webhook.parts.older_versions import both_ways, conversion_review
+from webhook.server.limits import MAX_LOGGED_CHARACTERS
+from webhook.server.requests import Reply, Request
+from webhook.server.telemetry import Telemetry
+from webhook.work_limit import TooExpensive, limited
+
+KNOWN: Final = (mpijob.API_VERSION, *mpijob.OLDER_VERSIONS)
+TOO_EXPENSIVE: Final = "too expensive to convert: it takes more processor time than one job may have"
+
+
+async def converted(request: Request, telemetry: Telemetry) -> Reply:
+    """The reply to a ConversionReview; for an object that cannot be converted it has the reason.
+
+    Other reviews run between two objects. A stored job that takes too much time is shown as a stand-in, so that lists
+    of jobs do not fail. ReviewError if this is not a ConversionReview, and DeadlineExceeded.
+    """
+    asked = conversion_review.decode(request.body)
+    version = asked.desired if asked.desired in KNOWN else "unknown"
+    found: list[msgspec.Raw] = []
+    outcomes: Counter[str] = Counter()
+    for written in asked.objects:
+        if found:
+            await asyncio.sleep(0)
+        if monotonic() > request.deadline:
+            raise DeadlineExceeded("conversion")
+        large = too_large.finding(written)
+        fault = large.violation.message if large else ""
+        try:
+            new, outcome = _limited(written, asked.desired, fault, telemetry)
+        except ConversionError as error:
+            namespace, name = _place(written)
+            telemetry.converted(version, {"refused": 1}, monotonic() - request.started)
+            telemetry.log.info("conversion refused", version=version, namespace=namespace, name=name)
+            return Reply(conversion_review.encode_failure(asked.uid, f"MPIJob {namespace}/{name}: {error}"))
+        outcomes[outcome] += 1
+        found.append(new)
+    telemetry.converted(version, outcomes, monotonic() - request.started)
+    return Reply(conversion_review.encode(asked.uid, found))
+
+
+def _limited(written: msgspec.Raw, version: str, fault: str, telemetry: Telemetry) -> tuple[msgspec.Raw, str]:
+    try:
+        return limited(partial(_converted, written, version, fault))
+    except TooExpensive:
+        telemetry.too_expensive("convert", *_place(written))
+        return _converted(written, version, TOO_EXPENSIVE)
+
+
+def _converted(written: msgspec.Raw, version: str, fault: str) -> tuple[msgspec.Raw, str]:
+    """The converted object and the outcome; ConversionError if it cannot be converted.
+
+    An object with a `fault` is not decoded. Nothing decoded stays in memory while other reviews run.
+    """
+    document = conversion_review.opened(written) if fault else conversion_review.document(written)
+    try:
+        new = both_ways.convert(document, version, too_large=fault)
+    except RecursionError:
+        raise ReviewError("an object is nested too deep") from None
+    outcome = "stand-in" if new.get("spec") == both_ways.NO_JOB else "converted"
+    return conversion_review.raw(new), outcome
+
+
+def _place(written: msgspec.Raw) -> tuple[str, str]:
+    """Namespace and name, as far as they can be read."""
+    metadata = conversion_review.opened(written).get("metadata")
+    found = metadata if isinstance(metadata, dict) else {}
+    name = found.get("name") or f"{found.get('generateName', '')}*"
+    return str(found.get("namespace", ""))[:MAX_LOGGED_CHARACTERS], str(name)[:MAX_LOGGED_CHARACTERS]

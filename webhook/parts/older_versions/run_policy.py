@@ -1,0 +1,55 @@
+"""`spec.runPolicy`, and the fields of it that stood in `spec`."""
+
+from typing import Any, Final
+
+from webhook.converters.report import Report
+from webhook.parts.older_versions.fields import drop_unknown, keep, take
+
+PATH: Final = "spec.runPolicy"
+FIELDS: Final = (
+    "cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit", "schedulingPolicy", "suspend",
+    "managedBy",
+)  # fmt: skip
+# training-operator `pkg/apis/kubeflow.org/v1/common_types.go`, `KubeflowJobsController`.
+TRAINING_OPERATOR: Final = "kubeflow.org/training-operator"
+
+
+def read(spec: dict[str, Any], report: Report) -> dict[str, Any]:
+    """The policy as it is written, without what MPIJobs do not have."""
+    written = dict(take(spec, "runPolicy", dict, "spec") or {})
+    policy: dict[str, Any] = {}
+    keep(written, policy, *FIELDS)
+    drop_unknown(written, PATH, report)
+    if policy.get("managedBy") == TRAINING_OPERATOR:
+        del policy["managedBy"]
+        report.lost(
+            f"{PATH}.managedBy", "named the training operator; with it the MPI operator would leave the job alone"
+        )
+    return policy
+
+
+def move(spec: dict[str, Any], policy: dict[str, Any], key: str, report: Report, *, outer_wins: bool = False) -> None:
+    """Move a field from `spec` into the policy; where both have it, one of them counted."""
+    value = spec.pop(key, None)
+    if value is None:
+        return
+    path, inner = f"spec.{key}", f"{PATH}.{key}"
+    if policy.get(key) is None:
+        report.mapped(path, f"is {inner} now")
+    elif policy[key] == value:
+        report.mapped(path, f"is said by {inner} already")
+        return
+    elif not outer_wins:
+        report.lost(path, f"{inner} counted, and stays")
+        return
+    else:
+        report.lost(inner, f"{path} counted, and takes its place")
+        report.mapped(path, f"is {inner} now")
+    policy[key] = value
+
+
+def now_acts(policy: dict[str, Any], keys: tuple[str, ...], report: Report, of: str = "the old operator") -> None:
+    """Tell of fields that a controller took and never looked at."""
+    for key in keys:
+        if policy.get(key):
+            report.changed(f"{PATH}.{key}", f"{of} did nothing with it in this version; now it acts")

@@ -1,0 +1,196 @@
+"""What was there for `kubectl exec`, by which older operators reached the workers, and what ssh needs in its place.
+
+Affinities and spread constraints select by labels that pods no longer have. Old labels: mpi-operator v0.3.0
+`pkg/controllers/v1/mpi_job_controller.go`, and training-operator's `pkg/apis/kubeflow.org/v1/common_types.go`. New
+ones: mpi-operator v0.8.0 `pkg/apis/kubeflow/v2beta1/constants.go`.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from webhook.api import sshd
+from webhook.api.mpijob import LAUNCHER, WORKER
+from webhook.api.pod import Container
+from webhook.converters import secret_names
+from webhook.converters.report import Report
+from webhook.parts.older_versions.fields import maps, texts
+
+JOB_ROLE: Final = "training.kubeflow.org/job-role"
+KEYS: Final = {
+    "mpi_job_name": "training.kubeflow.org/job-name",
+    "mpi_role_type": JOB_ROLE,
+    "group_name": "training.kubeflow.org/operator-name",
+    "training.kubeflow.org/replica-type": JOB_ROLE,
+}
+_VALUES: Final = {
+    "group_name": {"kubeflow.org": "mpi-operator"},
+    JOB_ROLE: {"master": "launcher"},
+    "training.kubeflow.org/operator-name": {"mpijob-controller": "mpi-operator"},
+}
+
+
+def change_selectors(pod: dict[str, Any], where: str, report: Report) -> None:
+    """Rewrite the selectors of a pod, in place."""
+    parts = {key: pod.get(key) for key in ("affinity", "topologySpreadConstraints")}
+    for selector, path in _selectors(parts, where):
+        labels = selector.get("matchLabels")
+        if isinstance(labels, dict):
+            new = {KEYS.get(key, key): _value(key, value) for key, value in labels.items()}
+            for key in labels:
+                if new.get(key) != labels[key]:
+                    told = KEYS.get(key, key)
+                    report.mapped(f"{path}.matchLabels[{key}]", f"is {told}: {new[told]} now, which is what pods have")
+            selector["matchLabels"] = new
+        for number, expression in enumerate(maps(selector, "matchExpressions")):
+            _expression(expression, f"{path}.matchExpressions[{number}]", report)
+
+
+def _expression(expression: dict[str, Any], path: str, report: Report) -> None:
+    key, values = expression.get("key"), expression.get("values")
+    if not isinstance(key, str):
+        return
+    expression["key"] = KEYS.get(key, key)
+    if isinstance(values, list):
+        expression["values"] = [_value(key, value) for value in values]
+    if expression["key"] != key or expression.get("values") != values:
+        report.mapped(path, f"selects by {expression['key']} now, which is what pods have")
+
+
+def _value(key: str, value: Any) -> Any:
+    return _VALUES.get(key, {}).get(value, value) if isinstance(value, str) else value
+
+
+def _selectors(value: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """Every selector of labels below this value."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if key == "labelSelector" and isinstance(each, dict):
+                yield each, f"{path}.{key}"
+            yield from _selectors(each, f"{path}.{key}")
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from _selectors(each, f"{path}[{number}]")
+
+
+DELIVERY: Final = "kubectl-delivery"
+KUBECTL_VOLUME: Final = "mpi-job-kubectl"
+AGENT: Final = "OMPI_MCA_plm_rsh_agent"
+_OLD_PROGRAM: Final = re.compile(r"kubexec\.sh|/opt/kube\b")
+_HOSTS: Final = re.compile(r"discover_hosts\.sh|kubectl\b")
+_OPTION: Final = re.compile(r"(?:^|\s)-?-g?mca\s+plm_rsh_agent\s+(?:\"[^\"]*\"|'[^']*'|[^\s;&|]+)")
+_MCA: Final = ("-mca", "--mca", "-gmca", "--gmca")
+_SLEEP: Final = re.compile(r"\s*(?:exec\s+)?(?:/\S*/)?(?:sleep\s+[^\s;]+|tail\s+-f\s+/dev/null)\s*(?:;\s*)?")
+
+
+def change(role: str, template: dict[str, Any], main: int, where: str, report: Report) -> None:
+    """Make a pod template one for ssh, in place; `main` is the number of the container with the ranks."""
+    pod = template["spec"]
+    path = f"{where}.spec"
+    _take_out(pod, "initContainers", DELIVERY, path, report)
+    _take_out(pod, "volumes", KUBECTL_VOLUME, path, report)
+    for key in ("initContainers", "containers"):
+        for number, container in enumerate(maps(pod, key)):
+            here = f"{path}.{key}[{number}]"
+            _take_out(container, "volumeMounts", KUBECTL_VOLUME, here, report)
+            _environment(container, here, report)
+            _command_line(container, here, report)
+    container = maps(pod, "containers")[main]
+    if role == WORKER:
+        _worker(container, f"{path}.containers[{main}]", report)
+    account = pod.get("serviceAccountName")
+    if role == LAUNCHER and account is not None:
+        report.changed(f"{path}.serviceAccountName", "counts now; the MPI operator put one of its own in its place")
+    change_selectors(pod, path, report)
+
+
+def _take_out(owner: dict[str, Any], key: str, name: str, where: str, report: Report) -> None:
+    """Take the item of this name out of a list."""
+    items = owner.get(key)
+    if not isinstance(items, list):
+        return
+    kept = [item for item in items if not (isinstance(item, dict) and item.get("name") == name)]
+    for number, item in enumerate(items):
+        if isinstance(item, dict) and item.get("name") == name:
+            report.lost(f"{where}.{key}[{number}]", f"{name} brought kubectl, which nothing uses any more")
+    _keep(owner, key, kept)
+
+
+def _keep(owner: dict[str, Any], key: str, kept: list[Any]) -> None:
+    """Leave these of the items, and no empty list where some were taken out."""
+    if kept or not owner[key]:
+        owner[key] = kept
+    else:
+        del owner[key]
+
+
+def _environment(container: dict[str, Any], where: str, report: Report) -> None:
+    env = container.get("env")
+    if not isinstance(env, list):
+        return
+    kept = []
+    for number, variable in enumerate(env):
+        name, value = (variable.get("name"), variable.get("value")) if isinstance(variable, dict) else (None, None)
+        if value and isinstance(name, str) and secret_names.is_named_so(name):
+            report.to_do(f"{where}.env[{number}]", f"{name[:60]} {secret_names.ADVICE}")
+        old = isinstance(value, str) and _OLD_PROGRAM.search(value)
+        if name == AGENT and old:
+            report.lost(f"{where}.env[{number}]", f"{AGENT} named kubexec.sh; mpirun uses ssh without it")
+            continue
+        if name == AGENT or old:
+            report.to_do(
+                f"{where}.env[{number}]", "is about how workers were reached before: they are reached by ssh now"
+            )
+        kept.append(variable)
+    _keep(container, "env", kept)
+
+
+def _command_line(container: dict[str, Any], where: str, report: Report) -> None:
+    for key in ("command", "args"):
+        words = container.get(key)
+        if not isinstance(words, list):
+            continue
+        kept = _without_agent(words)
+        if kept != words:
+            container[key] = kept
+            report.lost(f"{where}.{key}", "plm_rsh_agent is taken out: mpirun uses ssh without it")
+        line = " ".join(texts(container, key))
+        if _OLD_PROGRAM.search(line):
+            report.to_do(f"{where}.{key}", "uses kubexec.sh or /opt/kube, which are not there any more: use ssh")
+        elif match := _HOSTS.search(line):
+            report.to_do(
+                f"{where}.{key}", f"uses {match[0]}: hosts have full names now, and there is no right to exec into pods"
+            )
+
+
+def _without_agent(words: list[Any]) -> list[Any]:
+    kept: list[Any] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "plm_rsh_agent" and kept and kept[-1] in _MCA:
+            kept.pop()
+            next(rest, None)
+        else:
+            kept.append(_OPTION.sub("", word) if isinstance(word, str) and "plm_rsh_agent" in word else word)
+    return kept
+
+
+def _worker(container: dict[str, Any], where: str, report: Report) -> None:
+    """A worker runs sshd: the operator starts it where neither command nor args are written."""
+    command, args = texts(container, "command"), texts(container, "args")
+    if not command and args:
+        del container["args"]
+        report.lost(f"{where}.args", "without a command they did nothing, and would keep sshd from being started")
+    elif command and _sleeps([*command, *args]):
+        for key in ("command", "args"):
+            if container.pop(key, None) is not None:
+                report.lost(f"{where}.{key}", "the worker only waited; without a command it runs sshd")
+    elif command and not sshd.starts(Container(command=command, args=args)):
+        report.to_do(
+            f"{where}.command", "must start sshd (/usr/sbin/sshd -De), or be taken out: workers are reached by ssh"
+        )
+
+
+def _sleeps(words: list[str]) -> bool:
+    shell = words[0].rpartition("/")[2] in {"sh", "bash", "dash"} and len(words) == 3 and words[1].endswith("c")
+    return bool(_SLEEP.fullmatch(words[2] if shell else " ".join(words)))

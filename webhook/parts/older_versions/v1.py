@@ -1,0 +1,53 @@
+"""MPIJobs of kubeflow.org/v1: mpi-operator 0.2.3 and 0.3, and training-operator 1.x, which differ in what they do.
+
+https://github.com/kubeflow/mpi-operator/tree/v0.3.0/pkg (`apis/kubeflow/v1`, `controllers/v1`) and
+https://github.com/kubeflow/training-operator/tree/v1.9.3/pkg (`apis/kubeflow.org/v1`, `controller.v1/mpi`).
+Which of them ran a job cannot be seen in it.
+"""
+
+from typing import Any
+
+from webhook.api.mpijob import LAUNCHER
+from webhook.converters.report import Report
+from webhook.parts.older_versions import replica_specs, run_policy
+from webhook.parts.older_versions.fields import drop_unknown, keep
+from webhook.parts.older_versions.options import Options
+from webhook.parts.older_versions.replica_specs import NEVER
+
+
+def convert(written: dict[str, Any], options: Options, report: Report) -> dict[str, Any]:
+    """Its `spec` as v2beta1 has it."""
+    spec = dict(written)
+    new: dict[str, Any] = {}
+    keep(spec, new, "slotsPerWorker", *replica_specs.NEW_FIELDS)
+    policy = run_policy.read(spec, report)
+    run_policy.move(spec, policy, "cleanPodPolicy", report)
+    # The controller of the MPI operator looked at none of these, that of training-operator at all.
+    run_policy.now_acts(
+        policy, ("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"), report, of="the MPI operator"
+    )
+    if policy:
+        new["runPolicy"] = policy
+    roles = replica_specs.convert(spec, NEVER, report)
+    launcher = roles.get(LAUNCHER, {})
+    if launcher.get("restartPolicy") == NEVER and policy.get("backoffLimit") is None:
+        report.changed(
+            f"{run_policy.PATH}.backoffLimit",
+            "is not set: a launcher that failed ended the job, and is now tried again up to 6 times. 0 is as before",
+        )
+    if not new.get("mpiImplementation"):
+        report.changed(
+            "spec.mpiImplementation",
+            "is not set, which means OpenMPI: set Intel or MPICH where the image has that. The training operator made"
+            " launchers ready for Open MPI and Intel MPI",
+        )
+    if where := replica_specs.launcher_gpus(launcher, options, report):
+        new.setdefault("runLauncherAsWorker", True)
+        report.changed(
+            where,
+            "asks for GPUs, so spec.runLauncherAsWorker is set: training-operator ran ranks on such a launcher. The MPI"
+            " operator's v1 did not: if that ran the job, convert with --keep-launcher-small",
+        )
+    new["mpiReplicaSpecs"] = roles
+    drop_unknown(spec, "spec", report)
+    return new

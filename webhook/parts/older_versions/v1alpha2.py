@@ -1,0 +1,49 @@
+"""MPIJobs of kubeflow.org/v1alpha2: mpi-operator 0.2 and 0.3.
+
+Types and controller: https://github.com/kubeflow/mpi-operator/tree/v0.3.0/pkg (`apis/kubeflow/v1alpha2`,
+`controllers/v1alpha2`).
+"""
+
+from typing import Any, Final
+
+from webhook.api.mpijob import LAUNCHER, WORKER
+from webhook.converters.report import Report
+from webhook.parts.older_versions import replica_specs, run_policy
+from webhook.parts.older_versions.fields import drop_unknown, keep, take
+from webhook.parts.older_versions.options import Options
+from webhook.parts.older_versions.replica_specs import NEVER, ON_FAILURE
+
+_IMPLEMENTATIONS: Final = {"OpenMPI": "OpenMPI", "IntelMPI": "Intel", "MPICH": "MPICH"}
+
+
+def convert(written: dict[str, Any], options: Options, report: Report) -> dict[str, Any]:
+    """Its `spec` as v2beta1 has it."""
+    spec = dict(written)
+    new: dict[str, Any] = {}
+    keep(spec, new, "slotsPerWorker", *replica_specs.NEW_FIELDS)
+    policy = run_policy.read(spec, report)
+    for key in ("backoffLimit", "activeDeadlineSeconds"):
+        run_policy.move(spec, policy, key, report)
+    # The controller never looked at the one in runPolicy.
+    run_policy.move(spec, policy, "cleanPodPolicy", report, outer_wins=True)
+    run_policy.now_acts(policy, ("ttlSecondsAfterFinished", "suspend"), report)
+    distribution = take(spec, "mpiDistribution", str, "spec")
+    if distribution:
+        new["mpiImplementation"] = _IMPLEMENTATIONS.get(distribution, distribution)
+        report.mapped("spec.mpiDistribution", "is spec.mpiImplementation now")
+    if policy:
+        new["runPolicy"] = policy
+    roles = replica_specs.convert(spec, ON_FAILURE, report)
+    _restarts(roles, report)
+    if where := replica_specs.launcher_gpus(roles.get(LAUNCHER, {}), options, report):
+        report.to_do(where, "asks for GPUs, which the launcher does not use: take them out, or set runLauncherAsWorker")
+    new["mpiReplicaSpecs"] = roles
+    drop_unknown(spec, "spec", report)
+    return new
+
+
+def _restarts(roles: dict[str, Any], report: Report) -> None:
+    """Its launcher knew two policies, and its workers were in a StatefulSet, which knows one."""
+    if roles.get(WORKER, {}).get("restartPolicy") == NEVER:
+        field = f"{replica_specs.path(WORKER)}.restartPolicy"
+        report.changed(field, "workers were restarted whatever was written here; Never counts now")

@@ -1,0 +1,118 @@
+"""The command `playground`: the page, served on loopback."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from pathlib import Path
+from tempfile import NamedTemporaryFile, gettempdir
+from typing import Any, Final, NoReturn
+
+import click
+
+from webhook.cli.options import KUEUE_NAMESPACE, POLICY_NAMESPACE, about_a_cluster, namespace_option
+from webhook.cli.terminal import fail
+from webhook.client.access import Access
+
+PAGE: Final = Path(__file__).with_name("page")
+FOLDER: Final = click.Path(path_type=Path)
+
+
+@click.command()
+@about_a_cluster("The cluster that the page can read. Default: none.")
+@namespace_option("Read only this one; may be repeated.", "namespaces", multiple=True)
+@POLICY_NAMESPACE
+@KUEUE_NAMESPACE
+@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default="a free one", help="Of 127.0.0.1.")
+@click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
+@click.option("--page", "folder", type=FOLDER, default=PAGE, show_default="the program's", help="The page's files.")
+def playground(
+    *, access: Access, namespaces: tuple[str, ...], port: int, opens: bool, folder: Path, **where: Any
+) -> NoReturn:
+    """Show verdicts in a browser, while a job is typed.
+
+    The page takes a job, a policy and what a cluster holds, and shows what would become of the job, what would be
+    injected, and why. It is served on 127.0.0.1 alone, until Ctrl-C, and asks nobody else. The address has a secret in
+    it: whoever knows it may ask.
+
+    With --kubeconfig, --context or --as the page can read that cluster, with your rights, as `snapshot` does it. A job
+    that names no namespace goes where kubectl would put it, or into the first of --namespace.
+
+    \b
+    Examples:
+      mpijob-webhook playground --open
+      mpijob-webhook playground --kubeconfig ~/.kube/config -n team-a
+
+    \b
+    Exit code:
+      0  ended by Ctrl-C
+      2  it cannot be served: the port is taken, the kubeconfig cannot be used, or the page is not built (`make page` in
+         a checkout)
+    """
+    import asyncio
+    from contextlib import nullcontext, suppress
+    from functools import partial
+
+    from webhook.cli import snapshot, world_sources
+    from webhook.client import calls
+    from webhook.client.calls import ClusterError
+    from webhook.parts.playground.server import NotBuilt, Playground
+    from webhook.parts.playground.verdicts import answer
+
+    async def read_cluster() -> dict[str, Any]:
+        api = await calls.connect(access)
+        try:
+            taken = await world_sources.take(api, namespaces=namespaces, **where)
+        finally:
+            await api.close()
+        return {"text": "".join(snapshot.text(taken)), "problems": [*taken.problems]}
+
+    async def of_context() -> str:
+        api = await calls.connect(access)
+        await api.close()
+        return api.namespace
+
+    async def serve() -> None:
+        served = Playground(folder, port=port)
+        if access != Access():
+            namespace = namespaces[0] if namespaces else await of_context()
+            served.read_cluster = read_cluster
+            served.answer = partial(answer, namespace=namespace, policy_namespace=where["policy_namespace"])
+        runner = await served.start()
+        try:
+            click.echo(f"{served.url} (Ctrl-C ends it)")
+            with opened(served.url) if opens else nullcontext():
+                await asyncio.Event().wait()
+        finally:
+            await runner.cleanup()
+
+    with suppress(KeyboardInterrupt):
+        try:
+            asyncio.run(serve())
+        except ClusterError as error:
+            fail(error)
+        except NotBuilt as error:
+            fail(f"{error}: in a checkout, `make page` builds it")
+        except OSError as error:
+            fail(f"cannot listen on port {port}: {error.strerror}")
+    sys.exit(0)
+
+
+@contextmanager
+def opened(url: str) -> Iterator[None]:
+    """Open the page in the browser.
+
+    Every user of the machine can read what a program is started with, so the browser is given no address. It is given a
+    file that only this user may read, and that leads to the address. The file is there until the block ends.
+    """
+    home = Path.home()
+    # Browsers that are packed with a sandbox read neither hidden folders nor those for temporary files.
+    folder = home if os.access(home, os.W_OK) else gettempdir()
+    with NamedTemporaryFile("w", encoding="utf-8", dir=folder, prefix="mpijob-playground-", suffix=".html") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(url)}"><title>...</title>\n')
+        file.flush()
+        if click.launch(file.name):
+            click.echo("no browser was found: open the address yourself", err=True)
+        yield

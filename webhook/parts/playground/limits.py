@@ -1,0 +1,6 @@
+"""Limits of the playground."""
+
+from typing import Final
+
+MAX_BODY_BYTES: Final = 32 * 2**20
+"""Bytes of a request to the playground."""

@@ -1,0 +1,52 @@
+"""What the page shows besides verdicts: examples, what each rule is about, and the schemas of what is typed."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from webhook import __version__
+from webhook.cli import explanations, job_document_schema
+from webhook.cli.policy import document_schema
+from webhook.parts.playground.verdicts import CLUSTER, JOB, POLICY
+from webhook.policy.in_force import PolicySet
+
+HERE: Final = Path(__file__).parent
+_CHECKOUT: Final = HERE.parents[2] / "manifests"
+_INSTALLED: Final = HERE.parents[1]
+# Of those in manifests/policies, what says something about a job alone.
+_READY_MADE: Final = ("tier-base", "hpc-cpu", "restricted-openshift")
+
+Json = dict[str, Any]
+
+
+def page_data() -> Json:
+    """All of it, as JSON."""
+    return {
+        "version": __version__,
+        "examples": {
+            JOB: [*_examples(_found("examples").glob("*.yaml"))],
+            POLICY: [*_examples(_found("policies") / f"{name}.yaml" for name in _READY_MADE)],
+            CLUSTER: [*_examples((HERE / "clusters").glob("*.yaml"))],
+        },
+        "schemas": {
+            JOB: job_document_schema.json_schema(PolicySet().for_any_namespace()),
+            POLICY: document_schema.json_schema(),
+        },
+        "explanations": {entry.id: _explained(entry) for entry in reversed(explanations.entries())},
+    }
+
+
+def _found(name: str) -> Path:
+    """In a checkout, or in an installed package."""
+    return next(folder / name for folder in (_CHECKOUT, _INSTALLED) if (folder / name).is_dir())
+
+
+def _examples(paths: Any) -> Iterator[Mapping[str, str]]:
+    """Each with its name; what it is about stands in its first lines."""
+    for path in sorted(paths):
+        name = path.stem.replace("bad-", "bad:-", 1).replace("-", " ").capitalize()
+        yield {"name": name, "text": path.read_text(encoding="utf-8")}
+
+
+def _explained(entry: explanations.Explanation) -> Mapping[str, str]:
+    return {"summary": entry.summary, "explanation": entry.explanation, "policy": entry.policy}

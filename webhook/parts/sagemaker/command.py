@@ -1,0 +1,164 @@
+"""The command `convert sagemaker`: training jobs of Amazon SageMaker as MPIJobs."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import click
+
+from webhook.cli.options import OUTPUT, files_too, object_name, utf8_text
+
+if TYPE_CHECKING:
+    from webhook.cli.conversions import Conversion
+    from webhook.parts.sagemaker.machines import Instance, Options
+
+_NETWORKS: Final = ("efa", "rdma", "none")
+
+
+def _pair(value: str, example: str) -> tuple[str, str]:
+    """NAME=VALUE in its parts."""
+    name, equals, rest = value.partition("=")
+    if not (name and equals and rest):
+        raise click.BadParameter(f'"{value[:100]}" is not {example}')
+    return name, rest
+
+
+def _claim(value: str) -> tuple[str, str]:
+    return _pair(utf8_text(value), "NAME=CLAIM, as train=imagenet or train=datasets/imagenet")
+
+
+def _instance(value: str) -> "tuple[str, Instance]":
+    from webhook.parts.sagemaker import machines
+
+    name, size = _pair(value, "TYPE=CPUS,GIB,GPUS[,EFA]")
+    try:
+        return name, machines.parse(size)
+    except ValueError as error:
+        raise click.BadParameter(f'"{size[:100]}" {error}') from None
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=files_too)
+@click.option("--image", type=utf8_text, metavar="IMAGE", help="In place of the request's. Default: that.")
+@click.option(
+    "--claim",
+    "claims",
+    type=_claim,
+    metavar="NAME=CLAIM[/DIR]",
+    multiple=True,
+    help="The claim with a channel, or for code, model or checkpoints; repeatable. Default: to be filled in.",
+)
+@click.option(
+    "--s3-image",
+    type=utf8_text,
+    metavar="IMAGE",
+    help="Fetch what no --claim is for from S3, by this image's `aws s3 cp`.",
+)
+@click.option(
+    "--s3-secret",
+    type=utf8_text,
+    metavar="NAME",
+    help="The Secret with AWS_ACCESS_KEY_ID and the like, for --s3-image.",
+)
+@click.option("--code-in-image", is_flag=True, help="The program is in /opt/ml/code of the image.")
+@click.option(
+    "--instance",
+    "instances",
+    type=_instance,
+    metavar="TYPE=CPUS,GIB,GPUS[,EFA]",
+    multiple=True,
+    help="What an instance type has, where that is not known or another; repeatable.",
+)
+@click.option(
+    "--processes-per-host",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Where the request does not say it. Default: as SageMaker.",
+)
+@click.option(
+    "--workers-per-instance", type=click.IntRange(min=1), metavar="N", default=1, help="Pods that share a machine."
+)
+@click.option("--launcher-as-worker", is_flag=True, help="The launcher runs ranks, in place of one worker.")
+@click.option(
+    "--network",
+    type=click.Choice(_NETWORKS),
+    default="efa",
+    help="EFA where the type has it; the cluster's RDMA; none.",
+)
+@click.option(
+    "--reserve",
+    type=click.IntRange(0, 90),
+    metavar="PERCENT",
+    default=7,
+    help="What of a machine's CPUs and memory its node needs itself.",
+)
+@click.option("--pull-secret", type=utf8_text, metavar="NAME", help="The Secret by which nodes pull the image.")
+@click.option("--service-account", type=utf8_text, metavar="NAME", help="The ServiceAccount of the pods.")
+@click.option(
+    "-n", "--namespace", type=object_name, metavar="NAME", help="The namespace of the jobs. Default: none is written."
+)
+@OUTPUT
+def sagemaker(
+    *,
+    files: tuple[str, ...],
+    claims: tuple[tuple[str, str], ...],
+    instances: "tuple[tuple[str, Instance], ...]",
+    output: str,
+    **said: Any,
+) -> NoReturn:
+    """Convert training jobs of Amazon SageMaker.
+
+    A FILE has a request for CreateTrainingJob, as the SDK's estimators make it, or the answer of DescribeTrainingJob;
+    several documents, or a list of them. It may be YAML, be a directory, or be - for standard input.
+
+    Each machine becomes a worker with its GPUs, CPUs, memory and EFA adapters; there are as many ranks as SageMaker
+    would have started. mpirun gets the options of the distribution `mpi`, and starts torchrun for `torch_distributed`.
+    Jobs that depend on smdistributed, parameter servers or machines of several types cannot be converted.
+
+    What only you can know is left to be filled in: it begins with FILL-IN, and `mpijob-webhook check` refuses the job
+    until it is there. --claim and --s3-image spare most of it.
+
+    \b
+    Examples:
+      mpijob-webhook convert sagemaker request.json > job.yaml
+      mpijob-webhook convert sagemaker request.json --claim train=imagenet --claim model=models --code-in-image
+      mpijob-webhook convert sagemaker request.json --s3-image registry.example.com/aws-cli:2.27 --s3-secret s3
+      aws sagemaker describe-training-job --training-job-name NAME | mpijob-webhook convert sagemaker -
+
+    \b
+    Exit code:
+      0  every training job is an MPIJob now that would be admitted
+      1  at least one cannot be converted, or would be refused before something is changed or filled in
+      2  unusable input: a file is broken, or there is nothing in it
+    """
+    from webhook.cli import conversions
+    from webhook.cli import files as manifests
+    from webhook.parts.sagemaker.machines import Options
+
+    options = Options(**said, claims=dict(claims), instances=dict(instances))
+    outcomes, errors = [], []
+    for file in files:
+        try:
+            for source in manifests.files(file):
+                for shown, document in manifests.documents(source):
+                    outcomes.append(_converted(shown, document, options))
+        except manifests.ManifestError as error:
+            errors.append(error)
+    conversions.end(outcomes, errors, output, f"no training job in {', '.join(files)}")
+
+
+def _converted(source: str, document: Any, options: "Options") -> "Conversion":
+    """A training job of SageMaker as an MPIJob, checked."""
+    from webhook.api.mpijob import API_VERSION
+    from webhook.cli.conversions import Conversion, checked
+    from webhook.cli.terminal import heading, printable
+    from webhook.converters.report import ConversionError
+    from webhook.parts.sagemaker import job
+
+    name = document.get("TrainingJobName") if isinstance(document, dict) else None
+    title = printable(f"{source}: {name}" if isinstance(name, str) else source)
+    try:
+        converted = job.convert(document, options)
+    except ConversionError as error:
+        return Conversion(source, f"{title}: {error}")
+    head = f"{heading(title)}: is MPIJob {converted.document['metadata']['name']} of {API_VERSION} now"
+    return checked(converted, head, source)

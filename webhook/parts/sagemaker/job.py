@@ -1,0 +1,265 @@
+"""A training job of SageMaker, made into an MPIJob."""
+
+import csv
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pkgutil import get_data
+from typing import Any, Final
+
+from webhook.api import duration, names
+from webhook.api.annotations import MIGRATED_FROM, NETWORK_POLICY
+from webhook.api.mpijob import API_VERSION, LAUNCHER, WORKER
+from webhook.api.placeholders import fill_in
+from webhook.converters.report import Converted, Report
+from webhook.parts.sagemaker import distribution, machines, program
+from webhook.parts.sagemaker.distribution import Distribution, Way
+from webhook.parts.sagemaker.machines import Network, Options
+from webhook.parts.sagemaker.request import Tag, TrainingJob, read
+from webhook.parts.sagemaker.storage import storage
+
+# What was as it is here, by the end of its path.
+_AS_HERE: Final[tuple[tuple[str, Any], ...]] = (
+    ("InputMode", "File"), ("CompressionType", "None"), ("CompressionType", "NONE"), ("RecordWrapperType", "None"),
+    ("S3DataType", "S3Prefix"), ("S3DataDistributionType", "FullyReplicated"), ("VolumeSizeInGB", 0),
+)  # fmt: skip
+_SEPARATORS: Final = (".", "[")
+
+
+@cache
+def _no_counterpart() -> dict[str, str]:
+    """What is told of the fields that no MPIJob has, and of those that DescribeTrainingJob adds."""
+    text = (get_data(__package__, "no_counterpart.csv") or b"").decode()
+    return dict(row for row in csv.reader(text.splitlines()[1:]))
+
+
+def settle(document: Mapping[str, Any], report: Report) -> None:
+    """Tell of each field of the request that nothing has been told of yet."""
+    for path, value in _leaves(document, ""):
+        told = {note.field for note in report.notes}
+        if any(_covers(field, path) for field in told):
+            continue
+        if value is False or any(path.endswith(end) and value == written for end, written in _AS_HERE):
+            report.mapped(path, "is as it is here")
+            continue
+        if known := next((field for field in _no_counterpart() if _covers(field, path)), None):
+            report.lost(known, _no_counterpart()[known])
+        elif path.startswith("HyperParameters["):
+            report.lost(path, "is for SageMaker's toolkit, which does not run")
+        else:
+            report.lost(path, "has no counterpart")
+
+
+def _covers(field: str, path: str) -> bool:
+    """Whether what was told of `field` is about `path` too. HyperParameters as a whole are those of the user."""
+    if field == "HyperParameters" and path.startswith("HyperParameters["):
+        return bool(distribution.of_user({path.removeprefix("HyperParameters[").removesuffix("]"): ""}))
+    return path == field or any(path.startswith(field + separator) for separator in _SEPARATORS)
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Each value that is set, with its path."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            by_user = path in {"HyperParameters", "Environment"}
+            yield from _leaves(item, f"{path}[{key}]" if by_user else f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list) and value:
+        for number, item in enumerate(value):
+            yield from _leaves(item, f"{path}[{number}]")
+    elif value is not None:
+        yield path, value
+
+
+# What SageMaker does where the request does not say it.
+_DAY: Final = 86_400
+# The default of the rule job-timeout. SageMaker runs jobs for up to 28 days.
+LONGEST: Final = 7 * _DAY
+_LONGEST_NAME: Final = names.DNS_LABEL_MAX_LENGTH - len("-worker-99")
+_LAUNCHER: Final = {"cpu": "1", "memory": "2Gi"}
+_ELASTIC_REGISTRY: Final = ".dkr.ecr"
+_UNFIT: Final = re.compile("[^a-z0-9-]")
+
+
+def convert(document: Mapping[str, Any], options: Options | None = None) -> Converted:
+    """The MPIJob; ConversionError where that cannot be. `document` stays as it is."""
+    options = options or Options()
+    request, report = read(document), Report()
+    name = _name(request.training_job_name, report)
+    instance, count = machines.machines(request.resource_config, options, report)
+    how = distribution.read(
+        request.hyper_parameters or {},
+        instance.processes,
+        count,
+        report,
+        processes=options.processes_per_host,
+        by_itself=program.starts_ranks(request),
+    )
+    pods, each, how = machines.divided(instance, count, how, options)
+    hosts = _hosts(name, pods, options)
+    network = machines.network(each, how, options, report)
+    env = {**network.variables, **program.variables(request, each, hosts, report)}
+    data = storage(request, options, report)
+    amounts = machines.amounts(each, network.adapters, options)
+    computing = {"resources": {"requests": amounts, "limits": dict(amounts)}, "volumeMounts": data.mounts}
+    pod = {"initContainers": data.fetching, "volumes": data.volumes}
+    image = _image(request, options, report)
+    launcher = _launcher(request, how, report, pods=pods, host=hosts[0], env=env) | {"image": image}
+    as_worker = options.launcher_as_worker
+    launcher |= computing if as_worker else {"resources": {"requests": dict(_LAUNCHER), "limits": dict(_LAUNCHER)}}
+    spec = {
+        "slotsPerWorker": 1 if how.way is Way.TORCHRUN else how.processes,
+        **({"runLauncherAsWorker": True} if as_worker else {}),
+        "runPolicy": _run_policy(request, report),
+        "mpiReplicaSpecs": {
+            LAUNCHER: _replica(1, launcher, pod if as_worker else {}, options),
+            WORKER: _replica(pods - as_worker, {"name": "worker", "image": image, **computing}, pod, options),
+        },
+    }
+    metadata = _metadata(name, request, network, options, report)
+    settle(document, report)
+    return Converted({"apiVersion": API_VERSION, "kind": "MPIJob", "metadata": metadata, "spec": spec}, report)
+
+
+def _name(written: str, report: Report) -> str:
+    """A DNS label with room for the names of a hundred workers."""
+    name = re.sub("-+", "-", _UNFIT.sub("-", written.lower())).strip("-")
+    name = name if name[:1].isalpha() else f"job-{name}".rstrip("-")
+    if len(name) > _LONGEST_NAME:
+        digest = hashlib.sha256(written.encode()).hexdigest()[:6]
+        name = f"{name[: _LONGEST_NAME - 7].rstrip('-')}-{digest}"
+    if name == written:
+        report.mapped("TrainingJobName", "is metadata.name")
+    else:
+        report.changed("TrainingJobName", f"is {name} now: lower case, with room for the names of a hundred workers")
+    return name
+
+
+def _hosts(name: str, pods: int, options: Options) -> list[str]:
+    """Those of the pods that run ranks, the first first."""
+    first = [f"{name}-launcher.{name}"] if options.launcher_as_worker else []
+    return first + [f"{name}-worker-{number}.{name}" for number in range(pods - len(first))]
+
+
+def _image(request: TrainingJob, options: Options, report: Report) -> str:
+    algorithm = request.algorithm_specification
+    if algorithm.algorithm_name:
+        report.lost("AlgorithmSpecification.AlgorithmName", "an algorithm of SageMaker or its marketplace is no image")
+    written = algorithm.training_image
+    image = options.image or written or fill_in("an image with the algorithm")
+    if written and options.image:
+        report.changed("AlgorithmSpecification.TrainingImage", f"was {written[:200]}; --image takes its place")
+    elif written:
+        report.mapped("AlgorithmSpecification.TrainingImage", "is the image of launcher and workers")
+    if _ELASTIC_REGISTRY in image and not options.pull_secret:
+        report.to_do(
+            "AlgorithmSpecification.TrainingImage",
+            "is in a registry of AWS: the nodes need a login there (--pull-secret), or a copy elsewhere (--image)",
+        )
+    report.to_do(
+        "image",
+        f'"{image[:200]}" needs Open MPI, sshd with StrictModes no and ssh with StrictHostKeyChecking no: the images'
+        " of SageMaker start train, and sshd by their toolkit; the operator starts /usr/sbin/sshd -De as root",
+    )
+    if algorithm.training_input_mode not in {None, "File"}:
+        report.changed(
+            "AlgorithmSpecification.TrainingInputMode", f"was {algorithm.training_input_mode}; the data are files now"
+        )
+    return image
+
+
+def _launcher(
+    request: TrainingJob, how: Distribution, report: Report, *, pods: int, host: str, env: dict[str, str]
+) -> dict[str, Any]:
+    ranks = pods if how.way is Way.TORCHRUN else how.total
+    handed_on = program.handed_on(env, how.options)
+    command, args = program.command(request, how, report, ranks=ranks, host=host, variables=handed_on)
+    return {
+        "name": "launcher",
+        "image": "",
+        "command": [program.literal(word) for word in command],
+        "args": [program.literal(word) for word in args],
+        "env": [{"name": key, "value": program.literal(value)} for key, value in env.items()],
+    }
+
+
+def _replica(replicas: int, container: dict[str, Any], pod: dict[str, Any], options: Options) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        "serviceAccountName": options.service_account,
+        "imagePullSecrets": [{"name": options.pull_secret}] if options.pull_secret else None,
+        "initContainers": pod.get("initContainers"),
+        "containers": [container],
+        "volumes": pod.get("volumes"),
+    }
+    template = {"spec": {key: value for key, value in spec.items() if value}}
+    return {"replicas": replicas, "restartPolicy": "Never", "template": template}
+
+
+def _run_policy(request: TrainingJob, report: Report) -> dict[str, Any]:
+    stopping, retries, spot = request.stopping_condition, request.retry_strategy, request.enable_managed_spot_training
+    runtime = stopping.max_runtime_in_seconds if stopping else None
+    waiting = stopping.max_wait_time_in_seconds if stopping else None
+    is_deadline = "is spec.runPolicy.activeDeadlineSeconds, which counts from the start of the job"
+    if spot and waiting:
+        seconds, field = waiting, "StoppingCondition.MaxWaitTimeInSeconds"
+        report.mapped("StoppingCondition.MaxWaitTimeInSeconds", is_deadline)
+        report.changed(
+            "StoppingCondition.MaxRuntimeInSeconds",
+            "gives way to MaxWaitTimeInSeconds: the deadline counts what is lost to interruptions too",
+        )
+    else:
+        seconds, field = runtime or _DAY, "StoppingCondition.MaxRuntimeInSeconds"
+        unset = "" if runtime else "was not set, which meant a day; that "
+        report.mapped("StoppingCondition.MaxRuntimeInSeconds", f"{unset}{is_deadline}")
+        if waiting:
+            report.lost("StoppingCondition.MaxWaitTimeInSeconds", "is for spot instances, which were not asked for")
+    if seconds > LONGEST:
+        report.to_do(
+            field,
+            f"is {duration.spell(seconds)}, and the rule job-timeout refuses more than {duration.spell(LONGEST)} by"
+            " default: ask for a larger max in the policy of your namespace, or for somebody who may exempt the job"
+            " (training.openshift.io/exempt: job-timeout)",
+        )
+    policy: dict[str, Any] = {"cleanPodPolicy": "Running", "activeDeadlineSeconds": seconds}
+    if retries:
+        policy["backoffLimit"] = retries.maximum_retry_attempts
+        report.changed("RetryStrategy", "is spec.runPolicy.backoffLimit, which counts failures of the program too")
+    elif not spot:
+        policy["backoffLimit"] = 0
+    if spot:
+        report.changed(
+            "EnableManagedSpotTraining",
+            "has no counterpart: give workers the node selector and toleration of spot nodes. A job that loses one is"
+            f" tried again, {policy.get('backoffLimit', 6)} times, from what it finds in its checkpoints",
+        )
+    return policy
+
+
+def _metadata(name: str, request: TrainingJob, network: Network, options: Options, report: Report) -> dict[str, Any]:
+    labels: dict[str, str] = {}
+    annotations = {MIGRATED_FROM: "sagemaker", **network.annotations}
+    if request.enable_network_isolation:
+        annotations[NETWORK_POLICY] = "isolated"
+        report.changed(
+            "EnableNetworkIsolation", f"is the annotation {NETWORK_POLICY}: isolated, where the cluster has that"
+        )
+    for number, tag in enumerate(request.tags or ()):
+        for kind, into in _place(tag, labels, annotations):
+            into[tag.key] = tag.value
+            report.mapped(f"Tags[{number}]", f"is a {kind} of the job")
+    metadata: dict[str, Any] = {"name": name}
+    if options.namespace:
+        metadata["namespace"] = options.namespace
+    if labels:
+        metadata["labels"] = labels
+    return {**metadata, "annotations": annotations}
+
+
+def _place(tag: Tag, labels: dict[str, str], annotations: dict[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Where a tag goes, if anywhere. One with a prefix could mean something to the cluster that it did not to AWS."""
+    if "/" in tag.key or names.label_key_problem(tag.key):
+        return
+    if names.label_value_problem(tag.value):
+        yield "annotation", annotations
+    else:
+        yield "label", labels

@@ -1,0 +1,190 @@
+"""The command line of the launcher, mpirun and what each rank is, and the variables that a program looks for.
+
+The variables are SM_* and those of the request:
+https://github.com/aws/sagemaker-training-toolkit/blob/master/ENVIRONMENT_VARIABLES.md
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from webhook.api.placeholders import fill_in
+from webhook.converters import secret_names
+from webhook.converters.report import Report
+from webhook.parts.sagemaker import distribution
+from webhook.parts.sagemaker.distribution import Distribution, Way
+from webhook.parts.sagemaker.machines import NEURON, Instance
+from webhook.parts.sagemaker.request import TrainingJob
+
+CODE: Final = "/opt/ml/code"
+DATA: Final = "/opt/ml/input/data"
+MODEL: Final = "/opt/ml/model"
+OUTPUT: Final = "/opt/ml/output"
+# Variables of other names cannot be read by a shell; they are in SM_HPS alone.
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+PORT: Final = 7777
+_PROGRAM_ENV: Final = "SAGEMAKER_PROGRAM"
+_STARTERS: Final = frozenset({"mpirun", "mpiexec", "mpiexec.hydra", "horovodrun"})
+# Of the toolkit's command line, what is not about hosts and the names of their networks.
+_OPTIONS: Final = ("-bind-to", "none", "-map-by", "slot", "-mca", "pml", "ob1", "-mca", "btl", "^openib")
+_PASSED_ON: Final = ("LD_LIBRARY_PATH", "PATH")
+_EXPANDED: Final = re.compile(r"\$(?=[$(])")
+
+
+def literal(text: str) -> str:
+    """For command, args and env of a container, where Kubernetes would put variables in place of $(NAME).
+
+    SageMaker does not; and what it put between the quotes of a shell could end them.
+    """
+    return _EXPANDED.sub("$$", text)
+
+
+def entry_point(request: TrainingJob) -> str:
+    """The script or module that the toolkit runs; empty where there is none."""
+    parameters = request.hyper_parameters or {}
+    written = distribution.value(parameters.get(distribution.PROGRAM, ""))
+    return written if isinstance(written, str) and written else (request.environment or {}).get(_PROGRAM_ENV, "")
+
+
+def starts_ranks(request: TrainingJob) -> bool:
+    """Whether the container's own command is an mpirun."""
+    entry = request.algorithm_specification.container_entrypoint or [""]
+    return entry[0].rpartition("/")[2] in _STARTERS
+
+
+def command(
+    request: TrainingJob, how: Distribution, report: Report, *, ranks: int, host: str, variables: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Command and arguments; `host` is where processes of torchrun meet, `variables` what ranks get."""
+    algorithm = request.algorithm_specification
+    own = [*(algorithm.container_entrypoint or ()), *(algorithm.container_arguments or ())]
+    if starts_ranks(request):
+        _tell_of_own(request, report, "is the launcher's command: take --host and a hostfile of its own out of it")
+        return own[:1], own[1:]
+    words = ["--allow-run-as-root", "-np", str(ranks), *_OPTIONS, *how.options]
+    for name in (*_PASSED_ON, *variables):
+        words += ["-x", name]
+    if own:
+        _tell_of_own(request, report, "is what mpirun starts, and no longer the first process of each machine")
+        return ["mpirun"], [*words, *own]
+    return ["mpirun"], [*words, *_toolkit(request, how, ranks, host, report)]
+
+
+def _tell_of_own(request: TrainingJob, report: Report, what: str) -> None:
+    for name, written in (
+        ("ContainerEntrypoint", request.algorithm_specification.container_entrypoint),
+        ("ContainerArguments", request.algorithm_specification.container_arguments),
+    ):
+        if written:
+            report.changed(f"AlgorithmSpecification.{name}", what)
+
+
+def _toolkit(request: TrainingJob, how: Distribution, nodes: int, host: str, report: Report) -> list[str]:
+    """What the image's toolkit would have started."""
+    entry = entry_point(request)
+    parameters = distribution.of_user(request.hyper_parameters or {})
+    if not entry:
+        if how.way is not Way.EACH:
+            return [fill_in("the program that each rank runs, with its arguments")]
+        report.changed(
+            "AlgorithmSpecification.TrainingImage",
+            "is given no program, so each rank runs train of the image, as SageMaker does. It reads files in"
+            " /opt/ml/input/config: put them there, or run it otherwise",
+        )
+        return ["train"]
+    arguments = _arguments(parameters)
+    module = not entry.endswith((".py", ".sh"))
+    report.mapped(
+        distribution.field(distribution.PROGRAM), f"is what each rank runs, in {CODE}, with hyperparameters as options"
+    )
+    start = ["-wdir", CODE]
+    if how.way is Way.TORCHRUN:
+        meet = ["--nnodes", str(nodes), "--nproc_per_node", str(how.processes)]
+        meet += ["--rdzv_backend", "c10d", "--rdzv_endpoint", f"{host}:{PORT}"]
+        return [*start, "torchrun", *meet, *(["-m"] if module else []), entry, *arguments]
+    if entry.endswith(".sh"):
+        return [*start, "/bin/sh", "-c", shlex.join([f"./{entry}", *arguments])]
+    python = ["python", "-m", "mpi4py"] if how.way is Way.MPI else ["python"]
+    return [*start, *python, *(["-m"] if module else []), entry, *arguments]
+
+
+def _arguments(parameters: dict[str, Any]) -> list[str]:
+    """As the toolkit writes them: `--name value`, a single letter with one dash."""
+    words = []
+    for name, written in parameters.items():
+        words += [f"--{name}" if len(name) > 1 else f"-{name}", _text(written)]
+    return words
+
+
+def _text(written: Any) -> str:
+    if written is None:
+        return ""
+    if isinstance(written, dict):
+        return ",".join(f"{key}={item}" for key, item in sorted(written.items()))
+    return str(written)
+
+
+def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], report: Report) -> dict[str, str]:
+    """By name. `instance` is what a worker has, `hosts` are those of the workers."""
+    parameters = distribution.of_user(request.hyper_parameters or {})
+    found = {
+        "TRAINING_JOB_NAME": request.training_job_name,
+        "SM_MODEL_DIR": MODEL,
+        "SM_INPUT_DIR": "/opt/ml/input",
+        "SM_INPUT_CONFIG_DIR": "/opt/ml/input/config",
+        "SM_OUTPUT_DIR": OUTPUT,
+        "SM_OUTPUT_DATA_DIR": f"{OUTPUT}/data",
+        "SM_CHANNELS": _json(sorted(channel.channel_name for channel in request.input_data_config or ())),
+        **{
+            f"SM_CHANNEL_{channel.channel_name.upper()}": f"{DATA}/{channel.channel_name}"
+            for channel in request.input_data_config or ()
+        },
+        "SM_HOSTS": _json(list(hosts)),
+        "SM_MASTER_ADDR": hosts[0] if hosts else "",
+        "SM_NUM_CPUS": str(instance.cpus),
+        "SM_NUM_GPUS": str(instance.accelerators if instance.resource != NEURON else 0),
+        "SM_HPS": _json(parameters),
+        **{
+            f"SM_HP_{name.upper()}": _in_variable(written)
+            for name, written in parameters.items()
+            if _NAME.fullmatch(name)
+        },
+    }
+    if entry := entry_point(request):
+        found |= {"SM_USER_ENTRY_POINT": entry, "SM_MODULE_DIR": CODE}
+    if request.resource_config.instance_type:
+        found["SM_CURRENT_INSTANCE_TYPE"] = request.resource_config.instance_type
+    report.lost("SM_CURRENT_HOST", "differs on each worker, so it is not set: take HOSTNAME, or the rank")
+    report.lost(
+        "/opt/ml/input/config",
+        "is not written (hyperparameters.json, inputdataconfig.json, resourceconfig.json): read SM_HPS, SM_CHANNELS and"
+        " SM_HOSTS",
+    )
+    if parameters:
+        report.mapped("HyperParameters", "are in SM_HPS and SM_HP_* of the launcher, which hands them on to the ranks")
+    if request.environment:
+        report.mapped("Environment", "is in the env of the launcher, which hands it on to the ranks")
+    for place, written in (("Environment", request.environment), ("HyperParameters", request.hyper_parameters)):
+        for name in written or ():
+            if secret_names.is_named_so(name):
+                report.to_do(f"{place}[{name}]", secret_names.ADVICE)
+    return found | (request.environment or {})
+
+
+def handed_on(found: dict[str, str], options: Sequence[str]) -> list[str]:
+    """Those that mpirun is to pass on to the ranks, but for what `options` sets."""
+    by_user = {word.partition("=")[0] for before, word in pairwise(options) if before == "-x"}
+    return [name for name in found if name not in by_user]
+
+
+def _in_variable(written: Any) -> str:
+    if written is None:
+        return ""
+    return written if isinstance(written, str) else _json(written)
+
+
+def _json(written: Any) -> str:
+    return json.dumps(written, sort_keys=True, separators=(",", ":"))

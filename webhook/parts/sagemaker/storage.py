@@ -1,0 +1,188 @@
+"""Where the data of a training job is: channels, program, model and checkpoints, as volumes of the workers."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Final
+
+from webhook.api.names import DNS_LABEL_MAX_LENGTH
+from webhook.api.placeholders import MARK, fill_in
+from webhook.converters.report import ConversionError, Report
+from webhook.parts.sagemaker import distribution, program
+from webhook.parts.sagemaker.machines import Options
+from webhook.parts.sagemaker.request import Channel, TrainingJob
+
+CODE: Final = "code"
+MODEL: Final = "model"
+CHECKPOINTS: Final = "checkpoints"
+_S3: Final = "s3://"
+_PREFIX: Final = "S3Prefix"
+_FETCH: Final = "fetch-"
+_LONGEST_NAME: Final = DNS_LABEL_MAX_LENGTH - len(_FETCH)
+# Of an init container, which needs some where a quota counts them.
+_SMALL: Final = {"cpu": "1", "memory": "2Gi"}
+
+
+@dataclass(slots=True)
+class Storage:
+    """What the pods that run ranks have, by the names of the pod's fields."""
+
+    options: Options
+    size: int | None
+    """Of what is fetched, in GB; None for no bound."""
+    volumes: list[dict[str, Any]] = field(default_factory=list)
+    mounts: list[dict[str, Any]] = field(default_factory=list)
+    fetching: list[dict[str, Any]] = field(default_factory=list)
+    """Init containers."""
+
+    def claim(self, name: str, claim: str, *paths: tuple[str, str], read_only: bool = False) -> None:
+        """Mount a claim, `claim` or `claim/folder`, at each path with the folder below it."""
+        is_open = claim.startswith(MARK)
+        claim_name, _, folder = (claim, "", "") if is_open else claim.partition("/")
+        self.volumes.append({"name": name, "persistentVolumeClaim": {"claimName": claim_name}})
+        for path, below in paths:
+            mount: dict[str, Any] = {"name": name, "mountPath": path}
+            if inside := "/".join(filter(None, (folder.strip("/"), below))):
+                mount["subPath"] = inside
+            if read_only:
+                mount["readOnly"] = True
+            self.mounts.append(mount)
+
+    def fetch(self, name: str, path: str, command: list[str]) -> None:
+        """Have an init container fill a folder."""
+        self.volumes.append({"name": name, "emptyDir": {"sizeLimit": f"{self.size}Gi"} if self.size else {}})
+        mount = {"name": name, "mountPath": path}
+        self.mounts.append(mount)
+        container: dict[str, Any] = {"name": f"{_FETCH}{name}", "image": self.options.s3_image}
+        container["command"] = [program.literal(word) for word in command]
+        if self.options.s3_secret:
+            container["envFrom"] = [{"secretRef": {"name": self.options.s3_secret}}]
+        container["resources"] = {"requests": dict(_SMALL), "limits": dict(_SMALL)}
+        self.fetching.append(container | {"volumeMounts": [dict(mount)]})
+
+
+def storage(request: TrainingJob, options: Options, report: Report) -> Storage:
+    """Volumes, mounts and init containers; ConversionError for a claim that nothing is in."""
+    size = request.resource_config.volume_size
+    found, claims = Storage(options, size), dict(options.claims)
+    channels = request.input_data_config or ()
+    for number, channel in enumerate(channels):
+        _channel(found, channel, f"InputDataConfig[{number}]", claims, report)
+    _code(found, request, claims.pop(CODE, None), report)
+    _model(found, request, claims.pop(MODEL, None), report)
+    _checkpoints(found, request, claims.pop(CHECKPOINTS, None), report)
+    if claims:
+        there = ", ".join([*(channel.channel_name for channel in channels), CODE, MODEL, CHECKPOINTS])
+        raise ConversionError(
+            "InputDataConfig", f'has no channel "{next(iter(claims))[:60]}" for --claim (there are: {there})'
+        )
+    if size:
+        report.changed(
+            "ResourceConfig.VolumeSizeInGB",
+            "bounds what init containers fetch" if found.fetching else "has no counterpart: the claims have their own",
+        )
+    return found
+
+
+def _channel(found: Storage, channel: Channel, where: str, claims: dict[str, str], report: Report) -> None:
+    name, path = channel.channel_name, f"{program.DATA}/{channel.channel_name}"
+    volume = _volume_name(f"channel-{name}", {there["name"] for there in found.volumes})
+    s3, folder = channel.data_source.s3, channel.data_source.file_system
+    report.mapped(f"{where}.ChannelName", f"is {path} on the workers, and SM_CHANNEL_{name.upper()}")
+    source = _source(channel)
+    field_name = f"{where}.DataSource"
+    field_name += ".S3DataSource.S3Uri" if s3 else ".FileSystemDataSource" if folder else ""
+    claim = claims.pop(name, None)
+    can_be_fetched = s3 is not None and s3.s3_uri.startswith(_S3) and s3.s3_data_type == _PREFIX
+    if claim is None and s3 and can_be_fetched and found.options.s3_image:
+        report.mapped(field_name, "is fetched by an init container of each worker")
+        found.fetch(volume, path, ["aws", "s3", "cp", "--recursive", "--no-progress", s3.s3_uri, path])
+    else:
+        report.changed(field_name, f"is a claim now: copy the data there{source}")
+        claim = claim or fill_in(f"the claim with the data of channel {name}{source}")
+        read_only = folder is None or folder.file_system_access_mode != "rw"
+        found.claim(volume, claim, (path, ""), read_only=read_only)
+    _modes(channel, where, report)
+
+
+def _source(channel: Channel) -> str:
+    """Where the data is, for people."""
+    if s3 := channel.data_source.s3:
+        return f" ({s3.s3_uri})"
+    if folder := channel.data_source.file_system:
+        return f" ({folder.file_system_type} {folder.file_system_id}:{folder.directory_path})"
+    return ""
+
+
+def _modes(channel: Channel, where: str, report: Report) -> None:
+    s3 = channel.data_source.s3
+    if s3 and s3.s3_data_distribution_type != "FullyReplicated":
+        report.changed(
+            f"{where}.DataSource.S3DataSource.S3DataDistributionType",
+            f"was {s3.s3_data_distribution_type[:40]}; every worker sees all of it now: ranks choose by their number",
+        )
+    if s3 and s3.s3_data_type != _PREFIX:
+        report.to_do(
+            f"{where}.DataSource.S3DataSource.S3DataType",
+            f"is {s3.s3_data_type[:40]}: copy what it lists, no copy of a prefix does that",
+        )
+    if channel.compression_type not in {None, "None"}:
+        report.to_do(f"{where}.CompressionType", "decompress the data, which SageMaker did")
+    if channel.input_mode not in {None, "File"}:
+        report.changed(f"{where}.InputMode", f"was {channel.input_mode}; the data are files now")
+
+
+def _code(found: Storage, request: TrainingJob, claim: str | None, report: Report) -> None:
+    written = distribution.value((request.hyper_parameters or {}).get(distribution.SUBMIT_DIRECTORY, ""))
+    archive = written if isinstance(written, str) else ""
+    where = distribution.field(distribution.SUBMIT_DIRECTORY)
+    if not program.entry_point(request) and not claim:
+        return
+    if found.options.code_in_image or not (claim or archive):
+        report.to_do(where, f"the image needs the program in {program.CODE}, where SageMaker's toolkit put or found it")
+    elif claim is None and found.options.s3_image and archive.startswith(_S3):
+        report.mapped(where, "is fetched and unpacked by an init container of each worker")
+        unpack = f'aws s3 cp --no-progress "$0" - | tar -xz -C {program.CODE}'
+        found.fetch(CODE, program.CODE, ["/bin/sh", "-c", unpack, archive])
+    else:
+        report.changed(where, f"is a claim at {program.CODE} now: unpack the program there")
+        claim = claim or fill_in(f"the claim with the program, unpacked ({archive}), or use --code-in-image")
+        found.claim(CODE, claim, (program.CODE, ""), read_only=True)
+
+
+def _model(found: Storage, request: TrainingJob, claim: str | None, report: Report) -> None:
+    output = request.output_data_config
+    target = output.s3_output_path if output else ""
+    report.changed(
+        "OutputDataConfig.S3OutputPath",
+        f"is a claim with {program.MODEL} and {program.OUTPUT} now: nothing is uploaded at the end",
+    )
+    shown = f" ({target})" if target else ""
+    claim = claim or fill_in(f"the claim for the model and output{shown}")
+    found.claim(MODEL, claim, (program.MODEL, "model"), (program.OUTPUT, "output"))
+
+
+def _checkpoints(found: Storage, request: TrainingJob, claim: str | None, report: Report) -> None:
+    checkpoints = request.checkpoint_config
+    if checkpoints is None:
+        if claim is not None:
+            found.claim(CHECKPOINTS, claim, ("/opt/ml/checkpoints", ""))
+        return
+    report.changed(
+        "CheckpointConfig",
+        f"is a claim at {checkpoints.local_path} now: what is in {checkpoints.s3_uri} has to be copied",
+    )
+    claim = claim or fill_in(f"the claim for checkpoints ({checkpoints.s3_uri})")
+    found.claim(CHECKPOINTS, claim, (checkpoints.local_path, ""))
+
+
+def _volume_name(text: str, taken: Collection[str]) -> str:
+    """A name for one more volume; those of channels may differ in dots, underscores and upper case alone."""
+    stem = re.sub(r"[^a-z0-9-]", "-", text.lower())
+    for number in count(1):
+        end = f"-{number}" if number > 1 else ""
+        name = stem[: _LONGEST_NAME - len(end)].rstrip("-") + end
+        if name not in taken:
+            break
+    return name

@@ -1,0 +1,45 @@
+"""The metrics of the audit."""
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from math import inf
+from typing import Final
+
+from webhook.kit.settings import Action
+from webhook.parts.standing_audit.standing import StandingAudit
+from webhook.server.metrics import READ, Value, metric
+from webhook.server.namespace_labels import of_now
+
+_read_gauge = partial(metric, "gauge", on_scrape=True)
+
+AUDIT_METRICS: Final = (
+    _read_gauge(
+        "audit_jobs{namespace}", f"MPIJobs that have not ended and were judged as if they were created now. {READ}"
+    ),
+    _read_gauge("audit_refused{namespace}", f"Those of them that would be refused. {READ}"),
+    _read_gauge(
+        "audit_violations{namespace, rule, action}",
+        f"Those of them that break a rule, by the rule and what it would lead to: deny, warn or audit. {READ}",
+    ),
+    _read_gauge(
+        "audit_age_seconds", "Seconds since this replica last judged all jobs, infinite before the first time."
+    ),
+    _read_gauge("audit_duration_seconds", "How long that took."),
+)
+"""At `/metrics/jobs`, with --audit."""
+
+
+def measured(audit: StandingAudit) -> Iterator[Value]:
+    """The results of the last audit. Works on a copy since another thread calls it."""
+    outcomes = [] if audit.age == inf else list(audit.outcomes.items())
+    namespaces = of_now(namespace for (namespace, _), _ in outcomes)
+    found = Counter[tuple[str, ...]]()
+    for (namespace, _), rules in outcomes:
+        label = namespaces.bounded(namespace)
+        found["audit_jobs", label] += 1
+        found["audit_refused", label] += any(action is Action.DENY for _, action in rules)
+        found.update(("audit_violations", label, rule, action) for rule, action in rules)
+    yield from ((name, (*labels,), value) for (name, *labels), value in found.items())
+    yield "audit_age_seconds", (), audit.age
+    yield "audit_duration_seconds", (), audit.seconds

@@ -1,0 +1,47 @@
+"""Kubeflow Trainer's TrainJobs and MPI runtimes: `serve --trainer` and `check --trainer`.
+
+`shape` makes an MPIJob of a TrainJob and its runtime, with a map of `places`: where each field was written. `pipeline`
+has the rules that `selection` names judge it, and puts paths and words back. `kinds` has the names of Trainer's API,
+`resources` what is watched, `quota` what quotas and Kueue count, `webhooks` the hooks, `check` files.
+"""
+
+from typing import Final
+
+from webhook.kit.parts import ComponentRights, Part, PartCheck, PartHook, RoleRule
+
+OPTION: Final = "--trainer"
+PART: Final = Part(
+    options={OPTION: "Check Kubeflow Trainer's MPI TrainJobs; needs the right to read runtimes."},
+    rights=(
+        ComponentRights(
+            "trainer",
+            OPTION,
+            "TrainJobs are admitted without a check, as nothing is known of their runtimes",
+            (
+                RoleRule(
+                    "trainer.kubeflow.org",
+                    ("clustertrainingruntimes", "trainingruntimes", "trainjobs"),
+                    ("get", "list", "watch"),
+                ),
+            ),
+        ),
+    ),
+    hooks=(
+        PartHook(
+            name="trainer",
+            path="/validate-trainer",
+            decide="webhook.parts.trainer.pipeline:decide",
+            too_expensive="webhook.parts.trainer.pipeline:too_expensive",
+        ),
+    ),
+    webhooks="webhook.parts.trainer.webhooks:hooks",
+    watched="webhook.parts.trainer.resources:WATCHED",
+    jobs="webhook.parts.trainer.quota:JOBS",
+    check=PartCheck(
+        option=OPTION,
+        help="Check TrainJobs of Kubeflow Trainer and their MPI runtimes too, as `serve --trainer` does.",
+        kinds=("TrainJob", "TrainingRuntime"),
+        subject="TrainJob or MPI runtime",
+        judge="webhook.parts.trainer.check:judge",
+    ),
+)

@@ -1,0 +1,181 @@
+"""What JobSet, or the Jobs that it makes, would be refused for: in the place of the rule `upstream-contract`.
+
+It shows only after a TrainJob is stored: Trainer logs it, and no pod is made. Upstream:
+https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go (`ValidateCreate`) and
+https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/batch/validation/validation.go (`ValidateJob`).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+from webhook.api import names
+from webhook.api.mpijob import WORKER, replica_path
+from webhook.api.untyped import at, mapping, mappings
+from webhook.kit.context import Context
+from webhook.parts.trainer import kinds
+from webhook.parts.trainer.replicated_jobs import JOB_SET, METADATA, PATCHES, ReplicatedJob, claim_templates
+from webhook.parts.trainer.shape import Shape
+from webhook.predict.pod_template.fault import Faults
+from webhook.predict.pod_template.labels import check_annotations, check_labels
+from webhook.rules import CauseReason, Violation, shortened
+
+_NODES: Final = f"{replica_path(WORKER)}.replicas"
+_FIX: Final = "Correct it in the runtime."
+_NUMBERS: Final = (
+    "activeDeadlineSeconds", "backoffLimit", "backoffLimitPerIndex", "maxFailedIndexes", "ttlSecondsAfterFinished",
+)  # fmt: skip
+# JobSet `ruleNameFmt`, `maxRuleNameLength` and `validOnJobFailureReasons`
+_RULE_NAME: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9_,:]*[A-Za-z0-9_])?")
+_RULE_NAME_LENGTH: Final = 128
+_REASONS: Final = (
+    "BackoffLimitExceeded", "DeadlineExceeded", "FailedIndexes", "MaxFailedIndexesExceeded", "PodFailurePolicy",
+)  # fmt: skip
+
+
+def faults(shape: Shape, _: Context) -> Iterator[Violation]:
+    """Of the replicated jobs in their order, then of all together."""
+    known: set[str] = set()
+    for each in shape.jobs:
+        known.add(each.name)
+        yield from _of_one(each, known)
+    yield from _of_metadata(shape)
+    spec = at(shape.runtime, "template", "spec")
+    yield from _of_policies(spec, {each.name for each in shape.jobs})
+    yield from _of_coordinator(at(spec, "coordinator"), shape)
+    yield from _of_claims(spec, shape)
+    subdomain = at(spec, "network").get("subdomain")
+    if subdomain and (problem := names.dns_1035_label_problem(str(subdomain))):
+        fault = f"{_quoted(subdomain)} is no name of a Service, which {problem}"
+        yield Violation(f"{JOB_SET}.network.subdomain", fault, fix=_FIX)
+    if at(shape.runtime, "mlPolicy", "mpi").get("mpiImplementation") == "" and shape.replicated_job(kinds.LAUNCHER):
+        yield Violation("spec.mpiImplementation", "is empty, and Trainer makes no pods of it", fix="Set it to OpenMPI.")
+
+
+def _of_one(each: ReplicatedJob, known: set[str]) -> Iterator[Violation]:
+    """`known` are the names so far, its own included."""
+    path, of_job = each.path, f"{each.path}.template.spec"
+    if problem := names.dns_1035_label_problem(f"a-{each.name}-0"):
+        fault = f"{_quoted(each.name)} makes no name of a Job, which {problem}"
+        yield Violation(f"{path}.name", fault, fix=_FIX)
+    group = each.written.get("groupName")
+    if group and (problem := names.dns_1035_label_problem(str(group))):
+        yield Violation(f"{path}.groupName", f"{_quoted(group)} {problem}", fix=_FIX)
+    if each.depends_on and not each.index:
+        yield Violation(f"{path}.dependsOn", "the first of the replicatedJobs cannot depend on another", fix=_FIX)
+    elif before := [name for one in each.depends_on if (name := str(one.get("name"))) not in known]:
+        fault = f"{_quoted(before[0])} is not among the replicatedJobs before it"
+        yield Violation(f"{path}.dependsOn", fault, fix=_FIX, reason=CauseReason.NOT_SUPPORTED)
+    job = at(each.written, "template", "spec")
+    restarts = at(each.template, "spec").get("restartPolicy") or "OnFailure"
+    if restarts == "Always":
+        field = f"{of_job}.template.spec.restartPolicy"
+        yield Violation(field, "is Always, which no Job takes", fix="Use OnFailure or Never.")
+    elif restarts != "Never" and at(job, "podFailurePolicy"):
+        field = f"{of_job}.podFailurePolicy"
+        yield Violation(field, f"does not go with restartPolicy: {shortened(restarts, 40)}", fix="Set that to Never.")
+    for name in _NUMBERS:
+        number = job.get(name)
+        if isinstance(number, int) and number < 0:
+            yield Violation(f"{of_job}.{name}", f"is {number}", fix="Set it to 0 or more.")
+    if at(job, "selector") and job.get("manualSelector") is not True:
+        yield Violation(f"{of_job}.selector", "is made by Kubernetes itself", fix="Remove it.")
+    if each.pods < 1:  # which only a TrainJob can say, of its nodes
+        # With none Kubernetes takes the Job for done, and a launcher may go on alone.
+        fault = f"{each.pods} pods of {each.name}" + (", at least 1 required" if each.pods else "")
+        yield Violation(_NODES, fault, fix="Set it to 1 or more.", advisory=not each.pods)
+
+
+def _of_metadata(shape: Shape) -> Iterator[Violation]:
+    """Labels and annotations of the JobSet and of its Jobs, as the runtime and patches have them."""
+    found = Faults()
+    written = [(METADATA, at(shape.runtime, "template", "metadata"))]
+    written += [(f"{each.path}.template.metadata", at(each.written, "template", "metadata")) for each in shape.jobs]
+    for index, patch in enumerate(mappings(shape.job.get("runtimePatches"))):
+        path = f"{PATCHES}[{index}].trainingRuntimeSpec.template"
+        template = at(patch, "trainingRuntimeSpec", "template")
+        written.append((f"{path}.metadata", at(template, "metadata")))
+        for number, each in enumerate(mappings(at(template, "spec").get("replicatedJobs"))):
+            place = f"{path}.spec.replicatedJobs[{number}].template.metadata"
+            written.append((place, at(each, "template", "metadata")))
+    for path, metadata in written:
+        check_labels(_texts(metadata.get("labels")), f"{path}.labels", found)
+        check_annotations(_texts(metadata.get("annotations")), f"{path}.annotations", found)
+    return (Violation(fault.path, fault.message, fix=fault.fix) for fault in found)
+
+
+def _of_policies(spec: dict[str, Any], known: set[str]) -> Iterator[Violation]:
+    """Who succeeds for all, and what is done when one fails."""
+    yield from _targets(f"{JOB_SET}.successPolicy", mapping(spec.get("successPolicy")), known)
+    rules = mappings(at(spec, "failurePolicy").get("rules"))
+    given = Counter(str(rule["name"]) for rule in rules if rule.get("name"))
+    for index, rule in enumerate(rules):
+        path, name = f"{JOB_SET}.failurePolicy.rules[{index}]", str(rule.get("name") or "")
+        if name and (len(name) > _RULE_NAME_LENGTH or not _RULE_NAME.fullmatch(name)):
+            fault = f'{_quoted(name)} is no name of a rule: a letter first, then up to 127 letters, digits or "_,:"'
+            yield Violation(f"{path}.name", fault, fix=_FIX)
+        elif given[name] > 1:
+            yield Violation(f"{path}.name", f"{_quoted(name)} is the name of {given[name]} rules", fix=_FIX)
+        yield from _targets(path, rule, known)
+        reasons = rule.get("onJobFailureReasons")
+        for reason in map(str, reasons if isinstance(reasons, list) else ()):
+            if reason not in _REASONS:
+                fault = f"{_quoted(reason)} is none of {', '.join(_REASONS)}"
+                yield Violation(f"{path}.onJobFailureReasons", fault, fix=_FIX, reason=CauseReason.NOT_SUPPORTED)
+                break
+
+
+def _targets(path: str, policy: dict[str, Any], known: set[str]) -> Iterator[Violation]:
+    """The first of its replicated jobs that there is none of."""
+    targets = policy.get("targetReplicatedJobs")
+    for name in map(str, targets if isinstance(targets, list) else ()):
+        if name not in known:
+            fault, path = f"{_quoted(name)} is none of the replicatedJobs", f"{path}.targetReplicatedJobs"
+            yield Violation(path, fault, fix=_FIX, reason=CauseReason.NOT_SUPPORTED)
+            return
+
+
+def _of_coordinator(coordinator: dict[str, Any], shape: Shape) -> Iterator[Violation]:
+    if not coordinator:
+        return
+    path, name = f"{JOB_SET}.coordinator", str(coordinator.get("replicatedJob"))
+    job = shape.replicated_job(name)
+    if job is None:
+        fault = f"{_quoted(name)} is none of the replicatedJobs"
+        yield Violation(f"{path}.replicatedJob", fault, fix=_FIX, reason=CauseReason.NOT_SUPPORTED)
+        return
+    indices = (("jobIndex", job.replicas), ("podIndex", job.pods))
+    for field, most in indices if shape.job else indices[:1]:  # a TrainJob says how many pods
+        index = coordinator.get(field, 0)
+        if isinstance(index, int) and not 0 <= index < max(most, 1):
+            yield Violation(f"{path}.{field}", f"is {index}, and {job.name} has {most}", fix=_FIX)
+
+
+def _of_claims(spec: dict[str, Any], shape: Shape) -> Iterator[Violation]:
+    """Claims that JobSet makes: each has a name of its own, and a mount."""
+    seen: set[str] = set()
+    mounted = {mount for each in shape.jobs for mount in each.mounts}
+    volumes = {str(volume.get("name")) for each in shape.jobs for volume in _volumes(each)}
+    for path, claim in claim_templates(spec):
+        if problem := names.dns_1123_subdomain_problem(claim):
+            yield Violation(path, f"{_quoted(claim)} is no name of a claim, which {problem}", fix=_FIX)
+        elif claim in seen:
+            yield Violation(path, f"{_quoted(claim)} is the name of another claim", fix=_FIX)
+        elif claim not in mounted and shape.job:  # a patch may mount it
+            yield Violation(path, f"no container mounts {_quoted(claim)}", fix=_FIX)
+        elif claim in volumes:
+            yield Violation(path, f"{_quoted(claim)} is the name of a volume too", fix=_FIX)
+        seen.add(claim)
+
+
+def _volumes(each: ReplicatedJob) -> list[dict[str, Any]]:
+    return mappings(at(each.template, "spec").get("volumes"))
+
+
+def _texts(value: Any) -> dict[str, str]:
+    return {key: text for key, text in mapping(value).items() if isinstance(text, str)}
+
+
+def _quoted(text: object) -> str:
+    return f'"{shortened(str(text), 40)}"'

@@ -1,0 +1,135 @@
+"""What Trainer does otherwise than mpi-operator: checks in the place of rules, or beside them."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from webhook.api import names
+from webhook.api.mpijob import LAUNCHER, WORKER, replica_path
+from webhook.api.untyped import at
+from webhook.cluster.resources.config_maps import CONFIG_MAPS
+from webhook.cluster.view import Answer
+from webhook.kit.context import Context
+from webhook.parts.trainer import kinds
+from webhook.parts.trainer.replicated_jobs import launcher_is_node
+from webhook.parts.trainer.shape import Shape
+from webhook.rules import CauseReason, Violation, shortened
+
+# JobSet's own stand-in for what Kubernetes adds to the names of pods.
+_OF_A_POD: Final = "-abcde"
+# Trainer's `runtimeSnapshotSuffix` and `MPIHostfileConfigMapSuffix`
+_SNAPSHOT: Final = "-runtime-snapshot"
+_HOSTFILE: Final = "-mpi-hostfile"
+_ROLES: Final = {kinds.LAUNCHER: LAUNCHER, kinds.NODE: WORKER}
+_NODES: Final = f"{replica_path(WORKER)}.replicas"
+
+
+def longest_name(shape: Shape, _: Context) -> Iterator[Violation]:
+    """The name leaves room for those of the pods."""
+    name, generated = str(shape.metadata.get("name") or ""), str(shape.metadata.get("generateName") or "")
+    if not shape.job or not (name or generated):
+        return  # a runtime's name reaches no pod
+    if names.is_generated(name, generated):
+        path, kind, suffix = "metadata.generateName", "generateName", names.GENERATED_SUFFIX_LENGTH
+        length = min(len(generated), names.GENERATED_BASE_MAX_LENGTH) + suffix
+    else:
+        path, kind, suffix, length = "metadata.name", "name", 0, len(name)
+    ends = [f"-{each.name}-{max(each.replicas, 1) - 1}-{max(each.pods, 1) - 1}{_OF_A_POD}" for each in shape.jobs]
+    longest = max(ends, key=len, default="")
+    room = names.DNS_LABEL_MAX_LENGTH - len(longest)
+    if length > room:
+        fault = f"{length} characters, and with {longest} a pod's name has more than {names.DNS_LABEL_MAX_LENGTH}"
+        fix = f"Use a {kind} of at most {room - suffix} characters."
+        yield Violation(path, f"{fault} (JobSet refuses it)", fix=fix)
+
+
+def left_to_jobs(shape: Shape) -> frozenset[str]:
+    """Paths of images that a runtime leaves to its TrainJobs."""
+    trained = (each for each in shape.jobs if each.of_trainer and not shape.job)
+    return frozenset(
+        f"{replica_path(_ROLES[each.name])}.template.spec.containers[0].image"
+        for each in trained
+        if each.name in _ROLES and each.node is not None and not each.containers[each.node].get("image")
+    )
+
+
+def taken_names(shape: Shape, ctx: Context) -> Iterator[Violation]:
+    """ConfigMaps that Trainer needs and that are another's: it tries again for ever, and makes no pod.
+
+    `getRuntimeSnapshot` of Trainer's `pkg/runtime/core/snapshot.go` takes none but the job's own; the other gets a
+    second controller, which the API server refuses.
+    """
+    name, uid = str(shape.metadata.get("name") or ""), shape.metadata.get("uid")
+    for suffix in (_SNAPSHOT, _HOSTFILE) if name else ():
+        child = ctx.view.get(CONFIG_MAPS, (ctx.namespace, f"{name}{suffix}"))
+        if isinstance(child, Answer) or (child.owner is None and suffix == _HOSTFILE):
+            continue
+        owner = child.owner
+        if owner is not None and owner.uid == uid:
+            continue
+        former = owner is not None and (owner.group, owner.kind, owner.name) == (kinds.GROUP, kinds.TRAIN_JOB, name)
+        if child.deleted or former:
+            whose = "is still being deleted" if child.deleted else "belongs to a former job of this name"
+            fault, fix = f'ConfigMap "{child.name}" {whose}', "The job starts when it is gone."
+        else:
+            whose = f"belongs to {owner.kind} {owner.name}" if owner is not None else "is not the job's"
+            fault = f'ConfigMap "{child.name}" exists and {whose}, so Trainer could never start the job'
+            fix = "Rename the job, or delete that ConfigMap if nobody needs it."
+        advisory = child.deleted or former
+        yield Violation("metadata.name", fault, fix=fix, reason=CauseReason.FORBIDDEN, advisory=advisory)
+
+
+def nodes(shape: Shape) -> Iterator[Violation]:
+    """Numbers of nodes of which Trainer makes others."""
+    wanted = at(shape.job, "trainer").get("numNodes")
+    launcher, node = shape.replicated_job(kinds.LAUNCHER), shape.replicated_job(kinds.NODE)
+    if wanted == 1 and launcher_is_node(shape.runtime) and launcher is not None and node is not None:
+        fault = "1 node, and Trainer makes two pods with all resources: the launcher is a node too"
+        yield Violation(_NODES, fault, fix="Set numNodes to 2, which is the same.", advisory=True)
+    if launcher is not None and launcher.of_trainer and launcher.pods > 1:
+        fault = f"{launcher.pods} launchers, of which each starts all ranks"
+        fix = f"Set numNodes of the runtime to 1; for more nodes, parallelism of {kinds.NODE}."
+        yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True)
+
+
+def other_image(shape: Shape) -> Iterator[Violation]:
+    """Ranks run in the image of their nodes, which a TrainJob's image does not reach (kubeflow/trainer#2825)."""
+    own = at(shape.job, "trainer").get("image")
+    node = shape.replicated_job(kinds.NODE)
+    if not own or node is None or node.of_trainer or node.node is None:
+        return
+    image = node.containers[node.node].get("image")
+    if image and image != own:
+        fault = f"is the launcher's alone, and the ranks of nodes run in {shortened(str(image), 60)}"
+        yield Violation("spec.trainer.image", fault, fix="Use a runtime with this image.", advisory=True)
+
+
+def key(shape: Shape) -> Iterator[Violation]:
+    """Trainer mounts the key with mode 0640, owned by root: ssh as root refuses it, and others need its group.
+
+    `MPISSHPrivateKeyFileMode` of Trainer's `pkg/constants/constants.go`. A script may copy it to another place.
+    """
+    launcher = shape.replicated_job(kinds.LAUNCHER)
+    if launcher is None or launcher.node is None:
+        return
+    path, user = f"{replica_path(LAUNCHER)}.template.spec", user_of_launcher(shape)
+    of_pod = at(launcher.template, "spec", "securityContext")
+    if user == 0:
+        fault = "is root, and ssh takes no key of root's that its group may read, as Trainer mounts it"
+        fix = "Run as another user, with fsGroup, and sshAuthMountPath in its home."
+        yield Violation(f"{path}.securityContext", fault, fix=fix, advisory=True)
+    elif user is not None and not any(of_pod.get(field) is not None for field in ("fsGroup", "supplementalGroups")):
+        own = at(launcher.containers[launcher.node], "securityContext").get("runAsGroup", of_pod.get("runAsGroup"))
+        if own != 0:
+            fault = f"user {user} cannot read the key, which Trainer mounts for root and its group"
+            fix = f"Set fsGroup to {user}."
+            yield Violation(f"{path}.securityContext.fsGroup", fault, fix=fix, advisory=True)
+
+
+def user_of_launcher(shape: Shape) -> int | None:
+    """Who the launcher runs as; None where its image decides."""
+    launcher = shape.replicated_job(kinds.LAUNCHER)
+    if launcher is None or launcher.node is None:
+        return None
+    own = at(launcher.containers[launcher.node], "securityContext").get("runAsUser")
+    user = at(launcher.template, "spec", "securityContext").get("runAsUser") if own is None else own
+    return user if isinstance(user, int) else None

@@ -1,0 +1,81 @@
+"""A cause: one sentence about why a job does not run, where that is seen, and what to do."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import IntEnum
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from webhook.parts.why.limits import MAX_CAUSE_CHARACTERS
+
+
+class Stage(IntEnum):
+    """How far a job got, in the order of its life: what holds it up first is the cause of all later ones."""
+
+    DELETION = 1
+    OPERATOR = 2
+    """The operator does not look at it, or refuses it."""
+    QUEUE = 3
+    """Suspended, by its user or by Kueue."""
+    CREATION = 4
+    """Pods are not created."""
+    SCHEDULING = 5
+    """Pods have no node."""
+    START = 6
+    """Containers do not start, or not for long."""
+    RUN = 7
+    """The launcher fails."""
+    END = 8
+    """Its time is over."""
+    ADMISSION = 9
+    """The cluster has not said it yet: what admission would say of the job now."""
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """Why a job does not run."""
+
+    id: str
+    """For programs; that of the rule for what only admission says."""
+    stage: Stage
+    text: str
+    """What is wrong, in a sentence without its full stop."""
+    where: str
+    """The object, and what of it says so."""
+    fix: str
+    """What to do."""
+    rules: frozenset[str] = frozenset()
+    """The rules that speak of the same fault."""
+    passes: bool = False
+    """It may be over without anybody doing anything."""
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "id": self.id,
+            "stage": self.stage.name.lower(),
+            "text": self.text,
+            "where": self.where,
+            "fix": self.fix,
+            "passes": self.passes,
+        }
+
+
+def merged(found: Iterable[tuple[str, Cause]]) -> Iterator[Cause]:
+    """Each cause once, with the names of the pods that have it."""
+    same: dict[tuple[str, str], list[tuple[str, Cause]]] = {}
+    for pod, cause in found:
+        same.setdefault((cause.id, cause.text), []).append((pod, cause))
+    for pods in same.values():
+        yield replace(pods[0][1], text=f"{listed([pod for pod, _ in pods])}: {pods[0][1].text}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """`train-worker-0`, `train-worker-0 and 3 more`."""
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+
+def cut(text: str, longest: int = MAX_CAUSE_CHARACTERS) -> str:
+    """Enough of what a component said, on one line, without the full stop."""
+    line = " ".join(text.split()).rstrip(".")
+    return line if len(line) <= longest else f"{line[: longest - 3]}..."

@@ -1,0 +1,19 @@
+"""A job that is being deleted: nothing of it starts any more."""
+
+from collections.abc import Iterator
+
+from webhook.parts.why import loose
+from webhook.parts.why.cause import Cause, Stage
+from webhook.parts.why.sight import Sight
+
+
+def causes(sight: Sight) -> Iterator[Cause]:
+    """Who has to let go of it."""
+    since = loose.moment(sight.job, "metadata", "deletionTimestamp")
+    if since is None:
+        return
+    found = loose.at(sight.job, "metadata", "finalizers")
+    held = ", ".join(map(str, found)) if isinstance(found, list) else ""
+    text = f"it is being deleted since {sight.since(since)}{held and f', held by the finalizer {held}'}"
+    fix = "Wait. If it takes longer than some minutes, ask who runs what the finalizer belongs to."
+    yield Cause("deleted", Stage.DELETION, text, "metadata.deletionTimestamp", fix, passes=True)

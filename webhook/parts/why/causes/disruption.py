@@ -1,0 +1,107 @@
+"""Workers that went away while the job ran: preempted, evicted, killed for memory, or on a node that was lost.
+
+The reasons are those of kubernetes 1.35 (`DisruptionTarget`, `pkg/kubelet/eviction`, `pkg/controller/tainteviction`).
+A worker that the operator has created again under the same name leaves only events.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from webhook.parts.why import loose
+from webhook.parts.why.cause import Cause, Stage, cut, merged
+from webhook.parts.why.causes import ends
+from webhook.parts.why.causes.start import pod_is_worker
+from webhook.parts.why.sight import Json, Sight, happened
+
+
+class _Loss(NamedTuple):
+    id: str
+    text: str
+    fix: str
+
+
+_PREEMPTED: Final = _Loss(
+    "preempted",
+    "it was preempted by a pod with a higher priority",
+    "Set priorityClassName in the templates of Launcher and Worker to a class that others do not preempt: kubectl get "
+    "priorityclasses",
+)
+_KUBELET: Final = _Loss(
+    "evicted",
+    "its node evicted it",
+    "Raise the Worker's requests of memory and ephemeral-storage to what it uses, and create the job again.",
+)
+_OTHER: Final = _Loss("evicted", "its node ended it", "kubectl describe pod says why. Create the job again.")
+_API: Final = _Loss(
+    "evicted",
+    "it was evicted from its node by a drain, an autoscaler or Karpenter",
+    'Add to the Worker\'s template.metadata.annotations karpenter.sh/do-not-disrupt: "true" and '
+    'cluster-autoscaler.kubernetes.io/safe-to-evict: "false", and create the job again.',
+)
+_NODE: Final = _Loss(
+    "node-lost",
+    "its node was lost",
+    "kubectl get nodes shows whether it is back. Create the job again, and let the program resume from a checkpoint.",
+)
+LOSSES: Final = {
+    "Preempted": _PREEMPTED,
+    "Preempting": _PREEMPTED,
+    "PreemptionByScheduler": _PREEMPTED,
+    "Evicted": _KUBELET,
+    "TerminationByKubelet": _KUBELET,
+    "EvictionByEvictionAPI": _API,
+    "ScaleDown": _API,
+    "DeletionByTaintManager": _NODE,
+    "TaintManagerEviction": _NODE,
+    "DeletionByPodGC": _NODE,
+    "NodeLost": _NODE,
+    "NodeNotReady": _NODE,
+    "Terminated": _NODE,
+}
+"""By the reason of a condition, a status or an event."""
+
+
+def causes(sight: Sight) -> Iterator[Cause]:
+    """One for all pods with the same loss; before the launcher exists nothing is lost."""
+    found = ((pod, _killed(sight, pod) or _lost(sight, pod)) for pod in sight.current)
+    if sight.launchers or sight.finished:
+        yield from merged((loose.name(pod), cause) for pod, cause in found if cause)
+
+
+def _killed(sight: Sight, pod: Json) -> Cause | None:
+    """A container of a worker that runs again after it was killed for memory: its ranks are gone."""
+    for status in loose.items(pod, "status", "containerStatuses") if pod_is_worker(pod) else ():
+        last = loose.mapping(status, "lastState", "terminated")
+        if last.get("reason") == "OOMKilled" and loose.mapping(status, "state", "running"):
+            return ends.cause(sight, pod, status, _stage(sight, loose.moment(last, "finishedAt")))
+    return None
+
+
+def _lost(sight: Sight, pod: Json) -> Cause | None:
+    """By a condition, else by the pod's status, else by an event about a pod of this name that is gone."""
+    name, uid = loose.name(pod), loose.text(pod, "metadata", "uid")
+    target = loose.condition(pod, "DisruptionTarget")
+    if target.get("status") == "True" and (loss := LOSSES.get(loose.text(target, "reason"))):
+        when, said = loose.moment(target, "lastTransitionTime"), loose.text(target, "message")
+        return _cause(loss, said, f"Pod {name}, DisruptionTarget", _stage(sight, when))
+    if loose.text(pod, "status", "phase") in {"Failed", "Unknown"} and (reason := loose.text(pod, "status", "reason")):
+        said = f"{reason}: {loose.text(pod, 'status', 'message')}"
+        return _cause(LOSSES.get(reason, _OTHER), said, f"Pod {name}", Stage.START)
+    for event in sight.said(name, *LOSSES):
+        if loose.holds(pod, "Ready") and uid and loose.text(event, "involvedObject", "uid") == uid:
+            continue
+        reason, said = loose.text(event, "reason"), loose.text(event, "message")
+        when = datetime.fromtimestamp(happened(event), UTC)
+        return _cause(LOSSES[reason], said, f"Event {reason} of Pod {name}", _stage(sight, when))
+    return None
+
+
+def _cause(loss: _Loss, said: str, where: str, stage: Stage) -> Cause:
+    return Cause(loss.id, stage, f"{loss.text} ({cut(said)})", where, loss.fix)
+
+
+def _stage(sight: Sight, when: datetime | None) -> Stage:
+    """A launcher that started later has been tried again; one that was there before waits for lost ranks."""
+    started = loose.moment(next(iter(sight.launchers), None), "metadata", "creationTimestamp")
+    return Stage.RUN if started and when and started > when else Stage.START

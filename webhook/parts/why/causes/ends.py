@@ -1,0 +1,67 @@
+"""What a container ended with: its log where that can be read, else the reason or the exit code."""
+
+from typing import Final
+
+from webhook.api.annotations import WORKER_READINESS
+from webhook.api.mpijob import WAIT_FOR_WORKERS
+from webhook.api.sshd import WAIT_CONTAINER
+from webhook.parts.why import loose
+from webhook.parts.why.cause import Cause, Stage, cut
+from webhook.parts.why.causes import logs
+from webhook.parts.why.sight import Json, Sight
+
+# https://www.gnu.org/software/bash/manual/html_node/Exit-Status.html
+_CODES: Final = {
+    126: "its command cannot be executed",
+    127: "its command is not in the image",
+    137: "it was killed (SIGKILL)",
+    139: "it crashed (SIGSEGV)",
+    143: "it was ended from outside (SIGTERM)",
+}
+
+
+def cause(sight: Sight, pod: Json, status: Json, stage: Stage) -> Cause | None:
+    """Why this container of the pod ended; None where it ended well, or has not ended."""
+    ended = loose.mapping(status, "state", "terminated") or loose.mapping(status, "lastState", "terminated")
+    code = loose.number(ended, "exitCode")
+    if not ended or code == 0:
+        return None
+    name, container = loose.name(pod), loose.text(status, "name")
+    where = f"Pod {name}, container {container}"
+    if ended.get("reason") == "OOMKilled":
+        limit = _limit(pod, container)
+        text = f"container {container} used more memory than its limit{limit} (OOMKilled)"
+        return Cause("out-of-memory", stage, text, where, "Raise limits.memory, or use less: /dev/shm counts too.")
+    log = sight.logs.get(name, "")
+    exception = logs.raised(log)
+    if found := logs.known(log):
+        fix = f"{found.fix} {_early(sight, name)}".lstrip() if found.early else found.fix
+        return Cause(found.id, stage, found.text, f"log of Pod {name}", fix, found.rules)
+    meaning = _CODES.get(code or 0, "")
+    text = f"container {container} ended with exit code {code}{meaning and f': {meaning}'}"
+    if exception:
+        text = f"{text}; Python raised: {cut(exception)}"
+    elif last := logs.last(log):
+        text = f"{text}; its last line is: {cut(last)}"
+    return Cause("exit-code", stage, text, where, f"kubectl logs {name} -c {container} has the rest.")
+
+
+def _early(sight: Sight, launcher: str) -> str:
+    """How the launcher waits for its workers, with what has an effect in and out of a queue."""
+    template = ("spec", "mpiReplicaSpecs", "Launcher", "template", "spec", "initContainers")
+    if any(each.get("name") == WAIT_CONTAINER for each in loose.items(sight.job, *template)):
+        return f"The launcher waited for its workers: kubectl logs {launcher} -c {WAIT_CONTAINER} names those missing."
+    asked, queued = loose.text(sight.job, "metadata", "annotations", WORKER_READINESS), sight.queue or sight.suspended
+    waits = loose.at(sight.job, "spec", "launcherCreationPolicy") == WAIT_FOR_WORKERS and not queued
+    if waits or asked not in {"", "false"}:
+        return "The launcher waited for its workers, so this one has gone or has another port."
+    ignored = " (in a queue launcherCreationPolicy has no effect)" if queued else ""
+    told = f'set the annotation {WORKER_READINESS} to the port of sshd, as "22", and it waits for them{ignored}.'
+    return f"The launcher may have started before its workers: {told}"
+
+
+def _limit(pod: Json, container: str) -> str:
+    for each in loose.items(pod, "spec", "containers"):
+        if each.get("name") == container and (limit := loose.at(each, "resources", "limits", "memory")):
+            return f" of {limit}"
+    return ""

@@ -1,0 +1,86 @@
+"""The launcher: what it failed with, how often, and whether it is tried again."""
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from webhook.api import duration
+from webhook.parts.why import loose
+from webhook.parts.why.cause import Cause, Stage, cut
+from webhook.parts.why.causes import ends, logs
+from webhook.parts.why.sight import Json, Sight
+
+
+def causes(sight: Sight) -> Iterator[Cause]:
+    """Its end by the deadline, else what the newest pod that failed ended with."""
+    if sight.finished == "Succeeded":
+        return
+    failed = loose.condition(sight.launcher, "Failed")
+    reason = loose.text(failed or loose.condition(sight.job, "Failed"), "reason")
+    if reason == "DeadlineExceeded":
+        yield _deadline(sight)
+        return
+    tries = loose.number(sight.launcher, "status", "failed") or 0
+    of_pods = (_of_pod(sight, pod) for pod in sight.launchers)
+    # One that runs now may have failed before.
+    found = next((cause for cause in of_pods if cause), None)
+    if found is not None:
+        yield replace(found, text=cut(f"the launcher failed{_tries(sight, tries)}: {found.text}"))
+    elif sight.finished == "Failed":
+        said = loose.condition(sight.job, "Failed")
+        text = f"{loose.text(said, 'reason')}: {cut(loose.text(said, 'message'))}"
+        fix = "Its pods and their logs are gone: create it again."
+        if reason.startswith("BackoffLimitExceeded") and _loses_log(sight):
+            text = f"{text}; the pod of the launcher was deleted with its log when its tries were used up"
+            fix = (
+                "Set spec.mpiReplicaSpecs[Launcher].restartPolicy to Never and create the job again: failed launchers "
+                "then stay with their logs. "
+                "The default, OnFailure, deletes the pod at spec.runPolicy.backoffLimit."
+            )
+        yield Cause("failed", Stage.RUN, text, "MPIJob, condition Failed", fix)
+
+
+def _loses_log(sight: Sight) -> bool:
+    """Whether the Job controller deletes the launcher's pod at backoffLimit: OnFailure, the operator's default."""
+    of_job = loose.text(sight.launcher, "spec", "template", "spec", "restartPolicy")
+    return "Never" not in {of_job, loose.text(sight.job, "spec", "mpiReplicaSpecs", "Launcher", "restartPolicy")}
+
+
+def _of_pod(sight: Sight, pod: Json) -> Cause | None:
+    found = (ends.cause(sight, pod, status, Stage.RUN) for status in loose.items(pod, "status", "containerStatuses"))
+    cause = next((cause for cause in found if cause), None)
+    return _of_sshd(sight, cause) if cause and cause.id in logs.OF_SSHD else cause
+
+
+def _of_sshd(sight: Sight, cause: Cause) -> Cause:
+    """Why sshd ended a connection is only in its own log."""
+    for name in map(loose.name, sight.workers):
+        found = logs.known(sight.logs.get(name, ""))
+        if found and found.id in logs.BY_SSHD:
+            return Cause(found.id, cause.stage, found.text, f"log of Pod {name}", found.fix, found.rules)
+    return cause
+
+
+def _tries(sight: Sight, failed: int) -> str:
+    """Containers that are restarted in their pod, or pods that failed."""
+    limit = loose.number(sight.launcher, "spec", "backoffLimit")
+    statuses = loose.items(next(iter(sight.launchers), None), "status", "containerStatuses")
+    restarts = max((loose.number(status, "restartCount") or 0 for status in statuses), default=0)
+    tries = max(failed, restarts)
+    if not tries or limit is None:
+        return ""
+    times = "once" if tries == 1 else f"{tries} times"
+    if failed > limit or sight.finished:
+        return f" {times} (not tried again)"
+    left = max(0, limit - tries if restarts else limit + 1 - tries)
+    rest = f"{left} tries left" if left != 1 else "1 try left"
+    return f" {times} ({rest}{', then its pod is deleted with its log' if restarts and _loses_log(sight) else ''})"
+
+
+def _deadline(sight: Sight) -> Cause:
+    limit = loose.number(sight.launcher, "spec", "activeDeadlineSeconds")
+    limit = limit or loose.number(sight.job, "spec", "runPolicy", "activeDeadlineSeconds")
+    span = f" of {duration.spell(limit)}" if limit is not None and limit >= 0 else ""
+    text = f"its time was over: it ran into activeDeadlineSeconds{span}"
+    fix = "Raise spec.runPolicy.activeDeadlineSeconds, and let the program go on from its last checkpoint."
+    return Cause("deadline", Stage.END, text, "Job of the launcher, Failed", fix)

@@ -1,0 +1,156 @@
+"""Pods without a node: what kube-scheduler says of them.
+
+Its texts are those of the plugins in https://github.com/kubernetes/kubernetes/tree/v1.35.4/pkg/scheduler/framework.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from webhook.api.pod import Toleration
+from webhook.api.taints import Taint, untolerated
+from webhook.parts.why import loose
+from webhook.parts.why.cause import Cause, Stage, cut, listed
+from webhook.parts.why.limits import MAX_AMOUNT_DIGITS
+from webhook.parts.why.sight import Json, Sight
+
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+_NO_CLAIM: Final = re.compile(r'persistentvolumeclaim "(?P<claim>[^"]+)" (?P<how>not found|bound to non-existent.*)')
+_NODES: Final = re.compile(
+    r"(?<!\d)\d+/\d+ nodes are available: (?P<why>.*?)(?:\. preemption:.*|\. no new claims.*)?$", re.MULTILINE
+)
+_ROOM: Final = re.compile(r"Insufficient (\S+?)[.,]?(?: |$)|Too many pods")
+_INSUFFICIENT: Final = re.compile(r"Insufficient ([^\s,]+?)[.,]?(?: |$)")
+_TAINT: Final = re.compile(r"untolerated taint \{([^:}]+): ?([^}]*)\}")
+_OF_NODES: Final = ("node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+"""Taints of nodes that are not ready, or not for jobs."""
+# YAML reads these as something else than text.
+_NO_TEXT: Final = re.compile(r"\d.*|true|false|yes|no|on|off|y|n|null", re.IGNORECASE)
+_OWN_LAUNCHER: Final = (
+    "Remove the devices from spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].resources.limits: a launcher "
+    "only starts the ranks."
+)
+_OWN_WORKERS: Final = (
+    "Lower spec.mpiReplicaSpecs[Worker].replicas to the workers that have a node, or wait until others end. In a queue "
+    "of Kueue a job starts only when all of its pods fit."
+)
+_ACCELERATORS: Final = frozenset({"accelerator-available", "tier"})
+
+
+def causes(sight: Sight) -> Iterator[Cause]:
+    """One for all pods that wait for the same."""
+    if sight.finished:
+        return
+    waiting: dict[str, list[Json]] = {}
+    for pod in sight.current:
+        if not loose.text(pod, "spec", "nodeName") and loose.at(pod, "metadata", "deletionTimestamp") is None:
+            waiting.setdefault(loose.text(loose.condition(pod, "PodScheduled"), "message"), []).append(pod)
+    for said, pods in waiting.items():
+        yield _cause(sight, said, pods)
+
+
+def _cause(sight: Sight, said: str, pods: list[Json]) -> Cause:
+    names, launchers = listed([loose.name(pod) for pod in pods]), {loose.name(pod) for pod in sight.launchers}
+    where = f"Pod {loose.name(pods[0])}, PodScheduled"
+    gates = [loose.text(gate, "name") for gate in loose.items(pods[0], "spec", "schedulingGates")]
+    if gates:
+        text = f"{names}: held by the scheduling gate {', '.join(gates)}"
+        fix = "The controller that set the gate removes it; Kueue does so when it has found nodes."
+        return Cause("gated", Stage.SCHEDULING, text, where, fix)
+    scheduler = loose.text(pods[0], "spec", "schedulerName")
+    if not said:
+        text = f'{names}: the scheduler "{scheduler or DEFAULT_SCHEDULER}" has not looked at it'
+        fix = "Wait a moment."
+        if scheduler not in {"", DEFAULT_SCHEDULER}:
+            fix = "Take schedulerName out of the template, or ask your administrator whether this scheduler runs."
+        return Cause("no-scheduler", Stage.SCHEDULING, text, where, fix, passes=scheduler in {"", DEFAULT_SCHEDULER})
+    if found := _NO_CLAIM.search(said):
+        text = f'{names}: PersistentVolumeClaim "{found["claim"]}" {found["how"]}'
+        fix = "Create it, or correct claimName: kubectl get pvc lists what there is."
+        return Cause("no-claim", Stage.SCHEDULING, text, where, fix, frozenset({"references"}))
+    if "unbound immediate PersistentVolumeClaims" in said:
+        return _unbound(sight, names, where, pods[0])
+    whole = _NODES.search(said)
+    why = cut(whole["why"] if whole else said)
+    role = "Launcher" if loose.name(pods[0]) in launchers else "Worker"
+    tainted = f"add to spec.mpiReplicaSpecs[{role}].template.spec.tolerations: "
+    taints = _tolerations(sight, pods[0], why) if "untolerated taint" in why else None
+    if _ROOM.search(why):
+        text = f"{names}: no node has room now: {why}"
+        fix = "Wait until others end, or ask for less for each pod. A pod larger than every node waits forever."
+        if held := _held(sight, pods[0], why):
+            text, fix = f"{text}; {held}", _OWN_LAUNCHER if role == "Launcher" else _OWN_WORKERS
+        elif taints:
+            fix = f"Wait until others end, or, for nodes with a taint, {tainted}{taints}"
+        return Cause("no-room", Stage.SCHEDULING, text, where, fix, _ACCELERATORS, passes=True)
+    text = f"{names}: no node will do: {why}"
+    fix = "Compare nodeSelector, affinity and tolerations with: kubectl get nodes --show-labels"
+    if taints or all("untolerated taint" in part for part in why.split(", ")):
+        fix = f"A{tainted[1:]}{taints or 'one for a taint that kubectl describe nodes shows.'}"
+        if taints == "":
+            fix = "These nodes are not ready, or not for jobs: kubectl describe nodes"
+    return Cause("no-node", Stage.SCHEDULING, text, where, fix, _ACCELERATORS)
+
+
+def _held(sight: Sight, pod: Json, why: str) -> str:
+    """What other pods of the job hold of the devices that this one waits for."""
+    for device in (name for name in _INSUFFICIENT.findall(why) if "/" in name and _asks(pod, name)):
+        holders = [other for other in sight.current if loose.text(other, "spec", "nodeName") and _asks(other, device)]
+        if holders:
+            held = sum(_asks(other, device) for other in holders)
+            return f"{listed([loose.name(other) for other in holders])} of this job hold {held} {device}"
+    return ""
+
+
+def _asks(pod: Json, device: str) -> int:
+    found = (loose.at(each, "resources", "limits", device) for each in loose.items(pod, "spec", "containers"))
+    return sum(int(amount) for amount in map(str, found) if amount.isdecimal() and len(amount) <= MAX_AMOUNT_DIGITS)
+
+
+def _tolerations(sight: Sight, pod: Json, why: str) -> str | None:
+    """Those to add, none for taints in _OF_NODES; None where the taints are unknown.
+
+    Kubernetes names the taint up to 1.34; later ones are read from the nodes that have the devices.
+    """
+    taints = [Taint(key, value) for key, value in _TAINT.findall(why)]
+    if not taints:
+        limits = [loose.mapping(each, "resources", "limits") for each in loose.items(pod, "spec", "containers")]
+        devices = {name for names in limits for name in names if "/" in name}
+        selector = loose.mapping(pod, "spec", "nodeSelector").items()
+        fitting = [
+            each for each in sight.nodes if devices <= each.allocatable.keys() and selector <= each.labels.items()
+        ]
+        with suppress(msgspec.ValidationError):
+            borne = msgspec.convert(loose.items(pod, "spec", "tolerations"), list[Toleration])
+            taints = untolerated((taint for shape in fitting for taint in shape.taints), borne)
+    found = [_toleration(taint) for taint in dict.fromkeys(taints) if not taint.key.startswith(_OF_NODES)]
+    return " or ".join(found) if taints else None
+
+
+def _toleration(taint: Taint) -> str:
+    value = f'"{taint.value}"' if _NO_TEXT.fullmatch(taint.value) else taint.value
+    operator = f"operator: Equal, value: {value}" if value else "operator: Exists"
+    return f"{{key: {taint.key}, {operator}{taint.effect and f', effect: {taint.effect}'}}}"
+
+
+def _unbound(sight: Sight, names: str, where: str, pod: Json) -> Cause:
+    """The claims, with what is said of them: the scheduler does not name them."""
+    claims = list(claims_of(pod))
+    told = ""
+    for claim in claims:
+        for event in sight.said(claim, "ProvisioningFailed", "FailedBinding", "ExternalProvisioning"):
+            told = f' (PersistentVolumeClaim "{claim}": {cut(loose.text(event, "message"))})'
+            break
+    text = f"{names}: a volume is not there yet: PersistentVolumeClaim {' or '.join(claims)} has none{told}"
+    fix = "kubectl describe pvc: name a storage class that exists, or ask for the volume."
+    return Cause("unbound-claim", Stage.SCHEDULING, text, where, fix)
+
+
+def claims_of(pod: Mapping[str, object]) -> Iterator[str]:
+    """The claims that a pod names."""
+    for volume in loose.items(pod, "spec", "volumes"):
+        if claim := loose.text(volume, "persistentVolumeClaim", "claimName"):
+            yield claim

@@ -1,0 +1,50 @@
+"""The command `why`: what keeps a job in a cluster from running."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+
+import sys
+from typing import NoReturn
+
+import click
+
+from webhook.cli.options import REFUSED, about_jobs, read_jobs, show
+from webhook.client.access import Access
+
+
+@click.command()
+@about_jobs
+def why(*, job: str | None, access: Access, namespace: str | None, policy_namespace: str, output: str) -> NoReturn:
+    """Say why a job does not run.
+
+    The first line says what has become of the job, and why. Below it stand all causes, what holds the job up first
+    before what would come later, each with where it is seen and what to do: the job's own status, Kueue's Workload and
+    its place in the queue, refused pods, pods without a node, containers that do not start, the log of a launcher that
+    failed, the deadline; and at last what admission would say of the job now.
+
+    Without NAME it is a line for each job of the namespace that does not run.
+
+    It reads what you may read, and no Secret. Where you may create pods, those that are missing are tried by a dry run,
+    which creates nothing. What could not be read is named at the end.
+
+    \b
+    Examples:
+      mpijob-webhook why team-a/train
+      mpijob-webhook why train -n team-a -o json
+      mpijob-webhook why -n team-a
+      kubectl mpijob why team-a/train
+
+    \b
+    Exit code:
+      0  it runs, is being started, or has succeeded
+      1  it does not run, or has failed
+      2  there is no such job, or the cluster cannot be asked; the message says why
+    """
+    from webhook.parts.why import report
+
+    found = read_jobs(
+        access, job, namespace, lambda api, space, name: report.reports(api, space, name, policy_namespace)
+    )
+    if job and not job.endswith("/"):
+        show(output, found[0].as_text(), found[0].as_json())
+    else:
+        show(output, report.overview(found), [each.as_json() for each in found])
+    sys.exit(0 if all(each.good for each in found) else REFUSED)

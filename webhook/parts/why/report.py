@@ -1,0 +1,116 @@
+"""What `why` says of a job, for people and for programs."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from webhook import PROGRAM
+from webhook.cli import world_sources
+from webhook.cli.stored_jobs import stored_jobs
+from webhook.cli.terminal import bad, caution, counted, faint, good, heading, printable
+from webhook.client.calls import Client
+from webhook.client.objects import KubernetesObject
+from webhook.parts.why import loose
+from webhook.parts.why.cause import Cause, cut
+from webhook.parts.why.diagnosis import Diagnosis, diagnose
+from webhook.parts.why.limits import MAX_JOBS_READ_AT_ONCE, MAX_LINE_CHARACTERS
+from webhook.parts.why.reader import SightReader, workloads_of
+from webhook.parts.why.sight import Sight
+from webhook.parts.why.state import State
+
+WORST_FIRST: Final = (State.STUCK, State.FAILED, State.STARTS, State.RUNS, State.SUCCEEDED)
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """A job, and why it does not run."""
+
+    namespace: str
+    sight: Sight
+    diagnosis: Diagnosis
+    unjudged: Mapping[str, Sequence[str]]
+    """What admission's part goes without, by why."""
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing has to be done."""
+        return self.diagnosis.state not in {State.STUCK, State.FAILED}
+
+    def headline(self) -> str:
+        """The first line."""
+        paint = good if self.good else bad
+        return f"{heading(printable(f'{self.namespace}/{self.sight.name}'))} {paint(printable(self.diagnosis.told))}"
+
+    def as_text(self) -> Iterator[str]:
+        """The whole page."""
+        yield self.headline()
+        for number, cause in enumerate(self.diagnosis.causes, start=1):
+            yield ""
+            yield from _lines(number, cause)
+        if warnings := self.sight.warnings():
+            yield from ("", "warnings of the cluster:")
+            yield from (printable(f"   {self._warning(event)}") for event in warnings)
+        notes = [f"not read: {what} ({why})" for what, why in self.sight.unread.items()]
+        notes += [f"not judged: what depends on {', '.join(names)} ({why})" for why, names in self.unjudged.items()]
+        if notes:
+            yield ""
+            yield from (faint(printable(note)) for note in notes)
+
+    def _warning(self, event: Mapping[str, Any]) -> str:
+        about = f"{loose.text(event, 'involvedObject', 'kind')} {loose.text(event, 'involvedObject', 'name')}"
+        said = cut(loose.text(event, "message"), MAX_LINE_CHARACTERS)
+        return f"{self.sight.when(event)} ago, {about}: {loose.text(event, 'reason')}: {said}"
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        place = self.sight.place
+        return {
+            "namespace": self.namespace,
+            "name": self.sight.name,
+            **self.diagnosis.as_json(),
+            "workers": {"wanted": self.sight.wanted, "ready": self.sight.ready},
+            "warnings": [
+                {
+                    "kind": loose.text(event, "involvedObject", "kind"),
+                    "name": loose.text(event, "involvedObject", "name"),
+                    "reason": loose.text(event, "reason"),
+                    "message": loose.text(event, "message"),
+                }
+                for event in self.sight.warnings()
+            ],
+            "place": {"number": place.place, "of": place.of, "queue": place.queue} if place else None,
+            "notRead": dict(self.sight.unread),
+            "notJudged": sorted({name for names in self.unjudged.values() for name in names}),
+        }
+
+
+def _lines(number: int, cause: Cause) -> Iterator[str]:
+    yield f"{number}. {printable(cause.text)}"
+    yield f"   seen in: {printable(cause.where)}"
+    yield f"   {caution('to do')}: {printable(cause.fix)}"
+
+
+def overview(reports: Sequence[JobReport]) -> Iterator[str]:
+    """A line for each job that does not run."""
+    worst = [each for each in reports if not each.good]
+    yield from (each.headline() for each in worst)
+    more = f": {len(worst)} to look at; `{PROGRAM} why NAME` says what to do." if worst else ", none to look at"
+    yield faint(f"{counted(len(reports), 'job')}{more}")
+
+
+async def reports(api: Client, namespace: str, name: str, policy_namespace: str) -> list[JobReport]:
+    """That of the job `name`, ClusterError where there is none; else of all not yet succeeded, the worst first."""
+    found = await stored_jobs(api, namespace, name)
+    jobs = found if name else [each for each in found if not loose.holds(each, "Succeeded")]
+    world = await world_sources.of_cluster(api, [namespace], policy_namespace=policy_namespace, with_schema=False)
+    workloads, gate = await workloads_of(api, namespace), asyncio.Semaphore(MAX_JOBS_READ_AT_ONCE)
+
+    async def report(job: KubernetesObject) -> JobReport:
+        reader = SightReader(api, namespace, world, workloads)
+        async with gate:
+            sight = await reader.read(job)
+        return JobReport(namespace, sight, diagnose(sight), world.reasons(reader.unjudged))
+
+    read = await asyncio.gather(*map(report, jobs))
+    return sorted(read, key=lambda each: (WORST_FIRST.index(each.diagnosis.state), each.sight.name))

@@ -1,0 +1,165 @@
+"""What was read of one job. All of it is as the API server sent it: nothing in a status can be relied on."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, Final
+
+import msgspec
+
+from webhook.api import duration, kueue
+from webhook.cluster.resources.nodes import NodeShape
+from webhook.kit.importance import Importance
+from webhook.parts.why import loose
+from webhook.parts.why.limits import MAX_EVENTS_SHOWN
+
+Json = Mapping[str, Any]
+WORKER: Final = "worker"
+LAUNCHER: Final = "launcher"
+_MINUTE, _HOUR = 60, 3600
+ROLE: Final = "training.kubeflow.org/job-role"
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What a rule says of the job as if it were submitted now."""
+
+    rule: str
+    path: str
+    message: str
+    fix: str
+    refuses: bool
+    importance: Importance
+
+
+class QueuePlace(msgspec.Struct, frozen=True):
+    """The place of a job among those that wait; the first is 1."""
+
+    place: int
+    of: int
+    queue: str
+    """What they wait for, in words."""
+
+
+@dataclass(frozen=True)
+class Sight:
+    """One job and what belongs to it; what may not be read is empty, and `unread` says why."""
+
+    now: datetime
+    job: Json
+    findings: Sequence[Judged] = ()
+    launcher: Json | None = None
+    """The Job of its launcher."""
+    pods: Sequence[Json] = ()
+    workload: Json | None = None
+    """Kueue's Workload."""
+    place: QueuePlace | None = None
+    events: Sequence[Json] = ()
+    """Of all its objects."""
+    logs: Mapping[str, str] = field(default_factory=dict)
+    """The last lines of some containers, by the name of the pod."""
+    tried: Mapping[str, str] = field(default_factory=dict)
+    """What the API server says of pods that are missing, by their role: they were tried by a dry run."""
+    nodes: Collection[NodeShape] = ()
+    """The kinds of nodes of the cluster."""
+    all_queued: bool = False
+    """Kueue suspends every job of the namespace, also those that name no queue."""
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """Why something is not known, by what it is."""
+
+    @property
+    def name(self) -> str:
+        """The job's."""
+        return loose.name(self.job)
+
+    @property
+    def queue(self) -> str:
+        """The LocalQueue that it names."""
+        return loose.text(self.job, "metadata", "labels", kueue.QUEUE_NAME)
+
+    @property
+    def suspended(self) -> bool:
+        """Whether it is suspended now."""
+        return loose.at(self.job, "spec", "runPolicy", "suspend") is True
+
+    @property
+    def wanted(self) -> int:
+        """How many workers it asks for."""
+        return loose.number(self.job, "spec", "mpiReplicaSpecs", "Worker", "replicas") or 0
+
+    @property
+    def ready(self) -> int:
+        """How many of them are ready."""
+        return sum(loose.holds(pod, "Ready") for pod in self.workers)
+
+    @property
+    def finished(self) -> str:
+        """`Succeeded` or `Failed`, empty for a job that is not at its end."""
+        return next((kind for kind in ("Succeeded", "Failed") if loose.holds(self.job, kind)), "")
+
+    @cached_property
+    def workers(self) -> list[Json]:
+        """The pods of workers, by their names."""
+        return self._of_role(WORKER)
+
+    @cached_property
+    def launchers(self) -> list[Json]:
+        """The pods of launchers, the newest first."""
+        return sorted(self._of_role(LAUNCHER), key=created, reverse=True)
+
+    @property
+    def current(self) -> list[Json]:
+        """The pods that count: all workers, and the newest launcher."""
+        return [*self.workers, *self.launchers[:1]]
+
+    def said(self, name: str, *reasons: str) -> Iterator[Json]:
+        """The events about the objects with this name, the newest first; with `reasons` those alone."""
+        about = (event for event in self.events if loose.text(event, "involvedObject", "name") == name)
+        found = [event for event in about if not reasons or event.get("reason") in reasons]
+        return iter(sorted(found, key=happened, reverse=True))
+
+    def warnings(self) -> list[Json]:
+        """The newest events that warn, one of each kind about one object."""
+        found: dict[tuple[str, str], Json] = {}
+        for event in sorted(self.events, key=happened, reverse=True):
+            if event.get("type") == "Warning":
+                found.setdefault((loose.text(event, "involvedObject", "name"), loose.text(event, "reason")), event)
+        return list(found.values())[:MAX_EVENTS_SHOWN]
+
+    def when(self, event: Json) -> str:
+        """How long ago an event happened last."""
+        return span(datetime.fromtimestamp(happened(event), UTC), self.now)
+
+    def since(self, moment: datetime) -> str:
+        """How long ago that was, in words."""
+        return span(moment, self.now)
+
+    def finding(self, rules: Iterable[str]) -> Judged | None:
+        """The worst that one of these rules says."""
+        found = [each for each in self.findings if each.rule in rules]
+        return min(found, key=lambda each: (not each.refuses, each.importance), default=None)
+
+    def _of_role(self, role: str) -> list[Json]:
+        found = [pod for pod in self.pods if loose.text(pod, "metadata", "labels", ROLE) == role]
+        return sorted(found, key=lambda pod: (len(loose.name(pod)), loose.name(pod)))
+
+
+def created(value: Json) -> float:
+    """When it was created, in seconds since the epoch."""
+    found = loose.moment(value, "metadata", "creationTimestamp")
+    return found.timestamp() if found else 0.0
+
+
+def happened(event: Json) -> float:
+    """When it happened last, in seconds since the epoch."""
+    times = (
+        loose.moment(event, *path) for path in (("series", "lastObservedTime"), ("lastTimestamp",), ("eventTime",))
+    )
+    found = next((each for each in times if each), None)
+    return found.timestamp() if found else created(event)
+
+
+def span(start: datetime, end: datetime) -> str:
+    """The time between, in words; of hours nobody asks for the seconds."""
+    seconds = max(0, int((end - start).total_seconds()))
+    return duration.spell(seconds - seconds % _MINUTE if seconds >= _HOUR else seconds)

@@ -1,0 +1,58 @@
+"""What has become of a job, by its own status and that of its pods."""
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from webhook.cluster import job_lives
+from webhook.parts.why import loose
+from webhook.parts.why.sight import Sight, span
+from webhook.predict import deadlines
+
+
+class State(StrEnum):
+    """Where a job is in its life."""
+
+    STARTS = "starting"
+    """It was made, and nothing is wrong so far."""
+    STUCK = "stuck"
+    RUNS = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+
+def state(sight: Sight) -> tuple[State, str]:
+    """The state, and a sentence without its subject."""
+    if sight.finished == "Succeeded":
+        return State.SUCCEEDED, f"succeeded{_after(sight)}"
+    if sight.finished == "Failed":
+        return State.FAILED, f"failed{_after(sight)}"
+    workers = f"{sight.ready} of {sight.wanted} workers ready"
+    begun = loose.moment(loose.condition(sight.job, "Running"), "lastTransitionTime")
+    if loose.holds(sight.job, "Running") and not sight.suspended:
+        since = f" since {_shown(begun)} ({sight.since(begun)})" if begun else ""
+        left = _time_left(sight)
+        return State.RUNS, f"runs{since}, {workers}{left and '; '}{left}"
+    return State.STARTS, f"is being started, {workers}"
+
+
+def _time_left(sight: Sight) -> str:
+    try:
+        life = job_lives.job_life(msgspec.json.encode(sight.job))
+        launcher = job_lives.launcher(msgspec.json.encode(sight.launcher)) if sight.launcher else None
+    except ValueError:  # as is msgspec's
+        return ""
+    return deadlines.in_words(life, launcher, sight.now.timestamp())
+
+
+def _after(sight: Sight) -> str:
+    start = loose.moment(sight.job, "status", "startTime")
+    end = loose.moment(sight.job, "status", "completionTime")
+    if end is None:
+        return ""
+    return f" at {_shown(end)}" + (f", after {span(start, end)}" if start else "")
+
+
+def _shown(when: datetime) -> str:
+    return f"{when:%Y-%m-%d %H:%M:%S}Z"
