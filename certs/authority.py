@@ -1,7 +1,7 @@
 """A small certificate authority in memory: ECDSA P-256 throughout, accepted by Go's x509 and by strict OpenSSL.
 
-Extensions follow RFC 5280 section 4.2; Go and OpenSSL's strict mode want the key identifiers, the key usage and
-subject alternative names, and never look at the common name.
+Extensions follow RFC 5280 section 4.2. Go and OpenSSL's strict mode require the key identifiers, the key usage and
+subject alternative names, and ignore the common name.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from certs.limits import MAX_COMMON_NAME_CHARACTERS
 from certs.pem import NO_EXTENSION, CertificateError, fingerprint, load_pair
 
-# A verifier whose clock is a little behind ours must not find the certificate "not yet valid".
+# A verifier with a slow clock must not find the certificate "not yet valid".
 CLOCK_SKEW = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A certificate and its private key, both in PEM; `not_after` is when it stops being valid (UTC)."""
+    """A certificate and its private key, both in PEM; `not_after` is when it expires (UTC)."""
 
     certificate_pem: bytes
     key_pem: bytes = field(repr=False)
@@ -39,7 +39,7 @@ class Authority:
     def __init__(
         self, common_name: str, *, lifetime: timedelta, now: datetime | None = None, backdate: timedelta = CLOCK_SKEW
     ) -> None:
-        """Make a new CA, valid for `lifetime` from `now` (default: the clock), and already since `backdate` before."""
+        """Make a new CA, valid from `now` - `backdate` to `now` + `lifetime`; `now` defaults to the clock."""
         self.key = ec.generate_private_key(ec.SECP256R1())
         name = _name(common_name)
         now = now or datetime.now(UTC)
@@ -53,7 +53,7 @@ class Authority:
 
     @classmethod
     def load(cls, certificate_pem: bytes, key_pem: bytes) -> "Authority":
-        """The CA that `certificate_pem` and `key_pem` of another one describe; CertificateError when they do not."""
+        """A stored CA; CertificateError if the certificate and the key are not those of a CA."""
         (certificate, *_), key = load_pair(certificate_pem, key_pem)
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise CertificateError("the private key is not an EC key")
@@ -75,7 +75,7 @@ class Authority:
 
     @property
     def key_pem(self) -> bytes:
-        """The CA's private key: whoever has it can pose as this webhook."""
+        """The CA's private key. Anyone who has it can pose as this webhook."""
         return _key_pem(self.key)
 
     @property
@@ -85,7 +85,7 @@ class Authority:
 
     @property
     def not_after(self) -> datetime:
-        """When the CA stops being valid (UTC)."""
+        """When the CA expires (UTC)."""
         return self.certificate.not_valid_after_utc
 
     def usable(self, now: datetime) -> bool:
@@ -102,8 +102,8 @@ class Authority:
     ) -> KeyPair:
         """A serving certificate for `hosts` (DNS names and IP addresses, at least one) with a new key.
 
-        Valid from `backdate` before `now` for `lifetime` after it, but within the validity of the CA: a leaf without
-        a valid issuer verifies nowhere.
+        Valid from `now` - `backdate` to `now` + `lifetime`, but never longer than the CA: no client accepts a leaf
+        without a valid issuer.
         """
         if not hosts:
             raise ValueError("a serving certificate needs at least one host")

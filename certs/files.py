@@ -1,8 +1,8 @@
-"""A serving certificate from files that something else renews: cert-manager, OpenShift's service-ca, an administrator.
+"""A serving certificate from files that cert-manager, OpenShift's service-ca or an administrator renews.
 
-The content decides, not time stamps or file events: a mounted Secret changes by the exchange of a symbolic link, for
-which inotify on the files says nothing. A read in the middle of the exchange sees a key that does not match; that is
-refused, and the next poll finds the right one. So a problem is reported when two polls in a row have met it.
+Changes are detected by content, not by time stamps or file events: a mounted Secret changes by the exchange of a
+symbolic link, which inotify on the files does not report. A read in the middle of the exchange sees a key that does not
+match. It is rejected, and the next poll reads the right one, so a problem is reported only after two polls in a row.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from certs.serving import ServingCertificate, read_pair
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What the files held at one moment."""
+    """The files' content at one moment."""
 
     chain_pem: bytes
     key_pem: bytes = field(repr=False)
@@ -27,11 +27,13 @@ class Content:
 
 
 class FileCertificate:
-    """Serves the pair in two files, and its successors. What cannot be served never takes the place of what can."""
+    """Serves the certificate and key in two files, and their successors. An unusable pair never replaces a usable
+    one.
+    """
 
     serving: ServingCertificate
     problem: str | None = None
-    """Why the files, or the certificate that is served, are no good; None when they are."""
+    """Why the files, or the served certificate, are unusable; None if they are fine."""
 
     def __init__(
         self,
@@ -44,9 +46,9 @@ class FileCertificate:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         listener: Listener = ignore,
     ) -> None:
-        """Load the files; CertificateError when they cannot be served.
+        """Load the files; CertificateError if they cannot be served.
 
-        The certificate must be for each of `hosts`, and lead to `ca` where that file exists and is not empty.
+        The certificate must be valid for each of `hosts`, and chain to `ca` if that file exists and is not empty.
         """
         self._certificate = certificate
         self._key = key
@@ -62,16 +64,16 @@ class FileCertificate:
         self._served = content
 
     async def run(self) -> NoReturn:
-        """Look at the files each interval, until cancelled."""
+        """Poll the files each interval, until cancelled."""
         while True:
             await asyncio.sleep(self._interval)
             await self.poll()
 
     async def poll(self) -> None:
-        """Look at the files once, and take over what is new and good."""
+        """Read the files once, and use a new valid pair."""
         problem = None
         try:
-            # Away from the event loop: a file system can hang.
+            # In a thread: a file system can hang.
             self._use(await asyncio.to_thread(self._read))
         except CertificateError as error:
             problem = str(error)
@@ -90,7 +92,7 @@ class FileCertificate:
         self._tell(Notice("CertificateReloaded", f"{message}{self.serving.not_after:%Y-%m-%dT%H:%M:%SZ}"))
 
     def _note(self, problem: str | None) -> None:
-        """Report a problem when it is seen the second time, and its end."""
+        """Report a problem when it is seen the second time, and when it ends."""
         if problem is None and self.problem is not None:
             self._tell(Notice("CertificatesRecovered", f"{self._certificate} and {self._key} are in order again"))
             self.problem = None
@@ -113,7 +115,7 @@ class FileCertificate:
         return Content(chain_pem, key_pem, ca_pem)
 
     def _check(self, content: Content) -> None:
-        """CertificateError for a pair that clients of ours would refuse for its names or its issuer."""
+        """CertificateError for a pair that clients would reject for its names or its issuer."""
         chain, _ = load_pair(content.chain_pem, content.key_pem)
         for host in self._hosts:
             if not covers(chain[0], host):

@@ -1,4 +1,4 @@
-"""What happened to certificates, reported to the program that uses them, for Events, logs and metrics."""
+"""Changes of certificates, reported to the program that uses them, for Events, logs and metrics."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something happened; reported once."""
+    """A change, reported once."""
 
     reason: str
-    """In the form that Kubernetes wants for the reason of an Event, such as `CAPromoted`."""
+    """In the form of an Event's reason in Kubernetes, such as `CAPromoted`."""
     message: str
     """One line for a human."""
     warning: bool = False
@@ -19,4 +19,4 @@ Listener = Callable[[Notice], None]
 
 
 def ignore(_: Notice) -> None:
-    """The listener of those who do not care."""
+    """A listener that discards notices."""

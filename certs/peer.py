@@ -1,4 +1,4 @@
-"""What a TLS server presents."""
+"""The certificates that a TLS server presents."""
 
 import asyncio
 import ssl
@@ -9,13 +9,13 @@ from certs.limits import MAX_PEER_SECONDS
 
 
 class PeerError(Exception):
-    """There is no TLS server to be seen; the message is one line for a human."""
+    """No TLS server answers; the message is one line for a human."""
 
 
 async def fetch_chain(host: str, port: int, *, server_name: str | None = None) -> tuple[x509.Certificate, ...]:
-    """What the server at `host`:`port` presents, leaf first, without judging it; PeerError when it cannot be had.
+    """The unverified chain of the server at `host`:`port`, leaf first; PeerError if the server presents none.
 
-    `server_name` (default: `host`) is the name to ask for. Before Python 3.13 only the leaf can be seen.
+    `server_name` (default: `host`) is the requested name. Before Python 3.13 only the leaf is available.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -30,7 +30,7 @@ async def fetch_chain(host: str, port: int, *, server_name: str | None = None) -
     except OSError as error:
         raise PeerError(f"cannot reach {host}:{port}: {error.strerror or error}") from None
     connection: ssl.SSLObject = writer.get_extra_info("ssl_object")
-    writer.transport.abort()  # some servers never answer the farewell
+    writer.transport.abort()  # some servers never complete the shutdown
     whole = getattr(connection, "get_unverified_chain", None)
     chain = whole() if whole else [connection.getpeercert(binary_form=True)]
     return tuple(x509.load_der_x509_certificate(der) for der in chain if der)

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import NameOID
 
-# What reading an extension raises where it is not there, or damaged.
+# Raised by reading an absent or damaged extension.
 NO_EXTENSION = (x509.ExtensionNotFound, x509.DuplicateExtension, x509.UnsupportedGeneralNameType, ValueError)
 
 
@@ -18,11 +18,11 @@ class CertificateError(ValueError):
 
 
 def load_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
-    """All certificates in `pem`, at least one; CertificateError when there is none or one is damaged."""
+    """All certificates in `pem`, at least one; CertificateError if there is none or one is damaged."""
     try:
-        found = tuple(x509.load_pem_x509_certificates(pem))
-        for certificate in found:
-            # The library reads no part of a certificate before it is asked for it.
+        certificates = tuple(x509.load_pem_x509_certificates(pem))
+        for certificate in certificates:
+            # The library parses each part of a certificate on first access.
             _ = (
                 certificate.subject,
                 certificate.issuer,
@@ -31,11 +31,11 @@ def load_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
             )
     except (ValueError, x509.InvalidVersion):
         raise CertificateError("the certificate is not PEM, or damaged") from None
-    return found
+    return certificates
 
 
 def load_private_key(pem: bytes) -> PrivateKeyTypes:
-    """The private key in `pem`; CertificateError when it is damaged, encrypted or of an unknown kind."""
+    """The private key in `pem`; CertificateError if it is damaged, encrypted or of an unknown kind."""
     try:
         return serialization.load_pem_private_key(pem, password=None)
     except TypeError:
@@ -49,7 +49,7 @@ def load_pair(chain_pem: bytes, key_pem: bytes) -> tuple[tuple[x509.Certificate,
     chain, key = load_certificates(chain_pem), load_private_key(key_pem)
     try:
         belongs = key.public_key() == chain[0].public_key()
-    except (ValueError, UnsupportedAlgorithm):  # the key within a certificate is read no sooner
+    except (ValueError, UnsupportedAlgorithm):  # the certificate's own key is parsed only here
         raise CertificateError("the certificate is not PEM, or damaged") from None
     if not belongs:
         raise CertificateError("the private key does not belong to the certificate")
@@ -57,7 +57,7 @@ def load_pair(chain_pem: bytes, key_pem: bytes) -> tuple[tuple[x509.Certificate,
 
 
 def to_pem(certificates: Iterable[x509.Certificate]) -> bytes:
-    """The certificates one after the other: the form of a caBundle."""
+    """The concatenated certificates, as in a caBundle."""
     return b"".join(certificate.public_bytes(serialization.Encoding.PEM) for certificate in certificates)
 
 
@@ -68,12 +68,12 @@ def fingerprint(certificate: x509.Certificate) -> str:
 
 @lru_cache(maxsize=64)
 def fingerprints(pem: bytes) -> frozenset[str]:
-    """The fingerprints of a caBundle; none when it is empty or damaged, for then no client trusts anything."""
+    """The fingerprints of a caBundle. Empty if it is empty or damaged: then clients trust nothing."""
     return frozenset(map(fingerprint, readable_certificates(pem)))
 
 
 def readable_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
-    """The certificates; none when it is empty or damaged."""
+    """The certificates; empty if `pem` is empty or damaged."""
     try:
         return load_certificates(pem)
     except CertificateError:
@@ -96,13 +96,13 @@ def hosts(certificate: x509.Certificate) -> tuple[str, ...]:
 
 
 def covers(certificate: x509.Certificate, host: str) -> bool:
-    """Whether clients that call `host` accept the certificate's names; `*` stands for one whole first label."""
+    """Whether clients that call `host` accept the certificate's names; `*` matches one whole first label."""
     wildcard = "*." + host.partition(".")[2]
     return any(name.lower() in {host.lower(), wildcard.lower()} for name in hosts(certificate))
 
 
 def chains_to(chain: Sequence[x509.Certificate], roots: Sequence[x509.Certificate]) -> bool:
-    """Whether signatures lead from the first of `chain` to one of `roots`. Looks at no validity and no extension."""
+    """Whether signatures connect the first of `chain` to one of `roots`. Ignores validity and extensions."""
     link, rest = chain[0], list(chain[1:])
     while True:
         if link in roots or any(_issued(link, root) for root in roots):

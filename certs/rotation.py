@@ -1,13 +1,13 @@
-"""The rotation of a CA without a failed call: what to do next, from the Secret, the caBundles and the time alone.
+"""The rotation of a CA without a failed call: decides the next step from the Secret, the caBundles and the time alone.
 
-Every CA begins as the successor. It is added to every caBundle beside those that are there, and signs only when it has
-been read back from all of them and a grace time has passed. The CA that it replaces stays trusted until the last leaf
-that it can have signed has expired. Each step is one write that is decided on what was just read, so any replica can
-take any step, at any time; one that was late gets a Conflict.
+Every CA starts as the successor. It is added to every caBundle next to the present ones. It signs only when it has been
+read back from all of them and a grace time has passed. The CA that it replaces stays trusted until the last leaf that
+it may have signed has expired. Each step is one write, decided from what was just read, so any replica can take any
+step at any time; a late one gets a Conflict.
 
 Read the caBundles before the Secret: then the Secret is at least as new, and a CA that another replica has published is
-never taken for a foreign one. CAs that sign at once, as of cert-controller and cert-manager's dynamic authority, are
-the known alternative, with the known outages (gatekeeper#1045, kueue#622, cert-manager#6624).
+never mistaken for a foreign one. The alternative is a CA that signs at once, as in cert-controller and cert-manager's
+dynamic authority; it has caused outages (gatekeeper#1045, kueue#622, cert-manager#6624).
 """
 
 from collections.abc import Sequence
@@ -23,26 +23,26 @@ from certs.pem import CertificateError, common_name, fingerprint, fingerprints, 
 from certs.state import State
 from certs.store import Bundle
 
-# The last leaf of a CA decides how long that CA has to stay trusted.
+# The last leaf of a CA decides how long that CA must stay trusted.
 LONGEST_LEAF = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RotationSettings:
-    """The same in every replica; ValueError for times that cannot work together."""
+    """Must be the same in every replica; ValueError for times that do not fit together."""
 
     name: str
-    """Common name of the CAs; also how a caBundle's certificates are known to be ours after the Secret was lost."""
+    """Common name of the CAs. It also identifies the service's certificates in caBundles after the Secret was lost."""
     ca_lifetime: timedelta = timedelta(days=365)
     """A CA is replaced when a third of this is left."""
     leaf_lifetime: timedelta = timedelta(days=14)
     """A serving certificate is replaced when about a third of its life is left."""
     grace: timedelta = timedelta(minutes=2)
-    """From the moment that every caBundle holds a new CA to its first signature: API servers hear of it late."""
+    """From the moment that every caBundle has a new CA to its first signature: API servers notice it late."""
     backdate: timedelta = timedelta(hours=1)
-    """How far the clock of a client may be behind."""
+    """How far a client's clock may be behind."""
     interval: timedelta = timedelta(minutes=1)
-    """From one look at the Secret, the caBundles and the clock to the next."""
+    """Time between two reads of the Secret, the caBundles and the clock."""
 
     def __post_init__(self) -> None:
         for field in ("ca_lifetime", "leaf_lifetime", "interval"):
@@ -57,19 +57,19 @@ class RotationSettings:
             raise ValueError("ca_lifetime must be at least three times leaf_lifetime and grace together")
 
 
-# A leaf is signed some moments after its replica has read who signs, and clocks differ.
+# A replica signs a leaf some moments after it has read which CA signs, and clocks differ.
 LATE_LEAF = 2 * CLOCK_SKEW
 
 
 class Phase(StrEnum):
-    """Where the rotation stands."""
+    """The progress of a rotation."""
 
     MISSING = "missing"
-    """There is no Secret."""
+    """The Secret does not exist."""
     PUBLISHING = "publishing"
-    """A successor is on its way into every caBundle; also the first CA."""
+    """A successor, or the first CA, is being added to the caBundles."""
     WAITING = "waiting"
-    """The successor is in every caBundle; API servers are given the time to notice."""
+    """The successor is in every caBundle; API servers get time to notice."""
     RETIRING = "retiring"
     """A new CA signs; the old one is still trusted."""
     STEADY = "steady"
@@ -104,7 +104,7 @@ Step = MakeSuccessor | Save | Publish
 
 
 def phase_of(state: State) -> Phase:
-    """Where the rotation stands, by the Secret."""
+    """The phase as the Secret shows it."""
     if state.successor:
         return Phase.WAITING if state.published_at else Phase.PUBLISHING
     if not state.current:
@@ -112,13 +112,13 @@ def phase_of(state: State) -> Phase:
     return Phase.RETIRING if state.old else Phase.STEADY
 
 
-def lacking(bundles: Sequence[Bundle], wanted: str) -> tuple[Bundle, ...]:
+def lacking(bundles: Sequence[Bundle], fingerprint: str) -> tuple[Bundle, ...]:
     """The objects with a caBundle that lacks the CA with this fingerprint."""
-    return tuple(bundle for bundle in bundles if any(wanted not in fingerprints(pem) for pem in bundle.ca_bundles))
+    return tuple(bundle for bundle in bundles if any(fingerprint not in fingerprints(pem) for pem in bundle.ca_bundles))
 
 
 def signer(state: State, bundles: Sequence[Bundle], now: datetime) -> Authority | None:
-    """The CA whose leaves every caBundle trusts now: the current one, or for want of it the successor."""
+    """The CA whose leaves every caBundle trusts now: the current one, or if there is none the successor."""
     for authority in (state.current, state.successor):
         if authority and authority.usable(now) and not lacking(bundles, authority.fingerprint):
             return authority
@@ -126,38 +126,38 @@ def signer(state: State, bundles: Sequence[Bundle], now: datetime) -> Authority 
 
 
 def plan(state: State, bundles: Sequence[Bundle], now: datetime, settings: RotationSettings) -> Step | None:
-    """The one next step; None until time passes or something changes."""
+    """The next step; None until time passes or something changes."""
     if step := _repair(state, bundles, now, settings) or _publication(state, bundles):
         return step
     return _promotion(state, now, settings) if state.successor else _retirement(state, now, settings)
 
 
 def _repair(state: State, bundles: Sequence[Bundle], now: datetime, settings: RotationSettings) -> Step | None:
-    """A new CA where one is due, and a Secret that matches what is true."""
-    if found := _survivors(state, bundles, settings.name):
-        state = state.with_old(found, now)
+    """A new CA if one is due, and a Secret that matches the caBundles."""
+    if survivors := _survivors(state, bundles, settings.name):
+        state = state.with_old(survivors, now)
     if reason := _successor_is_due(state, now, settings):
         return MakeSuccessor(state, Notice("CACreated", f"new CA: {reason}", warning=bool(state.damage)))
     if state.damage:
         message = f"left out of the CA Secret what was damaged: {'; '.join(state.damage)}"
         return Save(replace(state, damage=()), Notice("CARepaired", message, warning=True))
-    if found:
+    if survivors:
         message = "the caBundles hold CAs that the CA Secret does not know; they stay trusted for the life of a leaf"
         return Save(state, Notice("CARepaired", message, warning=True))
     return None
 
 
 def _publication(state: State, bundles: Sequence[Bundle]) -> Step | None:
-    """The caBundles as the Secret wants them: nothing missing, nothing else. They are ours."""
+    """Make the caBundles equal to the Secret: nothing missing, nothing else. The service owns them."""
     if state.successor and state.published_at and lacking(bundles, state.successor.fingerprint):
         return Save(replace(state, published_at=None))
-    wanted = frozenset(map(fingerprint, state.bundle))
-    outdated = tuple(bundle for bundle in bundles if any(fingerprints(pem) != wanted for pem in bundle.ca_bundles))
+    expected = frozenset(map(fingerprint, state.bundle))
+    outdated = tuple(bundle for bundle in bundles if any(fingerprints(pem) != expected for pem in bundle.ca_bundles))
     return Publish(outdated, to_pem(state.bundle)) if outdated else None
 
 
 def _successor_is_due(state: State, now: datetime, settings: RotationSettings) -> str:
-    """Why a successor has to be made; empty when there is no reason."""
+    """Why a successor must be made; empty if none is due."""
     if state.successor:
         return "" if state.successor.usable(now) else f"the next one is {_fault(state.successor, now)}"
     if not state.current:
@@ -171,7 +171,7 @@ def _successor_is_due(state: State, now: datetime, settings: RotationSettings) -
 
 
 def _promotion(state: State, now: datetime, settings: RotationSettings) -> Step | None:
-    """The successor is in every caBundle: does it sign from now on?"""
+    """Let the successor sign if it has been in every caBundle long enough."""
     serving = state.old or (state.current and state.current.usable(now))
     if serving:
         # A time in the future was written by a clock that has been set back since.
@@ -184,7 +184,7 @@ def _promotion(state: State, now: datetime, settings: RotationSettings) -> Step 
 
 
 def _retirement(state: State, now: datetime, settings: RotationSettings) -> Step | None:
-    """Are there CAs of which no leaf can be left?"""
+    """Remove old CAs once all their leaves must have expired."""
     if not state.old:
         return None
     if state.retired_at is None or state.retired_at > now + CLOCK_SKEW:
@@ -197,24 +197,24 @@ def _retirement(state: State, now: datetime, settings: RotationSettings) -> Step
 
 
 def _survivors(state: State, bundles: Sequence[Bundle], name: str) -> list[x509.Certificate]:
-    """CAs of ours in the caBundles that the Secret has lost: replicas may still serve their leaves.
+    """The service's CAs in caBundles that the Secret has lost: replicas may still serve their leaves.
 
-    CAs just retired look the same, so this counts only where the Secret is damaged, or none of its CAs has ever been
-    published: it was emptied, made anew, or restored from long ago.
+    CAs just retired look the same. So this counts only if the Secret is damaged, or if none of its CAs was ever
+    published: it was emptied, recreated, or restored from an old backup.
     """
-    known = {fingerprint(certificate) for certificate in state.bundle}
+    trusted = {fingerprint(certificate) for certificate in state.bundle}
     live: dict[str, x509.Certificate] = {}
     for pem in (pem for bundle in bundles for pem in bundle.ca_bundles):
         try:
             live |= {fingerprint(certificate): certificate for certificate in load_certificates(pem)}
         except CertificateError:
             continue
-    if known & live.keys() and not state.damage:
+    if trusted & live.keys() and not state.damage:
         return []
     return [
         certificate
         for key, certificate in live.items()
-        if key not in known and common_name(certificate.subject) == name
+        if key not in trusted and common_name(certificate.subject) == name
     ]
 
 

@@ -1,8 +1,8 @@
-"""Certificates that look after themselves: the CA in one Secret, a leaf in memory, the caBundles kept in step.
+"""Self-managed certificates: the CA in one Secret, a leaf in memory, and caBundles that follow.
 
-Each caBundle is judged by itself: what calls with one that cannot be written fails, and must not take the others along.
+Each caBundle is judged alone: if one cannot be written, its calls fail, and the others must not be affected.
 
-Any number of replicas run this side by side, without a leader (see `rotation`).
+Any number of replicas do this in parallel, without a leader (see `rotation`).
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from certs.serving import ServingCertificate
 from certs.state import State, load
 from certs.store import Bundle, Conflict, Secret, Store, StoreError
 
-# Of a leaf's life: renewal falls into this stretch, so that replicas that started together do not renew together.
+# The part of a leaf's life in which it is renewed, at random: replicas that started together renew at different times.
 RENEWAL = (0.57, 0.67)
 
 
@@ -41,7 +41,7 @@ class Leaf:
 
     @property
     def not_after(self) -> datetime:
-        """When it stops being valid (UTC)."""
+        """When it expires (UTC)."""
         return self.certificate.not_valid_after_utc
 
     def valid(self, now: datetime) -> bool:
@@ -52,7 +52,6 @@ class Leaf:
 def issue(
     authority: Authority, hosts: Sequence[str], *, now: datetime, settings: RotationSettings, random: Random
 ) -> Leaf:
-    """A new leaf of `authority` for `hosts`."""
     pair = authority.issue(hosts, lifetime=settings.leaf_lifetime, now=now, backdate=settings.backdate)
     return Leaf(
         certificate=load_certificates(pair.certificate_pem)[0],
@@ -64,12 +63,12 @@ def issue(
 
 
 def new_signer(leaf: Leaf | None, state: State, bundles: Sequence[Bundle], now: datetime) -> Authority | None:
-    """The CA to sign a new leaf now; None when `leaf` stays, because it is good or because none would be better."""
+    """The CA to sign a new leaf now; None to keep `leaf`, because it is good or no other would be better."""
     authority = signer(state, bundles, now)
     if authority is None or leaf is None or not leaf.valid(now) or lacking(bundles, leaf.issuer):
         return authority
     if leaf.issuer != authority.fingerprint:
-        # The successor signs only where no caBundle trusts anything else; otherwise not before its promotion.
+        # The successor signs only if no caBundle trusts anything else; otherwise not before its promotion.
         return authority if authority is state.current else None
     # A leaf cannot outlive its CA, so near the CA's end a new leaf gains nothing.
     return authority if now >= leaf.renew_at and authority.not_after > leaf.not_after else None
@@ -79,23 +78,23 @@ NO_SECRET = "the CA Secret does not exist; apply the manifests again: they ship 
 
 
 class SelfManaged:
-    """Keeps this replica's leaf, the CA Secret and the caBundles in order for as long as `run` runs."""
+    """Maintains this replica's leaf, the CA Secret and the caBundles while `run` runs."""
 
     certificate: ServingCertificate | None = None
-    """What to serve: there from the moment that every caBundle trusts it, but for those that cannot be written."""
+    """What to serve. None until every caBundle trusts it, except those that cannot be written."""
     leaf: Leaf | None = None
     phase: Phase | None = None
-    """None before the Secret was first read."""
+    """None until the Secret is read."""
     foreign_ca: str | None = None
-    """The common name of the CA in the Secret, where this service did not make it."""
+    """The common name of the CA in the Secret, if another program made it."""
     ca_not_after: datetime | None = None
     """When the CA that signs (on a first start: will sign) expires."""
     untrusting: tuple[str, ...] = ()
     """The names of the objects with a caBundle that does not trust the leaf."""
     last_error: str | None = None
-    """Why the last pass failed; None when it did not."""
+    """Why the last pass failed; None if it succeeded."""
     clock_offset: timedelta = timedelta(0)
-    """How far the API server's clock was ahead of ours."""
+    """How far the API server's clock is ahead of this machine's."""
 
     def __init__(
         self,
@@ -125,42 +124,42 @@ class SelfManaged:
 
     @property
     def now(self) -> datetime:
-        """The time by the clock of the API server, as far as it is known: that is who checks the leaf."""
+        """The time by the API server's clock as far as possible: the API server verifies the leaf."""
         return self._clock() + self.clock_offset
 
     @property
     def trusted(self) -> bool:
-        """Whether any caBundle, as last seen, leads to the leaf that is served, and it has not expired.
+        """Whether any caBundle, as last read, trusts the served leaf, and it has not expired.
 
-        Whoever calls with another one fails whether this replica serves or not.
+        A call with another caBundle fails whether this replica serves or not.
         """
         return self.leaf is not None and self._some_trust and self.leaf.valid(self.now)
 
     @property
     def leaf_not_after(self) -> datetime | None:
-        """When the leaf that is served expires."""
+        """When the served leaf expires."""
         return self.leaf.not_after if self.leaf else None
 
     async def first_certificate(self) -> ServingCertificate:
-        """Wait until there is a leaf that is trusted. The same object serves all that follow it."""
+        """Wait for a trusted leaf. The same object serves all later ones."""
         await self._serving.wait()
         assert self.certificate  # noqa: S101 (set before the event)
         return self.certificate
 
     async def run(self) -> NoReturn:
-        """Pass after pass, until cancelled: each interval, and sooner while something fails."""
+        """Run passes until cancelled: each interval, and more often after a failure."""
         failures = 0
         while True:
             await self.reconcile()
             failures = failures + 1 if self.last_error else 0
-            # A sleeping machine stops this clock but not the certificates': so never more than the interval.
+            # A suspended machine stops this clock but not the certificates', so the pause never exceeds the interval.
             pause = self._settings.interval.total_seconds() * self._random.uniform(0.9, 1)
             if failures:
                 pause = min(pause, 2 ** min(failures, 10) * self._random.uniform(0.5, 1))
             await asyncio.sleep(pause)
 
     async def reconcile(self) -> None:
-        """One pass: every step that can be taken now. What fails is in `last_error`, and is tried again next time."""
+        """One pass: every step that is possible now. A failure is in `last_error`, and the next pass retries."""
         try:
             await self._steps()
         except Exception as error:  # noqa: BLE001 - whatever somebody wrote into a caBundle, the next pass must come
@@ -176,10 +175,10 @@ class SelfManaged:
         self._after_pass()
 
     def _go_on(self) -> None:
-        """Leaves go on by the CA that the caBundles trusted, whatever fails.
+        """Keep issuing leaves of the CA that the caBundles trusted, whatever fails.
 
-        Nobody may be kept out because somebody deleted the Secret, or the API server cannot be read; nor those who
-        trust the leaf because others, whose caBundle cannot be mended, do not.
+        A deleted Secret or an unreadable API server must not block reviews. A caBundle that cannot be fixed must not
+        affect the callers that trust the leaf.
         """
         bundles = self._bundles
         if self.leaf and signer(self._state, bundles, self.now) is None:
@@ -207,7 +206,7 @@ class SelfManaged:
             try:
                 step = plan(state, bundles, now, self._settings)
                 if isinstance(step, Publish) and failed.keys() >= {bundle.name for bundle in step.bundles}:
-                    # The rotation waits for these, unless that would mean to serve what nobody trusts.
+                    # The rotation waits for these, unless that would mean serving a leaf that no client trusts.
                     rest = [bundle for bundle in bundles if bundle.name not in failed]
                     waits = signer(state, bundles, now) is not None or not rest
                     step = None if waits else self._without(rest, state, now)
@@ -224,24 +223,24 @@ class SelfManaged:
         raise StoreError(f"no end of changes by others after {MAX_ROTATION_STEPS} steps")
 
     async def _restore(self, bundles: Sequence[Bundle]) -> dict[str, str]:
-        """Without the Secret: publish the CAs that it held where a caBundle lacks the CA of the leaf.
+        """Without the Secret: publish the CAs that it held if a caBundle lacks the CA of the leaf.
 
         Returns why some could not be written.
         """
         failed: dict[str, str] = {}
         if self.leaf and (outdated := lacking(bundles, self.leaf.issuer)):
-            with suppress(Conflict):  # the next pass tries again
+            with suppress(Conflict):  # the next pass retries
                 failed = await self._publish(Publish(outdated, to_pem(self._state.bundle)), self._state)
             self._bundles = await self._store.read_bundles()
         return failed
 
     def _without(self, rest: Sequence[Bundle], state: State, now: datetime) -> Step | None:
-        """The next step as if there were only these caBundles."""
+        """The next step if only these caBundles existed."""
         self._look_after_leaf(state, rest, now)
         return plan(state, rest, now, self._settings)
 
     async def _take(self, step: MakeSuccessor | Save | None, state: State, secret: Secret, now: datetime) -> bool:
-        """Take the step; whether it was the last one. Nothing is taken as done before it has been read back."""
+        """Take the step; True if it was the last one. No step counts as done before it has been read back."""
         if step is None:
             return True
         after, notice = step.state, step.notice
@@ -255,7 +254,7 @@ class SelfManaged:
         return False
 
     async def _publish(self, step: Publish, state: State) -> dict[str, str]:
-        """Write each caBundle, also when another cannot be written; returns why some could not be."""
+        """Write each caBundle, even after a failure; returns why some could not be written."""
         failed: dict[str, str] = {}
         conflict = None
         signs = state.current.fingerprint if state.current else ""
@@ -288,7 +287,7 @@ class SelfManaged:
         self._tell(Notice("LeafIssued", f"serving a new certificate, valid until {leaf.not_after:%Y-%m-%dT%H:%M:%SZ}"))
 
     def _notice_trust(self, bundles: Sequence[Bundle]) -> None:
-        """Which of all the caBundles trust the leaf."""
+        """Record which caBundles trust the leaf."""
         self.untrusting = tuple(bundle.name for bundle in lacking(bundles, self.leaf.issuer)) if self.leaf else ()
         self._some_trust = len(self.untrusting) < len(bundles) or not bundles
         if self.leaf:
@@ -304,7 +303,7 @@ class SelfManaged:
             self.foreign_ca = name if name != self._settings.name else None
 
     def _time(self, secret: Secret, ours: datetime) -> datetime:
-        """The API server's time, else ours: one replica with a wrong clock must not touch the CA."""
+        """The API server's time, else this machine's: one replica with a wrong clock must not touch the CA."""
         now = secret.server_time or ours
         differed = abs(self.clock_offset) > CLOCK_SKEW
         self.clock_offset = now - ours

@@ -1,9 +1,9 @@
-"""The certificate that a TLS listener serves, and its exchange while the listener runs.
+"""The certificate of a TLS listener, and its replacement while the listener runs.
 
 Loading a new pair into a live SSLContext is not safe: a key that does not match breaks every later handshake, and a
-pair of another key type is silently ignored. So each pair gets a context of its own, is checked there, and only then
-takes over: the listener's context passes every handshake on to the current one (`sni_callback`, which OpenSSL also
-calls for clients that send no server name).
+pair of another key type is silently ignored. So each pair gets its own context, is checked there, and only then takes
+over: the listener's context passes every handshake on to the current one (`sni_callback`, which OpenSSL also calls for
+clients that send no server name).
 """
 
 import os
@@ -21,27 +21,29 @@ __all__ = ["CertificateError", "ServingCertificate", "read_pair"]
 
 
 class ServingCertificate:
-    """What a listener serves: give `context` to the server once; `swap` decides what later handshakes get."""
+    """A listener's certificate: give `context` to the server once; `swap` replaces the pair for later handshakes."""
 
     context: ssl.SSLContext
     not_after: datetime
     _client_ca: str = ""
 
     def __init__(self, chain_pem: bytes, key_pem: bytes, *, now: datetime | None = None) -> None:
-        """Serve this pair (the leaf first in `chain_pem`); CertificateError when it cannot be served."""
+        """Serve this pair (the leaf first in `chain_pem`); CertificateError if it cannot be served."""
         self._pair = chain_pem, key_pem
         self.not_after = _check(chain_pem, key_pem, now)
         self._current = _context(chain_pem, key_pem)
-        # The listener's own context needs a certificate too: OpenSSL chooses the cipher before it asks us.
+        # The listener's own context needs a certificate too: OpenSSL chooses the cipher before it calls `sni_callback`.
         self.context = _context(chain_pem, key_pem)
         self.context.sni_callback = self._select
 
     def require_clients(self, ca_pem: bytes) -> None:
-        """From now on clients need a certificate of these CAs (PEM); after a CertificateError those of before count."""
+        """Require client certificates of these CAs (PEM) from now on; after a CertificateError the previous CAs
+        stay.
+        """
         ca = ca_pem.decode("ascii", "replace")
         context = _context(*self._pair)  # a context cannot forget a CA
         _require(context, ca)
-        # Whether to ask is decided by the listener's own context, and whom to trust by the current one.
+        # The listener's own context decides whether to request a certificate, and the current one which CAs to trust.
         _require(self.context, ca)
         self._current, self._client_ca = context, ca
 
@@ -59,7 +61,7 @@ class ServingCertificate:
 
 
 def read_pair(certificate: Path, key: Path) -> tuple[bytes, bytes]:
-    """The bytes of both files; CertificateError when one cannot be read."""
+    """The bytes of both files; CertificateError if one cannot be read."""
     try:
         return certificate.read_bytes(), key.read_bytes()
     except OSError as error:
@@ -78,7 +80,7 @@ def _context(chain_pem: bytes, key_pem: bytes) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    # A resumed session would go on with the identity of a certificate that has been swapped out.
+    # A resumed session would keep the identity of a certificate that has been replaced.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     with _private_file(chain_pem.rstrip() + b"\n" + key_pem) as path:
@@ -102,9 +104,9 @@ def _check(chain_pem: bytes, key_pem: bytes, now: datetime | None) -> datetime:
 
 @contextmanager
 def _private_file(content: bytes) -> Iterator[str]:
-    """A path to `content` for as long as the block runs: in memory on Linux, else a file that only we can read.
+    """A path to `content` while the block runs: in memory on Linux, else a file that only this user can read.
 
-    `ssl` loads keys from files alone.
+    `ssl` loads keys only from files.
     """
     try:
         descriptor = os.memfd_create("certificate")

@@ -28,7 +28,7 @@ KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The Secret's content, as far as it can be used."""
+    """The usable part of the Secret's content."""
 
     current: Authority | None = None
     successor: Authority | None = None
@@ -36,25 +36,25 @@ class State:
     old: tuple[x509.Certificate, ...] = ()
     retired_at: datetime | None = None
     damage: tuple[str, ...] = ()
-    """What could not be used, and why."""
+    """Unusable parts, and why."""
     key_removed: bool = False
-    """The CA that signed is there without its key, which is how an administrator asks for a new one."""
+    """The signing CA's certificate is present without its key: an administrator requests a new CA this way."""
     other: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     @property
     def bundle(self) -> tuple[x509.Certificate, ...]:
-        """What every caBundle has to hold: nothing more, nothing less."""
+        """The exact content that every caBundle must have."""
         signers = (authority.certificate for authority in (self.current, self.successor) if authority)
         return (*signers, *self.old)
 
     def with_old(self, certificates: Iterable[x509.Certificate], now: datetime) -> "State":
-        """The state in which these sign no more, as of `now`, but are still trusted."""
+        """The state in which these have stopped signing at `now` but stay trusted."""
         old = {fingerprint(certificate): certificate for certificate in (*self.old, *certificates)}
         newest = sorted(old.values(), key=lambda certificate: certificate.not_valid_before_utc)[-MAX_OLD_AUTHORITIES:]
         return replace(self, old=tuple(newest), retired_at=now)
 
     def with_successor(self, authority: Authority, now: datetime) -> "State":
-        """The state in which `authority` is to be made known; one that was being made known gives way."""
+        """The state in which `authority` is being published, in place of an earlier successor."""
         state = self.with_old([self.successor.certificate], now) if self.successor else self
         return replace(state, successor=authority, published_at=None, damage=(), key_removed=False)
 
@@ -78,7 +78,7 @@ class State:
 
 
 def load(data: Mapping[str, bytes]) -> State:
-    """What `data` holds. Never an error: what is damaged is left out and named in `damage`.
+    """The state in `data`. Never raises: damaged parts are left out and named in `damage`.
 
     The certificate of a CA whose key is lost counts as old: its leaves may still be served.
     """

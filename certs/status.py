@@ -1,4 +1,4 @@
-"""The certificates as plain data, with what is wrong and what to do: for `certs status` and `doctor`."""
+"""The certificates as plain data, with problems and fixes: for `certs status` and `doctor`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from certs.pem import (
 from certs.rotation import Phase, RotationSettings, lacking, phase_of
 from certs.store import Bundle
 
-# Every issuer renews with more than this part of the life left.
+# Every issuer renews when more than this part of the life is left.
 OVERDUE = 0.25
 # A successor gets into the caBundles within seconds, and signs a grace time later.
 STUCK = timedelta(minutes=10)
@@ -27,10 +27,10 @@ STUCK = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """Something is wrong with the certificates."""
+    """A problem of the certificates."""
 
     severity: str
-    """`error` when calls fail or will fail, else `warning`."""
+    """`error` if calls fail or will fail, else `warning`."""
     text: str
     advice: str
 
@@ -57,14 +57,14 @@ class DescribedBundle:
 
     name: str
     fingerprints: tuple[str, ...]
-    """Of the CAs that all its caBundles hold."""
+    """The CAs that all its caBundles hold."""
     trusts_served: bool | None
-    """Whether each leads to the served certificate; None when that is not known."""
+    """Whether each trusts the served certificate; None if that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrustStatus:
-    """The certificates, the caBundles, and what is wrong with them."""
+    """The certificates, the caBundles, and their problems."""
 
     phase: Phase | None
     """None unless the certificates are self-managed."""
@@ -80,16 +80,16 @@ def describe(
     served: Sequence[x509.Certificate] = (),
     server_names: Sequence[str] = (),
 ) -> TrustStatus:
-    """What the caBundles say, and the chain that is served (leaf first, where it was fetched) beside them.
+    """The status of the caBundles and, if it was fetched, of the served chain (leaf first).
 
     `server_names` are the names by which the API server calls.
     """
     certificates = [_described("served", certificate, now) for certificate in served]
-    known = {one.fingerprint for one in certificates}
+    listed = {one.fingerprint for one in certificates}
     for pem in (pem for bundle in bundles for pem in bundle.ca_bundles):
         for certificate in readable_certificates(pem):
-            if fingerprint(certificate) not in known:
-                known.add(fingerprint(certificate))
+            if fingerprint(certificate) not in listed:
+                listed.add(fingerprint(certificate))
                 certificates.append(_described("caBundle", certificate, now))
     issues = [*_served_issues(served, server_names, now)]
     for bundle in bundles:
@@ -108,7 +108,7 @@ def describe_self_managed(
     served: Sequence[x509.Certificate] = (),
     server_names: Sequence[str] = (),
 ) -> TrustStatus:
-    """As `describe`, with the CA Secret's `data` (None when it does not exist)."""
+    """As `describe`, with the CA Secret's `data` (None if it does not exist)."""
     general = describe(bundles, now=now, served=served, server_names=server_names)
     state = secret.load(data or {})
     roles = [("signing CA", state.current), ("next CA", state.successor)]
@@ -213,7 +213,7 @@ def _bundle_issues(bundle: Bundle, served: Sequence[x509.Certificate], now: date
 
 
 def _fault(certificate: x509.Certificate, now: datetime) -> str:
-    """Why it is not valid at this time, as the end of a sentence."""
+    """Why it is invalid at this time, as the end of a sentence."""
     if certificate.not_valid_after_utc <= now:
         return f"expired at {_text(certificate.not_valid_after_utc)}"
     if certificate.not_valid_before_utc > now:

@@ -1,7 +1,7 @@
-"""What the self-managed certificates need of the cluster; whoever has API access implements `Store`.
+"""The cluster access that self-managed certificates need: a program with an API client implements `Store`.
 
-All reads are live (no cache: an old answer could take back what another replica has just published), and every write
-names the version that it was decided on.
+All reads are live: with a cache, an old answer could revert what another replica has just published. Every write names
+the version that it was decided on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,12 +20,12 @@ class Conflict(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """The CA Secret as it is stored: decoded `data` (empty when it has none)."""
+    """The stored CA Secret: decoded `data` (empty if it has none)."""
 
     data: Mapping[str, bytes] = field(repr=False)
     resource_version: str
     server_time: datetime | None = None
-    """The `Date` of the API server's answer (aware): its clock is the one that judges our certificates."""
+    """The `Date` of the API server's answer (aware). The API server verifies certificates by this clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Bundle:
     name: str
     """For messages, such as `ValidatingWebhookConfiguration/admission.example.com`."""
     ca_bundles: tuple[bytes, ...]
-    """The PEM of each client configuration that calls us, in the object's order; b"" where there is none."""
+    """The PEM of each client configuration that calls the service, in the object's order; b"" if there is none."""
     resource_version: str
 
 
@@ -43,13 +43,13 @@ class Store(Protocol):
     """One Secret and the caBundles, in the cluster. Every method raises StoreError, and nothing else, on failure."""
 
     async def read_secret(self) -> Secret | None:
-        """The CA Secret, or None when it does not exist."""
+        """The CA Secret, or None if it does not exist."""
 
     async def write_secret(self, data: Mapping[str, bytes], resource_version: str) -> None:
         """Replace all of the Secret's data; Conflict unless it is still at `resource_version`."""
 
     async def read_bundles(self) -> Sequence[Bundle]:
-        """Every object that exists and calls us; one that does not exist is left out."""
+        """Every existing object that calls the service."""
 
     async def write_bundle(self, bundle: Bundle, pem: bytes) -> None:
         """Set each of the object's caBundles to `pem`; Conflict unless it is still at `bundle.resource_version`."""

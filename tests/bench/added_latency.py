@@ -1,7 +1,7 @@
-"""What a hook adds to a creation at a real API server: dry runs, one after the other, by a client that waits for each.
+"""Latency that a hook adds to a creation at a real API server: dry runs, one after the other, by a waiting client.
 
-Every hook is installed for a namespace of its own, and the namespaces take turns, so that what slows the machine for a
-while slows them all. Ours follows the cluster, in which all is there that the job refers to.
+Each hook is installed for its own namespace, and the namespaces take turns, so that a slow period of the machine
+affects them all. This service follows the cluster, which has all objects that the job refers to.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from tests.support.installation.load import ADMITTED, Client
 
 NONE: Final = "none"
 EACH: Final = 10
-"""Creations in a namespace before the next one's turn; one more before, which does not count."""
+"""Creations in a namespace before the next one's turn; one more comes first and does not count."""
 BROKEN: Final = "https://127.0.0.1:1/"
 _jobs = count()
 
@@ -39,7 +39,7 @@ Hooks = Mapping[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A namespace with hooks of its own."""
+    """A namespace with its own hooks."""
 
     label: str
     hooks: Hooks
@@ -51,7 +51,7 @@ class Place:
 
 
 def configurations(place: Place, ca: bytes) -> Iterator[dict[str, Any]]:
-    """What registers the hooks of a namespace."""
+    """The webhook configurations of a namespace."""
     rule = {
         "apiGroups": ["kubeflow.org"],
         "apiVersions": ["v2beta1"],
@@ -77,7 +77,7 @@ def configurations(place: Place, ca: bytes) -> Iterator[dict[str, Any]]:
 
 
 def needed(namespace: str) -> Iterator[dict[str, Any]]:
-    """The namespace, and what the job refers to in it."""
+    """The namespace, and the objects in it that the job refers to."""
     yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
     spec = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Ti"}}}
     for name in ("data", "checkpoints"):
@@ -94,7 +94,7 @@ def install(cluster: Cluster, places: Sequence[Place], ca: bytes) -> None:
     cluster.apply(
         [priority | {"value": 1}, *(each for place in (*places, *broken) for each in needed(place.namespace))]
     )
-    # The API server learns of them in their order: once the last is called, all are.
+    # The API server loads them in their order: once it calls the last, it calls all.
     cluster.apply([each for place in (*places, *broken) for each in configurations(place, ca)])
     client = Client(cluster.kubeconfig)
     for place in broken:
@@ -103,7 +103,7 @@ def install(cluster: Cluster, places: Sequence[Place], ca: bytes) -> None:
 
 
 def create(client: Client, place: Place) -> tuple[str, float]:
-    """What the API server answered to the creation of a new job, after how many ms."""
+    """The API server's answer to the creation of a new job, and the time in ms."""
     job = user_job(0, f"{next(_jobs):09}")
     job["metadata"]["namespace"] = place.namespace
     path = f"/apis/kubeflow.org/v2beta1/namespaces/{place.namespace}/mpijobs"
@@ -114,7 +114,7 @@ def create(client: Client, place: Place) -> tuple[str, float]:
 
 
 def in_turns(cluster: Cluster, places: Sequence[Place], rounds: int) -> dict[str, list[float]]:
-    """The times of all creations in ms; ControlPlaneError where one is not admitted."""
+    """The times of all creations in ms; ControlPlaneError if one is not admitted."""
     client = Client(cluster.kubeconfig)
     times: dict[str, list[float]] = {place.label: [] for place in places}
     for _ in range(rounds):
@@ -145,7 +145,7 @@ def table(times: Mapping[str, Sequence[float]]) -> Iterator[tuple[str, ...]]:
 
 
 def p99(taken: Sequence[float]) -> float:
-    """The time that one of a hundred takes."""
+    """The 99th percentile."""
     return quantiles(taken, n=100)[-1]
 
 

@@ -1,7 +1,7 @@
-"""What an ordinary review waits beside hostile ones: `python -m tests.bench.beside_hostile`.
+"""Latency of an ordinary review during hostile ones: `python -m tests.bench.beside_hostile`.
 
-One client sends one costly job after the other to a real server, each as large as objects are decoded; another
-sends the example job every few milliseconds.
+One client sends one costly job after the other to a real server, each as large as the server decodes; another sends the
+example job every few milliseconds.
 """
 # ruff: noqa: T201 - a command prints
 
@@ -35,7 +35,7 @@ class Client:
         self._connection = http.client.HTTPSConnection(server.address, context=context, timeout=30)
 
     def review(self, hook: str, sent: bytes) -> float:
-        """Milliseconds until the whole answer was there."""
+        """Milliseconds until the whole answer has arrived."""
         began = time.perf_counter()
         self._connection.request("POST", f"/{hook}?timeout=10s", sent, {"Content-Type": "application/json"})
         self._connection.getresponse().read()

@@ -21,7 +21,7 @@ JOBS = 100
 MARK = "987654321"
 """The load generator replaces it by the number of the request, in everything that names a job or its data."""
 CREATED = "2026-03-02T09:30:00Z"
-# What the CRD's schema fills in before any webhook sees the object.
+# The defaults of the CRD's schema, which the API server sets before any webhook.
 SPEC_DEFAULTS = {
     "launcherCreationPolicy": "AtStartup",
     "mpiImplementation": "OpenMPI",
@@ -39,9 +39,9 @@ def _example() -> dict[str, Any]:
 
 
 def user_job(number: int, run: str = MARK) -> dict[str, Any]:
-    """The project's Horovod example with what a team's templates have besides: data, caches, secrets, placement.
+    """The project's Horovod example with the usual parts of a team's templates: data, caches, secrets, placement.
 
-    Jobs of other numbers have another namespace and size; `run` is in the job's name, its images, paths and arguments.
+    Each `number` has another namespace and size; `run` is in the job's name, its images, paths and arguments.
     """
     job = copy.deepcopy(_example())
     job["metadata"] |= {"name": f"resnet-{run}", "namespace": f"team-{number:04}"}
@@ -122,7 +122,9 @@ def validate_bodies() -> bytes:
 
 
 def mutate_body(job: Mapping[str, Any]) -> bytes:
-    """What the mutating hook gets for `kubectl create` of `job`: the object after schema defaults, with its owners."""
+    """The request of the mutating hook for `kubectl create` of `job`: the object after schema defaults, with its
+    managers.
+    """
     defaulted = with_crd_defaults(job)
     entry = {
         "apiVersion": job["apiVersion"],
@@ -142,8 +144,9 @@ def _default_policy() -> Policy:
 
 
 def validate_body(job: Mapping[str, Any]) -> bytes:
-    """What the validating hook gets then: with our changes and the identity that the API server gives the job.
-    The managedFields are those of before, it brings them up to date afterwards."""
+    """The request of the validating hook: with this service's changes and the identity that the API server gives the
+    job. The managedFields are the earlier ones; the API server updates them afterwards.
+    """
     request = review.decode(mutate_body(job))
     decision = pipelines.mutate(request, policy=_default_policy(), view=NothingKnown())
     if decision.document is None:

@@ -1,4 +1,4 @@
-"""An API server with a cluster of any size: it lists objects with all that real ones have, and never changes."""
+"""An API server with a cluster of any size: it lists objects as complete as real ones, and never changes."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -22,11 +22,11 @@ from webhook.server.policy_watch import policies
 PLACES = {WatchedPlace.OWN: "mpijob-webhook", WatchedPlace.KUEUE: "kueue-system"}
 ABSENT = ("resourcequotas", "leases")
 JOBS_PER_NAMESPACE = 10
-WORKERS = 4  # of each job of `user_job`, and that exist of each that is stored, which has one more
+WORKERS = 4  # of each job of `user_job`, and existing workers of each stored job, which has one more
 
 Manifest = dict[str, Any]
 Listed = tuple[int, Callable[[int], bytes]]
-"""How many objects there are, and the JSON of each by its number."""
+"""The number of objects, and a function that returns the JSON of each by its index."""
 KUEUE_CONFIG = {
     "controller_manager_config.yaml": "apiVersion: config.kueue.x-k8s.io/v1beta2\n"
     "kind: Configuration\nintegrations: {frameworks: [kubeflow.org/mpijob]}\n"
@@ -35,7 +35,7 @@ KUEUE_CONFIG = {
 
 @dataclass(frozen=True)
 class Size:
-    """How much there is; all else follows from the number of `jobs`. Half of them are over."""
+    """The size of the cluster, which follows from the number of `jobs`. Half of them are over."""
 
     jobs: int
     namespaces: int
@@ -46,7 +46,7 @@ class Size:
         return cls(jobs, max(1, jobs // JOBS_PER_NAMESPACE))
 
     def namespace(self, job: int) -> str:
-        """That of a job."""
+        """The namespace of a job."""
         return f"team-{job % self.namespaces:04}"
 
 
@@ -77,7 +77,7 @@ def _application(found: dict[tuple[str, str], Listed]) -> web.Application:
         if count < 0:
             return web.json_response({"kind": "Status", "code": 404, "message": "not found"}, status=404)
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
-        with suppress(ConnectionResetError):  # the client ended it
+        with suppress(ConnectionResetError):  # the client closed it
             await response.prepare(request)
             if "watch" in request.query:
                 await request.app[ENDING].wait()
@@ -93,7 +93,7 @@ def _application(found: dict[tuple[str, str], Listed]) -> web.Application:
 
 
 def collections(size: Size) -> dict[tuple[str, str], Listed]:
-    """What there is, by path and label selector of each collection."""
+    """All objects, by path and label selector of each collection."""
     made = objects(size)
     found = {}
     for resource in watched_resources():
@@ -191,7 +191,7 @@ def encode(name: str, namespace: str = "", **fields: Any) -> bytes:
 
 
 def job_json(number: int, namespace: str) -> bytes:
-    """A stored job, of twenty that differ in what they ask for."""
+    """A stored job, of twenty with different requests."""
     return _replaced(_job(number % 20), number, namespace)
 
 
@@ -222,7 +222,7 @@ def _child(number: int, name: str, size: Size, **labels: str) -> bytes:
 
 
 def _pod(index: int, size: Size) -> bytes:
-    """A worker or the launcher of a job that runs: those are the ones with even numbers."""
+    """A worker or the launcher of a running job: those are the jobs with even numbers."""
     running, pod = divmod(index, WORKERS + 1)
     number = 2 * running
     if pod < WORKERS:
@@ -247,7 +247,7 @@ def claim(index: int, namespace: str) -> bytes:
 
 
 def node_json(number: int) -> bytes:
-    """A node, of forty shapes, with the images that it has and its conditions."""
+    """A node, of forty shapes, with its images and conditions."""
     return _node(number % 40).replace(b"gpu-0", f"gpu-{number}".encode())
 
 

@@ -1,4 +1,4 @@
-"""Open Policy Agent with ten of our rules, and whether it rejects what our own rules reject."""
+"""Open Policy Agent with ten of this project's rules, and a check that both reject the same jobs."""
 
 import http.client
 import json
@@ -17,7 +17,7 @@ from tests.support.jobs import GOOD, REMOVE, body, changed
 HERE: Final = Path(__file__).parent / "opa"
 POLICY: Final = HERE / "policy.rego"
 PATH: Final = "/v0/data/mpijob/review"
-"""Where it takes reviews."""
+"""Its path for reviews."""
 RECIPE: Final = Recipe(
     what="Open Policy Agent, which the benchmarks measure",
     takes="2 to 5 minutes",
@@ -36,16 +36,16 @@ BROKEN: Final[tuple[Mapping[str, Any], ...]] = (
     {"spec.runPolicy.backoffLimit": -1},
     {"Worker.template.spec.containers.0.image": REMOVE},
 )
-"""What is wrong in a job that one of the ten rules rejects."""
+"""Mistakes in jobs, each for one of the ten rules."""
 
 
 def program(progress: Progress) -> Path:
-    """The program, built where the cache has none; ControlPlaneError if it cannot be."""
+    """The program, built unless it is cached; ControlPlaneError if that fails."""
     return ensure_built(RECIPE, progress=progress) / "bin" / "opa"
 
 
 def disagreements(engine: Server, ours: Server, ca: Path) -> Iterator[str]:
-    """The jobs that only one of the two admits, or that neither judges as it should."""
+    """The jobs that only one of the two admits, or that neither judges correctly."""
     for changes in ({}, *BROKEN):
         sent = body(changed(changes, GOOD))
         theirs = _allowed(engine, PATH, sent, ca)

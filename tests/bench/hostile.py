@@ -1,9 +1,9 @@
 """Processor time of one review, for jobs made to be as costly as possible: `python -m tests.bench.hostile`.
 
-Each shape of job has about 3 MB, is created and updated, and goes through both hooks, where nothing of the cluster is
-known and in a cluster with objects of every kind. The limit on processor time is in force. What counts is the time of
-this process's processor, not the clock's. Objects that are too large are not decoded, so each shape also comes as large
-as decoded objects may be.
+Each shape of job has about 3 MB, is created and updated, and goes through both hooks, without a cluster and in a
+cluster with objects of every kind. The limit on processor time is in force. The results are processor time of this
+process, not wall-clock time. Objects that are too large are not decoded, so each shape also has a job as large as
+decoded objects may be.
 """
 # ruff: noqa: T201 - a command prints
 
@@ -47,7 +47,7 @@ class Taken(NamedTuple):
 
 
 def jobs(length: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(name, job) of every shape, of `length` bytes and as large as objects are decoded."""
+    """(name, job) of every shape, with `length` bytes and with the largest size that is decoded."""
     for name, make in SHAPES.items():
         yield name, make(length)
         yield f"{name}, decoded", largest(make, length)
@@ -56,7 +56,7 @@ def jobs(length: int) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def costliest(name: str, job: dict[str, Any], views: dict[str, ClusterView]) -> Taken:
-    """Of creating and updating the job, through both hooks, beside each view."""
+    """The costliest of creating and updating the job, through both hooks, in each view."""
     job["metadata"]["namespace"] = "team-0000"
     older = json.loads(json.dumps(job))
     older["spec"]["slotsPerWorker"] = 5
@@ -87,7 +87,7 @@ def _milliseconds(hook: Hook, data: bytes, view: ClusterView) -> float:
 
 
 def largest(make: Callable[[int], dict[str, Any]], length: int) -> dict[str, Any]:
-    """The job of this shape that is as large as it may be, up to `length` bytes."""
+    """The largest job of this shape, up to `length` bytes."""
     least, most = 1, length
     while most > 1.05 * least:
         middle = (least * most) ** 0.5

@@ -1,4 +1,4 @@
-"""The machine that the figures come from."""
+"""The machine that the figures are from."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What a reader must know of it."""
+    """What a reader needs to know about it."""
 
     processor: str
     cores: int
@@ -24,7 +24,7 @@ class Machine:
 
 
 def this_machine() -> Machine:
-    """Ask the kernel and the interpreter."""
+    """Query the kernel and the interpreter."""
     lines = (line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines())
     processor = next((value.strip() for name, _, value in lines if name.strip() == "model name"), platform.machine())
     versions = {name: version(name) for name in ("aiohttp", "uvloop", "msgspec")}
@@ -36,14 +36,14 @@ def this_machine() -> Machine:
 
 
 def busy_seconds() -> float:
-    """Processor time of all cores that was not idle since the machine started; what a hypervisor took counts too."""
+    """Non-idle processor time of all cores since boot, including time taken by a hypervisor."""
     # user nice system idle iowait irq softirq steal, then guests, which are in user already: proc(5)
     times = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     return (sum(times) - times[3] - times[4]) / os.sysconf("SC_CLK_TCK")
 
 
 def two_cores() -> tuple[int, int]:
-    """(the servers' core, the load generator's); exits where there are none, for then the figures mean nothing."""
+    """(the servers' core, the load generator's); exits without two cores, since the figures would be meaningless."""
     available = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
     if len(available) < 2:
         sys.exit("The benchmarks need Linux and two cores: one for the server, one for the load generator.")

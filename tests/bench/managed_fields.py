@@ -24,7 +24,7 @@ ATOMIC = frozenset({"configMap", "configMapKeyRef", "fieldRef", "imagePullSecret
 
 
 def managed_fields(job: Mapping[str, Any]) -> dict[str, Any]:
-    """`fieldsV1` of who created `job`: its labels, its annotations, and all of its spec."""
+    """`fieldsV1` of the manager that created `job`: its labels, its annotations, and all of its spec."""
     metadata = {key: value for key, value in job["metadata"].items() if key in {"labels", "annotations"}}
     return {"f:metadata": _of_fields(metadata), "f:spec": {".": {}, **_of_fields(job["spec"])}}
 

@@ -17,13 +17,14 @@ from tests.bench.servers import Server, pinned
 from tests.controlplane.process import ControlPlaneError, guarded
 
 _requests = count(step=10**6)
-"""The number of the first request of each run: no job of one run comes again in another."""
+"""The number of the first request of each run: two runs never share a job."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """`bodies` has a review on each line; the job of each request is new. `rate` is in requests per second,
-    whatever the answers do; None sends the next request with the answer to the last."""
+    """`bodies` has a review on each line; the job of each request is new. `rate` is in requests per second, independent
+    of the answers; None sends the next request with the answer to the last.
+    """
 
     path: str
     bodies: Path
@@ -33,12 +34,12 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """What one measurement gave; latencies in ms."""
+    """The results of one measurement; latencies in ms."""
 
     requests: int
-    """Those that were answered as they should be."""
+    """Correctly answered requests."""
     errors: int
-    """Answers that were wrong or never came."""
+    """Wrong and missing answers."""
     error: str
     """The first of those."""
     seconds: float
@@ -59,7 +60,7 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class Generator:
-    """The load generator on its `core`; `warmup` seconds of the same load come before the `seconds` that count."""
+    """The load generator on its `core`; `warmup` seconds of the same load precede the `seconds` that count."""
 
     program: Path
     ca: Path
@@ -70,7 +71,7 @@ class Generator:
 
     @classmethod
     def wanted(cls, arguments: argparse.Namespace, *, program: Path, ca: Path, core: int) -> Self:
-        """As the command line asks for."""
+        """From the options of the command line."""
         seconds = arguments.seconds
         return cls(
             program=program,
@@ -114,8 +115,7 @@ def children_seconds() -> float:
 
 
 def sample(result: Mapping[str, Any], *, server_cpu: float, others: float) -> Sample:
-    """What the load generator printed, the seconds of processor time that the server took meanwhile, and the cores
-    that others took."""
+    """From the load generator's output, the server's processor seconds, and the cores that other programs took."""
     same = ("requests", "errors", "seconds", "rps", "p50", "p90", "p99", "p999", "max", "go")
     return Sample(
         **{name: result[name] for name in same},

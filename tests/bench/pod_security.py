@@ -16,7 +16,7 @@ TEMPLATE_BYTES: Final = 6_000
 def template(number: int) -> dict[str, Any]:
     """The worker's template of a job, changed so that `restricted` admits it, with environment up to 6 kB of JSON."""
     made: dict[str, Any] = user_job(number)["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
-    made["spec"].pop("priorityClassName", None)  # this cluster has none
+    made["spec"].pop("priorityClassName", None)  # the cluster has no PriorityClasses
     for container in made["spec"]["containers"] + made["spec"].get("initContainers", []):
         container["securityContext"] = COMPLIANT
     env = made["spec"]["containers"][0].setdefault("env", [])

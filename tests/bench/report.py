@@ -1,4 +1,4 @@
-"""From samples to the table and the budgets. Pure: no clock, no files."""
+"""Turns samples into the table and the budgets. Pure: no clock, no files."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ POD_SECURITY: Final = "Go, pod-security-admission"
 OPA: Final = "OPA, ten rules"
 HOOKS: Final = ("validate", "mutate")
 FULL: Final = ", 10,000 jobs cached"
-"""How the names of the hooks with full caches end."""
+"""The end of the names of hooks with full caches."""
 HEADINGS: Final = (
     "server", "load", "requests/s", "of Go", "p50 ms", "p99 ms", "p99.9 ms", "CPU µs", "peak MiB"
 )  # fmt: skip
 LOAD_LIMIT: Final = 0.9
-"""Share of its core above which the load generator may be what limits the requests/s."""
+"""Share of its core above which the load generator may limit the requests/s."""
 BUSY: Final = 0.1
 """Cores that other programs may use."""
 
@@ -43,7 +43,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """A goal and what was measured; `at_least` says on which side of the goal is good."""
+    """A goal and the measured value; `at_least` tells on which side of the goal is good."""
 
     what: str
     goal: float
@@ -94,7 +94,7 @@ def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
 
 
 def budgets(rows: Sequence[Row]) -> Iterator[Budget]:
-    """Those that these rows can show."""
+    """The budgets that these rows can show."""
     found = {(row.server, row.rate): row for row in rows}
     for hook, goal in zip(HOOKS, (0.30, 0.45), strict=True):
         now = ratio(found[hook, None], found[YARDSTICK, None])

@@ -1,4 +1,4 @@
-"""Other revisions of this repository, to measure and compare beside this one."""
+"""Other revisions of this repository, for measurements and comparisons."""
 
 import subprocess
 from pathlib import Path

@@ -28,15 +28,15 @@ class Server:
 
     @property
     def peak_memory_mib(self) -> float:
-        """The most resident memory that it has had so far."""
+        """Its peak resident memory so far."""
         status = Path(f"/proc/{self.program.pid}/status").read_text()
         kib = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:"))
         return int(kib) / 1024
 
     @property
     def cpu_seconds(self) -> float:
-        """Processor time that it has taken so far, to 10 ms."""
-        # The name of the program, in parentheses, may hold spaces; utime and stime are fields 14 and 15.
+        """Its processor time so far, to 10 ms."""
+        # The name of the program, in parentheses, may contain spaces; utime and stime are fields 14 and 15.
         fields = Path(f"/proc/{self.program.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -78,7 +78,7 @@ class Servers:
         return self._start("pod-security-webhook", command, (host, port), ready)
 
     def opa(self, program: Path, policy: Path) -> Server:
-        """Open Policy Agent with this policy, as quiet as ours: it logs errors."""
+        """Open Policy Agent with this policy, which logs only errors, as this service does."""
         host, port = "127.0.0.1", free_port()
         command: list[str | Path] = [program, "run", "--server", "--addr", f"https://{host}:{port}", policy]
         command += ["--tls-cert-file", self._certificate, "--tls-private-key-file", self._key]
@@ -92,7 +92,7 @@ class Servers:
         """
         host, port, ops = "127.0.0.1", free_port(), f"127.0.0.1:{free_port()}"
         addresses = ["--listen", f"{host}:{port}", "--ops-listen", ops, "--drain-seconds", "0"]
-        addresses += ["--ssh-keys-ready", "0"]  # else they would be made while reviews are measured
+        addresses += ["--ssh-keys-ready", "0"]  # otherwise they would be made during the measurement
         certificate = ["--tls-cert", str(self._certificate), "--tls-key", str(self._key)]
         command: list[str | Path] = [sys.executable, "-P", "-m", "webhook", "serve", *addresses, *certificate, *flags]
         ready = lambda: responds(f"http://{ops}/readyz")  # noqa: E731

@@ -1,6 +1,6 @@
 """How long `check` takes for one file, and `serve` until it is ready on a small cluster, with the image's packages.
 
-The least of several runs counts, which other programs change little.
+The minimum of several runs counts, since other programs affect it least.
 """
 
 import os
@@ -23,7 +23,7 @@ RUNS: Final = 10
 
 @dataclass(frozen=True)
 class Commands:
-    """Runs our commands with the packages of one environment; each returns seconds."""
+    """Runs the project's commands with the packages of one environment; each returns seconds."""
 
     python: Path
     folder: Path

@@ -1,4 +1,4 @@
-"""A short run of everything: what it measures here means nothing, that it measures does."""
+"""A short run of everything. The figures mean nothing here; the test is that the benchmarks work."""
 
 import os
 from argparse import Namespace

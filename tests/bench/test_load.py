@@ -27,7 +27,7 @@ def allow(review: dict[str, Any]) -> bytes:
 
 
 class Server:
-    """Answers each request with `answer`, and notes what it saw."""
+    """Answers each request with `answer`, and records what it received."""
 
     def __init__(self, answer: Answer, folder: Path) -> None:
         self.answer = answer
@@ -89,7 +89,7 @@ async def test_right_answers_are_counted(tmp_path: Path) -> None:
     result = await server.load()
     assert result["requests"] > 0
     assert result["errors"] == 0
-    assert result["sent"] == len(server.uids)  # those of the warm-up too
+    assert result["sent"] == len(server.uids)  # including those of the warm-up
     assert result["rps"] == pytest.approx(result["requests"] / result["seconds"])
     assert 0 < result["p50"] <= result["p90"] <= result["p99"] <= result["p999"] <= result["max"]
     assert server.connections == 2  # kept alive

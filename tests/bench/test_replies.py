@@ -1,4 +1,4 @@
-"""The comparison of replies compares something: most rules and injections speak, and a change is found."""
+"""The comparison of replies is effective: the cases trigger most rules and injections, and a change is found."""
 
 import json
 from collections import Counter
@@ -13,11 +13,11 @@ from webhook.injections import REGISTRY as INJECTIONS
 from webhook.rules import REGISTRY as RULES
 from webhook.rules import worker_count
 
-# Rules that fall silent fail other tests: this is about the comparison.
+# Rules that find nothing fail other tests: these tests are about the comparison.
 pytestmark = rare
 
 FEW = 3000
-# At least this share of all rules and injections is in some reply. A new one need not be.
+# Minimum share of rules and injections that appear in some reply. A new one need not be.
 SHARE = 0.8
 
 

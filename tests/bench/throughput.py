@@ -1,4 +1,4 @@
-"""Throughput, latency and memory of the service and of servers in Go: one that only allows, and those of peers."""
+"""Throughput, latency and memory of the service and of servers in Go: one that only allows, and comparable projects."""
 
 import argparse
 from collections.abc import Callable, Mapping
@@ -21,14 +21,14 @@ from tests.controlplane.process import ControlPlaneError
 from tests.controlplane.progress import Progress
 
 RATES: Final = (None, 100, 1000)
-"""As fast as the server answers; the rates of the latency budgets."""
+"""None: as fast as the server answers; then the rates of the latency budgets."""
 EXPECTED: Final = {"validate": '"allowed":true', "mutate": '"patchType":"JSONPatch"'}
 PEERS: Final = ("pod-security", "opa", "caches")
-"""What `--without` may leave out."""
+"""Names for `--without`."""
 CACHED: Final = Size(10_000, 1_000)
 
 Subjects = dict[str, tuple[Server, Load]]
-"""Every server, with what it is asked, by the name that it has in the table."""
+"""Every server with its load, by its name in the table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class Bench:
         return Load(path=path, bodies=file, expect=EXPECTED[hook])
 
     def _ours(self, suffix: str = "", *flags: str | Path, **how: Path) -> Subjects:
-        """Our two hooks, each in a process of its own; `suffix` ends their names."""
+        """This service's two hooks, each in a separate process; `suffix` ends their names."""
         bodies = {"validate": body.validate_bodies, "mutate": body.mutate_bodies}
         name = suffix.replace(" ", "-").replace("/", "-").replace(",", "")
         return {
@@ -76,7 +76,7 @@ class Bench:
         }
 
     def _opa(self, ours: Server, load: Load) -> tuple[Server, Load]:
-        """ControlPlaneError where its ten rules reject other jobs than ours."""
+        """ControlPlaneError if its ten rules reject other jobs than this service does."""
         server = self.servers.opa(engines.program(self.progress), engines.POLICY)
         if wrong := [*engines.disagreements(server, ours, self.servers.ca)]:
             raise ControlPlaneError("The ten rules of OPA are not ours:\n" + "\n".join(wrong))
@@ -110,7 +110,7 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> list[Row]:
 def in_turns(
     subjects: Mapping[str, tuple[Server, Load]], generator: Generator, rounds: int, progress: Progress
 ) -> dict[tuple[str, int | None], list[Sample]]:
-    """Samples by server and rate. Each round has all servers, so that a slow minute of the machine hits them all."""
+    """Samples by server and rate. Each round has all servers, so that a slow period of the machine affects them all."""
     samples: dict[tuple[str, int | None], list[Sample]] = {(label, rate): [] for rate in RATES for label in subjects}
     minutes = rounds * len(samples) * (generator.warmup + generator.seconds) / 60
     progress.say(f"{rounds} x {len(samples)} measurements: about {max(minutes, 1):.0f} min.")

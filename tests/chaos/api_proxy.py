@@ -1,4 +1,4 @@
-"""Between a service and its API server: what the real one cannot be made to do to one kind alone.
+"""A proxy between a service and its API server, which breaks single kinds in ways that the real one cannot.
 
 The service reaches the API server through it, over plain HTTP and without credentials; the proxy has those.
 """
@@ -25,26 +25,26 @@ DRIP_SECONDS = 0.2
 
 
 class Trouble(Enum):
-    """What happens to the lists and watches of a kind."""
+    """A fault of the lists and watches of a kind."""
 
     SLOW = "slow"
     """Each piece of an answer is late."""
     CUT = "cut"
-    """An answer is torn off in its midst."""
+    """An answer is aborted halfway."""
     BROKEN = "broken"
     """The answer is a 500."""
     GARBAGE = "garbage"
-    """What comes is no JSON."""
+    """The answer is not JSON."""
     HANG = "hang"
-    """No answer comes, nor an end."""
+    """The connection stays open without an answer."""
 
 
 @dataclass
 class ApiProxy:
-    """Passes everything on, but for the kinds in `troubles`, by their plural names."""
+    """Passes everything on, except the kinds in `troubles`, by their plural names."""
 
     kubeconfig: Path
-    """Leads to the API server, with the rights of whoever uses the proxy."""
+    """A kubeconfig for the API server, with the rights of the proxy's user."""
     troubles: dict[str, Trouble] = field(default_factory=dict)
     _open: dict[asyncio.Task[object], str] = field(default_factory=dict)
     _loop: asyncio.AbstractEventLoop | None = None
@@ -60,7 +60,7 @@ class ApiProxy:
 
     @contextmanager
     def trouble(self, plurals: list[str], what: Trouble) -> Iterator[None]:
-        """These kinds are in trouble until the block ends; answers that are on their way meet it at once."""
+        """These kinds fail until the block ends, including the answers in progress."""
         self.troubles |= dict.fromkeys(plurals, what)
         self._begin_again(plurals)
         try:
@@ -71,7 +71,7 @@ class ApiProxy:
             self._begin_again(plurals)
 
     def _begin_again(self, plurals: list[str]) -> None:
-        """Tear off what is open of these kinds."""
+        """Abort the open answers of these kinds."""
         done = threading.Event()
 
         def cancel() -> None:

@@ -1,4 +1,4 @@
-"""A cluster that stands still, two replicas that look at it through a proxy, and reviews that never stop."""
+"""A cluster without other changes, two replicas that follow it through a proxy, and constant reviews."""
 
 import subprocess
 import sys
@@ -27,15 +27,15 @@ T = TypeVar("T")
 REPLICAS = 2
 POLICY_FILE = "chaos-policy.yaml"
 SAMPLE = 10
-"""As many verdicts of each replica are looked at after a fault; those of the traffic all are."""
+"""How many verdicts of each replica are checked after a fault; those of the traffic are all checked."""
 MEGABYTE = 2**20
 SYNCED = "mpijob_webhook_cache_synced{"
 SAMPLES = ("process_open_fds ", "mpijob_webhook_tasks ", "process_resident_memory_bytes ", SYNCED)
 PROBES = 0.25
-"""Seconds between two looks at whether a replica is ready."""
+"""Seconds between two checks of a replica's readiness."""
 RECOVERY = 180
-"""Seconds to wait for what must come back. No promise of the service's: on a machine full of other work all is slow."""
-# By so much a replica differs from itself: connections that come and go, memory that the allocator keeps.
+"""Seconds to wait for a recovery. The service does not promise this: everything is slow on a busy machine."""
+# Normal variation of a replica: connections that open and close, memory that the allocator keeps.
 SPARE_DESCRIPTORS = 24
 SPARE_TASKS = 24
 SPARE_MEMORY = 96 * MEGABYTE
@@ -44,7 +44,7 @@ PATH = f"/apis/kubeflow.org/v2beta1/namespaces/{inventory.TEAM}/mpijobs"
 
 @dataclass(frozen=True, kw_only=True)
 class Vitals:
-    """What a replica says of itself."""
+    """A replica's own metrics."""
 
     descriptors: int
     """Sockets nearly all of them."""
@@ -52,10 +52,10 @@ class Vitals:
     memory: int
     """Resident bytes."""
     synced: frozenset[str]
-    """The kinds that are known."""
+    """The kinds whose cache is complete."""
 
     def worse_than(self, first: "Vitals") -> str:
-        """What is beyond what it was at first; empty when nothing is."""
+        """What exceeds the first values; empty if nothing does."""
         found = []
         for name, spare in (("descriptors", SPARE_DESCRIPTORS), ("tasks", SPARE_TASKS), ("memory", SPARE_MEMORY)):
             now, then = getattr(self, name), getattr(first, name)
@@ -68,7 +68,7 @@ class Vitals:
 
 @dataclass
 class Arena:
-    """Everything that faults are done to, and what looks at the replicas meanwhile."""
+    """The target of faults, with the checks of its replicas."""
 
     cluster: Cluster
     proxy: ApiProxy
@@ -79,14 +79,14 @@ class Arena:
     offline: Offline = field(init=False)
     traffic: Traffic = field(init=False)
     load: Load = field(init=False)
-    """The same through the API server: all of these jobs are good."""
+    """Creations through the API server: all of these jobs are valid."""
     first: Vitals = field(init=False)
-    """Of a replica before any fault."""
+    """A replica's values before any fault."""
     _canaries: int = 0
 
     @property
     def replicas(self) -> Sequence[Backend]:
-        """Those there are now."""
+        """The present replicas."""
         return tuple(self.deployment.balancer.backends)
 
     def program(self, backend: Backend) -> Program:
@@ -94,7 +94,7 @@ class Arena:
         return self.cluster.programs[self.deployment.names[backend]]
 
     def start_replica(self) -> Backend:
-        """Another one, ready, with a clock of its own."""
+        """Another replica, ready, with its own clock."""
         folder = self.cluster.dir
         (policy := folder / POLICY_FILE).write_text(POLICY)
         clock = Clock(folder / f"clock-{len(self.deployment.names)}")
@@ -108,7 +108,7 @@ class Arena:
         """Read from its metrics."""
         with urllib.request.urlopen(f"{backend.ops_url}/metrics", timeout=30) as response:
             lines = response.read().decode().splitlines()
-        # Read without the client's parser: all of a page takes so long that reviews would be late.
+        # Read without the client's parser: parsing a whole page takes so long that reviews would be late.
         samples = (line.rpartition(" ") for line in lines if line.startswith(SAMPLES))
         value = {name: int(float(number)) for name, _, number in samples}
         return Vitals(
@@ -119,12 +119,14 @@ class Arena:
         )
 
     def goes_on(self, answers: int = 100) -> None:
-        """Return after so many more verdicts, wherever they come from."""
+        """Return after `answers` more verdicts of any replica."""
         enough = self.traffic.tally.answered + answers
         self._wait(f"{answers} more verdicts", lambda: self.traffic.tally.answered >= enough)
 
     def recovers(self, rng: Random) -> None:
-        """Return once every replica is as it was; AssertionError for a wrong verdict, TimeoutError if that never is."""
+        """Return once every replica has recovered; AssertionError for a wrong verdict, TimeoutError after
+        `RECOVERY`.
+        """
         for backend in self.replicas:
             if not self.program(backend).running:  # as a kubelet does
                 self.deployment.stop(backend, kill=True)
@@ -137,7 +139,7 @@ class Arena:
         self._sees_what_is_new()
 
     def wrong(self, backend: Backend, cases: Sequence[Case]) -> list[str]:
-        """Those replies of one replica that are not as they should be."""
+        """The wrong replies of one replica."""
         replies = ((case, self._reply(backend, case)) for case in cases)
         return [difference(case, reply) for case, reply in replies if reply != case.reply]
 
@@ -147,11 +149,11 @@ class Arena:
     def _as_before(self, backend: Backend) -> bool:
         worse = self.vitals(backend).worse_than(self.first)
         if worse:
-            raise OSError(worse)  # what wait_for shows at its end
+            raise OSError(worse)  # shown by wait_for at its end
         return True
 
     def _sees_what_is_new(self) -> None:
-        """A ConfigMap that is made and deleted changes the verdict on the job that names it, in every replica."""
+        """A ConfigMap that is created and deleted changes the verdict on the job that names it, in every replica."""
         self._canaries += 1
         name = f"canary-{self._canaries}"
         path = "Worker.template.spec.volumes.1.configMap.name"
@@ -171,7 +173,7 @@ class Arena:
 
 @contextmanager
 def arena(*, rate: float, seed: int, log_dir: Path | None = None) -> Iterator[Arena]:
-    """Everything is up, and has been looked at once; until the block ends."""
+    """Everything runs and has been checked once; until the block ends."""
     with ExitStack() as stack:
         cluster = stack.enter_context(Cluster(controller_manager=False, log_dir=log_dir))
         inventory.install(cluster)

@@ -1,4 +1,6 @@
-"""What anybody who reaches the port can send: connections, and bytes that are no review. From addresses of its own."""
+"""Attacks that any client of the port can make: connections, and bytes that are not a review. From separate
+addresses.
+"""
 
 import contextlib
 import itertools
@@ -12,19 +14,19 @@ from random import Random
 from tests.support.live_service import head
 
 MEGABYTE = 2**20
-# Another address than that of the API server and of the usual reviews: to the service a peer is an address.
+# Different from the addresses of the API server and of the usual reviews: the service limits clients by address.
 _ADDRESSES = itertools.count(2)
 
 
 def next_address() -> str:
-    """One of loopback's that nobody had yet."""
+    """An unused loopback address."""
     number = next(_ADDRESSES)
     return f"127.0.{number // 250}.{number % 250 + 2}"
 
 
 @contextmanager
 def crowd(port: int, count: int, *, of_each: int = 500) -> Iterator[None]:
-    """`count` connections that say nothing, from as many addresses as that takes; nobody waits for any of them."""
+    """`count` silent connections, from as many addresses as needed; they are not awaited."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with ExitStack() as stack:
@@ -41,7 +43,7 @@ def crowd(port: int, count: int, *, of_each: int = 500) -> Iterator[None]:
 
 @contextmanager
 def slow_clients(port: int, rng: Random, count: int) -> Iterator[None]:
-    """Clients that stop in the midst of a head or of a body, or send requests and read no reply."""
+    """Clients that stop halfway through a head or a body, or send requests and read no reply."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     address = next_address()
@@ -54,7 +56,7 @@ def slow_clients(port: int, rng: Random, count: int) -> Iterator[None]:
     )
     with ExitStack() as stack:
         for number in range(count):
-            # The service may turn one away, or a buffer be full: what counts is how the others fare.
+            # The service may reject one, or a buffer may be full: the test is about the other clients.
             with contextlib.suppress(OSError):
                 plain = stack.enter_context(_connected(port, address))
                 secure = stack.enter_context(context.wrap_socket(plain))
@@ -65,7 +67,7 @@ def slow_clients(port: int, rng: Random, count: int) -> Iterator[None]:
 
 @contextmanager
 def garbage(port: int, rng: Random, count: int) -> Iterator[None]:
-    """Bytes that are no TLS, or a TLS handshake that is torn off or spoiled."""
+    """Bytes that are not TLS, or an aborted or damaged TLS handshake."""
     hello = _client_hello()
     address = next_address()
     with ExitStack() as stack:

@@ -23,7 +23,7 @@ from webhook.rules import REGISTRY
 HOOKS: tuple[Hook, ...] = ("mutate", "validate")
 LARGEST = 2**20
 HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
-# Every rule denies, so that a verdict shows whatever a rule sees.
+# Every rule denies, so that a verdict shows everything that a rule sees.
 POLICY = HEADER + f"rules: {json.dumps({name: {'action': 'deny'} for name in REGISTRY})}\n"
 HOSTILE_POLICIES = {
     "unknown keys": HEADER + "rules: {" + ", ".join(f"k{i}: {{}}" for i in range(10_000)) + "}",
@@ -43,11 +43,11 @@ class Case(NamedTuple):
     body: bytes
     reply: bytes
     asks: bool = False
-    """The cluster, so that it waits for as long as that is in trouble."""
+    """It queries the cluster, so it waits while the cluster is unavailable."""
 
 
 class Offline:
-    """The verdicts without any service: of the snapshot in `file` and of the policy file that replicas have."""
+    """The verdicts without a service: by the snapshot in `file` and the replicas' policy file."""
 
     def __init__(self, file: Path, policy: Path) -> None:
         found, errors = files.load([str(file)])
@@ -56,7 +56,7 @@ class Offline:
         self._policies = PolicySet(load_file(policy.stem, policy.read_bytes(), policy_model()))
 
     def case(self, name: str, hook: Hook, sent: bytes) -> Case:
-        """The review `sent` to `hook`. Nobody may exempt anything."""
+        """The review `sent` to `hook`. No user may exempt anything."""
         request = review.decode(sent)
         granted: dict[str, bool] | None = None
         while True:
@@ -76,7 +76,7 @@ class Offline:
         return Case(name, f"/{hook}-mpijob", sent, review.encode(decision.response(request.uid)), asks)
 
     def usual(self) -> list[Case]:
-        """Jobs of which each comes upon another thing in the cluster, created and updated; nothing is reserved."""
+        """Jobs that each refer to another object of the cluster, created and updated; nothing is reserved."""
         exempt = inventory.full_job(
             **{
                 "metadata.name": "exempt",
@@ -101,7 +101,7 @@ class Offline:
             yield from (self.case(f"{name} of {length:,} bytes, {hook}", hook, sent) for hook in HOOKS)
 
     def policies(self) -> Iterator[Case]:
-        """Policies that are refused, however they are made."""
+        """Invalid policies of every kind."""
         namespaces = list(self._view.all(NAMESPACES).values())  # type: ignore[union-attr]
         for name, text in HOSTILE_POLICIES.items():
             labels = {"training.openshift.io/mpijob-policy": "true"}

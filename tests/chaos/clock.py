@@ -8,15 +8,15 @@ LIBRARIES = ("lib/*/faketime/libfaketimeMT.so.1", "lib*/faketime/libfaketimeMT.s
 
 
 class Clock:
-    """The time of day of every program started with `command`; what counts from the machine's start goes on evenly."""
+    """The wall clock of every program started with `command`; the monotonic clock stays correct."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self.jump(0)
 
     def jump(self, seconds: int) -> None:
-        """Be so far ahead of the machine's clock from now on; the program notices within a second."""
-        # Renamed, so that nobody reads half of it.
+        """Be `seconds` ahead of the machine's clock from now on; the program notices within a second."""
+        # Renamed, so that a reader never sees half of it.
         new = self._file.with_suffix(".new")
         new.write_text(f"{seconds:+d}\n")
         new.rename(self._file)
@@ -29,7 +29,8 @@ class Clock:
             "FAKETIME_TIMESTAMP_FILE": str(self._file),
             "FAKETIME_CACHE_DURATION": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            # Else every wait for a lock ends at once and begins again: a thread costs fifty times as much.
+            # Otherwise every wait for a lock ends at once and restarts: a thread takes fifty times as much processor
+            # time.
             "FAKETIME_FORCE_MONOTONIC_FIX": "0",
             "NO_FAKE_STAT": "1",
         }

@@ -1,6 +1,6 @@
-"""Everything that is done to an arena: `FAULTS[name](arena, rng)` lasts as long as the block.
+"""The faults of an arena: `FAULTS[name](arena, rng)` lasts as long as the block.
 
-What is done follows from the state of `rng` alone.
+The state of `rng` alone decides what happens.
 """
 
 import os
@@ -29,7 +29,7 @@ KINDS = sorted({path.rsplit("/", 1)[-1] for path in PATHS})
 
 @contextmanager
 def _api_server_restarted(arena: Arena, rng: Random) -> Iterator[None]:
-    """In good order or killed; it is back at the end."""
+    """Stopped cleanly or killed; it is back at the end."""
     if rng.random() < 0.5:
         arena.cluster.stop_apiserver()
     else:
@@ -53,7 +53,7 @@ def _frozen(arena: Arena, rng: Random, *, program: str) -> Iterator[None]:
 
 @contextmanager
 def _watches(arena: Arena, rng: Random, *, trouble: Trouble) -> Iterator[None]:
-    """Of some kinds, or of all."""
+    """Watches of some kinds, or of all."""
     kinds = KINDS if rng.random() < 0.2 else rng.sample(KINDS, rng.randint(1, 5))
     with arena.proxy.trouble(kinds, trouble):
         yield
@@ -61,7 +61,7 @@ def _watches(arena: Arena, rng: Random, *, trouble: Trouble) -> Iterator[None]:
 
 @contextmanager
 def _clock_jumps(arena: Arena, rng: Random) -> Iterator[None]:
-    """A replica's clock goes ahead or back, and at the end as far in the other direction."""
+    """A replica's clock jumps ahead or back, and at the end as far in the other direction."""
     clock = arena.clocks[_one(arena, rng)]
     clock.jump(rng.choice((-72, -6, -1, 1, 6, 72)) * HOUR)
     try:
@@ -72,7 +72,7 @@ def _clock_jumps(arena: Arena, rng: Random) -> Iterator[None]:
 
 @contextmanager
 def _no_descriptors(arena: Arena, rng: Random) -> Iterator[None]:
-    """Hardly any is left for a replica, and clients want more."""
+    """A replica has hardly any descriptors left, and clients need more."""
     backend = _one(arena, rng)
     program = arena.program(backend)
     left = len(os.listdir(f"/proc/{program.pid}/fd")) + rng.randint(0, 8)  # noqa: PTH208 - of another process
@@ -82,7 +82,7 @@ def _no_descriptors(arena: Arena, rng: Random) -> Iterator[None]:
 
 @contextmanager
 def _no_memory(arena: Arena, rng: Random) -> Iterator[None]:
-    """A replica can hardly get more, and large reviews come. It may end: then another takes its place."""
+    """A replica can hardly allocate memory, and large reviews arrive. If it ends, another replaces it."""
     backend = _youngest(arena)
     program = arena.program(backend)
     pages = int(Path(f"/proc/{program.pid}/statm").read_text().split()[0])
@@ -97,7 +97,7 @@ def _no_memory(arena: Arena, rng: Random) -> Iterator[None]:
 
 @contextmanager
 def _replica_killed(arena: Arena, rng: Random) -> Iterator[None]:
-    """Without a word; another one takes its place at the end."""
+    """SIGKILL; another one replaces it at the end."""
     arena.deployment.stop(_youngest(arena), kill=True)
     yield
 
@@ -112,7 +112,7 @@ def _hostile_jobs(arena: Arena, rng: Random) -> Iterator[None]:
 
 @contextmanager
 def _hostile_policies(arena: Arena, rng: Random) -> Iterator[None]:
-    """Policies that are refused."""
+    """Invalid policies."""
     assert arena.wrong(_one(arena, rng), list(arena.offline.policies())) == []
     yield
 
@@ -127,7 +127,7 @@ def _attack(
 
 @contextmanager
 def _limited(program: Program, what: int, soft: int) -> Iterator[None]:
-    """The program gets no more of something than it has."""
+    """The program cannot get more of a resource than it has."""
     before = resource.prlimit(program.pid, what)
     resource.prlimit(program.pid, what, (soft, before[1]))
     try:
@@ -142,7 +142,7 @@ def _one(arena: Arena, rng: Random) -> Backend:
 
 
 def _youngest(arena: Arena) -> Backend:
-    """Of those that may end: the oldest shows what becomes of the memory."""
+    """The replica to kill: the oldest stays, since it shows how memory grows."""
     return arena.replicas[-1]
 
 
@@ -161,7 +161,7 @@ FAULTS: Mapping[str, Fault] = {
     "hostile jobs": _hostile_jobs,
     "hostile policies": _hostile_policies,
 }
-# Of each group one at a time: a program that does not answer cannot be started anew, and one replica has to stay.
+# Only one of each group at a time: a program that does not answer cannot be restarted, and one replica must stay.
 EXCLUSIVE = (
     {"API server restarted", "API server frozen", "etcd frozen"},
     {"replica killed", "no memory"},
@@ -169,7 +169,7 @@ EXCLUSIVE = (
 
 
 def drawn(rng: Random, most: int) -> list[str]:
-    """The names of faults that may be there together."""
+    """The names of faults that may occur together."""
     names: list[str] = []
     for name in rng.sample(sorted(FAULTS), rng.randint(1, most)):
         if not any(name in group and group & {*names} for group in EXCLUSIVE):

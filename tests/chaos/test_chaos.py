@@ -1,6 +1,6 @@
-"""Whatever happens, no verdict is wrong, none is lost, and afterwards everything is as before.
+"""Under any fault, no verdict is wrong, none is lost, and the service recovers completely.
 
-Longer, with faults at random and at the same time: `make chaos MINUTES=30 SEED=7`.
+Longer, with random and simultaneous faults: `make chaos MINUTES=30 SEED=7`.
 """
 
 import gc
@@ -24,17 +24,17 @@ USUAL = ["API server restarted", "replica killed", "no memory", "hostile jobs", 
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.timeout(900 + 120 * MINUTES),
-    # A fault may leave a connection of our own clients half open. Those of replicas are counted.
+    # A fault may leave a connection of the test's clients half open. Those of replicas are counted.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
-    """Two replicas; what was wrong or lost until the end is known when all reviews have ended."""
+    """Two replicas; wrong and lost verdicts are complete when all reviews have ended."""
     with arena(rate=RATE, seed=int(SEED), log_dir=tmp_path_factory.mktemp("chaos")) as made:
         yield made
-    gc.collect()  # what is left of them fails no other test
+    gc.collect()  # so that leaks of these clients fail no other test
     assert made.traffic.tally.lost == []
     assert made.load.lost == []
     assert made.load.first["admitted"]
@@ -50,7 +50,7 @@ def test_after_each_fault_all_is_as_before(stage: Arena, name: str) -> None:
 
 
 def test_faults_at_the_same_time(stage: Arena) -> None:
-    """Once, and again and again while there is time."""
+    """Once, then repeatedly while time is left."""
     rng = Random(SEED)
     end = time.monotonic() + MINUTES * 60
     while True:

@@ -1,4 +1,4 @@
-"""Reviews at a steady rate to all replicas, each reply compared with the one that it must be."""
+"""Reviews at a steady rate to all replicas, each reply compared with the expected one."""
 
 import asyncio
 import http.client
@@ -20,36 +20,36 @@ from tests.support.installation.balancer import Backend
 from tests.support.installation.deployment import HOST
 
 PATIENCE = 300
-"""For how many seconds a review is sent again: longer than any fault, during which it may have no verdict (504)."""
+"""Seconds for which a review is retried: longer than any fault, during which it may have no verdict (504)."""
 MOST_AT_ONCE = 2000
 CONNECTIONS = 16
-"""To each replica, kept open: as many as matter, and so few that a leak is seen beside them.
+"""Persistent connections to each replica: enough for the load, and few enough that a leak is visible.
 
-Reviews that ask the cluster have one each and close it: while it is in trouble they must not keep the others from being
-sent.
+Reviews that query the cluster have one each and close it: while the cluster is unavailable they must not delay the
+others.
 """
 HEADERS = {"Content-Type": "application/json"}
 
 
 class Refusal(OSError):
-    """There is no verdict: the status."""
+    """The reply has no verdict; the text is the status."""
 
 
 @dataclass
 class Tally:
-    """What became of the reviews."""
+    """The outcomes of the reviews."""
 
     sent: int = 0
-    """Each once, however often it was tried."""
+    """Each review once, however often it was retried."""
     answered: int = 0
     wrong: list[str] = field(default_factory=list)
-    """What the replies to these should have been, and were."""
+    """The expected and the actual replies."""
     lost: list[str] = field(default_factory=list)
-    """Those that nobody answered, with the last refusal."""
+    """Reviews without an answer, with the last error."""
     refused: Counter[str] = field(default_factory=Counter)
-    """Attempts without a verdict, by how they ended."""
+    """Attempts without a verdict, by outcome."""
     skipped: int = 0
-    """Reviews that were due and not sent, because too many others were under way."""
+    """Reviews that were due and not sent, because too many others were in progress."""
 
 
 @dataclass
@@ -57,9 +57,9 @@ class Traffic:
     """`rate` reviews a second, until the block ends."""
 
     backends: Callable[[], Sequence[Backend]]
-    """The replicas there are."""
+    """The present replicas."""
     ca: bytes
-    """What their certificates are checked against (PEM)."""
+    """The CA of their certificates (PEM)."""
     cases: Sequence[Case]
     rate: float
     seed: int = 0
@@ -79,7 +79,7 @@ class Traffic:
         self._thread.join()
 
     def ask(self, backend: Backend, case: Case) -> bytes:
-        """The reply of one replica, on a connection of its own; OSError when there is none."""
+        """The reply of one replica, on a new connection; OSError if there is none."""
         with closing(socket.create_connection(("127.0.0.1", backend.port), timeout=30)) as plain:
             connection = http.client.HTTPSConnection("127.0.0.1", backend.port)
             with closing(connection):
@@ -152,7 +152,7 @@ class Traffic:
 
 
 def difference(case: Case, reply: bytes) -> str:
-    """For whoever looks for the fault."""
+    """For a developer who looks for the fault."""
     return f"{case.name}\n  offline {case.reply.decode()}\n  service {reply.decode()}"
 
 

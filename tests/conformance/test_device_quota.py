@@ -1,4 +1,4 @@
-"""Truth: what claims of devices take of ResourceQuotas, against the API server's own admission of ResourceClaims."""
+"""Truth: how claims of devices count in ResourceQuotas, against the API server's own admission of ResourceClaims."""
 
 import asyncio
 import re
@@ -28,7 +28,7 @@ EXCEEDED = re.compile(r"exceeded quota: q, requested: (\S+), used: ")
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """No controllers, which would correct the status of the quota."""
+    """Without controllers, which would correct the status of the quota."""
     with Cluster(controller_manager=False, log_dir=tmp_path_factory.mktemp("device-quota")) as running:
         made = World(running)
         asyncio.run(nothing_left(made))

@@ -1,8 +1,8 @@
-"""Jobs that can never be admitted, by us and by the real Kueue.
+"""Jobs that can never be admitted, by this service and by the real Kueue.
 
 Kueue's own controllers make the Workload of each generated MPIJob and decide about it, in a tree of cohorts where
-nothing else runs. We know what a service knows: the same objects, as the API server has them.
-MPIJOB_KUEUE_JOBS sets how many jobs are tried in each tree.
+nothing else runs. The service sees the same objects, as the API server has them. MPIJOB_KUEUE_JOBS sets how many jobs
+are tried in each tree.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ JOBS = int(os.environ.get("MPIJOB_KUEUE_JOBS", sample(4, 8)))
 KINDS = ("clusterqueues", "localqueues", "cohorts", "resourceflavors", "topologies")
 
 
-# What an installation may set, and no limit on how fast Kueue may write.
+# Settings of an installation, without a limit on Kueue's rate of writes.
 SETTINGS = {
     "clientConnection": {"qps": 1000, "burst": 1000},
     "managedJobsNamespaceSelector": {
@@ -81,7 +81,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def trees(cluster: Cluster) -> list[list[str]]:
-    """Of each tree the namespaces, each with a LocalQueue `queue` for one ClusterQueue."""
+    """The namespaces of each tree, each with a LocalQueue `queue` for one ClusterQueue."""
     rng = Random(7)
     made = [worlds.tree(rng, index) for index in range(TREES)]
     names = [name for _, queues in made for name in queues]
@@ -97,7 +97,7 @@ def trees(cluster: Cluster) -> list[list[str]]:
 
 
 def snapshot(cluster: Cluster, version: str) -> Snapshot:
-    """What there is, with Kueue's objects in this version."""
+    """All objects, with Kueue's in this version."""
     group, _, number = version.partition("/")
     objects = [item for kind in KINDS for item in cluster.get(f"{kind}.{number}.{group}", "-A")["items"]]
     objects += cluster.get("namespaces")["items"]
@@ -117,7 +117,7 @@ def findings(job: Manifest, view: ClusterView, rule_id: str = "ever-fits") -> li
 
 
 def mended(case: Case) -> Manifest | None:
-    """The job as the only finding wants it, where that can be done."""
+    """The job with the fix of its only finding, if that can be applied."""
     if len(case.ours) != 1:
         return None
     (violation,) = case.ours
@@ -132,7 +132,7 @@ def mended(case: Case) -> Manifest | None:
 
 @pytest.fixture(scope="module")
 def cases(cluster: Cluster, view: Snapshot, trees: list[list[str]]) -> list[Case]:
-    """Jobs of every kind, one after the other in each tree; each that can be mended a second time."""
+    """Jobs of every kind, one after the other in each tree; each fixable one a second time."""
     done: list[Case] = []
 
     async def walk(workloads: Workloads, index: int, names: list[str]) -> None:
@@ -166,10 +166,10 @@ def test_what_never_fits_is_never_admitted(cases: list[Case]) -> None:
 
 
 def test_nearly_all_that_is_never_admitted_is_found(cases: list[Case]) -> None:
-    """With topology-aware scheduling Kueue also looks for nodes, which we do not.
+    """With topology-aware scheduling Kueue also looks for nodes, which the service does not.
 
-    Without, a few remain: Kueue gives the launcher a flavor and does not take it back when the workers then find none
-    with room. Whether it does depends on the order of things, so we do not call that certain.
+    Without it, a few remain: Kueue gives the launcher a flavor and keeps it even if the workers then find none with
+    room. That depends on the order of events, so the service does not report it as certain.
     """
     refused = [case for case in cases if not case.theirs.admitted]
     missed = [case for case in refused if not case.ours]
@@ -178,7 +178,7 @@ def test_nearly_all_that_is_never_admitted_is_found(cases: list[Case]) -> None:
 
 
 def test_what_is_advised_is_admitted(cases: list[Case]) -> None:
-    """A toleration may still leave too little quota, for launcher and workers together; that is then said."""
+    """A toleration may still leave too little quota, for launcher and workers together; the message then says so."""
     advised = [case for case in cases if case.job["metadata"]["name"].endswith("-mended")]
     assert len(advised) > len(cases) / 40
     assert {violation.message.partition(":")[0] for case in advised for violation in case.ours} <= {"ExceedsMaxQuota"}
@@ -193,11 +193,11 @@ def test_both_versions_say_the_same(cluster: Cluster, view: Snapshot) -> None:
 
 @dataclass(frozen=True)
 class Queue:
-    """A LocalQueue `queue` in a namespace of its own, and what local-queue and Kueue say of a job for it."""
+    """A LocalQueue `queue` in a separate namespace, and the messages of local-queue and Kueue about a job for it."""
 
     id: str
     ours: str
-    theirs: str = ""  # of the Workload, where there is one
+    theirs: str = ""  # from the Workload, if there is one
     labels: dict[str, str] = field(default_factory=dict)
     local: Manifest | None = field(default_factory=dict)
     behind: Manifest | None = field(default_factory=dict)
@@ -245,7 +245,7 @@ QUEUES = [
 
 @pytest.fixture(scope="module")
 def queues(cluster: Cluster) -> Snapshot:
-    """All of QUEUES, each with a job `job`, once Kueue has decided about all that it looks at."""
+    """All of QUEUES, each with a job `job`, once Kueue has decided about all that it manages."""
     cluster.apply([manifest for queue in QUEUES for manifest in queue.objects])
     settled = lambda: {  # noqa: E731
         item["metadata"]["name"]: item["status"]["conditions"]

@@ -1,8 +1,8 @@
 """Truth: the rule `limit-range` on jobs against the API server's LimitRanger on the pods and claims of the jobs.
 
-Pods and claims are created with a server-side dry run in namespaces with one LimitRange or more. What the API server
-fills in, whether it refuses the pod, and which bounds it names must be what we say; and a pod of which our advice was
-followed must be let in. MPIJOB_LIMIT_RANGER_JOBS sets how many jobs are tried.
+Pods and claims are created with a server-side dry run in namespaces with one LimitRange or more. The service must
+predict what the API server fills in, whether it rejects the pod, and which limits it names. A pod with the service's
+fix must be admitted. MPIJOB_LIMIT_RANGER_JOBS sets how many jobs are tried.
 """
 
 import asyncio
@@ -43,12 +43,12 @@ NAMESPACES = 60
 PLAIN = "plain"
 
 RULE = REGISTRY["limit-range"]
-Named = tuple[str, Bound, str]  # a bound of containers or of pods on a resource
+Named = tuple[str, Bound, str]  # a limit of containers or of pods on a resource
 
 
 @dataclass
 class World:
-    """The cluster and the LimitRanges that it took, by namespace."""
+    """The cluster and the LimitRanges that it accepted, by namespace."""
 
     cluster: Cluster
     ranges: dict[str, list[Json]] = field(default_factory=dict)
@@ -65,7 +65,7 @@ async def make_namespaces(world: World) -> None:
         for name in (PLAIN, *(f"n{index}" for index in range(NAMESPACES))):
             await api.make_namespace(name)
             wanted = 0 if name == PLAIN else rng.choice((1, 1, 2, 3))
-            # As they are written, without what the API server fills in.
+            # As written, without the API server's defaults.
             taken: list[Json] = []
             while len(taken) < wanted:
                 made = limit_range(rng, f"range-{len(taken)}")
@@ -100,7 +100,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def resources_of(pod: PodResources) -> tuple[Any, ...]:
-    """What counts: whoever reads a pod fills in once more what the pod itself asks for, from what containers got."""
+    """The values to compare. Readers of a stored pod derive its own requests again from its containers."""
     return (
         [(container.requests, container.limits) for container in pod.containers],
         pod_resources.requests(pod),
@@ -114,7 +114,7 @@ def rounded(pod: PodResources) -> PodResources:
 
 
 def stored(spec: Json) -> PodResources:
-    """What the API server made of a pod's resources."""
+    """The pod's resources as the API server stored them."""
     return pod_resources.of_template(msgspec.convert({"spec": spec}, PodTemplate))
 
 
@@ -123,7 +123,7 @@ WORDS = {"maximum": Bound.MAX, "minimum": Bound.MIN, "": Bound.RATIO}
 
 
 def their_faults(message: str) -> set[Named]:
-    """The bounds that the API server names: those of the first LimitRange that is not kept."""
+    """The limits that the API server names: those of the first LimitRange that is exceeded."""
     return {
         (kind or other_kind, WORDS[bound], name or other_name)
         for bound, name, kind, other_name, other_kind in THEIRS.findall(message)
@@ -131,7 +131,7 @@ def their_faults(message: str) -> set[Named]:
 
 
 def our_faults(pods: JobPods, ranges: list[LimitRange]) -> tuple[set[Named], bool]:
-    """The bounds of pods that are not kept, and whether the pod is invalid."""
+    """The exceeded limits of pods, and whether the pod is invalid."""
     found = [*faults(pods.template, pods.resources, pods.disputed, ranges)]
     named = {(each.kind, each.bound, each.asked.name) for each in found if isinstance(each, OutOfBounds)}
     return {each for each in named if each[0] != CLAIM}, any(not isinstance(each, OutOfBounds) for each in found)
@@ -147,7 +147,7 @@ CHANGE = re.compile(r"(limits|requests)\[([^\]]+)\] to (\d\w*)")
 
 
 def follow(template_: Json, path: str, violations: list[Violation]) -> Json | None:
-    """The template of one container after our advice; None where there is advice that is none for a single field."""
+    """The template of one container after the service's fix; None if a fix is not for a single field."""
     mended = copy.deepcopy(template_)
     container = mended["spec"]["containers"][0]
     for violation in violations:
@@ -233,14 +233,14 @@ class Comparison:
                 self.differences.append(f"{reply}\n{violations}\n{json.dumps(self.world.ranges[namespace])}")
 
     async def advice(self, namespace: str, pods: JobPods, written: Json, violations: list[Violation]) -> None:
-        """A pod of which the advice was followed is let in."""
+        """A pod with the fix is admitted."""
         mended = follow(written, pods.path, violations)
         if mended is None:
             self.counts["no advice to follow"] += 1
             return
         status, reply = await self.post(namespace, mended["spec"])
         self.counts["advice followed"] += 1
-        # Where a LimitRange wants huge pages of every pod, and a container has not even memory.
+        # If a LimitRange requires huge pages of every pod, and a container has not even memory.
         if status == 422 and "HugePages require cpu or memory" in reply["message"]:
             self.counts["advice that is only half of it"] += 1
         elif status != 201:
@@ -252,7 +252,7 @@ class Comparison:
 
 
 async def test_jobs(world: World) -> None:
-    """Launcher and worker of every job: what is filled in, refused or not, the bounds, the advice; and the claims."""
+    """Launcher and worker of every job: defaults, rejections, limits and fixes; and the claims."""
     rng = Random(5)
     names = [name for name in world.ranges if name != PLAIN]
     work = [(rng.choice(names), (template(rng), template(rng))) for _ in range(JOBS)]

@@ -1,4 +1,4 @@
-"""Truth: the jobs that tests convert have every field of the Go types, out of the modules of the older operators."""
+"""Truth: the jobs that tests convert have every field of the Go types, from the modules of the older operators."""
 
 import json
 import re
@@ -29,7 +29,7 @@ Structs = dict[str, dict[str, str]]
 
 
 def folder(module: str) -> Path:
-    """Where Go keeps a module, which is fetched where it is missing."""
+    """Go's folder for a module, which is fetched if it is missing."""
     go = find_go((1, 21), say=print)
     done = subprocess.run(
         [go, "mod", "download", "-json", module], capture_output=True, text=True, check=True, env=go_environment()
@@ -47,7 +47,7 @@ def structs(source: str) -> Structs:
 
 
 def fields(types: Structs, kind: str, path: str) -> Iterator[str]:
-    """The paths of all that a type has, but for types of other modules."""
+    """The paths of all fields of a type, except types of other modules."""
     name = kind.rpartition("]")[2].lstrip("*").rpartition(".")[2]
     if "mpiReplicaSpecs" in path and kind.startswith("map["):
         for role in ("Launcher", "Worker"):

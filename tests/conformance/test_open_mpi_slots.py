@@ -1,4 +1,4 @@
-"""More ranks than slots, and what is no number: what we call certain against real releases of Open MPI."""
+"""More ranks than slots, and invalid numbers: the service's certain failures against real releases of Open MPI."""
 
 import os
 import subprocess
@@ -46,7 +46,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def starts(release: str, options: str, files: Path, env: Mapping[str, str]) -> bool:
-    """Whether the release starts the ranks on a machine that stands for the workers."""
+    """Whether the release starts the ranks on a machine that plays the workers."""
     return runs(release, options.replace("RANKS", str(files / "ranks")).split(), files, env)
 
 
@@ -89,7 +89,7 @@ def test_as_many_ranks_as_slots_start(files: Path) -> None:
 
 
 def told(*options: str) -> list[bool]:
-    """Of each violation of the rule about command lines whether it is advice."""
+    """For each violation of the rule about command lines, whether it is advice."""
     command = {"Launcher.template.spec.containers.0.command": ["mpirun", *options, "true"]}
     return [violation.advisory for violation in violations("command-line", command)]
 

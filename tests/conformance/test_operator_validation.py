@@ -17,7 +17,7 @@ from webhook.api.operator_checks import refused
 
 Verdict = Callable[[dict[str, Any]], list[dict[str, str]]]
 
-# What upstream lets through and we refuse, with reason: see the docstring of the rule.
+# What upstream admits and the service rejects: the docstring of the rule has the reasons.
 BEYOND = ("spec.launcherCreationPolicy", "spec.mpiReplicaSpecs[worker]", "spec.mpiReplicaSpecs[Master]")
 
 

@@ -1,8 +1,8 @@
-"""Truth: expressions of own rules against the API server's own CEL, as validations of ValidatingAdmissionPolicies.
+"""Truth: expressions of custom rules against the API server's own CEL, as validations of ValidatingAdmissionPolicies.
 
 Each expression and its opposite are validations that warn. A job that is created by dry run gets a warning from exactly
-one of them, and from none where the expression has no value. Warnings have 4,096 characters in all, so a job meets one
-policy at a time, by a label.
+one of them, and from none if the expression has no value. Warnings have 4,096 characters in all, so a label selects one
+policy at a time for a job.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def expressions() -> list[str]:
-    """All that are compared."""
+    """All compared expressions."""
     found = [
         *(f"object.spec.slotsPerWorker {op} {n}"
           for op, n in product(("==", "!=", "<", ">="), (1, 2, 4, "2.0", "1.5"))),
@@ -120,7 +120,7 @@ def expressions() -> list[str]:
 
 
 def jobs() -> Iterator[dict[str, Any]]:
-    """As different as expressions can tell."""
+    """Jobs that differ in everything that expressions read."""
     random = Random(7)
     for number in range(JOBS):
         containers: list[dict[str, Any]] = [
@@ -157,7 +157,7 @@ def jobs() -> Iterator[dict[str, Any]]:
 
 
 async def apply(api: Client, number: int, sources: list[str]) -> None:
-    """A policy that warns of what does not hold, and is passed over by what has no value."""
+    """A policy that warns about false expressions, and ignores those without a value."""
     validations = [{"expression": "false", "message": "in force"}]
     for index, source in enumerate(sources):
         validations += [
@@ -184,7 +184,7 @@ def labelled(job: dict[str, Any], number: int) -> dict[str, Any]:
 
 
 async def theirs(api: Client, job: dict[str, Any], number: int, count: int) -> list[bool | None] | None:
-    """What the API server says of each expression of a policy; None while the policy is not in force."""
+    """The API server's value of each expression of a policy; None while the policy is not in force."""
     status, reply, warnings = await api.send("POST", PATH, labelled(job, number), **DRY_RUN)
     assert status == 201, reply
     said = {warning.rpartition(": ")[2] for warning in warnings}
@@ -194,7 +194,7 @@ async def theirs(api: Client, job: dict[str, Any], number: int, count: int) -> l
 
 
 def ours(job: dict[str, Any], number: int, sources: list[str]) -> list[bool | None]:
-    """And what we say."""
+    """The service's values."""
     name = job["metadata"]["name"]
     kind = {"group": "kubeflow.org", "version": "v2beta1", "kind": "MPIJob"}
     request = {"operation": "CREATE", "name": name, "namespace": "default", "kind": kind, "dryRun": True}
@@ -220,7 +220,7 @@ async def test_expressions_have_the_values_that_they_have_there(cluster: Cluster
         async def compare(pair: tuple[int, dict[str, Any]]) -> None:
             number, job = pair
             while (expected := await theirs(api, job, number, len(batches[number]))) is None:
-                pass  # a new policy is in force a moment later
+                pass  # a new policy takes a moment to be in force
             found = ours(job, number, batches[number])
             values.extend(expected)
             for source, there, here in zip(batches[number], expected, found, strict=True):

@@ -1,4 +1,4 @@
-"""Truth: the rule `priority` on what templates state beside their class, against the API server's admission of pods."""
+"""Truth: the rule `priority` on priorities next to a class in templates, against the API server's admission of pods."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -38,7 +38,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 async def differences(api: Client, classes: list[Json]) -> list[str]:
-    """Where only one of the two refuses."""
+    """Pods that only one of the two rejects."""
     view, found = Snapshot(classes), []
     for priority, policy, name in product(PRIORITIES, POLICIES, NAMES):
         given = {"priority": priority, "preemptionPolicy": policy, "priorityClassName": name}

@@ -1,8 +1,8 @@
-"""Truth: our verdict on pods, and every word of it, against the Pod Security admission of the real API server.
+"""Truth: the service's verdict on pods, word for word, against the Pod Security admission of the real API server.
 
-Pods at the edges of the checks are created with a server-side dry run in namespaces of every level and version. What
-the API server enforces is in its error, what it warns about in a header of its reply, and what it audits in its audit
-log. MPIJOB_POD_SECURITY_PODS sets how many pods are tried.
+Pods at the edges of the checks are created with a server-side dry run in namespaces of every level and version. The API
+server's error shows what it enforces, a header of its reply what it warns about, and its audit log what it audits.
+MPIJOB_POD_SECURITY_PODS sets how many pods are tried.
 """
 
 import asyncio
@@ -79,7 +79,7 @@ AUDIT_POLICY = {
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """An API server with all the namespaces: made without Pod Security, which would refuse the odd labels."""
+    """An API server with all the namespaces: created without Pod Security, which would reject the odd labels."""
     folder = tmp_path_factory.mktemp("pod-security")
     audit_policy = folder / "audit-policy.yaml"
     audit_policy.write_text(json.dumps(AUDIT_POLICY))
@@ -102,7 +102,7 @@ async def make_namespaces(cluster: Cluster) -> None:
 
 
 def expected(policy: labels.NamespaceLevels, made: Any, newest: Version) -> tuple[str, str]:
-    """(error, warning) as we would have them; no warning beside an error."""
+    """(error, warning) of the service; an error replaces the warning."""
     template = convert(made)
     if found := evaluate(*policy.enforce, template, newest=newest):
         return f'pods "p" is forbidden: {messages.denial(policy.enforce, found)}', ""
@@ -111,16 +111,16 @@ def expected(policy: labels.NamespaceLevels, made: Any, newest: Version) -> tupl
 
 
 def verdict(status: int, reply: Any, warnings: list[str]) -> tuple[str, str] | None:
-    """(error, warning) of the API server; None where its validation refused the pod before Pod Security saw it."""
+    """(error, warning) of the API server; None if its validation rejected the pod before Pod Security saw it."""
     if status == 422:
         return None
     assert status in (200, 201, 403), reply
     return (reply["message"] if status == 403 else ""), "".join(warnings)
 
 
-Seen = tuple[Level, str, int | None]  # level, check, and since when it is as it was
+Seen = tuple[Level, str, int | None]  # level, check, and the version since when it is unchanged
 
-# The API server's validation lets "Unmasked" in with `hostUsers: false` only, and that is what v1.35 came to allow.
+# The API server's validation admits "Unmasked" only with `hostUsers: false`, and v1.35 began to allow exactly that.
 UNREACHABLE: set[Seen] = {(Level.BASELINE, "procMount", 35)}
 
 
@@ -148,7 +148,7 @@ class Comparison:
             self.differences.append(f"{namespace}\nours:   {ours}\ntheirs: {theirs}\n{json.dumps(made)}")
 
     def check(self, *kinds: str) -> None:
-        """No difference, and enough of each of `kinds` to mean something."""
+        """No difference, and enough of each of `kinds` to be meaningful."""
         assert not self.differences, f"{len(self.differences)} differ:\n" + "\n\n".join(self.differences[:5])
         share = {kind: self.counts[kind] / self.counts.total() for kind in (*kinds, "refused by validation")}
         assert share.pop("refused by validation") < 0.05
@@ -184,7 +184,7 @@ async def test_pods(cluster: Cluster) -> None:
 
 
 async def test_ephemeral_containers(cluster: Cluster) -> None:
-    """Ephemeral containers only ever come by an update of a pod that is there."""
+    """Ephemeral containers are only added by an update of an existing pod."""
     namespaces = [name for name in NAMESPACES if name.endswith(("-0", "-1"))]
     async with client(cluster) as api:
         comparison = Comparison(await api.newest())
@@ -214,7 +214,7 @@ HOSTILE = {"metadata": {"name": "p"}, "spec": {"hostPID": True, "containers": [{
 
 
 async def test_labels(cluster: Cluster) -> None:
-    """What labels mean, also those that cannot be read: what is enforced, audited and warned about, and the errors."""
+    """The meaning of labels, including invalid ones: what is enforced, audited and warned about, and the errors."""
     async with client(cluster) as api:
         newest = await api.newest()
         for namespace, given in ODD_NAMESPACES.items():
@@ -237,13 +237,14 @@ async def test_labels(cluster: Cluster) -> None:
         violations = messages.warning(policy.audit, found) if found else None
         assert audited[namespace].get(labels.PREFIX + "audit-violations") == violations, given
         assert (labels.PREFIX + "error" in audited[namespace]) == bool(errors), given
-        if errors or {mode.level for mode in policy} != {Level.PRIVILEGED}:  # else it does not look at versions either
+        # otherwise it does not read versions either
+        if errors or {mode.level for mode in policy} != {Level.PRIVILEGED}:
             assert audited[namespace][labels.PREFIX + "enforce-policy"] == str(policy.enforce), given
 
 
 @rare
 async def test_an_older_api_server(cluster: Cluster) -> None:
-    """`latest`, and versions that it does not know, mean the API server's own version. Last, for it restarts it."""
+    """`latest`, and versions that it does not know, mean the API server's own version. Last, since it restarts it."""
     restart(cluster, "--emulated-version=1.33")
     newer = [name for name in NAMESPACES if name.startswith(("v1-33", "v1-34", "v1-35", "v1-36", "v1-99", "latest"))]
     async with client(cluster) as api:

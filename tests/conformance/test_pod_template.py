@@ -1,8 +1,8 @@
 """Truth: the rule `pod-template` on jobs against the API server's validation of the pods that are made of them.
 
-The templates of tests/corpus, and one with as many fields as there are, each with one value made wrong along the
-schema that the API server itself serves: posted as pods by dry run, as the operator would make them. A template that
-the API server takes is never refused, and nearly all that it refuses are. What is missed is printed by kind.
+The templates of tests/corpus, and one with nearly all fields, each with one value made wrong along the schema that the
+API server itself serves: posted as pods by dry run, as the operator would make them. The service never rejects a
+template that the API server accepts, and finds nearly all that it rejects. Misses are printed by kind.
 MPIJOB_POD_TEMPLATE_MUTANTS sets how many mutants are tried.
 """
 
@@ -36,14 +36,14 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 MUTANTS = int(os.environ.get("MPIJOB_POD_TEMPLATE_MUTANTS", sample(1000, 4000)))
 FOUND = 0.95
 NAMESPACE = "team-a"
-# Beside the rule itself, those that judge the same pods: one cause is told by one of them.
+# The rule itself, and others that judge the same pods: only one of them reports a cause.
 RULES = ("pod-template", "upstream-contract", "gpus", "images")
 
 Json = dict[str, Any]
 
 
 class Verdict(NamedTuple):
-    """What is said of a job, by rule; the schema of the MPIJob counts as one."""
+    """The service's messages about a job, by rule; the schema of the MPIJob counts as one."""
 
     by_rule: dict[str, list[Violation]]
 
@@ -53,7 +53,7 @@ class Verdict(NamedTuple):
 
 
 def job_of(role: str, template: Json) -> Json:
-    """A job with this template, the other one a good one."""
+    """A job with this template; the other one is valid."""
     document = changed({})
     document["spec"]["mpiReplicaSpecs"][role]["template"] = template
     return document
@@ -90,7 +90,7 @@ def verdict_of(document: Json) -> Verdict:
     return Verdict(found)
 
 
-# The namespace is there, and no LimitRange.
+# The namespace exists without a LimitRange.
 KNOWN = {"limitranges": {}}
 NOTHING = [
     {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot", "known": KNOWN},
@@ -100,7 +100,7 @@ VIEW = Snapshot(NOTHING)
 
 
 def templates() -> Iterator[tuple[str, str, Json]]:
-    """(name, role, template) of every good template."""
+    """(name, role, template) of every valid template."""
     # Through JSON, so that no two places share an object.
     yield "rich", WORKER, json.loads(json.dumps(RICH))
     for job in corpus.jobs():
@@ -131,7 +131,7 @@ async def prepare(api: Client) -> Schema:
         ),
     }:
         await api.send("POST", f"{core}/serviceaccounts", {"metadata": {"name": account}})
-    # What pods name must be there: a pod that names something else is refused with 403, which is no validation.
+    # The objects that pods name must exist: otherwise the pod is rejected with 403, before validation.
     for name in {template["spec"].get("priorityClassName") for _, _, template in templates()} - {None}:
         made = {"metadata": {"name": name}, "value": 1000}
         await api.send("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", made)
@@ -164,7 +164,7 @@ class Comparison:
         shown = f"{mutant.place}: {mutant.change}\n  {message[:400]}\n  {ours.by_rule}"
         if status == 201:
             refused = [each for rule in ("schema", "pod-template") for each in ours.by_rule.get(rule, ())]
-            # What the kubelet does not start, the API server takes.
+            # The API server accepts pods that only the kubelet does not start.
             if any("never start" not in each.message for each in refused):
                 self.wrong.append(shown)
         elif status in {400, 422}:
@@ -178,14 +178,14 @@ class Comparison:
                 self.twice.append(shown)
 
     def report(self) -> Iterator[str]:
-        """How many were tried, and the places where a refusal was missed."""
+        """The number of tries, and the places of missed rejections."""
         yield f"\n{dict(self.counts)}"
         for place, missed in sorted(self.missed.items(), key=lambda item: -len(item[1])):
             yield f"missed {len(missed)} at {place}: {missed[0][:200]}"
 
 
 def chosen(schema: Schema) -> list[tuple[str, Mutant]]:
-    """Of every kind of change at every kind of place one, and then others, up to as many as are wanted."""
+    """One of each kind of change at each kind of place, then others, up to the configured number."""
     rng = Random(14)
     kinds: dict[tuple[str, str], list[tuple[str, Mutant]]] = defaultdict(list)
     for _, role, template in templates():
@@ -200,7 +200,7 @@ def chosen(schema: Schema) -> list[tuple[str, Mutant]]:
 
 
 async def test_good_templates_are_taken_by_both(cluster: Cluster) -> None:
-    """Of every shape in tests/corpus."""
+    """Templates of every shape in tests/corpus."""
     async with client(cluster) as api:
         await prepare(api)
         comparison = Comparison(api)
@@ -212,7 +212,7 @@ async def test_good_templates_are_taken_by_both(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("case", refused_pods.CASES.values(), ids=refused_pods.CASES)
 async def test_pods_that_never_start(cluster: Cluster, case: Case) -> None:
-    """What only the kubelet does not start, the API server takes."""
+    """The API server accepts pods that only the kubelet does not start."""
     template = changed(case.changes)["spec"]["mpiReplicaSpecs"][WORKER]["template"]
     async with client(cluster) as api:
         await prepare(api)
@@ -221,7 +221,7 @@ async def test_pods_that_never_start(cluster: Cluster, case: Case) -> None:
 
 
 async def test_mutants(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
-    """None is refused that the API server takes, and most are found that it refuses."""
+    """None that the API server accepts is rejected, and most that it rejects are found."""
     async with client(cluster) as api:
         schema = await prepare(api)
         comparison = Comparison(api)

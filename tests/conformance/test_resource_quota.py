@@ -1,12 +1,12 @@
-"""Truth: our maths of ResourceQuotas against the API server's own admission of pods, claims and other objects.
+"""Truth: the service's computation of ResourceQuotas against the API server's own admission of pods, claims and others.
 
-The pods that a job would have, their claims, and what else is made for a job are created with a server-side dry run in
-namespaces with quotas of every scope and selector, whose status is set by the test. Whether the API server refuses, by
-which quota, and the amounts that it names must be ours. In other namespaces pods are created until one is refused: as
-many as we say fit. MPIJOB_QUOTA_PODS sets how many pods are tried.
+The pods of a job, their claims, and its other objects are created with a server-side dry run in namespaces with quotas
+of every scope and selector, whose status is set by the test. The service must predict whether the API server rejects,
+by which quota, and the amounts that it names. In other namespaces pods are created until one is rejected: as many as
+the service predicts. MPIJOB_QUOTA_PODS sets how many pods are tried.
 
-One difference is meant: of a quota that has not counted a resource yet the API server refuses everything for the
-moment ("status unknown"), while what is not known never denies here.
+One difference is intended: if a quota has not counted a resource yet, the API server rejects everything for the moment
+("status unknown"), while unknown facts never deny here.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ UNKNOWN_STATUS = "status unknown"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """No controllers, which would correct the status of the quotas."""
+    """Without controllers, which would correct the status of the quotas."""
     folder = tmp_path_factory.mktemp("resource-quota")
     flags = ["--disable-admission-plugins=PodSecurity"]
     with Cluster(controller_manager=False, apiserver_flags=flags, log_dir=folder) as running:
@@ -62,7 +62,7 @@ EXCEEDED = re.compile(r"exceeded quota: (\S+), requested: (\S+), used: \S+, limi
 
 
 def theirs(status: int, reply: Any) -> Verdict | None:
-    """The API server's verdict; None where it is not about quotas."""
+    """The API server's verdict; None if it is not about quotas."""
     message = reply.get("message", "")
     if status == 201:
         return "allowed", "", ""
@@ -75,7 +75,7 @@ def theirs(status: int, reply: Any) -> Verdict | None:
 
 
 def ours(of: Iterable[ResourceQuota], charge: Charge, part: Any = None) -> set[Verdict]:
-    """What we say of one object: each quota that refuses it, since the API server names any one of them."""
+    """The service's verdicts on one object: each quota that rejects it, since the API server names any one of them."""
     of = [*of]
     counting = [quota for quota in of if quota.counts(charge.traits)]
     found: set[Verdict] = set()
@@ -148,7 +148,7 @@ async def compare(world: World, *, pods: int, seed: int) -> Comparison:
 
 
 async def test_pods_and_claims(world: World) -> None:
-    """Refused or not, by which quota, for which amounts or unstated resources; each scope has refused something."""
+    """Rejected or not, by which quota, for which amounts or unstated resources; each scope has rejected something."""
     comparison = await compare(world, pods=PODS, seed=1)
     print(comparison.counts, comparison.scopes)  # noqa: T201
     comparison.check()
@@ -177,7 +177,7 @@ OBJECTS: dict[str, tuple[str, Json]] = {
 
 
 async def test_other_objects(world: World) -> None:
-    """Whatever else is made for a job, by either name of its count."""
+    """All other objects of a job, by either name of their count."""
     names = [f"count/{kind}" for kind in OBJECTS] + [kind for kind in OBJECTS if "." not in kind]
     async with client(world.cluster) as api:
         comparison = Comparison(world, api)
@@ -201,7 +201,7 @@ async def test_other_objects(world: World) -> None:
 
 
 async def test_as_many_as_fit(world: World) -> None:
-    """Pods of a job that are created until one is refused are as many as we say."""
+    """The number of pods of a job that can be created until one is rejected is as predicted."""
     rng = Random(9)
     filled = 0
     async with client(world.cluster) as api:
@@ -233,7 +233,7 @@ async def test_as_many_as_fit(world: World) -> None:
 
 
 async def test_pods_without_a_priority_class(world: World) -> None:
-    """Once there is a global default, pods that name no PriorityClass are of that one. Last, for it stays."""
+    """Once there is a global default, pods without a PriorityClass get that one. Last, since the default stays."""
     async with client(world.cluster) as api:
         await api.make("/apis/scheduling.k8s.io/v1/priorityclasses", USUAL)
         body = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}

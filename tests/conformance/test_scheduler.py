@@ -1,6 +1,6 @@
 """Truth: whether a node could hold a pod, against the real kube-scheduler, on nodes without any other pod.
 
-Generated pods are created one after the other on generated nodes. The scheduler binds a pod or says that it fits
+Generated pods are created one after the other on generated nodes. The scheduler binds a pod or reports that it fits
 nowhere, and the pod is deleted again. MPIJOB_SCHEDULER_PODS sets how many are tried.
 """
 
@@ -77,12 +77,12 @@ def node(rng: Random, index: int) -> dict[str, Any]:
 
 
 def _one_of_each(taints: list[dict[str, str]]) -> list[dict[str, str]]:
-    """A node has no two taints of the same key and effect."""
+    """A node never has two taints of the same key and effect."""
     return list({(taint["key"], taint["effect"]): taint for taint in taints}.values())
 
 
 def pod_spec(rng: Random) -> dict[str, Any]:
-    """A pod that asks for something that some of the nodes have."""
+    """A pod that requests something that some of the nodes have."""
     spec: dict[str, Any] = {"containers": [container(rng, "a", gpus=9)], "terminationGracePeriodSeconds": 0}
     if rng.random() < 0.2:
         spec["initContainers"] = [container(rng, "i", gpus=4)]
@@ -122,7 +122,7 @@ AMOUNTS = ("1Gi", "64Gi", "65Gi", "527953052Ki", "527953053Ki", "1055794380Ki", 
 
 
 def node_terms(rng: Random) -> list[dict[str, Any]]:
-    """Conditions with every operator, at times none at all, or some on the name of the node in the only term."""
+    """Conditions with every operator, sometimes none, or some on the name of the node in the only term."""
     some = (
         {"key": PRODUCT, "operator": "In", "values": ["A100", "H100"]},
         {"key": PRODUCT, "operator": "NotIn", "values": ["A100"]},
@@ -167,7 +167,7 @@ class Pods:
     async def bound(self, spec: dict[str, Any], *, expected: bool) -> bool:
         """Whether the scheduler binds it.
 
-        With `expected` it has some time to: it may not have seen the end of the last pod yet.
+        With `expected` it gets some time: it may not have seen the end of the last pod yet.
         """
         status, reply, _ = await self._api.send("POST", self._path, {"metadata": {"name": "p"}, "spec": spec})
         assert status == 201, reply
@@ -192,7 +192,9 @@ class Pods:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """An API server and a scheduler. Without node controller and kubelets nodes stay as they are, pods do not run."""
+    """An API server and a scheduler. Without node controller and kubelets nodes stay as they are, and pods do not
+    run.
+    """
     flags = ["--disable-admission-plugins=TaintNodesByCondition"]
     folder = tmp_path_factory.mktemp("scheduler")
     with Cluster(controller_manager=False, apiserver_flags=flags, log_dir=folder) as running:
@@ -202,7 +204,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def exactly(spec: dict[str, Any], nodes: Sequence[dict[str, Any]]) -> bool:
-    """Whether one of the nodes fits as it is now, when nothing is rounded or left out."""
+    """Whether one of the nodes fits now, without rounding and simplification."""
     template = PodTemplate(spec=msgspec.convert(spec, PodSpec))
     tolerations = (template.spec and template.spec.tolerations) or []
     resources = of_template(template)
@@ -222,7 +224,7 @@ def exactly(spec: dict[str, Any], nodes: Sequence[dict[str, Any]]) -> bool:
 
 
 def named(spec: dict[str, Any], node: dict[str, Any]) -> bool:
-    """Whether a pod with conditions on names, which then are in its only term, may be on this node."""
+    """Whether a pod may be on this node by conditions on names, which are in its only term."""
     required = spec.get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution")
     terms = required["nodeSelectorTerms"] if required else ()
     return all(node["metadata"]["name"] in field["values"] for one in terms for field in one.get("matchFields", ()))
@@ -237,7 +239,7 @@ def exact_shape(node: dict[str, Any]) -> NodeShape:
 
 
 def differences(spec: dict[str, Any], nodes: Sequence[dict[str, Any]]) -> set[str]:
-    """Why the rule may take a node for one that fits, though none does now: what it leaves out, and rounds."""
+    """Why the rule may predict a fit although no node fits now: its simplifications and rounding."""
     text = json.dumps(spec)
     found = {
         "cordoned, or in trouble": any(
@@ -251,7 +253,7 @@ def differences(spec: dict[str, Any], nodes: Sequence[dict[str, Any]]) -> set[st
 
 
 async def test_a_pod_that_fits_nowhere_is_never_bound(cluster: Cluster) -> None:
-    """And one that fits is, but for what the rule leaves out on purpose."""
+    """A pod that fits is bound, with the rule's intended exceptions."""
     rng = Random(5)
     nodes = [node(rng, index) for index in range(NODES)]
     cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": nodes})

@@ -1,4 +1,4 @@
-"""The programs and upstream files that a test cluster is made of."""
+"""The programs and upstream files of a test cluster."""
 
 import os
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ class Assets:
     load: Path
     """The benchmarks' load generator, see load/main.go."""
     pod_security_webhook: Path
-    """Kubernetes' own Pod Security as a webhook, what ours is measured beside."""
+    """Kubernetes' own Pod Security as a webhook, for comparison in benchmarks."""
     mpijob_crd: Path
     mpi_operator_role: Path
     upstream_examples: dict[str, Path]
@@ -41,10 +41,10 @@ class Assets:
 
 
 def assets(*, progress: Progress | None = None) -> Assets:
-    """Our own build (made now if the cache has none), with the programs of KUBEBUILDER_ASSETS where that is set.
+    """The project's own build (made now unless it is cached), with the programs of KUBEBUILDER_ASSETS if that is set.
 
-    That folder is envtest's (https://book.kubebuilder.io/reference/envtest): etcd, kube-apiserver and kubectl must be
-    there; kube-controller-manager and kube-scheduler are taken from it if they are.
+    That folder is envtest's (https://book.kubebuilder.io/reference/envtest): it must have etcd, kube-apiserver and
+    kubectl; kube-controller-manager and kube-scheduler are used if it has them.
     """
     folder = ensure_built(progress=progress)
     controlplane = str(folder / "bin" / "controlplane")
@@ -72,7 +72,7 @@ def assets(*, progress: Progress | None = None) -> Assets:
 
 
 def with_envtest(own: Assets, folder: Path) -> Assets:
-    """`own` with the programs that `folder` has; ControlPlaneError if it lacks one that must be there."""
+    """`own` with the programs in `folder`; ControlPlaneError if it lacks a required one."""
     missing = [name for name in ("etcd", "kube-apiserver", "kubectl") if not os.access(folder / name, os.X_OK)]
     if missing:
         raise ControlPlaneError(

@@ -33,7 +33,7 @@ def cache_root() -> Path:
 
 
 def ensure_built(recipe: Recipe = CONTROL_PLANE, *, force: bool = False, progress: Progress | None = None) -> Path:
-    """The folder with the programs (in `bin`) and the upstream YAML files; builds them if they are not there yet.
+    """The folder with the programs (in `bin`) and the upstream YAML files; builds them if necessary.
 
     Two callers at once build once: the second waits for the first. The folder appears complete or not at all.
     """
@@ -46,7 +46,7 @@ def ensure_built(recipe: Recipe = CONTROL_PLANE, *, force: bool = False, progres
         if folder.is_dir() and not force:
             return folder
         partial = folder.with_suffix(".partial")
-        shutil.rmtree(partial, ignore_errors=True)  # of a build that was killed
+        shutil.rmtree(partial, ignore_errors=True)  # left by a build that was killed
         (partial / "bin").mkdir(parents=True)
         progress.say(f"Building {recipe.what}, once: it is kept in {cache_root()}.")
         progress.say(f"This usually takes {recipe.takes} on 2 cores, less where Go has built it before.")
@@ -63,7 +63,7 @@ def ensure_built(recipe: Recipe = CONTROL_PLANE, *, force: bool = False, progres
 
 @contextmanager
 def build_lock(progress: Progress) -> Iterator[None]:
-    """Hold the lock of all builds. The kernel frees it when its holder ends, however that happens."""
+    """Hold the lock of all builds. The kernel frees it when its holder ends for any reason."""
     cache_root().mkdir(parents=True, exist_ok=True)
     with (cache_root() / "lock").open("a+") as file:
         try:
@@ -108,7 +108,7 @@ def build_program(go: Path, recipe: Recipe, target: Target, output: Path, progre
 
 
 def remove_unused(*, keep: Path) -> None:
-    """Free the disk of builds that nobody has asked for in two weeks; each has more than 400 MB."""
+    """Delete builds that were not used for two weeks; each takes more than 400 MB."""
     limit = time.time() - 14 * 24 * 3600
     for path in cache_root().iterdir():
         if path.is_dir() and path != keep and path.stat().st_mtime < limit:
@@ -141,7 +141,7 @@ def _last_line(log: Path) -> str:
 
 def _failure(target: Target, log: Path) -> str:
     lines = log.read_text(errors="replace").splitlines()
-    told = [line for line in lines if " " in line or "\t" in line]  # -v names each package on a line of its own
+    told = [line for line in lines if " " in line or "\t" in line]  # -v prints each package on a separate line
     return "\n".join(
         [
             f"Building {target.name} failed. The end of what go said:",
@@ -154,7 +154,7 @@ def _failure(target: Target, log: Path) -> str:
 
 
 def main() -> None:
-    """Build, or say that there is nothing to do."""
+    """Build, or report that everything is up to date."""
     parser = argparse.ArgumentParser(prog="python -m tests.controlplane.build", description=__doc__)
     parser.add_argument("--force", action="store_true", help="build even if the cache has it")
     force = parser.parse_args().force

@@ -1,4 +1,4 @@
-"""The control plane with what MPIJobs need: their CRD and, as asked for, operator, scheduler and simulated nodes."""
+"""The control plane for MPIJobs: their CRD and optionally operator, scheduler and simulated nodes."""
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ class Cluster(ControlPlane):
                 f"-health-port={free_port()}",
                 "-kube-api-qps=100",
                 "-kube-api-burst=200",
-                "-controller-queue-rate-limit=1000",  # ten a second would hold up the jobs of the next tests
+                "-controller-queue-rate-limit=1000",  # the default of ten a second would delay the jobs of later tests
                 "-controller-queue-burst=1000",
                 *flags,
             ],
@@ -42,7 +42,7 @@ class Cluster(ControlPlane):
         )
 
     def start_scheduler(self) -> None:
-        """kube-scheduler, which binds pods to whatever Node objects there are."""
+        """kube-scheduler, which binds pods to the existing Node objects."""
         port = free_port()
         flags = [
             f"--kubeconfig={self.kubeconfig_for('system:kube-scheduler')}",
@@ -74,8 +74,8 @@ class Cluster(ControlPlane):
     ) -> None:
         """The real Kueue for jobs of `frameworks`, as its own ServiceAccount with upstream's roles and webhooks.
 
-        Its configuration, upstream's with `settings` on top, lies where an installation has it, in the ConfigMap
-        kueue.CONFIG_MAP.
+        Its configuration, upstream's with `settings` on top, is in the ConfigMap kueue.CONFIG_MAP, as in an
+        installation.
         """
         folder = self.dir / "kueue"
         (certificates := folder / "certificates").mkdir(parents=True)
@@ -109,12 +109,12 @@ class Cluster(ControlPlane):
         self.wait_for("Kueue's webhooks", lambda: self.kubectl(*probe, stdin=flavor).stdout)
 
     def create_namespace(self, prefix: str = "test", labels: Mapping[str, str] | None = None) -> str:
-        """A new namespace `<prefix>-xxxxx`, in which pods can be made at once. Gives its name."""
+        """A new namespace `<prefix>-xxxxx`, ready for pods. Returns its name."""
         metadata = {"generateName": f"{prefix}-", "labels": dict(labels or {})}
         manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
         name = self.kubectl("create", "-f", "-", "-o", "jsonpath={.metadata.name}", stdin=manifest).stdout
         if "kube-controller-manager" in self.programs:
-            # ServiceAccount admission refuses pods until the controller has made this one.
+            # ServiceAccount admission rejects pods until the controller has created this one.
             self.wait_for("the default ServiceAccount", lambda: self.get("serviceaccount", "default", "-n", name))
         else:
             self.kubectl("create", "serviceaccount", "default", "-n", name)
@@ -129,7 +129,7 @@ class Cluster(ControlPlane):
         return wait_for(what, probe, timeout=timeout, detail=ended)
 
     def apply(self, manifests: Sequence[Mapping[str, Any]]) -> None:
-        """`kubectl apply` on the server's side, which knows no limit of size."""
+        """Server-side `kubectl apply`, which has no size limit."""
         self.kubectl(
             "apply", "--server-side", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": manifests}
         )
@@ -139,7 +139,7 @@ class Cluster(ControlPlane):
         if (folder / "tls.crt").exists():
             return True
         secret = self.get("secret", kueue.CERTIFICATE, "-n", kueue.NAMESPACE).get("data", {})
-        for name in ("ca.crt", "tls.key", "tls.crt") if secret else ():  # tls.crt last: it is what Kueue looks for
+        for name in ("ca.crt", "tls.key", "tls.crt") if secret else ():  # tls.crt last: Kueue waits for it
             (folder / name).write_bytes(base64.b64decode(secret[name]))
         return bool(secret)
 

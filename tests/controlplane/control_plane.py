@@ -30,10 +30,10 @@ GARBAGE = "400"
 
 
 class ControlPlane:
-    """A control plane that ends with this process at the latest: `with` it, or start() and stop() it.
+    """A control plane that ends with this process at the latest: use `with`, or start() and stop().
 
-    `apiserver_flags` come after (and override) our flags of the API server; `log_dir` keeps the logs, which else go
-    with the rest; `announce` gets a line per part that is started. All programs die with the thread that started them.
+    `apiserver_flags` come after (and override) the default flags of the API server; `log_dir` keeps the logs, which are
+    deleted otherwise; `announce` gets a line per started part. All programs end with the thread that started them.
     """
 
     assets: Assets
@@ -64,7 +64,7 @@ class ControlPlane:
         self.stop()
 
     def start(self) -> None:
-        """Bring everything up. If a part fails: ControlPlaneError with the end of its log, and nothing stays."""
+        """Start all parts. If one fails: ControlPlaneError with the end of its log, and nothing keeps running."""
         self.assets = assets()
         with ExitStack() as cleanup:
             folder = TemporaryDirectory(prefix="mpijob-controlplane-", ignore_cleanup_errors=True)
@@ -86,11 +86,11 @@ class ControlPlane:
         self.launch("kube-apiserver", self.assets.apiserver, self._apiserver_command(), ready=self._answers("/readyz"))
 
     def stop_apiserver(self) -> None:
-        """End the API server in good order, as an upgrade would."""
+        """Stop the API server cleanly, as in an upgrade."""
         self.programs.pop("kube-apiserver").stop(grace=20)
 
     def kubeconfig_for(self, user: str, groups: Sequence[str] = ()) -> Path:
-        """A kubeconfig with which any client is `user` in `groups`."""
+        """A kubeconfig that authenticates any client as `user` in `groups`."""
         stem = re.sub(r"[^\w.-]", "_", user)
         paths = (self.dir / f"{stem}{number or ''}.kubeconfig" for number in itertools.count())
         path = next(path for path in paths if not path.exists())
@@ -106,7 +106,7 @@ class ControlPlane:
     ) -> subprocess.CompletedProcess[str]:
         """Run kubectl as the administrator (or with `kubeconfig`); a mapping as `stdin` becomes JSON.
 
-        With `check`, an exit code other than 0 is a ControlPlaneError with what kubectl said.
+        With `check`, an exit code other than 0 is a ControlPlaneError with kubectl's output.
         """
         text = stdin if stdin is None or isinstance(stdin, str) else json.dumps(stdin)
         env = self._environment | {"KUBECONFIG": str(kubeconfig or self.kubeconfig), "KUBERC": "off"}
@@ -121,7 +121,7 @@ class ControlPlane:
         return done
 
     def attempt(self, *args: str | Path, stdin: str | Mapping[str, Any] | None = None) -> str:
-        """Run kubectl as the administrator, with or without success; what it prints on both streams."""
+        """Run kubectl as the administrator, with or without success; returns the output of both streams."""
         done = self.kubectl(*args, *(() if stdin is None else ("-f", "-")), stdin=stdin, check=False)
         return done.stdout + done.stderr
 
@@ -142,7 +142,7 @@ class ControlPlane:
     def launch(
         self, name: str, command: Command, flags: Sequence[str | Path], *, ready: Callable[[Program], object]
     ) -> Program:
-        """Start a program under a name of its own and wait until `ready` is truthy."""
+        """Start a program under a unique name and wait until `ready` is truthy."""
         self._announce(f"starting {name}")
         if name in self.programs:
             raise ControlPlaneError(f"{name} runs already")
@@ -153,7 +153,7 @@ class ControlPlane:
 
     @property
     def _environment(self) -> dict[str, str]:
-        """A home of their own, and nothing of the user's cluster (KUBECONFIG would win over the operator's flag)."""
+        """A separate home, and nothing of the user's cluster (KUBECONFIG would override the operator's flag)."""
         foreign = ("KUBECONFIG", "KUBEFLOW_NAMESPACE")
         users = {name: value for name, value in os.environ.items() if name not in foreign}
         return {**users, "HOME": str(self.dir), "GOGC": GARBAGE}
@@ -206,7 +206,8 @@ class ControlPlane:
         return [
             f"--etcd-servers={self._etcd}",
             "--bind-address=127.0.0.1",
-            "--advertise-address=127.0.0.1",  # else it looks for a way out, which a machine without a network has not
+            # otherwise it needs a default route, which a machine without a network lacks
+            "--advertise-address=127.0.0.1",
             f"--secure-port={self._port}",
             f"--tls-cert-file={self.dir / 'server.crt'}",
             f"--tls-private-key-file={self.dir / 'server.key'}",
@@ -218,7 +219,7 @@ class ControlPlane:
             "--service-cluster-ip-range=10.96.0.0/16",
             "--allow-privileged=true",
             "--endpoint-reconciler-type=none",
-            "--shutdown-watch-termination-grace-period=1s",  # else open watches hold up stop_apiserver() for a minute
+            "--shutdown-watch-termination-grace-period=1s",  # otherwise open watches delay stop_apiserver() by a minute
             f"--audit-policy-file={self.dir / 'audit-policy.yaml'}",
             f"--audit-log-path={self.dir / 'audit.log'}",
             *self._apiserver_flags,
@@ -234,7 +235,7 @@ class ControlPlane:
             f"--secure-port={port}",
             f"--tls-cert-file={self.dir / 'server.crt'}",
             f"--tls-private-key-file={self.dir / 'server.key'}",
-            "--authentication-skip-lookup",  # there is no front proxy to look up
+            "--authentication-skip-lookup",  # without a front proxy there is nothing to look up
         ]
 
     def _start_controller_manager(self) -> None:

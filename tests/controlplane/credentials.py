@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-LIFETIME = datetime.timedelta(days=30)  # a playground may stay up for long
+LIFETIME = datetime.timedelta(days=30)  # a playground may run for long
 
 
 def new_key() -> tuple[ec.EllipticCurvePrivateKey, bytes]:
@@ -60,7 +60,7 @@ class Authority:
         return certificate.public_bytes(serialization.Encoding.PEM), key_pem
 
     def write_kubeconfig(self, path: Path, *, server: str, user: str, groups: Sequence[str] = ()) -> Path:
-        """A kubeconfig at `path`, readable by its owner alone, that makes its bearer `user` in `groups`."""
+        """A kubeconfig at `path`, readable only by its owner, that authenticates as `user` in `groups`."""
         certificate, key = self.issue(user, groups)
         config: dict[str, Any] = {
             "apiVersion": "v1",

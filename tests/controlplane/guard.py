@@ -1,8 +1,8 @@
 """Run a program that ends when its starter ends: `python guard.py STARTER_PID PROGRAM [ARGUMENT ...]`.
 
-However the starter goes (SIGKILL included), the kernel kills the program: PR_SET_PDEATHSIG of prctl(2), which survives
-execve. A wrapper instead of `preexec_fn`, which is unsafe (and warned about) in a process with threads. The signal
-belongs to the *thread* that forked: start programs from a thread that lives as long as they shall.
+The kernel kills the program when the starter ends for any reason (SIGKILL included): PR_SET_PDEATHSIG of prctl(2),
+which survives execve. A wrapper replaces `preexec_fn`, which is unsafe (and warned about) in a process with threads.
+The signal belongs to the *thread* that forked: start programs from a thread that lives at least as long.
 """
 
 import ctypes

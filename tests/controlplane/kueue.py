@@ -1,8 +1,8 @@
-"""Kueue's own installation, fitted to a program on loopback instead of a pod, and the objects of its users.
+"""Kueue's own installation, adapted to a program on loopback instead of a pod, and its users' objects.
 
-Nothing of Kueue is changed: it manages its certificate as it does by default, under its service's name
-(https://kueue.sigs.k8s.io/docs/installation/). The service only leads to this host, and what the kubelet would do,
-mounting configuration and certificate, is done here.
+Kueue itself is unchanged: it manages its certificate by default, under its service's name
+(https://kueue.sigs.k8s.io/docs/installation/). Only the service points to this host, and this module mounts
+configuration and certificate in place of the kubelet.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,9 @@ Quotas = Mapping[str, Mapping[str, int | str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Installation:
-    """What to apply before Kueue starts and, as they would fail every request until then, after."""
+    """Objects to apply before Kueue starts, and those for afterwards, since they would fail every request until
+    then.
+    """
 
     config: str
     objects: list[Manifest]
@@ -47,9 +49,9 @@ def installation(
 ) -> Installation:
     """Upstream's `manifests` for a program on this host that reads its certificate from the folder `certificates`.
 
-    `settings` are put into its configuration, at the top (`resources`, `clientConnection`).
-    Of the webhooks those of Kueue's kinds and of the `frameworks` stay; what serves only a pod (the Deployment, and the
-    visibility API with its fixed folder for certificates) goes.
+    `settings` are top-level fields of its configuration (`resources`, `clientConnection`). Only the webhooks of Kueue's
+    kinds and of the `frameworks` stay. Objects for a pod (the Deployment, and the visibility API with its fixed folder
+    for certificates) are dropped.
     """
     documents = [
         document
@@ -74,7 +76,7 @@ def installation(
     (service,) = (document for document in documents if document["metadata"]["name"] == SERVICE)
     service["spec"] = {"type": "ExternalName", "externalName": "localhost"}
     for client in _clients(documents):
-        client["service"]["port"] = port  # that of the service does not count for an external name
+        client["service"]["port"] = port  # the port of the service has no effect for an external name
     for document in documents:
         if _is_webhook(document):
             document["webhooks"] = [hook for hook in document["webhooks"] if _is_in_use(hook, frameworks)]
@@ -86,7 +88,7 @@ def installation(
 
 
 def trusting(webhooks: Iterable[Manifest], ca_bundle: str) -> list[Manifest]:
-    """The webhooks with Kueue's CA (PEM in base64): it would come to put it in only after requests have failed."""
+    """The webhooks with Kueue's CA (PEM in base64): Kueue itself would add it only after requests have failed."""
 
     def with_ca(hook: Manifest) -> Manifest:
         return hook | {"clientConfig": hook["clientConfig"] | {"caBundle": ca_bundle}}
@@ -128,7 +130,7 @@ def _manifest(kind: str, name: str, spec: Manifest) -> Manifest:
 
 
 def _resource_groups(quotas: Quotas) -> list[Manifest]:
-    """One group: a resource of a ClusterQueue can be in no more than one."""
+    """One group: a ClusterQueue may have each resource in one group only."""
     flavors = [
         {"name": name, "resources": [{"name": resource, "nominalQuota": amount} for resource, amount in quota.items()]}
         for name, quota in quotas.items()
@@ -148,7 +150,7 @@ def _is_in_use(hook: Manifest, frameworks: Sequence[str]) -> bool:
 
 
 def _clients(documents: Iterable[Manifest]) -> Iterable[Manifest]:
-    """Each clientConfig that leads to Kueue: of its webhooks, and of the CRDs that it converts."""
+    """Each clientConfig that calls Kueue: of its webhooks, and of the CRDs that it converts."""
     for document in documents:
         if _is_webhook(document):
             yield from (hook["clientConfig"] for hook in document["webhooks"])

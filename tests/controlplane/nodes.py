@@ -58,7 +58,7 @@ def gpu_nodes(
 
 
 def stages(upstream: str) -> str:
-    """KWOK's own life of a pod, which starts every pod and completes those of a Job at once, but for two exceptions."""
+    """KWOK's own stages of a pod, which start every pod and complete those of a Job at once, with two exceptions."""
     documents = list(yaml.safe_load_all(upstream))
     by_name = {stage["metadata"]["name"]: stage for stage in documents}
     for stage, annotation in (("pod-ready", BY_HAND), ("pod-complete", BY_HAND), ("pod-complete", KEEP_RUNNING)):

@@ -65,7 +65,7 @@ def run(*, once: bool) -> None:
 
 
 def guide(cluster: Cluster, seconds: float) -> str:
-    """What there is and what to try."""
+    """The cluster's contents, and commands to try."""
     version = cluster.kubectl("version").stdout.splitlines()[-1].removeprefix("Server Version: ")
     return GUIDE.format(
         ready=click.style(f"Ready after {seconds:.0f} s.", fg="green", bold=True),
@@ -80,20 +80,20 @@ def guide(cluster: Cluster, seconds: float) -> str:
 
 
 def stay(cluster: Cluster) -> None:
-    """Wait for Ctrl-C or SIGTERM; ControlPlaneError if a part of the cluster ends by itself."""
+    """Wait for Ctrl-C or SIGTERM; ControlPlaneError if a part of the cluster ends early."""
     try:
         while all(program.running for program in cluster.programs.values()):
             time.sleep(0.5)
     except KeyboardInterrupt:
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)  # an impatient second one would cut the clean-up short
+            signal.signal(number, signal.SIG_IGN)  # a second signal would interrupt the clean-up
         click.echo("\nStopping.")
         return
     raise ControlPlaneError("\n".join(program.tail() for program in cluster.programs.values() if not program.running))
 
 
 def try_examples(cluster: Cluster) -> None:
-    """Show the good example run to Succeeded and the bad one refused; ControlPlaneError if it comes otherwise."""
+    """Show the good example run to Succeeded and the bad one rejected; ControlPlaneError for any other outcome."""
     shown(cluster, "apply", "-f", str(GOOD))
     shown(cluster, "wait", "--for=condition=Succeeded", "mpijob/openmpi-pi", "--timeout=60s")
     shown(cluster, "apply", "--dry-run=server", "-f", str(GPUS))
@@ -104,7 +104,7 @@ def try_examples(cluster: Cluster) -> None:
 
 
 def shown(cluster: Cluster, *args: str, refused: bool = False) -> bool:
-    """Run kubectl as a transcript; whether it failed. ControlPlaneError if it did and was not to be `refused`."""
+    """Run kubectl as a transcript; True if it failed. ControlPlaneError if it failed and was not to be `refused`."""
     click.secho(f"$ kubectl {' '.join(args)}", bold=True)
     done = cluster.kubectl(*args, check=not refused)
     click.echo(done.stdout + done.stderr)
@@ -112,7 +112,7 @@ def shown(cluster: Cluster, *args: str, refused: bool = False) -> bool:
 
 
 def main() -> None:
-    """Parse, run, and give errors as text."""
+    """Parse, run, and print errors as text."""
     parser = argparse.ArgumentParser(prog="python -m tests.controlplane.playground", description=__doc__)
     parser.add_argument("--once", action="store_true", help="try the examples, then stop, instead of staying up")
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Programs that never outlive us, each with a log, and waiting that polls instead of sleeping."""
+"""Programs that never outlive this process, each with a log, and waiting that polls instead of sleeping."""
 
 import atexit
 import itertools
@@ -22,14 +22,16 @@ from typing import TypeVar
 # Below those that outgoing connections take, 32768 and up on Linux.
 BLOCK = 128
 BLOCKS = range(20000, 32768 - BLOCK, BLOCK)
-# Seconds. Long for a busy machine: a test that waits for what never comes fails anyway.
+# Seconds. Enough for a busy machine: a test that waits for something impossible fails anyway.
 PATIENCE = 90
 GUARD = Path(__file__).with_name("guard.py")
 T = TypeVar("T")
 
 
 class ControlPlaneError(RuntimeError):
-    """A part of the control plane could not be built, started or reached; the text says which and what its log says."""
+    """A part of the control plane could not be built, started or reached; the text has the part and the end of its
+    log.
+    """
 
 
 class _Ended(Exception):
@@ -67,7 +69,7 @@ def ends_in_words() -> Iterator[None]:
 
 
 def free_port() -> int:
-    """A TCP port that nobody listens on and that no other process of the tests takes."""
+    """A free TCP port that no other process of the tests takes."""
     for port in itertools.islice(_ports(), BLOCK):
         with suppress(OSError):
             _bound(port).close()
@@ -77,7 +79,7 @@ def free_port() -> int:
 
 @cache
 def _ports() -> Iterator[int]:
-    """The ports of this process, over and over: one is taken again as late as can be, for its program may restart.
+    """The ports of this process, in a cycle: a port is reused as late as possible, since its program may restart.
 
     A block of ports belongs to the process that holds its first one, until it ends.
     """
@@ -99,7 +101,7 @@ def _bound(port: int) -> socket.socket:
 
 
 def responds(url: str, ca: bytes | None = None) -> bool:
-    """Whether a GET of `url` gives 200; an OSError if nobody answers. `ca`: the PEM that https is checked against."""
+    """Whether a GET of `url` returns 200; an OSError without an answer. `ca`: the PEM that https is checked against."""
     context = ssl.create_default_context(cadata=ca.decode()) if ca else None
     direct = urllib.request.ProxyHandler({})  # the machine's proxy settings are not for loopback
     opener = urllib.request.build_opener(direct, urllib.request.HTTPSHandler(context=context))
@@ -122,7 +124,7 @@ def wait_for(
     """Call `probe` until it returns something truthy, and return that.
 
     An OSError or ControlPlaneError counts as "not yet". After `timeout` seconds: TimeoutError that names `what`, the
-    last value or error seen, and the text of `detail`.
+    last value or error, and the text of `detail`.
     """
     deadline = time.monotonic() + timeout
     while True:
@@ -145,7 +147,7 @@ class Program:
     def __init__(self, name: str, command: Sequence[str | Path], *, log: Path, env: Mapping[str, str]) -> None:
         self.name = name
         self.log = log
-        # A session of its own: Ctrl-C at the terminal reaches us alone, and we stop everything in order.
+        # A separate session: Ctrl-C at the terminal reaches only this process, which stops everything in order.
         with log.open("ab") as sink:
             self._process = subprocess.Popen(
                 guarded(command), stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, env=env, start_new_session=True

@@ -1,4 +1,4 @@
-"""What `kubectl get -o json` shows, without a process for each look: tests that wait look ten times a second."""
+"""The output of `kubectl get -o json` without a process for each call: tests that wait poll ten times a second."""
 
 import argparse
 import base64
@@ -23,14 +23,14 @@ DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLis
 
 @dataclass(frozen=True)
 class Kind:
-    """Where objects of a kind are."""
+    """The path of a kind's objects."""
 
     base: str
     plural: str
     namespaced: bool
 
     def path(self, name: str, namespace: str | None) -> str:
-        """Of one object, or without a name of all; without a namespace everywhere."""
+        """The path of one object, or of all without a name; without a namespace everywhere."""
         within = ["namespaces", namespace] if self.namespaced and namespace else []
         return "/".join([self.base, *within, self.plural, *([quote(name)] if name else [])])
 
@@ -43,7 +43,7 @@ class Reader:
         self._kinds: dict[str, Kind] = {}
 
     def get(self, *args: str | Path) -> Any:
-        """What `kubectl get ARGS -o json` prints, parsed; ControlPlaneError for what it refuses."""
+        """What `kubectl get ARGS -o json` prints, parsed; ControlPlaneError for an error of the API server."""
         with _PARSING:
             wanted = _ARGUMENTS.parse_intermixed_args([str(arg) for arg in args])
         kind_name, _, name = wanted.kind.partition("/")
@@ -51,7 +51,7 @@ class Reader:
         query = {"labelSelector": wanted.selector, "fieldSelector": wanted.field_selector}
         path = kind.path(name or wanted.name, None if wanted.all_namespaces else wanted.namespace)
         found = self._read(f"{path}?{urlencode({key: value for key, value in query.items() if value})}")
-        for item in found.get("items", ()):  # kubectl says of each what it is
+        for item in found.get("items", ()):  # kubectl adds the kind of each
             item.setdefault("kind", found["kind"].removesuffix("List"))
             item.setdefault("apiVersion", found["apiVersion"])
         for item in found.get("items", [found]):
@@ -66,7 +66,7 @@ class Reader:
         return self._kinds[name]
 
     def _discover(self) -> None:
-        """By each name that kubectl knows them by; of several versions and groups the first is meant."""
+        """By each name that kubectl accepts; the first of several versions and groups wins."""
         for root in ("/api", "/apis"):
             for group in self._read(root, DISCOVERY)["items"]:
                 for version in group["versions"]:
@@ -122,6 +122,6 @@ def _arguments() -> argparse.ArgumentParser:
     return parser
 
 
-# The parser changes itself while it parses.
+# The parser is not thread-safe.
 _PARSING = threading.Lock()
 _ARGUMENTS = _arguments()

@@ -1,4 +1,4 @@
-"""What is built from Go modules, such as the control plane, and the cache key that follows from it."""
+"""Recipes of builds from Go modules, such as the control plane, and their cache keys."""
 
 import hashlib
 import platform
@@ -38,7 +38,9 @@ class Data:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What is built together from the Go modules below `root`; `what` and how long it `takes` are for people."""
+    """The targets that are built together from the Go modules below `root`; `what` and `takes` are for progress
+    lines.
+    """
 
     what: str
     takes: str
@@ -110,7 +112,7 @@ def go_minimum(root: Path = HERE) -> tuple[int, int]:
 
 
 def linker_flags(target: Target, root: Path = HERE) -> str:
-    """-ldflags: no debug tables; the version that clients ask for, which is empty in a plain `go build`."""
+    """-ldflags: no debug tables; the version that clients query, which is empty in a plain `go build`."""
     if not target.stamped:
         return "-s -w"
     match = re.search(r"^\tk8s\.io/kubernetes v(\d+)\.(\d+)(\.\S+)$", (root / "go.mod").read_text(), re.MULTILINE)

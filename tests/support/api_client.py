@@ -1,4 +1,4 @@
-"""The real API server, asked many things at a time."""
+"""The real API server, with many requests in parallel."""
 
 import asyncio
 import base64
@@ -21,7 +21,7 @@ DRY_RUN = {"dryRun": "All"}
 
 
 class Client:
-    """The API server, asked in parallel over connections that stay open."""
+    """Sends parallel requests to the API server over persistent connections."""
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self._session = session
@@ -43,12 +43,12 @@ class Client:
         return reply
 
     async def make_namespace(self, name: str, labels: Mapping[str, str] | None = None) -> None:
-        """With the account that pods need."""
+        """With the ServiceAccount that pods need."""
         await self.make("/api/v1/namespaces", {"metadata": {"name": name, "labels": dict(labels or {})}})
         await self.make(f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
 
     async def newest(self) -> Version:
-        """The version of Kubernetes that the API server is, or plays."""
+        """The version of Kubernetes that the API server is or emulates."""
         _, reply, _ = await self.send("GET", "/version", None)
         return Version(int(reply.get("emulationMinor", reply["minor"])))
 

@@ -46,18 +46,18 @@ class AuditWorld:
 
     @asynccontextmanager
     async def following(self) -> AsyncIterator[None]:
-        """A first audit is over, and changes are followed until the block ends."""
+        """Enter after the first audit, and follow changes until the block ends."""
         await self.audit.audit()
         async with at_work(self.audit.reconciler.run):
             yield
 
     async def settled(self) -> None:
-        """Return once nothing is left to do now."""
+        """Return when nothing is left to do."""
         await settled(self.audit.reconciler)
 
 
 def paced(cluster: Any) -> PacedClient:
-    """Calls to the cluster, as many as there are."""
+    """A client with a practically unlimited rate."""
     return PacedClient(cluster, rate=1e6, burst=10**6)
 
 

@@ -1,4 +1,4 @@
-"""A cluster with one Secret and some caBundles, in memory, where every call takes its time."""
+"""A cluster with one Secret and some caBundles, in memory, where every call takes time."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ MINUTE = timedelta(minutes=1)
 
 
 class Clock:
-    """Stands still unless told."""
+    """Moves only when a test moves it."""
 
     def __init__(self, now=START):
         self.now = now
@@ -23,7 +23,7 @@ class Clock:
 
 
 class Cluster:
-    """The objects, and the faults that a test wants."""
+    """The objects, and the faults that a test sets."""
 
     def __init__(self, *, bundles=("validating", "mutating"), seed=0, clock=None):
         self.data = {}
@@ -40,13 +40,13 @@ class Cluster:
         self.conflicts = 0
 
     def overwrite(self, name, pem):
-        """By somebody else."""
+        """As another client."""
         self.bundles[name] = (pem,) * len(self.bundles[name])
         self.versions[name] += 1
         self.watch()
 
     def set_data(self, data):
-        """By somebody else."""
+        """As another client."""
         self.data = data
         self.version += 1
 

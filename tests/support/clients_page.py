@@ -1,4 +1,4 @@
-"""What docs/clients.md shows that the users of each client see."""
+"""The outputs of each client in docs/clients.md."""
 
 import re
 
@@ -6,7 +6,7 @@ from tests.support.paths import DOCS
 
 
 def shown(title: str) -> str:
-    """Below this title."""
+    """The output below this title."""
     page = (DOCS / "clients.md").read_text(encoding="utf-8")
     section = page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
     (block,) = re.findall(r"```text\n(.*?)```", section, re.DOTALL)

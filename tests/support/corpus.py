@@ -1,7 +1,7 @@
-"""What becomes of the jobs of tests/corpus, and the page about them; `python -m tests.support.corpus` writes both.
+"""The outcomes of the jobs of tests/corpus, and the page about them; `python -m tests.support.corpus` writes both.
 
-A job stands in the folder of the subject that it shows. Its outcome is in NAME.outcome beside NAME.yaml: the verdict,
-and what each injection adds, with nothing known of a cluster and in the namespaces of tests/corpus/cluster.yaml.
+The folder of a job names the subject that it shows. Its outcome is in NAME.outcome next to NAME.yaml: the verdict, and
+what each injection adds, without a cluster and in the namespaces of tests/corpus/cluster.yaml.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ class Setting:
 
     title: str
     cluster: str = ""
-    """A file in tests/corpus; empty: nothing is known."""
+    """A file in tests/corpus; empty: no cluster."""
     namespace: str = "default"
     policy: str = ""
     """A file in tests/corpus; empty: the built-in one."""
@@ -63,7 +63,7 @@ class Job:
 
     @property
     def comment(self) -> str:
-        """What is said about the job at the top of its file."""
+        """The comment at the top of its file."""
         lines = self.path.read_text(encoding="utf-8").splitlines()
         return " ".join(line.removeprefix("# ") for line in lines[: lines.index("apiVersion: kubeflow.org/v2beta1")])
 
@@ -98,7 +98,7 @@ def page() -> str:
 
 
 def write() -> None:
-    """Write every outcome and the page anew."""
+    """Write every outcome and the page."""
     expected = {job.golden for job in jobs()}
     for path in CORPUS.glob("*/*.outcome"):
         if path not in expected:
@@ -141,7 +141,7 @@ def _refusals(verdict: Verdict) -> list[str]:
 
 
 def _injected(verdict: Verdict) -> dict[str, list[tuple[str, str]]]:
-    """Where and what each injection adds, in YAML; the record of all this is left out."""
+    """(place, YAML) of each injection's additions, without the annotation that lists them."""
     found: dict[str, list[tuple[str, str]]] = {}
     for author, operation in zip(verdict.mutation.authors, verdict.mutation.patch, strict=False):
         place = str(operation["path"]).removeprefix("/spec/mpiReplicaSpecs")

@@ -1,4 +1,4 @@
-"""What the folders of tests/corpus show: what real jobs do, how many of 204 did it, and what becomes of them."""
+"""What the folders of tests/corpus show: patterns of real jobs, how many of 204 have them, and their outcomes."""
 
 from typing import Final, NamedTuple
 

@@ -1,6 +1,6 @@
-"""Programs of Debian's packages that this machine need not have: unpacked into the user's cache, nothing is installed.
+"""Programs of Debian's packages, if this machine lacks them: unpacked into the user's cache, not installed.
 
-A folder is named after the versions in it. What is there is used without asking any archive.
+A folder is named after the versions in it. An existing folder is used without a request to an archive.
 """
 
 import fcntl
@@ -25,13 +25,13 @@ ARCHIVE = re.compile(r"^'\S+' ([^\s_]+)_([^\s_]+)_\S+\.deb ", re.MULTILINE)
 
 
 class NoPackage(Exception):
-    """It cannot be had here, and why."""
+    """The package is not available here; the message has the reason."""
 
 
 def program(name: str, *, package: str, dependencies: bool = False) -> Path:
-    """The path of a program. Without it a test is skipped with the reason, and fails where CI=true is set.
+    """The path of a program. Without it a test is skipped with the reason, or fails with CI=true.
 
-    With `dependencies` the packages that it needs and this machine does not have are unpacked beside it.
+    With `dependencies` the packages that it needs and this machine lacks are unpacked with it.
     """
     try:
         return find(name, package, dependencies=dependencies)
@@ -43,7 +43,7 @@ def program(name: str, *, package: str, dependencies: bool = False) -> Path:
 
 
 def find(name: str, package: str, *, dependencies: bool = False) -> Path:
-    """The program as it is installed, in the cache, or fetched now; NoPackage where there is no archive to be had."""
+    """The program, installed, cached or fetched now; NoPackage if no archive can be reached."""
     if found := shutil.which(name):
         return Path(found)
     cache = cache_root().with_name("debian")
@@ -58,13 +58,13 @@ def find(name: str, package: str, *, dependencies: bool = False) -> Path:
 
 
 def unpacked(program: Path) -> Path | None:
-    """The folder that stands for `/` where the program was unpacked; None for one that is installed."""
+    """The root folder of an unpacked program; None for an installed one."""
     cache = cache_root().with_name("debian")
     return cache / program.relative_to(cache).parts[0] if program.is_relative_to(cache) else None
 
 
 def environment(program: Path) -> dict[str, str]:
-    """That of this process, and where the program finds the libraries that were unpacked beside it."""
+    """This process's environment, with the folders of libraries that were unpacked with the program."""
     found = dict(os.environ)
     if root := unpacked(program):
         libraries = sorted({str(each.parent) for each in root.glob("usr/lib/*-linux-gnu/**/*.so*")})
@@ -90,7 +90,7 @@ def _fetched(cache: Path, package: str, dependencies: bool) -> Path:
 
 
 def _listed(folder: Path, wanted: Sequence[str]) -> tuple[Sequence[str], list[tuple[str, str]]]:
-    """The packages and versions, by this machine's lists or by lists of our own, and the options for these."""
+    """The packages and versions, by this machine's lists or by separate lists, and the options for these."""
     own = []
     for key, value in (("Dir::State::lists", "lists"), ("Dir::Cache", "cache")):
         folder.joinpath(value, "partial").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""An installation as the doctor sees it, with everything as the manifests have it; and ways to change it."""
+"""An installation that matches the manifests, as the doctor sees it; and ways to change it."""
 
 import base64
 import json
@@ -38,7 +38,7 @@ def chain(pem: bytes) -> Any:
 
 
 def stored(configuration: Any) -> Any:
-    """As the API server gives it back."""
+    """As the API server returns it."""
     found = deepcopy(configuration)
     for hook in found["webhooks"]:
         for field in ("namespaceSelector", "objectSelector"):
@@ -69,7 +69,7 @@ def crd(*versions: str) -> Any:
 
 
 def converted_crd() -> Any:
-    """That of MPIJobs with older versions, which this service converts."""
+    """The CRD of MPIJobs with older versions, which this service converts."""
     found = crd("v2beta1", "v1")
     (*_, patch) = yaml.load_all((MANIFESTS / "older-versions" / "versions.yaml").read_text())[0]
     found["spec"]["conversion"] = patch["value"]

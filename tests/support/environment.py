@@ -1,4 +1,4 @@
-"""Environments as the image has them: the locked packages that the service runs with, and no others."""
+"""Environments like the image's: the locked packages of the service, and no others."""
 
 import hashlib
 import shutil
@@ -17,22 +17,22 @@ LOCK = ROOT / "requirements" / "run.txt"
 
 @dataclass(frozen=True)
 class Environment:
-    """An interpreter that finds what the service needs, and how it is called in tables."""
+    """An interpreter that finds the service's packages, and its name in tables."""
 
     name: str
     python: Path
 
 
 def environment(interpreter: Path, progress: Progress, *more: Path) -> Environment:
-    """One for this interpreter, kept in the cache of builds; ControlPlaneError if it cannot be made.
+    """An environment for this interpreter, in the cache of builds; ControlPlaneError if it cannot be made.
 
-    `more` are lock files beside that of the service.
+    `more` are further lock files.
     """
     return _made(interpreter, progress, (LOCK, *more))
 
 
 def apart(progress: Progress, lock: Path) -> Environment:
-    """One of the Python that runs this, with what a lock file names and nothing of the service."""
+    """An environment for this Python with the packages of a lock file only, without the service's."""
     return _made(Path(sys.base_prefix) / "bin" / "python3", progress, (lock,))
 
 
@@ -61,7 +61,7 @@ def _made(interpreter: Path, progress: Progress, locks: tuple[Path, ...]) -> Env
 
 
 def this(progress: Progress, *more: Path) -> Environment:
-    """The one of the Python that runs this."""
+    """The environment for this Python."""
     return environment(Path(sys.base_prefix) / "bin" / "python3", progress, *more)
 
 

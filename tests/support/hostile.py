@@ -1,6 +1,6 @@
-"""MPIJobs as large as their author likes, each in one place: `SHAPES[name](n)` grows with `n`, by about as many bytes.
+"""MPIJobs of any size, each large in one place: `SHAPES[name](n)` grows with `n`, by about as many bytes.
 
-`STRINGS` are jobs with one text of so many bytes, in every field that is read and takes a text.
+`STRINGS` are jobs with one text of `n` bytes, in every text field that is read.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -32,7 +32,7 @@ def _keys(path: str, size: int, value: Any, *, key: str = "x.example.com/k{}") -
 
 
 def _long(path: str, text: Callable[[int], str], *, item: Callable[[str], Any] = lambda text: text) -> Make:
-    """As many items with a text of some 120 kB, which `job-size` admits, as `length` asks for."""
+    """As many items with a text of some 120 kB, which `job-size` admits, as `length` requires."""
 
     def make(length: int) -> Job:
         count = min(max(length // 120_000, 1), 8)
@@ -42,7 +42,7 @@ def _long(path: str, text: Callable[[int], str], *, item: Callable[[str], Any] =
 
 
 def _deep(path: str, opening: str, closing: Any) -> Make:
-    """One value inside the other, two hundred deep: what JSON readers bear. As often as `length` asks for."""
+    """Nested values, two hundred deep, which is what JSON readers accept; as many as `length` requires."""
 
     def make(length: int) -> Job:
         value: Any = closing
@@ -54,7 +54,7 @@ def _deep(path: str, opening: str, closing: Any) -> Make:
 
 
 def _script(begin: str, word: str) -> Make:
-    """A script of the launcher's with so many words."""
+    """A launcher script with `length` words."""
     return lambda length: changed(
         {f"{LAUNCHED}.command": ["sh", "-c", begin + word * (length // len(word))], f"{LAUNCHED}.args": []}
     )
@@ -69,7 +69,7 @@ def _expression(index: int) -> Job:
 
 
 def _exports(length: int) -> str:
-    """A script of so many characters with few calls of mpirun, each of which exports by many patterns."""
+    """A script of `length` characters with few calls of mpirun, each of which exports by many patterns."""
     words = [f"{'mpirun ' if index % 330 == 0 else ''}-x {index:x}*" for index in range(length // 8)]
     return "\n".join(f"{' '.join(words[start : start + 330])} a" for start in range(0, len(words), 330))
 

@@ -22,9 +22,9 @@ BASE = f"localhost/debian:{SUITE}-slim"
 # What Debian's own slim images leave out, and what apt would fetch again.
 LEFT_OUT = ("usr/share/doc", "usr/share/locale", "usr/share/man", "var/cache/apt", "var/lib/apt/lists")
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
-# All processes of a command end with it: the shell stays as the first one of their namespace.
+# All processes of a command end with it: the shell is the first one of their namespace.
 ALONE = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-euc")
-# Where the certificates of this machine's package registry are while the image is built.
+# The path of the certificates of this machine's package registry while the image is built.
 CERTIFICATES = "/run/registry.pem"
 
 
@@ -41,7 +41,7 @@ class Image:
         mounts = f"mount --bind {root} {root}; mount -o remount,bind,ro {root}; mount -t proc proc {root}/proc"
         call = shlex.join([*self.config["Env"], *(entrypoint or self.config["Entrypoint"]), *arguments])
         chroot = f"chroot --userspec={user} --groups= {root} env -i HOME=/ {call}"
-        # A shell gives what it starts in the background no input.
+        # A shell gives its background processes no input.
         return [*ALONE, f"exec 3<&0; {mounts}; {chroot} <&3 & wait $!"]
 
     def run(self, *arguments: str, entrypoint: Sequence[str] = (), stdin: str = "") -> str:
@@ -51,7 +51,7 @@ class Image:
 
 
 def build(context: Path, folder: Path) -> Image:
-    """Build the Dockerfile of `context`; everything that comes of it is below `folder`."""
+    """Build the Dockerfile of `context`; all results are below `folder`."""
     program = debian.program("buildah", package="buildah", dependencies=True)
 
     def buildah(*arguments: str | Path) -> str:
@@ -76,7 +76,7 @@ def build(context: Path, folder: Path) -> Image:
 
 
 def base_archive() -> Path:
-    """An archive of what `debian:SUITE-slim` has. It is made once, into the user's cache."""
+    """An archive equal to `debian:SUITE-slim`, made once in the user's cache."""
     archive = cache_root().with_name("debian") / f"{SUITE}-slim.tar"
     with build_lock(Progress()):
         if not archive.exists():

@@ -1,7 +1,7 @@
 """Injections through the whole pipeline, one at a time or together; `inject` and `operations` check every promise.
 
-`examples` has for each injection a job, settings and a cluster with which it has something to do. Where COMPLETE and
-the defaults do not suffice, the injection's test file has an `EXAMPLE` of its own.
+`examples` has a job, settings and a cluster for each injection in which it adds something. If COMPLETE and the defaults
+do not suffice, the injection's test file has its own `EXAMPLE`.
 """
 
 import copy
@@ -38,7 +38,7 @@ PATHS = {
 
 @dataclass(frozen=True)
 class Example:
-    """Where an injection has something to do."""
+    """A job and settings for which an injection adds something."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     """As an administrator writes them."""
@@ -111,7 +111,7 @@ def examples() -> Mapping[str, Example]:
 
 
 def module_of_tests(injection_id: str) -> str:
-    """Where the tests of an injection are."""
+    """The module with the tests of an injection."""
     return f"tests.unit.injections.test_{injection_id.replace('-', '_')}"
 
 
@@ -127,7 +127,7 @@ def everything_on() -> Policy:
 
 
 def only(injection_id: str, /, **settings: Any) -> Policy:
-    """A policy with nothing but this injection, and with every note as a warning."""
+    """A policy with this injection only, and with every note as a warning."""
     entry = injections.REGISTRY[injection_id]
     return Policy(TOLD, rules=(), injections=((entry, entry.settings.model_validate(settings)),))
 
@@ -140,14 +140,14 @@ def operations(injection_id: str, job: Any, /, **settings: Any) -> list[tuple[st
 
 
 def operations_of(decision: Decision) -> list[tuple[str, Any]]:
-    """(JSON pointer, value) of each operation that is an injection's: all but the last, which lists them."""
+    """(JSON pointer, value) of each operation of an injection: all but the last, which lists them."""
     return [(str(operation["path"]), operation["value"]) for operation in decision.patch[: len(decision.authors)]]
 
 
 def inject(
     injection_id: str, job: Any, /, view: ClusterView = VIEW, **settings: Any
 ) -> tuple[dict[str, Any], list[str]]:
-    """What this injection alone adds, value by JSON pointer, and its notes without the id."""
+    """The additions of this injection alone, by JSON pointer, and its notes without the id."""
     decision = hold(job, only(injection_id, **settings), view=view)
     assert not decision.skipped
     return dict(operations_of(decision)), [note.removeprefix(f"{injection_id}: ") for note in decision.notes]

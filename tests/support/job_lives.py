@@ -1,4 +1,4 @@
-"""MPIJobs and their launchers at some point of their lives, as the API server has them."""
+"""MPIJobs and their launchers in any phase, as the API server stores them."""
 
 import json
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ HOUR = 3600.0
 
 
 def moment(seconds: float) -> str:
-    """As Kubernetes writes it."""
+    """In Kubernetes' notation."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -82,7 +82,7 @@ def launcher_of(*args: Any, **kwargs: Any) -> Launcher | None:
 
 
 class Seen(Watch[ByNamespace, T]):
-    """A watch without a connection: a test says what it sees."""
+    """A watch without a connection: a test supplies its events."""
 
     known: bool = True  # type: ignore[assignment]  # as a test wishes
 
@@ -90,17 +90,17 @@ class Seen(Watch[ByNamespace, T]):
         super().__init__(kind, None, log=Log())  # type: ignore[arg-type]  # nothing is read
 
     def list(self, *objects: dict[str, Any]) -> None:
-        """These are all the objects there are, and each was read."""
+        """Replace all objects by a complete list."""
         contents = self.store.contents()
         self.store.read([msgspec.Raw(json.dumps(each).encode()) for each in objects], contents)
         self.store.replace(contents)
 
     def put(self, document: dict[str, Any]) -> None:
-        """The object is new, or was changed."""
+        """Add or change an object."""
         self.store.put(_metadata(document), msgspec.Raw(json.dumps(document).encode()))
 
     def remove(self, document: dict[str, Any]) -> None:
-        """The object was deleted."""
+        """Delete the object."""
         self.store.remove(_metadata(document))
 
 

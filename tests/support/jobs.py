@@ -1,4 +1,4 @@
-"""MPIJobs and AdmissionReviews for tests: a good job, changed at dotted paths."""
+"""MPIJobs and AdmissionReviews for tests: a valid job, changed at dotted paths."""
 
 import copy
 import json
@@ -42,13 +42,14 @@ spec:
 """)[0]
 
 
-# What every job has once injections have seen it.
+# Every job has this after injections.
 NO_TOKEN = {f"{role}.template.spec.automountServiceAccountToken": False for role in ("Launcher", "Worker")}
 
 
 def changed(changes: Mapping[str, Any] | None = None, base: Mapping[str, Any] = GOOD) -> dict[str, Any]:
-    """A copy of `base` with the value at each dotted path set, or taken away with REMOVE; `Worker` and `Launcher`
-    stand for their replica specs, digits for list indices."""
+    """A copy of `base` with the value at each dotted path set, or removed with REMOVE; `Worker` and `Launcher` are
+    short for their replica specs, digits are list indices.
+    """
     job = copy.deepcopy(dict(base))
     for path, value in (changes or {}).items():
         full = path
@@ -73,7 +74,7 @@ def changed(changes: Mapping[str, Any] | None = None, base: Mapping[str, Any] = 
 def request(
     job: Any, *, old: Any = None, operation: str | None = None, username: str = "alice", **fields: Any
 ) -> review.AdmissionRequest:
-    """The decoded request that the API server would send for `job`; an UPDATE when `old` is given."""
+    """The decoded request that the API server would send for `job`; an UPDATE with `old`."""
     return review.decode(body(job, old=old, operation=operation, username=username, **fields))
 
 
@@ -82,7 +83,8 @@ def body(job: Any, *, old: Any = None, operation: str | None = None, username: s
     metadata = job.get("metadata") if isinstance(job, dict) else None
     metadata = metadata if isinstance(metadata, dict) else {}
     given = (metadata.get(key) for key in ("name", "namespace"))
-    name, namespace = (value if isinstance(value, str) else "" for value in given)  # it writes texts whatever is given
+    # the API server writes texts in any case
+    name, namespace = (value if isinstance(value, str) else "" for value in given)
     return json.dumps(
         {
             "apiVersion": "admission.k8s.io/v1",

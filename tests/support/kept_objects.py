@@ -1,4 +1,4 @@
-"""An API server that keeps objects, and the caches of replicas that follow it: for companions, without a network."""
+"""An API server in memory, and the caches of replicas that follow it: for controllers, without a network."""
 
 import asyncio
 import copy
@@ -21,10 +21,9 @@ from webhook.companions.reconciler import Reconciler
 
 
 class KeptObjects:
-    """Objects by path. Whoever follows a collection hears of every change at once, but while `late`.
+    """Objects by path. Watches of a collection get every change at once, unless `late`.
 
-    `before` is called with method and path ahead of each call: it may change objects, or raise what the API server
-    would answer.
+    `before` is called with method and path ahead of each call: it may change objects, or raise the API server's error.
     """
 
     def __init__(self) -> None:
@@ -36,14 +35,14 @@ class KeptObjects:
         self._followers: list[tuple[str, Watch[Any, Any]]] = []
 
     def follow(self, kind: Kind[Any, Any]) -> Watch[Any, Any]:
-        """A watch that has read everything there is of the collection."""
+        """A watch that has read the whole collection."""
         nothing: Any = None
         watch = Watch(kind, nothing, log=Log())
         self._fill(kind.path.rpartition("/")[2], watch)
         return watch
 
     def view(self, resources: Iterable[Resource[Any, Any]]) -> LiveView:
-        """A view that has read everything there is of these."""
+        """A view that has read all objects of these resources."""
         nothing: Any = None
         view = LiveView(nothing, log=Log(), resources=resources)
         for watch in view.watches:
@@ -51,7 +50,7 @@ class KeptObjects:
         return view
 
     def put(self, path: str, found: dict[str, Any]) -> dict[str, Any]:
-        """Store an object, or another in its place, as somebody else does."""
+        """Store or replace an object, as another client."""
         namespace = path.split("/namespaces/")[1].split("/", maxsplit=1)[0] if "/namespaces/" in path else ""
         metadata = {"uid": str(uuid4()), **found["metadata"], "name": path.rpartition("/")[2], "resourceVersion": "1"}
         if namespace and "/" in path.split("/namespaces/")[1]:
@@ -61,17 +60,17 @@ class KeptObjects:
         return self.objects[path]
 
     def remove(self, path: str) -> None:
-        """Delete an object, as somebody else does."""
+        """Delete an object, as another client."""
         self._tell(path, self.objects.pop(path), gone=True)
 
     def catch_up(self) -> None:
-        """From now on nobody is late."""
+        """Deliver the delayed changes, and later ones at once."""
         self.late = False
         while self._missed:
             self._missed.pop(0)()
 
     def writes(self) -> list[tuple[str, str]]:
-        """The calls that would change something."""
+        """The calls that change objects."""
         return [call for call in self.calls if call[0] != "GET"]
 
     def named(self, plural: str) -> dict[str, dict[str, Any]]:
@@ -133,7 +132,7 @@ class KeptObjects:
 
 
 class JobLists:
-    """Lists of the MPIJobs that are kept, in pages of two as they were at the first; `faults` come first."""
+    """Lists of the stored MPIJobs, in pages of two with the state at the first page; `faults` come first."""
 
     def __init__(self, cluster: KeptObjects) -> None:
         self.cluster = cluster
@@ -155,7 +154,7 @@ class JobLists:
 
 
 async def settled(reconciler: Reconciler[Any]) -> None:
-    """Return once nothing is left to do now."""
+    """Return when nothing is left to do."""
     for _ in range(20):
         await asyncio.sleep(0)
     await until(lambda: not reconciler.waiting)

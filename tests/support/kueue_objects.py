@@ -1,4 +1,4 @@
-"""Objects of Kueue's for tests, in short."""
+"""Short forms of Kueue's objects for tests."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,7 @@
-"""A connection that is accepted in the turn in which its server closes.
+"""Handles a connection that is accepted in the turn in which its server closes.
 
-Some versions of CPython make its transport for a server that is gone, fail, and leave it to the garbage collector
-(https://github.com/python/cpython/issues/109564). The warning about it would fail whatever test runs then.
+Some versions of CPython make its transport for a closed server, fail, and leave it to the garbage collector
+(https://github.com/python/cpython/issues/109564). The warning about it would fail an unrelated test.
 """
 
 import inspect
@@ -13,7 +13,7 @@ ACCEPT = "_accept_connection2"
 
 
 def close_late_connections() -> None:
-    """Have every loop of this process close such a connection."""
+    """Make every loop of this process close such a connection."""
     accept: Callable[..., Awaitable[None]] = getattr(LOOP, ACCEPT)
     signature = inspect.signature(accept)
 

@@ -1,4 +1,4 @@
-"""A ledger of quotas, an API server that fails or hangs when it should, and replicas beside it."""
+"""A ledger of quotas, an API server that fails or hangs on demand, and other replicas."""
 
 import asyncio
 import json
@@ -89,7 +89,7 @@ class Api:
 
 
 class View(NothingKnown):
-    """Knows no pod and no job, and the Leases of `api`; listeners are called by the test."""
+    """Has the Leases of `api`, and no pods or jobs; the test calls the listeners."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -139,7 +139,7 @@ class World:
     async def submit(
         self, *names: str, ledger: QuotaLedger | None = None, writes: bool = True, new: bool = False
     ) -> list[str]:
-        """Those that are admitted."""
+        """Returns the admitted jobs."""
         ledger = ledger or self.ledger
         decisions = await asyncio.gather(
             *(
@@ -152,7 +152,7 @@ class World:
         return [decision.name for decision in decisions if decision.allowed]
 
     def see(self, name: str, **changes: Any) -> None:
-        """The watch shows a job."""
+        """Deliver a job to the watch."""
         self.view.jobs["team", name] = record(name, **changes)
 
     @property
@@ -165,7 +165,7 @@ def names_of(lease: Any) -> list[str]:
 
 
 def fits(name: str = "c", *, new: bool = False) -> Decision:
-    """The verdict where nothing is reserved."""
+    """The verdict without reservations."""
     return Decision(name=name, reservation=Reservation(f"uid-{name}", name, new=new))
 
 

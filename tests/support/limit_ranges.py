@@ -1,4 +1,4 @@
-"""LimitRanges as Kubernetes objects, and amounts as they are written."""
+"""LimitRanges as Kubernetes objects, and amounts in their notation."""
 
 from typing import Any
 

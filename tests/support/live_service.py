@@ -1,4 +1,4 @@
-"""The real service on loopback, in a thread, on the event loop of the real process; clients that send real bytes."""
+"""The real service on loopback, in a thread, on the real process's event loop; clients that send real bytes."""
 
 import asyncio
 import io
@@ -72,10 +72,10 @@ class Connection:
 
     @property
     def closed(self) -> bool:
-        """Whether the other side has ended the connection; waits until it does."""
+        """Wait until the other side ends the connection."""
         try:
             return self._received.read(1) == b""
-        except OSError:  # cut off
+        except OSError:  # aborted
             return True
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ class Live:
         return Connection(self.service.url, self.service.ca_pem)
 
     def post(self, path: str, body: bytes, **headers: str) -> Response:
-        """A review on a connection of its own."""
+        """A review on a new connection."""
         connection = self.connect()
         try:
             return connection.post(path, body, **headers)
@@ -122,7 +122,7 @@ class Live:
             return str(response.read(), "utf-8")
 
     def metric(self, name: str, **labels: str) -> float:
-        """The value of a metric, 0 where there is none."""
+        """The value of a metric, 0 if it does not exist."""
         return self.service.telemetry.registry.get_sample_value(f"mpijob_webhook_{name}", labels) or 0
 
     def log(self, event: str | None = None) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Views and watches of a real cluster, as the service has them, for as long as a test needs them."""
+"""Views and watches of a real cluster, as the service has them, for the duration of a test."""
 
 import asyncio
 import gc
@@ -30,13 +30,13 @@ async def connected(kubeconfig: Path, **options: Any) -> AsyncIterator[Connectio
     finally:
         end_connections()
         await asyncio.sleep(0)
-        gc.collect()  # what was dropped is found now, and not in the midst of another test
+        gc.collect()  # leaked objects are reported now, and not during another test
 
 
 def end_connections() -> None:
-    """End what calls that were cancelled have left open: with the event loop the goodbye of TLS would never come.
+    """Abort connections that cancelled calls have left open: without the event loop their TLS shutdown would never end.
 
-    On a busy machine a dozen watches may just be about to begin when a test is over.
+    On a busy machine a dozen watches may just be starting when a test is over.
     """
     loop: Any = asyncio.get_running_loop()
     for transport in [*loop._transports.values()]:
@@ -54,7 +54,7 @@ async def until(condition: Callable[[], object]) -> None:
 async def viewing(
     kubeconfig: Path, log: Path, *, places: Mapping[WatchedPlace, str], **options: Any
 ) -> AsyncIterator[LiveView]:
-    """A live view that has seen everything there is; it stays good for some minutes after."""
+    """A live view that has read everything; it stays valid for some minutes after."""
     with log.open("wb") as stream:
         async with connected(kubeconfig, **options) as connection:
             view = LiveView(connection, log=make_log(stream), places=places)

@@ -1,4 +1,4 @@
-"""A log that remembers its lines."""
+"""A log that stores its lines."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass
 class Log:
-    """Remembers (level, event, fields)."""
+    """Stores (level, event, fields)."""
 
     lines: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
 

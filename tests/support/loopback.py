@@ -1,4 +1,4 @@
-"""A server of our own on loopback, in a thread beside the test."""
+"""A server on loopback, in a thread of the test."""
 
 import asyncio
 import threading
@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from aiohttp import web
 
 ENDING = web.AppKey("ending", asyncio.Event)
-"""In every application that is served: set when the server ends, for handlers that would else wait for ever."""
+"""In every served application: set when the server ends, for handlers that would otherwise wait forever."""
 
 
 @contextmanager
 def served(app: web.Application, *, shutdown_timeout: float = 1) -> Iterator[str]:
-    """The URL of `app`, which is served until the block ends."""
+    """Serve `app` until the block ends; yields its URL."""
     app[ENDING] = end = asyncio.Event()
     ready = threading.Event()
     started: list[tuple[str, asyncio.AbstractEventLoop]] = []

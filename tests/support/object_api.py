@@ -1,4 +1,4 @@
-"""An API server that only knows objects by path: enough to create, read and delete webhook configurations."""
+"""An API server that stores objects by path: enough to create, read and delete webhook configurations."""
 
 import json
 from collections.abc import Iterator
@@ -29,9 +29,9 @@ def kubeconfig(path: Path, server: str, **changes: Any) -> Path:
 
 
 class FakeApi:
-    """`objects` by path; `refusals` are (status, message) by (method, path), given instead of doing anything.
+    """`objects` by path; `refusals` are (status, message) by (method, path), returned instead of a result.
 
-    It says that it is Kubernetes 1.`minor`. For each call it notes as whom it was made.
+    Its version is 1.`minor`. It records the identity of each call.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class FakeApi:
         self.impersonated: list[list[tuple[str, str]]] = []
 
     def put(self, path: str, **labels: str) -> str:
-        """An object with these labels is at `path`; its uid."""
+        """Store an object with these labels at `path`; returns its uid."""
         name = path.rsplit("/", 1)[1]
         self.objects[path] = {"metadata": {"name": name, "uid": str(uuid4()), "labels": labels}}
         return str(self.objects[path]["metadata"]["uid"])

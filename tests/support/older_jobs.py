@@ -1,9 +1,9 @@
 """Jobs of the versions before v2beta1 that set every field of the Go types of their time.
 
-`FIELDS` is read out of those types: for v1 training-operator v1.9.3
+`FIELDS` is extracted from those types: for v1 training-operator v1.9.3
 `pkg/apis/kubeflow.org/v1/{mpi_types,common_types}.go`, of which mpi-operator's has a part; else mpi-operator v0.3.0
-`pkg/apis/kubeflow/{v1alpha2,v1alpha1}/types.go`. tests/conformance/test_older_types.py holds it to them. What a pod
-template may hold comes out of the schema of MPIJobs.
+`pkg/apis/kubeflow/{v1alpha2,v1alpha1}/types.go`. tests/conformance/test_older_types.py compares it with them. The
+fields of a pod template come from the schema of MPIJobs.
 """
 
 from typing import Any, Final
@@ -61,7 +61,7 @@ METADATA: Final = {
     "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}", "note": "mine"},
 }
 
-# As they were published and copied.
+# Published examples, copied.
 HOROVOD: Final = """
 apiVersion: kubeflow.org/v1
 kind: MPIJob
@@ -120,7 +120,7 @@ spec:
 
 
 def full(version: str, *without: str) -> dict[str, Any]:
-    """A job of this version with every field, but for those in `without`."""
+    """A job of this version with every field except those in `without`."""
     job: dict[str, Any] = {"apiVersion": version, "kind": "MPIJob", "metadata": METADATA, "status": {"startTime": "x"}}
     for number, path in enumerate(FIELDS[version], start=1):
         if path in without:
@@ -134,7 +134,7 @@ def full(version: str, *without: str) -> dict[str, Any]:
 
 
 def template() -> dict[str, Any]:
-    """A pod template in which every field is set, to something of its type."""
+    """A pod template in which every field has a value of its type."""
     shape = packaged().root
     for key in ("spec", "mpiReplicaSpecs"):
         shape = shape.fields[key]

@@ -1,4 +1,4 @@
-"""Expressions of own rules, and policies that have some."""
+"""Expressions of custom rules, and policies with such rules."""
 
 import json
 from collections.abc import Mapping
@@ -13,28 +13,28 @@ from webhook.policy.in_force import Policy, load_policy
 
 
 def variables(submitted: Mapping[str, Any] = GOOD, old: Mapping[str, Any] | None = None, **others: Any) -> Variables:
-    """What expressions read of these jobs."""
+    """The variables of expressions for these jobs."""
     new, stored = (msgspec.Raw(json.dumps(job).encode()) for job in (submitted, old))
     return Variables(new, stored, **others)
 
 
 def outcomes(*sources: str | Expression, **about: Any) -> list[Outcome]:
-    """What comes of these expressions."""
+    """The outcomes of these expressions."""
     expressions = [Expression(each) if isinstance(each, str) else each for each in sources]
     return [*evaluate(expressions, variables(**about))]
 
 
 def rule(expression: str, **more: Any) -> dict[str, Any]:
-    """An own rule as it is written."""
+    """A custom rule as an administrator writes it."""
     return {"id": "mine", "message": "not like this", "expression": expression, **more}
 
 
 def policy(*rules: Mapping[str, Any], **more: Any) -> Policy:
-    """A policy with these own rules."""
+    """A policy with these custom rules."""
     return load_policy(document(*rules, **more))
 
 
 def document(*rules: Mapping[str, Any], **more: Any) -> str:
-    """Its text."""
+    """The text of the policy."""
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
     return json.dumps({**head, **more, "rules": {**more.get("rules", {}), "custom": list(rules)}})

@@ -1,9 +1,9 @@
-"""Which packets NetworkPolicies let through: their semantics over pods, namespaces and ports, by the API's definition.
+"""Which packets NetworkPolicies allow: their semantics over pods, namespaces and ports, by the API's definition.
 
 https://kubernetes.io/docs/reference/kubernetes-api/policy-resources/network-policy-v1/ and
 https://kubernetes.io/docs/concepts/services-networking/network-policies/. A network plugin decides later and may know
-less; what it leaves open (hairpins, the host network, ICMP) is not decided here either: a pod reaches itself, and
-pods in the host network are addresses outside.
+less; what it leaves open (hairpins, the host network, ICMP) is not decided here either: a pod reaches itself, and pods
+in the host network are addresses outside.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,9 @@ class Network:
     policies: Sequence[Mapping[str, Any]]
 
     def allows(self, source: End, target: End, port: int, protocol: str = "TCP") -> bool:
-        """Whether `source` can connect to this port of `target`: its own egress and the other's ingress both say so."""
+        """Whether `source` can connect to this port of `target`: its own egress and the other's ingress must allow
+        it.
+        """
         if source == target:
             return True
         where = (target, port, protocol)
@@ -93,7 +95,7 @@ def _selects(policy: Mapping[str, Any], end: End) -> bool:
 
 
 def _types(spec: Mapping[str, Any]) -> list[str]:
-    """By default Ingress, and Egress where there is a rule for it."""
+    """By default Ingress, and Egress if there is a rule for it."""
     return spec.get("policyTypes") or ["Ingress", *(["Egress"] if spec.get("egress") else [])]
 
 

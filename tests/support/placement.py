@@ -1,4 +1,4 @@
-"""Jobs whose workers take whole nodes, in a real cluster with hundreds of simulated ones, and where they end up."""
+"""Jobs whose workers take whole nodes, in a real cluster with hundreds of simulated ones, and their placement."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ CPU_RACKS = 6
 
 
 def nodes(racks: int = RACKS) -> list[dict[str, Any]]:
-    """GPUs in racks of 10 nodes, and nodes without GPUs in 6 more: 300 in all as long as nobody wants fewer racks."""
+    """GPU nodes in racks of 10, and nodes without GPUs in 6 more racks: 300 in all by default."""
     plain = gpu_nodes(racks * PER_RACK // 4, gpus=0, racks=CPU_RACKS, prefix="cpu")
     for node in plain:
         node["metadata"]["labels"][RACK] += "-cpu"
@@ -28,7 +28,7 @@ def nodes(racks: int = RACKS) -> list[dict[str, Any]]:
 def job(name: str, workers: int, *, resource: str = GPU, **fields: Any) -> dict[str, Any]:
     """A job whose workers take the eight devices of a node each; `fields` are further ones of its spec.
 
-    Its pods go on running. A name that ends in `-` is one to be completed.
+    Its pods run until they are deleted. A name that ends in `-` is completed by the API server.
     """
     container = {"name": "mpi", "image": "registry.example.com/mpi:1"}
     launcher = {"metadata": {"annotations": {KEEP_RUNNING: "yes"}}, "spec": {"containers": [container]}}
@@ -43,21 +43,21 @@ def job(name: str, workers: int, *, resource: str = GPU, **fields: Any) -> dict[
 
 
 def mutated(manifest: Mapping[str, Any], cluster: Cluster, policy: Policy) -> dict[str, Any]:
-    """The job as the service would leave it in this cluster."""
+    """The job after this cluster's mutations."""
     view = Snapshot(cluster.get("nodes")["items"])
     document: dict[str, Any] = pipelines.mutate(request(manifest), policy=policy, view=view).document
     return document
 
 
 def worker_pods(cluster: Cluster, namespace: str, name: str) -> list[dict[str, Any]]:
-    """The workers of a job that there are."""
+    """The existing workers of a job."""
     selector = f"--selector=training.kubeflow.org/job-name={name},training.kubeflow.org/job-role=worker"
     pods: list[dict[str, Any]] = cluster.get("pods", "-n", namespace, selector)["items"]
     return pods
 
 
 def hosts(cluster: Cluster, namespace: str, name: str, workers: int, *, timeout: float = 120) -> list[str]:
-    """The nodes of a job's workers, once so many have one."""
+    """The nodes of a job's workers, once `workers` of them have one."""
 
     def bound() -> list[str] | None:
         pods = worker_pods(cluster, namespace, name)
@@ -68,7 +68,7 @@ def hosts(cluster: Cluster, namespace: str, name: str, workers: int, *, timeout:
 
 
 def delete_jobs(cluster: Cluster, namespace: str) -> None:
-    """Until their pods are gone too."""
+    """Return when their pods are deleted too."""
     cluster.kubectl("delete", "mpijobs", "--all", "-n", namespace)
     gone = lambda: not cluster.get("pods", "-n", namespace)["items"] or None  # noqa: E731
     cluster.wait_for("the pods to be gone", gone, timeout=120)

@@ -1,4 +1,4 @@
-"""Packages with plug-ins, written into a folder as pip would install them, and taken in for the length of a block."""
+"""Packages with plug-ins, written into a folder as pip would install them, and loaded for the duration of a block."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -71,7 +71,7 @@ def install_injection(folder: Path, body: str, entry_id: str = "acme-more", *, f
 
 @contextmanager
 def taken_in(folder: Path, *names: str) -> Iterator[tuple[loading.Plugin, ...]]:
-    """What is loaded of the plug-ins with these names in `folder`; at the end everything is as before."""
+    """The plug-ins with these names in `folder`, loaded; the end of the block restores the registries."""
     registries: tuple[Any, ...] = (rules.REGISTRY, injections.REGISTRY)
     before = [({**registry._load()}, {*registry.unusable}, {**registry._offered}) for registry in registries]
     modules = {*sys.modules}

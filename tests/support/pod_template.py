@@ -1,4 +1,4 @@
-"""What `pod-template` says of the good job's worker template with changes."""
+"""Violations of `pod-template` for the valid job's worker template with changes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from webhook.cluster.view import ClusterView
 
 SPEC = "Worker.template.spec"
 BOX = f"{SPEC}.containers.0"
-# Before every path in a violation.
+# The start of every path in a violation.
 _START = "spec.mpiReplicaSpecs[Worker].template."
 
 NO_RANGES = Snapshot(

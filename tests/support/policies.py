@@ -14,7 +14,7 @@ HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 
 
 def quick_keys(folder: Path) -> tuple[str, str]:
-    """For `serve`: jobs' keys are made in no time, where they are not what is looked at. RSA takes half a second."""
+    """Options of `serve` for fast keys, in tests of other subjects: an RSA key takes half a second."""
     path = folder / "quick-keys.yaml"
     path.write_text(f"{HEADER}sshKeys: ed25519\n")
     return "--policy", str(path)
@@ -25,13 +25,13 @@ def layer(name: str, text: str = "") -> Layer:
 
 
 def policy_file(name: str, text: str = "", *, labelled: bool = True) -> PolicyFile:
-    """A good policy in a ConfigMap in a file."""
+    """A valid policy in a ConfigMap in a file."""
     found = layer(name, text).document
     return PolicyFile(name, f"{name}.yaml", document=found, in_configmap=True, labelled=labelled)
 
 
 def configmap(name: str, text: object, *, label: str = "true", namespace: str | None = NAMESPACE) -> dict[str, Any]:
-    """A ConfigMap with this text where a policy is expected, without the entry for None; `label` is empty for none."""
+    """A ConfigMap with this text under the policy's key; None leaves out the key, an empty `label` the label."""
     metadata: dict[str, Any] = {"name": name, "labels": {LABEL: label} if label else {}}
     return {
         "apiVersion": "v1",
@@ -42,5 +42,5 @@ def configmap(name: str, text: object, *, label: str = "true", namespace: str | 
 
 
 def policy_configmap(text: str, name: str = "platform", *, namespace: str | None = NAMESPACE) -> dict[str, Any]:
-    """The ConfigMap of a policy, sound or not, of which `text` is what follows the header."""
+    """The ConfigMap of a policy, valid or not, of which `text` follows the header."""
     return configmap(name, HEADER + text, namespace=namespace)

@@ -32,7 +32,7 @@ def rule_groups() -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Prometheus:
-    """One that runs until its cluster ends."""
+    """A Prometheus that runs until its cluster ends."""
 
     url: str
 
@@ -43,13 +43,15 @@ class Prometheus:
             return json.load(response)["data"]
 
     def instant(self, query: str) -> list[Any]:
-        """The series of the answer now; HTTPError 400 for a query that cannot be read."""
+        """The current series of the query; HTTPError 400 for an invalid query."""
         found: list[Any] = self.ask("query", query=query, time=time.time())["result"]
         return found
 
 
 def start(cluster: Cluster, replicas: dict[str, str]) -> Prometheus:
-    """It scrapes these operations ports, by the names of pods, as the ServiceMonitor says, and the API server."""
+    """It scrapes these operations ports, by the names of pods, with the ServiceMonitor's settings, and the API
+    server.
+    """
     found = program("prometheus", package="prometheus")
     folder = cluster.dir / "prometheus"
     folder.mkdir()
@@ -114,7 +116,7 @@ class _Exposition(http.server.BaseHTTPRequestHandler):
 
 
 def _api_server(kubeconfig: Path, folder: Path) -> dict[str, Any]:
-    """Only what it says of admission: all of it is a megabyte."""
+    """Only its metrics of admission: all of them are a megabyte."""
     config = yaml.safe_load(kubeconfig.read_text())
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     files = {

@@ -1,4 +1,4 @@
-"""What holds for whatever the injections did to a job, whichever they were: `keep` checks it."""
+"""Properties that hold after any injections to any job: `keep` checks them."""
 
 import copy
 import json
@@ -18,14 +18,14 @@ from webhook.api.sshd import WAIT_CONTAINER
 
 WARNING_LENGTH = 120
 IDS_LENGTH = 256
-# What tells the items of a list apart in the schema of pods; a name where nothing else is said.
+# The keys of lists in the schema of pods; `name` for all others.
 KEYS = {"volumeMounts": "mountPath", "ports": "containerPort", "tolerations": None}
-# Defaults of fields that the API server fills in before admission: they cannot be told from what a user wrote.
+# Defaults that the API server fills in before admission: they are indistinguishable from a user's values.
 FILLED_IN: dict[tuple[str, ...], object] = {
     ("spec", "launcherCreationPolicy"): "AtStartup",
     ("spec", "runPolicy", "suspend"): False,
 }
-# No injection changes what runs, or adds something that runs, except the launcher's wait for its workers.
+# No injection changes what runs, or adds a program, except the launcher's wait for its workers.
 RUNS = ("name", "image", "command", "args", "workingDir")
 # The first in a namespace without a Pod Security level, the second next to `drop: [ALL]`.
 GRANTED = ("IPC_LOCK", "NET_BIND_SERVICE")
@@ -34,7 +34,7 @@ GRANTS = {"hostNetwork", "hostPID", "hostIPC", "hostPath", "privileged", "allowP
 
 
 def keep(job: Any, decision: Decision, again: Callable[[Any], Decision]) -> None:
-    """Check every promise on what came of `job`, a JSON value; `again` mutates another one in the same way."""
+    """Check every property of the decision on `job`, a JSON value; `again` mutates another one in the same way."""
     raw = json.dumps(job).encode()
     assert decision.allowed
     assert decision.skipped.startswith("schema: ") == (not readable(raw))
@@ -43,7 +43,7 @@ def keep(job: Any, decision: Decision, again: Callable[[Any], Decision]) -> None
         return
     before, patch = json.loads(raw), patch_of(decision)
     after = jsonpatch.JsonPatch(patch).apply(before)
-    without_status = {key: value for key, value in after.items() if key != "status"}  # which no injection sees
+    without_status = {key: value for key, value in after.items() if key != "status"}  # invisible to injections
     assert document.object_of(json.dumps(without_status).encode()) == decision.document
     assert {operation["op"] for operation in patch} <= {"add"}
     listed = [operation for operation in patch if is_list_of_injections(operation)]
@@ -60,12 +60,12 @@ def keep(job: Any, decision: Decision, again: Callable[[Any], Decision]) -> None
 
 
 def fits(warning: str) -> bool:
-    """Whether a warning is as short as Kubernetes asks for; the ids of all injections in one line may not be."""
+    """Whether a warning is as short as Kubernetes recommends; a line with the ids of all injections may be longer."""
     return len(warning.encode()) <= (IDS_LENGTH if warning.startswith("injected: ") else WARNING_LENGTH)
 
 
 def is_list_of_injections(operation: Any) -> bool:
-    """Whether this operation writes the list of injections, maybe with the mapping that it is in."""
+    """Whether this operation writes the list of injections, or the mapping that contains it."""
     return operation["path"].endswith("training.openshift.io~1injected") or INJECTED in json.dumps(operation["value"])
 
 
@@ -79,7 +79,7 @@ def without_list(job: Any) -> Any:
 
 
 def readable(raw: bytes) -> bool:
-    """Whether the wire types can read it."""
+    """Whether the wire types can decode it."""
     try:
         mpijob.decode(raw)
     except ShapeError:
@@ -95,7 +95,7 @@ def patch_of(decision: Decision) -> Any:
 
 
 def without_defaults(job: Any, *, kept_in: Any = None) -> Any:
-    """The job with null in place of each default that the API server may have filled in, but for those in `kept_in`."""
+    """The job with null in place of each default that the API server may have filled in, except those in `kept_in`."""
     job = copy.deepcopy(job)
     for (*parents, last), default in FILLED_IN.items():
         parent, kept = job, kept_in
@@ -121,7 +121,7 @@ def survives(before: Any, after: Any) -> bool:
 
 
 def networks_survive(before: Any, after: Any) -> bool:
-    """Whether a text that lists networks lists more now, in its own notation, and none but new ones."""
+    """Whether a text that lists networks lists more now, in its own notation, and without duplicates."""
     if not isinstance(before, str) or not isinstance(after, str):
         return False
     if before.lstrip().startswith("["):
@@ -157,7 +157,7 @@ def grants(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def assert_no_new_duplicates(before: Any, after: Any) -> None:
-    """In no list has an item come whose key was there: the API server refuses a job for it."""
+    """No list has a second item with the same key: the API server rejects a job for it."""
     known = dict(lists(before))
     for path, items in lists(after):
         key = KEYS.get(str(path[-1]), "name")
@@ -174,7 +174,7 @@ def lists(value: Any, path: tuple[str | int, ...] = ("",)) -> Iterator[tuple[tup
 
 
 def keyed(items: list[Any], key: str | None) -> Counter[str]:
-    """How often each key is in the list; None for items that are told apart by all that they have."""
+    """How often each key is in the list; with None the whole items are compared."""
     return Counter(
         json.dumps(item if key is None else item[key], sort_keys=True)
         for item in items

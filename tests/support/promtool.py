@@ -1,4 +1,4 @@
-"""What Prometheus' own promtool says of rules and metrics."""
+"""Runs Prometheus' promtool on rules and metrics."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from tests.support.debian import program
 
 
 def run(*arguments: str | Path, text: str | None = None) -> str:
-    """What it says, standard input being `text`; an AssertionError with that where it finds a fault."""
+    """Its output, with `text` as standard input; an AssertionError with the output after a fault."""
     promtool = program("promtool", package="prometheus")
     done = subprocess.run([promtool, *arguments], input=text, capture_output=True, text=True, timeout=170, check=False)
     said = done.stdout + done.stderr

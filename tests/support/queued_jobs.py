@@ -1,4 +1,4 @@
-"""Jobs that name no queue, and the namespaces of a cluster with the real Kueue that they come to."""
+"""Jobs without a queue, and the namespaces of a cluster with the real Kueue in which they are created."""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ def with_kueue(
 ) -> Iterator[Cluster]:
     """A cluster with the operator and these nodes, in which Kueue manages the namespaces with the labels MANAGED.
 
-    The service runs in it, with this policy; its `webhook` is that of the folder `code`, where one is named.
+    The service runs in it, with this policy; `code` is a folder whose `webhook` runs instead.
     """
     with Cluster(log_dir=log_dir) as running:
         if nodes:
@@ -79,7 +79,7 @@ class Job:
         return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
     def workload(self) -> dict[str, Any] | None:
-        """The one that Kueue has made of it."""
+        """Kueue's Workload for it."""
         for found in self.cluster.get("workloads", "-n", self.namespace)["items"]:
             if any(owner["name"] == self.name for owner in found["metadata"].get("ownerReferences", ())):
                 workload: dict[str, Any] = found
@@ -98,7 +98,7 @@ def create(cluster: Cluster, manifest: dict[str, Any]) -> tuple[Job, str]:
 
 
 def pi(namespace: str, name: str, *, cpu: int = 1, runs_on: bool = True, **metadata: Any) -> dict[str, Any]:
-    """A launcher and two workers that ask for so many cores each; with `runs_on` it does not end by itself."""
+    """A launcher and two workers that request `cpu` cores each; with `runs_on` it runs until it is deleted."""
     job = example(assets().upstream_examples["pi"], name=name, namespace=namespace, **metadata)
     for role in ("Launcher", "Worker"):
         template = job["spec"]["mpiReplicaSpecs"][role]["template"]
@@ -110,7 +110,7 @@ def pi(namespace: str, name: str, *, cpu: int = 1, runs_on: bool = True, **metad
 
 
 def any_job(chosen: random.Random, namespace: str, name: str) -> dict[str, Any]:
-    """One that asks for some queue or none, may be suspended by its user, or name a class that does not exist."""
+    """A job with or without a queue; its user may have suspended it, or named a class that does not exist."""
     asked = chosen.choice([None, None, "training", "other", "default", "nowhere", ""])
     labels = {PRIORITY_LABEL: "gone"} if chosen.random() < 0.15 else {"app": "train"}
     job = pi(namespace, name, annotations={} if asked is None else {ASK: asked}, labels=labels)
@@ -126,7 +126,7 @@ def any_job(chosen: random.Random, namespace: str, name: str) -> dict[str, Any]:
 
 
 def managed_namespace(cluster: Cluster, *, cpu: int = 8) -> str:
-    """A namespace that Kueue manages, with the LocalQueue `training` for so many cores, which the service has seen."""
+    """A namespace that Kueue manages, with the LocalQueue `training` for `cpu` cores, once the service has seen it."""
     name = cluster.create_namespace("managed", MANAGED)
     add_queue(cluster, name, cpu=cpu)
     settle(cluster, name, "training")
@@ -142,7 +142,7 @@ def add_queue(
     devices: Mapping[str, int] | None = None,
     **spec: Any,
 ) -> None:
-    """A LocalQueue that is active, before a ClusterQueue and a flavor that are called as both."""
+    """An active LocalQueue with a ClusterQueue and a flavor of the same names."""
     name, quotas = f"{namespace}-{queue}", {"cpu": cpu, "memory": "100Gi", **(devices or {})}
     cluster.apply(
         [
@@ -157,7 +157,7 @@ def add_queue(
 
 
 def settle(cluster: Cluster, namespace: str, queue: str) -> None:
-    """Return when the service knows that the queue is active."""
+    """Return when the service has seen that the queue is active."""
     probe = pi(namespace, "probe", annotations={ASK: queue})
     asked = ("create", "--dry-run=server", "-f", "-", "-o", "jsonpath={.spec.runPolicy.suspend}")
     cluster.wait_for("the service to know", lambda: cluster.kubectl(*asked, stdin=probe).stdout == "true" or None)
@@ -165,7 +165,7 @@ def settle(cluster: Cluster, namespace: str, queue: str) -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """A namespace with what may be wrong there: Kueue does not manage it, its queues take no job."""
+    """A namespace with possible faults: Kueue does not manage it, or its queues take no job."""
 
     managed: bool
     queues: dict[str, str]
@@ -177,7 +177,7 @@ class Place:
         return next((name for name, state in self.queues.items() if self.managed and state == "fine"), "")
 
     def build(self, cluster: Cluster) -> str:
-        """Make it; its name."""
+        """Create it; returns its name."""
         namespace = cluster.create_namespace("mix", MANAGED if self.managed else {})
         for queue, state in self.queues.items():
             if state == "gone":

@@ -1,6 +1,6 @@
 """A cluster in which replicas of the service admit jobs by one quota: calls take time and fail, watches lag.
 
-Everything that happens follows from a `Random`, in virtual time. `committed` is what was admitted, whoever did it.
+A `Random` decides everything, in virtual time. `committed` is the admitted total of all replicas.
 """
 
 import asyncio
@@ -31,14 +31,14 @@ TEAM = "team-a"
 GPUS = "requests.nvidia.com/gpu"
 EPOCH = 1_000_000.0
 # Seconds.
-REVIEW = 8.0  # that a review may take
-SLOW = 12.0  # that a slow call may take each way
+REVIEW = 8.0  # maximum time of a review
+SLOW = 12.0  # maximum time of a slow call in each direction
 WATCHED = (MPI_JOBS, PODS, RESERVATIONS, RESOURCE_QUOTAS)
 
 
 @dataclass(frozen=True)
 class Weather:
-    """Seconds, each the most of what is drawn, and how many of a hundred calls fail or are slow."""
+    """Maximum delays in seconds, and the percentages of calls that fail or are slow."""
 
     call: float = 0.02
     lag: float = 0.1
@@ -48,12 +48,12 @@ class Weather:
     """From one pod of a job to the next."""
     failing: int = 0
     slow: int = 0
-    """Of a hundred calls, those that take much longer."""
+    """Percentage of slow calls."""
 
 
 @dataclass
 class Cluster:
-    """The API server, the operator and whoever sends jobs. A worker takes one GPU; the namespace has `gpus`."""
+    """The API server, the operator and users. A worker takes one GPU; the namespace has `gpus`."""
 
     random: Random
     gpus: int
@@ -65,24 +65,24 @@ class Cluster:
     watching: list[Callable[[Resource[Any, Any], Json, str], None]] = field(default_factory=list)
     """Called with each change."""
     in_flight: list[tuple[Json, Json | None]] = field(default_factory=list)
-    """Jobs that are admitted and not stored, each with the stored one that it is to replace."""
+    """Jobs that are admitted and not stored, each with the stored one that it replaces."""
     history: list[tuple[float, int]] = field(default_factory=list)
-    """When how much was committed."""
+    """(time, committed amount)."""
     told: list[str] = field(default_factory=list)
     too_much: str = ""
-    """What had happened when more was committed than there is."""
+    """The events up to an over-commitment."""
     version: int = 0
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
-    # What is admitted.
+    # Admitted jobs.
 
     @property
     def committed(self) -> int:
-        """What the jobs take that are stored or may still be."""
+        """The GPUs of stored and admitted jobs."""
         most = Counter({name: workers_of(job) for name, job in self.jobs.items()})
         for job, base in self.in_flight:
             name = job["metadata"]["name"]
-            if self.jobs.get(name) is base:  # else the API server refuses it
+            if self.jobs.get(name) is base:  # otherwise the API server rejects it
                 most[name] = max(most[name], workers_of(job))
         return most.total()
 
@@ -102,7 +102,7 @@ class Cluster:
         return task
 
     async def admitted(self, job: Json, base: Json | None) -> None:
-        """The API server stores the job, if what it is based on is still there."""
+        """The API server stores the job, if the job that it is based on is unchanged."""
         name, workers = job["metadata"]["name"], workers_of(job)
         self.in_flight.append((job, base))
         self.note("admitted", name, workers)
@@ -139,7 +139,7 @@ class Cluster:
             self.changed(RESOURCE_QUOTAS, self.quota)
 
     def end(self, name: str) -> None:
-        """A job is done."""
+        """Finish a job."""
         if name in self.jobs:
             done = {"completionTime": "2026-01-01T00:00:00Z", "conditions": [{"type": "Succeeded", "status": "True"}]}
             self.jobs[name] = {**self.jobs[name], "status": done}
@@ -153,7 +153,7 @@ class Cluster:
     # The API server.
 
     def changed(self, resource: Resource[Any, Any], document: Json, event: str = "MODIFIED") -> None:
-        """Everybody who watches will hear of it."""
+        """Deliver the change to all watches."""
         for tell in self.watching:
             tell(resource, document, event)
 
@@ -189,7 +189,7 @@ class Cluster:
         path = path.removesuffix(f"/{name}") + f"/{name}"
         if path in self.leases and self.leases[path]["metadata"]["resourceVersion"] != version:
             raise ApiError(409, "changed")
-        # An API server creates a Lease by PUT too, where the one that was read is removed.
+        # An API server creates a Lease by PUT too, if the one that was read has been deleted.
         self.version += 1
         metadata = {"namespace": "own", **body["metadata"], "resourceVersion": str(self.version)}
         self.leases[path] = {**body, "metadata": metadata}
@@ -197,7 +197,7 @@ class Cluster:
         return self.leases[path]
 
     async def call(self, work: Callable[[], Any]) -> Any:
-        """Do `work` after a while. Who has waited for too long, or is cut off, does not hear whether it was done."""
+        """Do `work` after a delay. After a timeout or a lost connection the caller does not get the outcome."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
 
@@ -217,7 +217,7 @@ class Cluster:
         if fails and self.random.random() < 0.3:
             await asyncio.sleep(there)
             raise ApiError(500, "oops")
-        if fails:  # the connection is cut at some time, and what was sent may arrive later
+        if fails:  # the connection is lost at some time, and the request may arrive later
             loop.call_later(self.random.uniform(0, there + back), lambda: answer.done() or answer.set_result(None))
         loop.call_later(there, arrive)
         try:
@@ -233,7 +233,7 @@ class Cluster:
 
 
 def document(name: str, workers: int, uid: str) -> Json:
-    """A job of so many workers."""
+    """A job with `workers` workers."""
     job = changed(
         {"Worker.replicas": workers, "Worker.template.spec.containers.0.resources.limits": {"nvidia.com/gpu": 1}}
     )
@@ -241,5 +241,5 @@ def document(name: str, workers: int, uid: str) -> Json:
 
 
 def workers_of(job: Json | None) -> int:
-    """0 for one that is done."""
+    """0 for a finished job."""
     return 0 if job is None or job.get("status") else job["spec"]["mpiReplicaSpecs"][WORKER]["replicas"]

@@ -1,4 +1,4 @@
-"""A cluster with quotas: what the maths look at, as Kubernetes objects."""
+"""A cluster with quotas: the input of quota predictions, as Kubernetes objects."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +25,7 @@ def quota(
     namespace: str = "team-a",
     scopes: list[str] | None = None,
 ) -> Json:
-    """A ResourceQuota of which nothing is used, or as much as is said."""
+    """A ResourceQuota, unused by default."""
     status = {"hard": dict(hard), "used": dict.fromkeys(hard, 0) if used is None else dict(used)}
     metadata = {"name": name, "namespace": namespace}
     spec = {"hard": dict(hard), "scopes": scopes}
@@ -38,7 +38,7 @@ def limit_range(*, namespace: str = "elsewhere", **default: Any) -> Json:
 
 
 def pods(job: str, workers: int, namespace: str = "team-a") -> list[Json]:
-    """The launcher and so many workers of the job, the uid of which is its name."""
+    """The launcher and the workers of the job, whose uid is its name."""
     launcher = {"apiVersion": "batch/v1", "kind": "Job", "name": f"{job}-launcher", "uid": "x"}
     worker = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": job, "uid": job}
     owners = {f"{job}-launcher-x": launcher, **{f"{job}-worker-{index}": worker for index in range(workers)}}
@@ -58,7 +58,7 @@ def pods(job: str, workers: int, namespace: str = "team-a") -> list[Json]:
 
 
 def reserved(job: str, each: Mapping[str, int], workers: int, namespace: str = "team-a") -> Json:
-    """What is reserved for the workers of a job, the uid of which is its name."""
+    """The reservation for the workers of a job, whose uid is its name."""
     charge = Charge(PodTraits(), {name: amount * quantity.NANO for name, amount in each.items()})
     entry = LedgerEntry(Reservation(job, job, (ReservedPods(WORKER, workers, (charge,)),)), 0)
     annotations = {
@@ -70,6 +70,6 @@ def reserved(job: str, each: Mapping[str, int], workers: int, namespace: str = "
 
 
 def cluster(*objects: Json) -> Snapshot:
-    """Nothing that matters is unknown."""
+    """Nothing relevant is unknown."""
     elsewhere = {"metadata.namespace": "elsewhere"}
     return Snapshot([limit_range(), changed(elsewhere), *pods("x", 0, "elsewhere"), *objects])

@@ -1,4 +1,4 @@
-"""A replica of the service in a `quota_cluster`: its ledger, and what it has heard of the cluster so far."""
+"""A replica of the service in a `quota_cluster`: its ledger, and its delayed view of the cluster."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ from webhook.rules import Violation
 
 
 class View:
-    """What a replica has heard of the cluster: each kind in the order of its changes, some time later."""
+    """A delayed view of the cluster: the changes of each kind arrive in order, some time later."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -45,7 +45,7 @@ class View:
                 self._hear(resource, document, "ADDED")
 
     def tell(self, resource: Resource[Any, Any], document: Json, event: str) -> None:
-        """The change arrives after what came before it."""
+        """Deliver the change after earlier ones."""
         now, cluster = self._cluster.time, self._cluster
         arrives = now + cluster.random.uniform(0, cluster.weather.lag)
         if resource is MPI_JOBS:
@@ -84,7 +84,7 @@ class View:
         return False
 
     def stall(self, seconds: float) -> None:
-        """Nothing is heard of jobs for so long, and nobody tells."""
+        """Delay all changes of jobs for this time, without an error."""
         self._heard[MPI_JOBS] = self._cluster.time
         self.stalled_until = self._cluster.time + seconds
 
@@ -94,12 +94,12 @@ class View:
 
 
 Moment = tuple[int, str]
-"""Which write of a replica, and whether it is about to be sent, is sent, or was heard to be done."""
+"""The number of a write, and its stage: before it is sent, sent, or answered."""
 MOMENTS = ("before", "sent", "done")
 
 
 class Calls:
-    """A replica's way to the API server. At the moment `dies` nothing goes on any more, and `die` is called."""
+    """A replica's calls to the API server. At the moment `dies` all calls stop, and `die` is called."""
 
     def __init__(self, cluster: Cluster, die: Callable[[], None], *, dies: Moment | None, ahead: float) -> None:
         self._cluster = cluster
@@ -110,7 +110,7 @@ class Calls:
         self.list_page = cluster.list_page
 
     def now(self) -> float:
-        """The time of the API server, as far as the replica knows it."""
+        """The replica's estimate of the API server's time."""
         return EPOCH + self._cluster.time + self._ahead
 
     async def request(self, method: str, path: str, body: Any = None) -> Any:
@@ -134,13 +134,13 @@ class Calls:
 
 
 async def forgotten(call: Awaitable[Any]) -> None:
-    """Nobody hears what comes of it."""
+    """Discard the outcome."""
     with suppress(ClusterError):
         await call
 
 
 class Replica:
-    """One replica of the service, the clock of which may be `ahead` of the API server's, and which `dies`."""
+    """One replica of the service, whose clock may be `ahead` of the API server's, and which `dies`."""
 
     def __init__(self, cluster: Cluster, *, dies: Moment | None = None, ahead: float = 0.0) -> None:
         self.cluster = cluster
@@ -155,7 +155,7 @@ class Replica:
         self._sweeping = asyncio.create_task(self.ledger.run())
 
     async def kill(self) -> None:
-        """What it has sent may still arrive."""
+        """Its requests in flight may still arrive."""
         if self.killed.is_set():
             return
         self.killed.set()
@@ -165,7 +165,7 @@ class Replica:
         await self.ledger.close()
 
     async def review(self, job: Json, old: Json | None, *, dry_run: bool = False) -> Decision | None:
-        """The verdict, None for none; without the cache's, which counts where the ledger is not usable."""
+        """The verdict, or None; without the cache's verdict, which applies if the ledger is unusable."""
         decide = deciding(job, old)
         task = asyncio.create_task(self._review(decide, dry_run=dry_run))
         self.reviews.add(task)

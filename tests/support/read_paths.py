@@ -1,4 +1,4 @@
-"""Where the API server has what commands read of a cluster: policies, jobs, and what the rules ask about."""
+"""The paths of the objects that commands read from a cluster: policies, jobs, and the resources of rules."""
 
 from tests.support.policies import NAMESPACE
 from webhook.cluster import resources

@@ -1,6 +1,6 @@
-"""Worker pods that never start: what `pod-template` says, and whether the API server takes them.
+"""Worker pods that never start: the violations of `pod-template`, and whether the API server accepts them.
 
-Unit tests and those against the real API server share this table. Each case has its counter-case, with nothing told.
+Unit tests and those against the real API server share this table. Each case has a counter-case without a violation.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from tests.support.pod_template import BOX, SPEC
 
 
 class Case(NamedTuple):
-    """Changes to the good job's worker."""
+    """Changes to the valid job's worker."""
 
     changes: Mapping[str, Any]
     told: str = ""
@@ -136,7 +136,7 @@ CASES: Final[Mapping[str, Case]] = {
         'spec.containers[0].env[0].valueFrom.fileKeyRef.volumeName: volume "files" is no emptyDir. Name an emptyDir.',
         taken=False,
     ),
-    # What the API server takes, and the kubelet does not start.
+    # Accepted by the API server, but not started by the kubelet.
     "another user": Case({f"{SPEC}.securityContext": {"runAsNonRoot": True, "runAsUser": 1000}}),
     "the image's user": Case({f"{SPEC}.securityContext": {"runAsNonRoot": True}}),
     "root": Case({f"{SPEC}.securityContext": {"runAsUser": 0}}),
@@ -181,7 +181,7 @@ CASES: Final[Mapping[str, Case]] = {
         'spec.volumes[0].emptyDir.medium: there are several sizes of pages for "pages" (the pods never start). '
         "Name the size, as HugePages-2Mi.",
     ),
-    # Those of which other rules speak: no runtime can mount the first, and no kubelet sets a name that long.
+    # Covered by other rules: no runtime can mount the first, and no kubelet sets a name that long.
     "file in the folder of the keys": Case(
         {
             f"{SPEC}.volumes": [{"name": "ssh", "configMap": {"name": "c"}}],

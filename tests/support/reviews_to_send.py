@@ -5,13 +5,13 @@ from tests.support import jobs
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 GOOD = jobs.body(jobs.GOOD)
 COMMAND = "Launcher.template.spec.containers.0.command"
-# As many ranks as there are slots: eight would be one fault more.
+# As many ranks as slots: eight would be another fault.
 ONE_WORKER = jobs.body(jobs.changed({"Worker.replicas": 1, COMMAND: ["mpirun", "python"]}))
 HOOKS = ["/mutate-mpijob", "/validate-mpijob"]
 
 
 def exempting():
-    """A job that asks to be exempted from the rule that it violates."""
+    """A job that requests an exemption from the rule that it violates."""
     exempt = {"training.openshift.io/exempt": "worker-count", "training.openshift.io/exempt-reason": "a test"}
     return jobs.body(
         jobs.changed({"metadata.annotations": exempt, "Worker.replicas": 1, COMMAND: ["mpirun", "python"]})

@@ -1,4 +1,4 @@
-"""Running one rule on one job: the good job with changes (`violations`), or a whole job (`run`)."""
+"""Runs one rule on one job: the valid job with changes (`violations`), or a whole job (`run`)."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ def violations(
     old: Mapping[str, Any] | None = None,
     view: ClusterView | None = None,
 ) -> list[Violation]:
-    """What the rule finds in the good job with `changes` (paths as in `tests.support.jobs.changed`).
+    """The rule's violations in the valid job with `changes` (paths as in `tests.support.jobs.changed`).
 
     With `old` (changes too) it is an UPDATE; the rest is as in `run`.
     """
@@ -38,10 +38,9 @@ def run(
     old: Mapping[str, Any] | None = None,
     view: ClusterView | None = None,
 ) -> list[Violation]:
-    """What the rule finds in a whole job.
+    """The rule's violations in a whole job.
 
-    `settings` as an administrator writes them; with `old` it is an UPDATE; without `view` nothing is known of the
-    cluster.
+    `settings` as an administrator writes them; with `old` it is an UPDATE; without `view` the cluster is unknown.
     """
     rule = REGISTRY[rule_id]
     context = Context(
@@ -67,5 +66,5 @@ def found(result: list[Violation]) -> list[str]:
 
 
 def fits_a_warning(rule_id: str, violation: Violation) -> bool:
-    """Whether the violation is shown uncut when it only warns, as an advisory one always does."""
+    """Whether the violation is shown uncut if it only warns, as an advisory one always does."""
     return len(f"{violation.path}: {Finding(rule_id, violation).sentence}") <= MAX_WARNING_CHARACTERS

@@ -1,6 +1,6 @@
 """Arbitrary JSON, and a job with every field that is read, for property tests; `any_job` generates jobs.
 
-`COMPLETE` has every field that is read, and `replaced(value)` walks it: each place in turn gets another value.
+`COMPLETE` has every field that is read, and `replaced(value)` replaces each of its values in turn.
 """
 
 import copy
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.samples import sample
 from webhook.api import yaml
 
-# No time limit for an example: how fast this machine is today is not a property.
+# Without a time limit for an example: the machine's speed is not a property.
 PROPERTY = settings(deadline=None, max_examples=sample(60, 150), suppress_health_check=[HealthCheck.too_slow])
 
 # JSON that Go and JavaScript read alike: no NaN, no lone surrogates.
@@ -34,7 +34,7 @@ quantities = st.sampled_from(["1", "500m", "16Gi", 2, 0.5, "many"])
 
 
 def paths(value: Any, prefix: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """The path of everything in `value`, itself left out."""
+    """The path of everything in `value` except itself."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
         yield (*prefix, key)

@@ -1,4 +1,4 @@
-"""A TLS server with a serving certificate, and strict clients that say which one they were shown."""
+"""A TLS server with a serving certificate, and strict clients that return the certificate they were shown."""
 
 import asyncio
 import ssl

@@ -28,7 +28,7 @@ NODE, LAUNCHER = 0, 1
 
 
 def runtime(kind: str = kinds.CLUSTER_RUNTIME, name: str = "deepspeed", **mpi: Any) -> Manifest:
-    """One like Trainer's `deepspeed-distributed`, with other fields of the MPI policy."""
+    """A runtime like Trainer's `deepspeed-distributed`, with other fields of the MPI policy."""
     container = {"name": "node", "image": "registry.example.com/deepspeed:1.0", "securityContext": {"runAsUser": 1000}}
     sshd = {"command": ["/usr/sbin/sshd"], "args": ["-De", "-f", "/home/mpiuser/.sshd_config"]}
     launcher_labels = {"metadata": {"labels": {kinds.ANCESTOR: kinds.OF_TRAINER}}}
@@ -87,7 +87,7 @@ def patch(job: str, pod: Manifest, **metadata: Any) -> Manifest:
 
 
 def replicated_job(manifest: Manifest, index: int) -> Manifest:
-    """One of a runtime's."""
+    """A replicated job of a runtime."""
     found: Manifest = manifest["spec"]["template"]["spec"]["replicatedJobs"][index]
     return found
 
@@ -99,7 +99,7 @@ def pods(manifest: Manifest, index: int) -> Manifest:
 
 
 def record(manifest: Manifest) -> TrainingRuntime:
-    """What the cache keeps of a runtime."""
+    """The cached record of a runtime."""
     resource = TRAINING_RUNTIMES if manifest["kind"] == kinds.RUNTIME else CLUSTER_TRAINING_RUNTIMES
     found = resource.project(msgspec.json.encode(manifest))
     assert found is not None
@@ -107,7 +107,7 @@ def record(manifest: Manifest) -> TrainingRuntime:
 
 
 class Runtimes(NothingKnown):
-    """A view in which nothing is known but these runtimes."""
+    """A view with only these runtimes; all else is unknown."""
 
     def __init__(self, *manifests: Manifest) -> None:
         self._known: Mapping[tuple[str, str], TrainingRuntime] = {
@@ -130,7 +130,7 @@ def review(
     version: str = kinds.API_VERSION,
     username: str = "ann",
 ) -> AdmissionRequest:
-    """That of creating the object, or of changing the `old` one."""
+    """The review of creating the object, or of changing the `old` one."""
     group, _, number = version.partition("/")
     return AdmissionRequest(
         uid="1",
@@ -152,7 +152,7 @@ def decide(
     granted: Mapping[str, bool] | None = None,
     **changes: Any,
 ) -> Decision:
-    """The verdict on it where nothing is known but these runtimes."""
+    """The verdict on it with only these runtimes."""
     return pipeline.decide(
         review(manifest, **changes),
         policies=load_policies(HEADER + policy if policy else None),

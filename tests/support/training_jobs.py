@@ -1,4 +1,6 @@
-"""Training jobs of SageMaker in the shapes that estimators, algorithms and people make, and what each would run."""
+"""Training jobs of SageMaker in the shapes of estimators, algorithms and hand-written requests, and what each would
+run.
+"""
 
 import json
 import re
@@ -17,7 +19,7 @@ NO_OPTIONS: Final = Options()
 
 @dataclass(frozen=True)
 class Case:
-    """A training job; how many processes SageMaker would have started for it, and on how many GPUs."""
+    """A training job, and the number of processes and GPUs with which SageMaker would have started it."""
 
     request: Mapping[str, Any]
     processes: int
@@ -43,7 +45,7 @@ def channel(name: str, uri: str = "", **more: Any) -> dict[str, Any]:
 def request(
     name: str, instance: str | None, count: int | None, parameters: Mapping[str, str] | None = None, **more: Any
 ) -> dict[str, Any]:
-    """What every request has, and more."""
+    """The fields of every request, and more."""
     resources = {"InstanceType": instance, "InstanceCount": count, "VolumeSizeInGB": 30}
     return {
         "TrainingJobName": name,
@@ -73,7 +75,7 @@ def case(head: str, parameters: Mapping[str, str] | None = None, *, options: Opt
 
 
 def script(program: str = "train.py", **values: Any) -> dict[str, str]:
-    """Those of an estimator that runs a script."""
+    """The parameters of an estimator that runs a script."""
     archive = f"{_BUCKET}/code/sourcedir.tar.gz"
     own = {"sagemaker_program": program, "sagemaker_submit_directory": archive, "sagemaker_region": "us-west-2"}
     own |= {"sagemaker_container_log_level": 20, "sagemaker_job_name": "some-job"}
@@ -81,7 +83,7 @@ def script(program: str = "train.py", **values: Any) -> dict[str, str]:
 
 
 def mpi(processes: int | None = None, options: str = "", **values: Any) -> dict[str, str]:
-    """Those of an estimator with `distribution={"mpi": ...}`."""
+    """The parameters of an estimator with `distribution={"mpi": ...}`."""
     each = {"sagemaker_mpi_num_of_processes_per_host": processes} if processes else {}
     more = {"sagemaker_mpi_enabled": True, "sagemaker_mpi_custom_mpi_options": options}
     return script(**more, **each, **values)
@@ -231,7 +233,7 @@ CASES: Final = {
 
 
 def filled_in(document: Any) -> Any:
-    """A job of which somebody has filled in everything."""
+    """A job in which a user has filled in everything."""
     if isinstance(document, dict):
         return {
             key: f"a-{key.lower()}" if _is_to_be_filled_in(item) else filled_in(item) for key, item in document.items()

@@ -1,4 +1,4 @@
-"""What a client makes of a leaf, by an independent implementation of RFC 5280 that is at least as strict as Go's."""
+"""Whether a client accepts a leaf, by an independent implementation of RFC 5280 that is at least as strict as Go's."""
 
 from functools import lru_cache
 

@@ -1,4 +1,4 @@
-"""Strategies for jobs of older versions and of v2beta1, in what the conversion between them looks at."""
+"""Strategies for jobs of older versions and of v2beta1, in the fields that the conversion uses."""
 
 from copy import deepcopy
 from typing import Any
@@ -46,7 +46,7 @@ RESOURCES = st.sampled_from([{}, {"limits": {"cpu": "1"}}, {"limits": {"nvidia.c
 
 
 def containers(*names: str) -> st.SearchStrategy[list[Json]]:
-    """One container or more, of other names each."""
+    """One or more containers with different names."""
     each = optional(
         {"name": st.sampled_from(names)},
         image=st.sampled_from(["a:1", "b:2"]),
@@ -121,7 +121,7 @@ NEW_SPECS = optional(
     launcherCreationPolicy=st.sampled_from(["AtStartup", "WaitForWorkersReady"]),
     mpiImplementation=st.sampled_from(["OpenMPI", "Intel", "MPICH"]),
 )
-# As the API server gives those out that it holds.
+# As the API server returns stored objects.
 STORED_SPECS = NEW_SPECS.map(
     lambda spec: {
         **DEFAULTS,
@@ -132,7 +132,7 @@ STORED_SPECS = NEW_SPECS.map(
 
 
 def document(version: str, spec: Any) -> Json:
-    """A job of this version, as the API server sends it for conversion: with fields of others besides."""
+    """A job of this version, as the API server sends it for conversion: with foreign fields too."""
     return {
         "apiVersion": version,
         "kind": "MPIJob",
@@ -151,5 +151,5 @@ def older_jobs(draw: st.DrawFn) -> Json:
 
 @st.composite
 def new_jobs(draw: st.DrawFn) -> Json:
-    """A job of v2beta1, written in it, as the API server holds it or as it was sent."""
+    """A job of v2beta1, as a user writes it, as the API server stores it or as it was sent."""
     return document(API_VERSION, draw(st.one_of(NEW_SPECS, STORED_SPECS)))

@@ -1,4 +1,4 @@
-"""An event loop whose time passes at once when nothing is left to do: seconds of waiting cost nothing."""
+"""An event loop whose time jumps ahead when nothing is left to do: waiting costs nothing."""
 
 import asyncio
 import selectors
@@ -31,6 +31,6 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """What `main` returns, in virtual time."""
+    """The result of `main`, in virtual time."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(main)

@@ -1,4 +1,4 @@
-"""Volcano's Queues for tests, in short."""
+"""Short forms of Volcano's Queues for tests."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,6 +31,6 @@ def queue(
 
 
 def namespace(name: str, queue: str | None = None) -> Json:
-    """One whose jobs belong into this queue."""
+    """A namespace whose jobs use this queue."""
     annotations = {} if queue is None else {VOLCANO_QUEUE: queue}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": annotations}}

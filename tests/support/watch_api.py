@@ -1,4 +1,4 @@
-"""An API server that does as it is told, and time that only sleeping moves."""
+"""An API server with scripted answers, and a clock that moves only by sleeping."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ class Enough(BaseException):
 
 @dataclass
 class Time:
-    """A clock that moves only when somebody sleeps or a test says so; after `end` nobody sleeps any more."""
+    """A clock that moves only by `sleep` or by a test; after `end`, `sleep` raises Enough."""
 
     now: float = 1000.0
     end: float = 10_000.0
@@ -42,7 +42,7 @@ class Time:
 
 
 class FakeApi:
-    """Answers lists with `lists` and watches with `watches`, in turn; the last answer is for all the rest."""
+    """Answers lists with `lists` and watches with `watches`, in turn; the last answer is repeated."""
 
     def __init__(self) -> None:
         self.lists: list[Handler] = [page()]
@@ -125,7 +125,7 @@ def stream(
     meanwhile: Callable[[], Awaitable[None]] | None = None,
     content_type: str = "application/json",
 ) -> Handler:
-    """Lines of a watch; then, `meanwhile` over, it stays open ("hold"), ends in good order or is torn off ("abort")."""
+    """Lines of a watch; after `meanwhile` it stays open ("hold"), ends cleanly or is aborted ("abort")."""
 
     async def respond(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": content_type})
@@ -137,7 +137,7 @@ def stream(
         if then == "hold":
             await request[OVER].wait()
         elif then == "abort":
-            await asyncio.sleep(0.01)  # what was written has to arrive
+            await asyncio.sleep(0.01)  # the written lines must arrive
             assert request.transport is not None
             request.transport.abort()
         return response
@@ -146,6 +146,6 @@ def stream(
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Give way to others until `condition` holds."""
+    """Let other tasks run until `condition` holds."""
     while not condition():  # noqa: ASYNC110 - nobody tells
         await asyncio.sleep(0.001)

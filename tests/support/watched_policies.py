@@ -1,4 +1,4 @@
-"""Policies that are followed with an API server and a watch in memory."""
+"""A policy watch with an API server and a watch in memory."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from webhook.server.policy_watch import PolicyWatch, policies
 
 
 def copy(version: str = __version__, **texts: str) -> dict[str, str]:
-    """What a version has stored."""
+    """The copy that a version has stored."""
     return {f"_{version}": json.dumps(texts, separators=(",", ":"))}
 
 
@@ -72,7 +72,7 @@ class FakeWatch:
         pass
 
     def now(self, **texts: str | None) -> None:
-        """These ConfigMaps are there, and no others."""
+        """Make these ConfigMaps the only ones."""
         records = {name: PolicySource(name, f"uid-{name}", str(hash(text)), text) for name, text in texts.items()}
         self.store.replace(Contents(records=records))
 

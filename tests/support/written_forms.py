@@ -11,7 +11,7 @@ Tokens = tuple[str, ...]
 
 
 def faults(decision: Decision) -> list[str]:
-    """What injections wrote and no form of theirs holds, and what some form holds although no injection writes it."""
+    """Injected values without a form, and forms of values that no injection wrote."""
     found = []
     for author, path, value in _written(decision):
         if not holds(path, value):
@@ -26,7 +26,7 @@ def holds(path: Tokens, value: Any) -> bool:
 
 
 def _written(decision: Decision) -> Iterator[tuple[str, Tokens, Any]]:
-    """(injection, where, value) of each value that injections with forms wrote, taken apart as the forms do."""
+    """(injection, path, value) of each value that injections with forms wrote, split like the forms."""
     for author, operation in zip(decision.authors, decision.patch, strict=False):
         if author in injections.REGISTRY and injections.REGISTRY[author].forms:
             pointer = str(operation["path"])
@@ -35,7 +35,7 @@ def _written(decision: Decision) -> Iterator[tuple[str, Tokens, Any]]:
 
 
 def _with_foreign_keys(value: Any) -> Iterator[Any]:
-    """The value with one key more, in each of the mappings within it."""
+    """The value with one additional key, in each of the mappings within it."""
     if isinstance(value, dict):
         yield {**value, "foreign": "x"}
         for key, part in value.items():

@@ -1,4 +1,4 @@
-"""CEL as own rules have it: variables, functions, and how an expression is compiled and evaluated."""
+"""The CEL of custom rules: variables, functions, and how an expression is compiled and evaluated."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
@@ -23,7 +23,7 @@ FUNCTIONS: Final[tuple[Declared, ...]] = (
 )
 STRINGS_OF_KUBERNETES: Final = 2
 MAX_FAULT: Final = 300
-"""Characters: what is quoted may be any value of a job."""
+"""Characters: a quoted value may be any part of a job."""
 _TEXT_FIELD: Final = "text"
 _T: Final = cel.Type
 _OWN_OF_CEL: Final[Mapping[str, Any]] = {
@@ -51,7 +51,7 @@ class ExpressionError(Exception):
 
 
 class Program:
-    """A compiled expression whose value is true or false."""
+    """A compiled expression with a Boolean value."""
 
     def __init__(self, source: str) -> None:
         checker, runtime = _environments()
@@ -65,7 +65,7 @@ class Program:
             raise ExpressionError(f"is of the type {kind.name().lower()}, and must be true or false")
 
     def holds(self, variables: Any) -> bool:
-        """The value with these variables, as `activation` makes them; ExpressionError when there is none."""
+        """The value with these variables, as `activation` makes them; ExpressionError if there is none."""
         try:
             value = self._compiled.eval(variables)
             kind = value.type()
@@ -79,7 +79,7 @@ class Program:
 
 @lru_cache(maxsize=1_000)  # of 100 kB each, if long: the rest of the memory is for values
 def compiled(source: str) -> Program | ExpressionError:
-    """The program, compiled once; the error where there is none."""
+    """The program, compiled once, or the error."""
     try:
         return Program(source)
     except ExpressionError as error:
@@ -87,15 +87,15 @@ def compiled(source: str) -> Program | ExpressionError:
 
 
 def activation(variables: Mapping[str, Any]) -> Any:
-    """Variables for any number of expressions: what is converted for one is there for the next."""
+    """Variables for any number of expressions: each value is converted once."""
     return _environments()[1].Activation(variables)
 
 
 @cache
 def _environments() -> tuple[Any, Any]:
-    """One that checks types and one that evaluates.
+    """One environment that checks types and one that evaluates.
 
-    The runtime takes our types for one, and so has no two functions that differ by them alone.
+    The runtime treats all types of `Text` as one, so it cannot have two functions that differ only in them.
     """
     pool, messages = _types()
     by_name: dict[str, list[Declared]] = {}
@@ -120,7 +120,7 @@ def _environment(pool: Any, functions: list[Any]) -> Any:
 
 
 def _types() -> tuple[Any, Mapping[str, Any]]:
-    """The types of our own, as messages with one text: the engine takes no others back from Python."""
+    """The subclasses of `Text` as messages with one text: the engine accepts no others from Python."""
     names = sorted({each.type for each in Text.__subclasses__()})
     package = names[0].partition(".")[0]
     file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto3")
@@ -138,7 +138,7 @@ def _types() -> tuple[Any, Mapping[str, Any]]:
 
 
 def _overloads(name: str, declared: list[Declared], messages: Mapping[str, Any]) -> Iterator[list[Any]]:
-    """Together those that differ by our types alone, with one function for them."""
+    """Overloads that differ only in subclasses of `Text`, combined into one function."""
     alike: dict[tuple[Any, ...], list[Declared]] = {}
     for each in declared:
         kinds = tuple(kind if isinstance(kind, str) else Text for kind in each.parameters)
@@ -158,7 +158,7 @@ def _type(declared: Type) -> Any:
 
 
 def _adapted(declared: list[Declared], messages: Mapping[str, Any]) -> Callable[..., Any]:
-    """The function that is declared for these types, with ours in the place of messages."""
+    """The function declared for these types, with `Text` values in place of messages."""
     ours = {type(message()): kind for kind in Text.__subclasses__() for message in (messages[kind.type],)}
     by_types = {tuple(kind for kind in each.parameters if not isinstance(kind, str)): each.work for each in declared}
 
@@ -174,7 +174,7 @@ def _adapted(declared: list[Declared], messages: Mapping[str, Any]) -> Callable[
 
 
 def _said(error: Exception) -> str:
-    """The first thing that is wrong, with line and column where the engine knows them."""
+    """The first error, with line and column if the engine has them."""
     return _without_code(str(error) or type(error).__name__)
 
 

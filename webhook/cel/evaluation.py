@@ -1,4 +1,4 @@
-"""Custom rules are evaluated here, in the thread of the review."""
+"""Evaluates custom rules in the thread of the review."""
 
 import re
 import time
@@ -24,12 +24,12 @@ _objects: Final = msgspec.json.Decoder(dict[str, Any] | None, float_hook=untyped
 
 @cache
 def installed() -> bool:
-    """Whether the engine is there: searching the folders of all packages takes too long for a review."""
+    """Whether the engine is installed. Cached: a search through all packages takes too long for a review."""
     return find_spec("cel_expr_python") is not None and find_spec("google.protobuf") is not None
 
 
 def evaluate(expressions: Sequence[Expression], variables: Variables) -> tuple[Outcome, ...]:
-    """The outcome of each expression, in their order; never raises for what is in an expression or a job."""
+    """The outcome of each expression, in their order. No expression and no job makes it raise."""
     if not installed():
         return (Outcome(fault=NOT_INSTALLED, written_wrong=True),) * len(expressions)
     try:
@@ -60,7 +60,7 @@ def _outcomes(
 
 
 def _timed(expression: Expression, variables: Any) -> Outcome:
-    began = time.thread_time()  # which Pyodide may not have, and needs not: there is no engine for it
+    began = time.thread_time()  # Pyodide may lack it, and has no engine either
     outcome = _evaluated(expression, variables)
     return Outcome(fault=TOO_SLOW) if time.thread_time() - began > limits.MAX_REVIEW_SECONDS else outcome
 
@@ -106,7 +106,7 @@ def _make_doubles(job: dict[str, Any]) -> None:
 
 
 def _too_large(document: msgspec.Raw, job: Any) -> str:
-    """Why custom rules do not judge the job; empty when they do."""
+    """Why the job is too large for custom rules; empty if it is not."""
     if (size := len(memoryview(document))) > limits.MAX_JOB_BYTES:
         return f"too large for custom rules: {size:,} bytes, at most {limits.MAX_JOB_BYTES:,}"
     values = sum(map(len, _containers(job)))
@@ -125,7 +125,7 @@ def _containers(value: Any) -> Iterator[Any]:
 
 
 def with_defaults(job: dict[str, Any]) -> dict[str, Any]:
-    """`job`, whose fields have the right types, with what the operator assumes; changes and returns it."""
+    """`job`, whose fields have the right types, with the operator's defaults; changes and returns it."""
     spec = job.get("spec")
     if not isinstance(spec, dict):
         return job

@@ -1,4 +1,4 @@
-"""The trial of a policy's expressions before it is in force, in a process of their own that limits bound."""
+"""The trial of a policy's expressions before it is in force, in a separate process with limits."""
 
 import os
 import signal
@@ -26,11 +26,11 @@ _ENVIRONMENT: Final = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")
 
 
 class TrialFailed(Exception):
-    """The expressions could not be tried, for a reason that is not theirs."""
+    """The expressions could not be tried, for a reason outside of them."""
 
 
 class Trial(msgspec.Struct):
-    """What is tried."""
+    """The input of a trial."""
 
     sources: Sequence[str]
     params: Mapping[str, Any] = {}
@@ -39,7 +39,7 @@ class Trial(msgspec.Struct):
 def try_expressions(trial: Trial, seconds: float | None = None) -> list[Outcome]:
     """The outcome of each expression for a usual job, or why it takes too much for the largest.
 
-    The outcomes end with an expression that had to be stopped. TimeoutError when `seconds` do not suffice, and
+    The outcomes end with an expression that had to be stopped. TimeoutError if `seconds` do not suffice, and
     TrialFailed.
     """
     if not installed():

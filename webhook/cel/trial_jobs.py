@@ -1,4 +1,4 @@
-"""The jobs that expressions are tried on: a usual one, and the largest that custom rules judge."""
+"""The jobs of a trial: a usual one, and the largest that custom rules judge."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _KEY: Final = re.compile(r"""(?:labels|annotations)(?:\.\??(\w+)|\[\??['"]([^'"]
 
 
 def usual(params: Mapping[str, Any]) -> Variables:
-    """A job with all that most jobs have."""
+    """A job with the fields that most jobs have."""
     kind = {"group": "kubeflow.org", "version": "v2beta1", "kind": "MPIJob"}
     resource = {"group": "kubeflow.org", "version": "v2beta1", "resource": "mpijobs"}
     return Variables(
@@ -49,7 +49,7 @@ def usual(params: Mapping[str, Any]) -> Variables:
 def largest(source: str) -> dict[str, Any]:
     """A job whose lists, mappings and texts are each as large as in any job that custom rules judge.
 
-    An expression reads few of them, so their sum may be beyond that. The first item of each list has long texts, and
+    An expression reads few of them, so their sum may exceed the limit. The first item of each list has long texts, and
     so have the labels and annotations that `source` names.
     """
     job: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(_JOB))
@@ -83,7 +83,7 @@ def largest_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _lists(items: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """As many of each item as a job may have; the first with long texts."""
+    """Each item as many times as a job may have it; the first with long texts."""
     return {
         name: [
             {key: _TEXT if isinstance(value, str) else value for key, value in item.items()},
@@ -122,7 +122,7 @@ _JOB: Final[dict[str, Any]] = {
         },
     },
 }
-# Runs on which a pattern may start at every character, and many parts to split it into.
+# Runs in which a pattern may start at every character, and many separators to split at.
 _TEXT: Final = ("a" * (MAX_JOB_BYTES // 4) + "1" * (MAX_JOB_BYTES // 4) + "/a.1-b,:" * MAX_JOB_BYTES)[:MAX_JOB_BYTES]
 _MAPPING: Final = {_TEXT: "a", "example.com/0": _TEXT} | {f"example.com/{n}": "a" for n in range(1, MAX_JOB_VALUES)}
 _TEXTS_OF_POD: Final = ("schedulerName", "serviceAccountName", "priorityClassName", "runtimeClassName", "hostname")

@@ -22,11 +22,11 @@ from webhook.kit.own_rules import Outcome
 _STATM: Final = Path("/proc/self/statm")
 _ENDS_EARLY: Final = re.compile(r"\.(?:all|exists)\s*\(")
 _TIMES: Final = 3
-"""The fastest counts: other work on the machine slows some of them down."""
+"""The fastest run counts: other work on the machine slows some of them down."""
 
 
 def main() -> None:
-    """Try each expression within the limits; one that goes beyond them ends this process."""
+    """Try each expression within the limits; exceeding them ends this process."""
     trial = msgspec.json.decode(sys.stdin.buffer.read(), type=Trial)
     variables = usual(trial.params)
     others = variables.others()
@@ -46,8 +46,8 @@ def main() -> None:
 
 
 def _limit() -> None:
-    """Limit what comes next: the operating system ends the process, as nothing in it can stop an expression."""
-    if _STATM.exists():  # not on macOS, where the time alone is limited
+    """Set the limits. The operating system ends the process, since nothing in it can stop an expression."""
+    if _STATM.exists():  # missing on macOS, where only the time is limited
         used = int(_STATM.read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + limits.MAX_TRIAL_BYTES, resource.RLIM_INFINITY))
     signal.setitimer(signal.ITIMER_PROF, limits.TRIAL_KILLED_SECONDS)
@@ -62,7 +62,7 @@ def _tried(source: str, of_usual: Mapping[str, Any], of_largest: Mapping[str, An
         outcome = Outcome(holds=program.holds(activation(of_usual)))
     except ExpressionError as error:
         outcome = Outcome(fault=str(error))
-    # These look at each item, where the others end with the one that decides.
+    # `exists_one` visits each item; the others stop at the one that decides.
     whole = Program(_ENDS_EARLY.sub(".exists_one(", source))
     if any(_seconds(each, of_largest) > limits.MAX_TRIAL_SECONDS for each in (program, whole)):
         return Outcome(fault=TOO_SLOW, written_wrong=True)
@@ -70,7 +70,7 @@ def _tried(source: str, of_usual: Mapping[str, Any], of_largest: Mapping[str, An
 
 
 def _seconds(program: Program, variables: Mapping[str, Any]) -> float:
-    """The processor time of an evaluation, with the conversion of what it reads."""
+    """The processor time of an evaluation, including the conversion of its variables."""
     times: list[float] = []
     while len(times) < _TIMES and (not times or min(times) > limits.MAX_TRIAL_SECONDS):
         began = thread_time()

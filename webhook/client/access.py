@@ -1,4 +1,4 @@
-"""Which cluster a client is for, and as whom."""
+"""The cluster and the identity that a client uses."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,32 +6,29 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-# Where kubectl is when nobody says where.
+# kubectl's default.
 DEFAULT_NAMESPACE: Final = "default"
 
 
 class KubeconfigError(ValueError):
-    """The kubeconfig asks for what is not supported here; the message says what."""
+    """The kubeconfig uses an unsupported feature, which the message names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Impersonation:
-    """As whom to act; without `user` as oneself.
+    """The user to impersonate; no impersonation if `user` is empty.
 
     https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation
     """
 
     user: str = ""
-    """Who it is."""
     groups: tuple[str, ...] = ()
-    """The groups that the user is in."""
     uid: str = ""
-    """The user's uid."""
     extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """What else an authenticator would say of the user."""
+    """Further attributes of the user, as an authenticator would set them."""
 
     def over(self, below: "Impersonation") -> "Impersonation":
-        """Both, where this one wins: as kubectl's options win over its kubeconfig, one by one."""
+        """Merge both; this one's fields win, one by one, as kubectl's options win over its kubeconfig."""
         return replace(
             below,
             user=self.user or below.user,
@@ -42,7 +39,7 @@ class Impersonation:
 
     @property
     def headers(self) -> list[tuple[str, str]]:
-        """The headers of every request; KubeconfigError where they cannot be sent."""
+        """The headers of every request; KubeconfigError if they cannot be sent."""
         if not self.user and (self.groups or self.uid or self.extra):
             raise KubeconfigError("it names groups, a uid or extra to impersonate, but no user: add --as or `as`")
         headers = [
@@ -65,11 +62,11 @@ ONESELF: Final = Impersonation()
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Which cluster, and as whom."""
+    """A cluster and an identity."""
 
     kubeconfig: Path | None = None
-    """Its kubeconfig; None for the one that kubectl would take."""
+    """None for kubectl's default."""
     context: str | None = None
-    """One of the kubeconfig's; None for its current one."""
+    """A context of the kubeconfig; None for its current one."""
     impersonation: Impersonation = ONESELF
-    """What wins over that of the kubeconfig."""
+    """Overrides that of the kubeconfig."""

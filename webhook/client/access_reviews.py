@@ -1,4 +1,4 @@
-"""Whether a user has a right, by a SubjectAccessReview.
+"""Queries a user's rights with SubjectAccessReviews.
 
 The right to exempt jobs from rules is the verb `exempt` on the resource `rules` of the group
 `policy.training.openshift.io`, with the ids of rules as resourceNames. The API server has no such resource, so a role
@@ -20,13 +20,13 @@ SELF_PATH = f"{API}/selfsubjectaccessreviews"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Right:
-    """One call that RBAC allows or not."""
+    """A call that RBAC allows or denies."""
 
     verb: str
     group: str
     resource: str
     namespace: str = ""
-    """Empty for all of them."""
+    """Empty for all namespaces."""
     name: str = ""
     """Empty for all objects."""
 
@@ -42,9 +42,9 @@ def exempting(namespace: str, rule: str) -> Right:
 
 
 async def has_right(api: Client, right: Right, subject: Mapping[str, Any] | None = None) -> bool:
-    """Whether `subject`, or this service itself, has `right`; ClusterError when that is unknown.
+    """Whether `subject`, or this service itself, has `right`; ClusterError if that is unknown.
 
-    `subject` has the fields of a SubjectAccessReviewSpec that say who it is: user, groups, uid, extra.
+    `subject` has the identity fields of a SubjectAccessReviewSpec: user, groups, uid, extra.
     """
     path, kind = (SELF_PATH, "SelfSubjectAccessReview") if subject is None else (PATH, "SubjectAccessReview")
     attributes = {
@@ -61,9 +61,9 @@ async def has_right(api: Client, right: Right, subject: Mapping[str, Any] | None
 
 
 async def may_exempt(api: Client, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
-    """For each rule whether the requester may exempt jobs in that namespace; ClusterError when that is unknown.
+    """For each rule, whether the requester may exempt jobs in that namespace; ClusterError if that is unknown.
 
-    All are asked at once: an API server that takes seconds takes them for one answer, and not for each.
+    The queries run in parallel, so that a slow API server delays the review only once.
     """
     user = request.user_info
     subject = {"user": user.username, "groups": user.groups or [], "uid": user.uid, "extra": user.extra or {}}

@@ -25,11 +25,11 @@ from webhook.client.limits import MAX_CALL_SECONDS
 Address = tuple[str, int]
 
 
-# What the body of a PATCH can be.
+# Content types of a PATCH.
 JSON_PATCH = "application/json-patch+json"
 APPLY = "application/apply-patch+yaml"
 DEFAULT_KUBECONFIG = "~/.kube/config"
-# What the loader raises for a file that is no kubeconfig, or that names certificates that are none.
+# What the loader raises for a file that is not a kubeconfig, or that names invalid certificates.
 UNUSABLE = (yaml.YAMLError, OSError, ValueError, TypeError, AttributeError, LookupError)
 
 
@@ -38,7 +38,7 @@ class ClusterError(Exception):
 
 
 class ApiError(ClusterError):
-    """The API server refused a call with HTTP `status`; `said` is its own message."""
+    """The API server rejected a call with HTTP `status`; `said` is its own message."""
 
     def __init__(self, status: int, message: str, said: str = "") -> None:
         super().__init__(message)
@@ -50,26 +50,27 @@ class Client:
     """Calls to one API server. Close it at the end."""
 
     server_time: datetime | None = None
-    """When the API server sent its last answer, by its own clock."""
+    """The time of the API server's last answer, by its own clock."""
     namespace = DEFAULT_NAMESPACE
-    """Where it is that nobody names a namespace: that of the kubeconfig's context."""
+    """The default namespace: that of the kubeconfig's context."""
 
     def __init__(self, api: Any, host: str, load: Callable[[], Awaitable[Any]]) -> None:
         self.raw = api
         """The official client's ApiClient, for lists and watches."""
         self.host = host
         self._load = load
-        # Of a clock of ours that nobody can set, the API server's: by the other one until the API server was heard.
+        # Seconds from this host's monotonic clock, which nothing can set, to the API server's clock. Until its first
+        # answer this host's wall clock is used.
         self._ahead = time.time() - time.monotonic()
 
     def now(self) -> float:
-        """Seconds since 1970 by the API server's clock, as far as it is known: all replicas hear the same one."""
+        """Seconds since 1970 by the API server's clock, which all replicas share."""
         return time.monotonic() + self._ahead
 
     def _hear(self, date: datetime, sent: float) -> None:
-        """The API server says that it was this second, some time after `sent` by our clock.
+        """Adjust the clock to an answer's `date`, written after `sent` by the monotonic clock.
 
-        An answer that was long on its way says little, and must not set the clock back.
+        A slow answer is imprecise and must not set the clock back.
         """
         self.server_time = date
         earliest, latest = date.timestamp() - time.monotonic(), date.timestamp() + 1 - sent
@@ -89,10 +90,10 @@ class Client:
         accept: str = "application/json",
         patch: str = "",
     ) -> dict[str, Any]:
-        """The object that the API server returns; ClusterError when there is none.
+        """The object that the API server returns; ClusterError if there is none.
 
-        `patch` is what the body of a PATCH is: without it a list is a JSON patch, and an object a server-side apply.
-        A call that takes longer than `CALL_TIMEOUT` has failed.
+        `patch` is the content type of a PATCH. By default a list is a JSON patch, and an object a server-side apply. A
+        call that takes longer than `MAX_CALL_SECONDS` has failed.
         """
         headers = {"Accept": accept}
         if method == "PATCH":
@@ -103,7 +104,7 @@ class Client:
         return answer
 
     async def text(self, path: str) -> str:
-        """What is at `path`, such as a log, where it is no JSON; ClusterError when there is nothing."""
+        """Plain text at `path`, such as a log; ClusterError if there is none."""
         return (await self._authorised("GET", path, None, {"Accept": "*/*"})).decode(errors="replace")
 
     async def _authorised(self, method: str, path: str, body: Any, headers: dict[str, str]) -> bytes:
@@ -112,7 +113,7 @@ class Client:
         except ApiError as error:
             if error.status != 401:
                 raise
-        await self.renew()  # the token may have expired: the client goes by a clock that somebody may have set back
+        await self.renew()  # the token may have expired: the client uses the wall clock, which may have been set back
         return await self._request(method, path, body, headers)
 
     async def _request(self, method: str, path: str, body: Any, headers: dict[str, str]) -> bytes:
@@ -133,24 +134,23 @@ class Client:
         with suppress(KeyError, ValueError):
             self._hear(parsedate_to_datetime(response.response.headers["Date"]), sent)
         if not 200 <= response.status < 300:
-            said = " ".join(str((_json(data) or {}).get("message") or "no reason given").split())
-            raise ApiError(response.status, self._refusal(response.status, said), said)
+            message = " ".join(str((_json(data) or {}).get("message") or "no reason given").split())
+            raise ApiError(response.status, self._refusal(response.status, message), message)
         return bytes(data)
 
     async def close(self) -> None:
-        """Close the connections."""
         await self.raw.close()
 
-    def _refusal(self, status: int, said: str) -> str:
+    def _refusal(self, status: int, message: str) -> str:
         if status == 401:
             return f"the API server at {self.host} does not accept the credentials (401)"
-        return f"the API server at {self.host} refuses: {said} ({status})"
+        return f"the API server at {self.host} refuses: {message} ({status})"
 
 
 async def connect(access: Access | Path | None) -> Client:
-    """A client for a cluster; ClusterError when its kubeconfig cannot be used. Nothing is sent yet.
+    """A client for a cluster; ClusterError if its kubeconfig cannot be used. Sends nothing yet.
 
-    Without a kubeconfig the first of these counts: $KUBECONFIG, the ServiceAccount of the pod, the user's own file.
+    Without a kubeconfig it uses the first of these: $KUBECONFIG, the pod's ServiceAccount, the user's own file.
     """
     access = access if isinstance(access, Access) else Access(access)
     source = _source(access.kubeconfig)
@@ -170,7 +170,7 @@ async def connect(access: Access | Path | None) -> Client:
         configured, namespace = await load()
         impersonation = access.impersonation.over(configured)
         configuration.proxy = configuration.proxy or _proxy(configuration.host)
-        # Trusting the environment, aiohttp would ask for proxies in another thread, and for ~/.netrc, at every call.
+        # With `trust_env`, aiohttp would look up proxies in another thread, and read ~/.netrc, at every call.
         configuration.client_session_kwargs = {"headers": impersonation.headers, "trust_env": False}
         api = client.ApiClient(configuration=configuration)
     except (config.ConfigException, *UNUSABLE) as error:
@@ -181,7 +181,7 @@ async def connect(access: Access | Path | None) -> Client:
 
 
 def _source(kubeconfig: Path | None) -> Path | None:
-    """The kubeconfig to use, None for the ServiceAccount of the pod; ClusterError for a file that cannot be read."""
+    """The kubeconfig to use, None for the pod's ServiceAccount; ClusterError for an unreadable file."""
     named = str(kubeconfig) if kubeconfig is not None else os.environ.get("KUBECONFIG", "")
     if not named and "KUBERNETES_SERVICE_HOST" in os.environ:
         return None
@@ -203,7 +203,7 @@ def _proxy(host: str) -> str | None:
 
 
 def _json(data: bytes) -> dict[str, Any] | None:
-    """The JSON object that `data` is; None for anything else."""
+    """`data` as a JSON object; None for anything else."""
     with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         answer = msgspec.json.decode(data)
         if isinstance(answer, dict):
@@ -212,7 +212,7 @@ def _json(data: bytes) -> dict[str, Any] | None:
 
 
 def _words(error: BaseException) -> str:
-    """What happened, on one line."""
+    """The error on one line."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return "its certificate does not verify"
     if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):

@@ -1,6 +1,6 @@
 """Lists and watches as bytes, over the official client's connection: its addresses, TLS, proxies and credentials.
 
-Whatever goes wrong is a WatchFault; `watch` decides what follows from it.
+Every failure is a WatchFault; `watch` decides what follows from it.
 """
 
 import socket
@@ -17,11 +17,11 @@ from webhook.client.limits import MAX_CONNECT_SECONDS, MAX_ERROR_BYTES, MAX_LINE
 from webhook.client.wire import FaultReason, Page, WatchFault, refusal
 
 JSON = "application/json"
-# The API server then sends the metadata alone: of ConfigMaps, for example, nobody's data.
+# The API server then sends only metadata: no data of ConfigMaps, for example.
 METADATA = f"{JSON};as=PartialObjectMetadata%s;g=meta.k8s.io;v=v1"
 
-OVERDUE = 15  # how much longer than agreed a watch may stay open
-# An API server sends a bookmark about every 60 s, but none while nothing in the cluster changes: silence is no fault.
+OVERDUE = 15  # seconds that a watch may stay open longer than requested
+# An API server sends a bookmark about every 60 s, but none while nothing in the cluster changes: silence is normal.
 INACTIVITY = 90.0
 # Probes after 30 s of silence, every 10 s, three times. They also keep load balancers from dropping an idle watch.
 KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
@@ -30,8 +30,8 @@ KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 class Connection:
     """Reads from one API server through `api`, the official client's asynchronous ApiClient; the caller closes that.
 
-    `renew` reads the credentials again: tokens expire, and the client does not always notice.
-    A watch that is silent for `inactivity` seconds is given up.
+    `renew` reads the credentials again: tokens expire, and the client does not always notice. A watch that is silent
+    for `inactivity` seconds is closed.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Connection:
             await self._renew()
 
     async def page(self, target: str, *, metadata_only: bool = False) -> bytes:
-        """The JSON answer to a GET of `target`, a path with its query; WatchFault when there is none."""
+        """The JSON answer to a GET of `target`, a path with its query; WatchFault if there is none."""
         limits = aiohttp.ClientTimeout(total=MAX_PAGE_SECONDS, sock_connect=MAX_CONNECT_SECONDS)
         async with self._get(target, METADATA % "List" if metadata_only else JSON, limits) as response:
             chunks = []
@@ -60,7 +60,7 @@ class Connection:
             return b"".join(chunks)
 
     async def list_page(self, target: str, *, metadata_only: bool = False) -> Page[Raw]:
-        """The page of a list that a GET of `target` gives; WatchFault when there is none."""
+        """A page of a list from a GET of `target`; WatchFault if there is none."""
         page = wire.decode(wire.pages, await self.page(target, metadata_only=metadata_only))
         if not page.metadata.resource_version:
             raise WatchFault(FaultReason.GARBAGE, "a list without version or end")
@@ -70,9 +70,9 @@ class Connection:
     async def watch(
         self, target: str, seconds: float, *, metadata_only: bool = False
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The lines that come from a GET of `target`, which the server ends after `seconds`.
+        """The lines of a GET of `target`, which the server ends after `seconds`.
 
-        The block begins when the server has agreed to the watch. WatchFault for any other end.
+        The block starts when the server has accepted the watch. WatchFault for any other end.
         """
         longest = seconds + OVERDUE
         silence = min(self._inactivity, longest)
@@ -86,7 +86,7 @@ class Connection:
     async def _get(
         self, target: str, accept: str, limits: aiohttp.ClientTimeout
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The JSON reply to a GET, its body not read yet; whatever ends it early is a WatchFault."""
+        """The JSON reply to a GET, with an unread body; WatchFault if it ends early."""
         try:
             prepared = await self._api.param_serialize(
                 method="GET",
@@ -124,7 +124,7 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None
 
 
 def _give_up(response: aiohttp.ClientResponse) -> None:
-    """End what has not been read of it at once: a goodbye in TLS would be waited for after the event loop has ended."""
+    """Abort an unread reply: a TLS shutdown would outlast the event loop."""
     if response.connection and response.connection.transport:
         response.connection.transport.abort()
     response.close()

@@ -1,4 +1,4 @@
-"""Kubeconfigs, read as kubectl reads them: what the official client passes over is honoured here, or refused.
+"""Kubeconfigs, read as kubectl reads them: what the official client ignores is supported or rejected.
 
 https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
 """
@@ -28,7 +28,7 @@ _REMOVED: Final = "kubectl has none but oidc since 1.26 either, a plugin under e
 
 
 class _Loader(kube_config.KubeConfigLoader):  # type: ignore[misc]  # untyped
-    """One for which a plugin without credentials is no reason to go on as nobody."""
+    """Fails if a credential plugin returns nothing; the official loader continues anonymously."""
 
     async def load_from_exec_plugin(self) -> bool:
         if not await super().load_from_exec_plugin():
@@ -39,8 +39,8 @@ class _Loader(kube_config.KubeConfigLoader):  # type: ignore[misc]  # untyped
 async def load(source: Path, context: str | None, configuration: Any) -> tuple[Impersonation, str]:
     """Fill the official client's `configuration` from `source`, which may name several files as $KUBECONFIG does.
 
-    The answer is as whom to act, and in which namespace. It raises KubeconfigError
-    for what is not supported, and whatever the official client does for what is broken.
+    Returns the impersonation and the namespace. KubeconfigError for unsupported features; for a broken file the
+    official client's exceptions.
     """
     merger = kube_config.KubeConfigMerger(str(source))
     name = context or _current_context(merger.config_files.values())
@@ -60,26 +60,26 @@ async def load(source: Path, context: str | None, configuration: Any) -> tuple[I
 
 
 def _current_context(files: Iterable[Any]) -> str:
-    """That of the first file which names one: the official client goes by the last."""
-    for each in files:
-        if isinstance(each, dict) and (name := each.get("current-context")):
+    """The context of the first file that names one, as in kubectl; the official client uses the last."""
+    for file in files:
+        if isinstance(file, dict) and (name := file.get("current-context")):
             return str(name)
     raise KubeconfigError("it has no current-context: name one with --context")
 
 
 def _named(merged: Any, kind: str, name: Any, who: str) -> Any:
-    """The context, cluster or user of this name; `who` asks for it."""
-    known = merged.safe_get(f"{kind}s") or []
-    found = merged[f"{kind}s"].get_with_name(name, safe=True) if known else None
-    if found is None:
-        near = closest_name(str(name), [str(each.value.get("name")) for each in known])
+    """The context, cluster or user of this name; `who` refers to it, for the error."""
+    entries = merged.safe_get(f"{kind}s") or []
+    entry = merged[f"{kind}s"].get_with_name(name, safe=True) if entries else None
+    if entry is None:
+        near = closest_name(str(name), [str(each.value.get("name")) for each in entries])
         instead = f', but "{near}"' if near else ""
         raise KubeconfigError(f'it has no {kind} "{name}"{who}{instead}')
-    return found.value.get(kind) or {}
+    return entry.value.get(kind) or {}
 
 
 def _sendable(token: str) -> str:
-    """The token without the end of the line that a file has after it."""
+    """The token without the line break at the end of its file."""
     token = token.strip()
     if not token.isprintable():
         raise KubeconfigError("its token is not text that can be sent")

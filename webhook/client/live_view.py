@@ -15,20 +15,20 @@ from webhook.cluster.resource import ByNamespace, K, Resource, T, WatchedPlace
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.view import UNKNOWN, Answer, Unknown
 
-# Seconds. A kind that cannot be read by then is unknown until it can be: a new replica must not wait for it for ever.
+# Seconds. A kind that cannot be read by then counts as unknown until it can be: a new replica must not wait forever.
 PATIENCE: Final = 30.0
 
 
 class LiveView:
     """A ClusterView, up to date while `run` runs.
 
-    `places` are the names of namespaces. A resource whose place has no name is unknown. So is one that cannot be read:
-    nobody waits for it longer than `patience` seconds.
-    Each version of a resource has a watch, which begins when the version before turns out not to be served.
+    `places` are the names of namespaces. A resource is unknown if its place has no name, or if it cannot be read within
+    `patience` seconds. Each version of a resource has a watch, which starts when the version before turns out not to be
+    served.
     """
 
     watches: tuple[Watch[Any, Any], ...]
-    """All of them, for metrics."""
+    """All watches, for metrics."""
     unknown: Counter[str]
     """How often the answer was UNKNOWN, by the names of resources."""
 
@@ -52,35 +52,32 @@ class LiveView:
         self.unknown = Counter({resource.name: 0 for resource in resources})
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
-        """The object with this key."""
         store = self._store(resource)
         answer = UNKNOWN if store is None else store.get(key)
         return self._unknown(resource) if answer is UNKNOWN else answer
 
     def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
-        """Every object there is, by key."""
         store = self._store(resource)
         return self._unknown(resource) if store is None or store.unreadable else store.records
 
     def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
-        """Every object in the namespace, by key."""
         store = self._store(resource)
         if store is None or any(key[0] == namespace for key in store.unreadable):
             return self._unknown(resource)
         return store.groups.get(namespace, {})
 
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
-        """Every object there is, by the groups into which the resource's `group` sorts them."""
+        """Every object by key, for each value of the resource's `group`."""
         store = self._store(resource)
         return self._unknown(resource) if store is None or store.unreadable else store.groups
 
     def on_change(self, resource: Resource[K, T], callback: Callable[[K, T | None, T | None], None]) -> None:
-        """Call back with key, old and new record after each change, None where there is none; never if not watched."""
+        """Call back with key, old and new record after each change; None for a missing record. Never if not watched."""
         for watch in self._watches.get(resource, ()):
             watch.store.on_change(callback)
 
     def silence(self, resource: Resource[Any, Any]) -> float:
-        """Seconds since the API server last sent something about it; infinite where it is unknown."""
+        """Seconds since the API server last sent something about it; infinite if it is unknown."""
         return min((watch.silence for watch in self._watches.get(resource, ()) if watch.known), default=inf)
 
     def reason(self, resource: Resource[Any, Any]) -> str:
@@ -89,19 +86,19 @@ class LiveView:
         return next((watch.reason for watch in begun), "") if all(watch.reason for watch in begun) else ""
 
     async def run(self) -> None:
-        """Keep everything up to date, until cancelled."""
+        """Keep everything up to date until cancelled."""
         async with asyncio.TaskGroup() as group:
             for watches in self._watches.values():
                 group.create_task(self._follow(watches))
 
     def faults(self) -> dict[str, str]:
-        """Why nothing is known of a resource, by its name; a resource that is not installed is left out."""
-        found = {}
+        """Why a resource cannot be read, by its name; without the resources that are not installed."""
+        faults = {}
         for resource, watches in self._watches.items():
             faulty = [watch for watch in watches if watch.faulty]
             if faulty and not any(watch.known for watch in watches):
-                found[resource.name] = faulty[0].reason or "its first list is not complete"
-        return found
+                faults[resource.name] = faulty[0].reason or "its first list is not complete"
+        return faults
 
     def not_served(self, resource: Resource[Any, Any]) -> bool:
         """Whether the API server serves no version of the kind."""
@@ -113,9 +110,7 @@ class LiveView:
         return sorted(resource.name for resource in self._watches if self.not_served(resource))
 
     async def settled(self) -> None:
-        """Return once each resource that is waited for has been read, or all of its versions were refused, or
-        `patience` is at its end.
-        """
+        """Return once each required resource has been read or denied in all versions, or after `patience`."""
         awaited = [watches for resource, watches in self._watches.items() if resource.awaited]
         with suppress(TimeoutError):
             async with asyncio.timeout(self._patience):
@@ -126,7 +121,7 @@ class LiveView:
                             break
 
     async def _follow(self, watches: tuple[Watch[Any, Any], ...]) -> None:
-        """Watch the first version that is served, and keep trying those before it: they may be installed later."""
+        """Watch the first served version, and retry those before it: they may be installed later."""
         async with asyncio.TaskGroup() as group:
             for watch in watches:
                 group.create_task(watch.run(), name=f"watch {watch.kind.name}")

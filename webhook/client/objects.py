@@ -1,4 +1,4 @@
-"""Single objects and whole lists as plain JSON, for those who ask once and need all of each object."""
+"""Single objects and whole lists as plain JSON, for callers that need each object once and completely."""
 
 import hashlib
 from collections.abc import Mapping
@@ -17,28 +17,28 @@ KubernetesObject = dict[str, Any]
 
 
 class Caller(Protocol):
-    """Whoever calls the API server: a Client, or something in front of one."""
+    """A Client, or a wrapper of one."""
 
     async def request(self, method: str, path: str, body: KubernetesObject | None = None, /) -> KubernetesObject:
-        """The object that the API server returns; ClusterError when there is none."""
+        """The object that the API server returns; ClusterError if there is none."""
         ...
 
 
 async def get(api: Caller, path: str) -> KubernetesObject | None:
-    """The object at `path`, None for one that does not exist; ClusterError when that is unknown."""
+    """The object at `path`, None if it does not exist; ClusterError if that is unknown."""
     try:
-        found = await api.request("GET", path)
+        document = await api.request("GET", path)
     except ApiError as error:
         if error.status == 404:
             return None
         raise
-    if not isinstance(found.get("metadata"), dict):
+    if not isinstance(document.get("metadata"), dict):
         raise ClusterError(f"what answers for {path} is no API server")
-    return found
+    return document
 
 
 async def listed(api: Client, path: str, *, metadata_only: bool = False, **query: str) -> list[KubernetesObject]:
-    """Every object of a collection, or only their metadata; ClusterError when there is no complete list."""
+    """Every object of a collection, or only their metadata; ClusterError if the list is incomplete."""
     accept = METADATA % "List" if metadata_only else JSON
 
     async def fetch(target: str) -> Page[KubernetesObject]:
@@ -68,7 +68,7 @@ async def write_event(
 ) -> bool:
     """Write an Event about the object that `about` refers to (apiVersion, kind, name ...); ClusterError.
 
-    The same `key` gives the same name: False where there is an Event already, of another replica for example.
+    The same `key` gives the same name. Returns False if that Event exists already, for example from another replica.
     """
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

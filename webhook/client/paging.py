@@ -1,4 +1,4 @@
-"""Lists are read page by page, so that neither side ever holds all of a large one as JSON."""
+"""Lists are read page by page, so that neither side holds all of a large one as JSON."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Final
@@ -9,20 +9,19 @@ from msgspec import Raw
 from webhook.client.limits import MAX_BYTES_AT_STRETCH, MAX_OBJECTS_AT_STRETCH, MAX_PAGES
 from webhook.client.wire import FaultReason, Item, Page, WatchFault
 
-# What a page that is too large, or too slow, is divided by.
+# The divisor for a page that is too large or too slow.
 SMALLER: Final = 4
 
 
 async def pages(
     fetch: Callable[[str], Awaitable[Page[Item]]], path: str, *, limit: int, **query: str
 ) -> AsyncIterator[Page[Item]]:
-    """Every page of the collection at `path`, each with `limit` items at most; all show the moment of the first one.
+    """Every page of the collection at `path`, each with at most `limit` items; all show the state at the first one.
 
-    A page that is too large is asked for again with fewer items, and so are those after it. `fetch` gets one page by
-    its path and query. Parameters of `query` that are empty are left out.
-    WatchFault for a list without end, and whatever `fetch` raises.
+    If a page is too large, it and all later ones are requested with fewer items. `fetch` gets one page by its path and
+    query. Empty parameters of `query` are left out. WatchFault for an endless list, and all exceptions of `fetch`.
     """
-    # Not with resourceVersion=0: API servers then ignore `limit`, and may answer with the past.
+    # Without resourceVersion=0: with it, API servers ignore `limit` and may return old data.
     parameters = {"limit": str(limit)} | {name: value for name, value in query.items() if value}
     followed: set[int] = set()  # hashes: tokens can be long
     while len(followed) < MAX_PAGES:
@@ -46,7 +45,7 @@ async def pages(
 
 
 def slices(items: Sequence[Raw]) -> Iterator[Sequence[Raw]]:
-    """`items` in portions, none of which takes long to decode."""
+    """`items` in portions that decode quickly."""
     start = size = 0
     for end, item in enumerate(items):
         size += len(memoryview(item))

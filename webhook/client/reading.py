@@ -1,4 +1,4 @@
-"""A cluster read once, for commands: page by page, and of each object only what rules look at."""
+"""A cluster read once, for commands: page by page, with only the fields that rules use."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -31,21 +31,21 @@ AGAIN: Final = {
     FaultReason.CUT,
 }
 ALL: Final = ""
-"""Stands for all namespaces."""
+"""Means all namespaces."""
 
 
 @dataclass(slots=True)
 class Reading:
-    """What was read."""
+    """The result of `read`."""
 
     head: Head = field(default_factory=Head)
     """Which resources were read, and where."""
     problems: list[str] = field(default_factory=list)
-    """What could not be read, for people. A kind that is not installed is no problem."""
+    """What could not be read, for the user. A kind that is not installed is left out."""
     _objects: dict[tuple[str, str, str], KubernetesObject] = field(default_factory=dict)
 
     def add(self, document: KubernetesObject) -> None:
-        """Merge with what another resource kept of the same object."""
+        """Merge with the fields that another resource kept of the same object."""
         metadata = document["metadata"]
         key = document["kind"], metadata.get("namespace", ""), metadata["name"]
         self._objects[key] = _merged(self._objects.get(key, {}), document)
@@ -64,12 +64,12 @@ async def read(
     resources: Collection[Resource[Any, Any]] = (),
     tell: Callable[[str], None] = lambda _: None,
 ) -> Reading:
-    """Everything that rules look at, in all namespaces or in these; ClusterError when the API server cannot be used.
+    """Everything that rules use, in all namespaces or in these; ClusterError if the API server cannot be used.
 
     With `resources` only those are read.
 
-    A resource whose place has no name in `places` is not read. `more` has, by kind, a function that returns what else
-    is kept of an object; an object for which it raises is unreadable. `tell` gets a line for each resource.
+    A resource whose place has no name in `places` is not read. `more` has functions by kind that return further fields
+    to keep; an object for which one raises is unreadable. `tell` gets a line for each resource.
     """
     reader = _Reader(Connection(api.raw, renew=api.renew), more, tell)
     for resource in resources or watched_resources():
@@ -94,7 +94,7 @@ class _Reader:
     reading: Reading = field(default_factory=Reading)
 
     async def read(self, resource: Resource[Any, Any], where: Sequence[str]) -> None:
-        """Read a resource in each of these namespaces; WatchFault when the API server itself is out of reach."""
+        """Read a resource in each of these namespaces; WatchFault if the API server itself cannot be reached."""
         head = self.reading.head
         extent = Extent(None if where == [ALL] else [])
         count = 0
@@ -127,7 +127,7 @@ class _Reader:
         metadata = wire.decode(wire.objects, data).metadata
         try:
             if resource.project(data) is None:
-                return  # what does not count in a cluster does not in a file
+                return  # an object that does not count in a cluster does not count in a file
             document = msgspec.json.decode(data)
             kept = resource.trim(document)
             if resource.kind in self.more:
@@ -141,7 +141,7 @@ class _Reader:
 
 
 async def _objects(connection: Connection, resource: Resource[Any, Any], namespace: str) -> list[msgspec.Raw]:
-    """The objects of the first version that is served; WatchFault with NOT_FOUND where none is."""
+    """The objects of the first served version; WatchFault with NOT_FOUND if none is served."""
     for attempt in range(1, MAX_READ_ATTEMPTS + 1):
         try:
             if resource is NAMESPACES and namespace:
@@ -155,7 +155,7 @@ async def _objects(connection: Connection, resource: Resource[Any, Any], namespa
 
 
 async def _namespace(connection: Connection, name: str) -> list[msgspec.Raw]:
-    """A single namespace: somebody with rights in it alone may read it, but may not list namespaces."""
+    """A single namespace: a user with rights in it alone may read it, but may not list namespaces."""
     try:
         return [msgspec.Raw(await connection.page(f"{NAMESPACES.path('v1')}/{quote(name, safe='')}"))]
     except WatchFault as fault:
@@ -187,7 +187,7 @@ async def _all(connection: Connection, resource: Resource[Any, Any], version: st
 
 
 def _merged(before: KubernetesObject, after: KubernetesObject) -> KubernetesObject:
-    """Both in one, with mappings merged at every level."""
+    """Merges mappings at every level."""
     merged = dict(before)
     for key, value in after.items():
         old = merged.get(key)

@@ -1,4 +1,4 @@
-"""The records of one kind of object in memory. No I/O: `watch` hands it the objects."""
+"""The records of one kind of object in memory. No I/O: `watch` passes the objects in."""
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Set
@@ -17,7 +17,7 @@ from webhook.cluster.view import ABSENT, UNKNOWN, Answer
 
 
 def by_name(metadata: Metadata) -> str:
-    """The key of an object of the whole cluster, or in a watch on one namespace."""
+    """The key of a cluster-scoped object, or of an object in a watch on one namespace."""
     return sys.intern(metadata.name)
 
 
@@ -35,7 +35,7 @@ class Kind(Generic[K, T]):
     path: str
     """The collection, as in `/apis/batch/v1/namespaces/team/jobs`."""
     key: Callable[[Metadata], K]
-    """Under which key an object's record is kept."""
+    """The key of an object's record."""
     project: Callable[[msgspec.Raw], T | None]
     """Makes a small frozen record of an object's JSON, or None for an object that does not count.
 
@@ -44,21 +44,21 @@ class Kind(Generic[K, T]):
     group: Callable[[T], Hashable] | None = None
     """Sorts records into groups."""
     budget: Budget[T] | None = None
-    """What the records may take; an object beyond it is as unreadable as a broken one."""
+    """Limits the records' size. An object beyond it counts as unreadable."""
     metadata_only: bool = False
-    """Whether the API server leaves out all but the metadata."""
+    """Whether the API server sends only metadata."""
     label_selector: str = ""
     field_selector: str = ""
     page: int = 250
     """How many objects are listed at a time."""
     stale_after: float = 300
-    """After so many seconds without contact the records are no answer any more."""
+    """Seconds without contact after which the records count as unknown."""
 
 
 class Store(Generic[K, T]):
     """The records of a kind.
 
-    Listeners are called when the store has changed; what they raise is logged and stops nothing.
+    Listeners are called when the store has changed; their exceptions are logged and stop nothing.
     """
 
     def __init__(self, kind: Kind[K, T], *, log: Any) -> None:
@@ -80,11 +80,11 @@ class Store(Generic[K, T]):
 
     @property
     def groups(self) -> Mapping[Hashable, Mapping[K, T]]:
-        """All records by group; nobody may change them."""
+        """All records by group, read-only."""
         return self._now.groups
 
     def contents(self) -> Contents[K, T]:
-        """Empty contents, for `read` to fill and `replace` to put in place."""
+        """Empty contents, to be filled by `read` and stored by `replace`."""
         kind = self.kind
         return Contents(kind.group, account=None if kind.budget is None else Account(kind.budget, kind.group))
 
@@ -96,7 +96,7 @@ class Store(Generic[K, T]):
         return UNKNOWN if key in self._now.unreadable else ABSENT
 
     def on_change(self, callback: Callable[[K, T | None, T | None], None]) -> None:
-        """Call back with key, old and new record after each change, None where there is none."""
+        """Call back with key, old and new record after each change; None for a missing record."""
         self._on_change.append(callback)
 
     def on_list(self, callback: Callable[[], None]) -> None:
@@ -110,7 +110,7 @@ class Store(Generic[K, T]):
             self._take(metadata, data, contents)
 
     def replace(self, contents: Contents[K, T]) -> None:
-        """Take `contents` for all that exists."""
+        """Replace all records with `contents`."""
         old, self._now = self._now.records, contents
         for key in old.keys() - contents.records.keys():
             self._call(self._on_change, key, old[key], None)
@@ -120,12 +120,12 @@ class Store(Generic[K, T]):
         self._call(self._on_list)
 
     def put(self, metadata: Metadata, data: msgspec.Raw) -> None:
-        """Keep an object, new or changed."""
+        """Store an object, new or changed."""
         old = self._now.records.get(self.kind.key(metadata))
         self._changed(self._take(metadata, data, self._now), old)
 
     def remove(self, metadata: Metadata) -> None:
-        """Drop an object that was deleted."""
+        """Drop a deleted object."""
         key = self.kind.key(metadata)
         self._now.unreadable.discard(key)
         self._changed(key, self._now.remove(key))

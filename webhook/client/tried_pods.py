@@ -1,4 +1,4 @@
-"""Whether an API server would take pods: a dry run under the user's own rights, which creates nothing."""
+"""Whether an API server would accept pods: a dry run with the user's own rights, which creates nothing."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from urllib.parse import quote
 from webhook.client.access_reviews import Right, has_right
 from webhook.client.calls import ApiError, Client
 
-# A quota counts a job when its pods start. The rule `resource-quota` knows more of it.
+# A quota counts a job when its pods start. The rule `resource-quota` gives a better answer.
 _OF_QUOTA = "exceeded quota:"
 
 
@@ -19,9 +19,9 @@ async def refusals(
     *,
     before: Callable[[], None] = lambda: None,
 ) -> dict[str, str] | None:
-    """By the keys of `pods` what the API server says against them; None for a user who may not create pods.
+    """By the keys of `pods`, why the API server rejects them; None for a user who may not create pods.
 
-    `before` is called before a pod is tried. ClusterError where the API server does not answer.
+    `before` is called before each pod is tried. ClusterError if the API server does not answer.
     """
     try:
         allowed = await has_right(api, Right("create", "", "pods", namespace))

@@ -1,4 +1,4 @@
-"""List and watch one kind of object; recover from every fault without ever flooding the API server."""
+"""List and watch one kind of object; recover from every fault without flooding the API server."""
 
 import asyncio
 import random
@@ -21,22 +21,22 @@ from webhook.cluster.view import UNKNOWN, Answer
 
 # Seconds.
 LAST_DELAY = 30  # the first is 1; each wait is between half of it and all of it
-LONGEST_DELAY = 300  # also when the server asks for more
-DENIED_DELAY = 300  # after BELIEVED refusals for want of a right: each is a line in somebody's audit log
-STEADY = 60  # a watch that went well for so long resets the count of failures
-WATCH_SECONDS = (240, 300)  # at random, so that replicas and kinds do not all come back at once
-RELIST_AFTER = 600  # a watch that is silent for so long is checked with a list
-PROVEN_AFTER = 5  # an API server that has lost a version says so as soon as the watch on it is open
-STALE_AFTER = 150  # a healthy cache is never older: a quiet watch is opened again every 90
-# Objects. Pages that do not come in time get smaller down to this: so few come over any connection that is of use.
+LONGEST_DELAY = 300  # even if the server requests more
+DENIED_DELAY = 300  # after BELIEVED denials: each is a line in the cluster's audit log
+STEADY = 60  # a watch that worked this long resets the count of failures
+WATCH_SECONDS = (240, 300)  # at random, so that replicas and kinds do not all reconnect at once
+RELIST_AFTER = 600  # a watch that is silent this long is checked with a list
+PROVEN_AFTER = 5  # an API server that has lost a version reports that as soon as a watch on it opens
+STALE_AFTER = 150  # a healthy cache is never older: a quiet watch is opened again every 90 s
+# Objects. Pages that time out get smaller down to this size, which works on any usable connection.
 LEAST_PAGE = 16
 
-# Only so many refusals in a row are believed: just after its start an API server refuses everything to everybody.
+# A denial counts after this many in a row: just after its start an API server denies every request.
 BELIEVED = 3
 
-# The API server answers, but refuses: until it stops refusing, everything is unknown.
+# The API server answers with a denial. Until that changes, everything is unknown.
 REFUSED = {FaultReason.FORBIDDEN, FaultReason.NOT_FOUND}
-# After these the last resource version is of no more use.
+# After these the last resource version is useless.
 RELIST = REFUSED | {FaultReason.EXPIRED, FaultReason.REJECTED, FaultReason.INTERNAL}
 # A watch that ended for one of these reasons was complete when it was opened.
 UNBROKEN = {FaultReason.ENDED, FaultReason.STALLED, FaultReason.CUT}
@@ -45,11 +45,11 @@ UNBROKEN = {FaultReason.ENDED, FaultReason.STALLED, FaultReason.CUT}
 class Watch(Generic[K, T]):
     """The records of one kind. `run` keeps them up to date; readers on the same event loop need no lock.
 
-    While nothing works the old records stay.
+    During an outage the old records stay.
     """
 
     synced: bool = False
-    """Whether a list was complete, and no lasting refusal came since."""
+    """Whether a list was complete, and no lasting denial followed."""
     reason: str = ""
     """Why the watch fails; empty while it works."""
     requests: int = 0
@@ -81,7 +81,7 @@ class Watch(Generic[K, T]):
         self._contact = self._heard = -inf
         self._opened = inf
         self._refusals = 0
-        self._refused = False  # by the last list or watch
+        self._refused = False  # the last list or watch was denied
         self._not_found = False
         self._page_size = kind.page
         self._settled = asyncio.Event()
@@ -93,12 +93,12 @@ class Watch(Generic[K, T]):
 
     @property
     def silence(self) -> float:
-        """Seconds since the server last sent something; up to then nothing has been missed."""
+        """Seconds since the server last sent something. Nothing older has been missed."""
         return self._clock() - self._heard
 
     @property
     def faulty(self) -> bool:
-        """Whether the records are no answer, though the kind is installed, as far as the API server says."""
+        """Whether the records are unknown although the kind is installed, as far as the API server reports."""
         return bool(self.requests) and not self.known and not self._not_found
 
     @property
@@ -108,12 +108,12 @@ class Watch(Generic[K, T]):
 
     @property
     def refused(self) -> bool:
-        """Whether the kind is not installed, or not ours to see."""
+        """Whether the kind is not installed, or access to it is denied."""
         return self._refused and not self.synced
 
     @property
     def known(self) -> bool:
-        """Whether the records are an answer: they were read, and not too long ago."""
+        """Whether the records are usable: they were read, and recently enough."""
         return self.synced and self.age <= self.kind.stale_after
 
     @property
@@ -122,15 +122,15 @@ class Watch(Generic[K, T]):
         return self.synced and self.age > STALE_AFTER
 
     def get(self, key: K) -> T | Answer:
-        """The record; ABSENT for an object that does not exist or count, UNKNOWN if that cannot be said."""
+        """The record; ABSENT for an object that does not exist or count, UNKNOWN if that cannot be determined."""
         return self.store.get(key) if self.known else UNKNOWN
 
     async def settled(self) -> None:
-        """Return once the first list is complete, or was refused."""
+        """Return once the first list is complete, or was denied."""
         await self._settled.wait()
 
     async def run(self) -> NoReturn:
-        """List, watch and recover, for ever.
+        """List, watch and recover forever.
 
         There is a pause before each retry, except after a steady watch and before the list that follows a lost version.
         """
@@ -152,7 +152,7 @@ class Watch(Generic[K, T]):
             self.restarts[fault.reason] += 1
             if steady and fault.reason in {FaultReason.ENDED, FaultReason.STALLED}:
                 failures = 0
-                continue  # the agreed end, or a quiet cluster
+                continue  # the requested end, or a quiet cluster
             failures = 1 if steady else failures + 1
             self._failed(fault)
             if fault.reason is not FaultReason.EXPIRED or (listed and not steady):
@@ -172,10 +172,10 @@ class Watch(Generic[K, T]):
         except WatchFault as fault:
             if fault.reason is FaultReason.STALLED:
                 self._page_size = max(min(LEAST_PAGE, self.kind.page), self._page_size // SMALLER)
-            elif fault.reason is FaultReason.EXPIRED:  # so many pages took longer than their token lives
+            elif fault.reason is FaultReason.EXPIRED:  # the pages took longer than their token lives
                 self._page_size = larger
             raise
-        self._page_size = larger  # what has stalled may have been an outage
+        self._page_size = larger  # the stall may have been an outage
         self._version = version
         self.synced = True
         self._refusals = 0
@@ -188,7 +188,7 @@ class Watch(Generic[K, T]):
         return await self._connection.list_page(target, metadata_only=self.kind.metadata_only)
 
     async def _watch(self) -> WatchFault:
-        """Follow the changes since the last known version. Returns the end that was agreed on; any other is raised."""
+        """Follow the changes since the last version. Returns the regular end; raises any other."""
         self.requests += 1
         seconds = round(self._uniform(*WATCH_SECONDS))
         query = {
@@ -208,7 +208,7 @@ class Watch(Generic[K, T]):
                 self._touch()
                 heard = True
         if not heard and self._clock() - self._opened < STEADY:
-            self._version = ""  # what answers may be no API server
+            self._version = ""  # the answer may not come from an API server
             raise WatchFault(FaultReason.GARBAGE, "an empty watch")
         return WatchFault(FaultReason.ENDED)
 
@@ -236,7 +236,7 @@ class Watch(Generic[K, T]):
         return {name: selector for name, selector in selectors.items() if selector}
 
     def _closed(self, fault: WatchFault) -> float:
-        """Record that no watch is open; the seconds since it was opened, negative if there was none."""
+        """Record that no watch is open. Returns the seconds since it was opened, negative if there was none."""
         opened, self._opened = self._opened, inf
         lasted = self._clock() - opened
         if lasted >= PROVEN_AFTER and fault.reason in UNBROKEN:
@@ -272,7 +272,7 @@ class Watch(Generic[K, T]):
         self.reason = str(fault)
 
     def _delay(self, fault: WatchFault, failures: int) -> float:
-        """How long to wait after so many failures in a row, `fault` being the last."""
+        """Seconds to wait after this many failures in a row, the last of which is `fault`."""
         delay = min(LAST_DELAY, 2.0 ** min(failures - 1, 5)) * self._uniform(0.5, 1)
         if fault.reason is FaultReason.FORBIDDEN and self._refusals > BELIEVED:
             delay = DENIED_DELAY * self._uniform(0.5, 1)

@@ -1,4 +1,4 @@
-"""What an API server sends for a list and a watch, and the ways in which either can fail.
+"""The API server's messages for a list and a watch, and how either can fail.
 
 https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes describes the protocol.
 """
@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 
 
 class FaultReason(StrEnum):
-    """Why a list or a watch came to its end; the values are metric labels."""
+    """Why a list or a watch ended; the values are metric labels."""
 
     ENDED = "ended"  # by the server, in good order
     STALLED = "stalled"  # no answer, or no bytes for too long
@@ -28,9 +28,9 @@ class FaultReason(StrEnum):
     SERVER_ERROR = "server-error"
     UNREACHABLE = "unreachable"  # no connection at all
     CUT = "cut"  # the connection broke
-    TOO_LARGE = "too-large"  # an answer beyond our limit
+    TOO_LARGE = "too-large"  # an answer beyond the limit
     GARBAGE = "garbage"  # nothing that an API server sends
-    INTERNAL = "internal"  # a fault of ours
+    INTERNAL = "internal"  # a bug of this program
 
 
 _BY_STATUS = {
@@ -43,7 +43,7 @@ _BY_STATUS = {
 
 
 class WatchFault(Exception):
-    """A list or a watch has ended; for `retry_after` seconds the server wants no other."""
+    """A list or a watch has ended. The server wants no other for `retry_after` seconds."""
 
     def __init__(self, reason: FaultReason, message: str = "", *, retry_after: float = 0) -> None:
         super().__init__(f"{reason}: {message}" if message else str(reason))
@@ -52,7 +52,7 @@ class WatchFault(Exception):
 
 
 class Metadata(msgspec.Struct, rename="camel"):
-    """What every object has; `namespace` is empty for those of the whole cluster, `name` for bookmarks."""
+    """Metadata of any object; `namespace` is empty for cluster-scoped ones, `name` for bookmarks."""
 
     name: str = ""
     namespace: str = ""
@@ -66,7 +66,7 @@ class Object(msgspec.Struct):
 
 
 class PageMetadata(msgspec.Struct, rename={"resource_version": "resourceVersion", "token": "continue"}):
-    """Where a watch can begin, and the token for the next page, empty on the last one."""
+    """Where a watch can start, and the token for the next page, empty on the last one."""
 
     resource_version: str = ""
     token: str = ""
@@ -102,7 +102,7 @@ events = msgspec.json.Decoder(Event)
 
 
 def decode(decoder: msgspec.json.Decoder[D], data: bytes | msgspec.Raw) -> D:
-    """What `decoder` finds in `data`; WatchFault when that is something else."""
+    """`data` decoded; WatchFault if it has another form."""
     try:
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -110,7 +110,7 @@ def decode(decoder: msgspec.json.Decoder[D], data: bytes | msgspec.Raw) -> D:
 
 
 def refusal(data: bytes | msgspec.Raw, *, code: int = 0, retry_after: float = 0) -> WatchFault:
-    """The fault that a JSON `Status` describes; `code` of an HTTP reply overrides its own, the longer wait counts."""
+    """The fault that a JSON `Status` describes. An HTTP reply's `code` overrides its own; the longer wait counts."""
     status = _Status()
     with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         status = msgspec.json.decode(data, type=_Status)
@@ -124,7 +124,7 @@ def refusal(data: bytes | msgspec.Raw, *, code: int = 0, retry_after: float = 0)
 
 def place(error: Exception) -> str:
     """The type of an error and where it was raised, without its text, which may quote an object."""
-    while isinstance(error, ExceptionGroup):  # the group itself is raised where nothing has failed
+    while isinstance(error, ExceptionGroup):  # the group itself is raised elsewhere
         error = error.exceptions[0]
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} at {frame.filename}:{frame.lineno}"

@@ -1,4 +1,4 @@
-"""How much the records of a resource may take, where others decide how many there are and how large."""
+"""Memory limits for records whose number and size users control."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable
@@ -9,22 +9,22 @@ T = TypeVar("T")
 
 
 class Full(ValueError):
-    """There is no room for a record, so its object is as unknown as one that cannot be read."""
+    """A record exceeds the budget, so its object is UNKNOWN, like an unreadable one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget(Generic[T]):
-    """What records may take: in bytes, or in whatever else `size` counts."""
+    """Limits of records: in bytes, or in another unit of `size`."""
 
     size: Callable[[T], int]
     of_one: int
     of_group: int
-    """Of all in a group. An object never leaves its group."""
+    """The limit of each group. An object never leaves its group."""
     in_all: int
 
 
 class Account(Generic[T]):
-    """What of a budget is taken, in all and by group."""
+    """The used part of a budget, in total and by group."""
 
     def __init__(self, budget: Budget[T], group: Callable[[T], Hashable] | None) -> None:
         self._budget = budget
@@ -33,7 +33,7 @@ class Account(Generic[T]):
         self._of_group: Counter[Hashable] = Counter()
 
     def expect_room(self, old: T | None, new: T) -> None:
-        """Full where there is no room for `new` in the place of `old`."""
+        """Full if `new` in place of `old` exceeds the budget."""
         budget, size = self._budget, self._budget.size(new)
         more = size - (0 if old is None else budget.size(old))
         of_group = 0 if self._group is None else self._of_group[self._group(new)] + more
@@ -41,7 +41,7 @@ class Account(Generic[T]):
             raise Full
 
     def change(self, old: T | None, new: T | None) -> None:
-        """`new` is in the place of `old`; None stands for no record."""
+        """Record that `new` replaces `old`; None means no record."""
         for record, sign in ((old, -1), (new, 1)):
             if record is not None:
                 size = sign * self._budget.size(record)

@@ -11,7 +11,7 @@ from webhook.work_limit import uncounted
 
 
 class Listener(Protocol):
-    """Is called after each change of a record; None stands for no record."""
+    """Is called after each change of a record; None means no record."""
 
     def changed(self, old: Any, new: Any) -> None:
         """A record was added, changed or removed. It must not raise."""
@@ -53,10 +53,10 @@ class Group(dict[K, T]):
             self._tell(old, None)
 
     def derived(self, make: "Callable[[Group[K, T]], D]") -> D:
-        """What `make` gives for this group: made once, then updated with each change.
+        """The value of `make` for this group: computed once, then updated with each change.
 
-        The time does not count for the job that comes first: the group may be large. It listens before it is stored: a
-        decision may end in between, and what is stored must not miss a change.
+        The computation does not count against the current review's time limit, since the group may be large. The value
+        listens before it is stored: a decision may end in between, and a stored value must not miss a change.
         """
         if self._derived is None:
             self._derived = {}
@@ -67,13 +67,13 @@ class Group(dict[K, T]):
         return cast("D", self._derived[make])
 
     def listen(self, listener: Listener) -> None:
-        """Call `listener` after each change, for as long as somebody else holds it."""
+        """Call `listener` after each change, until no other reference to it is left."""
         if self._listeners is None:
             self._listeners = WeakSet()
         self._listeners.add(listener)
 
     def __copy__(self) -> "Group[K, T]":
-        """The records as they are now, with what was computed from them."""
+        """The current records, with the values derived from them."""
         twin = Group(self)
         if self._derived:
             twin._derived = {make: each.copy() for make, each in self._derived.items()}
@@ -88,7 +88,7 @@ R = TypeVar("R")
 
 
 class Groups(dict[Hashable, Group[K, T]]):
-    """Groups by name, and what was worked out of their names, which is kept until a group comes or goes."""
+    """Groups by name, and values computed from their names, which are cached until a group appears or disappears."""
 
     __slots__ = ("_known",)
 
@@ -105,30 +105,30 @@ class Groups(dict[Hashable, Group[K, T]]):
         super().__delitem__(name)
 
     def of_names(self, make: Callable[[Iterable[Any]], R]) -> R:
-        """What `make`, a function of some module, gives for the names."""
+        """The cached value of `make`, a module-level function, for the names."""
         if make not in self._known:
             self._known[make] = uncounted(lambda: make(self.keys()))
         return cast("R", self._known[make])
 
 
 def of_names(groups: Mapping[Hashable, Any], make: Callable[[Iterable[Any]], R]) -> R:
-    """What `make` gives for the names of the groups: worked out once where they are known to be the same."""
+    """The value of `make` for the names of the groups, cached if `groups` is a `Groups`."""
     return groups.of_names(make) if isinstance(groups, Groups) else make(groups.keys())
 
 
 @dataclass(slots=True)
 class Contents(Generic[K, T]):
-    """Records by key, the same sorted by group, and the keys of the objects of which none could be made."""
+    """Records by key and by group, and the keys of unreadable objects."""
 
     group: Callable[[T], Hashable] | None = None
     records: dict[K, T] = field(default_factory=dict)
     groups: Groups[K, T] = field(default_factory=Groups)
     unreadable: set[K] = field(default_factory=set)
     account: Account[T] | None = None
-    """Of what the records take, where there is a budget for them."""
+    """The used memory, if there is a budget."""
 
     def expect_room(self, key: K, record: T) -> None:
-        """Full where there is no room for this record under `key`."""
+        """Full if this record under `key` exceeds the budget."""
         if self.account is not None:
             self.account.expect_room(self.records.get(key), record)
 

@@ -1,6 +1,6 @@
-"""How far an MPIJob has come, and its launcher's clock: for companions and for `why`, not for verdicts.
+"""The progress of an MPIJob, and its launcher's clock: for controllers and for `why`, not for verdicts.
 
-A job's status changes often, and no verdict should be worked out anew for that: so it is not in `resources`.
+A job's status changes often, and no verdict should be recomputed for that: so it is not in `resources`.
 """
 
 import sys
@@ -23,21 +23,21 @@ from webhook.cluster.resources.mpijobs import MPI_JOBS
 DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 OTHER: Final = "other"
 REASONS: Final = (DEADLINE_EXCEEDED, "BackoffLimitExceeded", "MPIJobEvicted", "MPIJobFailed", OTHER)
-"""Why jobs fail, as the operator says it; a metric has no more values than these."""
+"""The operator's reasons for failed jobs; a metric has no other values."""
 
 
 class Phase(StrEnum):
-    """How far a job has come."""
+    """The progress of a job."""
 
     QUEUED = "queued"
-    """It is stored, and has neither ended nor do all of its pods run: it is suspended, or waits for pods."""
+    """Neither ended nor running with all pods: it is suspended, or waits for pods."""
     RUNNING = "running"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
 
 
 class JobLife(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """An MPIJob; times are seconds since 1970, None for what has not happened."""
+    """An MPIJob; times are seconds since 1970, None for events that have not happened."""
 
     namespace: str
     name: str
@@ -48,15 +48,15 @@ class JobLife(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """It is being deleted."""
     suspended: bool = False
     started: float | None = None
-    """When it was last started or resumed; a job that is suspended keeps the time of its last run."""
+    """When it was last started or resumed; a suspended job keeps the time of its last run."""
     running_since: float | None = None
     ended: float | None = None
     reason: str = ""
     """Why it failed, one of REASONS."""
     limit: int | None = None
-    """`activeDeadlineSeconds` of the job; what counts is that of the launcher's Job."""
+    """`activeDeadlineSeconds` of the job; the limit of the launcher's Job is decisive."""
     told_after: int | None = None
-    """The seconds that it asks only to be told about, with `timeout-action: notify-only`."""
+    """Seconds until a notice, for a job with `timeout-action: notify-only`."""
     managed_here: bool = True
     created_by: str = ""
     """The user who created it, as far as the annotation is kept; empty if that is missing."""
@@ -68,11 +68,11 @@ class JobLife(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Launcher(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A Job of Kubernetes that is the launcher of the MPIJob with uid `owner`."""
+    """The Job of Kubernetes that runs the launcher of the MPIJob with uid `owner`."""
 
     owner: str
     started: float | None = None
-    """From when its limit counts: anew after each suspension."""
+    """The start of its time limit, which restarts after each suspension."""
     limit: int | None = None
     suspended: bool = False
     ended: bool = False
@@ -114,7 +114,7 @@ class _Status(msgspec.Struct, rename="camel"):
     completion_time: str | None = None
 
     def true(self, kind: str) -> _Condition | None:
-        """The condition of this type, where it is true."""
+        """The condition of this type, if it is true."""
         return next((each for each in self.conditions or () if each.type == kind and each.status == "True"), None)
 
 
@@ -140,7 +140,7 @@ _jobs = msgspec.json.Decoder(_Job)
 
 
 def job_life(data: bytes | msgspec.Raw) -> JobLife:
-    """The life of an MPIJob in JSON; msgspec.DecodeError, or ValueError, when it cannot be read."""
+    """The life of an MPIJob in JSON; msgspec.DecodeError, or ValueError, if it cannot be read."""
     found = _mpi_jobs.decode(data)
     metadata, status = found.metadata, found.status or _Status()
     policy = (found.spec or _Spec()).run_policy or _RunPolicy()
@@ -148,7 +148,8 @@ def job_life(data: bytes | msgspec.Raw) -> JobLife:
     ended = _seconds(status.completion_time)
     failed, running = status.true("Failed"), status.true("Running")
     phase = Phase.QUEUED
-    # A job with an evicted worker is Failed too, and the operator goes on: only `completionTime` shows that it ended.
+    # A job with an evicted worker is Failed too, and the operator continues it: only `completionTime` shows that it
+    # ended.
     if ended is not None and (failed or status.true("Succeeded")):
         phase = Phase.FAILED if failed else Phase.SUCCEEDED
     elif running and not policy.suspend:
@@ -173,7 +174,7 @@ def job_life(data: bytes | msgspec.Raw) -> JobLife:
 
 
 def launcher(data: bytes | msgspec.Raw) -> Launcher | None:
-    """The launcher in the JSON of a Job, None for a Job that is none; msgspec.DecodeError when it cannot be read."""
+    """The launcher in the JSON of a Job, None for any other Job; msgspec.DecodeError if it cannot be read."""
     found = _jobs.decode(data)
     owner = next((each for each in found.metadata.owner_references or () if each.controller), None)
     if owner is None or owner.kind != MPI_JOBS.kind or not found.metadata.name.endswith(LAUNCHER_SUFFIX):
@@ -183,14 +184,14 @@ def launcher(data: bytes | msgspec.Raw) -> Launcher | None:
         owner=sys.intern(owner.uid),
         started=_seconds(status.start_time),
         limit=spec.active_deadline_seconds,
-        # The condition stays until the new startTime is set: up to then there may be that of the last run.
+        # The condition stays until the new startTime is set. Until then startTime may be that of the last run.
         suspended=bool(spec.suspend or status.true("Suspended")),
         ended=bool(status.true("Complete") or status.true("Failed")),
     )
 
 
 def launcher_key(job: JobLife) -> ByNamespace:
-    """Under which key the job's launcher is known."""
+    """The key of the job's launcher."""
     return job.namespace, sys.intern(job.name + LAUNCHER_SUFFIX)
 
 
@@ -204,7 +205,7 @@ def _asked(annotations: _Annotations) -> int | None:
 
 
 def _reason(text: str) -> str:
-    """Of a pod that failed the operator adds what its kubelet said, after a slash."""
+    """The part before the slash: for a failed pod the operator appends the kubelet's message."""
     first = text.partition("/")[0]
     return first if first in REASONS else OTHER
 

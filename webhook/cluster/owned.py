@@ -1,4 +1,4 @@
-"""Objects of which only this counts: that they exist, whose they are, and whether they are being deleted."""
+"""Records of objects that have only an existence, an owner and a deletion mark."""
 
 import sys
 from functools import lru_cache
@@ -40,9 +40,9 @@ class OwnedWire(Wire):
     metadata: OwnedMetadata
 
 
-def owned(found: OwnedWire) -> Owned:
-    """The record of an object. There are many, so what several of them say is kept once."""
-    metadata = found.metadata
+def owned(decoded: OwnedWire) -> Owned:
+    """The record of an object. Equal values are shared, since there are many objects."""
+    metadata = decoded.metadata
     controllers = (owner for owner in metadata.owner_references or () if owner.controller)
     return Owned(
         sys.intern(metadata.namespace),
@@ -54,5 +54,5 @@ def owned(found: OwnedWire) -> Owned:
 
 @lru_cache(maxsize=256)
 def _owner(group: str, kind: str, name: str, uid: str) -> Owner:
-    """One and the same for the pods of a job, which follow each other in a list."""
+    """Cached: the pods of a job follow each other in a list."""
     return Owner(*map(sys.intern, (group, kind, name, uid)))

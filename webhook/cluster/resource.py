@@ -1,4 +1,4 @@
-"""What a resource of the API is to this service: where it is found, which of its fields count, what is kept of them."""
+"""How the service reads one resource of the API: its path, the fields to read, and the record to keep."""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ KUEUE_NAMESPACE: Final = "kueue-system"
 
 
 class WatchedPlace(Enum):
-    """A namespace that has another name in every cluster."""
+    """A namespace whose name differs between clusters."""
 
     OWN = "own"  # where the service and its policies live
     KUEUE = "kueue"  # where Kueue and its configuration live
 
 
 class Metadata(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What of an object's metadata is needed to tell it apart."""
+    """The metadata that identify an object."""
 
     name: str = ""
     namespace: str = ""
@@ -59,24 +59,24 @@ class Resource(Generic[K, T]):
     The record must not refer to the object that it was made of.
     """
     group: Callable[[T], Hashable] | None = None
-    """Sorts records, by namespace where they have one."""
+    """Sorts records, by namespace if they have one."""
     budget: Budget[T] | None = None
-    """What the records may take in memory, where tenants could have them take any amount."""
+    """Limits the memory of records that users could make arbitrarily large."""
     metadata_only: bool = False
-    """The API server leaves out all but the metadata."""
+    """The API server sends only metadata."""
     label_selector: str = ""
     """Narrows what is watched, as `field_selector` does."""
     field_selector: str = ""
     place: WatchedPlace | None = None
     """The single namespace that is watched; its name is a setting of the service."""
     alias: str = ""
-    """Its name, where another resource has the plural."""
+    """Its name, if another resource has the plural."""
     awaited: bool = True
     """Whether the service waits for the first list before it is ready."""
 
     @property
     def name(self) -> str:
-        """What no other resource is called, in logs, metrics and snapshots."""
+        """A unique name for logs, metrics and snapshots."""
         return self.alias or (f"{self.place.value}-{self.plural}" if self.place else self.plural)
 
     def path(self, api_version: str, namespace: str = "") -> str:
@@ -97,7 +97,7 @@ class Resource(Generic[K, T]):
         return msgspec.json.Decoder(self.wire)
 
     def project(self, data: bytes | msgspec.Raw) -> T | None:
-        """The record of an object's JSON; msgspec.DecodeError, or whatever `record` raises, when it cannot be read."""
+        """The record of an object's JSON; msgspec.DecodeError, or any exception of `record`, if it cannot be read."""
         return self.record(self.decoder.decode(data))
 
     def key(self, namespace: str, name: str) -> K:
@@ -105,7 +105,7 @@ class Resource(Generic[K, T]):
         return (namespace, name) if self.is_namespaced else name  # type: ignore[return-value]
 
     def trim(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """The object as a snapshot keeps it; msgspec.ValidationError when it cannot be read."""
+        """The object as a snapshot keeps it; msgspec.ValidationError if it cannot be read."""
         kept: dict[str, Any] = msgspec.to_builtins(msgspec.convert(document, self.wire))
         return {"apiVersion": self.api_versions[0], "kind": self.kind, **kept}
 

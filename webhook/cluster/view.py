@@ -1,7 +1,7 @@
 """The read-only interface to the cluster that rules and injections see.
 
-Every answer is a record, ABSENT (it is known not to exist) or UNKNOWN (not synced, no permission, kind not installed).
-Unknown never denies.
+Every answer is a record, ABSENT (it does not exist) or UNKNOWN (not synced, no permission, kind not installed). UNKNOWN
+never denies.
 """
 
 from collections.abc import Hashable, Mapping
@@ -26,22 +26,22 @@ Unknown = Literal[Answer.UNKNOWN]
 
 
 class ClusterView(Protocol):
-    """What can be asked. Answers are shared: do not change them, and do not keep them beyond the request."""
+    """Queries of the cluster. Answers are shared: do not change them, and do not keep them beyond the request."""
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
-        """The object with this key: a name, or (namespace, name) where the resource has namespaces."""
+        """The object with this key: a name, or (namespace, name) if the resource has namespaces."""
         ...
 
     def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
-        """Every object there is, by key. UNKNOWN also when there is one that cannot be read."""
+        """Every object by key. UNKNOWN also if one of them cannot be read."""
         ...
 
     def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
-        """Every object in the namespace, by key. UNKNOWN also when there is one that cannot be read."""
+        """Every object in the namespace, by key. UNKNOWN also if one of them cannot be read."""
         ...
 
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
-        """Every object there is, sorted by the resource's `group`; no group is empty. UNKNOWN as in `all`."""
+        """Every object, sorted by the resource's `group`; no group is empty. UNKNOWN as in `all`."""
         ...
 
     def not_served(self, resource: Resource[Any, Any]) -> bool:
@@ -53,7 +53,6 @@ class NothingKnown:
     """The view of a service that watches nothing: every answer is UNKNOWN."""
 
     def get(self, *_: Any, **__: Any) -> Unknown:
-        """No object is known, nor that it is absent."""
         return UNKNOWN
 
     all = within = groups = get
@@ -64,26 +63,22 @@ class NothingKnown:
 
 
 class ViewOf:
-    """A ClusterView that answers as another one does, with each answer as `answered` has it."""
+    """A ClusterView that passes each answer of another one through `answered`."""
 
     def __init__(self, view: ClusterView) -> None:
         self.view = view
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
-        """The object with this key."""
         answer = self.view.get(resource, key)
         return self.answered(resource, answer)
 
     def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
-        """Every object there is, by key."""
         return self.answered(resource, self.view.all(resource))
 
     def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
-        """Every object in the namespace, by key."""
         return self.answered(resource, self.view.within(resource, namespace))
 
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
-        """Every object there is, sorted by the resource's `group`."""
         return self.answered(resource, self.view.groups(resource))
 
     def not_served(self, resource: Resource[Any, Any]) -> bool:
@@ -96,15 +91,15 @@ class ViewOf:
 
 
 class NotingView(ViewOf):
-    """Notes what the other view could not answer: the verdict does without it, and its readers must know."""
+    """Records which queries the other view could not answer, because the verdict's readers must see that."""
 
     def __init__(self, view: ClusterView) -> None:
         super().__init__(view)
         self.unknown: set[str] = set()
-        """The names of resources of which something was asked that is not known."""
+        """The names of resources with an UNKNOWN answer."""
 
     def answered(self, resource: Resource[Any, Any], answer: A) -> A:
-        """The answer, noted where it is UNKNOWN."""
+        """The answer, recorded if it is UNKNOWN."""
         if answer is UNKNOWN:
             self.unknown.add(resource.name)
         return answer
@@ -113,8 +108,8 @@ class NotingView(ViewOf):
 class Overlay(ViewOf):
     """A view in which a namespace, or some resources in it, are more up to date.
 
-    For `namespace` it answers what `known` says of the resources in it, for all else as `view`. `known` has, for each
-    of those resources, every object in the namespace by its key, or UNKNOWN.
+    For the resources in `known`, queries of `namespace` are answered from `known`, all others from `view`. `known` has,
+    for each of those resources, every object in the namespace by its key, or UNKNOWN.
     """
 
     def __init__(
@@ -125,7 +120,6 @@ class Overlay(ViewOf):
         self.known = known
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
-        """The object with this key."""
         within = cast("ByNamespace", key)[0] if resource.is_namespaced else key
         if resource not in self.known or within != self._namespace:
             return super().get(resource, key)
@@ -133,15 +127,14 @@ class Overlay(ViewOf):
         return objects if isinstance(objects, Answer) else objects.get(key, ABSENT)
 
     def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
-        """Every object there is. UNKNOWN for resources that the overlay replaces."""
+        """UNKNOWN for resources that the overlay replaces."""
         return UNKNOWN if resource in self.known else super().all(resource)
 
     def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
-        """Every object in the namespace, by key."""
         if resource not in self.known or namespace != self._namespace:
             return super().within(resource, namespace)
         return self.known[resource]
 
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
-        """Every object there is, sorted. UNKNOWN for resources that the overlay replaces."""
+        """UNKNOWN for resources that the overlay replaces."""
         return UNKNOWN if resource in self.known else super().groups(resource)

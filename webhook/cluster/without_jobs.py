@@ -17,24 +17,20 @@ _TAKEN: tuple[Resource[Any, Any], ...] = (MPI_JOBS, PODS, RESERVATIONS)
 
 
 class WithoutJobs(ViewOf):
-    """Quotas of which nothing is used, no jobs, pods of jobs or reservations; else what the other view says."""
+    """The other view with unused quotas, and without jobs, pods of jobs and reservations."""
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
-        """The object with this key."""
         if resource in _TAKEN:
             return ABSENT
         return super().get(resource, key)
 
     def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
-        """Every object there is, by key."""
         return {} if resource in _TAKEN else super().all(resource)
 
     def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
-        """Every object in the namespace, by key."""
         return {} if resource in _TAKEN else super().within(resource, namespace)
 
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
-        """Every object there is, sorted by the resource's `group`."""
         return {} if resource in _TAKEN else super().groups(resource)
 
     def answered(self, resource: Resource[Any, Any], answer: A) -> A:

@@ -1,7 +1,7 @@
-"""Work beside reviews: what has to be made, completed, removed or told for a job.
+"""Controllers next to reviews: they make, complete, remove or report objects of a job.
 
-`ssh/` completes the Secret with a job's SSH keys, `reservations/` keeps quotas from being promised twice, and a
-`reconciler` is what others are made with: most are optional parts.
-Companions may talk to the API server and run in the background. What is decided about the job itself belongs to
-`webhook.admission`, what is known of the cluster to `webhook.client`.
+`ssh/` completes the Secret with a job's SSH keys, `reservations/` prevents two jobs from getting the same quota, and
+`reconciler` is the base of the others, most of which are optional parts.
+Controllers may call the API server and run in the background. Decisions about the job itself belong to
+`webhook.admission`, reading the cluster to `webhook.client`.
 """

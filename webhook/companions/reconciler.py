@@ -1,10 +1,10 @@
-"""Brings objects into the state that they should be in, one key at a time: whenever something has changed, and again.
+"""Brings objects into their desired state, one key at a time, after each change and periodically.
 
-There is no leader. Every replica does all of it, so what is done for a key has to be harmless when another replica does
-the same at the same time: deterministic names, creation that may conflict, server-side apply.
-A key that fails is tried again, later each time. Nothing of it ever reaches a review.
+There is no leader. Every replica does all of it, so work on a key must be harmless when another replica does the same
+at the same time: deterministic names, creation that may conflict, server-side apply. A key that fails is retried with
+growing delays. Reviews are never affected.
 
-Calls go at a bounded rate: whatever happens in the cluster, a companion makes no storm of requests.
+Calls are rate-limited, so a controller never floods the API server.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from webhook.companions.limits import MAX_CALLS_AT_ONCE, MAX_CALLS_PER_SECOND, M
 
 
 class PacedClient:
-    """A client whose calls wait for their turn."""
+    """A client with a rate limit for its calls."""
 
     requests: int = 0
     """Calls made so far."""
@@ -35,9 +35,9 @@ class PacedClient:
     async def request(
         self, method: str, path: str, body: dict[str, Any] | list[dict[str, Any]] | None = None
     ) -> dict[str, Any]:
-        """As `Client.request`, when it is its turn."""
+        """As `Client.request`, when the rate allows it."""
         now = self._clock()
-        # The generic cell rate algorithm: when the bucket will be full again, were there no more calls.
+        # The generic cell rate algorithm: when the bucket would be full again without further calls.
         self._full = max(self._full, now) + 1 / self._rate
         if (wait := self._full - now - self._burst / self._rate) > 0:
             await asyncio.sleep(wait)
@@ -45,11 +45,11 @@ class PacedClient:
         return await self._api.request(method, path, body)
 
 
-# Seconds. The longest is for what fails all the time, such as for want of a right: each is a line in an audit log.
+# Seconds. The longest delay is for permanent failures such as a missing right, which fill the audit log.
 FIRST_DELAY: Final = 1.0
 LAST_DELAY: Final = 300.0
-FIRST_PAUSE: Final = 1.0  # before what was undone is done once more
-FORGOTTEN: Final = 3600.0  # the quiet time after which it counts as the first time
+FIRST_PAUSE: Final = 1.0  # before a reverted change is made again
+FORGOTTEN: Final = 3600.0  # after this quiet time a repetition counts as the first
 DONE: Final = "done"
 FAILED: Final = "failed"
 
@@ -60,9 +60,9 @@ Key = TypeVar("Key", bound=Hashable)
 class Reconciler(Generic[Key]):
     """Works on the keys that are added while `run` runs: never on one key twice at a time.
 
-    `reconcile` looks at what is and at what should be, and says after how many seconds it wants to look again without
-    having been asked to, or None. ClusterError, and any other exception, makes it be called again for that key. What
-    is added while it is worked on is worked on once more afterwards.
+    `reconcile` compares the present with the desired state. It returns the seconds until it should be called again
+    without a change, or None. After a ClusterError or any other exception it is called again for that key. A key that
+    is added during its own call is worked on once more afterwards.
     """
 
     name: str
@@ -73,37 +73,37 @@ class Reconciler(Generic[Key]):
 
     def __post_init__(self) -> None:
         self.results = Counter({DONE: 0, FAILED: 0})
-        """How often a key was worked on."""
+        """Calls of `reconcile` by outcome."""
         self._loop = asyncio.get_running_loop()
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._ready: set[Key] = set()
         self._at_work: set[Key] = set()
-        self._queue: asyncio.Queue[Key] = asyncio.Queue()  # what is ready and not worked on
+        self._queue: asyncio.Queue[Key] = asyncio.Queue()  # ready and not in progress
         self._failures: dict[Key, int] = {}
         self._last = ""
 
     @property
     def waiting(self) -> int:
-        """Keys that should have been worked on by now."""
+        """Keys that are due and have not been worked on."""
         return len(self._ready | self._at_work)
 
     @property
     def failing(self) -> int:
-        """Keys that failed when they were last worked on."""
+        """Keys whose last call failed."""
         return len(self._failures)
 
     @property
     def problem(self) -> str:
-        """What is wrong, on one line for the operator; empty while nothing is."""
+        """The problem on one line, for the operator; empty if there is none."""
         return f"{self.failing} failed and will be tried again; the last: {self._last}" if self._failures else ""
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing to work on, now or later."""
+        """Whether no key is waiting, now or later."""
         return not (self._ready or self._at_work or self._timers)
 
     def add(self, key: Key, after: float = 0) -> None:
-        """Work on `key`, now or after so many seconds; the earliest time that was named counts."""
+        """Work on `key` after this many seconds. The earliest time wins."""
         due, timer = self._loop.time() + after, self._timers.get(key)
         if key in self._ready or (timer is not None and timer.when() <= due):
             return
@@ -115,7 +115,7 @@ class Reconciler(Generic[Key]):
             self._due(key)
 
     async def run(self) -> None:
-        """Work, until cancelled."""
+        """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(self.at_once):
                 group.create_task(self._work())
@@ -143,7 +143,7 @@ class Reconciler(Generic[Key]):
                     self.add(key, again)
             finally:
                 self._at_work.discard(key)
-                if key in self._ready:  # it was added meanwhile
+                if key in self._ready:  # it was added in the meantime
                     self._queue.put_nowait(key)
 
     def _failed(self, key: Key, error: Exception) -> None:
@@ -158,26 +158,26 @@ class Reconciler(Generic[Key]):
 
 
 class Restraint(Generic[Key]):
-    """How soon something is done once more, that somebody else undoes again and again; times are those of one clock.
+    """Slows down repeated writes that another client reverts; times are those of one clock.
 
-    That may be another replica with another policy, or an operator that has its own idea of an object: a fight over it
-    gets slower, and comes to one write in some minutes.
+    The other client may be a replica with another policy, or an operator with different defaults. The conflict slows
+    down to one write every few minutes.
     """
 
     def __init__(self) -> None:
         self._done: dict[Key, tuple[int, float]] = {}
 
     def wait(self, key: Key, now: float) -> float:
-        """Seconds until it may be done for `key` once more; 0 for now."""
+        """Seconds until the next write for `key` is allowed; 0 for now."""
         times, last = self._done.get(key, (0, now))
         pause = min(LAST_DELAY, FIRST_PAUSE * 2 ** min(times - 1, 30)) if times else 0
         return max(0.0, last + pause - now)
 
     def note(self, key: Key, now: float) -> None:
-        """It was done for `key`."""
+        """Record a write for `key`."""
         times, last = self._done.get(key, (0, now))
         self._done[key] = (1 if now - last > FORGOTTEN else times + 1, now)
 
     def forget(self, key: Key) -> None:
-        """`key` is gone."""
+        """Drop a deleted `key`."""
         self._done.pop(key, None)

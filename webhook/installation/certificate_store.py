@@ -1,7 +1,7 @@
-"""The CA Secret and the caBundles of our webhook configurations, as `certs.self_managed` reads and writes them.
+"""The CA Secret and the caBundles of the service's webhook configurations, for `certs.self_managed`.
 
-Two things are written, both in objects of known names: the data of one Secret, and the fields `caBundle`. Everything
-else in these objects stays with whoever applies the manifests (GitOps).
+It writes two things, both in objects of fixed names: the data of one Secret, and the fields `caBundle`. The rest of
+these objects belongs to the tool that applies the manifests (GitOps).
 """
 
 import time
@@ -20,12 +20,12 @@ from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get
 from webhook.installation import registration
 
-# How often every replica reads the Secret and the caBundles. For so long an overwritten caBundle can keep jobs out.
+# How often every replica reads the Secret and the caBundles. An overwritten caBundle can block jobs for this long.
 INTERVAL = timedelta(seconds=15)
 
 
 def rotation(ca_lifetime: timedelta, leaf_lifetime: timedelta, grace: timedelta) -> RotationSettings:
-    """The settings of `self_managed`; ValueError for times that cannot work together."""
+    """The settings of `self_managed`; ValueError for times that do not fit together."""
     interval = min(INTERVAL, leaf_lifetime / 10)
     return RotationSettings(
         name=PROGRAM, ca_lifetime=ca_lifetime, leaf_lifetime=leaf_lifetime, grace=grace, interval=interval
@@ -34,7 +34,7 @@ def rotation(ca_lifetime: timedelta, leaf_lifetime: timedelta, grace: timedelta)
 
 CRD: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/mpijobs.kubeflow.org"
 _GONE_OR_CHANGED: Final = {404, 409}
-# Seconds until an object is asked for again that we have no right to: each call is a line in somebody's audit log.
+# Seconds until a denied object is requested again: each call is a line in the cluster's audit log.
 DENIED_PAUSE: Final = 3600.0
 
 
@@ -57,11 +57,11 @@ class CertificateStore:
         self._denied_until = -inf
 
     async def read_secret(self) -> Secret | None:
-        """The CA Secret, or None when it does not exist."""
-        found = await self._get(self._secret)
-        if found is None:
+        """The CA Secret, or None if it does not exist."""
+        secret = await self._get(self._secret)
+        if secret is None:
             return None
-        return Secret(_data(found), found["metadata"]["resourceVersion"], self._api.server_time)
+        return Secret(_data(secret), secret["metadata"]["resourceVersion"], self._api.server_time)
 
     async def write_secret(self, data: Mapping[str, bytes], resource_version: str) -> None:
         """Replace all of the Secret's data; Conflict unless it is still at `resource_version`."""
@@ -72,35 +72,35 @@ class CertificateStore:
         await self._patch(self._secret, operations)
 
     async def read_bundles(self) -> Sequence[Bundle]:
-        """Of each object that calls our Service, its caBundles."""
+        """The caBundles of each object that calls the Service."""
         bundles = []
         for path in _paths():
             if path == CRD and self._clock() < self._denied_until:
                 continue
-            found = await self._get(path, forbidden_is_absent=path == CRD)
-            if found is None:
+            document = await self._get(path, forbidden_is_absent=path == CRD)
+            if document is None:
                 continue
-            held = tuple(_decoded(config.get("caBundle")) for _, config in self._ours(found))
+            held = tuple(_decoded(config.get("caBundle")) for _, config in self._ours(document))
             if held:
-                bundles.append(Bundle(_name(path), held, found["metadata"]["resourceVersion"]))
+                bundles.append(Bundle(_name(path), held, document["metadata"]["resourceVersion"]))
         return bundles
 
     async def write_bundle(self, bundle: Bundle, pem: bytes) -> None:
         """Set each of the object's caBundles to `pem`; Conflict unless it is still at `bundle.resource_version`."""
         path = next(path for path in _paths() if _name(path) == bundle.name)
-        found = await self._get(path)
-        if found is None or found["metadata"]["resourceVersion"] != bundle.resource_version:
+        document = await self._get(path)
+        if document is None or document["metadata"]["resourceVersion"] != bundle.resource_version:
             raise Conflict(f"{bundle.name} has changed")
         operations = [{"op": "add", "path": "/metadata/resourceVersion", "value": bundle.resource_version}]
         operations += [
-            {"op": "add", "path": f"{where}/caBundle", "value": _text(pem)} for where, _ in self._ours(found)
+            {"op": "add", "path": f"{where}/caBundle", "value": _text(pem)} for where, _ in self._ours(document)
         ]
         await self._patch(path, operations)
 
-    def _ours(self, found: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """(JSON pointer, value) of each clientConfig in the object that calls our Service."""
-        configs = [(f"/webhooks/{i}/clientConfig", hook["clientConfig"]) for i, hook in enumerate(_webhooks(found))]
-        conversion = ((found.get("spec") or {}).get("conversion") or {}).get("webhook") or {}
+    def _ours(self, document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """(JSON pointer, value) of each clientConfig in the object that calls the Service."""
+        configs = [(f"/webhooks/{i}/clientConfig", hook["clientConfig"]) for i, hook in enumerate(_webhooks(document))]
+        conversion = ((document.get("spec") or {}).get("conversion") or {}).get("webhook") or {}
         configs.append(("/spec/conversion/webhook/clientConfig", conversion.get("clientConfig") or {}))
         for where, config in configs:
             service = config.get("service") or {}
@@ -128,7 +128,9 @@ class CertificateStore:
 
 
 def _paths() -> tuple[str, ...]:
-    """The objects that may have caBundles of ours: the webhook configurations, and the CRD with its conversion."""
+    """The objects that may have the service's caBundles: the webhook configurations, and the CRD with its
+    conversion.
+    """
     configurations = (f"{registration.API}/{plural}/{registration.NAME}" for plural in registration.RESOURCES.values())
     return (*configurations, CRD)
 
@@ -139,13 +141,13 @@ def _name(path: str) -> str:
     return f"{plural}/{name}"
 
 
-def _webhooks(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return found.get("webhooks") or []
+def _webhooks(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return document.get("webhooks") or []
 
 
-def _data(found: Mapping[str, Any]) -> dict[str, bytes]:
-    """The Secret's data; a value that is no Base64 is damaged, and counts as empty."""
-    return {name: _decoded(text) for name, text in (found.get("data") or {}).items()}
+def _data(secret: Mapping[str, Any]) -> dict[str, bytes]:
+    """The Secret's data; a value that is not Base64 is damaged, and counts as empty."""
+    return {name: _decoded(text) for name, text in (secret.get("data") or {}).items()}
 
 
 def _decoded(text: str | None) -> bytes:

@@ -3,6 +3,6 @@
 from typing import Final
 
 MAX_LINES_PER_CHECK: Final = 5
-"""Lines of one check: a wrong template makes thousands of jobs alike."""
+"""Lines of one check: a wrong template causes the same problem in thousands of jobs."""
 MAX_RIGHTS_READ_AT_ONCE: Final = 8
-"""Questions about rights at once: the load of the API server."""
+"""Access reviews in parallel: the load of the API server."""

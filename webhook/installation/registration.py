@@ -1,12 +1,12 @@
 """The two webhook configurations, and their installation for development (`serve --register`).
 
-Mutating hooks run in the order of their configuration's name, so this one comes before Kueue's. The mutating hook
-fails open, the validating one closed, as the Kubernetes project recommends
+Mutating hooks run in the order of their configuration's name, so this one comes before Kueue's. The mutating hook fails
+open, the validating one closed, as the Kubernetes project recommends
 (https://kubernetes.io/docs/concepts/cluster-administration/admission-webhooks-good-practices/).
 
-The hook for SSH keys fails closed too: the operator tries again until the service answers, and no job runs with keys
-that the policy does not want. So that it never holds up another Secret, it is narrowed three times: by namespace, by
-the label that the operator sets, and by match conditions. No Secret can make these fail, for that would be a refusal.
+The hook for SSH keys fails closed too: the operator retries until the service answers, and no job runs with keys that
+the policy forbids. It is narrowed three times so that it never blocks another Secret: by namespace, by the label that
+the operator sets, and by match conditions. No Secret can make these fail: a failure would be a rejection.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ DOMAIN = "mpijob.training.openshift.io"
 MADE_BY = "app.kubernetes.io/managed-by"
 BY_REGISTER = f"{PROGRAM}-register"
 TIMEOUT_SECONDS = 5
-# A policy is replayed on every job that exists.
+# A policy is replayed on every existing job.
 POLICY_TIMEOUT_SECONDS = 10
-# A key may have to be made first, and others may wait for theirs already.
+# A key may have to be made first, and others may be waiting for theirs.
 KEYS_TIMEOUT_SECONDS = 10
 # The first version of Kubernetes with match conditions on by default; older API servers drop them.
 MATCH_CONDITIONS_SINCE = (1, 28)
@@ -67,7 +67,7 @@ def by_url(base: str, ca_pem: bytes) -> ClientConfig:
 
 
 def by_service(namespace: str, name: str, *, port: int = 443, ca_pem: bytes | None = None) -> ClientConfig:
-    """The API server calls a Service; without `ca_pem` somebody else has to fill in the caBundle."""
+    """The API server calls a Service; without `ca_pem` the caBundle must be filled in later."""
     bundle = {} if ca_pem is None else {"caBundle": b64encode(ca_pem).decode("ascii")}
     return lambda path: {
         "service": {"namespace": namespace, "name": name, "port": port, "path": path},
@@ -100,16 +100,16 @@ def configurations(
         hook["namespaceSelector"] = users_namespaces(policy_namespace)
         if match_conditions:
             hook["matchConditions"] = [{"name": "not-being-deleted", "expression": NOT_BEING_DELETED}]
-    # What an admitted job takes of quotas is reserved.
+    # The resources of an admitted job are reserved in its quotas.
     validating["sideEffects"] = "NoneOnDryRun"
     policy = make_hook("policy", client_config("/validate-policy"), configmaps, CHANGES, failure_policy="Fail")
-    # A deletion is never refused, only commented on. The namespace has to go also when the service went first.
+    # A deletion is never rejected, only commented on. The namespace must be deletable even after the service.
     removal = make_hook(
         "policy-removal", client_config("/validate-policy"), configmaps, ["DELETE"], failure_policy="Ignore"
     )
     for hook in (policy, removal):
         hook["namespaceSelector"] = {"matchLabels": {NAMESPACE_NAME: policy_namespace}}
-        # It is matched against the old and the new object, so that removing the label is seen too.
+        # It is matched against the old and the new object, so a removal of the label is seen too.
         hook["objectSelector"] = {"matchExpressions": [{"key": LABEL, "operator": "Exists"}]}
         hook["timeoutSeconds"] = POLICY_TIMEOUT_SECONDS
     more = [
@@ -130,7 +130,7 @@ def configurations(
 
 
 async def make_namespace(client: Client, name: str) -> None:
-    """Have the namespace `name`, for policies and for what is reserved of quotas; it stays when the server ends."""
+    """Create the namespace `name` for policies and quota reservations, unless it exists; it outlives the server."""
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {MADE_BY: BY_REGISTER}}}
     try:
         await client.request("POST", "/api/v1/namespaces", namespace)
@@ -140,7 +140,7 @@ async def make_namespace(client: Client, name: str) -> None:
 
 
 async def has_match_conditions(client: Client) -> bool:
-    """Whether the API server knows match conditions; ClusterError when it does not answer."""
+    """Whether the API server supports match conditions; ClusterError if it does not answer."""
     version = await client.request("GET", "/version")
     try:
         return (int(version["major"]), int(str(version["minor"]).rstrip("+"))) >= MATCH_CONDITIONS_SINCE
@@ -156,14 +156,14 @@ def _keys_hook(client_config: Mapping[str, Any], own_namespace: str, match_condi
     hook["objectSelector"] = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
     if match_conditions:
         hook["matchConditions"] = [{"name": name, "expression": cel} for name, cel in MATCH_CONDITIONS.items()]
-    # A webhook that comes after us may change the Secret, and must not be overruled.
+    # A later webhook may change the Secret, and must not be overruled.
     hook["reinvocationPolicy"] = "Never"
     hook["timeoutSeconds"] = KEYS_TIMEOUT_SECONDS
     return hook
 
 
 def users_namespaces(own_namespace: str) -> dict[str, Any]:
-    """All namespaces but two: that of the control plane, and our own."""
+    """All namespaces except that of the control plane and the service's own."""
     others = {"key": NAMESPACE_NAME, "operator": "NotIn", "values": ["kube-system", own_namespace]}
     return {"matchExpressions": [others]}
 
@@ -190,7 +190,7 @@ def make_hook(
 
 
 class Registration:
-    """Webhook configurations that are on a cluster for as long as a development server runs.
+    """Webhook configurations that exist while a development server runs.
 
     Only objects with the label of `--register` are ever replaced or removed: those of an installation have the same
     names.
@@ -198,12 +198,12 @@ class Registration:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        # The uid by path; None where the reply to the creation did not arrive.
+        # The uid by path; None if the reply to the creation did not arrive.
         self._installed: dict[str, str | None] = {}
         self._closing: asyncio.Task[None] | None = None
 
     async def install(self, wanted: Sequence[Mapping[str, Any]]) -> None:
-        """Create all of `wanted`, or none (ClusterError); what an earlier run left behind is replaced."""
+        """Create all of `wanted`, or none (ClusterError); leftovers of an earlier run are replaced."""
         stale = [(path, uid) for path in map(_path, wanted) if (uid := await self._stale(path))]
         for path, uid in stale:
             await self._delete(path, uid)
@@ -215,7 +215,7 @@ class Registration:
             raise
 
     async def close(self) -> None:
-        """Remove what is left and close the connection to the cluster; ClusterError as from `remove`.
+        """Remove the configurations and close the connection to the cluster; ClusterError as from `remove`.
 
         Cancelling this does not stop the removal; the next call waits for it.
         """
@@ -229,7 +229,7 @@ class Registration:
             await self._client.close()
 
     async def remove(self) -> None:
-        """Delete what `install` created, unless somebody has replaced it since; ClusterError when some may be left."""
+        """Delete what `install` created, unless it has been replaced since; ClusterError if some may be left."""
         problems = []
         while self._installed:
             path, uid = self._installed.popitem()
@@ -252,7 +252,7 @@ class Registration:
         self._installed[path] = created["metadata"]["uid"]
 
     async def _stale(self, path: str) -> str | None:
-        """The uid of what an earlier `--register` left at `path`; ClusterError when somebody else's is there."""
+        """The uid of an earlier `--register`'s object at `path`; ClusterError if the object has another origin."""
         found = await get(self._client, path)
         if found is None:
             return None
@@ -264,7 +264,7 @@ class Registration:
         return str(found["metadata"]["uid"])
 
     async def _delete(self, path: str, uid: str) -> None:
-        """Delete the object with this uid; no error if it is gone, or if another has its name by now."""
+        """Delete the object with this uid; no error if it is gone, or if another object has its name by now."""
         try:
             await self._client.request("DELETE", path, {"preconditions": {"uid": uid}})
         except ApiError as error:

@@ -1,7 +1,7 @@
-"""What rules, injections and optional parts are made with.
+"""Building blocks of rules, injections and optional parts.
 
-`context` is all that rules and injections see besides the job, `settings` are the base classes and field types of their
-settings, `registry` finds them by their presence. Injections write to a `patch`, and `node_affinity` is what several of
-them write there. `parts` lists the optional parts. What belongs to one rule stays in that rule; what predicts the
-behaviour of Kubernetes, Kueue or the operator belongs to `webhook.predict`.
+`context` is everything that rules and injections see besides the job, `settings` are the base classes and field types
+of their settings, `registry` discovers them by import. Injections write to a `patch`; several of them add a
+`node_affinity`. `parts` lists the optional parts. Code of one rule stays in that rule; code that predicts the behaviour
+of Kubernetes, Kueue or the operator belongs to `webhook.predict`.
 """

@@ -1,7 +1,7 @@
-"""What the rules of a policy together admit of what a user changes to make a job fit.
+"""The limits that a policy's rules together set on numbers that users change to make a job fit.
 
-A rule that bounds one of them says so when it registers (`admits`), and all that refuse are put together for `Context`.
-So what one rule suggests stays within the bounds of the others.
+A rule that limits one of them declares it when it registers (`admits`), and `Context` gets the intersection of all
+rejecting rules. So the advice of one rule stays within the limits of the others.
 """
 
 import msgspec
@@ -11,13 +11,13 @@ from webhook.api.resources import DEFAULT_ACCELERATORS
 
 
 class Span(msgspec.Struct, frozen=True):
-    """From `least` to `most`, both included; None is without end."""
+    """From `least` to `most`, both included; None means no limit."""
 
     least: int = 0
     most: int | None = None
 
     def __and__(self, other: "Span") -> "Span":
-        """What is in both; nothing where its `most` is below its `least`."""
+        """The intersection; empty if its `most` is below its `least`."""
         ends = [end for end in (self.most, other.most) if end is not None]
         return Span(max(self.least, other.least), min(ends, default=None))
 
@@ -26,17 +26,16 @@ class Span(msgspec.Struct, frozen=True):
 
     @property
     def empty(self) -> bool:
-        """Whether no number is in it."""
         return self.most is not None and self.most < self.least
 
 
 class Admitted(msgspec.Struct, frozen=True):
-    """What no rule refuses, each by itself."""
+    """The limits that no rule rejects, each independent of the others."""
 
     workers: Span = Span()
-    """Pods that compute: the workers, and the launcher where it is one."""
+    """Pods that compute: the workers, and the launcher if it also computes."""
     gpus: Span = Span()
-    """Accelerators of each of these."""
+    """Accelerators of each of these pods."""
     job_gpus: Span = Span()
     """Accelerators of the whole job."""
     slots: Span = Span()
@@ -44,12 +43,12 @@ class Admitted(msgspec.Struct, frozen=True):
     seconds: Span = Span()
     """`activeDeadlineSeconds`."""
     restricted_since: int | None = None
-    """The minor version of the Pod Security level `restricted` that every pod keeps; None where another level does."""
+    """The version (1.x) of the Pod Security level `restricted` that every pod keeps; None for another level."""
     accelerators: tuple[str, ...] = DEFAULT_ACCELERATORS
     """Names of resources that count as accelerators."""
 
     def __and__(self, other: "Admitted") -> "Admitted":
-        """What both admit; the names are those of `other` unless these are the default."""
+        """The intersection; the names are those of `other` unless these are the default."""
         return replace(
             self,
             workers=self.workers & other.workers,
@@ -63,4 +62,4 @@ class Admitted(msgspec.Struct, frozen=True):
 
 
 ANYTHING = Admitted()
-"""No rule bounds any of them."""
+"""Without limits."""

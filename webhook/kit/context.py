@@ -1,4 +1,4 @@
-"""What a rule or an injection may look at besides the job itself."""
+"""The input of a rule or an injection besides the job itself."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeVar
@@ -20,15 +20,15 @@ class Memo(msgspec.Struct):
     """Values that rules and injections share in one review."""
 
     suggestions: int = 0
-    """Closest names searched for so far."""
+    """Number of searches for closest names."""
     reported_claims: set[str] = msgspec.field(default_factory=set)
     """Paths of resource claims with a violation of any rule."""
     values: dict[tuple[Any, int], tuple[Any, Any]] = msgspec.field(default_factory=dict)
-    """(function, id of its subject) to (subject, result); the subject is held, so that its id stays its own."""
+    """(function, id of its subject) to (subject, result); the reference to the subject keeps its id unique."""
 
 
 class Context(msgspec.Struct, frozen=True, eq=False):
-    """One request: who asks for what, and what is known of the cluster."""
+    """One request: the user, the operation, and the cluster's state."""
 
     operation: Literal["CREATE", "UPDATE"] = "CREATE"
     namespace: str = ""
@@ -44,9 +44,9 @@ class Context(msgspec.Struct, frozen=True, eq=False):
     """The JSON of the stored job on UPDATE."""
     view: ClusterView = msgspec.field(default_factory=NothingKnown)
     admitted: Admitted = ANYTHING
-    """What all rules that refuse admit of workers, accelerators and slots: advice stays within it."""
+    """The limits of all rejecting rules on workers, accelerators and slots: advice stays within them."""
     own_rules: Mapping[str, Outcome] = {}
-    """What came of the policy's own rules, by their ids; those that are not here hold."""
+    """Outcomes of the policy's custom rules, by their ids; missing ones hold."""
     memo: Memo = msgspec.field(default_factory=Memo)
 
     def once(self, work: Callable[[S, "Context"], T], subject: S) -> T:
@@ -58,9 +58,9 @@ class Context(msgspec.Struct, frozen=True, eq=False):
         return result
 
     def closest_name(self, name: str, known: Callable[[], Iterable[str]]) -> str | None:
-        """The one of `known` that was probably meant; None where none is near, and after the first few of a review.
+        """The one of `known` that was probably meant; None if none is similar, and after the first few of a review.
 
-        Looking for it takes milliseconds among many names, and nobody needs it for each of a hundred faults.
+        A search takes milliseconds among many names, and a hundred faults do not need one each.
         """
         self.memo.suggestions += 1
         return names.closest_name(name, known()) if self.memo.suggestions <= MAX_SUGGESTIONS else None

@@ -1,7 +1,7 @@
-"""The form of what an injection can write: path and value, by which an update recognises it in a stored job.
+"""The form of an injected value: path and value, by which an update recognises it in a stored job.
 
-`kubectl apply` replaces whole lists, so it drops injected items; an update puts them back (`admission.restore`).
-Nothing in a job says reliably who wrote a value, so the form decides: what no injection could write never comes back.
+`kubectl apply` replaces whole lists, so it drops injected items; an update restores them (`admission.restore`). A job
+does not show reliably who wrote a value, so the form decides: a value that no injection could write is not restored.
 """
 
 from collections.abc import Callable
@@ -20,16 +20,16 @@ Holds = Callable[[str, Any], bool]
 
 
 class ComesBack(Enum):
-    """When a value of this form is put back."""
+    """When a value of this form is restored."""
 
     WRITTEN_TODAY = "written today"
-    """If the injection would write it today: for maps, of which `kubectl apply` drops nothing."""
+    """If the injection would write it today: for maps, from which `kubectl apply` drops nothing."""
     SAME_FILE = "same file"
-    """Also if `kubectl apply` is given the same file again: users write such values too."""
+    """Also if a user applies the same file again with `kubectl apply`: users write such values too."""
     OTHER_CLIENT = "other client"
     """Also if a client other than `kubectl apply` drops it: no user writes such a value."""
     WITH_OTHERS = "with others"
-    """If another value of the same injection comes back."""
+    """If another value of the same injection is restored."""
     ALWAYS = "always"
     """Always, also if a user wrote it: without it the job would never start, or never end."""
 
@@ -38,7 +38,7 @@ class Form(msgspec.Struct, frozen=True):
     """Values that an injection can write at one path."""
 
     path: Pattern
-    """Tokens from the job's root; `ITEM` stands for any item of a list or any key of a map."""
+    """Tokens from the job's root; `ITEM` matches any item of a list or any key of a map."""
     holds: Holds
     """Whether the injection can have written this (key, value); the key of a list item is `ITEM`."""
     when: ComesBack = ComesBack.OTHER_CLIENT

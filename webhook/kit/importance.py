@@ -1,14 +1,14 @@
-"""How much a warning matters: of several the worst is said first, and where they are cut the least goes."""
+"""Severity of warnings: the worst of several comes first, and the least severe are cut."""
 
 from enum import IntEnum
 
 
 class Importance(IntEnum):
-    """What becomes of a job whose user reads over the warning, the worst first. Rules and injections declare it."""
+    """What happens to a job if its user ignores the warning, the worst first. Rules and injections declare it."""
 
     FAILS = 1
     """The job cannot start or certainly fails, or a part of it does."""
     HARMS = 2
-    """It may fail, wait or run slowly, or is not what its user asked for."""
+    """It may fail, wait or run slowly, or differs from what its user intended."""
     MINOR = 3
     """It works."""

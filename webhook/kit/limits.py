@@ -1,4 +1,4 @@
-"""Limits of what rules and injections are made with."""
+"""Limits of the building blocks of rules and injections."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Conditions on the labels of nodes, added to a node affinity without a change to what the user has there."""
+"""Adds conditions on node labels to a node affinity, without changing the user's conditions."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
@@ -23,7 +23,7 @@ class Requirement(NamedTuple):
 
     @property
     def item(self) -> dict[str, object]:
-        """The condition as it stands in a term."""
+        """The condition as an item of a term."""
         return {"key": self.key, "operator": "In", "values": list(self.values)}
 
 
@@ -34,7 +34,7 @@ def is_free(template: PodTemplate, key: str) -> bool:
 
 
 def is_required(template: PodTemplate, wanted: Requirement) -> bool:
-    """Whether every term has this very requirement, as `require` leaves it."""
+    """Whether every term has exactly this requirement, as after `require`."""
     terms = [term for term in template.node_terms if term.match_expressions or term.match_fields]
     asked = (wanted.key, "In", list(wanted.values))
     return bool(terms) and all(
@@ -43,17 +43,17 @@ def is_required(template: PodTemplate, wanted: Requirement) -> bool:
 
 
 def require(patch: PatchBuilder, spec: Path, template: PodTemplate, wanted: Sequence[Requirement]) -> list[str]:
-    """Put the requirements into every term that there is, else into a term of their own; the keys that went in.
+    """Add the requirements to every term, or to a new term if there is none; returns the added keys.
 
-    A key that the user has in `nodeSelector`, or in any term, goes nowhere: in the other terms it would narrow a choice
-    that is the user's. `spec` is where the pod spec stands.
+    A key in the user's `nodeSelector`, or in any term, is not added: in the other terms it would narrow the user's own
+    choice. `spec` is the path of the pod spec.
     """
     wanted = [each for each in wanted if is_free(template, each.key)]
     path = (*spec, *_REQUIRED)
     if not template.node_terms:
         added = wanted and patch.add(path, [{"matchExpressions": [each.item for each in wanted]}])
         return [each.key for each in wanted] if added else []
-    # A term without conditions selects no node; with one of ours it would.
+    # A term without conditions selects no node; with an added one it would.
     terms = [index for index, term in enumerate(template.node_terms) if term.match_expressions or term.match_fields]
     return [
         each.key
@@ -63,7 +63,7 @@ def require(patch: PatchBuilder, spec: Path, template: PodTemplate, wanted: Sequ
 
 
 def prefer(patch: PatchBuilder, spec: Path, template: PodTemplate, wanted: Requirement) -> bool:
-    """Put the requirement in as a preference, unless the template says anything of its key."""
+    """Add the requirement as a preference, unless the template has a condition on its key."""
     path = (*spec, *_PREFERRED)
     if not is_free(template, wanted.key) or any(wanted.key in _keys(item) for item in patch.get(path) or ()):
         return False
@@ -97,7 +97,7 @@ def is_preference(_: str, item: Any) -> bool:
 
 
 def _keys(item: Any) -> set[str]:
-    """The labels that an item of a preferred node affinity is about, whatever its shape."""
+    """The labels in an item of a preferred node affinity of any shape."""
     preference = item.get("preference") if isinstance(item, dict) else None
     found = preference.get("matchExpressions") if isinstance(preference, dict) else None
     return {str(one.get("key")) for one in found if isinstance(one, dict)} if isinstance(found, list) else set()

@@ -1,4 +1,4 @@
-"""Own rules of a policy: what is evaluated, and what came of it."""
+"""Custom rules of a policy: the evaluated expressions, and their outcomes."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -6,31 +6,31 @@ from typing import Any, Final
 import msgspec
 
 PREFIX: Final = "custom"
-"""The setting that own rules stand in, and what their names begin with in messages, metrics and exemptions."""
+"""The setting with the custom rules, and the prefix of their names in messages, metrics and exemptions."""
 
 
 def full_id(own_id: str) -> str:
-    """What the own rule is called outside of the policy."""
+    """The custom rule's id outside of the policy."""
     return f"{PREFIX}/{own_id}"
 
 
 def is_own(rule_id: object) -> bool:
-    """Whether a rule is called like an own rule, whatever policies there are."""
+    """Whether an id has the form of a custom rule's."""
     return isinstance(rule_id, str) and rule_id.startswith(f"{PREFIX}/") and len(rule_id) > len(PREFIX) + 1
 
 
 class Expression(msgspec.Struct, frozen=True, array_like=True):
-    """What one rule evaluates."""
+    """The expressions of one rule."""
 
     source: str
     match: str = ""
-    """Whether the rule is about the job at all; empty for every job."""
+    """Selects the jobs that the rule judges; empty for every job."""
     of_change: bool = False
-    """It looks at the change, so an update cannot have found the job that way."""
+    """It compares the old and the new job, so the stored job cannot have broken it already."""
 
 
 class Variables(msgspec.Struct, frozen=True):
-    """What expressions read."""
+    """The variables of expressions."""
 
     object: msgspec.Raw
     old_object: msgspec.Raw = msgspec.Raw(b"null")
@@ -39,10 +39,10 @@ class Variables(msgspec.Struct, frozen=True):
     params: Mapping[str, Any] = {}
     job: Any = None
     old_job: Any = None
-    """What `job` is where the stored job is judged."""
+    """The value of `job` when the stored job is judged."""
 
     def others(self, *, stored: bool = False) -> dict[str, Any]:
-        """By the names in expressions, all but the two objects, as JSON has them."""
+        """All variables by name, except the two objects, as JSON values."""
         found = {
             "request": self.request,
             "namespaceObject": self.namespace_object,
@@ -54,14 +54,14 @@ class Variables(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True):
-    """What came of one expression."""
+    """The outcome of one expression."""
 
     holds: bool = True
     standing: bool = False
-    """The same came of the stored job."""
+    """The stored job has the same outcome."""
     fault: str = ""
     """Why it has no value; it then counts as holding."""
     written_wrong: bool = False
-    """The fault is there whatever the job is."""
+    """The fault occurs with any job."""
     too_large: str = ""
-    """Why the job was not evaluated: its size, which no `onError` excuses."""
+    """Why the job is too large to be evaluated; `onError` does not apply to this."""

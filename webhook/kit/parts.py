@@ -40,7 +40,7 @@ class PartHook:
     too_expensive: str = ""
     """Makes the decision on an object that takes too much processor time."""
     answer: str = ""
-    """Makes the reply of the request and the telemetry, where these are no reviews."""
+    """Makes the reply from the request and the telemetry, for requests other than reviews."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class Part:
     watched: str = ""
     """The resources that are watched for decisions, where the options ask for it."""
     jobs: str = ""
-    """A kind of jobs that quotas and Kueue count, as `webhook.predict.other_jobs` has it."""
+    """A kind of jobs that quotas and Kueue count, as described in `webhook.predict.other_jobs`."""
     check: PartCheck | None = None
     start: str = ""
     """Starts what runs next to reviews, where the options ask for it; a function that it returns is called whenever

@@ -1,7 +1,7 @@
 """A JSON patch (RFC 6902) that is correct by construction.
 
-Each operation is applied to the builder's own copy of the object when it is recorded, so what the API server will apply
-has been applied before. A patch that does not apply rejects the request even under `failurePolicy: Ignore`.
+Each operation is applied to the builder's own copy of the object when it is recorded, so the API server applies only
+tested operations. A patch that does not apply rejects the request even under `failurePolicy: Ignore`.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _ATOMS: Final = frozenset({str, bool, int})
 
 
 def template_path(role: str) -> Path:
-    """Where the pod template of `role` stands."""
+    """The path of the pod template of `role`."""
     return ("spec", "mpiReplicaSpecs", role, "template")
 
 
@@ -31,10 +31,10 @@ class PatchConflict(ValueError):
 
 
 class Addition(msgspec.Struct, frozen=True, gc=False):
-    """One thing that was injected, as it was asked for: the operation may have made parents too."""
+    """An injected value as the injection requested it: the operation may have created parents too."""
 
     author: str  # the injection
-    path: Path  # of the value; of the list, where an item was appended
+    path: Path  # of the value; of the list, if an item was appended
     value: object
     appended: bool = False
 
@@ -42,8 +42,8 @@ class Addition(msgspec.Struct, frozen=True, gc=False):
 class PatchBuilder:
     """Collects operations on `document`, a decoded JSON object that the builder owns and changes.
 
-    Only `add` is ever written, and never over a value of the user's. `author` names the injection at work;
-    `operations` and `additions` run in parallel.
+    Only `add` is ever written, and never over a user's value. `author` names the current injection; `operations` and
+    `additions` have the same length and order.
     """
 
     def __init__(self, document: dict[str, Any]) -> None:
@@ -52,7 +52,9 @@ class PatchBuilder:
         self.additions: list[Addition] = []
         self.author = ""
         self.only_below: frozenset[Path] | None = None
-        """The only parts that additions reach, as `("spec", "mpiReplicaSpecs", "Worker")`; None for the whole job."""
+        """The only parts that additions may change, as `("spec", "mpiReplicaSpecs", "Worker")`; None for the whole
+        job.
+        """
 
     @property
     def authors(self) -> list[str]:
@@ -60,15 +62,15 @@ class PatchBuilder:
         return [addition.author for addition in self.additions]
 
     def get(self, path: Path) -> Any:
-        """The value at `path` as it is now, None where there is none."""
+        """The current value at `path`, None if there is none."""
         return _at(self.document, path)
 
     def add(self, path: Path, value: object, *, over: object = None) -> bool:
-        """Add `value` at `path` unless something other than null is there; True when it was added.
+        """Add `value` at `path` unless something other than null is there; True if it was added.
 
-        Missing parents are created in the same operation. A value that is `over` is replaced: the default in the CRD's
-        schema, which the API server has set before us where the user wrote nothing. An annotation that the object has
-        no room for is not added: the API server would refuse the job for it.
+        Missing parents are created in the same operation. A value equal to `over` is replaced: the default in the CRD's
+        schema, which the API server has set earlier if the user wrote nothing. An annotation that exceeds the object's
+        limit is not added: the API server would reject the job for it.
         """
         if self._is_out_of_bounds(path) or not self._add(path, value, over):
             return False
@@ -76,7 +78,7 @@ class PatchBuilder:
         return True
 
     def write_own(self, path: Path, value: object) -> None:
-        """Put an annotation at `path`, over what may be there, if the object has room for it. It has no author."""
+        """Set an annotation at `path`, replacing any value, if the object has room for it. It has no author."""
         annotations = _at(self.document, path[:-1])
         if _has_room(annotations, path[-1], value) and not self._add(path, value):
             annotations[path[-1]] = value
@@ -96,7 +98,7 @@ class PatchBuilder:
         return True
 
     def _add_with_parents(self, path: Path, value: object) -> bool:
-        """Where parents are missing; or where something else stands in their place, which is told by where it is."""
+        """Add with missing parents; PatchConflict names the path of a parent that is not a map."""
         parent: Any = self.document
         for depth, token in enumerate(path):
             if type(parent) is dict and type(token) is str:
@@ -121,11 +123,11 @@ class PatchBuilder:
     def append(
         self, path: Path, item: dict[str, object] | str, *, key: str | None = "name", is_new: bool = False
     ) -> bool:
-        """Append `item` to the list at `path` unless an item with the same `key` is in it; True when it was appended.
+        """Append `item` to the list at `path` unless it has an item with the same `key`; True if it was appended.
 
         Most of the MPIJob schema's lists are maps by a key: a second item with the same key would reject the whole job.
-        None for those without a key, such as tolerations and lists of text: there an equal item counts. An item that
-        `is_new` is not looked for.
+        `key` is None for lists without one, such as tolerations and lists of text: there an equal item counts. An item
+        that `is_new` is appended without a search.
         """
         if self._is_out_of_bounds(path):
             return False
@@ -154,14 +156,14 @@ class PatchBuilder:
         self.operations.append({"op": "add", "path": pointer(path), "value": value})
 
 
-@lru_cache(maxsize=512)  # the same few dozen for all jobs: injections write where the policy and they themselves say
+@lru_cache(maxsize=512)  # a few dozen paths for all jobs: injections and policies choose them, not users
 def pointer(path: Path) -> str:
     """The JSON pointer (RFC 6901) of `path`: `~` is escaped before `/`."""
     return "".join([f"/{escaped(token)}" for token in path])
 
 
 def escaped(token: str | int) -> str:
-    """The part of a JSON pointer that stands for `token`."""
+    """`token` as a part of a JSON pointer."""
     return str(token).replace("~", "~0").replace("/", "~1")
 
 
@@ -175,14 +177,14 @@ def _at(value: Any, path: Path) -> Any:
 
 
 def _copy(value: object) -> object:
-    """A copy: later changes to the document must reach neither the recorded operations nor the caller's value."""
+    """A copy: later changes to the document must affect neither the recorded operations nor the caller's value."""
     return msgspec.to_builtins(value)
 
 
 def _has_room(annotations: Any, key: str | int, value: object) -> bool:
     others = annotations if type(annotations) is dict else {}
     if len(f"{others}{key}{value}") <= MAX_ANNOTATIONS_BYTES // 4:
-        return True  # a character has four bytes at most, and is no shorter as it is shown
+        return True  # a character takes at most four bytes, and one or more characters in `repr`
     wanted = {**others, key: value}
     return len("".join(map(str, (*wanted, *wanted.values()))).encode(errors="replace")) <= MAX_ANNOTATIONS_BYTES
 

@@ -1,6 +1,6 @@
-"""Rules and injections find themselves: every module of their package is imported once, in the order of its name.
+"""Registries of rules and injections: every module of their package is imported once, in the order of its name.
 
-What a module of another package declares is a plug-in's: it is offered, and in force once `webhook.plugins` takes it.
+Entries declared in other packages belong to plug-ins. They are offered, and in force once `webhook.plugins` adds them.
 """
 
 import importlib
@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 
 class Registered(Protocol):
-    """What a registry holds."""
+    """An entry of a registry."""
 
     @property
     def id(self) -> str:
@@ -32,7 +32,7 @@ class Registry(Mapping[str, E], Generic[E]):
         self._loaded = False
         self._offered: dict[Callable[..., Any], E] = {}
         self.unusable: set[str] = set()
-        """Ids of plug-ins that are broken: policies may name them all the same, and nothing comes of it."""
+        """Ids of broken plug-ins: policies may still name them, without effect."""
 
     def add(self, entry: E) -> None:
         """Register `entry`; two with one id are a programming error."""
@@ -41,18 +41,18 @@ class Registry(Mapping[str, E], Generic[E]):
         self._entries[entry.id] = entry
 
     def declare(self, function: Callable[..., Any], entry: E) -> None:
-        """Register the `entry` of a function of this package; that of another package is offered."""
+        """Register the `entry` of a function of this package; one of another package is only offered."""
         if function.__module__.startswith(f"{self._package}."):
             self.add(entry)
         else:
             self._offered[function] = entry
 
     def offered(self, function: object) -> E | None:
-        """What a plug-in has declared with this function."""
+        """The entry that a plug-in has declared with this function."""
         return self._offered.get(function) if callable(function) else None
 
     def take_in(self, entry: E) -> None:
-        """Register what a plug-in offers, beside all of the package."""
+        """Register a plug-in's entry, in addition to all of the package."""
         self._load()
         self.add(entry)
         self._entries = dict(sorted(self._entries.items()))

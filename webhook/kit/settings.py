@@ -22,7 +22,7 @@ from webhook.api import duration, names
 
 
 class Action(StrEnum):
-    """What a violation leads to, from strongest to weakest."""
+    """What a violation triggers, from strongest to weakest."""
 
     DENY = "deny"
     WARN = "warn"
@@ -30,13 +30,13 @@ class Action(StrEnum):
     OFF = "off"
 
     def at_most(self, ceiling: "Action") -> "Action":
-        """This action, weakened to `ceiling` where it is stronger."""
+        """This action, or `ceiling` if that is weaker."""
         order = list(Action)
         return max(self, ceiling, key=order.index)
 
 
 OFF_UNQUOTED: Final = BeforeValidator(lambda value: "off" if value is False else value)
-"""For fields with the choice `off`: YAML 1.1, which kubectl reads, takes it for false where it is not quoted."""
+"""For fields with the choice `off`: YAML 1.1, which kubectl reads, parses an unquoted `off` as false."""
 
 ActionField = Annotated[Action, OFF_UNQUOTED]
 
@@ -45,7 +45,7 @@ _Entries = TypeVar("_Entries", bound=Iterable[str])
 
 
 def each(problem_of: Callable[[str], str | None]) -> AfterValidator:
-    """Refuses a list, or a mapping by its keys, with an entry that has a problem; says which entry."""
+    """Rejects a list, or a mapping by its keys, with an invalid entry; names the entry."""
 
     def check(entries: _Entries) -> _Entries:
         for entry in entries:
@@ -77,7 +77,7 @@ def _name_in_label(name: str) -> str:
 
 
 NameInLabel = Annotated[str, AfterValidator(_name_in_label)]
-"""The name of a Kubernetes object that a label is to hold, as those of Kueue; empty for none."""
+"""The name of a Kubernetes object that must fit into a label, as those of Kueue; empty for none."""
 
 
 def _labels(labels: dict[str, str]) -> dict[str, str]:
@@ -106,7 +106,7 @@ ResourceNames = Annotated[tuple[str, ...], AfterValidator(_qualified)]
 
 
 def _duration(value: object) -> object:
-    """What is no duration, said with what is one: a number without a unit and a text of any kind alike."""
+    """The same message with an example for every invalid duration, a number without a unit included."""
     if value is None:
         return None
     accepted = "accepted: 72h, 7d or null"
@@ -139,7 +139,7 @@ class Settings(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _no_number_is_yes(cls, value: Any, info: ValidationInfo) -> Any:
-        """`yes` without quotes is true, which pydantic would take for 1."""
+        """Unquoted `yes` is true in YAML, which pydantic would accept as 1."""
         if isinstance(value, bool) and cls.model_fields[info.field_name or ""].annotation in _NUMBERS:
             raise PydanticKnownError("int_type")
         return value
@@ -151,7 +151,7 @@ class RuleSettings(Settings):
     action: ActionField = Field(Action.DENY, description="What a violation leads to: deny, warn, audit or off.")
 
     def on(self, cluster_version: str) -> Self:
-        """The settings on an API server of this version, as v1.35."""
+        """The settings for an API server of this version, such as v1.35."""
         return self
 
 

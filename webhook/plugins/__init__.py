@@ -1,6 +1,6 @@
-"""Rules and injections of other packages, found by their entry points.
+"""Rules and injections of other packages, discovered by their entry points.
 
-`api` is what such a package imports, and `testing` what its tests do: the names there stay as they are. `loading`
-takes in those that an administrator names, `guard` keeps a broken one from doing harm. What a plug-in finds goes the
-same ways as what a rule of ours finds: nothing here decides about a job.
+`api` is what such a package imports, and `testing` what its tests import: their names are stable. `loading` loads the
+plug-ins that an administrator names, and `guard` contains the failures of a broken one. Findings of plug-ins are
+handled like those of built-in rules: nothing here decides about a job.
 """

@@ -1,6 +1,6 @@
 """What plug-ins import. These names, their fields and parameters stay as they are until the next major version.
 
-Nothing else of `webhook` does: a plug-in that reaches beyond this module is its author's own risk.
+Nothing else of `webhook` is stable: a plug-in that imports more does so at its author's own risk.
 """
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path

@@ -1,7 +1,6 @@
-"""What stands between a plug-in and the service: a plug-in that fails is left out of that review, and nothing else is.
+"""Isolates plug-ins from the service: a plug-in that fails is left out of that review, and nothing else is.
 
-It gets a copy of the job, so what it writes there reaches nobody. What it puts into a job before it fails is taken out
-again.
+It gets a copy of the job, so its writes there have no effect. If it fails, its additions to the job are removed again.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -34,7 +33,7 @@ Told = Callable[[BaseException], None]
 
 
 def rule(entry: Rule, plugin: str, told: Told) -> Rule:
-    """`entry` as the pipelines have it: where it fails it finds nothing, and the audit log says so."""
+    """`entry` for the pipelines: if it fails it finds nothing, and the audit log has the failure."""
 
     @wraps(entry.check)
     def check(_: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
@@ -58,7 +57,7 @@ def rule(entry: Rule, plugin: str, told: Told) -> Rule:
 
 
 def injection(entry: Injection, plugin: str, told: Told) -> Injection:
-    """`entry` as the pipelines have it: where it fails nothing of it is in the patch, and the user reads so."""
+    """`entry` for the pipelines: if it fails it adds nothing to the patch, and the user gets a warning."""
 
     @wraps(entry.inject)
     def inject(_: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
@@ -81,7 +80,7 @@ def injection(entry: Injection, plugin: str, told: Told) -> Injection:
 
 
 def _holds(form: Form, told: Told) -> Holds:
-    """`form.holds`, which holds nothing where it fails."""
+    """`form.holds`, or False if it fails."""
 
     def holds(key: str, value: Any) -> bool:
         try:
@@ -94,19 +93,19 @@ def _holds(form: Form, told: Told) -> Holds:
 
 
 def where(error: BaseException) -> str:
-    """What was raised and in which line, without its text, which may quote a job."""
+    """The type and the line of an exception, without its text, which may quote a job."""
     frames = extract_tb(error.__traceback__)
     at = f" in {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{at}"
 
 
 def _own(ctx: Context) -> Context:
-    """`ctx` with nothing in it that other rules see too and that can be written to."""
+    """`ctx` without mutable parts that other rules share."""
     return structs.replace(ctx, old=deepcopy(ctx.old), memo=Memo())
 
 
 def _all(found: Iterable[Any], kind: type[T]) -> list[T]:
-    """Everything that was found; TypeError for what is of another kind."""
+    """All items; TypeError if one is of another type."""
     values = list(found)
     if wrong := [value for value in values if not isinstance(value, kind)]:
         raise TypeError(f"a {type(wrong[0]).__name__} instead of a {kind.__name__}")
@@ -114,7 +113,7 @@ def _all(found: Iterable[Any], kind: type[T]) -> list[T]:
 
 
 def _guarded(model: type[Any]) -> type[Any]:
-    """Settings whose validators may raise whatever they like: it is a fault of the document."""
+    """Settings whose validators may raise any exception: it becomes a fault of the document."""
 
     def no_other_error(cls: type[Settings], data: Any, handler: Callable[[Any], Any]) -> Any:
         try:

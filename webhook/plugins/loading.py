@@ -1,7 +1,7 @@
-"""Which plug-ins are installed, and those that an administrator names, taken in.
+"""Discovers installed plug-ins, and loads those that an administrator names.
 
 A plug-in is a package with entry points: the name of each is the id of a rule or of an injection, its value the
-function below the decorator. None that is not named is imported. What is wrong with one is noted and never raised.
+function below the decorator. Only named plug-ins are imported. Faults are recorded and never raised.
 """
 
 import json
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ALL: Final = "all"
 VARIABLE: Final = "MPIJOB_WEBHOOK_PLUGINS"
 RESERVED: Final = frozenset({"schema", REQUIRED_INJECTION, PREFIX})
-"""Ids of findings that are of no rule, and of the rules that a policy itself says."""
+"""Ids of findings without a rule, and of custom rules."""
 
 State = Literal["in force", "broken", "not named"]
 _ID: Final = re.compile(r"[a-z](?:[a-z0-9]*-)*[a-z0-9]+")
@@ -53,17 +53,17 @@ GROUPS: Final[Mapping[str, _Group]] = {
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A package with entry points of ours, or the name of one that is not installed."""
+    """A package with entry points for this service, or a name that is not installed."""
 
     name: str
     version: str = ""
-    """Empty where it is not installed."""
+    """Empty if it is not installed."""
     state: State = "not named"
     rules: tuple[str, ...] = ()
-    """Ids of those in force; of one that is not named, those that it has."""
+    """Ids of those in force; if the plug-in is not named, those that it has."""
     injections: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
-    """What is wrong with it; what else it has is in force."""
+    """Its problems; its other parts are in force."""
 
 
 class PluginFault(Exception):
@@ -77,12 +77,12 @@ class Failures:
     counts: dict[tuple[str, str], int]
     """By kind and id, from 0 on."""
     last: dict[tuple[str, str], str]
-    """What the last one was."""
+    """The last failure of each."""
     listener: Callable[[str, str, BaseException], None] = lambda *_: None
-    """Called with kind, id and what was raised."""
+    """Called with kind, id and exception."""
 
     def note(self, kind: str, entry_id: str, error: BaseException) -> None:
-        """Count one."""
+        """Count a failure."""
         key = kind, entry_id
         self.counts[key] += 1
         self.last[key] = guard.where(error)
@@ -94,26 +94,26 @@ _LOADED: Final[list[Plugin]] = []
 
 
 def normalised(name: str) -> str:
-    """The name of a package as all its spellings have it (PEP 503)."""
+    """The name of a package in its normal form (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
 
 
 def load(named: Iterable[str]) -> None:
-    """Take in the plug-ins with these names, or all that are installed."""
-    wanted = [normalised(name) for name in named if name.strip()]
-    there = dict(_installed()) if wanted else {}
-    for name in sorted(there) if ALL in wanted else dict.fromkeys(wanted):
+    """Load the plug-ins with these names, or all that are installed."""
+    names = [normalised(name) for name in named if name.strip()]
+    there = dict(_installed()) if names else {}
+    for name in sorted(there) if ALL in names else dict.fromkeys(names):
         if all(plugin.name != name for plugin in _LOADED):
             _LOADED.append(_load(name, *there.get(name, ("", ()))))
 
 
 def loaded() -> tuple[Plugin, ...]:
-    """Those that were named."""
+    """The named plug-ins."""
     return tuple(_LOADED)
 
 
 def installed() -> tuple[Plugin, ...]:
-    """Those that were named, and those that are installed besides."""
+    """The named plug-ins and all other installed ones."""
     known = {plugin.name for plugin in _LOADED}
     others = (
         Plugin(name, version, rules=_ids(points, "rule"), injections=_ids(points, "injection"))
@@ -124,22 +124,22 @@ def installed() -> tuple[Plugin, ...]:
 
 
 def problems() -> dict[str, str]:
-    """For each plug-in what is wrong with it, on one line."""
-    found = {plugin.name: list(plugin.faults) for plugin in _LOADED}
+    """The problem of each broken plug-in, on one line."""
+    faults = {plugin.name: list(plugin.faults) for plugin in _LOADED}
     for (kind, entry_id), count in FAILURES.counts.items():
         if count:
             registry = next(group.registry for group in GROUPS.values() if group.kind == kind)
             left_out = "jobs were judged" if kind == "rule" else "jobs were admitted"
             last = FAILURES.last[kind, entry_id]
-            found[registry[entry_id].plugin].append(
+            faults[registry[entry_id].plugin].append(
                 f"{kind} {entry_id} failed {count:,} {'time' if count == 1 else 'times'}, last with {last}: {left_out}"
                 " without it"
             )
-    return {name: "; ".join(texts) for name, texts in found.items() if texts}
+    return {name: "; ".join(texts) for name, texts in faults.items() if texts}
 
 
 def _installed() -> Iterator[tuple[str, tuple[str, tuple["EntryPoint", ...]]]]:
-    """(name, (version, entry points)) of each package that has some of ours; of two of one name the first."""
+    """(name, (version, entry points)) of each plug-in package; the first of two with the same name."""
     from importlib import metadata  # noqa: PLC0415 - whoever names no plug-in need not wait for it
 
     seen = set()
@@ -181,7 +181,7 @@ def _load(name: str, version: str, points: "tuple[EntryPoint, ...]") -> Plugin:
 
 
 def _take_in(point: "EntryPoint", group: _Group, plugin: str) -> None:
-    """Register what the entry point leads to; PluginFault where that is not possible."""
+    """Register the object of the entry point; PluginFault if that is not possible."""
     try:
         entry = group.registry.offered(point.load())
     except guard.RAISED as error:
@@ -210,7 +210,7 @@ def _check_id(entry_id: str, group: _Group) -> None:
 
 
 def _check_entry(entry: Any, guarded: Any, group: _Group) -> None:
-    """Whether all that is asked of it outside of reviews can be had: its settings and its texts."""
+    """PluginFault unless its settings and texts, which are used outside of reviews, are valid."""
     if not (isinstance(entry.settings, type) and issubclass(entry.settings, group.settings)):
         raise PluginFault(f"its settings are no {group.settings.__name__}")
     fields = entry.settings.model_fields

@@ -1,4 +1,4 @@
-"""What the tests of a plug-in import: one rule on one job, or one injection, as the service would run it."""
+"""What the tests of a plug-in import: they run one rule on one job, or one injection, as the service would."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -25,10 +25,9 @@ def violations(
     namespace: str = "team-a",
     view: ClusterView | None = None,
 ) -> list[Violation]:
-    """What the function that `@rule` decorates finds in a whole job.
+    """The violations that a function with the decorator `@rule` finds in a whole job.
 
-    `settings` are as an administrator writes them; with `old` it is an UPDATE; without `view` nothing is known of the
-    cluster.
+    `settings` are as an administrator writes them; with `old` it is an UPDATE; without `view` the cluster is unknown.
     """
     declared = RULES.offered(check)
     if declared is None:

@@ -29,10 +29,12 @@ from webhook.policy.own_rules import OwnRule, OwnRules
 
 
 def beyond(document: Any) -> list[tuple[Location, str]]:
-    """Where, and why, what was read from YAML is too much for a policy: before anything else looks at it."""
+    """(location, reason) of parts of a YAML document that exceed the limits of a policy; checked before anything
+    else.
+    """
     found: list[tuple[Location, str]] = []
     places: list[tuple[Location, Any]] = [((), document)]
-    for path, value in places:  # it grows on the way
+    for path, value in places:  # it grows in the loop
         if not isinstance(value, dict | list):
             continue
         what, most = ("rules", MAX_CUSTOM_RULES) if path == ("rules", PREFIX) else ("entries", MAX_ENTRIES)
@@ -51,8 +53,8 @@ SshKeys = Literal["rsa-4096", "ecdsa-p521", "ecdsa-p256", "ed25519", "operator"]
 
 INJECT_ONLY = "The only injections that may be at work, of those that are enabled: [] for none, null for all of them."
 
-# What these do to jobs is not checked: Kueue starts, stops and restores jobs through them, and the garbage collector
-# removes finalizers. A refusal would leak quota or leave objects behind.
+# Changes by these are not checked: Kueue starts, stops and restores jobs through them, and the garbage collector
+# removes finalizers. A rejection would leak quota or leave objects behind.
 CONTROLLERS = (
     "system:serviceaccount:kueue-system:kueue-controller-manager",
     "system:serviceaccount:openshift-kueue-operator:kueue-controller-manager",
@@ -65,14 +67,16 @@ TOO_EXPENSIVE = "is too expensive to read: it takes more processor time than one
 
 @dataclass(frozen=True, slots=True)
 class PolicyFault:
-    """One thing that is wrong: the field (empty for the document itself), why, and the line of the text (from 1)."""
+    """A mistake in the document: the field (empty for the document itself), the reason, and the line of the text (from
+    1).
+    """
 
     field: str
     reason: str
     line: int | None = None
 
     def __post_init__(self) -> None:
-        """Both may hold what somebody wrote."""
+        """Both texts may contain user input."""
         object.__setattr__(self, "field", visible(self.field))
         object.__setattr__(self, "reason", visible(self.reason))
 
@@ -82,7 +86,7 @@ class PolicyFault:
 
 
 class PolicyError(ValueError):
-    """The document cannot be used; its text has a line for each fault. Of very many not all may be told: `more`."""
+    """The document cannot be used; the text has a line for each fault. With very many, `more` counts those left out."""
 
     def __init__(self, *faults: PolicyFault, more: int = 0) -> None:
         super().__init__("\n".join([*map(str, faults), *([f"... and {more} more"] if more else [])]))
@@ -91,7 +95,7 @@ class PolicyError(ValueError):
 
 
 class Described(Protocol):
-    """A rule or an injection, as far as its settings go."""
+    """The settings of a rule or an injection."""
 
     @property
     def settings(self) -> type[Settings]:
@@ -176,7 +180,7 @@ class PolicyDocument(Settings):
 
     @property
     def own_rules(self) -> tuple[OwnRule, ...]:
-        """The rules that the policy itself says."""
+        """The document's custom rules."""
         own: tuple[OwnRule, ...] = getattr(self.rules, PREFIX, ())
         return own
 
@@ -186,7 +190,7 @@ class PolicyDocument(Settings):
         return settings
 
     def injects(self, injection_id: str) -> bool:
-        """Whether this injection is at work."""
+        """Whether this injection is switched on."""
         allowed = self.inject_only is None or injection_id in self.inject_only
         return allowed and self.settings_of_injection(injection_id).enabled
 
@@ -210,7 +214,7 @@ def assemble(rules: Mapping[str, Described], injections: Mapping[str, Described]
 
 
 def load(text: str | bytes, model: type[PolicyDocument], most: int | None = None) -> PolicyDocument:
-    """The document in YAML `text`; PolicyError that names fields (with `most` so many) and what is wrong there."""
+    """The document in YAML `text`; PolicyError names the fields and the reasons, at most `most` of them."""
     try:
         documents = yaml.load_all(text)
     except yaml.YamlError as error:
@@ -236,7 +240,7 @@ def load(text: str | bytes, model: type[PolicyDocument], most: int | None = None
 
 
 def faults_at(found: Sequence[tuple[faults.Location, str]], text: str | bytes) -> list[PolicyFault]:
-    """What is wrong (where, and why) with values of the document in YAML `text`."""
+    """The faults for (location, reason) pairs about the document in YAML `text`."""
     lines = yaml.lines(text, to=[location for location, _ in found]) if found else {}
     return [_fault(location, reason, lines) for location, reason in found]
 
@@ -253,13 +257,13 @@ def _section(name: str, entries: Mapping[str, Described], description: str, *, o
 
 
 def _names_of(entries: Iterable[str], description: str) -> Any:
-    """A list of these alone, so that a wrong name has its place in the text, and editors know the names."""
+    """A list type limited to these names: a wrong name has its position in the text, and editors can complete names."""
     name: Any = Literal.__getitem__(tuple(entries))
     return (tuple.__class_getitem__((name, ...)) | None, Field(None, description=description))
 
 
 def _exemptions(rules: Iterable[str]) -> Any:
-    """A list whose entries name these rules alone, so that a wrong name has its place in the text."""
+    """A list type whose entries name only these rules, so that a wrong name has its position in the text."""
     known: Any = Literal.__getitem__((EVERY_RULE, PREFIX, *rules))
     rule = Annotated[known, WrapValidator(lambda value, check: value if is_own(value) else check(value))]
     fields: dict[str, Any] = {"rules": (tuple.__class_getitem__((rule, ...)), Exemption.model_fields["rules"])}

@@ -1,4 +1,4 @@
-"""Exemptions: who need not follow which rules, where, until when, and why."""
+"""Exemptions: who is exempt from which rules, where, until when, and why."""
 
 from collections.abc import Container, Set
 from datetime import date
@@ -11,8 +11,8 @@ from webhook.kit.settings import Settings
 
 EVERY_RULE = "*"
 REQUIRED_INJECTION = "required-injection"
-"""A job may be exempted from this too, though it is no rule with settings."""
-# The annotations by which a job asks for an exemption; it is granted to whom RBAC allows to `exempt` MPIJobs.
+"""A job may be exempted from this too, although it has no settings as rules do."""
+# The annotations by which a job requests an exemption. It is granted if RBAC allows the user to `exempt` MPIJobs.
 ASKED = "training.openshift.io/exempt"
 REASON = "training.openshift.io/exempt-reason"
 
@@ -57,7 +57,7 @@ class Exemption(Settings):
         return self
 
     def concerns(self, *, namespace: str, username: str, groups: Set[str]) -> bool:
-        """Whether it is about this request; `rules` and `expires` are not looked at."""
+        """Whether it applies to this request; ignores `rules` and `expires`."""
         if self.namespaces and namespace not in self.namespaces:
             return False
         if not (self.users or self.groups or self.service_accounts):
@@ -77,5 +77,5 @@ class Exemption(Settings):
 
 
 def asked_rules(annotations: dict[str, str]) -> tuple[str, ...]:
-    """The ids of the rules that a job's annotation asks to be exempted from."""
+    """The ids of the rules in a job's exemption annotation."""
     return tuple(part.strip() for part in annotations.get(ASKED, "").split(",") if part.strip())

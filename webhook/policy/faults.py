@@ -1,6 +1,6 @@
-"""What is wrong with a policy document, in YAML's terms and those of its settings: no word of the validator's own.
+"""Faults of a policy document, in terms of YAML and the policy's settings, without the validator's vocabulary.
 
-This is the one place where the faults that pydantic finds get their words.
+Only this module turns pydantic's errors into messages.
 """
 
 import json
@@ -29,43 +29,43 @@ _NO_MAPPING: Final = frozenset({"model_type", "model_attributes_type", "dict_typ
 
 
 def of(error: ValidationError, model: type[BaseModel]) -> Iterator[tuple[Location, str]]:
-    """Where and why, for each fault that `model` found; what one mistake led to is one fault."""
+    """(location, reason) for each fault that `model` reports; consequences of one mistake are one fault."""
     return iter(first(error, model)[0])
 
 
 def first(
     error: ValidationError, model: type[BaseModel], most: int | None = None
 ) -> tuple[list[tuple[Location, str]], int]:
-    """The first faults, at most `most` of them where that is given, and how many more there are.
+    """The first faults, at most `most`, and the number of further ones.
 
-    To find the words for one takes a part of a millisecond, and a document may have tens of thousands.
+    Each message takes a part of a millisecond, and a document may have tens of thousands of faults.
     """
     faults = error.errors(include_url=False)
     broken = {fault["loc"][:end] for fault in faults for end in range(len(fault["loc"]))}
     left_out = dict(_left_out(faults, model))
-    told = [
+    reported = [
         fault
         for fault in faults
         if not (fault["type"] == "extra_forbidden" and fault["loc"] in left_out)
-        and not (fault["type"] == "too_short" and fault["loc"] in broken)  # an entry that is broken does not count
+        and not (fault["type"] == "too_short" and fault["loc"] in broken)  # a broken entry does not count
     ]
     found: list[tuple[Location, str]] = []
-    for fault in told[:most]:
+    for fault in reported[:most]:
         location: Location = fault["loc"]
         reason = _reason(fault, location, model)
         if members := [str(member[-1]) for member, owner in left_out.items() if owner == location]:
             verb = "belongs" if len(members) == 1 else "belong"
             reason = f"{INDENTED} {', '.join(members[:MAX_LISTED_CHOICES])} {verb} to it"
         found.append((location, reason))
-    return found, len(told) - len(found)
+    return found, len(reported) - len(found)
 
 
 def _left_out(faults: Iterable[Any], model: type[BaseModel]) -> Iterator[tuple[Location, Location]]:
-    """(setting, owner) of settings that stand beside an empty mapping of which they are: indented too little."""
+    """(setting, owner) of settings that are indented too little: they follow the empty mapping of their owner."""
     empty = [fault["loc"] for fault in faults if fault["type"] in _NO_MAPPING and fault["input"] is None]
     beside: dict[Location, list[tuple[Location, Collection[str]]]] = {}
     for owner in empty:
-        if owner and isinstance(owner[-1], str):  # beside an entry of a list stand entries
+        if owner and isinstance(owner[-1], str):  # the siblings of a list's entry are entries, not settings
             beside.setdefault(owner[:-1], []).append((owner, _fields(_at(model, owner))))
     for fault in faults:
         location = fault["loc"]
@@ -89,7 +89,7 @@ def _reason(fault: Mapping[str, Any], location: Location, model: type[BaseModel]
 
 
 def _of_value(kind: str, value: Any, context: Mapping[str, Any], annotation: Any) -> str:
-    """About a value of the wrong type, or out of bounds."""
+    """The message for a value of the wrong type, or outside its limits."""
     choices = _QUOTED.findall(str(context.get("expected", ""))) if kind in {"literal_error", "enum"} else []
     if value is None:
         return f"is empty: {_wanted(kind, choices)}, or remove it"
@@ -107,7 +107,7 @@ def _of_value(kind: str, value: Any, context: Mapping[str, Any], annotation: Any
 
 
 def _wanted(kind: str, choices: list[str]) -> str:
-    """What a value of the right type is."""
+    """The expected type, in words."""
     if choices:
         return choices[0] if len(choices) == 1 else f"{', '.join(choices[:-1])} or {choices[-1]}"
     if kind in _NO_MAPPING:
@@ -117,7 +117,7 @@ def _wanted(kind: str, choices: list[str]) -> str:
 
 
 def _bound(kind: str, context: Mapping[str, Any]) -> str:
-    """What a value of the right type is beyond."""
+    """The limit that a value of the right type exceeds, in words."""
     match kind:
         case "greater_than_equal":
             return f"must be at least {context['ge']}"
@@ -134,7 +134,7 @@ def _bound(kind: str, context: Mapping[str, Any]) -> str:
 
 
 def _unknown(location: Location, model: type[BaseModel]) -> str:
-    """About a name that is no setting: where it belongs, or what is like it."""
+    """The message for an unknown setting: where it belongs, or which settings have similar names."""
     name = str(location[-1])
     if len(location) > 1 and name in _fields(model):
         return "belongs to the document itself: indent it less"
@@ -152,13 +152,13 @@ def _unknown(location: Location, model: type[BaseModel]) -> str:
 
 
 def _like(name: str, known: Iterable[str]) -> str | None:
-    """The one setting that has all of `name` in its own, else what is spelled most like it."""
+    """The only setting that contains `name`, else the one with the most similar spelling."""
     whole = [each for each in known if name and name.casefold() in each.casefold()]
     return whole[0] if len(whole) == 1 else closest_name(name, known)
 
 
 def _as_list(value: Any, annotation: Any) -> str:
-    """The list that was meant by what stands in its place."""
+    """The list that was probably meant by `value`."""
     choices = list(_choices(annotation))
     entries: list[Any] = [value]
     if not isinstance(value, dict):
@@ -172,7 +172,7 @@ def _as_list(value: Any, annotation: Any) -> str:
 
 
 def _as_mapping(value: Any, annotation: Any) -> str:
-    """The mapping that was meant by what stands in its place."""
+    """The mapping that was probably meant by `value`."""
     fields, meant = _fields(annotation), dict[str, Any]()
     if isinstance(value, bool) and "enabled" in fields:
         meant = {"enabled": value}
@@ -200,11 +200,11 @@ def _choices(annotation: Any) -> Iterator[str]:
 
 
 def _at(model: type[BaseModel], location: Location) -> Any:
-    """The type of what is at `location` of a document; None where that is no setting."""
+    """The type of the value at `location` of a document; None if no setting is there."""
     annotation: Any = model
     for part in location:
         if isinstance(part, int):
-            continue  # entries have the type that is in their list's
+            continue  # entries have the element type of their list
         field = _fields(_model_in(annotation)).get(part)
         if field is None:
             return None
@@ -219,13 +219,13 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
 
 
 def _fields(annotation: Any) -> dict[str, FieldInfo]:
-    """The settings of the model in `annotation` as they are written, with their fields."""
+    """The fields of the model in `annotation`, by their names in YAML."""
     model = _model_in(annotation)
     return {field.alias or name: field for name, field in model.model_fields.items()} if model else {}
 
 
 def _shown(value: Any) -> str:
-    """What stands there, where that is short enough to be told."""
+    """The value if it is short enough to be quoted."""
     if isinstance(value, bool):
         return f" (it is {_plain(value)}{'' if value else ', as off and no are without quotes'})"
     return f" (it is {json.dumps(value, ensure_ascii=False)}"[:98] + ")" if isinstance(value, str | int | float) else ""

@@ -1,6 +1,6 @@
-"""Policies in force: documents compiled for the hot path; put in force by `webhook.server.policy_watch`.
+"""Compiled policies for reviews; `webhook.server.policy_watch` puts them in force.
 
-Compiled once for each combination of documents that selects a namespace.
+Each combination of documents that selects a namespace is compiled once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,31 +36,31 @@ class _StandIn:
 
 
 def with_stand_ins(registry: Registry[Any], unchecked: type[Settings]) -> dict[str, Described]:
-    """All that is registered, and in the place of what is broken something with `unchecked` settings."""
+    """All registered entries; broken ones are replaced by an entry with `unchecked` settings."""
     broken = {entry_id: _StandIn(unchecked) for entry_id in registry.unusable}
     return dict(sorted({**broken, **registry}.items()))
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A policy document, ready for the hot path."""
+    """A compiled policy document."""
 
     document: PolicyDocument
     """The merged document."""
     rules: tuple[tuple[Rule, RuleSettings, Action], ...]
-    """Those that are not off, with the action after every ceiling."""
+    """The rules that are not off, with the action after every ceiling."""
     injections: tuple[tuple[Injection, InjectionSettings], ...]
     sources: Mapping[str, str] = field(default_factory=dict)
     """As in `layers.Effective`."""
     admitted: Admitted = ANYTHING
-    """What all rules that refuse admit of the numbers that advice changes."""
+    """The values of numbers in advice that no rejecting rule forbids."""
     layers: tuple[Layer, ...] = field(default=(), compare=False)
     """The documents that it is made of."""
     identity: str = field(default="", compare=False)
-    """Which documents these are, in which version; empty where there are none but the built-in defaults."""
+    """The documents and their versions; empty for the built-in defaults alone."""
 
     def admitted_but(self, excused: frozenset[str]) -> Admitted:
-        """What is admitted of a job that these rules are not held against."""
+        """What is admitted for a job that is exempt from the rules `excused`."""
         refusing = (
             rule.admits(settings)
             for rule, settings, action in self.rules
@@ -70,20 +70,20 @@ class Policy:
 
     @cached_property
     def required(self) -> tuple[tuple[Injection, InjectionSettings], ...]:
-        """Those of `injections` without which no job is stored."""
+        """The `injections` that every stored job must have."""
         return tuple((injection, wanted) for injection, wanted in self.injections if wanted.required is not Action.OFF)
 
     @cached_property
     def own_rules(self) -> tuple[OwnRule, ...]:
-        """Those of `rules` that the policy itself says."""
+        """The custom rules among `rules`."""
         return tuple(settings for rule, settings, _ in self.rules if isinstance(settings, OwnRule))
 
     def action(self, rule_id: str) -> Action:
-        """What a finding of the rule leads to at most."""
+        """The strongest action that a finding of the rule triggers."""
         return self._chosen[rule_id][1] if rule_id in self._chosen else Action.OFF
 
     def settings(self, rule_id: str) -> RuleSettings | None:
-        """The settings of the rule, None where it is off."""
+        """The settings of the rule, None if it is off."""
         return self._chosen[rule_id][0] if rule_id in self._chosen else None
 
     @cached_property
@@ -93,7 +93,7 @@ class Policy:
 
 @cache
 def policy_model() -> type[PolicyDocument]:
-    """The policy document's model, with every rule and injection there is."""
+    """The policy document's model, with every registered rule and injection."""
     return document.assemble(
         with_stand_ins(rules.REGISTRY, UncheckedRuleSettings),
         with_stand_ins(injections.REGISTRY, UncheckedInjectionSettings),
@@ -135,28 +135,28 @@ def _identity(kept: Sequence[Layer]) -> str:
 
 
 class PolicySet:
-    """All documents, and what they come to in a namespace. Never changed: a reload makes a new one."""
+    """All documents, and their effective policy in a namespace. Immutable: a reload makes a new one."""
 
     def __init__(self, documents: Sequence[Layer] = (), cluster_version: str = "") -> None:
         self.cluster_version = cluster_version
-        """That of the API server, as v1.35; empty where it is unknown."""
+        """The API server's version, such as v1.35; empty if it is unknown."""
         self.layers = tuple(layers.in_order(documents))
         self._policies: dict[tuple[int, ...], Policy] = {}
         self._merged: dict[tuple[int, ...], Effective] = {}
         self.left_out: dict[str, str] = {}
-        """Documents that contradict others where jobs came so far, and why."""
+        """Documents that contradicted others in the namespaces seen so far, and why."""
 
     def for_namespace(self, namespace: Namespace | Answer) -> Policy:
         """The policy of a namespace.
 
-        Without its labels the documents that select namespaces are left out. The service never decides by that: it
+        Without its labels the documents that select namespaces are left out. The service never decides with that: it
         reads the Namespace first.
         """
         labels = namespace.labels if isinstance(namespace, Namespace) else None
         return self._policy(tuple(index for index, layer in enumerate(self.layers) if layer.selects(labels)))
 
     def for_any_namespace(self) -> Policy:
-        """The policy of a namespace if every document were for it."""
+        """The policy as if every document selected the namespace."""
         return self._policy(tuple(range(len(self.layers))))
 
     def merged(self, matching: Sequence[int]) -> Effective:
@@ -167,7 +167,7 @@ class PolicySet:
         return self._merged[key]
 
     def _policy(self, matching: tuple[int, ...]) -> Policy:
-        """That of the layers with these indices, compiled once."""
+        """The policy of the layers with these indices, compiled once."""
         policy = self._policies.get(matching)
         if policy is None:
             policy = self._policies[matching] = self._compiled(matching)
@@ -184,6 +184,6 @@ class PolicySet:
         return replace(policy, layers=kept, identity=_identity(kept))
 
     def _kept(self, indices: Sequence[int]) -> tuple[Layer, ...]:
-        """Those of the layers that the merge has not left out."""
+        """The layers that the merge has not left out."""
         dropped = {name for name, _ in self.merged(indices).dropped}
         return tuple(layer for layer in (self.layers[index] for index in indices) if layer.name not in dropped)

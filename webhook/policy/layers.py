@@ -1,9 +1,9 @@
-"""Several policy documents and a namespace become one effective document, with the source of every value.
+"""Merges the policy documents of a namespace into one effective document, with the source of every value.
 
 The built-in defaults come first, then the documents that select the namespace, lowest priority first: a higher one wins
-value by value (a list or a mapping of labels is one value). Exemptions add up, and so do own rules and params: of one
-name that of the higher document counts. Documents of equal priority are taken in the order of their names, so that the
-outcome never depends on the order in which they were read.
+value by value (a list or a mapping of labels is one value). Exemptions add up, and so do custom rules and params; of
+two with the same name, that of the higher document wins. Documents of equal priority are merged in the order of their
+names, so the outcome never depends on the order in which they were read.
 """
 
 from collections import defaultdict
@@ -19,21 +19,21 @@ from webhook.policy import faults, own_rules
 from webhook.policy.document import PolicyDocument
 
 DEFAULTS = "built-in default"
-# What says which namespaces a document is for, and when it wins, is no value of the outcome.
+# These decide where a document applies and when it wins; they are not values of the outcome.
 OWN = frozenset({"apiVersion", "kind", "priority", "namespaces"})
 
 
 DIGITS = 12
-"""Of a digest, where it stands for people."""
+"""Length of a digest that users see."""
 
 
 def digest_of(text: str) -> str:
-    """The SHA-256 of a document's text, in hexadecimal: `sha256sum` of what is under `policy.yaml`."""
+    """The SHA-256 of a document's text, in hexadecimal: `sha256sum` of the content of `policy.yaml`."""
     return sha256(text.encode()).hexdigest()
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """A policy document and where it came from (the name of its ConfigMap, or a file)."""
+    """A policy document and its source (the name of its ConfigMap, or a file)."""
 
     name: str
     document: PolicyDocument
@@ -44,18 +44,18 @@ class Layer(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> str:
-        """Which document it is, in which version, for logs: short, and the same wherever the text is the same."""
+        """The document and its version, for logs: short, and the same wherever the text is the same."""
         version = f"@{self.version}" if self.version else ""
         return f"{self.name}{version} sha256:{self.digest[:DIGITS]}"
 
     def selects(self, labels: Mapping[str, str] | None) -> bool:
-        """Whether it is for a namespace with these labels; None for a namespace of which nothing is known."""
+        """Whether it applies to a namespace with these labels; None for a namespace with unknown labels."""
         selector = self.document.selector
         return selector is None or (labels is not None and selector.matches(labels))
 
 
 class Effective(msgspec.Struct, frozen=True):
-    """What several documents come to."""
+    """The result of a merge."""
 
     document: PolicyDocument
     """The merged document."""
@@ -72,7 +72,7 @@ def in_order(layers: Iterable[Layer]) -> list[Layer]:
 
 def ties(layers: Sequence[Layer]) -> list[tuple[str, str, str]]:
     """(layer, layer, path) of values that two documents of equal priority set differently: the second by name wins."""
-    found = []
+    conflicts = []
     ordered = in_order(layers)
     for index, first in enumerate(ordered):
         for second in ordered[index + 1 :]:
@@ -80,15 +80,15 @@ def ties(layers: Sequence[Layer]) -> list[tuple[str, str, str]]:
                 break
             mine, theirs = (dict(leaves(written(layer.document))) for layer in (first, second))
             both = [path for path in mine if path in theirs]
-            found += [(first.name, second.name, path) for path in both if mine[path] != theirs[path]]
-    return found
+            conflicts += [(first.name, second.name, path) for path in both if mine[path] != theirs[path]]
+    return conflicts
 
 
 def merge(layers: Sequence[Layer], model: type[PolicyDocument]) -> Effective:
     """The effective document of `layers`, which are in order and all select the namespace.
 
-    Each document is valid by itself; two together may not be (`min` of one above `max` of another). Then the higher
-    one is left out as a whole.
+    Each document is valid alone; two together may not be (`min` of one above `max` of another). Then the higher one is
+    left out as a whole.
     """
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
@@ -108,7 +108,7 @@ def merge(layers: Sequence[Layer], model: type[PolicyDocument]) -> Effective:
 
 
 def written(document: PolicyDocument) -> dict[str, Any]:
-    """What the document's author set, and nothing of the defaults."""
+    """The values that the document's author set, without defaults."""
     values = document.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return {key: value for key, value in values.items() if key not in OWN}
 
@@ -149,7 +149,7 @@ def leaves(values: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
 
 
 def may_meet(first: Layer, second: Layer) -> bool:
-    """False only where their selectors exclude each other, whatever labels a namespace has."""
+    """False only if no set of labels matches both selectors."""
     by_key: dict[str, list[Requirement]] = defaultdict(list)
     for layer in (first, second):
         selector = layer.document.selector

@@ -1,4 +1,4 @@
-"""An administrator's own rules: `rules.custom` of the policy document, each a rule like any other when compiled."""
+"""Custom rules of an administrator: `rules.custom` of the policy document, each a rule like any other when compiled."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from webhook.policy.limits import MAX_CUSTOM_RULES, MAX_EXPRESSION_CHARACTERS, M
 from webhook.rules import Rule, Violation, shortened
 
 NO_FAULT: Final = Outcome()
-# Raw strings first: in them a backslash is no escape.
+# Raw strings first: a backslash in them is an ordinary character.
 _NOT_CODE: Final = re.compile(
     r"""[rR][bB]?(?:'{3}.*?'{3}|"{3}.*?"{3}|'[^'\n]*'|"[^"\n]*")"""
     r"""|'{3}(?:\\.|[^\\])*?'{3}|"{3}(?:\\.|[^\\])*?"{3}|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|//[^\n]*""",
@@ -81,25 +81,25 @@ class OwnRule(RuleSettings):
 
     @cached_property
     def asked(self) -> Expression:
-        """What has to be evaluated."""
+        """The expression to evaluate."""
         source, match = self.expression or "true", self.match or ""
         of_change = any(mentions(text, name) for text in (source, match) for name in ("oldObject", "request"))
         return Expression(source, match, of_change)
 
     @cached_property
     def needs_namespace(self) -> bool:
-        """Whether it cannot be evaluated while nothing is known of the namespace."""
+        """Whether it cannot be evaluated without the Namespace."""
         return any(mentions(text, "namespaceObject") for text in (self.expression or "", self.match or ""))
 
     @cached_property
     def needs_user(self) -> bool:
-        """Whether it cannot be evaluated while nobody knows who submits the job."""
+        """Whether it cannot be evaluated without the user who submits the job."""
         sources = (self.expression or "", self.match or "")
         return any(mentions(source, "request") and "userInfo" in source for source in sources)
 
     @property
     def advice(self) -> str:
-        """What the user has to do."""
+        """The fix for the user."""
         return self.fix or f"This has to hold: {shortened(' '.join((self.expression or '').split()), 200)}"
 
 
@@ -124,17 +124,17 @@ def check(_job: MPIJob, settings: OwnRule, ctx: Context) -> Iterator[Violation]:
 
 
 def compiled(settings: OwnRule) -> Rule:
-    """The rule as the pipelines know rules."""
+    """The rule in the form that the pipelines use."""
     return Rule(id=full_id(settings.id), settings=OwnRule, check=check, since="")
 
 
 def merged(below: list[dict[str, Any]], above: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those of both documents, as they are written: of one name that of the document above, in place of the other."""
+    """The rules of both documents, as written; a rule of the document above replaces one of the same name."""
     return [*({rule["id"]: rule for rule in (*below, *above)}.values())]
 
 
 def each_once(rules: tuple[OwnRule, ...]) -> tuple[OwnRule, ...]:
-    """Refuses two of one name."""
+    """ValueError for two rules of the same name."""
     seen: set[str] = set()
     for rule in rules:
         if rule.id in seen:
@@ -146,4 +146,4 @@ def each_once(rules: tuple[OwnRule, ...]) -> tuple[OwnRule, ...]:
 OwnRules = Annotated[
     tuple[OwnRule, ...], AfterValidator(each_once), Field(json_schema_extra={"maxItems": MAX_CUSTOM_RULES})
 ]
-"""Those of all documents together may be more: `webhook.policy.document` counts those of one."""
+"""All documents together may have more: `webhook.policy.document` limits the number of each."""

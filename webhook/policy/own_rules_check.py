@@ -1,4 +1,4 @@
-"""Whether the own rules of a document can be evaluated, by the outcomes of their trial (`webhook.cel.trial`)."""
+"""Judges the custom rules of a document by the outcomes of their trial (`webhook.cel.trial`)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -8,43 +8,43 @@ from webhook.kit.settings import Action
 from webhook.policy.document import PolicyDocument, PolicyFault, faults_at
 from webhook.policy.faults import Location
 
-# What no other job would mend.
+# Errors that occur with any job.
 _ALWAYS: Final = ("no matching overload", "is of the type")
 
 
 class Checked(NamedTuple):
-    """What was found."""
+    """The result of `check`."""
 
     faults: tuple[PolicyFault, ...] = ()
-    """For which the document is refused."""
+    """Reasons to reject the document."""
     notes: tuple[str, ...] = ()
-    """What may be meant, and may be not."""
+    """Possible mistakes."""
 
 
 def sources(document: PolicyDocument) -> list[str]:
-    """The expressions of the document's own rules, which have to be tried."""
+    """The expressions of the document's custom rules, which must be tried."""
     return [source for _, source in _places(document)]
 
 
 def check(document: PolicyDocument, text: str, outcomes: Sequence[Outcome]) -> Checked:
-    """What is wrong with the own rules of the document in YAML `text`.
+    """Problems of the custom rules of the document in YAML `text`.
 
-    `outcomes` are those of its `sources` in a trial, up to one that ended the trial.
+    `outcomes` are those of its `sources` in a trial; fewer if one of them ended the trial.
     """
-    found: list[tuple[Location, str]] = []
+    faults: list[tuple[Location, str]] = []
     notes: list[str] = []
     for ((index, name), _), outcome in zip(_places(document), outcomes, strict=False):
         if outcome.written_wrong or any(sign in outcome.fault.lower() for sign in _ALWAYS):
-            found.append((("rules", PREFIX, index, name), outcome.fault))
+            faults.append((("rules", PREFIX, index, name), outcome.fault))
         elif outcome.fault:
             rule = document.own_rules[index]
             leads_to = "such a job is refused" if rule.on_error == "deny" else "such a job is let through"
             notes.append(f"rules.{PREFIX}[{index}].{name}: a usual job gives it no value, {leads_to}: {outcome.fault}")
-    return Checked(tuple(faults_at(found, text)), tuple(notes))
+    return Checked(tuple(faults_at(faults, text)), tuple(notes))
 
 
 def _places(document: PolicyDocument) -> Iterator[tuple[tuple[int, str], str]]:
-    """((position, setting), source) of all that is evaluated."""
+    """((position, setting), source) of every expression."""
     for index, rule in enumerate(document.own_rules):
         if rule.action is not Action.OFF:
             for name, source in (("match", rule.match), ("expression", rule.expression)):

@@ -1,8 +1,7 @@
-"""Policy ConfigMaps become layers; where one is broken, its last good document stays in force.
+"""Policy ConfigMaps become layers; if one is broken, its last good document stays in force.
 
-A copy of the last good documents is kept for each version of the service. A newer version accepts settings that an
-older one cannot read; with a copy of its own, an older replica that restarts still has the documents that it could
-read.
+Each version of the service keeps a copy of the last good documents. A newer version accepts settings that an older one
+cannot read; with a copy of its own, an older replica that restarts still has the documents that it could read.
 """
 
 import re
@@ -30,8 +29,7 @@ KEY = "policy.yaml"
 
 MISSING = f"is missing: it belongs under the key {KEY} of data"
 
-# A block in which each line of the embedded document is a line of the file.
-# What makes a text a policy, in YAML and in JSON.
+# `_DOCUMENT` recognises a policy in YAML and JSON. `_BLOCK` matches a literal block, whose lines are lines of the file.
 _DOCUMENT: Final = re.compile(rf"""(?:^|[{{,])[ \t]*["']?kind["']?:[ \t]*["']?{KIND}\b""", re.MULTILINE)
 _BLOCK: Final = re.compile(r"""["']?policy\.yaml["']?:\s+\|[-+0-9]*\s*(#.*)?""")
 
@@ -45,20 +43,20 @@ class PolicySource(msgspec.Struct, frozen=True):
     uid: str
     version: str
     text: str | None
-    """What is under `policy.yaml`; None when that is missing."""
+    """The content of `policy.yaml`; None if it is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What came of the ConfigMaps."""
+    """The result of loading the ConfigMaps."""
 
     layers: tuple[Layer, ...] = ()
     states: Mapping[str, State] = field(default_factory=dict)
-    """For each ConfigMap: its current document is in force, its last good one, or none of it."""
+    """For each ConfigMap: its current document is in force, its last good one, or none."""
     errors: Mapping[str, str] = field(default_factory=dict)
-    """Why it is not the current one."""
+    """Why the current document is not in force."""
     last_good: Mapping[str, str] = field(default_factory=dict)
-    """The texts to remember, for all ConfigMaps that still exist."""
+    """The texts to store, for all ConfigMaps that still exist."""
 
 
 def load(
@@ -67,7 +65,7 @@ def load(
     model: type[PolicyDocument],
     reader: Callable[[str | None, type[PolicyDocument], int], PolicyDocument] | None = None,
 ) -> Loaded:
-    """Load every ConfigMap, with the texts in `remembered` (by name) where one is broken. Never raises.
+    """Load every ConfigMap; for broken ones use the texts in `remembered` (by name). Never raises.
 
     `reader` reads a document in place of `read`.
     """
@@ -96,7 +94,7 @@ def load(
 
 
 def load_file(name: str, text: str | bytes, model: type[PolicyDocument]) -> tuple[Layer, ...]:
-    """The documents in a file, as they are or in their ConfigMaps; PolicyError for a broken one."""
+    """The documents in a file, plain or in their ConfigMaps; PolicyError for a broken one."""
     try:
         parts = yaml.split(text) or [""]
     except yaml.YamlError as error:
@@ -129,19 +127,19 @@ def _of_part(text: str, name: str, model: type[PolicyDocument]) -> Layer:
 
 
 def embedded(data: Mapping[str, Any], text: str, path: tuple[str | int, ...]) -> dict[str, Any] | None:
-    """The data of the ConfigMap at `path` of the YAML `text`, with lines that count from the start of `text`.
+    """The data of the ConfigMap at `path` of the YAML `text`, with line numbers that count from the start of `text`.
 
-    None where the lines of the document are not lines of `text`.
+    None if the lines of the document are not lines of `text`.
     """
-    found = data.get(KEY)
+    document = data.get(KEY)
     line = yaml.lines(text).get((*path, "data", KEY), 0)  # 0 in a file with very many values
-    if isinstance(found, str) and line and _BLOCK.fullmatch(text.splitlines()[line - 1].strip()):
-        return {**data, KEY: "\n" * line + found}
+    if isinstance(document, str) and line and _BLOCK.fullmatch(text.splitlines()[line - 1].strip()):
+        return {**data, KEY: "\n" * line + document}
     return None
 
 
 def misplaced(data: Mapping[str, object]) -> str:
-    """The key under which a document stands that belongs under KEY, empty where none does."""
+    """The wrong key that holds a document, which belongs under KEY; empty if none does."""
     if KEY in data:
         return ""
     return next(
@@ -157,7 +155,7 @@ def misplaced(data: Mapping[str, object]) -> str:
 def read_from(data: Mapping[str, object], model: type[PolicyDocument], most: int | None = None) -> PolicyDocument:
     """The document in a ConfigMap's data; PolicyError for a broken one, or one under another key.
 
-    With `most` it tells so many of its faults alone.
+    The error lists at most `most` faults.
     """
     text = data.get(KEY)
     if KEY not in data and (near := misplaced(data) or closest_name(KEY, data)):
@@ -202,12 +200,12 @@ def _as_data(version: str, copy: Mapping[str, str]) -> dict[str, str]:
 
 def _copies(data: Mapping[str, object]) -> dict[str, dict[str, str]]:
     """The copies by version."""
-    found: dict[str, dict[str, str]] = {}
+    copies: dict[str, dict[str, str]] = {}
     for key, value in data.items():
         if key.startswith(_COPY):
             with suppress(msgspec.DecodeError):  # edited by hand
-                found[key.removeprefix(_COPY)] = msgspec.json.decode(str(value), type=dict[str, str])
-    return found
+                copies[key.removeprefix(_COPY)] = msgspec.json.decode(str(value), type=dict[str, str])
+    return copies
 
 
 def _order(version: str) -> list[int]:

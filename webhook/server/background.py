@@ -1,4 +1,4 @@
-"""Work beside reviews: what fails there is logged and begun again, and never ends the service."""
+"""Background tasks next to reviews. A task that fails is logged and restarted; it never ends the service."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, MutableMapping
@@ -8,7 +8,7 @@ from typing import Any, Final
 from webhook.client import wire
 
 RESTART_SECONDS: Final = 5.0
-# Work that has gone on for so long is told of no more.
+# A restarted task that has run this long counts as recovered.
 STEADY_SECONDS: Final = 60.0
 
 
@@ -20,9 +20,9 @@ async def in_background(
     log: Any,
     faults: MutableMapping[str, str] | None = None,
 ) -> AsyncIterator[None]:
-    """Run `work` until it is done or the block ends; begin again if it fails.
+    """Run `work` until it is done or the block ends; restart it when it fails.
 
-    `faults` has under `name` how it failed, for the operator, until it has gone on for a while.
+    `faults` maps `name` to the last failure, for the operator, until the task has run for `STEADY_SECONDS`.
     """
     known = {} if faults is None else faults
 
@@ -48,7 +48,7 @@ async def in_background(
 
 @asynccontextmanager
 async def at_work(work: Callable[[], Coroutine[Any, Any, object]]) -> AsyncIterator[None]:
-    """Run what never ends, until the block does."""
+    """Run an endless task until the block ends."""
     task = asyncio.create_task(work())
     try:
         yield

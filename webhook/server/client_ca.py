@@ -1,4 +1,4 @@
-"""The CA of the clients that may send reviews, from a file that somebody may renew."""
+"""The CA of the clients that may send reviews, from a file that may be renewed."""
 
 import asyncio
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ CONCERN: Final = "client-ca"
 
 
 class ClientCaFile:
-    """Has `certificate` ask clients for certificates of the CAs in `path`, and of those that replace them.
+    """Makes `certificate` request client certificates of the CAs in `path`, and follows changes of the file.
 
-    What cannot be used never takes the place of what can. A file that is being written looks damaged, so a fault is
-    reported when it is met twice in a row.
+    An unusable file never replaces a usable CA. A file that is being written looks damaged, so a fault is reported only
+    when it occurs twice in a row.
     """
 
     def __init__(self, path: Path, certificate: ServingCertificate, *, log: Any) -> None:
-        """Use the file; CertificateError when that is not possible."""
+        """CertificateError if the file cannot be used."""
         self._path = path
         self._certificate = certificate
         self._log = log
@@ -32,16 +32,16 @@ class ClientCaFile:
         return {CONCERN: f"{self._problem}; the CAs that were read before still count"} if self._problem else {}
 
     async def run(self) -> NoReturn:
-        """Look at the file again and again, until cancelled."""
+        """Poll the file every `INTERVAL` seconds, until cancelled."""
         while True:
             await asyncio.sleep(INTERVAL)
             await self.poll()
 
     async def poll(self) -> None:
-        """Look at the file once, and use what is new in it."""
+        """Read the file once and use it if it changed."""
         problem = ""
         try:
-            # Away from the event loop: a file system can hang.
+            # In a thread: a file system can hang.
             if self._use(await asyncio.to_thread(self._read)):
                 self._log.info("client CA", reloaded=str(self._path))
         except CertificateError as error:
@@ -58,7 +58,7 @@ class ClientCaFile:
             raise CertificateError(f"cannot read {self._path}: {error.strerror}") from None
 
     def _use(self, ca_pem: bytes) -> bool:
-        """Whether there is anything new in it."""
+        """Returns True if the file changed."""
         if ca_pem == self._used:
             return False
         try:

@@ -1,13 +1,13 @@
-"""The time that policies go by, for the service and for the commands that say what it would do."""
+"""The time that policies use, for the service and for the commands that predict its answers."""
 
 from datetime import UTC, date, datetime
 
 
 def now() -> datetime:
-    """The time, in UTC."""
+    """The current time in UTC."""
     return datetime.now(UTC)
 
 
 def today() -> date:
-    """The day (UTC) that decides whether an exemption has ended."""
+    """The day in UTC: exemptions end by it."""
     return now().date()

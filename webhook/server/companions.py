@@ -1,7 +1,7 @@
-"""The companions that the service was asked to run, beside reviews and without any effect on them.
+"""Starts the controllers that the settings switch on. They run next to reviews and do not affect them.
 
-Optional parts bring most of them. What one of them needs is imported when it is started: a service runs few of them,
-and the start has little time.
+Most belong to optional parts. A controller's modules are imported when it starts: a service runs few of them, and must
+start quickly.
 """
 
 from collections.abc import Callable, Coroutine
@@ -24,7 +24,7 @@ from webhook.server.telemetry import Telemetry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a companion is started with."""
+    """What a controller is started with."""
 
     settings: ServeSettings
     link: ClusterLink
@@ -35,7 +35,7 @@ class Surroundings:
 
 
 async def start_companions(stack: AsyncExitStack, around: Surroundings) -> list[Callable[[], None]]:
-    """Run until `stack` ends what the settings ask for; what is returned is to be called when policies have changed."""
+    """Run the controllers that the settings switch on until `stack` ends; returns callbacks for changes of policies."""
     if around.settings.remove_keys:
         await start_key_removal(stack, around)
     on_policies = [await resolve_name(part.start)(stack, around) for part in parts() if part.start]
@@ -53,7 +53,7 @@ async def start_key_removal(stack: AsyncExitStack, around: Surroundings) -> None
 
 
 async def run_watch(stack: AsyncExitStack, around: Surroundings, *watches: Watch[Any, Any]) -> None:
-    """Run watches that only companions need, until `stack` ends."""
+    """Run watches that only controllers need, until `stack` ends."""
     around.telemetry.caches(watches)
     for watch in watches:
         around.readiness.concerns_of(partial(_unread, watch))
@@ -61,7 +61,7 @@ async def run_watch(stack: AsyncExitStack, around: Surroundings, *watches: Watch
 
 
 def _unread(watch: Watch[Any, Any]) -> dict[str, str]:
-    """What companions do not see, for the administrator; of a kind that is not installed there is nothing to see."""
+    """What the controllers cannot read, for the administrator. A kind that is not installed is not a concern."""
     if watch.known or watch.not_installed or not watch.reason:
         return {}
     return {f"unknown-{watch.kind.name}": f"nothing is known of {watch.kind.name}: {watch.reason}"}
@@ -81,7 +81,7 @@ async def run_reconciler(
     await run_watch(stack, around, *watches)
 
     async def begin() -> None:
-        await around.link.settled.wait()  # before, nothing is known of any job, nor of the API server's clock
+        await around.link.settled.wait()  # until then neither jobs nor the API server's clock are available
         await (work or reconciler.run)()
 
     log, faults = around.telemetry.log, around.link.faults

@@ -1,7 +1,7 @@
 """aiohttp's server, with the limits that aiohttp lacks.
 
-An API server sends one request at a time and says how long its body is. A connection on which a client does anything
-else is closed after the reply, and no more of it is parsed: parsing is what costs processor time.
+An API server sends one request at a time and declares its length. If a client does anything else, its connection is
+closed after the reply and no more of it is parsed, because parsing costs processor time.
 """
 
 import asyncio
@@ -19,15 +19,15 @@ from webhook.server.limits import MAX_CONNECTIONS, MAX_HEAD_BYTES, MAX_HEAD_SECO
 from webhook.server.log import RefusalLog
 
 LINGER_SECONDS: Final = 2.0
-"""How long the rest of a body is read and dropped after an early reply, so that the client gets to read the reply."""
+"""How long the rest of a body is read and dropped after an early reply, so that the client can read the reply."""
 AHEAD_SECONDS: Final = 0.2
-"""For a client that sends more than it should to read the reply to its first request."""
+"""Time for a client that sent too much to read the reply to its first request."""
 KEEPALIVE_SECONDS: Final = 200.0
-"""Go clients keep an idle connection for 90 s: they, and not the server, are to close it."""
-# Descriptors for everything else: the operations port, the calls to the API server, files.
+"""Go clients keep an idle connection for 90 s. The client should close it, not the server."""
+# Descriptors for everything else: the operations port, calls to the API server, files.
 RESERVED: Final = 256
 LEAST: Final = 32
-# Why a connection is turned away or cut off: a metric label.
+# Why a connection is rejected or aborted: a metric label.
 REASONS: Final = ("full", "handshake", "silent", "head", "ahead", "unread", "descriptors")
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -35,10 +35,10 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 @dataclass(slots=True)
 class Connections:
-    """The connections of one port: every pod of the cluster may reach it.
+    """The connections of one port. Every pod of the cluster may open some.
 
-    Beyond the maximum the connection that has been idle for longest gives way to a new one.
-    `refused` gets the reason for each that is turned away or cut off.
+    At the maximum, a new connection replaces the one that has been idle for longest. `refused` gets the reason for each
+    connection that is rejected or aborted.
     """
 
     maximum: int
@@ -50,7 +50,7 @@ class Connections:
         return len(self._open)
 
     def admit(self, connection: "HttpConnection") -> bool:
-        """Count another connection; False when it must be turned away, since all others are busy."""
+        """Count a new connection; False if it must be rejected because all others are busy."""
         if len(self._open) >= self.maximum:
             idle = [each for each in self._open if not each.busy]
             if not idle:
@@ -61,24 +61,23 @@ class Connections:
         return True
 
     def forget(self, connection: "HttpConnection") -> None:
-        """It has ended."""
         self._open.discard(connection)
 
     def turned_away(self, reason: str, peer: str) -> None:
-        """Count and log one that was turned away or cut off."""
+        """Count and log a connection that was rejected or aborted."""
         self.refused(reason)
         self.log.tell("connection refused", reason=reason, peer=peer)
 
 
 class HttpServer(web.Server):
-    """`handler` gets each request as soon as its head is parsed; `bad_request` makes the reply to what is not HTTP."""
+    """`handler` gets each request as soon as its head is parsed; `bad_request` makes the reply to anything but HTTP."""
 
     def __init__(
         self, handler: Handler, connections: Connections, bad_request: Callable[[str], web.Response] | None = None
     ) -> None:
         super().__init__(
             self._handle,
-            handler_cancellation=True,  # no work for a client that has gone
+            handler_cancellation=True,  # no work for a disconnected client
             keepalive_timeout=KEEPALIVE_SECONDS,
             lingering_time=LINGER_SECONDS,
             auto_decompress=False,
@@ -88,17 +87,17 @@ class HttpServer(web.Server):
         self.limit = connections
         self.bad_request = bad_request or _bad_request
         self.draining = False
-        """Each reply closes its connection."""
+        """If True, each reply closes its connection."""
         self.in_flight = 0
-        """Requests that wait for their reply."""
+        """Requests without a reply."""
         self._idle = asyncio.Event()
 
     def connect(self, peer: str, abort: Callable[[], object]) -> "HttpConnection":
-        """A new connection; until its handshake is over, `abort` ends it."""
+        """A new connection; `abort` ends it until its handshake is over."""
         return HttpConnection(self, peer, abort, loop=self._loop, **self._kwargs)
 
     async def idle(self) -> None:
-        """Return when no request waits for its reply."""
+        """Return when every request has its reply."""
         while self.in_flight:
             self._idle.clear()
             await self._idle.wait()
@@ -120,24 +119,24 @@ class HttpServer(web.Server):
 
 
 class HttpConnection(web.RequestHandler):
-    """One connection. aiohttp's parser gets one head, then as many bytes as its Content-Length says, and no others."""
+    """One connection. aiohttp's parser gets one head, then as many bytes as its Content-Length says, and no more."""
 
     def __init__(self, server: HttpServer, peer: str, abort: Callable[[], object], **options: Any) -> None:
         super().__init__(server, **options)
         self.peer = peer
         """The client's address."""
         self.used = monotonic()
-        """When it was opened, or had its last reply."""
+        """When it was opened or last sent a reply."""
         self.started = 0.0
-        """When the head of the request at work was there."""
+        """When the head of the current request arrived."""
         self.length: int | None = None
-        """The Content-Length of the request at work."""
+        """The Content-Length of the current request."""
         self.busy = False
         """A request has no reply yet."""
         self.last = False
-        """No request follows it."""
+        """No further request is accepted."""
         self.abort = abort
-        """Ends it at once."""
+        """Ends the connection at once."""
         self._server = server
         self._ahead = False  # the client has sent more than one request
         self._head = b""
@@ -145,22 +144,21 @@ class HttpConnection(web.RequestHandler):
         self._timer: TimerHandle | None = None
 
     def connection_made(self, transport: BaseTransport) -> None:
-        """The handshake is over."""
+        """Called when the handshake is over."""
         super().connection_made(transport)
-        opened = cast("Transport", transport)  # uvloop's has its methods
+        opened = cast("Transport", transport)  # uvloop's transport has its methods
         opened.set_write_buffer_limits(MAX_UNSENT_BYTES)
         self.abort = opened.abort
         self._start_timer(MAX_HEAD_SECONDS, "silent")
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """It has ended."""
         self._stop_timer()
         self._server.limit.forget(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Pass on what belongs to the request at work, or the head of the next one."""
-        if self._body_left or not data:  # aiohttp itself passes b"" to continue with bytes that it holds
+        """Pass on the bytes of the current request, or the head of the next one."""
+        if self._body_left or not data:  # aiohttp itself passes b"" to continue with the bytes it has buffered
             body, data = data[: self._body_left], data[self._body_left :]
             self._body_left -= len(body)
             super().data_received(body)
@@ -174,13 +172,13 @@ class HttpConnection(web.RequestHandler):
             self._read_head(self._head + data)
 
     def replied(self) -> None:
-        """The request at work gets its reply now, or none."""
+        """The current request gets its reply now, or none."""
         self.busy, self.used = False, monotonic()
         if self._ahead:
             self._start_timer(AHEAD_SECONDS, "ahead")
 
     def _read_no_more(self) -> None:
-        # Not even for a clean end of TLS: decrypting what a flood goes on to send would stall everything.
+        # TLS is not shut down cleanly either: decrypting what a flooding client still sends would stall all reviews.
         self.last = self._ahead = True
         if self.transport is not None:
             self.transport.pause_reading()
@@ -206,7 +204,7 @@ class HttpConnection(web.RequestHandler):
                 return
             message, _ = self._messages[-1]
             given = message.headers.get("Content-Length") if isinstance(message, RawRequestMessage) else None
-            # The parser admits any number of leading zeros, and int() does not.
+            # The parser accepts any number of leading zeros; int() does not.
             self.length = None if given is None else int(given.lstrip("0") or 0)
             self._body_left = self.length or 0
             if data[end:]:
@@ -215,7 +213,7 @@ class HttpConnection(web.RequestHandler):
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """The reply to what the parser does not take; aiohttp would log the bytes."""
+        """The reply to bytes that the parser rejects; aiohttp would log them."""
         if status != web.HTTPBadRequest.status_code:
             return super().handle_error(request, status, exc, message)
         response = self._server.bad_request(self.peer)
@@ -225,11 +223,11 @@ class HttpConnection(web.RequestHandler):
     def close(self) -> None:
         """End it after the reply to the request at work, if there is one."""
         self.last = True
-        if not self.busy:  # aiohttp's own close() may leave a request that has just come without a reply
+        if not self.busy:  # aiohttp's own close() may leave a new request without a reply
             self.force_close()
 
     def cut(self, reason: str) -> None:
-        """End it at once, and count why."""
+        """Abort the connection and count the reason."""
         self._server.limit.turned_away(reason, self.peer)
         self._server.limit.forget(self)
         self.abort()
@@ -249,6 +247,6 @@ def _bad_request(_: str) -> web.Response:
 
 
 def most_connections() -> int:
-    """As many as the descriptors of this process allow, and no more than `MOST`."""
+    """The maximum that the descriptors of this process allow, at most `MAX_CONNECTIONS`."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else max(LEAST, min(MAX_CONNECTIONS, soft - RESERVED))

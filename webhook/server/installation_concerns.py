@@ -1,7 +1,7 @@
-"""Each minute the service looks at its webhook configurations and at its rights.
+"""Checks the service's webhook configurations and its rights every minute.
 
-Each concern goes to the log, to a metric and to `/readyz`, which passes all the same. `mpijob-webhook doctor` finds
-more. Rights on kinds that are watched for rules are left out: the watches themselves report them.
+Each concern goes to the log, to a metric and to `/readyz`, which passes all the same. `mpijob-webhook doctor` checks
+more. Rights on the kinds that rules watch are left out: the watches report them.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ FIX: Final = "Apply the manifests again"
 
 
 async def follow(api: Client, settings: ServeSettings, telemetry: Telemetry, concerns: dict[str, str]) -> NoReturn:
-    """Keep `concerns` up to date: for each id in the runbook, what is wrong."""
+    """Keep `concerns` up to date: the problem for each id in the runbook."""
     while True:
         try:
             found = [each async for each in _diagnoses(api, settings)]
@@ -69,7 +69,7 @@ async def _diagnoses(api: Client, settings: ServeSettings) -> AsyncIterator[Diag
 
 
 async def _configuration(api: Client, kind: str, name: str) -> KubernetesObject | None:
-    """The webhook configuration; None where it does not exist, and empty without the right to read it."""
+    """The webhook configuration; None if it does not exist, empty without the right to read it."""
     try:
         return await get(api, f"{registration.API}/{registration.RESOURCES[kind]}/{name}")
     except ApiError as error:

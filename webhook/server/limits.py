@@ -5,8 +5,9 @@ from typing import Final
 MAX_RULES_WITH_FAULTS: Final = 100
 """Custom rules whose faults are logged and counted by name: each is a label value of a metric."""
 MAX_BODY_BYTES: Final = 7 * 1024**2
-"""Bytes of a body: two objects of 3 MB and what goes with them, as in controller-runtime
-(`pkg/webhook/admission/http.go`)."""
+"""Bytes of a body: two objects of 3 MB and the fields around them, as in controller-runtime
+(`pkg/webhook/admission/http.go`).
+"""
 MAX_QUOTED_CHARACTERS: Final = 1000
 """Characters of a bad request that the reply quotes."""
 MAX_TARGET_CHARACTERS: Final = 2048

@@ -1,7 +1,7 @@
-"""JSON log lines on standard error, one for each event. None has the text of an exception: it may quote an object.
+"""JSON log lines on standard error, one for each event. None has the text of an exception, which may quote an object.
 
-A thread writes the lines: a pipe that is not read would otherwise stop all reviews. A client can make thousands of
-refused connections in a second, so the log counts them.
+A thread writes the lines: otherwise a pipe without a reader would stop all reviews. A client can open thousands of
+rejected connections in a second, so the log counts them.
 """
 
 import logging
@@ -38,14 +38,13 @@ def make_log(stream: Any, level: str = "info") -> Any:
 
 
 class LibraryLog(logging.Handler):
-    """Writes the records of libraries that use `logging` (aiohttp, asyncio) to our log, without texts of exceptions."""
+    """Writes the records of libraries that use `logging` (aiohttp, asyncio) to this log, without exception texts."""
 
     def __init__(self, log: Any) -> None:
         super().__init__()
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write `record` as one line."""
         fields = describe(record.exc_info[1]) if record.exc_info and record.exc_info[1] else {}
         text = record.getMessage().partition("\n")[0]  # asyncio puts the exception's text on the next line
         self._log.log(record.levelno, "library", logger=record.name, message=text[:MAX_LOGGED_CHARACTERS], **fields)
@@ -65,14 +64,14 @@ def describe(error: BaseException) -> dict[str, Any]:
 
 
 def _line(_: Any, method: str, fields: MutableMapping[str, Any]) -> bytes:
-    """structlog's last processor. JSON escapes line breaks and control characters, so one event stays one line."""
+    """structlog's last processor. JSON escapes line breaks and control characters, so each event stays on one line."""
     return _encoder.encode({"time": datetime.now(UTC), "level": method, "event": fields.pop("event"), **fields})
 
 
 PAUSE_SECONDS: Final = 0.02
-"""Between two writes: one for the lines of several reviews is cheaper."""
+"""Between two writes: one write for the lines of several reviews is cheaper."""
 DRAIN_SECONDS: Final = 2.0
-"""For the last lines, where the pipe is not read."""
+"""For the last lines, if the pipe has no reader."""
 
 
 class LogWriter:
@@ -83,7 +82,7 @@ class LogWriter:
 
     def __init__(self, descriptor: int) -> None:
         self.on_drop: Callable[[], object] = lambda: None
-        """Called for each line that is never written, because too many waited."""
+        """Called for each line that is dropped because too many waited."""
         self._dropped = 0
         self._descriptor = descriptor
         self._lines: deque[bytes] = deque()
@@ -92,7 +91,7 @@ class LogWriter:
         threading.Thread(target=self._run, name="log", daemon=True).start()
 
     def write(self, line: bytes) -> None:
-        """Take a line."""
+        """Queue a line."""
         with self._changed:
             if len(self._lines) >= MAX_WAITING_LINES:
                 self._lines.popleft()
@@ -101,12 +100,12 @@ class LogWriter:
             self._lines.append(line)
 
     def flush(self) -> None:
-        """Have the lines written soon."""
+        """Wake the writer."""
         with self._changed:
             self._changed.notify_all()
 
     def drain(self) -> None:
-        """Wait until all is written, at most `DRAIN_SECONDS`."""
+        """Wait until all lines are written, at most `DRAIN_SECONDS`."""
         with self._changed:
             self._changed.wait_for(lambda: not self._lines and not self._writing, DRAIN_SECONDS)
 
@@ -139,19 +138,21 @@ TELL_SECONDS: Final = 10.0
 
 
 class RefusalLog:
-    """Logs the first of a kind at once, and how many more there were with the first one after `TELL_SECONDS`."""
+    """Logs the first rejection of a kind at once. The first one after `TELL_SECONDS` has the number of those in
+    between.
+    """
 
     def __init__(self, log: Any, clock: Callable[[], float] = monotonic) -> None:
         self._log = log
         self._clock = clock
         self._since = float("-inf")
         self._more: Counter[tuple[str, tuple[tuple[str, Any], ...]]] = Counter()
-        """Those that were logged, and how often each has come again."""
+        """The logged kinds, and how often each has occurred since."""
         self._others = 0
-        """How many came that are not among them."""
+        """Rejections of other kinds."""
 
     def tell(self, event: str, **fields: Any) -> None:
-        """Something was refused, as `fields` say."""
+        """Count a rejection, and log it if it is the first of its kind."""
         if self._clock() - self._since >= TELL_SECONDS:
             self._tell_more()
         kind = event, tuple(fields.items())

@@ -14,7 +14,7 @@ Kind = Literal["counter", "gauge", "histogram"]
 
 PREFIX: Final = "mpijob_webhook_"
 JOB_PREFIX: Final = "training_operator_mpijob_"
-# Seconds. The API server waits 30 at most, and a review takes about a millisecond.
+# Seconds. The API server waits at most 30, and a review takes about a millisecond.
 _REVIEW_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
 READ: Final = "The same on every replica: take the max, never the sum."
 
@@ -24,14 +24,13 @@ class Metric:
     """A metric as the reference shows it."""
 
     name: str
-    """As Prometheus sees it: with the suffix `_total` for a counter."""
+    """The name in Prometheus, with the suffix `_total` for a counter."""
     kind: Kind
     labels: tuple[str, ...]
-    """Their names."""
     help: str
     """What is measured, for operators."""
     on_scrape: bool = False
-    """Its values are read whenever the metrics are."""
+    """Its values are computed on each scrape."""
     buckets: tuple[float, ...] = ()
 
     @property
@@ -49,7 +48,7 @@ def metric(
     on_scrape: bool = False,
     buckets: tuple[float, ...] = _REVIEW_BUCKETS,
 ) -> Metric:
-    """`name` has the labels in braces behind it."""
+    """`name` ends with the labels in braces."""
     name, _, labels = name.rstrip("}").partition("{")
     return Metric(prefix + name, kind, tuple(labels.split(", ")) if labels else (), text, on_scrape, buckets)
 
@@ -207,13 +206,13 @@ METRICS: Final = (
     ),
     _gauge("build_info{version, python}", "1 for the version that runs."),
 )
-"""Of reviews and of the service, at `/metrics`: no label names a namespace, a user or a job."""
+"""Metrics of reviews and of the service, at `/metrics`: no label names a namespace, a user or a job."""
 
 
 Value = tuple[str, tuple[str, ...], float]
-"""The short name of a metric, the values of its labels, and its value now."""
+"""The short name of a metric, the values of its labels, and its current value."""
 
-# In this format they would be gauges beside each counter and histogram: a third more series, which nobody asks for.
+# In this format they would be additional gauges for each counter and histogram: a third more series without a use.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
@@ -248,7 +247,7 @@ class MetricSet(Collector):
         registry.register(self)
 
     def add(self, name: str, *labels: str, amount: float = 1) -> None:
-        """Add to a counter; with `amount` 0 its series begins, as a rate has no first step where there is none."""
+        """Add to a counter. An `amount` of 0 starts its series at zero, so that a rate counts the first event too."""
         self._written[name][labels].inc(amount)
 
     def set(self, name: str, value: float, *labels: str) -> None:
@@ -260,15 +259,15 @@ class MetricSet(Collector):
         self._written[name][labels].observe(value)
 
     def on_scrape(self, source: Callable[[], Iterable[Value]]) -> None:
-        """Ask `source` for values on each scrape from now on. The scrape may be in another thread."""
+        """Read values from `source` on each scrape. The scrape may be in another thread."""
         self._sources.append(source)
 
     def describe(self) -> Iterator[Family]:
-        """The metrics that are read on a scrape, without values."""
+        """The metrics that are computed on a scrape, without values."""
         return (_FAMILIES[metric.kind](metric.name, metric.help, labels=metric.labels) for metric in self._read)
 
     def collect(self) -> Iterator[Family]:
-        """These metrics with the values of now."""
+        """These metrics with their current values."""
         families = {metric.short: family for metric, family in zip(self._read, self.describe(), strict=True)}
         for source in self._sources:
             for name, labels, value in source():

@@ -1,5 +1,5 @@
-"""The operations port, plain HTTP: `/healthz` (the process lives), `/readyz` (it may get reviews), `/metrics`,
-`/metrics/jobs` (what is counted of jobs where an option asks for it; empty otherwise).
+"""The operations port, plain HTTP: `/healthz` (the process lives), `/readyz` (reviews are welcome), `/metrics` and
+`/metrics/jobs` (job metrics; empty unless an option switches them on).
 
 Liveness never depends on anything outside the process: a restart repairs neither a certificate nor an API server.
 """
@@ -16,7 +16,7 @@ from webhook.server.http_server import Handler
 
 
 class Readiness:
-    """Named checks: each is a function that says on one line what is wrong. Ready while none of them says anything."""
+    """Named checks: functions that return a problem on one line. The service is ready while none returns one."""
 
     def __init__(self, *names: str) -> None:
         """The checks `names` fail until they are set."""
@@ -24,28 +24,27 @@ class Readiness:
         self._sources: list[Callable[[], Mapping[str, str]]] = []
 
     def follow(self, name: str, problem: Callable[[], str]) -> None:
-        """From now on the check `name` is what `problem` says."""
+        """Use `problem` as the check `name`."""
         self._checks[name] = problem
 
     def passes(self, name: str) -> None:
-        """The check `name` passes from now on."""
+        """Make the check `name` pass."""
         self.follow(name, lambda: "")
 
     def fails(self, name: str, problem: str) -> None:
-        """The check `name` fails from now on; `problem` is for the operator, on one line."""
+        """Make the check `name` fail; `problem` is for the operator, on one line."""
         self.follow(name, lambda: problem)
 
     def concerns_of(self, source: Callable[[], Mapping[str, str]]) -> None:
-        """Add a source of concerns: for each name, on one line, what is wrong while reviews are still answered."""
+        """Add a source of concerns: one-line problems by name, with which the service still answers."""
         self._sources.append(source)
 
     @property
     def ready(self) -> bool:
-        """Whether every check passes."""
         return not any(problem() for problem in self._checks.values())
 
     def report(self) -> str:
-        """A line for each check, in the notation of Kubernetes' own components; and one for each concern."""
+        """A line for each check and each concern, in the notation of Kubernetes' own components."""
         problems = {name: problem() for name, problem in self._checks.items()}
         lines = [f"[-]{name} failed: {text}" if text else f"[+]{name} ok" for name, text in problems.items()]
         for source in self._sources:
@@ -54,7 +53,7 @@ class Readiness:
 
 
 def handler(readiness: Readiness, registry: CollectorRegistry, jobs: CollectorRegistry) -> Handler:
-    """Answers requests for these paths."""
+    """Answers requests for the paths of this port."""
 
     async def healthz(_: web.BaseRequest) -> web.Response:
         return web.Response(text="ok\n")
@@ -63,7 +62,7 @@ def handler(readiness: Readiness, registry: CollectorRegistry, jobs: CollectorRe
         return web.Response(text=readiness.report(), status=200 if readiness.ready else 503)
 
     async def metrics_of_jobs(_: web.BaseRequest) -> web.Response:
-        # Thousands of jobs and series take a while, and reviews do not wait for it.
+        # In a thread: thousands of series take a while, and reviews must not wait for them.
         text = await asyncio.to_thread(generate_latest, jobs)
         return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 

@@ -1,7 +1,7 @@
-"""Policy ConfigMaps of one namespace, in force as soon as they are seen; a broken one does no harm.
+"""Policy ConfigMaps of one namespace, in force as soon as the watch sees them; a broken one does no harm.
 
-The last good document of each is kept in the ConfigMap `mpijob-webhook-last-good` in the same namespace, so that it
-outlives a restart. All replicas of a version write the same there, so they need no leader.
+The last good document of each is stored in the ConfigMap `mpijob-webhook-last-good` in the same namespace, so that it
+outlives a restart. All replicas of a version write the same content there, so they need no leader.
 """
 
 import asyncio
@@ -28,21 +28,21 @@ from webhook.policy.store import KEY, LABEL, REMEMBERED, Loaded, PolicySource
 from webhook.work_limit import TooExpensive, limited
 
 POLICIES: Final = "policies"
-# Seconds until a write that failed is tried again.
+# Seconds until a failed write is retried.
 RETRY = 30.0
-# While policies cannot be listed: how often, in seconds, and how often in a row the API server has to deny the right.
-# Just after its own start it denies everything to everybody.
+# While policies cannot be listed: seconds between attempts, and how often in a row the API server must deny the right.
+# Just after its own start the API server denies every request.
 LOOK = 5.0
 DENIALS = 3
 
 
 @dataclass(eq=False)
 class PolicyWatch:
-    """Turns the records of `watch` into a PolicySet for `apply`, again whenever one changes.
+    """Turns the records of `watch` into a PolicySet for `apply`, again after each change.
 
-    `base` are layers that come from elsewhere (a file). `apply` gets the policies, and the state of each ConfigMap.
-    While the ConfigMaps cannot be listed, the last good documents of the last run are in force. Without these nothing
-    is in force, unless the right to list them is certainly missing. At the start nothing is in force either while this
+    `base` are layers from other sources (a file). `apply` gets the policies, and the state of each ConfigMap. While the
+    ConfigMaps cannot be listed, the last good documents of the last run are in force. Without these nothing is in
+    force, unless the right to list them is certainly missing. At the start nothing is in force either while this
     `version` can read neither a document nor its last good copy.
     """
 
@@ -58,18 +58,18 @@ class PolicyWatch:
     def __post_init__(self) -> None:
         self._cluster_version = ""
         self._unreadable = ""  # documents that this version cannot read, nor their last good copies
-        self._instead = ""  # what is in force while no policies could be read
+        self._instead = ""  # what is in force while no policies can be read
         self._changed = asyncio.Event()
         self._loaded = asyncio.Event()
         self._good: Mapping[str, str] = {}
-        self._written: Mapping[str, str] | None = None  # the copy in the ConfigMap REMEMBERED; None before it was read
-        self._broken: dict[str, str] = {}  # what is in force of each broken policy, and why
+        self._written: Mapping[str, str] | None = None  # the copy in the ConfigMap REMEMBERED; None until it is read
+        self._broken: dict[str, str] = {}  # for each broken policy: what is in force, and why
         self._reported: dict[str, str] = {}
         self.watch.store.on_change(lambda *_: self._changed.set())
         self.watch.store.on_list(self._changed.set)
 
     async def loaded(self) -> None:
-        """Return once the existing policies are in force, or what is in force instead of them."""
+        """Return once the existing policies, or their replacement, are in force."""
         await self._loaded.wait()
 
     @property
@@ -78,12 +78,12 @@ class PolicyWatch:
         return "" if self._loaded.is_set() else self._unreadable or self.problem
 
     def concerns(self) -> dict[str, str]:
-        """For the administrator: why the policies are not read, and which are broken."""
+        """For the administrator: why the policies cannot be read, and which are broken."""
         return ({"policies-unread": self.problem} if self.problem else {}) | self._broken
 
     @property
     def problem(self) -> str:
-        """Why the policies cannot be read, and what is in force instead; empty while they can."""
+        """Why the policies cannot be read, and what is in force instead; empty if they can be read."""
         if self.watch.known:
             return ""
         reason = self.watch.reason or "there is no answer yet"
@@ -144,7 +144,7 @@ class PolicyWatch:
                 asyncio.get_running_loop().call_later(RETRY, self._changed.set)
 
     async def _read_cluster_version(self) -> None:
-        """As v1.35. Without an answer the version that was read before stays."""
+        """Reads a version such as v1.35. On failure the previous value stays."""
         with suppress(ClusterError, KeyError, ValueError):
             minor = (await self.api.request("GET", "/version"))["minor"]
             self._cluster_version = f"v1.{int(str(minor).rstrip('+'))}"
@@ -165,7 +165,7 @@ class PolicyWatch:
         return outcome
 
     async def _report(self, outcome: Loaded) -> bool:
-        """Log and announce what is newly broken, store what is good; False if some of it must be tried again."""
+        """Log and announce newly broken documents, store good ones; False if a part must be retried."""
         sources = self.watch.store.records
         self._reported = {name: version for name, version in self._reported.items() if name in outcome.errors}
         done = True
@@ -199,7 +199,7 @@ class PolicyWatch:
         return True
 
     async def _recall(self) -> None:
-        """Read what earlier runs stored, unless that has been read already."""
+        """Read the stored documents of earlier runs, once."""
         if self._written is not None:
             return
         try:
@@ -209,7 +209,7 @@ class PolicyWatch:
             self.log.warning("last good policies not readable", reason=str(error))
 
     async def _remember(self, texts: Mapping[str, str]) -> bool:
-        """Store the texts unless they are stored already; False if that must be tried again."""
+        """Store the texts unless they are stored already; False if that must be retried."""
         if self._written is None:
             return False
         try:
@@ -239,7 +239,7 @@ class PolicyWatch:
 
 
 def _read(text: str | None, model: type[PolicyDocument], most: int) -> PolicyDocument:
-    """The document; PolicyError also where it takes too much processor time."""
+    """The document; PolicyError also if it takes too much processor time."""
     try:
         return limited(partial(store.read, text, model, most))
     except TooExpensive:
@@ -255,7 +255,7 @@ def _line(error: str) -> str:
 
 
 def _unreadable(outcome: Loaded) -> str:
-    """Which policies this version cannot read at all: without them it would admit what they deny."""
+    """The policies that this version cannot read at all. Without them it would admit what they deny."""
     unusable = (name for name, state in outcome.states.items() if state == "unusable")
     return "; ".join(
         f'policy "{name}": this version can read neither the document nor its last good copy: '

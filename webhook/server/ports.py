@@ -1,4 +1,4 @@
-"""Ports: opened with a clear error, bounded while they are open, closed without leaving a connection behind."""
+"""Ports: opened with a clear error, limited while open, and closed with all their connections."""
 
 import asyncio
 import os
@@ -11,22 +11,22 @@ from webhook.client.calls import Address
 from webhook.server.http_server import HttpConnection, HttpServer
 from webhook.server.limits import MAX_HANDSHAKE_SECONDS
 
-# Time for clients to take part in the end of a TLS connection, when no review is at work any more.
+# Time for clients to complete the TLS shutdown after the last review.
 CLOSE_SECONDS = 1.0
 EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - only compared with
 BACKLOG = 1024
-# For a client to read the rest of its last reply and to end TLS.
+# Time for a client to read its last reply and end TLS.
 SHUTDOWN_SECONDS = 2.0
 # Until a descriptor is free again.
 PAUSE_SECONDS = 0.1
 
 
 class ListenError(Exception):
-    """The address cannot be listened on; the message says why."""
+    """The address cannot be listened on; the message has the reason."""
 
 
 class Port:
-    """An address that is listened on: what connects is handed to `server`, within its maximum of connections."""
+    """A listening address; `server` gets its connections, up to its maximum."""
 
     def __init__(self, server: HttpServer, listener: socket.socket, context: SSLContext | None) -> None:
         self._server = server
@@ -38,17 +38,16 @@ class Port:
 
     @property
     def number(self) -> int:
-        """The number of the port."""
         return int(self._listener.getsockname()[1])
 
     async def stop(self) -> None:
-        """Accept nothing any more; what is open stays open."""
+        """Accept no more connections; open ones stay open."""
         self.listening = False
         await _ended([self._accepting])
         self._listener.close()
 
     async def close(self) -> None:
-        """End every connection, and cut off those whose clients do not answer within `CLOSE_SECONDS`.
+        """End every connection, and abort those whose clients do not answer within `CLOSE_SECONDS`.
 
         An event loop with open transports does not close cleanly.
         """
@@ -69,7 +68,7 @@ class Port:
         while True:
             try:
                 accepted, address = await loop.sock_accept(self._listener)
-            except OSError as error:  # no descriptor is left, or the client has gone already
+            except OSError as error:  # no descriptor is left, or the client has disconnected
                 self._server.limit.turned_away("descriptors", os.strerror(error.errno or 0))
                 await asyncio.sleep(PAUSE_SECONDS)
                 continue
@@ -79,7 +78,7 @@ class Port:
             opening.add_done_callback(self._opening.discard)
 
     async def _open(self, accepted: socket.socket, peer: str) -> None:
-        """The handshake, and after it the connection is the server's."""
+        """Do the handshake, then pass the connection to the server."""
         task = asyncio.current_task()
         assert task is not None, "this runs in a task"  # noqa: S101 - for the type checker
         connection = self._server.connect(peer, task.cancel)
@@ -103,7 +102,7 @@ class Port:
 
 
 def listen(server: HttpServer, address: Address, context: SSLContext | None = None) -> tuple[Port, str]:
-    """Listen until the port is closed; returns it and its URL. ListenError when that is not possible."""
+    """The port and its URL; ListenError if the address cannot be listened on."""
     host, port = address
     try:
         listener = _bound(host, port)
@@ -117,7 +116,7 @@ def listen(server: HttpServer, address: Address, context: SSLContext | None = No
 
 def _bound(host: str, port: int) -> socket.socket:
     if host in EVERY_ADDRESS:
-        # All addresses are those of both families: a pod may have only IPv6, or none.
+        # "All addresses" means both families: a pod may have only IPv6, or none.
         if socket.has_dualstack_ipv6():
             made = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=BACKLOG)
         else:

@@ -1,4 +1,4 @@
-"""Between aiohttp and the answers to reviews: reads bodies, within the time and the memory that there is for them."""
+"""Connects aiohttp to the review handler: reads bodies within limits of time and memory."""
 
 import asyncio
 from collections.abc import Iterator
@@ -15,19 +15,19 @@ from webhook.server.requests import Refused, Reply, Request, broken_off
 from webhook.server.reviews import ReviewHandler
 
 PIECE: Final = 64 * 2**10
-"""Bytes of a reply that are written at a time: a transport has no limit to what it takes at once."""
+"""Bytes of a reply per write: a transport buffers without a limit."""
 
 
 class ReviewPort:
-    """Has `application` answer each request."""
+    """Passes each request to `application`."""
 
     def __init__(self, application: ReviewHandler) -> None:
         self.application = application
         self.held = 0
-        """Bytes of large bodies, whether they have come or not."""
+        """Declared bytes of the large bodies that are being received or answered."""
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
-        """The response to a request whose head is there."""
+        """The response to a request whose head has arrived."""
         connection = cast("HttpConnection", http.protocol)
         request = Request(
             target=http.raw_path,
@@ -50,7 +50,7 @@ class ReviewPort:
         return web.Response(body=reply.body, status=reply.status, headers=reply.headers)
 
     def bad_request(self, peer: str) -> web.Response:
-        """The response to what is not HTTP."""
+        """The response to anything but HTTP."""
         refused = Refused(HTTPStatus.BAD_REQUEST, "this is not HTTP")
         reply = self.application.refuse(Request(peer=peer), refused)
         return web.Response(body=reply.body, status=reply.status, headers=reply.headers)
@@ -79,7 +79,7 @@ class ReviewPort:
             raise request.too_late() from None
         except ConnectionError:
             raise broken_off() from None
-        except asyncio.CancelledError:  # the client has gone
+        except asyncio.CancelledError:  # the client has disconnected
             self.application.refuse(request, broken_off())
             raise
 

@@ -1,4 +1,4 @@
-"""The service as a whole: started from its settings, it listens on two ports and ends without losing a request."""
+"""The whole service: started from its settings, it listens on two ports and stops without losing a request."""
 
 import asyncio
 import hashlib
@@ -50,8 +50,8 @@ from webhook.server.telemetry import Telemetry
 
 # How long registering waits for the caches to fill.
 SETTLE_SECONDS = 10.0
-# From when all is read until the installation is looked at, which needs much of `doctor`: more than between
-# two probes, so that it does not hold up the start.
+# Delay from a complete cache to the first check of the installation. The check imports much of `doctor`. The delay is
+# longer than the interval between two probes, so that the check does not slow the start.
 BEFORE_CONCERNS_SECONDS = 3.0
 
 
@@ -65,22 +65,22 @@ class Service:
     keys: KeyPool
     readiness: Readiness
     ca_pem: bytes | None
-    """The certificate of the CA in memory; None when the certificate comes from elsewhere."""
+    """The certificate of the CA in memory; None if the certificate comes from elsewhere."""
     server: HttpServer
     """On the review port."""
     port: Port
     """The review port."""
     url: str
-    """Of the review port."""
+    """The review port's URL."""
     ops_url: str
-    """Of the port with health and metrics."""
+    """The URL of the port with health and metrics."""
     registration: Registration | None = None
-    """The webhook configurations, where this service has installed them."""
+    """The webhook configurations, if this service has installed them."""
     settled: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once everything that can be read of the cluster has been read, and its policies are in force."""
+    """Set once all readable objects of the cluster have been read, and its policies are in force."""
 
     async def register(self) -> None:
-        """Install the webhook configurations on the cluster; ClusterError when that is not possible."""
+        """Install the webhook configurations on the cluster; ClusterError if that is not possible."""
         assert self.ca_pem is not None, "checked before anything is started"  # noqa: S101 - for the type checker
         api = await calls.connect(self.settings.kubeconfig)
         self.registration = Registration(api)
@@ -108,10 +108,10 @@ class Service:
         self.registration = None
 
     async def drain(self, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        """Send clients away, then stop listening and finish the reviews at work.
+        """Close connections, then stop listening and finish the current reviews.
 
-        For `drain_seconds` each reply closes its connection: in that time Services and API servers learn that this
-        replica is going away. Connections that were idle all that time are closed at the end.
+        For `drain_seconds` each reply closes its connection: Services and API servers learn in that time that this
+        replica is stopping. Connections that stayed idle all that time are closed at the end.
         """
         self.telemetry.log.info("draining", seconds=self.settings.drain_seconds)
         self.readiness.fails("serving", "draining")
@@ -127,9 +127,9 @@ class Service:
 
 @asynccontextmanager
 async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterator[Service]:
-    """A service that is ready, until the block ends; StartError when it cannot start.
+    """A service that is ready, until the block ends; StartError if it cannot start.
 
-    However the block ends, the ports are closed and the configurations are removed from the cluster.
+    The end of the block closes the ports and removes the configurations from the cluster, also after an error.
     """
     serve_settings.check(settings)
     _load(settings)
@@ -256,7 +256,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
         before, now = _digest(handler.policies), _digest(policies)
         handler.policies = policies
         telemetry.policies_in_force(now, loaded.states.values(), own_rules=_own_rules(policies))
-        # They come again whenever they are read again, and companions then look at every job.
+        # Policies are applied after each read, also unchanged ones, and a change makes controllers look at every job.
         for changed in on_policies if now != before else ():
             changed()
 
@@ -293,7 +293,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
         await link.settled.wait()
         service.settled.set()
         await asyncio.sleep(BEFORE_CONCERNS_SECONDS)
-        # In a thread, so that reviews go on.
+        # In a thread, so that reviews continue.
         installation = await asyncio.to_thread(import_module, "webhook.server.installation_concerns")
         await installation.follow(link.api, service.settings, telemetry, concerns)
 
@@ -308,7 +308,6 @@ def _unread(link: ClusterLink) -> str:
 
 
 def _policy(path: Path | None) -> tuple[Layer, ...]:
-    """The layer of the policy file, if there is one."""
     model = policy_model()
     model.model_rebuild()  # its validators now, and not while reviews wait
     if path is None:
@@ -324,7 +323,7 @@ def _policy(path: Path | None) -> tuple[Layer, ...]:
 
 
 def _try_own_rules(layers: tuple[Layer, ...]) -> None:
-    """Try the own rules of a file, which no review of a ConfigMap has tried; PolicyError, TrialFailed."""
+    """Try the custom rules of a file, since no ConfigMap review has tried them; PolicyError, TrialFailed."""
     for document in (layer.document for layer in layers):
         if sources := own_rules_check.sources(document):
             outcomes = try_expressions(Trial(sources, document.params))
@@ -333,7 +332,7 @@ def _try_own_rules(layers: tuple[Layer, ...]) -> None:
 
 
 def _own_rules(policies: PolicySet) -> set[str]:
-    """Their ids; the engine is imported now, and not while reviews wait."""
+    """The ids of custom rules. Imports the engine now, and not while reviews wait."""
     ids = {full_id(rule.id) for layer in policies.layers for rule in layer.document.own_rules}
     if ids and installed():
         import_module("webhook.cel.environment")
@@ -348,7 +347,7 @@ def _left_out(policies: PolicySet) -> dict[str, str]:
 
 
 def _digest(policies: PolicySet) -> str:
-    """A hash of the documents' content: the same in every replica that has the same policies in force."""
+    """A hash of the documents' content: equal in all replicas that have the same policies in force."""
     content = "\n".join(layer.document.model_dump_json(exclude_unset=True) for layer in policies.layers)
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 

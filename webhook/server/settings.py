@@ -17,63 +17,65 @@ from webhook.server.ports import EVERY_ADDRESS
 
 
 class StartError(Exception):
-    """The service cannot start; the message tells its operator what to change."""
+    """The service cannot start; the message tells the operator what to change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
-    """What `mpijob-webhook serve` takes. Times are in seconds; port 0 lets the kernel choose one.
+    """The options of `mpijob-webhook serve`. Times are in seconds; port 0 lets the kernel choose one.
 
-    The certificate comes from the Secret `ca_secret`, or from `tls_cert` and `tls_key`, or is made in memory.
-    The service follows a cluster with `kubeconfig`, with `register`, and in a pod.
+    The certificate comes from the Secret `ca_secret`, or from `tls_cert` and `tls_key`, or is made in memory. The
+    service follows a cluster with `kubeconfig`, with `register`, and in a pod.
     """
 
     kubeconfig: Path | None = None
-    """Leads to the cluster. None: the pod's ServiceAccount, or outside of a pod what kubectl would take."""
+    """None: the pod's ServiceAccount, or outside of a pod kubectl's default."""
     listen: Address = ("127.0.0.1", 8443)
-    """Where reviews arrive."""
+    """For reviews."""
     ops_listen: Address = ("127.0.0.1", 8081)
-    """Where health and metrics are."""
+    """For health and metrics."""
     policy: Path | None = None
     """A policy file; the ConfigMaps' policies are on top of it."""
     policy_namespace: str = PROGRAM
-    """The service's own namespace, in which the policy ConfigMaps are."""
+    """The service's own namespace, which has the policy ConfigMaps."""
     kueue_namespace: str = KUEUE_NAMESPACE
     """Where Kueue's configuration is."""
     register: bool = False
     """Install the webhook configurations while the service runs; needs the CA that is made in memory."""
     tls_cert: Path | None = None
-    """A certificate that something else renews: the file is read again whenever it changes."""
+    """A certificate that is renewed elsewhere: the file is read again whenever it changes."""
     tls_key: Path | None = None
     """The key of `tls_cert`."""
     tls_ca: Path | None = None
-    """The CA that has to have issued `tls_cert`; not checked while this file does not exist."""
+    """The CA that must have issued `tls_cert`; not checked while this file does not exist."""
     ca_secret: str = ""
-    """The Secret in which the service keeps a CA of its own; caBundles that lead to `service` are kept in step."""
+    """The Secret of the service's own CA. The caBundles that point to `service` are kept in step with it."""
     service: str = ""
     """The name of the Service in front of the replicas."""
     ca_lifetime: int = 365 * 86_400
-    """Of the CA in `ca_secret`."""
+    """For the CA in `ca_secret`."""
     leaf_lifetime: int = 14 * 86_400
-    """Of the certificates that this CA issues."""
+    """For the certificates that this CA issues."""
     ca_grace: int = 120
     """How long a new CA waits, after every caBundle has it, before it issues certificates."""
     ca_file: Path | None = None
     """Where the certificate of the CA in memory is written."""
     client_ca: Path | None = None
-    """The CA (PEM) that has to have issued the certificate of whoever sends reviews."""
+    """The CA (PEM) that must have issued the client certificates of reviews."""
     client_names: tuple[str, ...] = ()
-    """Whose certificate it may be: a common name, or a DNS name in it."""
+    """Accepted client certificates: a common name, or a DNS name in the certificate."""
     drain_seconds: float = 5
-    """How long clients are sent away at the end, before the service stops listening."""
+    """How long connections are closed at the end before the service stops listening."""
     max_in_flight: int = 512
-    """Reviews that wait for the cluster at once; any more are refused, and those that need no cluster go on."""
+    """Reviews that may wait for the cluster at once. Further ones get an error; reviews that need no cluster are
+    answered.
+    """
     timeout_seconds: float = 10
-    """For a review, where the client does not ask for less."""
+    """For a review, unless the client requests less."""
     ssh_keys_ready: int = 128
-    """SSH key pairs that are made ahead."""
+    """SSH key pairs to make ahead."""
     ssh_keys_rate: float = 1
-    """How many of them are made each second, at most."""
+    """Maximum number of key pairs made each second."""
     remove_keys: bool = False
     """Delete the SSH keys of jobs that have ended."""
     options: Set[str] = frozenset()
@@ -83,7 +85,7 @@ class ServeSettings:
 
     @property
     def service_hosts(self) -> list[str]:
-        """The names by which the API server calls the service; none where its Service is unknown."""
+        """The names by which the API server calls the service; empty if its Service is unknown."""
         return [f"{self.service}.{self.policy_namespace}.svc"] if self.service else []
 
     @property
@@ -115,7 +117,7 @@ def check(settings: ServeSettings) -> None:
 
 
 def rotation(settings: ServeSettings) -> RotationSettings:
-    """When certificates are renewed; StartError for times that cannot work together."""
+    """When certificates are renewed; StartError for times that do not fit together."""
     try:
         return certificate_store.rotation(
             *(timedelta(seconds=each) for each in (settings.ca_lifetime, settings.leaf_lifetime, settings.ca_grace))

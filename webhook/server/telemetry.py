@@ -1,4 +1,4 @@
-"""What operators see: Prometheus metrics, and JSON logs with one line for each decision.
+"""Prometheus metrics and JSON logs, with one line for each decision.
 
 No metric of `/metrics` has a namespace, user or job name as label: the number of series would grow with the cluster.
 Those of `/metrics/jobs` name a limited number of namespaces. Log lines have
@@ -36,7 +36,7 @@ from webhook.server.metrics import METRICS, MetricSet, Value
 _BY_WEBHOOK: Final = (
     "shed_total", "cluster_errors_total", "deadline_exceeded_total", "too_expensive_total", "internal_errors_total",
 )  # fmt: skip
-# What is quoted in a fault may be a value out of a job.
+# Quoted parts of a fault may be values of a job.
 _QUOTED: Final = re.compile(r""""[^"]*"|'[^']*'""")
 
 
@@ -49,17 +49,17 @@ class Telemetry:
         ProcessCollector(registry=self.registry)
         self.metrics = MetricSet(METRICS, self.registry)
         self.job_registry = CollectorRegistry()
-        """Of metrics that name namespaces; optional parts fill it."""
+        """Metrics that name namespaces; optional parts fill it."""
         self.on_validated: list[Callable[[str, Decision], None]] = []
-        """What else counts verdicts on jobs; gets the namespace."""
+        """Further counters of verdicts on jobs; called with the namespace."""
         self._refusals = RefusalLog(self.log)
         self._policies: list[Value] = []
         self._plugin_failures: set[tuple[str, ...]] = set()
         self._rule_faults: dict[str, str] = {}
-        """The last fault of each own rule that could not be evaluated, since the policies changed."""
+        """The last fault of each custom rule that could not be evaluated, since the policies changed."""
         self.metrics.on_scrape(lambda: self._policies)
         self.metrics.set("build_info", 1, __version__, platform.python_version())
-        # What alerts ask about is there from the start.
+        # The series that alerts use exist from the start.
         for name, hook in product(_BY_WEBHOOK, requests.HOOKS.values()):
             self.metrics.add(name, hook, amount=0)
         for outcome in OUTCOMES:
@@ -68,7 +68,7 @@ class Telemetry:
             self.metrics.add("connections_refused_total", reason, amount=0)
 
     def policies_in_force(self, digest: str, states: Iterable[str] = (), *, own_rules: Iterable[str] = ()) -> None:
-        """Report the policies that are now in force: their hash, the `states` of their ConfigMaps, their own rules."""
+        """Report the policies in force: their hash, the `states` of their ConfigMaps, their custom rules."""
         counts = Counted(states)
         named = ("current", "last-good", "unusable")
         self._policies = [
@@ -96,13 +96,13 @@ class Telemetry:
         )
 
     def converted(self, version: str, outcomes: Mapping[str, int], seconds: float) -> None:
-        """Count the jobs of a conversion by what became of them."""
+        """Count the jobs of a conversion by outcome."""
         self.metrics.observe("review_duration_seconds", seconds, "convert")
         for outcome, number in outcomes.items():
             self.metrics.add("conversions_total", version, outcome, amount=number)
 
     def plugins(self, plugins: Iterable[Plugin], failures: Failures) -> None:
-        """Report plug-ins, and from now on how often each fails: each place once in the log."""
+        """Report the plug-ins, and from now on their failures: each kind of failure once in the log."""
         found = tuple(plugins)
         for plugin in found:
             self.log.log(
@@ -127,7 +127,7 @@ class Telemetry:
             self.log.error("plug-in failed", kind=kind, name=entry_id, **fields)
 
     def companion(self, companion: Reconciler[Any], api: PacedClient) -> None:
-        """Report how a companion does."""
+        """Report the state of a controller."""
         self.metrics.on_scrape(partial(_companion, companion, api))
 
     def caches(self, watches: Iterable[Watch[Any, Any]]) -> None:
@@ -184,7 +184,7 @@ class Telemetry:
             self.log.warning("own rule not evaluated", rule=rule, fault=fault)
 
     def concerns(self) -> dict[str, str]:
-        """For `/readyz`: own rules that could not be evaluated. Reviews are answered all the same."""
+        """For `/readyz`: custom rules that could not be evaluated. Reviews are answered all the same."""
         return {
             f"own-rule-{rule}": f"the policy's rule {rule} could not be evaluated: {fault}"
             for rule, fault in self._rule_faults.items()
@@ -205,7 +205,7 @@ class Telemetry:
             self.metrics.observe("review_duration_seconds", seconds, webhook)
         if shed:
             self.metrics.add("shed_total", str(webhook))
-            return  # a log line each would add to the overload
+            return  # a log line for each would add to the overload
         if status == HTTPStatus.SERVICE_UNAVAILABLE:
             self.metrics.add("cluster_errors_total", str(webhook))
         elif status == HTTPStatus.GATEWAY_TIMEOUT:
@@ -226,7 +226,7 @@ class Telemetry:
         )
 
     def failed(self, webhook: str, error: Exception) -> None:
-        """Count and log a fault of ours."""
+        """Count and log an internal error."""
         self.metrics.add("internal_errors_total", webhook)
         self.log.error("internal error", webhook=webhook, **describe(error))
 

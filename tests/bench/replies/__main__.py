@@ -17,11 +17,11 @@ from tests.support.paths import ROOT
 
 SHOWN = 5
 CHANGED_ON_PURPOSE = ("[job-size]", "too large to judge")
-"""A reply with one of these texts is not compared: the rule counts only bytes, so other rules look at such jobs."""
+"""A reply with one of these texts is not compared: the rule counts only bytes, so other rules judge such jobs."""
 
 
 def main() -> int:
-    """0 where every reply is the same, 1 where one is not."""
+    """0 if every reply is the same, 1 otherwise."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("revision", help="a git revision of this repository, or a folder with a tree")
     parser.add_argument("--cases", type=int, default=12_000, help="how many reviews (default: %(default)s)")
@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def prepared(count: int) -> dict[str, Any]:
-    """What `record` answers."""
+    """The input of `record`."""
     known = policies()
     facts = clusters()
     return {

@@ -1,7 +1,7 @@
-"""Reviews to compare replies on: jobs as teams write them, changed at random places, with policies and clusters drawn.
+"""Reviews to compare replies on: jobs as teams write them, changed at random places, with random policies and clusters.
 
 A case is a plain JSON object, so that an older tree can answer it: `hook`, `job`, `old` (null on CREATE), `policy` and
-`cluster` (indices into the lists that `record` is given).
+`cluster` (indices into the lists that `record` gets).
 """
 
 import copy
@@ -27,13 +27,13 @@ from webhook.rules import REGISTRY as RULES
 SEED = 20260301
 POLICIES = 60
 HEAD = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
-# What users and attackers write where something else is wanted.
+# Values that users and attackers write in place of valid ones.
 ODD: tuple[Any, ...] = (
     None, "", "x", "0", "1", "1e30", "-1", "500m", "1Gi", "2", 0, 1, 2, 8, 16, 101, -1, 0.5, True, False, [], {}, ["x"],
     {"x": "y"}, [None], [{}], "Always", "None", "Running", "a" * 70, "é\n\x1b[31m", "10.0.0.1", "/root/.ssh",
     "/etc/mpi",
 )  # fmt: skip
-# What rules look for, at paths as in `tests.support.jobs.changed`.
+# Changes that rules react to, at paths as in `tests.support.jobs.changed`.
 TWEAKS: tuple[tuple[str, Any], ...] = (
     ("metadata.labels", {"kueue.x-k8s.io/queue-name": "training"}),
     ("metadata.labels", {"kueue.x-k8s.io/queue-name": "missing", "kueue.x-k8s.io/priority-class": "x"}),
@@ -71,7 +71,7 @@ TWEAKS: tuple[tuple[str, Any], ...] = (
 NAMES = ("nvidia.com/gpu", "amd.com/gpu", "cpu", "memory", "replicas", "image", "command", "env", "resources",
          "securityContext", "hostNetwork", "runAsUser", "kueue.x-k8s.io/queue-name", "suspend",
          "managedBy")  # fmt: skip
-# What drawing cannot hit upon.
+# Policies that random settings never produce.
 WRITTEN = HEAD | {
     "rules": {
         "mpi-implementation": {"allowed": ["Intel"]},
@@ -124,7 +124,7 @@ def cases(count: int, *, policies: int, clusters: int, seed: int = SEED) -> Iter
 
 
 def policies(seed: int = SEED) -> list[str]:
-    """Policy documents as JSON: the built-in one, every ready-made one, and some with drawn settings of every rule."""
+    """Policy documents as JSON: the built-in one, every ready-made one, and some with random settings of every rule."""
     rng = random.Random(seed)
     ready = [
         document["data"]["policy.yaml"]
@@ -136,7 +136,7 @@ def policies(seed: int = SEED) -> list[str]:
 
 
 def clusters() -> list[list[dict[str, Any]]]:
-    """What may be known: nothing, and a cluster with objects of every kind in four namespaces."""
+    """No cluster, and a cluster with objects of every kind in four namespaces."""
     return [[], list(_cluster())]
 
 
@@ -178,7 +178,7 @@ def _drawn_policy(rng: random.Random) -> dict[str, Any]:
 
 
 def _drawn_settings(rng: random.Random, settings: Any) -> dict[str, Any]:
-    """Some of the settings at other values, as far as they are valid one by one."""
+    """Random valid values for some of the settings."""
     drawn: dict[str, Any] = {}
     for name, field in settings.model_json_schema()["properties"].items():
         if rng.random() < 0.5:

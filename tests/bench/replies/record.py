@@ -1,7 +1,7 @@
 """Answer cases with the `webhook` that this process imports: `python record.py INPUT OUTPUT`, with PYTHONPATH set.
 
-Kept apart from everything else of the tests, because an older tree runs it too. INPUT is a JSON object with `policies`,
-`clusters` and `cases`; OUTPUT gets a line with the replies' JSON for each case: in its cluster first, then in each.
+Independent of all other tests, because an older tree runs it too. INPUT is a JSON object with `policies`, `clusters`
+and `cases`; OUTPUT gets a line with the replies' JSON for each case: in its cluster first, then in each.
 """
 
 import json
@@ -33,7 +33,7 @@ def main(source: str, target: str) -> None:
 
 
 def _policy(text: str) -> PolicySet:
-    """An empty one where this tree does not know a setting."""
+    """An empty one if this tree lacks a setting."""
     try:
         return PolicySet([Layer("drawn", load(text, policy_model()))] if text else [])
     except PolicyError:

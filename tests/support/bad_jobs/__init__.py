@@ -1,1 +1,1 @@
-"""Bad jobs: those of the corpus with one field wrong, where each rule rejects, and what the rules say of them."""
+"""Bad jobs: jobs of the corpus with one wrong field, in worlds where every rule rejects, and the rules' messages."""

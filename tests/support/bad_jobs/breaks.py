@@ -1,4 +1,4 @@
-"""What goes wrong in jobs, one field at a time: changes as in `tests.support.jobs.changed`, by what is wrong."""
+"""Mistakes in jobs, one field at a time: changes as in `tests.support.jobs.changed`, by description."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -194,7 +194,7 @@ _WRITTEN: Final[Mapping[str, str | tuple[str, ...]]] = {
     "an affinity of nothing":
         "pod.affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms:"
         " [{matchExpressions: [{key: team, operator: Exists, values: [research]}]}]}}}",
-    # what the launcher starts, and what pods state beside their class
+    # what the launcher starts, and what pods state in addition to their class
     "ranks in words": "run: [mpirun, -np, eight, train]",
     "ranks below none": "run: [mpirun, -np, '-1', train]",
     "a priority in numbers": ("pod.priority: 1000", "pod.preemptionPolicy: Never"),

@@ -1,4 +1,4 @@
-"""Each mistake in each world, in one of a few jobs of the corpus, and what is said of it."""
+"""Each mistake in each world, in one of a few jobs of the corpus, and the resulting messages."""
 
 import copy
 import re
@@ -27,7 +27,7 @@ NVIDIA: Final = "nvidia.com/gpu"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One bad job where it is submitted."""
+    """A bad job and the world where it is submitted."""
 
     world: World
     mistake: str
@@ -36,7 +36,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What a rule says of a job: why it is rejected, or a warning."""
+    """A rule's reason for rejecting a job, or its warning."""
 
     rule: str
     path: str
@@ -59,7 +59,7 @@ def cases() -> Iterator[Case]:
 
 
 def broken(mistake: str, job: dict[str, Any]) -> dict[str, Any]:
-    """The job with one thing wrong; GPUs are of the kind that it has."""
+    """The job with one mistake; GPUs keep the job's kind."""
     (container, *_) = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
     limits = container.get("resources", {}).get("limits", {})
     kind = next((name for name in limits if is_accelerator(name, DEFAULT_ACCELERATORS)), NVIDIA)
@@ -68,7 +68,7 @@ def broken(mistake: str, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def causes(case: Case) -> Iterator[Cause]:
-    """All that the rules say of the job: it is mutated, then validated, as for the API server."""
+    """All messages about the job, which is mutated, then validated, as by the API server."""
     world = case.world
     validation = job_check.check(
         Manifest("job.yaml", copy.deepcopy(case.job)),

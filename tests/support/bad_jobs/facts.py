@@ -1,4 +1,4 @@
-"""What the clusters have, and a policy with every setting of a rule that makes it refuse more."""
+"""The objects of the clusters, and a policy with every setting that makes a rule reject more."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -51,7 +51,7 @@ TIGHT: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 def objects() -> Iterator[Json]:
-    """The cluster of the corpus, with more namespaces, and objects that get in the way of jobs."""
+    """The cluster of the corpus, with more namespaces, and objects that conflict with jobs."""
     found, errors = files.load([str(CLUSTER)])
     assert not errors
     for each in found:

@@ -1,4 +1,4 @@
-"""Where bad jobs are submitted: policies in which every rule refuses, namespaces, and what is known of a cluster."""
+"""Where bad jobs are submitted: policies in which every rule rejects, namespaces, and objects of a cluster."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from webhook.cluster.snapshot import Snapshot
 from webhook.policy.in_force import PolicySet, load_policies
 from webhook.rules import REGISTRY
 
-# What the API server tolerates by itself where it runs with ExtendedResourceToleration.
+# What the API server tolerates without a setting if it runs with ExtendedResourceToleration.
 TOLERATED: Final = ["nvidia.com/gpu"]
 
 
@@ -25,7 +25,7 @@ class World:
     policy: PolicySet = field(repr=False)
     cluster: Snapshot = field(repr=False)
     schema: CrdSchema | None = None
-    """None leaves out what the API server says of the shape of a job."""
+    """None leaves out the API server's own checks of a job's schema."""
 
 
 @cache
@@ -41,7 +41,7 @@ def worlds() -> tuple[World, ...]:
 
 
 def refusing(settings: Mapping[str, Mapping[str, Any]]) -> PolicySet:
-    """Every rule refuses, with these settings of rules."""
+    """Every rule rejects, with these settings of rules."""
     rules: dict[str, dict[str, Any]] = {rule: {"action": "deny", **settings.get(rule, {})} for rule in REGISTRY}
     rules["accelerator-available"]["toleratedTaints"] = TOLERATED
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}

@@ -1,4 +1,4 @@
-"""What a Service does: new TCP connections go to the replicas that are ready, in turn."""
+"""Plays a Service: new TCP connections go to the ready replicas, in turn."""
 
 import itertools
 import socket
@@ -12,7 +12,7 @@ from tests.controlplane.process import free_port, responds
 
 @dataclass(eq=False)
 class Backend:
-    """A replica: where it takes reviews, and where it says whether it is ready."""
+    """A replica: its address for reviews, and its address for readiness."""
 
     port: int
     ops_url: str
@@ -26,7 +26,7 @@ class Balancer:
     port: int = field(default_factory=free_port)
     backends: list[Backend] = field(default_factory=list)
     every: float = 0.05
-    """Seconds between two looks at whether a replica is ready."""
+    """Seconds between two checks of each replica's readiness."""
 
     def __enter__(self) -> Self:
         self._over = threading.Event()

@@ -1,4 +1,4 @@
-"""Definitions of custom resources that take whatever is written: stand-ins for those of other projects."""
+"""CRDs that accept any content: stand-ins for those of other projects."""
 
 from collections.abc import Iterable
 from typing import Any

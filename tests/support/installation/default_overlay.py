@@ -1,4 +1,4 @@
-"""The default overlay in a test cluster, for replicas that run beside it with the rights of its account."""
+"""The default overlay in a test cluster, for replicas that run as processes with the rights of its account."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ ACCOUNT = f"system:serviceaccount:{OURS}:{OURS}"
 
 
 def apply(cluster: Cluster) -> None:
-    """All of it but the Deployment, and the webhooks: their Service has nobody behind it."""
+    """Everything except the Deployment and the webhooks, whose Service has no pods."""
     overlay = load_all(cluster.kubectl("kustomize", MANIFESTS / "overlays" / "default").stdout)
     cluster.apply([each for each in overlay if each["kind"] not in (*RESOURCES, "Deployment")])
 

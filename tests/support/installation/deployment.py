@@ -1,4 +1,4 @@
-"""The service as an installation runs it: replicas behind one address, certificates of their own, a real API server."""
+"""The service as an installation runs it: replicas behind one address, self-managed certificates, a real API server."""
 
 import base64
 import sys
@@ -20,7 +20,7 @@ VALIDATING = "validatingwebhookconfiguration"
 
 @dataclass
 class Deployment:
-    """Replicas behind one address, with what an installation has in the cluster."""
+    """Replicas behind one address, with an installation's objects in the cluster."""
 
     cluster: Cluster
     balancer: Balancer
@@ -40,7 +40,7 @@ class Deployment:
                     "apiVersion": "v1",
                     "kind": "Service",
                     "metadata": {**metadata, "name": SERVICE},
-                    # The API server follows it to our balancer, and still checks the certificate by the Service's name.
+                    # The API server follows it to the balancer, and still checks the certificate by the Service's name.
                     "spec": {"type": "ExternalName", "externalName": "localhost"},
                 },
                 *registration.configurations(client, labels={}, policy_namespace=SPACE),
@@ -48,13 +48,13 @@ class Deployment:
         )
 
     def start(self, *flags: str) -> Backend:
-        """Another replica, once it is ready and the balancer has seen it."""
+        """Another replica, once it is ready and the balancer has noticed it."""
         name = f"replica-{len(self.names)}"
         backend = Backend(free_port(), f"http://127.0.0.1:{free_port()}")
         command = (*self.under, sys.executable, "-W", "error", "-m", "webhook", "serve")
         addresses = ["--listen", f"127.0.0.1:{backend.port}", "--ops-listen", backend.ops_url.removeprefix("http://")]
-        # Nearer to the default of 5 than a test would need to be quick: a connection that is closed for being idle must
-        # have been idle for so long that the API server hardly picks it at that moment.
+        # The drain must be close to the default of 5 s. A connection is closed after it was idle for the whole drain: a
+        # shorter drain makes it likely that the API server uses the connection at that moment.
         cluster = ["--kubeconfig", str(self.cluster.kubeconfig), "--drain-seconds", "3", "--ssh-keys-ready", "0"]
         self.cluster.launch(
             name, command, [*addresses, *cluster, *flags], ready=lambda _: responds(f"{backend.ops_url}/readyz")
@@ -75,7 +75,7 @@ class Deployment:
         return {name: base64.b64decode(text) for name, text in data.items()}
 
     def secret_is_there(self) -> bool:
-        """Whether anybody has made it again."""
+        """Whether the Secret has been created again."""
         return self.cluster.kubectl("get", "secret", SECRET, "-n", SPACE, check=False).returncode == 0
 
     def bundle(self, kind: str) -> bytes:
@@ -83,5 +83,5 @@ class Deployment:
         return base64.b64decode(config.get("caBundle", ""))
 
     def serials(self, kind: str = VALIDATING) -> set[int]:
-        """The CAs that are trusted."""
+        """The serials of the trusted CAs."""
         return {found.serial_number for found in x509.load_pem_x509_certificates(self.bundle(kind))}

@@ -1,7 +1,7 @@
-"""Who may exempt jobs from rules, by what RBAC grants on a real API server.
+"""The right to exempt jobs from rules, granted by RBAC on a real API server.
 
-`kubectl auth can-i` and `kubectl create role` know only the resources that the API server serves, and `rules` is none
-of them.
+`kubectl auth can-i` and `kubectl create role` accept only the resources that the API server serves, and `rules` is not
+one of them.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ def grant(cluster: Cluster, namespace: str, user: str, *rules: Mapping[str, list
 
 
 def may_exempt(cluster: Cluster, namespace: str, user: str, rule: str = "") -> bool:
-    """Whether the authorizer lets the user exempt jobs from the rule, from all of them where none is named."""
+    """Whether the authorizer lets the user exempt jobs from the rule, or from all rules if none is named."""
     attributes: dict[str, Any] = {
         "verb": "exempt",
         "group": "policy.training.openshift.io",

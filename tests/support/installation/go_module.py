@@ -11,7 +11,7 @@ from tests.controlplane.toolchain import find_go, go_environment
 
 
 def module(name: str, version: str, checksum: str) -> Path:
-    """The folder of a Go module; the test is skipped where it cannot be fetched."""
+    """The folder of a Go module; the test is skipped if it cannot be fetched."""
     go = find_go(go_minimum(), say=print)
     command = [str(go), "mod", "download", "-json", f"{name}@{version}"]
     done = subprocess.run(command, env=go_environment(), capture_output=True, text=True, check=False)

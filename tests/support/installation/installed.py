@@ -1,4 +1,4 @@
-"""The service that runs as the manifests would have it: its command line, its account, its CA."""
+"""The running service with the command line, account and CA of the manifests."""
 
 import base64
 import http.client
@@ -34,7 +34,7 @@ class Installed:
         return service.Replica(self.address, self.ops, Path()).ops("/metrics")
 
     def review(self, hook: str, manifest: dict[str, Any], **fields: Any) -> dict[str, Any]:
-        """The answer to a creation, over TLS that its CA vouches for."""
+        """The answer to a creation, over TLS verified by its CA."""
         ca = self.cluster.get("secret", f"{OURS}-ca", "-n", OURS)["data"]
         pem = "".join(base64.b64decode(text).decode() for name, text in ca.items() if name.endswith(".crt"))
         context = ssl.create_default_context(cadata=pem)

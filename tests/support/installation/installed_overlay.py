@@ -1,6 +1,6 @@
 """The default overlay on a real API server, as the runbook installs it.
 
-Its pods are simulated; what answers the API server are processes behind the Service's name.
+Its pods are simulated; processes behind the Service's name answer the API server.
 """
 
 import os
@@ -57,7 +57,7 @@ class Installed(Deployment):
     checkout: Path = Path()
 
     def run(self, command: str) -> subprocess.CompletedProcess[str]:
-        """A line of the runbook, in a shell of an administrator."""
+        """A line of the runbook, in an administrator's shell."""
         path = f"{self.cluster.assets.kubectl.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         env = {**os.environ, "PATH": path, "KUBECONFIG": str(self.cluster.kubeconfig)}
         return subprocess.run(
@@ -71,7 +71,7 @@ class Installed(Deployment):
         )
 
     def follow(self, section: str, *, only: str = "kubectl") -> list[str]:
-        """Run the commands of a section that begin with `only`, each of which has to succeed."""
+        """Run the commands of a section that begin with `only`; each must succeed."""
         lines = [line for line in commands(section) if line.startswith(only)]
         for line in lines:
             done = self.run(line)
@@ -111,7 +111,7 @@ def installed(logs: Path, *flags: str) -> Iterator[Installed]:
 
 
 def served_here(checkout: Path, port: int) -> None:
-    """Have the default overlay in this checkout lead the API server to loopback, and write the overlay of the docs."""
+    """Change the default overlay in this checkout to call loopback, and write the overlay of the docs."""
     manifests = checkout / "manifests"
     for folder, patch in (("overlays/default", HERE), ("components/hooks", HOOKS.replace("PORT", str(port)))):
         path = manifests / folder / "kustomization.yaml"
@@ -122,6 +122,6 @@ def served_here(checkout: Path, port: int) -> None:
 
 
 def ready(cluster: Cluster) -> int:
-    """How many replicas the Deployment says are ready."""
+    """The number of ready replicas in the Deployment's status."""
     found: int = cluster.get("deployment", SPACE, "-n", SPACE)["status"].get("readyReplicas", 0)
     return found

@@ -1,4 +1,4 @@
-"""One object at least of every resource that rules look at, and jobs that come upon each of them."""
+"""At least one object of every resource that rules use, and jobs that refer to each of them."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -28,16 +28,16 @@ PRIORITY = "kueue.x-k8s.io/priority-class"
 
 
 def strict() -> Policy:
-    """Every rule denies, so that a verdict shows whatever a rule sees."""
+    """Every rule denies, so that a verdict shows everything that a rule sees."""
     actions: dict[str, Manifest] = {name: {"action": "deny"} for name in rules.REGISTRY}
-    actions["accelerator-available"]["autoscaled"] = False  # else nodes may come, and it is a warning
+    actions["accelerator-available"]["autoscaled"] = False  # otherwise nodes may be added, and it is a warning
     actions["volcano-queue"]["gangScheduling"] = True
     document = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy", "rules": actions}
     return load_policy(yaml.safe_dump(document))
 
 
 def full_job(**changes: Any) -> Manifest:
-    """A job that refers to one of everything, and with which no rule finds any fault."""
+    """A job that refers to one object of each kind, and in which no rule finds a fault."""
     spec = "Worker.template.spec"
     refers = {
         "metadata.namespace": TEAM,
@@ -87,7 +87,7 @@ def jobs() -> list[Manifest]:
 
 
 def objects() -> list[Manifest]:
-    """The cluster, in the order in which it can be made; the custom resources need `definitions` first."""
+    """The cluster, in an order in which it can be created; the custom resources need `definitions` first."""
     return [*_namespaces(), *_cluster_wide(), *_in_team(), *_children()]
 
 
@@ -96,7 +96,7 @@ def _namespaces() -> Iterator[Manifest]:
     for name in PLACES.values():
         yield _object("v1", "Namespace", name, "")
     for name in (TEAM, *PLACES.values()):
-        yield _object("v1", "ServiceAccount", "default", name)  # else no pod is admitted
+        yield _object("v1", "ServiceAccount", "default", name)  # otherwise no pod is admitted
 
 
 def _cluster_wide() -> Iterator[Manifest]:
@@ -151,7 +151,7 @@ def _in_team() -> Iterator[Manifest]:
 
 
 def _children() -> Iterator[Manifest]:
-    """What has the names that the job `taken` needs; then a quota, in which the pods do not count any more."""
+    """Objects with the names that the job `taken` needs; then a quota that counts no more pods."""
     container = {"name": "x", "image": "x"}
     yield _object("v1", "Service", "taken", TEAM, spec={"clusterIP": "None", "ports": [{"port": 22}]})
     yield _object("v1", "ConfigMap", "taken-config", TEAM)
@@ -169,7 +169,7 @@ def _children() -> Iterator[Manifest]:
 
 
 def definitions(cluster: Cluster) -> list[Manifest]:
-    """The CRDs that rules look at: of Kueue, without the program that would convert objects, of Multus and Volcano."""
+    """The CRDs that rules use: Kueue's, without the program that would convert objects, Multus' and Volcano's."""
     text = cluster.kubectl("kustomize", cluster.assets.kueue_installation).stdout
     found: Iterable[Manifest] = yaml.load_all(text, Loader=yaml.CSafeLoader)
     wanted = {resource.kind for resource in watched_resources()}
@@ -201,7 +201,7 @@ def networks_definition() -> Manifest:
 
 
 def install(cluster: Cluster) -> None:
-    """Everything: the CRDs, once they are served the objects."""
+    """The CRDs, then the objects once the CRDs are served."""
     crds = definitions(cluster)
     cluster.apply(crds)
     names = (f"crd/{crd['metadata']['name']}" for crd in crds)

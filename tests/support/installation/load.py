@@ -1,4 +1,4 @@
-"""A steady load of creations (server-side dry runs) on the API server, each told apart by how it ended."""
+"""A steady load of creations (server-side dry runs) on the API server, counted by outcome."""
 
 import base64
 import http.client
@@ -30,9 +30,9 @@ class Load:
     threads: int = 4
     """How many clients."""
     patience: float = 30
-    """For how many seconds a client tries again."""
+    """Seconds for which a client retries."""
     pause: float = sample(0.3, 0.01)
-    """Between two creations: without any, the load is most of what the tests cost."""
+    """Between two creations: without a pause, the load would be most of the tests' cost."""
     first: Counter[str] = field(default_factory=Counter)
     """The answers to first attempts."""
     lost: list[str] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Load:
         client.close()
 
     def _create(self, client: "Client", name: str) -> None:
-        """Try until it is admitted, or no patience is left."""
+        """Try until it is admitted, or `patience` has passed."""
         body = json.dumps({**self.manifest, "metadata": {**self.manifest["metadata"], "name": name}}).encode()
         answer = client.create(self.path, body)
         with self._lock:
@@ -105,7 +105,7 @@ class Client:
             self._connection = None
 
     def create(self, path: str, body: bytes) -> str:
-        """ADMITTED, or how the API server answers, or that it does not."""
+        """ADMITTED, or the API server's answer, or the connection's error."""
         while True:
             fresh = self._connection is None
             if self._connection is None:
@@ -119,7 +119,7 @@ class Client:
                 text = response.read()
             except (OSError, http.client.HTTPException) as error:
                 self.close()
-                if fresh:  # else the server may only have closed it meanwhile, which says nothing
+                if fresh:  # otherwise the server may just have closed an idle connection
                     return f"API server: {type(error).__name__}"
                 continue
             if response.status == 201:

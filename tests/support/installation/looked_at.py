@@ -1,4 +1,4 @@
-"""The webhook configurations and the rights of the service, as it looks at them while it runs."""
+"""The service's checks of its webhook configurations and rights at run time."""
 
 import asyncio
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ class Api:
 
 
 class Installation:
-    """The service's look at `api`."""
+    """The service's checks of `api`."""
 
     def __init__(self, api: Api, **settings: Any) -> None:
         self.api: Any = api

@@ -1,4 +1,4 @@
-"""Another project's mutating webhook that comes after this service's and takes out what Istio's key is in."""
+"""Another project's mutating webhook that runs after this service's and removes what contains Istio's key."""
 
 import json
 import ssl
@@ -21,7 +21,7 @@ NAME = "zz-takes-out.example.com"
 
 @contextmanager
 def meddling(cluster: Cluster, folder: Path, *, reinvocation: str) -> Iterator[list[str]]:
-    """It is registered until the block ends; the uid of each request that it got."""
+    """Registered until the block ends; yields the uid of each request that it got."""
     authority = Authority("another project", lifetime=timedelta(days=1))
     pair = authority.issue(["127.0.0.1"], lifetime=timedelta(days=1))
     (folder / "meddler.pem").write_bytes(pair.certificate_pem + pair.key_pem)
@@ -83,13 +83,13 @@ def _handler(calls: list[str]) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """Not on the terminal."""
+            """Keep the terminal quiet."""
 
     return Handler
 
 
 def _removals(value: Any, pointer: str) -> Iterator[dict[str, str]]:
-    """An operation for each place where the key stands."""
+    """An operation for each place that has the key."""
     for name, child in value.items() if isinstance(value, dict) else ():
         path = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
         if name == KEY:

@@ -1,4 +1,4 @@
-"""Jobs of older versions on a real API server, whose CRD has these and calls the registered service for them."""
+"""Jobs of older versions on a real API server, whose CRD calls the registered service to convert them."""
 
 from copy import deepcopy
 from typing import Any
@@ -22,7 +22,7 @@ WORKER: Json = {**CONTAINER, "command": ["sleep", "infinity"], "resources": LIMI
 
 
 def horovod(namespace: str, name: str = "horovod", version: str = "v1", **spec: Any) -> Json:
-    """A job as it was written for training-operator."""
+    """A job written for training-operator."""
     roles = {
         role: {"replicas": replicas, "template": {"spec": {"containers": [container]}}}
         for role, replicas, container in (("Launcher", 1, LAUNCHER), ("Worker", 2, WORKER))
@@ -48,7 +48,7 @@ def units(namespace: str, **spec: Any) -> Json:
 
 
 def resource(version: str) -> str:
-    """As kubectl is told of a version."""
+    """kubectl's name for the resource in a version."""
     return f"mpijobs.{version}.kubeflow.org"
 
 
@@ -72,7 +72,7 @@ def trusted(cluster: Cluster) -> Json:
 
 
 def serve_older_versions(cluster: Cluster) -> None:
-    """Have the CRD of all versions in force."""
+    """Install the CRD with all versions."""
     crd = older_versions_crd.crd(trusted(cluster))
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=crd)
     cluster.wait_for("the CRD", lambda: has_condition(cluster.get("crd", CRD), "Established") or None)

@@ -1,4 +1,4 @@
-"""This project's service as a process beside a test cluster, registered as its admission webhook."""
+"""This project's service as a process next to a test cluster, registered as its admission webhook."""
 
 import json
 import ssl
@@ -20,7 +20,7 @@ NAME = "mpijob-webhook"
 
 @dataclass(frozen=True)
 class Replica:
-    """A running service: its addresses, and the CA of its certificate (a file that the unregistered ones write)."""
+    """A running service: its addresses, and its certificate's CA (a file that unregistered ones write)."""
 
     url: str
     ops_url: str
@@ -37,7 +37,9 @@ class Replica:
 def running(
     cluster: Cluster, *flags: str, name: str = NAME, register: bool = True, ready: str = "/readyz"
 ) -> Iterator[Replica]:
-    """The service, from when `ready` is answered until it is gone; `flags` are added to those of `serve`."""
+    """The service, from the moment that `ready` is answered until it has ended; `flags` are added to those of
+    `serve`.
+    """
     replica = start(cluster, *flags, name=name, register=register, ready=ready)
     try:
         yield replica
@@ -59,7 +61,7 @@ def start(
     interpreter = (sys.executable,) if code is None else ("/usr/bin/env", f"PYTHONPATH={code}", sys.executable, "-P")
     command = (*interpreter, "-W", "error", "-m", "webhook", "serve")
     addresses = ["--listen", listen, "--ops-listen", ops, "--drain-seconds", "0.1", "--ca-file", str(replica.ca_file)]
-    addresses += ["--ssh-keys-ready", "0"]  # no key is made that no test asks for
+    addresses += ["--ssh-keys-ready", "0"]  # only tests of keys need any
     connection = ["--kubeconfig", str(cluster.kubeconfig), *(["--register"] if register else [])]
     cluster.launch(
         name, command, [*addresses, *connection, *flags], ready=lambda _: responds(f"{replica.ops_url}{ready}")
@@ -68,7 +70,7 @@ def start(
 
 
 def stop(cluster: Cluster, name: str = NAME) -> None:
-    """Stop it as Kubernetes does."""
+    """Stop it with SIGTERM, as Kubernetes does."""
     cluster.programs.pop(name).stop(grace=20)
 
 
@@ -84,10 +86,10 @@ def review_of(replica: Replica, job: dict[str, Any], hook: str = "validate-mpijo
 
 
 def decisions(cluster: Cluster) -> list[dict[str, Any]]:
-    """The log of the service that runs now: one mapping for each decision.
+    """The decisions in the log of the running service, one mapping each.
 
-    Lines are written a turn of the event loop after the reply. An answer of the operations port, which is the same
-    loop's, comes after them.
+    Lines are written one turn of the event loop after the reply. The same loop answers the operations port, so an
+    answer there comes after them.
     """
 
     def events() -> list[dict[str, Any]]:

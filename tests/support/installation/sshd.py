@@ -1,6 +1,6 @@
 """A real sshd and ssh, each with the files of a Secret at /root/.ssh as the kubelet would have mounted them.
 
-Both run in mount namespaces of their own, so that the machine's /root, /run and accounts are neither seen nor changed.
+Both run in mount namespaces, so that the machine's /root, /run and accounts are neither visible nor changed.
 """
 
 import os
@@ -18,7 +18,7 @@ from typing import Any
 from tests.controlplane.process import Program, free_port
 
 SSHD_USER = "sshd"
-# As upstream's images have it: the folder of a Secret is open to all, which StrictModes does not bear.
+# Like upstream's images: the folder of a Secret is open to all, which StrictModes rejects.
 CONFIG = """
 HostKey /root/.ssh/id_rsa
 AuthorizedKeysFile .ssh/authorized_keys
@@ -41,7 +41,7 @@ exec "$@"
 
 @dataclass(frozen=True)
 class Sshd:
-    """The server's program, and the folder of libraries that came with it."""
+    """The server's program, and its folder of libraries."""
 
     program: Path
     libraries: Path | None = None
@@ -52,7 +52,7 @@ class Sshd:
 
 
 def find_sshd(folder: Path) -> Sshd:
-    """The machine's sshd; where there is none Debian's, unpacked into `folder` and not installed."""
+    """The machine's sshd, or Debian's, unpacked into `folder` and not installed."""
     if found := shutil.which("sshd", path=os.pathsep.join([os.environ["PATH"], "/usr/sbin", "/usr/local/sbin"])):
         return Sshd(Path(found))
     if not shutil.which("apt-get"):
@@ -98,7 +98,7 @@ def in_pod(volume: Path, command: Sequence[str | Path]) -> list[str | Path]:
 
 @contextmanager
 def serving(sshd: Sshd, volume: Path) -> Iterator[int]:
-    """sshd in a worker's place, on a port of loopback."""
+    """sshd in place of a worker, on a port of loopback."""
     port = free_port()
     config = volume.with_name(f"{volume.name}-config")
     config.write_text(f"Port {port}\nListenAddress 127.0.0.1{CONFIG}")
@@ -114,7 +114,7 @@ def serving(sshd: Sshd, volume: Path) -> Iterator[int]:
 
 
 def login(volume: Path, port: int) -> subprocess.CompletedProcess[str]:
-    """ssh in the launcher's place: a command that it runs by itself, as mpirun does."""
+    """ssh in place of the launcher: it runs a command without a terminal, as mpirun does."""
     options = ["BatchMode=yes", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "ConnectTimeout=20"]
     flags = [flag for option in options for flag in ("-o", option)]
     command = in_pod(volume, ["ssh", "-F", "none", *flags, "-p", str(port), "root@127.0.0.1", "echo logged in"])

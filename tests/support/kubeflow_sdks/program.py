@@ -1,4 +1,6 @@
-"""Submits what it reads by one of Kubeflow's SDKs, and prints what came: `program.py SDK KUBECONFIG NAMESPACE`."""
+"""Submits the job on standard input by one of Kubeflow's SDKs, and prints the result: `program.py SDK KUBECONFIG
+NAMESPACE`.
+"""
 
 import json
 import sys
@@ -27,7 +29,7 @@ def training(kubeconfig: str, namespace: str, wanted: dict[str, Any]) -> Any:
 
 
 def main() -> None:
-    """As docs/clients.md says what is to be read of an error."""
+    """Reads errors as docs/clients.md describes."""
     sdk, kubeconfig, namespace = sys.argv[1:]
     try:
         found = {"trainer": trainer, "training": training}[sdk](kubeconfig, namespace, json.load(sys.stdin))

@@ -1,4 +1,4 @@
-"""Real MPI without a cluster: releases from packages, and pods that are namespaces of this machine.
+"""Real MPI without a cluster: releases from packages, and pods as namespaces of this machine.
 
-No test is here, and nothing that talks to an API server: what the operator made comes in as manifests.
+This package has no tests, and calls no API server: the operator's objects are passed in as manifests.
 """

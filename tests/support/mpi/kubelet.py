@@ -1,8 +1,8 @@
 """The part of the kubelet for the pods of one job: real sshd on the workers, real ssh and mpirun on the launcher.
 
-Pods are namespaces of this machine (`pods`). What becomes of them goes into their status, so the real Job controller
-and operator decide what becomes of the job. The launcher knows the name of a worker when it is ready, as
-from the DNS. A container that fails starts again after 10 s, 20 s and so on.
+Pods are namespaces of this machine (`pods`). Their outcome is written into their status, so the real Job controller and
+operator decide about the job. The launcher can resolve the name of a worker when it is ready, as with DNS. A container
+that fails is restarted after 10 s, 20 s and so on.
 """
 
 import base64
@@ -27,12 +27,12 @@ LABELS = "training.kubeflow.org/"
 HELD = "held"
 FIRST_BACKOFF = 10.0
 LONGEST = 400.0
-"""Seconds in which a job has to end."""
+"""Seconds in which a job must end."""
 
 
 @dataclass
 class Life:
-    """What became of a job."""
+    """The course of a job."""
 
     name: str
     succeeded: bool = False
@@ -41,7 +41,7 @@ class Life:
     waited: list[str] = field(default_factory=list)
     """The output of the init containers."""
     output: str = ""
-    """Of the launcher's last try."""
+    """The output of the launcher's last try."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ class Kubelet:
     folder: Path
 
     def live(self, namespace: str, name: str, delays: list[float], release: Release, *, held: bool = False) -> Life:
-        """Run the job until it has ended; a worker's sshd listens so many seconds after the pods have been made.
+        """Run the job until it has ended; each worker's sshd starts to listen after its delay in seconds.
 
-        `held`: the launcher's Job is suspended until the workers are ready, as mpi-operator pull request 868 has it. A
-        copy of the operator's Job stands for that, since today's operator resumes its own.
+        `held`: the launcher's Job is suspended until the workers are ready, as in mpi-operator pull request 868. A copy
+        of the operator's Job is used for that, since today's operator resumes its own.
         """
         life, folder = Life(name), self.folder / f"{namespace}-{name}"
 
@@ -119,7 +119,7 @@ def _suspended(name: str, job: str, template: Mapping[str, Any]) -> dict[str, An
 def _launcher(
     cluster: Cluster, namespace: str, pod: pods.Pod, workers: list[pods.Pod], life: Life, *, role: str
 ) -> None:
-    """Init containers once, then the first container until it ends well or the Job controller has had enough."""
+    """Init containers once, then the first container until it succeeds or the Job controller gives up."""
     selector = (
         "-n",
         namespace,
@@ -164,7 +164,7 @@ def _is_going(pod: Mapping[str, Any]) -> bool:
 
 
 def report(cluster: Cluster, namespace: str, pod: str, phase: str, *, ready: bool, restarts: int = 0) -> bool:
-    """Write the pod's status; False where the pod has gone."""
+    """Write the pod's status; False if the pod was deleted."""
     state = {"running": {}} if ready else {"terminated": {"exitCode": 0 if phase == "Succeeded" else 1}}
     first = {"name": "mpi", "image": "x", "imageID": "x", "ready": ready, "restartCount": restarts, "state": state}
     found = cluster.kubectl("get", "pod", pod, "-n", namespace, "-o", "json", check=False)
@@ -181,7 +181,7 @@ def report(cluster: Cluster, namespace: str, pod: str, phase: str, *, ready: boo
 
 
 def _serving(pod: pods.Pod, sshd: Sshd) -> list[str | Path]:
-    """The worker's command, with this machine's sshd where the image would have its own."""
+    """The worker's command, with this machine's sshd in place of the image's."""
     command = [sshd.program if word == "/usr/sbin/sshd" else word for word in pod.command]
     if sshd.libraries:
         command.insert(command.index(sshd.program), f"LD_LIBRARY_PATH={sshd.libraries}")

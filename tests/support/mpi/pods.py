@@ -1,7 +1,7 @@
-"""Pods as namespaces of this machine: a network and a host name each, and the mounts that their manifests say.
+"""Pods as namespaces of this machine: a network and a host name each, and the mounts of their manifests.
 
-All have the programs of this machine. What they write under MOUNTED_OVER is their own, so the machine is not changed;
-everything goes away with the processes. Needs root.
+All use the programs of this machine. Their writes under MOUNTED_OVER stay in the pod, so the machine is not changed;
+everything is deleted with the processes. Needs root.
 """
 
 import os
@@ -19,7 +19,7 @@ from tests.support.installation.sshd import CONFIG, SSHD_USER
 from tests.support.mpi.programs import find
 
 MOUNTED_OVER = ("etc", "root", "run")
-# Arguments: a folder for layers, the host name, the image's files of /etc, then pairs of what is mounted where.
+# Arguments: a folder for layers, the host name, the image's files of /etc, then pairs of a source and its mount point.
 SETUP = f"""
 mount -t tmpfs tmpfs "$1"
 for folder in {" ".join(MOUNTED_OVER)}; do
@@ -38,28 +38,28 @@ done
 """
 SWITCH = "ip link add pods type bridge; ip link set pods up;"
 ALONE = ("--net", "--uts", "--mount", "--propagation", "private")
-# As images for MPI jobs have it: the launcher trusts its workers.
+# As in images for MPI jobs: the launcher trusts its workers.
 SSH_CONFIG = "Host *\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n  BatchMode yes\n"
 
 
 @dataclass(frozen=True)
 class Pod:
-    """A pod that is there, and runs nothing yet."""
+    """A pod without processes."""
 
     manifest: Mapping[str, Any]
     process: Program
     image: Mapping[str, str]
-    """The environment that the image brings."""
+    """The image's environment."""
     host: str
     """Its line in a file of hosts."""
 
     def learn(self, other: "Pod") -> None:
-        """Let it know the other's name, as the DNS does when the other is ready."""
+        """Let it resolve the other's name, as DNS does when the other is ready."""
         tee = [*enter(self.process, "--mount"), "tee", "-a", "/etc/hosts"]
         subprocess.run(tee, input=other.host, text=True, stdout=subprocess.DEVNULL, check=True, timeout=30)
 
     def init_command(self, container: Mapping[str, Any]) -> list[str | Path]:
-        """What one of its init containers runs: without capabilities, where it has none."""
+        """The command of one of its init containers: without capabilities, if the manifest drops them."""
         dropped = container.get("securityContext", {}).get("capabilities", {}).get("drop") == ["ALL"]
         bare = [find("setpriv"), "--bounding-set", "-all", "--inh-caps", "-all", "--no-new-privs"] if dropped else []
         clean = ["env", "-i", *(f"{name}={value}" for name, value in {**self.image, "HOME": "/root"}.items())]
@@ -73,7 +73,7 @@ class Pod:
 
     @property
     def command(self) -> list[str | Path]:
-        """What its first container runs, in its namespaces and with its environment."""
+        """The command of its first container, in its namespaces and with its environment."""
         env = {**self.image, "HOME": "/root", **{one["name"]: one.get("value", "") for one in self.container["env"]}}
         words = [*self.container.get("command", []), *self.container.get("args", [])]
         clean = ["env", "-i", *(f"{name}={value}" for name, value in env.items())]
@@ -93,7 +93,7 @@ def running(
     *,
     published: bool = True,
 ) -> Iterator[list[Pod]]:
-    """The pods of these manifests, which know each other by name, unless no name is `published` yet.
+    """The pods of these manifests, which resolve each other's names, unless none is `published` yet.
 
     `contents`: the data, base64, of each Secret and ConfigMap by its name.
     """
@@ -140,7 +140,7 @@ def _connect(pod: Program, switch: Program, address: str, port: str) -> None:
 
 
 def _etc(folder: Path, hosts: str, image: Mapping[str, str]) -> Path:
-    """The files of /etc that an image for MPI jobs has, and the names of the other pods."""
+    """The files of /etc in an image for MPI jobs, and the names of the other pods."""
     known = [":".join(map(str, entry)) for entry in pwd.getpwall() if entry.pw_name != SSHD_USER]
     accounts = "\n".join([*known, f"{SSHD_USER}:x:65533:65534::/run/sshd:/usr/sbin/nologin", ""])
     setenv = " ".join(f"{name}={value}" for name, value in image.items())
@@ -158,7 +158,9 @@ def _etc(folder: Path, hosts: str, image: Mapping[str, str]) -> Path:
 def _mounts(
     manifest: Mapping[str, Any], contents: Mapping[str, Mapping[str, str]], folder: Path
 ) -> Iterator[str | Path]:
-    """(what, where) for each Secret and ConfigMap that the first container mounts, with the modes of its volume."""
+    """(source, mount point) for each Secret and ConfigMap that the first container mounts, with the modes of its
+    volume.
+    """
     volumes = {volume["name"]: volume for volume in manifest["spec"]["volumes"]}
     for mount in manifest["spec"]["containers"][0]["volumeMounts"]:
         volume = volumes[mount["name"]]

@@ -1,4 +1,4 @@
-"""Programs of this machine. On a fresh one with apt-get, root installs Debian's package of one that is missing."""
+"""Programs of this machine. On a machine with apt-get, root installs the Debian package of a missing one."""
 
 import os
 import shutil

@@ -1,6 +1,6 @@
-"""What mpirun starts: `python rank.py LIBRARY`. It joins MPI, waits for the others, and prints what it sees.
+"""The program that mpirun starts: `python rank.py LIBRARY`. It joins MPI, waits for the others, and prints the result.
 
-The C library is called directly, so that nothing has to be compiled.
+The C library is called directly, so that no compiler is needed.
 """
 
 import ctypes

@@ -1,5 +1,5 @@
-"""The MPI releases that jobs run with: packages of the lock files, each installed once into a folder of its own, and
-Debian's Open MPI, which many images have.
+"""The MPI releases of jobs: packages of the lock files, each installed once into a separate folder, and Debian's Open
+MPI, which many images have.
 """
 
 import fcntl
@@ -24,15 +24,15 @@ class Release:
 
     folder: Path
     libraries: str = "lib"
-    """Where its libraries are in the folder, as a pattern."""
+    """A pattern for the folder of its libraries."""
 
     @property
     def library(self) -> Path:
-        return min(self.folder.glob(f"{self.libraries}/libmpi.so.*"))  # libmpi.so itself is for linkers, in some
+        return min(self.folder.glob(f"{self.libraries}/libmpi.so.*"))  # libmpi.so is only for linkers in some releases
 
     @property
     def environment(self) -> dict[str, str]:
-        """What an image with this MPI has in its environment: where each MPI looks for its own parts."""
+        """The environment of an image with this MPI: where the MPI finds its own parts."""
         if self.folder == Path("/usr"):
             return {"PATH": PATH}
         return {
@@ -57,7 +57,7 @@ def installed(name: str) -> Release:
     with folder.with_name(f"{name}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         if not complete.exists():
-            shutil.rmtree(folder, ignore_errors=True)  # of an installation that was interrupted
+            shutil.rmtree(folder, ignore_errors=True)  # left by an interrupted installation
             pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
             command = [*pip, "--ignore-installed", "--require-hashes", "--prefix", folder, "-r", lock]
             done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)

@@ -1,1 +1,1 @@
-"""The browser that looks at the page of `mpijob-webhook playground`."""
+"""The browser that opens the page of `mpijob-webhook playground`."""

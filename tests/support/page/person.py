@@ -1,10 +1,10 @@
-"""What a person does on the page, by keys and clicks."""
+"""A person's actions on the page, by keys and clicks."""
 
 from typing import Any
 
 
 def mend_a_job(tab: Any) -> None:
-    """Ask for far too many workers, be refused, and do what the page says."""
+    """Request far too many workers, read the rejection, and apply its fix."""
     status = tab.locator("#status")
     tab.locator("#job select").select_option(label="Openmpi pi")
     status.filter(has_text="openmpi-pi would be admitted").wait_for()

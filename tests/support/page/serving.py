@@ -1,4 +1,4 @@
-"""Files alone, as any web server has them."""
+"""Serves files as any web server does."""
 
 import threading
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ from typing import Any
 
 class _Handler(SimpleHTTPRequestHandler):
     def guess_type(self, path: Any) -> str:
-        """As nginx has it, whatever this machine knows: .mjs is nothing to it, and browsers run no such thing."""
+        """nginx's types, independent of this machine: it does not know .mjs, and browsers do not run such scripts."""
         types = {".js": "text/javascript", ".mjs": "application/octet-stream", ".wasm": "application/wasm"}
         return types.get(Path(path).suffix) or super().guess_type(path)
 
     def log_message(self, *_: Any) -> None:
-        """Nothing."""
+        """Keep the terminal quiet."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What a generated pod may have at the edge of each check: a function per edge changes a pod."""
+"""Changes of a generated pod to the edge of each check: one function per edge."""
 
 from collections.abc import Callable
 from random import Random
@@ -19,7 +19,7 @@ def all_containers(spec: Pod) -> list[Pod]:
 
 
 def copied(value: Any) -> Any:
-    """`value`, so that a change does not reach other pods."""
+    """A copy of `value`, so that a change does not affect other pods."""
     if isinstance(value, dict):
         return {key: copied(inner) for key, inner in value.items()}
     return list(value) if isinstance(value, list) else value
@@ -125,7 +125,7 @@ def _app_armor_annotations(made: Pod, rng: Random) -> None:
 
 
 def _host_process(made: Pod, rng: Random) -> None:
-    """Host processes need the host's network, and containers that are all alike."""
+    """Host processes need the host's network, and the same setting in all containers."""
     made["spec"]["hostNetwork"] = True
     if rng.random() < 0.5:
         made["spec"].setdefault("securityContext", {})["windowsOptions"] = {"hostProcess": True}

@@ -1,7 +1,7 @@
 """Pods at the edges of every check, as JSON values, from a seed.
 
-`pod(rng)` starts from one that restricted allows and goes to a few edges. Nearly all are pods that the API server's own
-validation accepts, so that Pod Security gets to see them.
+`pod(rng)` starts from one that restricted allows and moves it to a few edges. The API server's own validation accepts
+nearly all of them, so that Pod Security gets to see them.
 """
 
 from random import Random
@@ -36,7 +36,7 @@ def pod(rng: Random) -> Pod:
 
 
 def compliant_pod(rng: Random) -> Pod:
-    """One to four containers, with what restricted wants in the pod, in the containers, or in both."""
+    """One to four containers, with the fields that restricted requires in the pod, in the containers, or in both."""
     spec: Pod = {"containers": [_container(f"c{index}") for index in range(rng.choice((1, 1, 2, 3)))]}
     if rng.random() < 0.4:
         spec["initContainers"] = [_container("init")]
@@ -54,7 +54,7 @@ def compliant_pod(rng: Random) -> Pod:
 
 
 def windows_pod(rng: Random) -> Pod:
-    """The API server accepts next to no field of Linux here."""
+    """The API server accepts hardly any field of Linux here."""
     spec: Pod = {"os": {"name": "windows"}, "containers": [_container(f"c{i}") for i in range(rng.choice((1, 2)))]}
     for container in spec["containers"]:
         container["securityContext"] = rng.choice(({}, {"runAsNonRoot": True}, {"runAsNonRoot": False}))
@@ -62,7 +62,7 @@ def windows_pod(rng: Random) -> Pod:
 
 
 def mended(made: Pod, rng: Random) -> Pod:
-    """Without what the API server's validation would refuse."""
+    """Without what the API server's validation would reject."""
     spec = made["spec"]
     for container in all_containers(spec):
         if rng.random() < 0.02:
@@ -87,7 +87,7 @@ def mended(made: Pod, rng: Random) -> Pod:
 
 
 def _agree_with_annotations(made: Pod) -> None:
-    """Fields must say the same as annotations of old, or nothing."""
+    """Fields must agree with legacy annotations, or be absent."""
     annotations = made["metadata"]["annotations"]
     if any(key.startswith((SECCOMP, SECCOMP_CONTAINER)) for key in annotations):
         _drop("seccompProfile", made["spec"])
@@ -97,7 +97,7 @@ def _agree_with_annotations(made: Pod) -> None:
 
 
 def _drop(key: str, spec: Pod) -> None:
-    """Out of the pod's and every container's security context."""
+    """From the pod's and every container's security context."""
     for owner in (spec, *all_containers(spec)):
         owner.get("securityContext", {}).pop(key, None)
 

@@ -1,4 +1,4 @@
-"""A valid volume of every source that the API server has a type for, and one without any."""
+"""A valid volume of every source type of the API server, and one without a source."""
 
 SOURCES: dict[str, dict[str, object]] = {
     "none": {},

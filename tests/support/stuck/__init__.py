@@ -1,4 +1,4 @@
-"""Jobs that do not run, each for a reason of its own, on a real control plane: what `why` is held against.
+"""Jobs that do not run, each for another reason, on a real control plane: the tests of `why` use them.
 
-`cases` has the jobs and their reasons, `kubelet` plays what the simulated nodes have not: containers that fail, logs.
+`cases` has the jobs and their reasons, `kubelet` plays what simulated nodes lack: containers that fail, logs.
 """

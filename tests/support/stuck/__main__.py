@@ -1,4 +1,4 @@
-"""Write the table of docs/why.md anew: `make why`."""
+"""Writes the table of docs/why.md: `make why`."""
 
 from tests.controlplane.cluster import Cluster
 from tests.support.stuck.page import PAGE, table, with_table

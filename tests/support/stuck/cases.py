@@ -1,4 +1,4 @@
-"""The jobs, why each does not run, and what the first line has to say of it."""
+"""The jobs, why each does not run, and a pattern of the first line about it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,16 +28,16 @@ CONTAINER, OF_LAUNCHER = f"{WORKER}.containers.0", f"{LAUNCHER}.containers.0"
 
 @dataclass(frozen=True)
 class Fails:
-    """What the kubelet makes of the container of one role."""
+    """How the container of one role fails."""
 
     role: str
     status: Mapping[str, Any]
-    """Of the pod, `containers` its only container's."""
+    """The pod's status; `containers` is that of its only container."""
     events: tuple[tuple[str, str], ...] = ()
     log: str = ""
     phase: str = "Pending"
     init: bool = False
-    """Whether it is the init container, which is the only one of its kind."""
+    """Whether it is the only init container."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -434,10 +434,10 @@ CASES: Final = (
 )
 
 ABSENT: Final = Case("nobody", "The operator does not run", r"no operator has looked at it")
-"""Made when the operator is gone."""
+"""Created after the operator has ended."""
 
 HOLDS_THE_QUEUE: Final = Case("first", "", "runs since", queue="small")
-"""It is made before the others, and runs."""
+"""Created before the others; it runs."""
 
 
 def queues() -> list[Json]:
@@ -465,7 +465,7 @@ def queues() -> list[Json]:
 
 
 def others() -> list[Json]:
-    """What else is in the namespaces."""
+    """The other objects of the namespaces."""
     return [
         _manifest("ResourceQuota", "compute", FULL, {"hard": {"requests.cpu": "2"}}),
         _manifest("LimitRange", "bounds", BOUNDED, {"limits": [{"type": "Container", "max": {"memory": "2Gi"}}]}),

@@ -1,6 +1,6 @@
 """The kubelet of simulated nodes, as far as KWOK does not play it: logs for the API server, and pods that fail.
 
-The API server itself asks for the logs: each node names this server as its kubelet.
+The API server fetches the logs: each node names this server as its kubelet.
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/kubelet/server/server.go (`getContainerLogs`)
 """
 
@@ -39,7 +39,7 @@ class Kubelet:
 
 @contextmanager
 def kubelet(folder: Path) -> Iterator[Kubelet]:
-    """One that listens until the block ends."""
+    """A kubelet that listens until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -55,7 +55,7 @@ def kubelet(folder: Path) -> Iterator[Kubelet]:
             self.wfile.write(body)
 
         def log_message(self, *args: object) -> None:
-            """Nothing: the test says what came."""
+            """Keep the terminal quiet: the test reports the outcome."""
 
     certificate, key = Authority().issue("kubelet", loopback=True)
     (folder / "kubelet.crt").write_bytes(certificate)

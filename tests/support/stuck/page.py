@@ -1,4 +1,4 @@
-"""The table of docs/why.md: what is wrong with each job, and what the first line said of it."""
+"""The table of docs/why.md: the fault of each job, and the first line about it."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from tests.support.stuck.cases import Case
 
 PAGE = ROOT / "docs" / "why.md"
 START, END = "<!-- Written by `make why`: changes down to the next mark are lost. -->", "<!-- . -->"
-# What is another one in each run.
+# Parts that differ in each run.
 _RANDOM = (
     (re.compile(r"(-launcher)-[a-z0-9]{5}\b"), r"\1-x7k2p"),
     (re.compile(r"since (\d+m)?(\d+s)?(?=$)"), "since 3m"),

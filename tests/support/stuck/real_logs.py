@@ -1,4 +1,4 @@
-"""What real programs write when a job fails: Open MPI 4 and 5, MPICH, Intel MPI and OpenSSH, run on this machine.
+"""Real logs of failed jobs: Open MPI 4 and 5, MPICH, Intel MPI and OpenSSH, run on this machine.
 
 `python -m tests.support.stuck.real_logs` writes each into LOGS. Needs root: pods are namespaces of this machine.
 """
@@ -34,7 +34,7 @@ SSHD = "/usr/sbin/sshd -De"
 
 @dataclass(frozen=True)
 class Scenario:
-    """What goes wrong, and the id of the cause that `why` finds in the log."""
+    """A failure, and the id of the cause that `why` finds in the log."""
 
     command: str
     """The launcher's, after mpirun."""
@@ -52,9 +52,9 @@ class Scenario:
     root: bool = True
     """Whether mpirun may run as root."""
     of_worker: bool = False
-    """Whether the logs that count are those of the workers: mpirun ends ssh to the other when one has failed."""
+    """Whether the workers' logs count: mpirun ends ssh to the other when one has failed."""
     of_intel: str = ""
-    """The cause in Intel MPI's log, which has nothing of ssh."""
+    """The cause in Intel MPI's log, which does not mention ssh."""
 
     def cause_of(self, release: str) -> str:
         return self.of_intel if self.of_intel and release == "intel" else self.cause
@@ -65,7 +65,7 @@ def _rank(script: str) -> str:
 
 
 def _mpi(script: str) -> str:
-    """Ranks that have joined MPI; the one on worker 1 then runs this."""
+    """Ranks that join MPI; the one on worker 1 then runs `script`."""
     library = "ctypes.CDLL('{library}', ctypes.RTLD_GLOBAL)"
     start = f"import ctypes, os, time; mpi = {library}; mpi.MPI_Init(None, None)"
     return _python(f"{start}; os.uname()[1][-1] == '1' and {script}; time.sleep(20)")
@@ -218,7 +218,7 @@ def record(name: str, release_name: str, sshd: Sshd, folder: Path) -> str:
 
 
 def _kill_all(pod: pods.Pod) -> None:
-    """End what runs in the pod's network, but not the process that holds it."""
+    """Kill all processes in the pod's network, except the one that holds it."""
     network = Path(f"/proc/{pod.process.pid}/ns/net").readlink()
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

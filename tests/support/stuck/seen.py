@@ -1,4 +1,4 @@
-"""Objects of one job as the API server sends them, in short."""
+"""Short forms of one job's objects as the API server sends them."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -21,12 +21,12 @@ def job(changes: Mapping[str, Any] | None = None, *conditions: Json) -> Json:
 
 
 def true(kind: str, reason: str = "", message: str = "") -> Json:
-    """A condition that holds."""
+    """A condition with the status True."""
     return {"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": HOUR_AGO}
 
 
 def false(kind: str, reason: str = "", message: str = "") -> Json:
-    """A condition that does not."""
+    """A condition with the status False."""
     return {**true(kind, reason, message), "status": "False"}
 
 
@@ -72,14 +72,14 @@ def event(about: str, reason: str, message: str, *, kind: str = "MPIJob", at: st
 
 
 def workload(*conditions: Json, **fields: Any) -> Json:
-    """Kueue's."""
+    """Kueue's Workload."""
     metadata = {"name": "mpijob-train-1", "creationTimestamp": HOUR_AGO}
     status = {"conditions": list(conditions), **fields.pop("status", {})}
     return {"metadata": metadata, "spec": {"queueName": "gpu", **fields}, "status": status}
 
 
 def sight(**fields: Any) -> Sight:
-    """A job with its launcher and both workers, all of which run, but for what is given."""
+    """A job whose launcher and workers run, with these changes."""
     pods = [pod("train-launcher-abcde"), pod("train-worker-0"), pod("train-worker-1")]
     everything: dict[str, Any] = {"now": NOW, "job": job(), "launcher": launcher(), "pods": pods}
     return Sight(**(everything | fields))

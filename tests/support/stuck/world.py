@@ -1,4 +1,4 @@
-"""A cluster full of jobs that do not run, made at once and left alone until each is as stuck as it gets."""
+"""A cluster full of jobs that do not run, created together and left alone until each is stuck."""
 
 import json
 import re
@@ -31,14 +31,14 @@ class World:
     kubelet: Kubelet
 
     def why(self, *arguments: str, kubeconfig: Path | None = None) -> Result:
-        """What the command says."""
+        """The command's result."""
         command = ["why", *arguments, "--kubeconfig", str(kubeconfig or self.cluster.kubeconfig)]
         found = CliRunner().invoke(main, command)
         assert found.exception is None or isinstance(found.exception, SystemExit), found.exception
         return found
 
     def first_line(self, case: Case) -> str:
-        """Its first line, once that is right; else the last one that came."""
+        """Its first line, once that is right; else the last one."""
         line = ""
 
         def right() -> bool | None:
@@ -47,14 +47,14 @@ class World:
             return re.search(case.says, line) is not None or None
 
         try:
-            # The parts of the cluster take their time, and the operator absent is told after a while.
+            # The parts of the cluster take their time, and `why` reports an absent operator only after a while.
             self.cluster.wait_for(case.name, right, timeout=30 + PATIENCE.total_seconds())
         except TimeoutError:
             return line
         return line
 
     def first_lines(self) -> dict[Case, str]:
-        """That of each case. The operator is ended at last."""
+        """The first line of each case. The operator is ended last."""
         lines = {case: self.first_line(case) for case in CASES}
         self.cluster.programs.pop(OPERATOR).stop()
         self.make(ABSENT)
@@ -66,7 +66,7 @@ class World:
         self.cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": jobs})
 
     def fail(self, case: Case) -> None:
-        """Let the containers fail as the case has it."""
+        """Make the containers fail as the case requires."""
         assert case.fails is not None
         fails = case.fails
         pods = self.cluster.wait_for(f"pods of {case.name}", lambda: self._bound(case, fails.role))
@@ -97,7 +97,7 @@ class World:
 
 @contextmanager
 def stuck(cluster: Cluster) -> Iterator[World]:
-    """The cluster, which runs, with everything in it."""
+    """The running cluster, with all cases."""
     with kubelets.kubelet(cluster.dir) as kubelet:
         cluster.start_scheduler()
         cluster.start_kwok(kubelet.of_nodes(nodes()))
@@ -134,7 +134,7 @@ def _wait(cluster: Cluster, kind: str, name: str, condition: str) -> None:
 
 
 def _allow_checks(cluster: Cluster) -> None:
-    """As the controller of the check would say that it is there: else the queue would be inactive."""
+    """Plays the check's controller, which reports that it is active: otherwise the queue would be inactive."""
     active = {"type": "Active", "status": "True", "reason": "Active", "message": ""}
     conditions = [{**active, "lastTransitionTime": "2026-01-01T00:00:00Z"}]
     patch = ("patch", "admissioncheck", "budget", "--subresource=status", "--type=merge", "-p")

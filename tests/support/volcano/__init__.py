@@ -1,4 +1,4 @@
-"""Volcano as the tests have it: its CRDs, the PodGroup CRD of the coscheduling plugin, and Volcano's own admission."""
+"""Volcano in tests: its CRDs, the PodGroup CRD of the coscheduling plugin, and Volcano's own admission."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ RECIPE: Final = Recipe(
     targets=(Target(name="webhook-manager", package="volcano.sh/volcano/cmd/webhook-manager"),),
     data=(
         Data(module="volcano.sh/volcano", globs=("config/crd/volcano/bases/scheduling.volcano.sh_*.yaml",), into=CRDS),
-        # Of the release that the operator is built with.
+        # The release that the operator is built with.
         Data(
             module="sigs.k8s.io/scheduler-plugins",
             globs=("config/crd/bases/scheduling.x-k8s.io_podgroups.yaml",),
@@ -33,7 +33,7 @@ RECIPE: Final = Recipe(
 
 
 def install_crds(cluster: Cluster) -> None:
-    """Define PodGroups, Volcano's and the coscheduling plugin's, and Volcano's Queues."""
+    """Install the CRDs of PodGroups, Volcano's and the coscheduling plugin's, and of Volcano's Queues."""
     built = ensure_built(RECIPE)
     files = sorted([*(built / CRDS).iterdir(), *(built / "coscheduling").iterdir()])
     cluster.kubectl("apply", "--server-side", *(f"--filename={path}" for path in files))
@@ -49,7 +49,7 @@ def add_queue(cluster: Cluster, queue: Mapping[str, Any]) -> None:
 
 
 def start_admission(cluster: Cluster) -> None:
-    """Volcano's own admission of PodGroups, which the API server asks as with Volcano's chart."""
+    """Volcano's own admission of PodGroups, which the API server calls as with Volcano's chart."""
     port = free_port()
     cluster.apply(list(_configurations(f"https://127.0.0.1:{port}")))
     certificates = {"tls-cert-file": "server.crt", "tls-private-key-file": "server.key", "ca-cert-file": "ca.crt"}
@@ -69,7 +69,7 @@ def start_admission(cluster: Cluster) -> None:
 
 
 def admits(cluster: Cluster, queue: str) -> str | None:
-    """Why a PodGroup for this queue is not admitted by Volcano or the API server; None where it is."""
+    """Why Volcano or the API server rejects a PodGroup for this queue; None if they admit it."""
     spec = {"minMember": 1, **({"queue": queue} if queue else {})}
     group = {
         "apiVersion": f"{GROUP}/v1beta1",

@@ -1,4 +1,4 @@
-"""What the real Kueue decides about MPIJobs."""
+"""The real Kueue's decisions about MPIJobs."""
 
 import asyncio
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from tests.support.api_client import Client
 from webhook.api.kueue import API_VERSIONS
 
-# How often a refusal is looked at again: Kueue may come back with the flavors that it left out.
+# How often a rejection is checked again: Kueue may return to flavors that it skipped.
 AGAIN = 2
 
 
@@ -16,7 +16,7 @@ class Verdict(NamedTuple):
 
 
 class Workloads:
-    """Kueue's verdicts, read for all trees at once: none for a namespace whose Workload has not been decided about."""
+    """Kueue's verdicts, read for all trees at once: none for a namespace whose Workload is undecided."""
 
     def __init__(self, api: Client) -> None:
         self._api = api
@@ -40,7 +40,7 @@ class Workloads:
             await self._read.wait()
 
     async def decide(self, job: dict[str, Any]) -> Verdict:
-        """Kueue's verdict; afterwards nothing is left of the job."""
+        """Kueue's verdict; the job is deleted afterwards."""
         namespace = job["metadata"]["namespace"]
         jobs = f"/apis/kubeflow.org/v2beta1/namespaces/{namespace}/mpijobs"
         status, reply, _ = await self._api.send("POST", jobs, job)

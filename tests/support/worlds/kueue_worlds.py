@@ -53,7 +53,7 @@ def manifest(kind: str, name: str, spec: Manifest, **metadata: str) -> Manifest:
 
 
 def nodes() -> list[Manifest]:
-    """More room than any job asks for, so that only quotas decide."""
+    """More capacity than any job requests, so that only quotas decide."""
     amounts = dict.fromkeys(("cpu", GPU, RDMA, f"{EXCLUDED}nic", "pods"), "100k")
     amounts |= {"memory": "100Pi", "ephemeral-storage": "1Pi"}
     ready = {"type": "Ready", "status": "True", "reason": "Test", "message": ""}
@@ -73,12 +73,12 @@ def nodes() -> list[Manifest]:
 
 
 def tree(rng: Random, index: int) -> tuple[list[Manifest], list[str]]:
-    """Cohorts and ClusterQueues that belong together, and the names of the ClusterQueues."""
+    """Connected cohorts and ClusterQueues, and the names of the ClusterQueues."""
     name = f"tree-{index}"
     groups = _groups(rng)
     if rng.random() < 0.15:
         return [_cluster_queue(rng, f"{name}-q0", groups, "")], [f"{name}-q0"]
-    cohorts = [name]  # the top; half of them have no object of their own
+    cohorts = [name]  # the top; half of them have no object
     found = []
     for child in range(rng.randint(0, 3)):
         parent = rng.choice(cohorts)
@@ -100,7 +100,7 @@ def _groups(rng: Random) -> Groups:
     topologies = ["racks", "hosts"]
     others = [name for name in FLAVORS if name not in topologies]
     if kind < 0.15:
-        pool = topologies  # nothing but topologies
+        pool = topologies  # only topologies
     elif kind < 0.35:
         pool = [*topologies, *others]
     else:
@@ -200,7 +200,7 @@ def job(rng: Random, name: str, namespace: str, *, topologies: bool) -> Manifest
         for role in ("Launcher", "Worker"):
             changes[f"{role}.template"]["metadata"]["annotations"] = {**annotations, topology.POD_SET_GROUP: "all"}
     if rng.random() < 0.1:
-        changes["Worker"] = {"template": changes["Worker.template"]}  # no replicas: one to Kueue
+        changes["Worker"] = {"template": changes["Worker.template"]}  # without replicas: Kueue counts one
         del changes["Worker.replicas"], changes["Worker.template"]
     return changed(changes)
 
@@ -242,7 +242,7 @@ def _template(rng: Random, role: str, annotations: dict[str, str]) -> Manifest:
 
 
 def active(item: Manifest) -> bool:
-    """Whether Kueue has seen the queue and takes jobs into it."""
+    """Whether Kueue has processed the queue and takes jobs into it."""
     conditions = item.get("status", {}).get("conditions", ())
     return any(condition["type"] == "Active" and condition["status"] == "True" for condition in conditions)
 

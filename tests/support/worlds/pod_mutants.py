@@ -1,7 +1,7 @@
-"""Pod templates with one value made wrong, along the schema of the API itself.
+"""Pod templates with one wrong value, along the schema of the API itself.
 
-Every place of a template is looked at, and every field that could stand there: what is written is taken out, emptied,
-doubled, and replaced by values of the wrong type and at the edges of the right one; what is not written is put in.
+Every place of a template is changed, and every possible field of it: existing values are removed, emptied, doubled, and
+replaced by values of the wrong type and at the edges of the right one; missing fields are added.
 """
 
 import copy
@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 Json = dict[str, Any]
 Path = tuple[str | int, ...]
 
-# What the operator writes over, or makes out of the job's own fields.
+# The operator overwrites these, or derives them from the job's own fields.
 NOT_THE_USERS: Final = frozenset({"restartPolicy", "hostname", "subdomain"})
 # The rest of embedded metadata is not stored with a job.
 KEPT_OF_METADATA: Final = ("annotations", "finalizers", "labels", "name", "namespace")
@@ -28,12 +28,12 @@ _REMOVED: Final = object()
 
 
 class Mutant(NamedTuple):
-    """A template with one change, made when it is asked for."""
+    """A template with one change, which is made on access."""
 
     place: str
-    """The path without indices, to tell kinds of places apart."""
+    """The path without indices, which groups places of one kind."""
     change: str
-    """What was done, to tell changes apart."""
+    """The name of the change."""
     original: Json
     path: Path
     value: Any
@@ -62,7 +62,7 @@ class Schema:
         return self.resolved({"$ref": f"#/components/schemas/{name}"})
 
     def resolved(self, schema: Json) -> Json:
-        """The schema with what it refers to; `name` says what that was."""
+        """The schema with references followed; `name` is the referenced schema's."""
         while True:
             inner = [schema, *schema.get("allOf", ())]
             reference = next((each["$ref"] for each in inner if "$ref" in each), None)
@@ -130,7 +130,7 @@ def _of_object(schema: Schema, kind: Json, value: Json, path: Path) -> Iterator[
 
 
 def _others(schema: Schema, kind: Json) -> list[Any]:
-    """Values to try where one of this kind belongs, good ones among them."""
+    """Values to try in place of this kind, some of them valid."""
     if kind.get("name") in _OF_NAME:
         return _OF_NAME[kind["name"]]
     if choices := kind.get("enum"):
@@ -158,7 +158,7 @@ _GOOD_DEPTH: Final = 5
 
 
 def _good(schema: Schema, kind: Json, depth: int = 0, *, most: bool = False) -> Any:
-    """A value of this kind: required fields alone, or with `most` as many as there are."""
+    """A valid value of this kind: with required fields only, or with `most` as many as possible."""
     kind = schema.resolved(kind)
     if kind.get("name") in _GOOD_OF_NAME:
         return _GOOD_OF_NAME[kind["name"]]

@@ -1,4 +1,4 @@
-"""Namespaces of a cluster with ResourceQuotas at random, the status of which stands."""
+"""Random namespaces of a cluster with ResourceQuotas whose status does not change."""
 
 import asyncio
 from collections.abc import Iterable
@@ -23,14 +23,14 @@ USUAL = HIGH | {"metadata": {"name": DEFAULT_PRIORITY}, "value": 1, "globalDefau
 
 @dataclass
 class World:
-    """The cluster, and by namespace what it has of quotas and LimitRanges; `common` are the objects of the cluster."""
+    """The cluster, and the quotas and LimitRanges of each namespace; `common` are the objects of the cluster."""
 
     cluster: Cluster
     objects: dict[str, list[Json]] = field(default_factory=dict)
     common: list[Json] = field(default_factory=lambda: [*RUNTIME_CLASSES, NO_LIMITS, HIGH])
 
     def assessed(self, namespace: str, worker: Json, workers: int = 1) -> Assessment:
-        """Workers alone, of a job that has nothing else to be made."""
+        """The assessment of workers alone, of a job that needs no other objects."""
         made = job({"spec": {}}, worker)
         del made["spec"]["mpiReplicaSpecs"]["Launcher"]
         made["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = workers
@@ -43,7 +43,7 @@ class World:
 
 
 def defaults(namespace: str) -> Json:
-    """A LimitRange that gives every container what it leaves out."""
+    """A LimitRange that sets every missing value of a container."""
     given = {"type": "Container", "default": {"cpu": "4", "memory": "4Gi"}, "defaultRequest": {"cpu": "300m"}}
     return limit_range("defaults", given, namespace=namespace)
 
@@ -62,7 +62,7 @@ async def make(world: World, api: Client, namespace: str, objects: Iterable[Json
 
 
 def full(namespace: str, resource: str) -> Json:
-    """A quota of which nothing is left."""
+    """A quota that is used up."""
     status = {"hard": {resource: "2"}, "used": {resource: "2"}}
     spec = {"hard": status["hard"]}
     metadata = {"name": "q", "namespace": namespace}

@@ -1,4 +1,4 @@
-"""ResourceQuotas at random, with a status near the edge; pod templates that all scopes look at."""
+"""Random ResourceQuotas, with a status near the limit; pod templates for all scopes."""
 
 from random import Random
 from typing import Any
@@ -16,7 +16,7 @@ COUNTED = {
     "limits.memory": 24 * 2**30,
     "pods": 4,
 }
-"""Resources that any quota for pods may have, with what is much for one pod."""
+"""Resources that a quota for pods may have, with a large amount for one pod."""
 UNSCOPED = {
     "ephemeral-storage": 16 * 10**9,
     "requests.ephemeral-storage": 16 * 10**9,
@@ -51,7 +51,7 @@ ATTRIBUTES_CLASSES = (None, "fast", "slow")
 
 
 def resource_quota(rng: Random, namespace: str, name: str) -> Json:
-    """A quota with its status. Now and then the status differs from the spec, or has not counted something yet."""
+    """A quota with its status. Sometimes the status differs from the spec, or lacks some objects."""
     scopes, selector, resources = _scopes(rng)
     chosen = rng.sample([*resources], k=min(len(resources), rng.choice((1, 2, 4, 8))))
     most = {**COUNTED, **UNSCOPED, **ANYWHERE}

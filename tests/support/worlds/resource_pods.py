@@ -1,4 +1,4 @@
-"""Pod templates, LimitRanges and RuntimeClasses at random, near each other's edges; the jobs that have them."""
+"""Random pod templates, LimitRanges and RuntimeClasses, near each other's limits; the jobs that have them."""
 
 import json
 from random import Random
@@ -98,7 +98,7 @@ def _requirements(rng: Random) -> Json:
 
 
 def _pod_level(rng: Random) -> Json:
-    """Above what containers usually have, for pods to be valid."""
+    """Above the containers' usual amounts, so that pods are valid."""
     made: Json = {}
     for field, amounts in (
         ("requests", {"cpu": ("8", "9500m"), "memory": ("9Gi",), "hugepages-2Mi": ("256Mi",)}),

@@ -1,4 +1,4 @@
-"""A pod template with nearly every field that the API server validates, all of them good."""
+"""A pod template with nearly every field that the API server validates, all of them valid."""
 
 from typing import Any, Final
 

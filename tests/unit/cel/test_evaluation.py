@@ -1,4 +1,4 @@
-"""What comes of expressions, and of jobs that are too large or take too long."""
+"""The outcomes of expressions, also for jobs that are too large or take too long."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from webhook.kit.own_rules import Expression, Outcome, Variables
 
 
 def with_label(value: bytes) -> Variables:
-    """About a job with this JSON for a label, which Python need not be able to write."""
+    """For a job with this JSON as a label, which Python may be unable to write."""
     found = variables(changed({"metadata.labels": {"x": "VALUE"}}))
     return msgspec.structs.replace(found, object=msgspec.Raw(bytes(found.object).replace(b'"VALUE"', value)))
 

@@ -1,4 +1,4 @@
-"""The trial in a real process: what takes too much on the largest job is found before the policy is in force."""
+"""The trial in a real process: expressions that take too much on the largest job are found before they are in force."""
 
 import pytest
 

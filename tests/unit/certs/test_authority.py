@@ -58,7 +58,7 @@ def test_a_leaf_verifies_neither_for_another_host_nor_with_another_ca():
     ("offset", "valid"),
     [
         (timedelta(minutes=-6), False),
-        (timedelta(minutes=-4), True),  # a client whose clock is behind
+        (timedelta(minutes=-4), True),  # a client with a slow clock
         (DAY - timedelta(seconds=1), True),
         (DAY + timedelta(seconds=1), False),
     ],

@@ -1,4 +1,4 @@
-"""Certificates of which any byte is another: they are used, or left out and named, and all else goes on."""
+"""Certificates with one changed byte: they are used, or left out and named, and everything else works."""
 
 import asyncio
 from base64 import encodebytes
@@ -21,7 +21,7 @@ LEAF = CA.issue(["webhook.training.svc", "10.0.0.1"], lifetime=DAY, now=START)
 LEAF_DER = pem.load_certificates(LEAF.certificate_pem)[0].public_bytes(Encoding.DER)
 CURVE = CA_DER.index(bytes.fromhex("2a8648ce3d030107"))
 SUBJECT = CA_DER.rindex(SETTINGS.name.encode())
-# Where the serial number becomes negative, the library says that it will read such ones no more.
+# If the serial number becomes negative, the library announces that it will reject such certificates in future.
 pytestmark = pytest.mark.filterwarnings("ignore:Parsed a serial number")
 
 
@@ -58,7 +58,7 @@ async def _is_put_right(slot: str, certificate: bytes) -> None:
 @given(place=PLACES, by=BITS, emptied=st.booleans())
 @example(place=SUBJECT - 2, by=1, emptied=True)
 def test_a_ca_bundle(place: int, by: int, emptied: bool) -> None:
-    """Also where the Secret was emptied, so that the caBundles are asked for the CAs of before."""
+    """Also with an empty Secret, so that the old CAs are read from the caBundles."""
     asyncio.run(_bundle_is_put_right(damaged(CA_DER, place, by), emptied=emptied))
 
 

@@ -21,7 +21,7 @@ def issue(ca=CA, hosts=(HOST,), **kwargs):
 
 
 class Mounted:
-    """A Secret as the kubelet mounts it: files behind `..data`, a link that is exchanged in one go."""
+    """A Secret as the kubelet mounts it: files behind `..data`, a link that is exchanged atomically."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -48,7 +48,7 @@ class Mounted:
         (self.folder / "..new").rename(self.folder / "..data")
 
     def watched(self, **kwargs):
-        """What serves it."""
+        """A FileCertificate for these files."""
         return FileCertificate(
             self.folder / "tls.crt",
             self.folder / "tls.key",
@@ -57,7 +57,7 @@ class Mounted:
         )
 
     def reasons(self):
-        """What was told since the last look."""
+        """The reasons of the notices since the last call."""
         reasons = [notice.reason for notice in self.told]
         self.told.clear()
         return reasons
@@ -90,7 +90,7 @@ async def test_a_new_pair_is_served_from_the_next_handshake_on(mounted):
 
 
 def damaged(name):
-    """Content that cannot be served, and what is said of it."""
+    """Content that cannot be served, and the message about it."""
     good, other = issue(), issue()
     chain, key, ca = good.certificate_pem, good.key_pem, CA.certificate_pem
     return {
@@ -137,7 +137,7 @@ async def test_what_cannot_be_served_leaves_the_last_good_one(mounted, name):
     fault = fault.format(folder=mounted.folder)
     mounted.put(*content)
     await files.poll()
-    assert (mounted.told, files.problem) == ([], None)  # it may have been read half way
+    assert (mounted.told, files.problem) == ([], None)  # it may have been read during the exchange
     for _ in range(3):
         await files.poll()
     (notice,) = mounted.told
@@ -244,7 +244,7 @@ async def test_the_loop(mounted):
 
 
 async def test_no_torn_read_is_ever_served(mounted):
-    """Versions that change while they are read: what is served is always a pair."""
+    """Versions that change while they are read: the served pair always matches."""
     pairs = [issue() for _ in range(20)]
     mounted.write(pairs[0])
     files = mounted.watched()

@@ -28,7 +28,7 @@ def bundle(*certificates, name="validating"):
 
 
 def everywhere(state):
-    """The caBundles as `state` wants them."""
+    """The caBundles that `state` requires."""
     return [bundle(*state.bundle), bundle(*state.bundle, name="mutating")]
 
 

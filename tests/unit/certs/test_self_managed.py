@@ -49,7 +49,9 @@ async def test_nothing_is_served_before_it_is_trusted():
 
 
 async def test_one_bundle_that_cannot_be_written_does_not_close_the_others():
-    """All replicas were unready for the caBundle of the hook that fails open, and the one that fails closed failed."""
+    """All replicas were unready because of the caBundle of the hook that fails open, so the one that fails closed
+    failed.
+    """
     cluster, clock, told = Cluster(), Clock(), Told()
     cluster.forbidden = {"write mutating"}
     one = replica(cluster, clock, told=told)
@@ -205,7 +207,7 @@ async def test_private_keys_are_in_no_text():
 
 
 async def test_handshakes_through_a_rotation():
-    """Real ones, by strict clients that hold the caBundle of before, of the overlap, and of after."""
+    """With real handshakes, by strict clients that hold the caBundle before, during and after the overlap."""
     cluster, clock = Cluster(), Clock(datetime.now(UTC))
     one = replica(cluster, clock, hosts=["localhost"])
     await one.reconcile()
@@ -264,7 +266,7 @@ async def test_the_clock_jumps_forward_and_back():
         await one.reconcile()
         assert one.phase in {Phase.RETIRING, Phase.STEADY}
         assert accepted(cluster, one, clock.now) == EVERY
-    # What a clock that was ahead has written does not keep old CAs for ever.
+    # A time from a clock that was ahead must not keep old CAs forever.
     clock.now += SETTINGS.leaf_lifetime + HOUR
     await one.reconcile()
     assert one.phase == Phase.STEADY
@@ -277,7 +279,7 @@ async def test_clients_with_a_slow_clock(slow):
 
 
 async def test_expired_while_nobody_ran():
-    """The grace protects what is served; there is nothing."""
+    """The grace protects a served leaf; here none is served."""
     cluster, clock, _, _ = await ready()
     clock.now += 500 * DAY
     one = replica(cluster, clock)
@@ -294,11 +296,11 @@ async def test_an_overwritten_bundle_is_put_back():
         await one.reconcile()
         assert cluster.bundles["mutating"] == (ours, ours)
         assert told.reasons() == ["CABundleRestored"]
-    # A stranger's CA beside ours goes, but nothing was broken.
+    # A foreign CA next to the service's is removed, but nothing was broken.
     cluster.overwrite("mutating", ours + Authority("other", lifetime=DAY).certificate_pem)
     await one.reconcile()
     assert cluster.bundles["mutating"] == (ours, ours)
-    # Another order or spacing is no change.
+    # Another order or spacing does not count as a change.
     cluster.overwrite("mutating", b"\n" + ours)
     await one.reconcile()
     assert cluster.bundles["mutating"] == (b"\n" + ours,) * 2
@@ -321,7 +323,7 @@ async def test_trust_is_what_the_live_bundles_say():
     cluster.down = True
     clock.now += 11 * DAY
     await one.reconcile()
-    assert one.trusted  # as far as is known
+    assert one.trusted  # as far as it can tell
     clock.now = one.leaf_not_after
     assert not one.trusted  # it has expired
     clock.now = one.ca_not_after
@@ -352,7 +354,7 @@ async def test_a_deleted_secret():
     cluster.set_data({})
     told.clear()
     await one.reconcile()
-    # A new CA, beside the one that is still in use.
+    # A new CA, next to the current one.
     assert (one.phase, one.leaf) == (Phase.WAITING, leaf)
     assert accepted(cluster, one, clock.now) == EVERY
     clock.now += SETTINGS.grace
@@ -426,7 +428,7 @@ async def test_a_replica_that_never_read_the_secret_publishes_nothing():
 
 
 async def test_leaves_go_on_while_the_secret_is_deleted():
-    """What the caBundles trust is still trusted: nobody may be kept out."""
+    """Clients still trust the CA of their caBundles: they must not be rejected."""
     cluster, clock, one, told = await ready()
     leaf = one.leaf
     cluster.data = None
@@ -443,7 +445,7 @@ async def test_leaves_go_on_while_the_secret_is_deleted():
 
 @pytest.mark.parametrize("what", ["read the Secret", "read caBundles"])
 async def test_leaves_go_on_while_nothing_can_be_read(what):
-    """An API server that is gone for longer than a leaf lives calls with what it trusted, once it is back."""
+    """After an outage longer than a leaf's life, the API server calls with the CA that it trusted before."""
     cluster, clock, one, told = await ready()
     leaf = one.leaf
     cluster.forbidden = {what}
@@ -458,7 +460,7 @@ async def test_leaves_go_on_while_nothing_can_be_read(what):
 
 
 async def test_leaves_go_on_without_the_secret_for_those_who_trust_them():
-    """One caBundle was emptied and cannot be written: that keeps its own clients out, and no others."""
+    """One caBundle was emptied and cannot be written: only its own clients fail."""
     cluster, clock, one, _ = await ready()
     issuer = one.leaf.issuer
     cluster.forbidden = {"write mutating"}
@@ -504,7 +506,7 @@ async def test_keys_of_others_in_the_secret_stay():
 
 
 async def test_a_replica_that_was_late_takes_nothing_back():
-    """It decides on a Secret from before the rotation, and wants to write a caBundle after it."""
+    """It decides on a Secret from before the rotation, and writes a caBundle after it."""
     cluster, clock, one, _ = await ready()
     late = replica(cluster, clock)
     await late.reconcile()
@@ -526,7 +528,7 @@ async def test_a_replica_that_was_late_takes_nothing_back():
         successor = load(cluster.data).successor.fingerprint
         assert all(successor in fingerprints(pem) for pems in cluster.bundles.values() for pem in pems)
 
-    # Something to write: otherwise being late would do no harm anyway.
+    # Without something to write a late replica would do no harm anyway.
     cluster.overwrite("mutating", b"")
     cluster.read_secret = read_then_sleep
     await late.reconcile()
@@ -548,7 +550,7 @@ async def test_damage_to_what_is_old():
     (notice,) = told
     assert (notice.reason, notice.warning) == ("CARepaired", True)
     assert "old-ca.crt: the certificate is not PEM, or damaged" in notice.message
-    # The caBundles still know it.
+    # The caBundles still have it.
     assert first in fingerprints(cluster.data["old-ca.crt"])
     assert one.phase == Phase.RETIRING
 

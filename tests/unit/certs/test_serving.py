@@ -34,7 +34,7 @@ from tests.support.tls import (
 
 @pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 def in_loop(request):
-    """Runs a coroutine function in each kind of event loop: both have TLS of their own."""
+    """Runs a coroutine function in each kind of event loop: each has its own TLS implementation."""
 
     def run(function):
         with asyncio.Runner(loop_factory=request.param) as runner:
@@ -84,7 +84,7 @@ def test_a_client_without_server_name_gets_the_current_one_too(in_loop):
 
 
 def rsa_pair():
-    """A certificate with another type of key, signed by itself."""
+    """A self-signed certificate with another type of key."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""A year of rotations, seen by clients that hold any caBundle of the moment, or of a while ago."""
+"""A year of rotations, seen by clients that hold any present or recent caBundle."""
 
 import asyncio
 from datetime import timedelta
@@ -14,7 +14,7 @@ from tests.support.trust import accepts
 
 HOST = "webhook.training.svc"
 SETTINGS = RotationSettings(name="test CA", ca_lifetime=30 * DAY, leaf_lifetime=7 * DAY)
-# How far behind an API server's view of a caBundle may be: within the grace.
+# How old an API server's view of a caBundle may be: within the grace.
 LAG = timedelta(seconds=100)
 STEADY_STEP = 6 * HOUR
 
@@ -28,11 +28,11 @@ class World:
         self.cluster = Cluster(bundles=("validating", "mutating", "conversion"), seed=seed)
         self.cluster.watch = self.changed
         self.cluster.passes = self.passes
-        self.seen = []  # (when, the caBundles then), as old as LAG
+        self.seen = []  # (time, the caBundles then), as old as LAG
         self.replicas = [self.start() for _ in range(replicas)]
         self.cas = set()
         self.checks = 0
-        self.accepted = {}  # until when a (caBundle, leaf) need not be looked at again
+        self.accepted = {}  # until when a (caBundle, leaf) is valid without another check
         self.accidents = 0
         self.recovering = False
         self.cut_off = None
@@ -49,7 +49,7 @@ class World:
         self.clock.now += timedelta(seconds=self.random.random())
 
     def changed(self):
-        """Something was written."""
+        """An object was written."""
         self.seen.append((self.clock.now, {pem for pems in self.cluster.bundles.values() for pem in pems}))
         self.check()
 
@@ -60,10 +60,10 @@ class World:
         return frozenset().union(*(bundles for _, bundles in self.seen))
 
     def check(self):
-        """No client that holds any caBundle that it may hold fails against any replica."""
+        """No client with any possible caBundle fails against any replica."""
         bundles = self.known_bundles()
         for replica in self.replicas:
-            # One that is cut off for long cannot renew, and is not ready either.
+            # A replica that is disconnected for long cannot renew, and is not ready either.
             if not replica.leaf or not replica.leaf.valid(self.clock.now):
                 continue
             for bundle in bundles - {b""}:
@@ -74,10 +74,10 @@ class World:
                     self.checks += 1
 
     async def settle(self):
-        """The replicas that are not cut off look, all at once.
+        """Run a pass of all connected replicas, in parallel.
 
-        After an accident one without a leaf takes what is published, at once: it has nothing to lose, but clients
-        that have not heard of it yet would refuse it. That is not looked at here.
+        After an accident a replica without a leaf uses a published CA at once: it serves nothing yet, but clients with
+        an older caBundle would reject it. That is not checked here.
         """
         if self.clock.now >= self.joined and not self.recovering:
             self.cut_off, self.joined = None, self.clock.now + self.random.random() * 8 * DAY
@@ -92,11 +92,11 @@ class World:
 
     @property
     def calm(self):
-        """Whether nothing is on its way."""
+        """Whether no rotation is in progress."""
         return "ca.crt" in self.cluster.data and "next-ca.crt" not in self.cluster.data
 
     def accident(self):
-        """Something happens to the Secret."""
+        """Damage the Secret."""
         damage = self.random.choice(
             [
                 dict.clear,
@@ -113,7 +113,7 @@ class World:
         self.accidents += 1
 
     async def live(self, days):
-        """Days pass; a minute at a time at most while something is on its way."""
+        """Let days pass, in steps of at most a minute while a rotation is in progress."""
         while self.clock.now < START + days * DAY:
             await self.settle()
             self.check()
@@ -132,7 +132,7 @@ class World:
 def test_no_client_ever_fails(seed, days, cas):
     world = World(seed)
     asyncio.run(world.live(days))
-    # A CA is relieved after two thirds of its 30 days, or by accident.
+    # A CA is replaced after two thirds of its 30 days, or by an accident.
     assert len(world.cas) >= cas
     assert world.accidents > days / 60
     assert world.checks > 10 * days

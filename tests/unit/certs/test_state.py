@@ -85,7 +85,7 @@ def test_a_damaged_ca_is_no_ca_but_its_certificate_stays_trusted(change, damage,
         {"ca.crt": ONE.certificate_pem, "ca.key": ONE.key_pem, "old-ca.retired-at": b"2020-01-01T00:00:00Z"} | change
     )
     assert (state.current, state.damage, len(state.old)) == (None, (damage,), kept)
-    # That time is of others: this one has signed until now.
+    # That time belongs to other CAs: this one has signed until now.
     assert (state.retired_at is None) == bool(kept)
 
 
@@ -130,7 +130,7 @@ anything = st.one_of(
 
 @given(st.dictionaries(st.sampled_from([*sorted(KEYS), "other"]), anything))
 def test_every_content_leads_to_one_good_ca(data):
-    """Whatever is in the Secret: a few steps later one CA signs, and nothing is damaged."""
+    """With any content of the Secret, a few steps later one CA signs, and nothing is damaged."""
     state = load(data)
     now = NOW
     for _ in range(6):

@@ -1,4 +1,4 @@
-"""What the API server is asked about rights, and what counts as a yes."""
+"""Queries of rights to the API server, and which answers count as a yes."""
 
 import asyncio
 from typing import Any
@@ -51,7 +51,7 @@ async def test_who_may_exempt_is_asked_rule_by_rule() -> None:
 
 
 async def test_all_rules_are_asked_about_at_once() -> None:
-    """One after the other they took 8 s each, and 16 s for a review that has 5."""
+    """One after the other they took 8 s each, and 16 s for a review that has 5 s."""
     asked: list[str] = []
     together = asyncio.Event()
 

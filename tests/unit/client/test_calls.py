@@ -1,4 +1,4 @@
-"""What time it is by the API server, as its answers say."""
+"""The API server's clock, estimated from its answers."""
 
 import time
 from datetime import UTC, datetime
@@ -16,16 +16,17 @@ def test_the_time_is_the_api_servers(monkeypatch: pytest.MonkeyPatch, skew: floa
     monkeypatch.setattr(time, "monotonic", lambda: 1024.0)
     anything: Any = None
     client = Client(anything, "https://api", anything)
-    assert client.now() == ours  # nothing was heard yet
+    assert client.now() == ours  # no answer has arrived
     client._hear(datetime.fromtimestamp(int(ours + skew), UTC), sent=1023.9)
     assert abs(client.now() - (ours + skew)) <= 1
     before = client.now()
-    client._hear(datetime.fromtimestamp(int(before), UTC), sent=1023.9)  # a second has no halves: that is no step
+    # dates have whole seconds, so this is not a step
+    client._hear(datetime.fromtimestamp(int(before), UTC), sent=1023.9)
     assert client.now() == before
 
 
 def test_an_answer_that_was_long_on_its_way_does_not_set_the_clock_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replicas that have much to do would not agree on the time."""
+    """Replicas under load would disagree on the time."""
     monkeypatch.setattr(time, "monotonic", lambda: 1024.0)
     anything: Any = None
     client = Client(anything, "https://api", anything)

@@ -1,4 +1,4 @@
-"""The connection itself: sockets, time limits, TLS and what is no HTTP."""
+"""The connection itself: sockets, time limits, TLS and invalid HTTP."""
 
 import asyncio
 import gc
@@ -60,7 +60,7 @@ async def test_a_watch_that_outlives_its_time_is_given_up(monkeypatch: pytest.Mo
 
 
 async def test_answers_that_are_not_http_are_garbage() -> None:
-    over = asyncio.Event()  # a connection that still closes when the event loop ends is a warning in some other test
+    over = asyncio.Event()  # a connection that still closes when the event loop ends causes a warning in another test
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -89,7 +89,7 @@ async def test_a_watch_that_is_left_gives_its_connection_up() -> None:
 
 
 def strangers(folder: Path) -> ssl.SSLContext:
-    """For a server whose certificate nobody trusts."""
+    """For a server with an untrusted certificate."""
     pair = Authority("stranger", lifetime=timedelta(days=1)).issue(["127.0.0.1"], lifetime=timedelta(days=1))
     (folder / "tls.pem").write_bytes(pair.key_pem + pair.certificate_pem)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -98,7 +98,7 @@ def strangers(folder: Path) -> ssl.SSLContext:
 
 
 def test_a_watch_that_is_left_waits_for_no_goodbye(tmp_path: Path) -> None:
-    """Else the transport of a TLS connection is left when the event loop ends, with a ResourceWarning."""
+    """Otherwise the transport of a TLS connection is left when the event loop ends, with a ResourceWarning."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 
     async def leave(port: int) -> None:
@@ -146,7 +146,9 @@ async def test_a_server_with_a_foreign_certificate_is_unreachable(tmp_path: Path
 
 @pytest.mark.parametrize("talks", ["page", "watch"])
 async def test_a_server_that_lets_nobody_in_is_unreachable(monkeypatch: pytest.MonkeyPatch, talks: str) -> None:
-    """Packets are dropped, or the kernel of a frozen server still accepts: nothing says that an answer is too large."""
+    """Packets are dropped, or the kernel of a frozen server still accepts: neither means that an answer is too
+    large.
+    """
     monkeypatch.setattr(connection, "MAX_CONNECT_SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as frozen:
         async with client(f"https://127.0.0.1:{frozen.getsockname()[1]}") as api:

@@ -1,4 +1,4 @@
-"""What a kubeconfig says is done or refused, never passed over."""
+"""Each field of a kubeconfig is supported or rejected, never ignored."""
 
 import asyncio
 import json
@@ -73,7 +73,7 @@ async def test_the_context_counts(tmp_path: Path) -> None:
 
 
 async def test_of_several_files_the_first_says_which_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both of them, as kubectl would: the current context of the later one does not count, its contexts do."""
+    """Both, as in kubectl: the current context of the later file is ignored, its contexts are not."""
     with fake_api() as api:
         one = kubeconfig(tmp_path / "one", api.url)
         clusters = [{"name": "d", "cluster": {"server": "https://127.0.0.1:1"}}]
@@ -212,7 +212,7 @@ async def test_the_proxy_of_the_environment_is_used(
 
 
 async def test_a_call_takes_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor does it read any file: somebody's ~/.netrc is not for API servers."""
+    """It reads no file either: a user's ~/.netrc is not for API servers."""
     taken: list[object] = []
     monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", lambda *what: taken.append(what))
     with fake_api() as api:

@@ -1,4 +1,4 @@
-"""The live view, and what is kept of each kind."""
+"""The live view, and the records of each kind."""
 
 import asyncio
 import json
@@ -63,7 +63,7 @@ async def test_what_is_refused_keeps_nobody_waiting() -> None:
 
 
 def answers_by_plural(**answers: Handler) -> Handler:
-    """Answers by what is listed; anything else is not installed."""
+    """Answers by the listed plural; any other kind is not installed."""
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         return await answers.get(request.path.rsplit("/", 1)[-1], refused(404))(request)
@@ -94,16 +94,16 @@ async def test_pods_of_nobody_are_known_when_they_are_and_keep_nobody_waiting() 
 
 
 async def test_a_kind_that_cannot_be_listed_keeps_nobody_waiting_for_ever() -> None:
-    """Kueue's conversion webhook is down, for example: every list of its kinds is an error 500."""
+    """For example Kueue's conversion webhook is down: every list of its kinds is an error 500."""
     broken = refused(500, "conversion webhook failed")
     async with serving() as (api, link):
         api.lists = [answers_by_plural(namespaces=page(thing("plain")), localqueues=broken, nodes=refused(403))]
         live = LiveView(link, log=Log(), resources=[LOCAL_QUEUES, NAMESPACES, NODES, TOPOLOGIES], patience=0.3)
         running = asyncio.create_task(live.run())
         await live.settled()
-        # On a busy machine all of them may have been waited for long enough.
+        # On a busy machine `patience` may be over for all of them.
         await until(lambda: live.get(NAMESPACES, "plain") == Namespace("plain", {}))
-        # A missing right is a fault, a kind that is not installed is none.
+        # A missing right is a fault; a kind that is not installed is not.
         faults = {"localqueues": "server-error: conversion webhook failed", "nodes": "forbidden: HTTP 403"}
         await until(lambda: live.faults() == faults)
         assert live.within(LOCAL_QUEUES, "plain") is UNKNOWN

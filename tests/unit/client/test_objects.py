@@ -18,7 +18,7 @@ from webhook.client.wire import Page, PageMetadata, WatchFault
 
 
 async def listed_names(folder: Path, *answers: Any) -> tuple[list[str], list[dict[str, str]]]:
-    """The names that were found, and the queries."""
+    """The listed names, and the queries."""
     lists = FakeApi()
     lists.lists = list(answers)
     async with RawTestServer(lists.handle) as server:
@@ -90,7 +90,7 @@ NO_OBJECTS = ["", "hello", "<html>", "null", "[]", '"a"', b'{"a": "\xff"}', '{"a
 
 
 async def answered(folder: Path, body: str | bytes, ask: Any, **options: Any) -> Any:
-    """What `ask` finds of a client whose API server answers everything so."""
+    """The result of `ask` with a client whose API server always gives this answer."""
     api = FakeApi()
     api.lists = [answer(body, **options)]
     async with RawTestServer(api.handle) as server:
@@ -104,7 +104,7 @@ async def answered(folder: Path, body: str | bytes, ask: Any, **options: Any) ->
 @pytest.mark.parametrize("body", NO_OBJECTS)
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
 async def test_an_answer_that_is_no_object_is_a_failed_call(tmp_path: Path, body: str | bytes, method: str) -> None:
-    """Whoever asked took it for an object without fields, or met an error that nobody expects of a call."""
+    """Callers treated it as an object without fields, or got an unexpected exception."""
     with pytest.raises(ClusterError, match=r"^what answers at http://127\.0\.0\.1:\d+ is no API server$"):
         await answered(tmp_path, body, lambda client: client.request(method, "/api/v1/namespaces/team-a"))
 
@@ -123,7 +123,7 @@ async def test_what_has_no_metadata_is_no_object_of_a_cluster(tmp_path: Path, bo
 
 
 async def test_an_answer_without_metadata_may_be_asked_for(tmp_path: Path) -> None:
-    """Such as the version, or what a deletion says."""
+    """Such as the version, or the answer to a deletion."""
     assert await answered(tmp_path, "{}", lambda client: client.request("GET", "/version")) == {}
 
 
@@ -171,7 +171,7 @@ async def test_a_token_that_comes_again_is_a_list_without_end() -> None:
 
 
 async def test_tokens_that_take_turns_are_a_list_without_end() -> None:
-    """They were followed for ever, as fast as answers came."""
+    """They were followed forever, as fast as answers arrived."""
     fetch = Fetch(*[(["a"], "t1"), (["b"], "t2")] * 50)
     with pytest.raises(WatchFault, match="garbage: a list without version or end"):
         await items(fetch)
@@ -179,7 +179,7 @@ async def test_tokens_that_take_turns_are_a_list_without_end() -> None:
 
 
 async def test_no_list_has_more_pages_than_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However new each token is."""
+    """Even if each token is new."""
     assert MAX_PAGES >= 50_000, "with the smallest pages too every cluster can be read"
     monkeypatch.setattr(paging, "MAX_PAGES", 50)
     fetch = Fetch(*((["a"], f"t{number}") for number in range(51)))

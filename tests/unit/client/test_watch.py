@@ -1,4 +1,4 @@
-"""The protocol when all is well, and what readers and listeners get."""
+"""The protocol without faults, and the effects on readers and listeners."""
 
 import asyncio
 from dataclasses import replace
@@ -188,7 +188,7 @@ async def test_a_watch_that_tells_nothing_for_long_is_checked_with_a_list(world:
     world.start(watch)
     await world.until(lambda: len(world.api.queries(watch=False)) == 3)
     assert world.time.sleeps == []
-    # 0 s, 300 s and 600 s, then the list; twice. Since then another may have begun.
+    # 0 s, 300 s and 600 s, then the list; twice. Another one may have started since.
     assert ["watch" in request.query for request in world.api.requests][:9] == [False, True, True, True] * 2 + [False]
 
 
@@ -275,7 +275,7 @@ async def test_a_page_that_is_too_large_is_asked_for_again_with_fewer_objects(
 
 
 class Lists:
-    """In place of a connection: faults of lists, in turn, then a page for each list; a watch is refused."""
+    """In place of a connection: faults of lists, in turn, then a page for each list; watches are denied."""
 
     def __init__(self, *faults: FaultReason | None) -> None:
         self.faults = list(faults)
@@ -312,7 +312,7 @@ async def test_after_pages_that_do_not_come_they_are_smaller_but_not_for_good(wo
 
 
 async def test_a_list_that_takes_longer_than_its_token_gets_larger_pages(world: World) -> None:
-    """It would never come to its end."""
+    """It would never be complete."""
     stalled, expired = [FaultReason.STALLED] * 3, [FaultReason.EXPIRED] * 2
     assert (await limits(world, 250, *stalled, *expired))[:7] == [250, 62, 16, 16, 32, 64, 128]
 

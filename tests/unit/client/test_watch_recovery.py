@@ -1,4 +1,4 @@
-"""What follows from each fault: how long it waits, what it lists anew, what readers get meanwhile."""
+"""The consequences of each fault: pauses, lists, and answers to readers in the meantime."""
 
 import asyncio
 from typing import Any
@@ -73,13 +73,13 @@ async def test_an_expired_version_is_replaced_by_a_list_and_the_old_records_serv
 
 @pytest.mark.parametrize("gone", [refused(410, "too old"), stream(error(410, "too old"))], ids=["HTTP", "event"])
 async def test_after_an_outage_a_lost_version_is_listed_at_once(world: World, gone: Any) -> None:
-    """It waited for up to half a minute, and admitted jobs by what it had read before the outage."""
+    """It waited for up to half a minute, and admitted jobs by records from before the outage."""
     world.api.lists = [page(thing("a")), refused(500), page(thing("b")), page(thing("c"))]
     world.api.watches = [*[refused(503)] * 4, gone, *[gone] * 2, stream()]
     watch = world.watch()
     world.start(watch)
     await world.until(lambda: len(world.api.queries(watch=True)) == 8)
-    # Four failures; no wait before the list, which fails and is waited for; a list that helps nothing is, too.
+    # Four failures; no pause before the list, but one after the list fails; a useless list is followed by a pause too.
     assert world.time.sleeps == [1, 2, 4, 8, 30, 30, 30]
     assert ["watch" in request.query for request in world.api.requests] == [
         *[False, True, True, True, True, True],
@@ -99,7 +99,7 @@ async def test_after_an_outage_a_lost_version_is_listed_at_once(world: World, go
     ],
 )
 async def test_an_answer_that_fails_does_not_make_the_records_younger(world: World, failing: Any) -> None:
-    """Each contact had set the age back, and no alert on it could fire."""
+    """Each contact reset the age, so no alert on it could fire."""
     watches, lists = failing
     world.api.lists = [page(thing("a")), *lists * 50]
     world.api.watches = [watches]
@@ -223,7 +223,7 @@ async def test_rights_that_are_taken_away_make_a_kind_unknown(world: World) -> N
     a = Thing("a", 0)
     assert answers == [a, a, UNKNOWN, UNKNOWN]
     assert (watch.synced, watch.reason) == (False, "forbidden: gone")
-    assert len(world.api.queries(watch=True)) == 1  # from then on it is listed first
+    assert len(world.api.queries(watch=True)) == 1  # from then on it lists first
 
 
 @pytest.mark.parametrize("status", [403, 404])
@@ -302,7 +302,7 @@ async def test_a_list_without_an_answer_is_given_up(monkeypatch: pytest.MonkeyPa
         task = world.start(watch)
         await world.until(lambda: watch.synced)
         task.cancel()
-    assert watch.restarts.keys() == {FaultReason.STALLED}  # a busy machine may be late more than once
+    assert watch.restarts.keys() == {FaultReason.STALLED}  # on a busy machine there may be several
 
 
 async def test_it_ends_when_it_is_cancelled(world: World) -> None:
@@ -367,7 +367,7 @@ async def test_no_fault_becomes_a_storm(world: World, fault: Any, reason: FaultR
     await world.spend(watch, 600)
     attempts = len(world.time.sleeps)
     if reason is FaultReason.FORBIDDEN and only != "watch":
-        # Each is a line in somebody's audit log, and nobody gives a right by chance.
+        # Each is a line in the cluster's audit log, and rights rarely change.
         assert attempts <= BELIEVED + 1 + 600 / (DENIED_DELAY / 2)
     else:
         assert SLOWEST <= attempts <= FASTEST

@@ -1,4 +1,4 @@
-"""What is worked out of a group of records follows it."""
+"""Values derived from a group of records follow its changes."""
 
 import gc
 from copy import copy

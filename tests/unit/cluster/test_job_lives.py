@@ -1,4 +1,4 @@
-"""What is kept of an MPIJob's status, and of its launcher."""
+"""The records of an MPIJob's status, and of its launcher."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def failed(reason: str) -> JobLife:
         (life("train", RUNNING, started=START, suspend=True), Phase.QUEUED),
         (life("train", condition("Succeeded"), completed=LATER), Phase.SUCCEEDED),
         (failed("MPIJobFailed"), Phase.FAILED),
-        # The operator goes on after an eviction.
+        # The operator continues after an eviction.
         (life("train", condition("Failed", reason="MPIJobEvicted"), RUNNING), Phase.RUNNING),
         (life("train", condition("Failed", "False"), condition("Succeeded"), completed=LATER), Phase.SUCCEEDED),
     ],

@@ -1,4 +1,4 @@
-"""LimitRanges and RuntimeClasses as they are kept."""
+"""The records of LimitRanges and RuntimeClasses."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def kept(*objects: Json) -> list[LimitRange]:
     ],
 )
 def test_what_is_filled_in(limit: Json, requests: dict[str, str], limits: dict[str, str]) -> None:
-    """As the API server has it, also where a file was never there."""
+    """As in the API server, also for an object from a file."""
     found = defaults(kept(limit_range("a", {"type": "Container", **limit})))
     assert (shown(found.requests), shown(found.limits)) == (requests, limits)
     assert not found.disputed_requests | found.disputed_limits
@@ -104,7 +104,7 @@ def test_more_than_any_is_unknown_in_its_namespace_alone() -> None:
             Metadata(name=name, namespace=namespace, resource_version="1"), msgspec.Raw(msgspec.json.encode(made))
         )
 
-    # Of each name a bound and a default.
+    # A limit and a default for each name.
     for name, namespace, names in (
         ("a", "team-a", MAX_LIMIT_RANGE_ENTRIES // 2 - 1),
         ("b", "team-a", 1),

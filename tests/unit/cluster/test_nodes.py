@@ -1,4 +1,4 @@
-"""What is kept of nodes, and how they are grouped."""
+"""The records of nodes, and their groups."""
 
 from typing import Any
 

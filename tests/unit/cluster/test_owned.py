@@ -1,4 +1,4 @@
-"""Objects of which counts that they are there, and whose they are."""
+"""Objects whose existence and owner are recorded."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How reservations are stored: small, readable by every replica, and none of them takes all the room."""
+"""Stored reservations: small, readable by every replica, and limited in size."""
 
 import msgspec
 import pytest
@@ -30,7 +30,7 @@ def test_what_is_written_is_read() -> None:
 
 
 def test_two_thousand_jobs_of_a_kind_fit() -> None:
-    """An entry had 608 bytes: of a thousand jobs at once 250 were turned away, though their quota was ample."""
+    """An entry had 608 bytes: 250 of a thousand simultaneous jobs were rejected despite an ample quota."""
     text, left_out = encode(entry(f"train-{number}") for number in range(2_000))
     assert left_out == []
     assert len(text) < MAX_LEDGER_BYTES

@@ -1,4 +1,4 @@
-"""What is kept of ResourceQuotas and MPIJobs."""
+"""The records of ResourceQuotas and MPIJobs."""
 
 import json
 from typing import Any
@@ -132,7 +132,7 @@ def test_a_job_that_is_over_takes_nothing(changes: dict[str, Any]) -> None:
     "changes",
     [
         {"status": {"conditions": [{"type": "Succeeded", "status": "False"}, {"type": "Running", "status": "True"}]}},
-        {"status": {"conditions": [FAILED]}},  # a worker was evicted: the operator goes on
+        {"status": {"conditions": [FAILED]}},  # a worker was evicted: the operator continues
         {"status": {}},
         {"spec.runPolicy": {}},
     ],
@@ -147,7 +147,7 @@ def test_a_job_that_is_not_over(changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("manager", ["kueue.x-k8s.io/multikueue", "", "kueue.x-k8s.io/multikeueu"])
 def test_the_pods_of_another_manager(manager: str) -> None:
-    """The operator passes over a job with any other manager, also one that does not exist."""
+    """The operator ignores a job with any other manager, also a non-existent one."""
     assert project(changed({"spec.runPolicy.managedBy": manager})).pods == ()
 
 
@@ -195,7 +195,7 @@ def test_one_that_it_took_at_some_time_still_does(changes: dict[str, Any]) -> No
     ],
 )
 def test_one_that_it_may_take_does_too(changes: dict[str, Any]) -> None:
-    """Without a status it may be new, or its pods may be refused for a while, as by a quota."""
+    """Without a status it may be new, or its pods may be rejected for a while, as by a quota."""
     assert project(changed(changes)).pods != ()
 
 

@@ -1,4 +1,4 @@
-"""What stored objects have in common is kept once, and only while one of them is stored."""
+"""Common parts of stored objects are kept once, while one of the objects is stored."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ CONTAINERS = 6_000
 
 
 def stored(memory: int, containers: int = 1, **metadata: Any) -> MPIJobRecord:
-    """A job whose workers want so much memory."""
+    """A job whose workers request this memory."""
     limits = {"limits": {"memory": f"{memory}Mi", "example.com/gpu": "1"}}
     many = [{"name": f"c{number}", "resources": limits} for number in range(containers)]
     job = changed(

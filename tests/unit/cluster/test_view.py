@@ -1,4 +1,4 @@
-"""What a view could not answer is noted, and the answers are its own."""
+"""A view records the queries that it could not answer, and does not change the answers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""When each alert fires, and when it just does not: by Prometheus' own promtool."""
+"""The values at which each alert fires, and at which it just does not: by Prometheus' own promtool."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,13 +26,15 @@ class Case(NamedTuple):
 
 
 def slow(each: str, soon: int, late: int) -> dict[str, str]:
-    """So many calls a minute that take less than a second, and less than two."""
+    """`each` calls a minute, of which `soon` take less than a second and `late` less than two."""
     buckets = {"1": soon, "2": soon + late, "+Inf": soon + late}
     return {f'{OF_CALLS}{{{each},le="{bound}"}}': f"0+{count}x60" for bound, count in buckets.items()}
 
 
 def pairs(alert: str, series: str, *, above: str, below: str, minutes: int) -> list[Case]:
-    """It fires with these values after so many minutes, neither a minute earlier nor with those."""
+    """The alert fires with the first values after `minutes`, not a minute earlier, and not with the second
+    values.
+    """
     return [
         Case(alert, {series: above}, minutes, fires=True),
         Case(alert, {series: above}, minutes - 2, fires=False),
@@ -170,9 +172,9 @@ CASES = [
             ("3700x60", 0, 31, True),
             ("3700x60", 0, 29, False),
             ("3500x60", 0, 50, False),
-            # In order where it takes that long.
+            # Healthy if the audit takes that long.
             ("9000x60", 750, 50, False),
-            # None was ever complete.
+            # No audit was ever complete.
             ("Inf+0x60", 0, 31, True),
             ("Inf+0x10 20x50", 0, 50, False),
         )
@@ -181,7 +183,7 @@ CASES = [
     *(
         Case(alert, {f'{OURS}cert_expiry_timestamp_seconds{{cert="serving"}}': f"{end}x60"}, at, fires=fires)
         for alert, days in (("MPIJobWebhookCertificateExpires", 3), ("MPIJobWebhookCertificateExpired", 1))
-        # Time begins at 0 here.
+        # Time starts at 0 here.
         for end, at, fires in ((days * 86_400 + 60, 30, True), (days * 86_400 + 2 * 3600, 30, False))
     ),
     *pairs(

@@ -1,4 +1,4 @@
-"""What is asked of the API server for the caBundles, and how often."""
+"""Requests to the API server for the caBundles, and their rate."""
 
 from datetime import timedelta
 from typing import Any
@@ -10,7 +10,7 @@ from webhook.installation.certificate_store import CRD, DENIED_PAUSE, Certificat
 
 
 class Api:
-    """Has no webhook configuration; asked for the CRD, it answers with `status`."""
+    """Has no webhook configuration; requests for the CRD get `status`."""
 
     def __init__(self, status: int) -> None:
         self.status = status

@@ -1,4 +1,4 @@
-"""The Helm chart is what the manifests for kustomize are. What helm makes of it: tests/integration/test_chart.py."""
+"""The Helm chart equals the manifests for kustomize. tests/integration/test_chart.py renders it with helm."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The rules that make one number of what replicas say of jobs: by Prometheus' own promtool."""
+"""The recording rules that combine the replicas' job metrics into one number: by Prometheus' own promtool."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from webhook.server.metrics import JOB_PREFIX
 
 CREATED = f"{JOB_PREFIX}created_total"
 RUNNING = f"{JOB_PREFIX}running"
-# Every replica counts all jobs, one each minute: the first is replaced after an hour by one that begins at 0.
+# Every replica counts all jobs, one each minute: after an hour the first is replaced by one that starts at 0.
 SERIES = {
     f'{CREATED}{{namespace="team-a",pod="first"}}': "100+1x60",
     f'{CREATED}{{namespace="team-a",pod="second"}}': "_x50 0+1x70",

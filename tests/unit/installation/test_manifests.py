@@ -1,4 +1,4 @@
-"""The manifests fit the code. What a cluster says of them is in tests/integration/test_manifests.py."""
+"""The manifests match the code. tests/integration/test_manifests.py applies them to a cluster."""
 
 import re
 from typing import Any
@@ -80,7 +80,7 @@ def test_everything_that_is_looked_at_may_be_read_and_nothing_else() -> None:
 
 
 def test_a_server_without_match_conditions_gets_the_form_that_fails_open() -> None:
-    """The component makes of the installed configuration what the code makes for such servers."""
+    """The component changes the installed configuration to the form that the code makes for such servers."""
     client_config = registration.by_service(PROGRAM, PROGRAM)
     legacy = registration.configurations(
         client_config, labels=manifests.PART_OF, policy_namespace=PROGRAM, match_conditions=False
@@ -112,7 +112,7 @@ def test_an_option_is_switched_on_by_the_component_that_brings_its_rights(rights
 
 @pytest.mark.parametrize("component", ["", *sorted(COMPONENTS)])
 def test_the_command_line_is_one_that_the_command_takes(component: str) -> None:
-    """click itself reads it; only what `serve` would then do is left out."""
+    """click itself parses it; only the work of `serve` is left out."""
     name, *flags = arguments(component)
     context = main.commands[name].make_context(name, list(flags))
     given = {parameter for parameter in context.params if context.get_parameter_source(parameter).name == "COMMANDLINE"}  # type: ignore[union-attr]
@@ -129,7 +129,7 @@ def test_the_ports_are_the_ones_that_are_listened_on() -> None:
     assert {port["targetPort"] for port in service["spec"]["ports"]} == set(ports)
     called = {
         hook["clientConfig"]["service"]["port"] for w in manifests.webhooks() for hook in w["webhooks"]
-    }  # the numbers that the API server calls
+    }  # the ports that the API server calls
     assert called == {port["port"] for port in service["spec"]["ports"] if port["targetPort"] == "review"}
 
 
@@ -185,7 +185,7 @@ def test_no_overlay_registers_hooks_before_an_administrator_adds_them() -> None:
 
 
 def test_filling_the_stock_of_keys_is_no_reason_for_more_replicas() -> None:
-    """Each new replica fills its own, so that one would lead to the next."""
+    """Otherwise each new replica would fill its own stock and cause the next one."""
     (component,) = documents("components/hpa/kustomization.yaml")
     (rate,) = re.findall(r"--ssh-keys-rate=([\d.]+)", component["patches"][0]["patch"])
     (autoscaler,) = documents("components/hpa/autoscaler.yaml")

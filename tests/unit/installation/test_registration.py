@@ -23,7 +23,7 @@ from webhook.server.service import StartError
 
 PREFIX = "/apis/admissionregistration.k8s.io/v1"
 MUTATING = f"{PREFIX}/mutatingwebhookconfigurations/{NAME}"
-# What --register leaves behind: policies may be in it.
+# --register leaves it behind: it may contain policies.
 NAMESPACE = "/api/v1/namespaces/mpijob-webhook"
 VALIDATING = f"{PREFIX}/validatingwebhookconfigurations/{NAME}"
 OURS = {MADE_BY: BY_REGISTER}
@@ -33,7 +33,7 @@ WANTED = configurations(by_url("https://192.0.2.7:8443", b"CA"), labels=OURS, po
 # The objects
 
 
-# What they are in full is in manifests/components/hooks/webhooks.yaml and manifests/components/trainer/webhooks.yaml.
+# The complete objects are in manifests/components/hooks/webhooks.yaml and manifests/components/trainer/webhooks.yaml.
 
 
 def test_the_hooks_for_trainer_come_last_and_only_where_they_are_wanted():
@@ -63,7 +63,7 @@ def test_mutating_comes_before_kueue():
 
 
 def test_without_match_conditions_the_hook_for_secrets_fails_open():
-    """Else a service that is down would hold up every Secret with an `app` label."""
+    """Otherwise a service that is down would block every Secret with an `app` label."""
     ours = configurations(by_service("a", "b"), labels={}, policy_namespace="policies")[0]["webhooks"]
     older = configurations(by_service("a", "b"), labels={}, policy_namespace="policies", match_conditions=False)
     jobs, keys = older[0]["webhooks"]
@@ -275,7 +275,7 @@ def test_left_behind_is_said(api, tmp_path):
     assert MUTATING.split("/")[-2] in line["reason"]
 
 
-# What can go wrong with a cluster
+# Faults of a cluster
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What rules are handed besides the job."""
+"""The input of rules besides the job."""
 
 from webhook.kit.context import Context
 from webhook.kit.limits import MAX_SUGGESTIONS

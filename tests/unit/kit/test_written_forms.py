@@ -1,6 +1,6 @@
-"""An update puts back only what an injection could have written: the forms are no wider than that.
+"""An update restores only values that an injection could have written: the forms match nothing else.
 
-`tests.support.promises` looks for the same faults in every outcome that a test has of an injection.
+`tests.support.promises` checks the same in every test of an injection.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""The names that plug-ins may rely on: to remove one, or a parameter, is a new major version."""
+"""The stable names of plug-ins: removing one, or a parameter, requires a new major version."""
 
 import ast
 import inspect

@@ -75,7 +75,7 @@ WRITES = """job.spec.slots_per_worker = 99
 
 
 def test_what_it_writes_reaches_nobody(tmp_path: Path) -> None:
-    """Rules that come after it see the job as it is, as do reviews of other jobs with the same template."""
+    """Later rules see the original job, as do reviews of other jobs with the same template."""
     install_rule(tmp_path, WRITES)
     changed = jobs.changed({"metadata.labels": {"a": "b"}})
     with taken_in(tmp_path, "acme"):

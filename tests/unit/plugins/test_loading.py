@@ -1,4 +1,4 @@
-"""Which plug-ins come in, and that a broken one is told and does no harm."""
+"""Which plug-ins are loaded, and that a broken one is reported and harmless."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The template in examples/plugin: built, put where pip would put it, and used by the commands."""
+"""The template in examples/plugin: built, installed as by pip, and used by the commands."""
 
 import json
 import os

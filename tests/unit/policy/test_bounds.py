@@ -1,4 +1,4 @@
-"""What a policy document may hold of everything: reviews walk over it, so that none may take long."""
+"""Limits of lists and mappings in a policy document: reviews iterate over them."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def mapped(count: int) -> str:
     return "{" + ", ".join(f"n{number}: a" for number in range(count)) + "}"
 
 
-# With so many, and where the list or mapping stands.
+# With this many entries, and the path of the list or mapping.
 TEXTS = {
     "exemptions": exemptions,
     "exemptions[0].users": lambda count: f"exemptions: [{{rules: [gpus], users: {listed(count)}, reason: r}}]",

@@ -99,7 +99,7 @@ def test_every_setting_is_described() -> None:
 
 
 def test_the_defaults_are_valid() -> None:
-    """They are taken as they are written, without being looked at."""
+    """Defaults are used as written, without validation."""
     model = policy_model()
     assert model.model_validate({"apiVersion": API_VERSION, "kind": KIND}) == model.model_construct()
     for entry in (*rules.REGISTRY.values(), *injections.REGISTRY.values()):

@@ -1,4 +1,4 @@
-"""Whatever is wrong with a policy, it is told in YAML's terms: no word of the validator's own reaches anybody."""
+"""Every fault of a policy is described in YAML's terms: the validator's vocabulary reaches no user."""
 
 import json
 import re
@@ -40,7 +40,7 @@ SETTINGS = list(settings(policy_model()))
 
 
 def document_with(path: tuple[str, ...], value: Any) -> dict[str, Any]:
-    """A document with `value` there; what is in a list is in its first entry."""
+    """A document with `value` there; a path in a list means its first entry."""
     annotation: Any = policy_model()
     wraps: list[tuple[str, bool]] = []
     for name in path:
@@ -61,7 +61,7 @@ def faults_of(whole: Mapping[str, Any]) -> str:
 
 
 def ours(text: str) -> str:
-    """The text without what the author wrote: values, names in quotes and fields."""
+    """The text without the author's words: values, names in quotes and fields."""
     text = re.sub(r"\(it is [^\n]*", "", text)
     text = re.sub(r'"[^"\n]*"', "", text)
     return "\n".join(line.split(": ", 2)[-1] for line in text.split("\n"))
@@ -75,7 +75,7 @@ def test_each_setting_with_whatever_is_wrong(path: tuple[str, ...]) -> None:
 
 
 def test_settings_of_each_kind_are_refused() -> None:
-    """So the test above is about something."""
+    """So the test above is meaningful."""
     assert len(SETTINGS) > 200
     for path in SETTINGS:
         assert any(faults_of(document_with(path, value)) for value in WRONG), path
@@ -98,7 +98,7 @@ def test_documents_of_any_kind(whole: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("path", [path for path in SETTINGS if "rules" in path[:1] or len(path) == 1], ids=".".join)
 def test_the_list_that_is_proposed_is_taken(path: tuple[str, ...]) -> None:
-    """Of a text where a list belongs; entries that are checked more closely may need another text."""
+    """For a text in place of a list; entries with closer checks may need another text."""
     for value in ("a.example/b", "a", "nothing of the kind"):
         said = faults_of(document_with(path, value))
         if found := re.search(r": must be a list: (\[.*\])$", said):

@@ -1,4 +1,4 @@
-"""Own rules in policy documents: how they are written, merged, tried, and what they lead to."""
+"""Custom rules in policy documents: how they are written, merged and tried, and their effects."""
 
 import re
 from datetime import date
@@ -79,7 +79,7 @@ def test_or_it_refuses_where_the_policy_says_so() -> None:
 
 @pytest.mark.parametrize("on_error", ["skip", "deny"])
 def test_a_job_too_large_for_custom_rules_is_rejected_whatever_is_done_on_errors(on_error: str) -> None:
-    """A user could switch the rule off by variables that mean nothing."""
+    """Otherwise a user could switch the rule off by adding meaningless variables."""
     variables = [{"name": f"V{number}", "value": ""} for number in range(limits.MAX_JOB_VALUES // 3)]
     large = changed({"Worker.template.spec.containers.0.env": variables})
     found = policy(rule("true", onError=on_error))
@@ -148,7 +148,7 @@ def test_an_update_is_refused_for_what_it_makes_worse() -> None:
 
 
 def test_the_stored_job_is_judged_by_facts_of_its_own() -> None:
-    """Else a job of 16 GPUs could be changed to one of 32."""
+    """Otherwise a job of 16 GPUs could be changed to one of 32."""
     few = policy(rule("job.workers <= 2"))
     assert not decide(few, changed({"Worker.replicas": 4}), old=changed({"Worker.replicas": 2})).allowed
     assert decide(few, changed({"Worker.replicas": 4}), old=changed({"Worker.replicas": 3})).allowed

@@ -1,6 +1,6 @@
 """The policies in manifests/policies/published: well-known ones of Kyverno and Gatekeeper, for MPIJobs.
 
-That they do what they say is shown by the tests beside them, which tests/unit/cli/policy/test_suite.py runs.
+The tests next to them show their effects; tests/unit/cli/policy/test_suite.py runs those.
 """
 
 import re
@@ -32,7 +32,7 @@ def test_each_is_a_policy_config_map(path: Path) -> None:
 
 
 def said(path: Path) -> int:
-    """The lines of what a policy says."""
+    """The number of lines of a policy without comments."""
     (config_map,) = yaml.load_all(path.read_text(encoding="utf-8"))
     lines = [line.strip() for line in config_map["data"][KEY].splitlines()]
     return sum(bool(line) and not line.startswith(("#", "apiVersion:", "kind:")) for line in lines)

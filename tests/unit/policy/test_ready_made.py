@@ -1,4 +1,4 @@
-"""The policies in manifests/policies: each can be loaded, all go together, and each does what it says."""
+"""The policies in manifests/policies: each can be loaded, all can be combined, and each has the described effect."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -46,7 +46,7 @@ def loaded(*names: str) -> list[Layer]:
 
 
 def policy(*names: str, labels: Mapping[str, str] | None = None) -> Policy:
-    """What holds in a namespace with these labels."""
+    """The policy of a namespace with these labels."""
     return PolicySet(loaded(*names)).for_namespace(Namespace("team-a", dict(labels or {})))
 
 
@@ -66,7 +66,7 @@ def mutate(job: Any, policy: Policy) -> Decision:
 
 
 def denied(job: Any, policy: Policy, *claims: dict[str, Any]) -> list[str]:
-    """`rule: field` of each finding that refuses the job."""
+    """`rule: field` of each finding that denies the job."""
     return [f"{finding.rule}: {finding.violation.path}" for finding in validate(job, policy, *claims).denied]
 
 
@@ -167,7 +167,7 @@ WORKER = "spec.mpiReplicaSpecs[Worker].template.spec"
 
 
 def claim(storage_class: str) -> dict[str, Any]:
-    """A claim as in the days of the beta annotation, which old manifests still have."""
+    """A claim with the beta annotation, which old manifests still have."""
     annotations = {"volume.beta.kubernetes.io/storage-class": storage_class}
     metadata = {"name": "mri", "namespace": "team-a", "annotations": annotations}
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}

@@ -7,7 +7,7 @@ from tests.support.live_service import live
 
 @pytest.fixture(scope="module")
 def shared():
-    """One service for all tests that leave no trace in it but counts and log lines."""
+    """One service for all tests that leave only counts and log lines in it."""
     with live() as service:
         yield service
 

@@ -1,4 +1,4 @@
-"""Work in the background: begun again when it fails, and over when the service is."""
+"""Background work: restarted after a failure, and ended with the service."""
 
 import asyncio
 import re
@@ -67,14 +67,14 @@ async def test_a_fault_is_told_until_the_work_has_gone_on_for_a_while(monkeypatc
         assert name == "policies"
         assert told.startswith("it failed and was begun again: KeyError at ")
         assert "object" not in told
-        [now] = steady  # of the two that failed none is left
+        [now] = steady  # neither of the two failed ones is left
         now()
         assert faults == {}
     assert len(log.events("policies")) == 2
 
 
 async def test_the_place_of_a_fault_in_a_group_is_where_it_was_raised() -> None:
-    """Work of several parts told of the group, and of nothing that had failed."""
+    """The fault of a task group named the group, and not the part that had failed."""
     log = Log()
 
     async def part() -> None:
@@ -96,6 +96,6 @@ async def test_the_place_of_a_fault_in_a_group_is_where_it_was_raised() -> None:
 
 
 async def until_soon(condition: Callable[[], object]) -> None:
-    """Give way to others until `condition` holds, without the loop's clock."""
+    """Let other tasks run until `condition` holds, without the loop's clock."""
     while not condition():  # noqa: ASYNC110 - nobody tells
         await asyncio.sleep(0)

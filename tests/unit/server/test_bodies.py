@@ -69,7 +69,7 @@ def test_a_client_that_goes_away_in_the_middle():
 
 
 def test_half_sent_bodies_keep_nobody_out():
-    """64 of them closed the service for seven seconds, again and again."""
+    """64 of them blocked the service for seven seconds, repeatedly."""
     with live() as service:
         slow = [service.connect() for _ in range(100)]
         for connection in slow:

@@ -1,4 +1,4 @@
-"""The sources of the certificate: what each of them provides, and what it says of its health."""
+"""The sources of the certificate: what each provides, and how it reports its health."""
 
 import asyncio
 from collections.abc import Callable
@@ -25,7 +25,7 @@ LATER, EARLIER = (datetime.now(UTC) + timedelta(hours=hours) for hours in (1000,
 
 
 class Api:
-    """Remembers the Events, and that it was closed."""
+    """Stores the Events, and whether it was closed."""
 
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
@@ -80,7 +80,7 @@ async def test_in_memory_is_healthy_as_soon_as_it_is_made(telemetry: Telemetry) 
 
 
 class Files:
-    """In place of `FileCertificate`: does nothing by itself."""
+    """A fake `FileCertificate` without behaviour."""
 
     def __init__(self, *paths: Path, listener: Callable[[Notice], None], **_: Any) -> None:
         self.serving = SimpleNamespace(not_after=LATER)
@@ -142,7 +142,7 @@ async def test_files_that_cannot_be_served_at_the_start(telemetry: Telemetry, ap
 
 
 class Keeper:
-    """In place of `SelfManaged`: does nothing by itself."""
+    """A fake `SelfManaged` without behaviour."""
 
     def __init__(self, *_: Any, after_pass: Callable[[], None], listener: Callable[[Notice], None], **__: Any) -> None:
         self.after_pass = after_pass
@@ -181,7 +181,7 @@ async def test_a_self_managed_certificate_has_to_be_trusted(
         keeper.trusted, keeper.leaf_not_after, keeper.ca_not_after = True, LATER, EARLIER
         keeper.after_pass()
         assert not found.problem
-        # One that does not trust it keeps no other out, but is not passed over either.
+        # A caBundle that does not trust it affects no other, but is reported.
         assert found.concerns() == {
             "certificates": "no answer",
             "ca-bundle": "not trusted by one, two, whose calls fail: no answer",

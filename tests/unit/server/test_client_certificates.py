@@ -1,4 +1,4 @@
-"""Who has to show a certificate, of which CA and for which name."""
+"""Which clients must present a certificate, of which CA and for which name."""
 
 import ssl
 import time
@@ -34,7 +34,7 @@ def running(folder: Path) -> Any:
 
 
 def post(running: Live, monkeypatch: pytest.MonkeyPatch, pair: tuple[Path, Path] | None) -> Response:
-    """A review by a client that shows this certificate."""
+    """A review by a client with this certificate."""
     made = ssl.create_default_context
 
     def context(**options: Any) -> ssl.SSLContext:
@@ -60,7 +60,7 @@ def test_a_certificate_for_one_of_the_names(
 
 
 def test_a_certificate_for_somebody_else(running: Live, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """A CA of a cluster issues certificates for each of its nodes too."""
+    """A cluster's CA issues certificates for each of its nodes too."""
     response = post(running, monkeypatch, CA.pair(folder, "system:node:n1"))
     assert (response.status, response.body) == (403, b"the client certificate is for somebody else: system:node:n1\n")
     assert running.log("refused")[-1]["reason"] == "the client certificate is for somebody else"
@@ -130,7 +130,7 @@ async def test_a_ca_that_changes_in_its_file_is_used_and_a_broken_one_is_reporte
     assert log.events("client CA") == [{"reloaded": str(path)}]
     path.write_bytes(b"half of")
     await file.poll()
-    assert file.concerns() == {}  # somebody may be writing it
+    assert file.concerns() == {}  # it may be in the middle of a write
     for _ in range(3):
         await file.poll()
     (concern,) = file.concerns().items()
@@ -159,7 +159,7 @@ def test_the_file_is_looked_at_while_the_service_runs(
         path.write_bytes(b"half of")
         while "[!]client-ca: " not in service.ops("/readyz"):
             time.sleep(0.01)
-        # At once: of a file that is being written, another fault would be met first, and be told only when it stays.
+        # In one write: a partly written file has another fault first, which is reported only if it stays.
         (tmp_path / "new.crt").write_bytes(another.pem)
         (tmp_path / "new.crt").rename(path)
         while "client-ca" in service.ops("/readyz"):

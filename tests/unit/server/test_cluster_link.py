@@ -1,4 +1,4 @@
-"""What the link to the cluster runs goes on, whatever happens to it, and is told of."""
+"""The background tasks of the cluster link survive every fault, and report it."""
 
 import asyncio
 import re
@@ -34,7 +34,7 @@ from webhook.work_limit import TooExpensive
 
 @asynccontextmanager
 async def link_to_nothing(folder: Path, log: Log) -> AsyncIterator[ClusterLink]:
-    """To an API server that refuses everything."""
+    """To an API server that denies everything."""
     api = FakeApi()
     api.lists = [refused(500)]
     async with RawTestServer(api.handle) as server:
@@ -149,7 +149,9 @@ async def test_nothing_is_known_of_the_jobs(lists: Any, said: str) -> None:
 
 
 async def test_what_was_judged_in_time_is_said_to_be_a_part() -> None:
-    """The list went on for 25 s when the API server waits for 10, and a change of a policy failed for its advice."""
+    """The list took 25 s while the API server waits for 10 s, so the change of a policy failed because of its
+    advice.
+    """
     (line,) = await impact(Lists([JOB] * 20))
     assert re.fullmatch(r"would newly deny none of the first \d+ jobs", line)
 
@@ -166,7 +168,7 @@ async def impact(lists: Any) -> list[str]:
 
 
 class OnePage:
-    """Answers with one page, and that is all."""
+    """Answers with one complete page."""
 
     async def list_page(self, _: str) -> Page[msgspec.Raw]:
         return Page(PageMetadata("7", ""), [JOB])

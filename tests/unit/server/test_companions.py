@@ -1,4 +1,4 @@
-"""What companions watch is run, measured, and told of where it cannot be read."""
+"""The watches of controllers run, are measured, and are reported if they cannot read."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -22,7 +22,7 @@ from webhook.server.telemetry import Telemetry
 
 
 class Refused(Seen[Any]):
-    """A watch that has no right to be one."""
+    """A watch without the right to read."""
 
     known = False
     ran = 0
@@ -76,7 +76,7 @@ async def test_how_a_companion_does_is_measured_and_told() -> None:
 
 
 async def test_the_removal_of_keys_goes_on_once_jobs_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ended without a word on an answer that it did not expect."""
+    """It ended silently on an unexpected answer."""
     monkeypatch.setattr(background, "RESTART_SECONDS", 0)
     runs = []
 

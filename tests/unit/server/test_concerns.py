@@ -1,4 +1,4 @@
-"""Each fault that does not keep a replica from answering reviews is a line of `/readyz`, which passes all the same."""
+"""Each fault with which a replica still answers reviews is a line of `/readyz`, which passes all the same."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -47,7 +47,7 @@ class NoApi:
 
 @asynccontextmanager
 async def ca_secret(data: dict[str, bytes] | None, _: Path) -> AsyncIterator[Concerns]:
-    """A replica that serves by a CA of its own, after the data of the Secret was replaced by `data`."""
+    """A replica with a self-managed CA, after the data of the Secret was replaced by `data`."""
     store = Cluster()
 
     async def connect(_: Any) -> NoApi:
@@ -71,7 +71,7 @@ def pair(authority: Authority = OURS, hours: float = 1) -> KeyPair:
 
 @asynccontextmanager
 async def files(after: tuple[bytes, bytes], folder: Path) -> AsyncIterator[Concerns]:
-    """A replica that serves by good files, after their content was replaced."""
+    """A replica that serves valid files, after their content was replaced."""
     certificate, key, ca = (folder / name for name in ("tls.crt", "tls.key", "ca.crt"))
     first = pair()
     certificate.write_bytes(first.certificate_pem)

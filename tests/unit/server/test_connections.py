@@ -1,4 +1,4 @@
-"""A client that only holds connections open keeps no other client out."""
+"""A client that only holds connections open does not block other clients."""
 
 import socket
 from collections import Counter
@@ -19,7 +19,7 @@ GOOD = jobs.body(jobs.GOOD)
 
 
 class Connection:
-    """One of a World."""
+    """A connection of a World."""
 
     def __init__(self, world: "World", name: str, *, busy: bool) -> None:
         self.peer = name[0]
@@ -87,13 +87,13 @@ def test_descriptors_are_left_for_everything_else(monkeypatch: pytest.MonkeyPatc
 
 
 def silent(running: Live) -> socket.socket:
-    """A connection that does not even begin with TLS."""
+    """A connection that never starts TLS."""
     address = urlsplit(running.service.url)
     return socket.create_connection((address.hostname, address.port), timeout=30)
 
 
 def test_silent_connections_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """256 of them used up the descriptors, and not even the probes got through."""
+    """256 of them used up the descriptors, and even the probes failed."""
     monkeypatch.setattr(service, "most_connections", lambda: 20)
     with live() as running:
         held = [silent(running) for _ in range(60)]

@@ -20,7 +20,7 @@ CLIENTS = 8
 
 
 class Client(threading.Thread):
-    """Sends reviews on one connection until a reply closes it, as a client does that then goes to another replica."""
+    """Sends reviews on one connection until a reply closes it, as a client that then uses another replica."""
 
     def __init__(self, url, ca_pem):
         super().__init__()
@@ -45,7 +45,9 @@ class Client(threading.Thread):
 
 @contextmanager
 def steady(url, ca_pem):
-    """Clients at work; at the end of the block each of them must have been sent away, without any failure."""
+    """Clients that send all the time; at the end of the block each connection must have been closed without a
+    failure.
+    """
     clients = [Client(url, ca_pem) for _ in range(CLIENTS)]
     for client in clients:
         client.start()
@@ -81,14 +83,14 @@ def test_nothing_is_lost_in_a_drain():
         with pytest.raises(HTTPError) as error:
             service.ops("/readyz")
         assert b"[-]serving failed: draining" in error.value.read()
-        late = service.post("/validate-mpijob", GOOD)  # somebody who has not heard yet
+        late = service.post("/validate-mpijob", GOOD)  # a client that does not know yet
         assert (late.status, late.headers["connection"]) == (200, "close")
         late_error = service.post("/validate-mpijob", b"")
         assert (late_error.status, late_error.headers["connection"]) == (400, "close")
 
         service.loop.call_soon_threadsafe(go_on.set)
         service.wait_until(lambda: not service.service.port.listening)
-        # The kernel may still take a connection that the loop then closes: uvloop closes a port at its next turn.
+        # The kernel may still accept a connection that the loop then closes: uvloop closes a port at its next turn.
         with pytest.raises((ConnectionRefusedError, ConnectionResetError)):
             service.connect()
         assert not drain.done()
@@ -149,7 +151,7 @@ def process(*args):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_drains_the_real_process(tmp_path, number):
     with process(tmp_path / "ca.pem", "--drain-seconds", "2", "--log-level", "info") as server:
-        # Its log goes to a pipe that nobody empties while the clients wait for replies, so read on beside them.
+        # The log is a pipe without another reader while the clients wait for replies, so a thread reads it.
         reader = threading.Thread(target=server.wait_for, args=("stopped",))
         with steady(server.url, server.ca_pem):
             reader.start()

@@ -1,4 +1,4 @@
-"""The limits around aiohttp: what no API server does costs a client its connection, and nobody else anything."""
+"""The limits around aiohttp: behaviour unlike an API server's costs only the client's own connection."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ def review(path: str = PATH, **headers: str) -> bytes:
 
 
 class Slow:
-    """Answers when it is told to, with the number of the request."""
+    """Answers on demand, with the number of the request."""
 
     def __init__(self) -> None:
         self.over = asyncio.Event()
@@ -48,7 +48,7 @@ class Slow:
 
 
 class Failing(Slow):
-    """Has a fault."""
+    """Raises an exception."""
 
     async def _later(self, number: int) -> Reply:
         raise RuntimeError(number)
@@ -85,7 +85,7 @@ def connection(running: Live) -> Iterator[Connection]:
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """What aiohttp's parser gets to see."""
+    """The input of aiohttp's parser."""
     seen: list[bytes] = []
     parse = web.RequestHandler.data_received
 
@@ -109,7 +109,7 @@ def refused(running: Live, reason: str) -> Callable[[], bool]:
 def test_a_pipelined_request_ends_the_connection_after_the_reply(
     running: Live, connection: Connection, parsed: list[bytes]
 ) -> None:
-    """Those of 300 connections took hundreds of megabytes."""
+    """The requests of 300 connections took hundreds of megabytes."""
     slow = answer_with(running, Slow())
     connection.send(review() * 500)
     running.wait_until(lambda: slow.asked == 1)
@@ -125,7 +125,7 @@ def test_a_pipelined_request_ends_the_connection_after_the_reply(
 def test_a_body_without_its_length_is_a_411_and_is_not_parsed(
     connection: Connection, parsed: list[bytes], pieces: int
 ) -> None:
-    """Chunks of one byte on 100 connections stopped everything for many seconds."""
+    """One-byte chunks on 100 connections stopped the service for many seconds."""
     connection.send(CHUNKED)
     for _ in range(pieces):
         connection.send(b"1\r\na\r\n" * (50_000 // pieces))
@@ -234,7 +234,7 @@ def test_a_client_that_does_not_read_a_large_reply_is_cut_off(
 
 
 def test_a_client_that_sends_and_never_reads_is_cut_off(running: Live, connection: Connection) -> None:
-    """Replies of 500 connections took a gigabyte. What the sockets hold is the kernel's."""
+    """Replies of 500 connections took a gigabyte. The sockets' own buffers belong to the kernel."""
     medium = answer_with(running, Medium())
     server = running.service.server
     for sent in range(1, 2000):

@@ -1,4 +1,4 @@
-"""What the service reports about its webhook configurations and its rights while it runs."""
+"""The service's reports about its webhook configurations and its rights at run time."""
 
 import copy
 from collections.abc import Mapping

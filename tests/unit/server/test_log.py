@@ -1,4 +1,4 @@
-"""Who sends what is refused fills no log."""
+"""Rejected requests of a client cannot flood the log."""
 
 import fcntl
 import json
@@ -25,7 +25,7 @@ from webhook.server.telemetry import Telemetry
 
 
 class Refusing:
-    """Requests that are refused, at a time that the test sets."""
+    """Rejected requests, at a time that the test sets."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -80,7 +80,7 @@ SMALL_PIPE = 4096
 
 
 class Pipe:
-    """A pipe; `lines` reads all that was written."""
+    """A pipe; `lines` returns everything that was written."""
 
     def __init__(self) -> None:
         self.output, self.input = os.pipe()

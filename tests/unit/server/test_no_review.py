@@ -1,4 +1,4 @@
-"""Requests that are no review of ours, and are refused unread."""
+"""Requests that are not reviews, and are rejected unread."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_what_is_no_review_is_a_400(connection, path, body):
     assert (response.status, response.headers["content-type"]) == (400, "text/plain; charset=utf-8")
     assert response.body.startswith(b"not a review that can be answered")
     assert len(response.body) < 400
-    assert connection.post("/validate-mpijob", GOOD).status == 200  # the connection is still good
+    assert connection.post("/validate-mpijob", GOOD).status == 200  # the connection is still usable
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Own rules in a running service: verdicts, faults that are told, and expressions that hold nobody up."""
+"""Custom rules in a running service: verdicts, reported faults, and limits of slow expressions."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the service tells of its plug-ins: in /readyz, the metrics and the log. It is ready whatever they do."""
+"""Reports about plug-ins in /readyz, the metrics and the log. The service is ready in any case."""
 
 from pathlib import Path
 

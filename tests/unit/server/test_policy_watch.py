@@ -1,4 +1,4 @@
-"""What a fault of the API server does to policies that are read, remembered and announced."""
+"""The effect of API server faults on reading, storing and announcing policies."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -86,7 +86,7 @@ async def test_what_cannot_be_read_is_not_overwritten(fault: Exception) -> None:
         assert applied == [], "nothing is in force before each policy can be read"
         assert "last good policies not readable" in log.told
         assert api.remembered == copy(a=GOOD)
-        watch.now(a=BROKEN, b=GOOD)  # any change makes it try again
+        watch.now(a=BROKEN, b=GOOD)  # any change triggers a retry
         await settle()
         assert applied[-1][1].states == {"a": "last-good", "b": "current"}
         assert api.remembered == copy(a=GOOD, b=GOOD)
@@ -127,7 +127,7 @@ async def test_a_deleted_one_is_forgotten() -> None:
 
 
 async def test_after_a_fault_of_ours_policies_are_followed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The task had ended without a word, and no later policy was applied."""
+    """The task had ended silently, and later policies were not applied."""
     monkeypatch.setattr(background, "RESTART_SECONDS", 0)
     watch, log, applied = FakeWatch(), Log(), list[Any]()
     api = Api(ApiError(404, "none yet"), KeyError("metadata"))
@@ -147,7 +147,7 @@ async def test_after_a_fault_of_ours_policies_are_followed_again(monkeypatch: py
 async def without_list(
     api: Api, reason: str, **options: Any
 ) -> AsyncIterator[tuple[PolicyWatch, FakeWatch, list[Any], Log]]:
-    """Policies that have not been listed yet, for this reason; each pause is over at once."""
+    """Policies that have not been listed yet, for this reason; pauses take no time."""
     watch, log, applied = FakeWatch(), Log(), []
     watch.synced = watch.known = False
     watch.reason = reason
@@ -181,7 +181,7 @@ async def test_nothing_is_settled_before_policies_were_read(reason: str) -> None
 
 
 async def test_one_denial_is_not_believed() -> None:
-    """An API server that has just started denies everything to everybody."""
+    """An API server that has just started denies every request."""
     api = Api()
     api.allowed = [False, False, True]
     async with without_list(api, "forbidden: no") as (policies, _, applied, _):
@@ -273,7 +273,7 @@ async def test_rollout_and_rollback_leave_each_version_its_own_copy() -> None:
 
 
 async def test_a_copy_that_this_version_cannot_read_is_kept() -> None:
-    """For replicas that have more, as plug-ins."""
+    """For replicas with more rules, such as those of plug-ins."""
     api = Api(remembered=copy(a=BROKEN))
     async with following(api) as (watch, *_):
         watch.now(a=BROKEN, b=GOOD)

@@ -32,7 +32,7 @@ def test_request_lines(raw, target):
         ("20%C2%B5s", 20e-6),
         ("7us", 7e-6),
         ("9ns", 9e-9),
-        # No duration, or none that one could keep.
+        # Not a duration, or an unusable one.
         ("", None),
         ("5", None),
         ("s", None),

@@ -1,4 +1,4 @@
-"""Reviews by HTTPS: their replies, and what is sent back for any bytes."""
+"""Reviews over HTTPS: their replies, also to arbitrary bytes."""
 
 import json
 from base64 import b64decode

@@ -159,11 +159,11 @@ def test_a_policy_that_contradicts_another_is_told(tmp_path):
 
 
 async def test_companions_hear_of_policies_when_their_content_has_changed(monkeypatch):
-    """Policies are read again after each break of a watch, and companions look at every job."""
+    """Policies are read again after each lost watch, and a change makes controllers look at every job."""
     told = []
 
     class Stub:
-        """Has and takes everything."""
+        """Has every attribute and accepts every call."""
 
         policies = PolicySet([])
 

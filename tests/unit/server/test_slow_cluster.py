@@ -1,4 +1,4 @@
-"""Deadlines of reviews, and those that wait for the cluster."""
+"""Deadlines of reviews, and reviews that wait for the cluster."""
 
 import asyncio
 import time
@@ -28,7 +28,7 @@ def test_the_clients_timeout(connection, timeout, status):
 
 @pytest.mark.parametrize("path", HOOKS)
 def test_no_work_begins_after_the_deadline(path, monkeypatch):
-    """Whatever a client had sent at once was worked off, though nobody waited for it any more."""
+    """The service processed all requests that a client had sent, although the client had stopped waiting."""
     begun = []
     decode = review.decode
     monkeypatch.setattr(reviews.review, "decode", lambda body: begun.append(body) or decode(body))
@@ -59,7 +59,7 @@ def test_our_own_timeout_counts_where_it_is_shorter():
 
 
 class SlowCluster:
-    """A cluster of which everything takes as long as the test wants."""
+    """A cluster whose calls take as long as the test sets."""
 
     def __init__(self):
         self.over = asyncio.Event()
@@ -92,7 +92,7 @@ CACHED = Snapshot([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name"
 
 
 def test_reviews_that_wait_for_the_cluster_keep_no_others_out():
-    """64 reviews that waited for a SubjectAccessReview closed the service to everybody."""
+    """64 reviews that waited for a SubjectAccessReview blocked the service for all clients."""
     with live(max_in_flight=3) as service:
         service.service.handler.view = CACHED
         cluster = service.service.handler.cluster = SlowCluster()
@@ -156,7 +156,7 @@ def test_what_is_reserved_is_asked_of_the_ledger_and_of_the_cache_only_where_tha
 
 
 class Namespaces:
-    """A cluster of which the cache has nothing, and that answers with `found`."""
+    """A cluster with an empty cache, which answers with `found`."""
 
     def __init__(self, found):
         self.found = found

@@ -68,7 +68,7 @@ def test_a_drain_makes_no_more_ahead():
 
 
 def test_who_waits_for_a_key_keeps_nobody_and_is_sent_to_try_again(monkeypatch):
-    """No denial, whatever the operator's patience; and other reviews go on."""
+    """It is not a denial, whatever the operator's patience; and other reviews go on."""
     gate = threading.Event()
 
     def slow(algorithm):
@@ -107,7 +107,7 @@ def test_a_failure_to_make_one_is_a_fault_of_ours(monkeypatch):
         assert "PRIVATE" not in running.log_text()
 
 
-# What is generated may be in the log anyway; this is not.
+# Generated values may occur in the log anyway; this one does not.
 MARK = "hunter2"
 values = st.text(max_size=40).map(lambda text: MARK + text)
 texts = st.dictionaries(st.sampled_from(["ssh-privatekey", "ssh-publickey", "note"]), values)
@@ -116,7 +116,7 @@ texts = st.dictionaries(st.sampled_from(["ssh-privatekey", "ssh-publickey", "not
 @strategies.PROPERTY
 @given(data=texts, shape=st.sampled_from(["good", "null", "list", "number"]))
 def test_no_key_is_ever_logged_or_counted(service, data, shape):
-    """Neither ours nor what somebody wrote, whatever is wrong with it."""
+    """Neither the service's nor a user's, whatever is wrong with it."""
     broken = {"good": data, "null": None, "list": list(data.values()), "number": {**data, "ssh-privatekey": 7}}[shape]
     answer = service.post(PATH, body(secret(data=broken))).answer
     said = service.log_text() + service.ops("/metrics") + json.dumps({**answer, "patch": ""})

@@ -78,7 +78,7 @@ def test_names_are_unique():
 
 
 def test_the_labels_of_what_a_cluster_does_stay_few(telemetry):
-    """However many jobs, users and namespaces there are."""
+    """With any number of jobs, users and namespaces."""
 
     def samples():
         families = [family for family in telemetry.registry.collect() if family.name.startswith(PREFIX)]
@@ -113,7 +113,7 @@ def test_each_operation_of_a_patch_is_counted(telemetry):
     for injection in set(decision.authors):
         count = decision.authors.count(injection)
         assert value(telemetry, "patch_ops_total", injection=injection) == count
-    # The last operation is the record of what was injected, which no injection wrote.
+    # The last operation records the injections, and no injection wrote it.
     assert sum(map(decision.authors.count, set(decision.authors))) == len(decision.patch) - 1 > 1
 
 
@@ -139,7 +139,7 @@ def test_what_got_no_decision_is_counted_where_it_belongs(telemetry, status, cou
 
 
 def test_what_alerts_ask_about_is_there_from_the_start(telemetry):
-    """The first failure after a start is no step in a series that did not exist."""
+    """Otherwise the first failure after a start would not be a step in a series."""
     expressions = " ".join(rule["expr"] for rule in alert_rules())
     telemetry.plugins((), Failures({("rule", "acme-no"): 0}, {}))
     telemetry.policies_in_force("0123", own_rules=["custom/team"])
@@ -239,7 +239,7 @@ def test_levels(stream):
     telemetry.decided("validate", *validated(jobs.GOOD), 0)
     telemetry.refused("validate", HTTPStatus.BAD_REQUEST, "some reason", peer=None)
     assert [line["event"] for line in lines(stream)] == ["refused"]
-    # How long a review took that got no verdict counts too: it waited as long.
+    # The time of a review without a verdict counts too: its client waited as well.
     assert value(telemetry, "review_duration_seconds_count", webhook="validate") == 2
 
 
@@ -282,7 +282,7 @@ def refusal(telemetry, changes, **fields):
 
 
 def test_what_refused_jobs_asked_for_is_counted_once(telemetry):
-    """With the worst of the rules, so that a sum over the rules is true."""
+    """Under the worst of the rules, so that a sum over the rules is correct."""
     changes = {"Worker.replicas": 1, "spec.slotsPerWorker": 0}
     denied = validated(jobs.changed(changes))[1].denied
     assert len({finding.rule for finding in denied}) > 1
@@ -315,7 +315,7 @@ ALL = (*METRICS, *JOB_METRICS, *AUDIT_METRICS)
 
 
 def exposed(metric: Metric) -> Iterator[str]:
-    """A metric as it is read, with one sample: promtool overlooks those that have none."""
+    """A metric as it is exposed, with one sample: promtool ignores metrics without one."""
     yield f"# HELP {metric.name} {metric.help}"
     yield f"# TYPE {metric.name} {metric.kind}"
     labels = [f'{label}="x"' for label in metric.labels]
@@ -333,7 +333,7 @@ def test_promtool_has_nothing_against_them() -> None:
 
 
 def test_a_moment_is_a_timestamp_and_a_time_is_in_seconds() -> None:
-    """What promtool does not see: https://prometheus.io/docs/practices/naming/."""
+    """Promtool does not check this: https://prometheus.io/docs/practices/naming/."""
     for metric in ALL:
         words = metric.name.split("_")
         assert ("since 1970" in metric.help) == ("_timestamp_seconds" in metric.name), metric.name

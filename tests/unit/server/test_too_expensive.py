@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.jobs import body, changed
 
-# Jobs called slow are judged without end, and their injections end as little.
+# Jobs called slow are judged forever, and so are their injections.
 START = """
 import sys
 from webhook.admission import pipelines, too_expensive
@@ -55,7 +55,7 @@ sys.exit(run(ServeSettings(listen=("127.0.0.1", 0), ops_listen=("127.0.0.1", 0))
 
 
 class Server:
-    """The process, and the addresses that its log says."""
+    """The process, and its addresses from the log."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -83,7 +83,7 @@ class Server:
         return answer
 
     def metrics(self) -> str:
-        """What the service says of itself."""
+        """The service's metrics."""
         client = http.client.HTTPConnection(self.ops, timeout=60)
         client.request("GET", "/metrics")
         text = client.getresponse().read().decode()

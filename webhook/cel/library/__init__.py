@@ -1,5 +1,5 @@
-"""What Kubernetes' CEL offers besides CEL itself, as Python functions: a file for each of its libraries.
+"""Kubernetes' extensions of CEL as Python functions: a file for each library.
 
-Messages begin like those of the API server where a value cannot be read. What it has and this has not is refused when a
-policy is applied, by its name: `format`, two-variable macros, `authorizer`.
+Messages about unreadable values begin like those of the API server. The missing parts are rejected by name when a
+policy is applied: `format`, two-variable macros, `authorizer`.
 """

@@ -1,4 +1,4 @@
-"""`ip('10.0.0.1')`, `cidr('10.0.0.0/8')` and what can be done with them.
+"""`ip('10.0.0.1')`, `cidr('10.0.0.0/8')` and their functions.
 
 https://github.com/kubernetes/apiserver/blob/v0.35.4/pkg/cel/library/ip.go and `cidr.go`
 """
@@ -25,41 +25,41 @@ class Address(Text):
 
 
 class Network(Text):
-    """An address and a length, as they were written but for the address's form."""
+    """An address in its canonical form, and a prefix length as written."""
 
     type = "kubernetes.CIDR"
 
     @property
     def address(self) -> Parsed:
-        """The address, the bits behind the prefix included."""
+        """The address, with the host bits."""
         return ipaddress.ip_address(self.text.partition("/")[0])
 
     @property
     def length(self) -> int:
-        """Of the prefix."""
+        """The prefix length."""
         return int(self.text.partition("/")[2])
 
     @property
     def parsed(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-        """The network, without the bits behind the prefix."""
+        """The network, without the host bits."""
         return ipaddress.ip_network(self.text, strict=False)
 
 
 def _address(text: str) -> Address:
-    found = ipaddress.ip_address(text)
-    if isinstance(found, IPv6Address) and (found.scope_id or found.ipv4_mapped):
+    address = ipaddress.ip_address(text)
+    if isinstance(address, IPv6Address) and (address.scope_id or address.ipv4_mapped):
         raise ValueError(f"IP Address {text!r} has a zone, or is an IPv4-mapped IPv6 address: neither is allowed")
-    return Address(str(found))
+    return Address(str(address))
 
 
 def _network(text: str) -> Network:
     address, slash, length = text.partition("/")
     if not slash or not length.isascii() or not length.isdecimal() or (len(length) > 1 and length.startswith("0")):
         raise ValueError(f"network address parse error: {text!r}")
-    found = _address(address)
-    if int(length) > found.parsed.max_prefixlen:
+    parsed = _address(address)
+    if int(length) > parsed.parsed.max_prefixlen:
         raise ValueError(f"network address parse error: the prefix of {text!r} is too long")
-    return Network(f"{found.text}/{length}")
+    return Network(f"{parsed.text}/{length}")
 
 
 def _parses(parse: Callable[[str], object]) -> Callable[[str], bool]:
@@ -74,16 +74,18 @@ def _parses(parse: Callable[[str], object]) -> Callable[[str], bool]:
 
 
 def _is_link_local_multicast(address: Address) -> bool:
-    found = address.parsed
-    if isinstance(found, IPv4Address):
-        return found.packed[:3] == bytes((224, 0, 0))
-    return found.packed[0] == 0xFF and found.packed[1] & 0x0F == 0x02
+    parsed = address.parsed
+    if isinstance(parsed, IPv4Address):
+        return parsed.packed[:3] == bytes((224, 0, 0))
+    return parsed.packed[0] == 0xFF and parsed.packed[1] & 0x0F == 0x02
 
 
 def _is_global_unicast(address: Address) -> bool:
-    found = address.parsed
-    everybody = isinstance(found, IPv4Address) and found.packed == bytes((255,) * 4)
-    return not (found.is_unspecified or found.is_loopback or found.is_multicast or found.is_link_local or everybody)
+    parsed = address.parsed
+    is_broadcast = isinstance(parsed, IPv4Address) and parsed.packed == bytes((255,) * 4)
+    return not (
+        parsed.is_unspecified or parsed.is_loopback or parsed.is_multicast or parsed.is_link_local or is_broadcast
+    )
 
 
 def _contains_address(network: Network, address: Address) -> bool:

@@ -1,11 +1,11 @@
-"""How a function is declared: name, what it takes and gives, and the Python function that it is."""
+"""Declaration of a function: name, parameter types, result type, and the Python function."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
 
 class Text:
-    """A value of a type of its own, which one text stands for: equal where the texts are."""
+    """A value of a custom type, represented by one text: values are equal if their texts are."""
 
     type: ClassVar[str]
 
@@ -14,7 +14,7 @@ class Text:
 
 
 def same(one: object, other: object) -> bool:
-    """CEL's ==: numbers are equal whatever their types, and true is no number."""
+    """CEL's ==: numbers are equal whatever their types, but true is not equal to 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, list) and isinstance(other, list):
@@ -30,17 +30,17 @@ DOUBLE: Final = "double"
 STRING: Final = "string"
 DYN: Final = "dyn"
 LIST: Final = "list"
-"""Of anything: the engine matches a function that takes `dyn` to no value."""
+"""A list of any type: the engine never matches a parameter of type `dyn` to a value."""
 LIST_OF_STRINGS: Final = "list<string>"
 LISTS_BY_KEY: Final = "map<string, list<string>>"
 
 
 Type = str | type[Text]
-"""One of CEL's own by its name, or one of ours."""
+"""A type of CEL by its name, or a subclass of `Text`."""
 
 
 class Declared(NamedTuple):
-    """A function, or one of several of its name."""
+    """A function, or one of several overloads."""
 
     name: str
     parameters: Sequence[Type]

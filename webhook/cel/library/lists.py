@@ -14,7 +14,7 @@ _KINDS: Final = (bool, (int, float), str, bytes, bytearray, datetime, timedelta)
 
 
 def _comparable(items: list[Any]) -> list[Any]:
-    """The items, which are all of one kind that has an order."""
+    """The items, if all are of one ordered kind."""
     kinds = {next((kind for kind in _KINDS if isinstance(item, kind)), None) for item in items}
     if len(kinds) > 1 or None in kinds:
         raise ValueError("no such overload: the items of the list have no order among them")
@@ -53,8 +53,8 @@ def _index_of(items: list[Any], wanted: Any) -> int:
     return next((index for index, item in enumerate(items) if same(item, wanted)), -1)
 
 
-def _last_index_of(items: list[Any], wanted: Any) -> int:
-    return next((index for index in range(len(items) - 1, -1, -1) if same(items[index], wanted)), -1)
+def _last_index_of(items: list[Any], item: Any) -> int:
+    return next((index for index in range(len(items) - 1, -1, -1) if same(items[index], item)), -1)
 
 
 def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
@@ -78,11 +78,11 @@ def _slice(items: list[Any], start: int, end: int) -> list[Any]:
 
 
 def _distinct(items: list[Any]) -> list[Any]:
-    found: list[Any] = []
+    distinct: list[Any] = []
     for item in items:
-        if not _contains(found, item):
-            found.append(item)
-    return found
+        if not _contains(distinct, item):
+            distinct.append(item)
+    return distinct
 
 
 def _contains(items: list[Any], wanted: Any) -> bool:

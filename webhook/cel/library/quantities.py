@@ -1,4 +1,4 @@
-"""`quantity('1.5Gi')` and what can be done with it.
+"""`quantity('1.5Gi')` and its functions.
 
 https://github.com/kubernetes/apiserver/blob/v0.35.4/pkg/cel/library/quantity.go
 """
@@ -24,7 +24,7 @@ class Amount(Text):
 
     @classmethod
     def of(cls, nano: int) -> "Amount":
-        """The quantity of so many billionths."""
+        """The quantity of `nano` billionths."""
         return cls(str(nano))
 
 

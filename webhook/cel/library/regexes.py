@@ -1,4 +1,4 @@
-"""`find` and `findAll` on texts. The expressions are those of RE2, as far as Python's have the same meaning.
+"""`find` and `findAll` on texts. The expressions are those of RE2 that have the same meaning in Python.
 
 https://github.com/kubernetes/apiserver/blob/v0.35.4/pkg/cel/library/regex.go
 """
@@ -9,13 +9,13 @@ from typing import Final
 
 from webhook.cel.library.declared import INT, LIST_OF_STRINGS, STRING, Declared, Method
 
-# RE2 has neither looks around, nor references back, nor atomic groups, nor possessive quantifiers, nor other flags.
+# RE2 has no lookarounds, back references, atomic groups, possessive quantifiers or other flags.
 _NOT_OF_RE2: Final = re.compile(r"\(\?(?:[=!>#(]|<[=!]|P=|[ims-]*[aLux])|(?<!\\)(?:\\\\)*\\[1-9ZNuU]|[*+?}]\+")
-# To Python these mean something else.
+# These have another meaning in Python.
 _NOT_AS_IN_RE2: Final = re.compile(r"\[:\^?[a-z]+:\]|(?<!\\)\{,[0-9]*\}")
 _MANY_LINES: Final = re.compile(r"\(\?[is]*m")
 _ANY_CASE: Final = re.compile(r"\(\?[ms]*i")
-# A class that does not end makes the whole expression a broken one, and need not be told from one that does.
+# An unclosed class breaks the whole expression, so it may match here too.
 _ESCAPE_OR_CLASS_OR_END: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]?|\$", re.DOTALL)
 
 
@@ -38,24 +38,24 @@ def _compiled(expression: str) -> re.Pattern[str]:
 
 
 def _with_end(expression: str) -> str:
-    """To RE2 the end of a text is not before its last line feed."""
+    """In RE2 `$` does not match before a final line feed."""
     if _MANY_LINES.search(expression):
         return expression
     return _ESCAPE_OR_CLASS_OR_END.sub(lambda found: r"\Z" if found[0] == "$" else found[0], expression)
 
 
 def _find(text: str, expression: str) -> str:
-    found = _compiled(expression).search(text)
-    return found[0] if found else ""
+    match = _compiled(expression).search(text)
+    return match[0] if match else ""
 
 
 def _find_all(text: str, expression: str, most: int = -1) -> list[str]:
-    found, end = [], -1
+    matches, end = [], -1
     for match in _compiled(expression).finditer(text):
-        if match[0] or match.start() != end:  # to Go nothing directly after a match is no match
-            found.append(match[0])
+        if match[0] or match.start() != end:  # Go ignores an empty match directly after a match
+            matches.append(match[0])
         end = match.end()
-    return found if most < 0 else found[:most]
+    return matches if most < 0 else matches[:most]
 
 
 FUNCTIONS: Final[tuple[Declared, ...]] = (

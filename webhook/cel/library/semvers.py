@@ -1,4 +1,4 @@
-"""`semver('1.2.3')` and what can be done with it.
+"""`semver('1.2.3')` and its functions.
 
 https://github.com/kubernetes/apiserver/blob/v0.35.4/pkg/cel/library/semverlib.go
 """
@@ -17,7 +17,7 @@ _LARGEST: Final = 2**64
 
 
 class Version(Text):
-    """A version, without what says how it was built: that does not count."""
+    """A version, without build metadata, which comparisons ignore."""
 
     type = "kubernetes.Semver"
 
@@ -28,20 +28,20 @@ class Version(Text):
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """What versions are compared by: one without a pre-release comes after those with one."""
+        """The sort key: a version without a pre-release comes after those with one."""
         _, dash, pre = self.text.partition("-")
         parts = [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in pre.split(".")] if dash else []
         return *self.numbers, not dash, parts
 
 
 def _version(text: str) -> Version:
-    found = _GRAMMAR.fullmatch(text)
-    pre = found[4] if found else None
-    if found is None or (pre and not all(map(_PRE.fullmatch, pre.split(".")))):
+    match = _GRAMMAR.fullmatch(text)
+    pre = match[4] if match else None
+    if match is None or (pre and not all(map(_PRE.fullmatch, pre.split(".")))):
         raise ValueError(f"{text!r} is no semantic version")
-    if any(int(number) >= _LARGEST for number in found.groups()[:3]):
+    if any(int(number) >= _LARGEST for number in match.groups()[:3]):
         raise ValueError(f"a number of {text!r} is too large")
-    return Version(f"{found[1]}.{found[2]}.{found[3]}" + (f"-{pre}" if pre else ""))
+    return Version(f"{match[1]}.{match[2]}.{match[3]}" + (f"-{pre}" if pre else ""))
 
 
 def _is_version(text: str) -> bool:

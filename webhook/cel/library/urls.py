@@ -53,7 +53,7 @@ def _split(text: str) -> _Parts:
     if not rest.startswith("/"):
         if not scheme:
             raise ValueError(f"URL parse error: invalid URI for request: {text!r}")
-        return _Parts(scheme[0][:-1].lower(), "", "", query)  # what comes is opaque
+        return _Parts(scheme[0][:-1].lower(), "", "", query)  # the rest is opaque
     if rest.startswith("//") and (scheme or not rest.startswith("///")):
         authority, slash, path = rest[2:].partition("/")
         host, rest = _host(authority, text), slash + path
@@ -96,12 +96,12 @@ def _escaped_path(url: Url) -> str:
 
 
 def _query(url: Url) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for part in _split(url.text).query.split("&"):
         if part and ";" not in part and not _BAD_ESCAPE.search(part):
             key, _, value = part.partition("=")
-            found.setdefault(unquote_plus(key), []).append(unquote_plus(value))
-    return found
+            values.setdefault(unquote_plus(key), []).append(unquote_plus(value))
+    return values
 
 
 FUNCTIONS: Final[tuple[Declared, ...]] = (

@@ -1,8 +1,8 @@
-"""The kinds of objects that the service looks at, one file each, found by their presence.
+"""The kinds of objects that the service watches, one file each, discovered by import.
 
 A file declares a `Resource`: the fields that are read, and the small frozen record that is kept. A new file is watched,
-read from snapshots and in the ClusterRole that `make manifests` writes; SECURITY.md lists it by hand.
-Keep only what a rule or an injection asks for: a record is held in memory for every such object of the cluster.
+read from snapshots and in the ClusterRole that `make manifests` writes; SECURITY.md lists it by hand. Keep only fields
+that a rule or an injection uses: a record is held in memory for every such object of the cluster.
 """
 
 import importlib
@@ -16,10 +16,10 @@ from webhook.cluster.resource import Resource
 @cache
 def watched_resources() -> tuple[Resource[Any, Any], ...]:
     """Every resource declared in a module of this package, in the order of the modules' names."""
-    modules = sorted(pkgutil.iter_modules(__path__), key=lambda found: found.name)
-    found: list[Resource[Any, Any]] = []
+    modules = sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name)
+    resources: list[Resource[Any, Any]] = []
     for module in modules:
         for value in vars(importlib.import_module(f"{__name__}.{module.name}")).values():
-            if isinstance(value, Resource) and value not in found:
-                found.append(value)
-    return tuple(found)
+            if isinstance(value, Resource) and value not in resources:
+                resources.append(value)
+    return tuple(resources)

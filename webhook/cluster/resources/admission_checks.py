@@ -1,4 +1,4 @@
-"""Kueue's AdmissionChecks: which controller says whether a job may start."""
+"""Kueue's AdmissionChecks: the controllers that decide whether a job may start."""
 
 import msgspec
 

@@ -14,13 +14,13 @@ class ClusterQueue(msgspec.Struct, frozen=True):
 
     name: str
     cohort: str
-    """Empty for one that stands alone."""
+    """Empty if it has none."""
     namespaces: Selector
-    """Whose LocalQueues may use it."""
+    """The namespaces whose LocalQueues may use it."""
     stop_policy: str
-    """Empty for one that is not stopped."""
+    """Empty unless it is stopped."""
     inactive: str
-    """Kueue's reason; empty for one that is active."""
+    """Kueue's reason; empty if it is active."""
     groups: tuple[kueue.Group, ...]
     quotas: kueue.Quotas
     checks: tuple[str, ...]
@@ -50,15 +50,15 @@ class _ClusterQueue(Wire):
     status: kueue.QueueStatus | None = None
 
 
-def _record(found: _ClusterQueue) -> ClusterQueue:
-    spec = found.spec
+def _record(decoded: _ClusterQueue) -> ClusterQueue:
+    spec = decoded.spec
     strategy = spec.admission_checks_strategy or _Strategy()
     return ClusterQueue(
-        name=found.metadata.name,
+        name=decoded.metadata.name,
         cohort=sys.intern(spec.cohort_name or spec.cohort),
         namespaces=Selector.parse(spec.namespace_selector),
         stop_policy=kueue.stopped(spec.stop_policy),
-        inactive=kueue.inactive_reason(found.status),
+        inactive=kueue.inactive_reason(decoded.status),
         groups=kueue.groups(spec.resource_groups),
         quotas=kueue.quotas(spec.resource_groups),
         checks=tuple(

@@ -28,8 +28,10 @@ class _Cohort(Wire):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def _record(found: _Cohort) -> Cohort:
-    return Cohort(found.metadata.name, sys.intern(found.spec.parent_name), kueue.quotas(found.spec.resource_groups))
+def _record(decoded: _Cohort) -> Cohort:
+    return Cohort(
+        decoded.metadata.name, sys.intern(decoded.spec.parent_name), kueue.quotas(decoded.spec.resource_groups)
+    )
 
 
 COHORTS = cluster_wide(

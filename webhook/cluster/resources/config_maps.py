@@ -1,6 +1,6 @@
-"""ConfigMaps: that they are there, whose they are, and the names of their keys, never what they hold.
+"""ConfigMaps: their existence, owners and keys, never their data.
 
-The API server sends the metadata alone. Which keys an object has is in the record of who manages its fields
+The API server sends only metadata. The record of field managers shows the keys of an object
 (https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers). A file may have the data itself.
 """
 
@@ -21,7 +21,7 @@ class ConfigMap(Owned, frozen=True, gc=False):
     """A ConfigMap."""
 
     keys: tuple[str, ...] | None = None
-    """None where they are unknown."""
+    """None if they are unknown."""
 
 
 class _Fields(msgspec.Struct):
@@ -43,7 +43,7 @@ class _ConfigMap(OwnedWire, rename="camel", omit_defaults=True):
     binary_data: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        """Only the names of all keys stay, under `data`."""
+        """Keep only the names of all keys, under `data`."""
         names = {*(self.data or ()), *(self.binary_data or ())}
         known = self.data is not None or self.binary_data is not None
         if not known and self.metadata.managed_fields:
@@ -58,8 +58,8 @@ def _managed(managers: list[_Manager]) -> Iterator[str]:
             yield from (name.removeprefix(_BEFORE_NAME) for name in names or () if name.startswith(_BEFORE_NAME))
 
 
-def _record(found: _ConfigMap) -> ConfigMap:
-    known, names = owned(found), found.data
+def _record(decoded: _ConfigMap) -> ConfigMap:
+    known, names = owned(decoded), decoded.data
     kept = names is not None and sum(map(len, names)) <= MAX_CONFIG_MAP_KEYS_CHARACTERS
     keys = tuple(map(sys.intern, names or ())) if kept else None
     return ConfigMap(known.namespace, known.name, known.owner, known.deleted, keys)

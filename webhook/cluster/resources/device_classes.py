@@ -1,4 +1,4 @@
-"""DeviceClasses: the extended resource by which pods may ask for devices of a class without a claim."""
+"""DeviceClasses: the extended resource by which pods may request devices of a class without a claim."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from webhook.cluster.resources.resource_claim_templates import API_VERSIONS
 
 
 class DeviceClass(msgspec.Struct, frozen=True):
-    """A class; `extended_resource` is empty where it names none."""
+    """A class; `extended_resource` is empty if it has none."""
 
     name: str
     extended_resource: str = ""
@@ -21,8 +21,8 @@ class _DeviceClass(Wire):
     spec: _Spec | None = None
 
 
-def _record(found: _DeviceClass) -> DeviceClass:
-    return DeviceClass(found.metadata.name, (found.spec and found.spec.extended_resource_name) or "")
+def _record(decoded: _DeviceClass) -> DeviceClass:
+    return DeviceClass(decoded.metadata.name, (decoded.spec and decoded.spec.extended_resource_name) or "")
 
 
 DEVICE_CLASSES = cluster_wide("deviceclasses", "DeviceClass", *API_VERSIONS, wire=_DeviceClass, record=_record)

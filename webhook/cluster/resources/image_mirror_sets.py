@@ -8,7 +8,7 @@ API_VERSION = "config.openshift.io/v1"
 
 
 class MirroredSource(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True, gc=False):
-    """A host (`*.example.com` for all below it), a path or a repository, and whether nodes may ask it itself."""
+    """A host (`*.example.com` for all below it), a path or a repository, and whether nodes may fall back to it."""
 
     source: str
     mirrors: tuple[str, ...] = ()
@@ -16,7 +16,7 @@ class MirroredSource(msgspec.Struct, rename="camel", frozen=True, omit_defaults=
 
     @property
     def never_asked(self) -> bool:
-        """Whether nodes pull from the mirrors alone."""
+        """Whether nodes pull from the mirrors only."""
         return self.mirror_source_policy == "NeverContactSource"
 
 
@@ -38,8 +38,8 @@ class _MirrorSet(Wire):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def _record(found: _MirrorSet) -> MirrorSet:
-    return MirrorSet(found.metadata.name, found.spec.image_digest_mirrors or found.spec.image_tag_mirrors or ())
+def _record(decoded: _MirrorSet) -> MirrorSet:
+    return MirrorSet(decoded.metadata.name, decoded.spec.image_digest_mirrors or decoded.spec.image_tag_mirrors or ())
 
 
 IMAGE_DIGEST_MIRROR_SETS = cluster_wide(

@@ -9,8 +9,8 @@ from webhook.cluster.resource import namespaced
 LAUNCHER_SUFFIX: Final = "-launcher"
 
 
-def _record(found: OwnedWire) -> Owned | None:
-    return owned(found) if found.metadata.name.endswith(LAUNCHER_SUFFIX) else None
+def _record(decoded: OwnedWire) -> Owned | None:
+    return owned(decoded) if decoded.metadata.name.endswith(LAUNCHER_SUFFIX) else None
 
 
 JOBS = namespaced("jobs", "Job", "batch/v1", wire=OwnedWire, record=_record, metadata_only=True)

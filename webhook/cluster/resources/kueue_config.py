@@ -1,6 +1,6 @@
-"""Kueue's own configuration, in the ConfigMap that its program reads when it starts.
+"""Kueue's own configuration, in the ConfigMap that its manager reads at its start.
 
-Feature gates may also be flags of that program, which are not seen here.
+Feature gates may also be flags of the manager, which are not visible here.
 """
 
 from typing import Annotated, Any, Final
@@ -19,22 +19,22 @@ _DEFAULT_FRAMEWORKS: Final = ["batch/job"]
 
 
 class KueueConfig(msgspec.Struct, frozen=True):
-    """What of Kueue's configuration decides about jobs."""
+    """The parts of Kueue's configuration that affect jobs."""
 
     namespace: str
     frameworks: frozenset[str]
     namespaces: Selector
     selector_holds: bool | None
-    """A namespace that the selector does not match is left alone even where a job names a queue.
+    """Kueue ignores a namespace that the selector does not match, even if a job names a queue.
 
-    None where that depends on Kueue's version.
+    None if that depends on Kueue's version.
     """
     manages_without_queue: bool
     topology_aware: bool | None
-    """Topology-aware scheduling is on; None where that depends on Kueue's version."""
+    """Topology-aware scheduling is on; None if that depends on Kueue's version."""
     excluded_prefixes: tuple[str, ...]
     transformed: frozenset[str]
-    """Resources that Kueue turns into others before it counts."""
+    """Resources that Kueue converts to others before it counts."""
     ignores_undeclared: bool
     maps_devices: bool
 

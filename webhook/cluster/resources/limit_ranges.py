@@ -1,4 +1,4 @@
-"""LimitRanges: what containers, pods and claims of a namespace may ask for, and what containers get by default."""
+"""LimitRanges: limits of the requests of containers, pods and claims in a namespace, and defaults for containers."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,11 +19,11 @@ CLAIM = "PersistentVolumeClaim"
 
 
 Sourced = tuple[Bounds, tuple[str, ...]]
-"""Bounds, and the names of the LimitRanges that have them."""
+"""Limits, and the names of the LimitRanges that have them."""
 
 
 class LimitRange(msgspec.Struct, frozen=True):
-    """Bounds by type of object and resource, and what containers get that say nothing."""
+    """Limits by type of object and resource, and defaults for containers."""
 
     namespace: str
     name: str
@@ -49,13 +49,13 @@ class _LimitRange(Wire):
     spec: _Spec | None = None
 
 
-def _record(found: _LimitRange) -> LimitRange:
+def _record(decoded: _LimitRange) -> LimitRange:
     """Defaults as the API server fills them in (`SetDefaults_LimitRangeItem`); no two items are of one type."""
-    name = found.metadata.name
+    name = decoded.metadata.name
     by_type: dict[str, dict[str, Sourced]] = {}
     default_limits: dict[str, Quantity] = {}
     default_requests: dict[str, Quantity] = {}
-    for item in (found.spec and found.spec.limits) or ():
+    for item in (decoded.spec and decoded.spec.limits) or ():
         least, most = parse_amounts(item.min), parse_amounts(item.max)
         ratios = parse_amounts(item.max_limit_request_ratio)
         by_type[item.type] = {
@@ -65,12 +65,12 @@ def _record(found: _LimitRange) -> LimitRange:
         if item.type == CONTAINER:
             default_limits = {**most, **parse_amounts(item.default)}
             default_requests = {**least, **default_limits, **parse_amounts(item.default_request)}
-    return LimitRange(found.metadata.namespace, name, by_type, default_limits, default_requests)
+    return LimitRange(decoded.metadata.namespace, name, by_type, default_limits, default_requests)
 
 
-def _entries(found: LimitRange) -> int:
-    """How many bounds and defaults it has: each is compared with each container of a job."""
-    return len(found.default_requests) + sum(map(len, found.bounds.values()))
+def _entries(limit_range: LimitRange) -> int:
+    """The number of limits and defaults: each is compared with each container of a job."""
+    return len(limit_range.default_requests) + sum(map(len, limit_range.bounds.values()))
 
 
 _BUDGET: Final[Budget[LimitRange]] = Budget(
@@ -81,7 +81,7 @@ LIMIT_RANGES = namespaced("limitranges", "LimitRange", "v1", wire=_LimitRange, r
 
 
 class Defaults(NamedTuple):
-    """What containers get that say nothing; of a disputed resource it is the smallest that they might get."""
+    """The defaults of containers. For a disputed resource, the smallest possible default."""
 
     requests: Amounts
     limits: Amounts
@@ -95,8 +95,8 @@ NO_DEFAULTS = Defaults({}, {})
 def defaults(ranges: Iterable[LimitRange]) -> Defaults:
     """The defaults of all the LimitRanges of a namespace.
 
-    The API server goes through them in no particular order (that of a Go map), and the first that has a default wins:
-    where two differ the outcome is unknown.
+    The API server processes them in random order (that of a Go map), and the first that has a default wins: if two
+    differ, the outcome is unknown.
     """
     found = tuple(ranges)
     if len(found) == 1:
@@ -118,7 +118,7 @@ def _smallest(every: Iterable[Amounts]) -> tuple[Mapping[str, Quantity], frozens
 
 
 def bounds(ranges: Sequence[LimitRange], kind: str) -> Mapping[str, Sourced]:
-    """The bounds of every resource for one type of object, those of all the LimitRanges together."""
+    """The combined limits of all the LimitRanges for one type of object, by resource."""
     if len(ranges) == 1:
         return ranges[0].bounds.get(kind, {})
     found: dict[str, Sourced] = {}

@@ -1,4 +1,4 @@
-"""Kueue's LocalQueues: the doors of a namespace to ClusterQueues."""
+"""Kueue's LocalQueues: they connect a namespace to ClusterQueues."""
 
 import msgspec
 
@@ -17,7 +17,7 @@ class LocalQueue(msgspec.Struct, frozen=True):
     inactive: str
     """Kueue's reason; empty if active."""
     active: bool
-    """Kueue says that it takes jobs."""
+    """Kueue reports that it takes jobs."""
 
 
 class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -30,15 +30,15 @@ class _LocalQueue(Wire):
     status: kueue.QueueStatus | None = None
 
 
-def _record(found: _LocalQueue) -> LocalQueue:
-    metadata, spec = found.metadata, found.spec
+def _record(decoded: _LocalQueue) -> LocalQueue:
+    metadata, spec = decoded.metadata, decoded.spec
     return LocalQueue(
         metadata.namespace,
         metadata.name,
         spec.cluster_queue,
         kueue.stopped(spec.stop_policy),
-        kueue.inactive_reason(found.status),
-        kueue.is_active(found.status),
+        kueue.inactive_reason(decoded.status),
+        kueue.is_active(decoded.status),
     )
 
 

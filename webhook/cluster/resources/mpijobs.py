@@ -1,4 +1,4 @@
-"""MPIJobs that are stored: what the pods of each take, so that it is not promised to another job."""
+"""Stored MPIJobs: the resources that the pods of each use, so that no other job gets them."""
 
 import sys
 from collections.abc import Hashable
@@ -115,14 +115,14 @@ class _MPIJob(Wire):
     status: mpijob.JobStatus | None = None
 
 
-# Only while a record has it: a job of 6,000 containers that is updated again and again is one shape, not hundreds.
+# Weak references: repeated updates of a job of 6,000 containers must not leave hundreds of shapes in memory.
 _SHARED: WeakKeyDictionary[PodShape, ref[PodShape]] = WeakKeyDictionary()
 
 
 def _shared(shape: PodShape) -> PodShape:
-    """One and the same shape for templates that are alike."""
-    found = _SHARED.get(shape)
-    kept = found() if found is not None else None
+    """The cached shape equal to `shape`."""
+    shared = _SHARED.get(shape)
+    kept = shared() if shared is not None else None
     if kept is None:
         _SHARED[shape] = ref(shape)
     return kept or shape
@@ -137,29 +137,29 @@ class PodsRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class MPIJobRecord(msgspec.Struct, frozen=True, gc=False):
-    """An MPIJob that exists."""
+    """An existing MPIJob."""
 
     namespace: str
     name: str
     uid: str
     over: bool = False
-    """It has ended or is being deleted: it takes nothing more, so it has no `pods`."""
+    """It has ended or is being deleted: it uses nothing any more, so it has no `pods`."""
     suspended: bool = False
     queue: str = ""
     pods: tuple[PodsRecord, ...] = ()
-    """None where the operator of this cluster makes none: another makes them, or it refuses the job."""
+    """Empty if this cluster's operator makes none: another operator makes them, or it rejects the job."""
     ended_at: str = ""
-    """When the operator of this cluster has seen it to its end (RFC 3339, UTC); empty before that."""
+    """When this cluster's operator recorded its end (RFC 3339, UTC); empty before that."""
     generation: int = 0
-    """Another one whenever the spec has changed."""
+    """Changes with every change of the spec."""
     network_policy: str = ""
-    """The posture that it asks for by annotation."""
+    """The posture in its annotation."""
 
 
-def _record(found: _MPIJob) -> MPIJobRecord:
-    metadata, spec = found.metadata, found.spec or _Spec()
+def _record(decoded: _MPIJob) -> MPIJobRecord:
+    metadata, spec = decoded.metadata, decoded.spec or _Spec()
     policy = spec.run_policy or _RunPolicy()
-    ended_at = (found.status.completion_time or "") if found.status is not None and found.status.ended else ""
+    ended_at = (decoded.status.completion_time or "") if decoded.status is not None and decoded.status.ended else ""
     over = bool(ended_at) or metadata.deletion_timestamp is not None
     return MPIJobRecord(
         namespace=sys.intern(metadata.namespace),
@@ -171,30 +171,30 @@ def _record(found: _MPIJob) -> MPIJobRecord:
         generation=metadata.generation,
         network_policy=sys.intern(metadata.annotations.network_policy) if metadata.annotations else "",
         queue=sys.intern(metadata.labels.queue) if metadata.labels else "",
-        pods=() if over or not mpijob.is_managed_here(policy.managed_by) or _refused(found) else tuple(_pods(spec)),
+        pods=() if over or not mpijob.is_managed_here(policy.managed_by) or _refused(decoded) else tuple(_pods(spec)),
     )
 
 
-def _refused(found: _MPIJob) -> bool:
-    """Whether the operator will never make a pod of the job as it is.
+def _refused(decoded: _MPIJob) -> bool:
+    """Whether the operator rejects the job in its present form, so that it makes no pods.
 
-    A job with a status is one that it took at some time, whatever it would say of it now.
+    A job with a status was accepted earlier, and that stays valid.
     """
-    if found.status is not None and found.status.conditions:
+    if decoded.status is not None and decoded.status.conditions:
         return False
-    fields = {"metadata": {"name": found.metadata.name}, "spec": msgspec.to_builtins(found.spec or _Spec())}
+    fields = {"metadata": {"name": decoded.metadata.name}, "spec": msgspec.to_builtins(decoded.spec or _Spec())}
     return refused(mpijob.apply_operator_defaults(msgspec.convert(fields, mpijob.MPIJob)))
 
 
 def _pods(spec: _Spec) -> list[PodsRecord]:
-    found = []
+    pods = []
     for role in (mpijob.LAUNCHER, mpijob.WORKER):
         replica = (spec.mpi_replica_specs or {}).get(role)
         if replica is not None:
             template = msgspec.convert(msgspec.to_builtins(replica.template or _Template()), PodTemplate)
             count = 1 if role == mpijob.LAUNCHER else replica.replicas or 0
-            found.append(PodsRecord(role, count, _shared(pod_shape(template))))
-    return found
+            pods.append(PodsRecord(role, count, _shared(pod_shape(template))))
+    return pods
 
 
 def _group(job: MPIJobRecord) -> Hashable:

@@ -14,7 +14,7 @@ class Namespace(msgspec.Struct, frozen=True):
     name: str
     labels: dict[str, str]
     annotations: dict[str, str] = {}
-    """Each up to `LONGEST_ANNOTATION` characters and one more, which tells that it is longer."""
+    """Each cut after `MAX_ANNOTATION_CHARACTERS` + 1 characters; the last one shows that it is longer."""
 
     @property
     def of_openshift(self) -> bool:

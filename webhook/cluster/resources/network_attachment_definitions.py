@@ -9,12 +9,12 @@ from webhook.cluster.resource import Metadata, Wire, namespaced
 
 
 class NetworkAttachmentDefinition(msgspec.Struct, frozen=True):
-    """A network beside the cluster's own."""
+    """A network in addition to the cluster's own."""
 
     namespace: str
     name: str
     resource: str = ""
-    """The device that each attachment uses; empty for a network that needs none."""
+    """The device that each attachment uses; empty for a network without devices."""
 
 
 class _Annotations(msgspec.Struct, omit_defaults=True):
@@ -29,8 +29,8 @@ class _Definition(Wire):
     metadata: _Metadata
 
 
-def _record(found: _Definition) -> NetworkAttachmentDefinition:
-    metadata = found.metadata
+def _record(decoded: _Definition) -> NetworkAttachmentDefinition:
+    metadata = decoded.metadata
     resource = metadata.annotations.resource if metadata.annotations is not None else ""
     return NetworkAttachmentDefinition(metadata.namespace, metadata.name, sys.intern(resource))
 

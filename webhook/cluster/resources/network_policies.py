@@ -1,4 +1,4 @@
-"""NetworkPolicies: which pods they close to others, and whom they let in."""
+"""NetworkPolicies: the pods that they protect, and the sources that they allow."""
 
 import sys
 from collections.abc import Mapping
@@ -14,18 +14,18 @@ from webhook.cluster.resource import Wire, namespaced
 
 
 class NetworkPolicy(msgspec.Struct, frozen=True):
-    """A NetworkPolicy for connections to pods; others keep no pod from being reached."""
+    """A NetworkPolicy for ingress; others do not limit connections to pods."""
 
     namespace: str
     name: str
     pods: Selector
     lets_in: tuple[Selector, ...]
-    """The namespaces of which it lets some pods in."""
+    """The namespaces from which it allows some pods."""
     lets_in_own: bool
-    """It lets in some pods of its own namespace, or addresses, which may be theirs."""
+    """It allows some pods of its own namespace, or addresses, which may be theirs."""
 
     def keeps_out(self, labels: Mapping[str, str]) -> bool:
-        """Whether it lets in no pod of its own namespace, which has these labels."""
+        """Whether it allows no pod of its own namespace, which has these labels."""
         return not self.lets_in_own and not any(selector.matches(labels) for selector in self.lets_in)
 
 
@@ -48,15 +48,15 @@ class _NetworkPolicy(Wire):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def _record(found: _NetworkPolicy) -> NetworkPolicy | None:
-    spec = found.spec
+def _record(decoded: _NetworkPolicy) -> NetworkPolicy | None:
+    spec = decoded.spec
     if spec.policy_types and "Ingress" not in spec.policy_types:
         return None
     rules = spec.ingress or []
     peers = [peer for rule in rules for peer in rule.peers or ()]
     return NetworkPolicy(
-        sys.intern(found.metadata.namespace),
-        found.metadata.name,
+        sys.intern(decoded.metadata.namespace),
+        decoded.metadata.name,
         Selector.parse(spec.pod_selector),
         tuple(Selector.parse(peer.namespace_selector) for peer in peers if peer.namespace_selector is not None),
         lets_in_own=not all(rule.peers for rule in rules)

@@ -1,4 +1,4 @@
-"""Nodes, sorted by what they can hold: thousands of them have a few dozen shapes."""
+"""Nodes, grouped by shape: thousands of them have a few dozen shapes."""
 
 import re
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ from webhook.cluster.resource import Metadata, Wire, cluster_wide
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 
-# Labels with a value of its own for every node. Any label whose value is the node's name is one too.
+# Labels with a different value on every node. Any label whose value is the node's name is one too.
 _OWN: Final = frozenset({HOSTNAME, "nvidia.com/gfd.timestamp", "alpha.eksctl.io/instance-id"})
-# Taints that come and go with the state of a node: it is unreachable, cordoned, starting, about to go.
+# Taints for a temporary state of a node: unreachable, cordoned, starting, about to be removed.
 _PASSING: Final = (
     "node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "node.cilium.io/", "karpenter.sh/",
     "startup-taint.cluster-autoscaler.kubernetes.io/", "ignore-taint.cluster-autoscaler.kubernetes.io/",
@@ -32,23 +32,23 @@ _VERSION: Final = re.compile(r"v(\d{1,3})\.(\d{1,3})\.")
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class NodeShape:
-    """What nodes have in common."""
+    """The common properties of nodes."""
 
     labels: Mapping[str, str]
     varying: frozenset[str]
-    """The keys of labels that have another value on each node."""
+    """The keys of labels whose value differs between these nodes."""
     taints: tuple[Taint, ...]
-    """The taints that last."""
+    """The permanent taints."""
     allocatable: Amounts
-    """What pods may use of a node in all; `coarse` amounts."""
+    """The total that pods may use of a node; `coarse` amounts."""
     kubelet: tuple[int, int] = (0, 0)
-    """Major and minor version of the kubelet, (0, 0) where that cannot be read."""
+    """Major and minor version of the kubelet, (0, 0) if it cannot be read."""
     cri_o: bool = False
     """Whether CRI-O runs the containers."""
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
-    """A node, also while it is cordoned or away: it comes back."""
+    """A node, also while it is cordoned or not ready: that is temporary."""
 
     name: str
     shape: NodeShape
@@ -81,7 +81,7 @@ class _Node(Wire):
 def coarse(name: str, amount: Quantity) -> Quantity:
     """The amount of a resource, bytes cut to 8 significant bits.
 
-    Machines of one kind differ by some pages of memory. What fits exactly also fits when both sides are cut.
+    Machines of one kind differ by some pages of memory. A pod that fits exactly still fits when both sides are cut.
     """
     if name not in _COARSE:
         return amount
@@ -127,12 +127,12 @@ def _version(info: _NodeInfo | None) -> tuple[int, int]:
 _Key = tuple[
     frozenset[tuple[str, str]], frozenset[str], frozenset[Taint], frozenset[tuple[str, Quantity]], tuple[int, int], bool
 ]
-# Only while a node has it.
+# Weak references: a shape exists while a node has it.
 _SHAPES: WeakValueDictionary[_Key, NodeShape] = WeakValueDictionary()
 
 
 def _shape(key: _Key) -> NodeShape:
-    """The one shape like this, so that nodes share it."""
+    """The cached shape, which nodes share."""
     shape = _SHAPES.get(key)
     if shape is None:
         labels, varying, taints, allocatable, kubelet, cri_o = key

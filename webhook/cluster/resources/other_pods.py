@@ -1,7 +1,7 @@
-"""Pods that no operator of Kubeflow's made, of which those count that have the name of a worker.
+"""Pods that no Kubeflow operator made and that have the name of a worker.
 
-They are most of a cluster's pods, and one rule asks about them, so nobody waits for them: until they are read they are
-unknown. Only metadata is sent, and nothing is kept of those with other names.
+Such pods are most of a cluster's pods, and only one rule uses them, so the service does not wait for their list: until
+then they are unknown. The API server sends only metadata, and pods with other names are dropped.
 """
 
 import re
@@ -15,8 +15,8 @@ from webhook.cluster.resources.pods import JOB_NAME, PodWire
 _WORKER: Final = re.compile(r".-worker-\d+$")
 
 
-def _record(found: PodWire) -> Owned | None:
-    return owned(found) if _WORKER.search(found.metadata.name) and not found.of_operator else None
+def _record(decoded: PodWire) -> Owned | None:
+    return owned(decoded) if _WORKER.search(decoded.metadata.name) and not decoded.of_operator else None
 
 
 OTHER_PODS = namespaced(

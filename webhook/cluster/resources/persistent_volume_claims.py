@@ -12,9 +12,9 @@ class PersistentVolumeClaim(msgspec.Struct, frozen=True):
     namespace: str
     name: str
     storage_class: str | None
-    """None if the claim names none; empty if it wants a volume without one."""
+    """None if the claim names none; empty if it requests a volume without one."""
     access_modes: tuple[str, ...] = ()
-    """Those that were asked for, such as `ReadWriteMany`."""
+    """The requested modes, such as `ReadWriteMany`."""
 
 
 class _Metadata(Metadata):

@@ -1,4 +1,4 @@
-"""Pods that Kubeflow's operators made for jobs; the other pods of a cluster are many more, and change all the time."""
+"""Pods that Kubeflow's operators made for jobs. A cluster has many more other pods, which change all the time."""
 
 from typing import Final
 
@@ -26,14 +26,14 @@ class PodWire(OwnedWire):
 
     @property
     def of_operator(self) -> bool:
-        """Whether it has the label, whatever its value."""
+        """Whether it has the label, with any value."""
         labels = self.metadata.labels
         return labels is not None and labels.job_name is not None
 
 
-def _record(found: PodWire) -> Owned | None:
+def _record(decoded: PodWire) -> Owned | None:
     """A file may have pods of both kinds."""
-    return owned(found) if found.of_operator else None
+    return owned(decoded) if decoded.of_operator else None
 
 
 PODS = namespaced("pods", "Pod", "v1", wire=PodWire, record=_record, metadata_only=True, label_selector=JOB_NAME)

@@ -5,14 +5,14 @@ import msgspec
 from webhook.cluster.resource import Wire, cluster_wide
 
 PREEMPTS = "PreemptLowerPriority"
-"""What pods of a class do that says nothing else."""
+"""The default policy of a class."""
 
 PREEMPTION_POLICIES = frozenset({PREEMPTS, "Never"})
-"""All that there are."""
+"""All valid policies."""
 
 
 class PriorityClass(msgspec.Struct, frozen=True):
-    """A class of the scheduler's, for pods; the global default is that of pods which name none."""
+    """A class of the scheduler; pods without a class get the global default."""
 
     name: str
     value: int = 0
@@ -26,8 +26,10 @@ class _PriorityClass(Wire):
     preemption_policy: str | None = None
 
 
-def _record(found: _PriorityClass) -> PriorityClass:
-    return PriorityClass(found.metadata.name, found.value, found.global_default, found.preemption_policy or PREEMPTS)
+def _record(decoded: _PriorityClass) -> PriorityClass:
+    return PriorityClass(
+        decoded.metadata.name, decoded.value, decoded.global_default, decoded.preemption_policy or PREEMPTS
+    )
 
 
 PRIORITY_CLASSES = cluster_wide(

@@ -1,6 +1,6 @@
-"""Reservations: what admitted jobs will take of quotas, until every replica of the service sees the jobs themselves.
+"""Reservations: quota that admitted jobs will use, until every replica of the service sees the jobs themselves.
 
-One Lease for each namespace that has any, in the service's own namespace: the service needs no right to write into
+Each namespace with reservations has one Lease in the service's own namespace: the service needs no right to write into
 other namespaces, and a Lease cannot hold a policy. All replicas update it with the resourceVersion that they read.
 """
 
@@ -17,7 +17,7 @@ from webhook.cluster.resource import Metadata, WatchedPlace, Wire, namespaced
 
 
 class ReservedPods(msgspec.Struct, frozen=True):
-    """The pods of a role: how many, and what one takes with its claims."""
+    """The pods of a role: how many, and the resources of one with its claims."""
 
     role: str
     count: int
@@ -25,14 +25,14 @@ class ReservedPods(msgspec.Struct, frozen=True):
 
 
 class Reservation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an admitted job takes: all of its pods, whether they exist or not, and the objects made for it."""
+    """What an admitted job uses: all of its pods, whether they exist or not, and the objects made for it."""
 
     uid: str
     name: str
     pods: tuple[ReservedPods, ...] = ()
     objects: tuple[Charge, ...] = ()
     new: bool = False
-    """The job is not stored yet. Once it is, all of this can be seen of the job itself."""
+    """The job is not stored yet. Once it is, the stored job itself shows all of this."""
 
 
 LABEL = "training.openshift.io/reservations"
@@ -50,13 +50,13 @@ class LedgerEntry(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Reservations:
-    """What is reserved in a namespace."""
+    """The reservations of a namespace."""
 
     namespace: str
     name: str
-    """Of the Lease that holds the entries."""
+    """The name of the Lease that holds the entries."""
     version: str
-    """The resourceVersion of that Lease; empty where none exists."""
+    """The resourceVersion of that Lease; empty if none exists."""
     entries: Sequence[LedgerEntry]
     """In the order in which they were written."""
 
@@ -73,7 +73,7 @@ class Lease(Wire):
 
 
 _Row = tuple[str, tuple[Charge, ...]]
-"""The role of pods, or "" for objects, and what one takes."""
+"""The role of pods, or "" for objects, and the resources of one."""
 
 
 class _Job(msgspec.Struct, array_like=True, gc=False):
@@ -83,12 +83,12 @@ class _Job(msgspec.Struct, array_like=True, gc=False):
     name: str
     expires: float
     takes: list[tuple[int, int]]
-    """How many, and of which row of the table."""
+    """(number, index of a row of the table)."""
     new: bool = False
 
 
 class _Stored(msgspec.Struct):
-    """The entries of a namespace. Jobs of one kind differ in uid and name alone, so that an entry has some 90 bytes."""
+    """The entries of a namespace. Jobs of one kind differ only in uid and name, so that an entry has some 90 bytes."""
 
     table: list[_Row]
     jobs: list[_Job]
@@ -98,24 +98,24 @@ _stored = msgspec.json.Decoder(_Stored)
 
 
 def encode(entries: Iterable[LedgerEntry]) -> tuple[str, list[str]]:
-    """The annotation that holds these entries, and the names of the jobs for which `MOST_BYTES` are not enough."""
+    """The annotation that holds these entries, and the names of the jobs that exceed `MAX_LEDGER_BYTES`."""
     table: list[bytes] = []
     jobs: list[bytes] = []
     left_out = []
     size = 0
     numbers: dict[bytes, int] = {}
-    encoded: dict[int, bytes] = {}  # what was decoded from one row is one object
+    encoded: dict[int, bytes] = {}  # values decoded from one row are one object
     for entry in entries:
-        wanted = entry.reservation
-        counted = [*((pods.count, pods.role, pods.charges) for pods in wanted.pods), (1, "", wanted.objects)]
+        reservation = entry.reservation
+        counted = [*((pods.count, pods.role, pods.charges) for pods in reservation.pods), (1, "", reservation.objects)]
         rows = [(count, _row(role, charges, encoded)) for count, role, charges in counted if charges]
         new = {row: len(numbers) + at for at, row in enumerate({row: 0 for _, row in rows if row not in numbers})}
         takes = [(count, numbers.get(row, new.get(row, 0))) for count, row in rows]
         expires = round(entry.expires, 1)
-        job = msgspec.json.encode(_Job(wanted.uid, wanted.name, expires, takes, wanted.new))
+        job = msgspec.json.encode(_Job(reservation.uid, reservation.name, expires, takes, reservation.new))
         adds = sum(len(row) + 1 for row in new) + len(job) + 1
         if adds > MAX_RESERVATION_BYTES or size + adds > MAX_LEDGER_BYTES:
-            left_out.append(wanted.name)
+            left_out.append(reservation.name)
             continue
         size += adds
         numbers |= new
@@ -158,7 +158,7 @@ def manifest(lease: Reservations, entries: Iterable[LedgerEntry]) -> tuple[dict[
 
 
 def record(lease: Lease) -> Reservations:
-    """What a Lease holds; an annotation that cannot be read counts as empty, and the next write replaces it."""
+    """The content of a Lease; an unreadable annotation counts as empty, and the next write replaces it."""
     metadata, annotations = lease.metadata, lease.metadata.annotations or {}
     entries: Sequence[LedgerEntry] = ()
     with suppress(msgspec.DecodeError, LookupError):

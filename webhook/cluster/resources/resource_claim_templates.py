@@ -1,4 +1,4 @@
-"""ResourceClaimTemplates: the devices that each pod gets by a claim of its own (dynamic resource allocation)."""
+"""ResourceClaimTemplates: the devices that each pod gets by its own claim (dynamic resource allocation)."""
 
 import sys
 
@@ -11,12 +11,12 @@ _ALL = "All"
 
 
 class DeviceChoice(msgspec.Struct, frozen=True, gc=False):
-    """So many devices of a class; None for all that a node has."""
+    """A number of devices of a class; None for all that a node has."""
 
     device_class: str
     count: int | None = 1
     admin: bool = False
-    """For an administrator to look at devices that others may have; quotas count them all the same."""
+    """For administrators who inspect devices in use; quotas count them all the same."""
 
 
 class ResourceClaimTemplate(msgspec.Struct, frozen=True, gc=False):
@@ -35,7 +35,7 @@ class _Exact(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class _Request(_Exact, rename="camel", omit_defaults=True):
-    """Until v1beta1 one choice stood in the request itself."""
+    """Until v1beta1 the request itself had the only choice."""
 
     exactly: _Exact | None = None
     first_available: list[_Exact] | None = None
@@ -57,11 +57,11 @@ class _Template(Wire):
     spec: _Spec | None = None
 
 
-def _record(found: _Template) -> ResourceClaimTemplate:
-    devices = found.spec and found.spec.spec and found.spec.spec.devices
+def _record(decoded: _Template) -> ResourceClaimTemplate:
+    devices = decoded.spec and decoded.spec.spec and decoded.spec.spec.devices
     requests = [[each.exactly or each, *(each.first_available or ())] for each in (devices and devices.requests) or ()]
     choices = (tuple(_choice(one) for one in each if one.device_class_name) for each in requests)
-    metadata = found.metadata
+    metadata = decoded.metadata
     return ResourceClaimTemplate(
         sys.intern(metadata.namespace), sys.intern(metadata.name), tuple(filter(None, choices))
     )

@@ -9,7 +9,7 @@ from webhook.cluster.resource import Wire, cluster_wide
 
 
 class ResourceFlavor(msgspec.Struct, frozen=True):
-    """A flavor; `topology` is empty where there is no topology-aware scheduling."""
+    """A flavor; `topology` is empty without topology-aware scheduling."""
 
     name: str
     node_labels: dict[str, str]
@@ -29,10 +29,10 @@ class _ResourceFlavor(Wire):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def _record(found: _ResourceFlavor) -> ResourceFlavor:
-    spec = found.spec
+def _record(decoded: _ResourceFlavor) -> ResourceFlavor:
+    spec = decoded.spec
     return ResourceFlavor(
-        found.metadata.name,
+        decoded.metadata.name,
         spec.node_labels or {},
         tuple(spec.node_taints or ()),
         tuple(spec.tolerations or ()),

@@ -1,4 +1,4 @@
-"""ResourceQuotas: what the pods and other objects of a namespace may take together."""
+"""ResourceQuotas: limits of all pods and other objects of a namespace together."""
 
 from typing import Any
 
@@ -39,8 +39,8 @@ class _ResourceQuota(Wire):
     status: QuotaStatus | None = None
 
 
-# Every container has to state these where a quota counts them, unless the pod as a whole states something
-# (`podEvaluator.Constraints`). Other resources may go unstated.
+# Every container must state these if a quota counts them, unless the pod as a whole states a value
+# (`podEvaluator.Constraints`). Other resources may be left out.
 _STATED = {
     "cpu": ("requests", "cpu"),
     "memory": ("requests", "memory"),
@@ -58,7 +58,7 @@ class ResourceQuota(msgspec.Struct, frozen=True):
     name: str
     hard: Amounts
     used: Amounts
-    """Lacks what nobody has counted yet."""
+    """Lags behind the newest objects."""
     scopes: tuple[Scope, ...] = ()
 
     @property
@@ -72,11 +72,11 @@ class ResourceQuota(msgspec.Struct, frozen=True):
 
     @property
     def by_priority(self) -> bool:
-        """Whether the class of a pod matters."""
+        """Whether the priority class of a pod matters."""
         return any(scope.name == PRIORITY_CLASS for scope in self.scopes)
 
     def unstated(self, pod: PodResources) -> dict[str, list[int]]:
-        """For each resource that a counted pod has to state: which of its containers (by index) do not."""
+        """For each resource that a counted pod must state: the containers (by index) that do not."""
         if any(map(is_pod_level, (*pod.requests, *pod.limits))):
             return {}
         found = {}

@@ -1,4 +1,4 @@
-"""RuntimeClasses: what a pod costs on top of what its containers ask for."""
+"""RuntimeClasses: the overhead of a pod on top of its containers' requests."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ from webhook.cluster.resource import Wire, cluster_wide
 
 
 class RuntimeClass(msgspec.Struct, frozen=True):
-    """A class; `overhead` is None where the class says nothing of it."""
+    """A class; `overhead` is None if it states none."""
 
     name: str
     overhead: Amounts | None
@@ -22,12 +22,12 @@ class _RuntimeClass(Wire):
     overhead: _Overhead | None = None
 
 
-def _record(found: _RuntimeClass) -> RuntimeClass:
-    if found.overhead is None:
-        return RuntimeClass(found.metadata.name, None)
-    # Not rounded: the API server takes it as it is into pods that it has already rounded.
-    overhead = {name: quantity.parse(value) for name, value in (found.overhead.pod_fixed or {}).items()}
-    return RuntimeClass(found.metadata.name, overhead)
+def _record(decoded: _RuntimeClass) -> RuntimeClass:
+    if decoded.overhead is None:
+        return RuntimeClass(decoded.metadata.name, None)
+    # Not rounded: the API server copies it unchanged into pods that it has already rounded.
+    overhead = {name: quantity.parse(value) for name, value in (decoded.overhead.pod_fixed or {}).items()}
+    return RuntimeClass(decoded.metadata.name, overhead)
 
 
 RUNTIME_CLASSES = cluster_wide("runtimeclasses", "RuntimeClass", "node.k8s.io/v1", wire=_RuntimeClass, record=_record)

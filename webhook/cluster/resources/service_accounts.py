@@ -1,4 +1,4 @@
-"""ServiceAccounts: that they are there, and whether their pods get a token for the API server."""
+"""ServiceAccounts: their existence, and whether their pods get a token for the API server."""
 
 import msgspec
 
@@ -6,21 +6,21 @@ from webhook.cluster.resource import Wire, namespaced
 
 
 class ServiceAccount(msgspec.Struct, frozen=True, gc=False):
-    """What pods act as."""
+    """The identity of pods."""
 
     namespace: str
     name: str
     token: bool = True
-    """Whether pods get a token that say nothing of it themselves."""
+    """Whether pods get a token by default."""
 
 
 class _ServiceAccount(Wire, rename="camel", omit_defaults=True):
     automount_service_account_token: bool | None = None
 
 
-def _record(found: _ServiceAccount) -> ServiceAccount:
-    token = found.automount_service_account_token is not False
-    return ServiceAccount(found.metadata.namespace, found.metadata.name, token)
+def _record(decoded: _ServiceAccount) -> ServiceAccount:
+    token = decoded.automount_service_account_token is not False
+    return ServiceAccount(decoded.metadata.namespace, decoded.metadata.name, token)
 
 
 SERVICE_ACCOUNTS = namespaced("serviceaccounts", "ServiceAccount", "v1", wire=_ServiceAccount, record=_record)

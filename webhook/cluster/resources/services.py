@@ -1,4 +1,4 @@
-"""Services: that they are there and whose they are."""
+"""Services: their existence and owners."""
 
 from webhook.cluster.owned import OwnedWire, owned
 from webhook.cluster.resource import namespaced

@@ -25,8 +25,8 @@ class _Topology(Wire):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def _record(found: _Topology) -> Topology:
-    return Topology(found.metadata.name, tuple(level.node_label for level in found.spec.levels or ()))
+def _record(decoded: _Topology) -> Topology:
+    return Topology(decoded.metadata.name, tuple(level.node_label for level in decoded.spec.levels or ()))
 
 
 TOPOLOGIES = cluster_wide("topologies", "Topology", *kueue.API_VERSIONS, wire=_Topology, record=_record)

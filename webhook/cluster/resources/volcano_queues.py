@@ -1,4 +1,4 @@
-"""Volcano's Queues: whether they take jobs, and how much these may have together."""
+"""Volcano's Queues: whether they take jobs, and the limit of all their jobs together."""
 
 import sys
 from typing import Final
@@ -13,7 +13,7 @@ from webhook.cluster.resource import Wire, cluster_wide
 DEFAULT: Final = "default"
 """The queue of jobs that name none."""
 ROOT: Final = "root"
-"""The queue above all others."""
+"""The parent of all other queues."""
 OPEN: Final = "Open"
 CLOSED: Final = frozenset({"Closed", "Closing"})
 
@@ -26,13 +26,13 @@ class VolcanoQueue(msgspec.Struct, frozen=True):
 
     name: str
     state: str
-    """Volcano's word for it; empty before Volcano has looked at it."""
+    """Volcano's name of the state; empty before Volcano has processed it."""
     parent: str
-    """The queue above; empty for the one at the top."""
+    """The parent queue; empty at the top."""
     capability: Amounts
-    """The most that its jobs may have together; what is not in it has no bound."""
+    """The limit of all its jobs together; a missing resource has none."""
     allocated: Amounts
-    """What they have now."""
+    """The current use of its jobs."""
 
 
 class _Spec(msgspec.Struct, omit_defaults=True):
@@ -50,8 +50,8 @@ class _Queue(Wire):
     status: _Status | None = None
 
 
-def _record(found: _Queue) -> VolcanoQueue:
-    name, spec, status = found.metadata.name, found.spec, found.status or _Status()
+def _record(decoded: _Queue) -> VolcanoQueue:
+    name, spec, status = decoded.metadata.name, decoded.spec, decoded.status or _Status()
     return VolcanoQueue(
         name=name,
         state=sys.intern(status.state),
@@ -62,10 +62,10 @@ def _record(found: _Queue) -> VolcanoQueue:
 
 
 def _bounds(written: Amounts) -> Amounts:
-    """What Volcano reads of it (`NewResource` in `pkg/scheduler/api/resource_info.go`, v1.14.1).
+    """The limits as Volcano reads them (`NewResource` in `pkg/scheduler/api/resource_info.go`, v1.14.1).
 
-    Of CPU and memory nothing means no bound, memory counts in whole bytes, pods are not counted, and what no container
-    can ask for is passed over.
+    A CPU or memory of zero means no limit, memory counts in whole bytes, pods are not counted, and resources that no
+    container can request are ignored.
     """
     bounds = {name: amount for name, amount in written.items() if _is_counted(name)}
     bounds |= {name: Quantity(quantity.whole(bounds[name]) * quantity.NANO) for name in bounds.keys() & {"memory"}}

@@ -1,4 +1,4 @@
-"""WorkloadPriorityClasses: those of Kueue, for the place in the queue."""
+"""WorkloadPriorityClasses: those of Kueue, for the order in the queue."""
 
 import msgspec
 
@@ -6,13 +6,13 @@ from webhook.cluster.resource import Wire, cluster_wide
 
 
 class WorkloadPriorityClass(msgspec.Struct, frozen=True):
-    """A class of Kueue's, for the place in the queue."""
+    """A class of Kueue, for the order in the queue."""
 
     name: str
 
 
-def _record(found: Wire) -> WorkloadPriorityClass:
-    return WorkloadPriorityClass(found.metadata.name)
+def _record(decoded: Wire) -> WorkloadPriorityClass:
+    return WorkloadPriorityClass(decoded.metadata.name)
 
 
 # Kueue serves the first since 0.15, and only the second before that.

@@ -1,18 +1,18 @@
-"""No over-commit: verdicts on quotas that hold for all replicas of the service at once.
+"""No over-commit: quota verdicts that hold for all replicas of the service at once.
 
-A cache is always a little late, so two replicas could both hand out the last GPU. Where a quota counts the job, the job
-is therefore judged again on the quotas of that moment and on what all replicas have reserved. What an admitted job will
-take is written into the namespace's Lease (`webhook.cluster.resources.reservations`) before the answer.
+Caches lag, so two replicas could both grant the last GPU. If a quota counts the job, the job is therefore judged again
+with the current quotas and the reservations of all replicas. What an admitted job will use is written into the
+namespace's Lease (`webhook.cluster.resources.reservations`) before the answer.
 
 The jobs that wait in this replica are judged in rounds: read, judge, write, answer. The write carries the
-resourceVersion that was read. Where another replica has written since, the API server answers 409, and the jobs are
-judged again in the next round. The pauses between rounds are random, so that each replica gets its turn.
+resourceVersion that was read. If another replica has written since, the API server answers 409, and the jobs are judged
+again in the next round. The pauses between rounds are random, so that each replica gets its turn.
 
-A reservation counts until the replicas see the job, at most for `LIFETIME_SECONDS` by the API server's clock. So what a
-replica has reserved that is killed before it answers is free after seconds.
+A reservation counts until the replicas see the job, at most for `LIFETIME_SECONDS` by the API server's clock. So the
+reservations of a replica that is killed before it answers expire within seconds.
 
-A new pod is in a quota's `used` before it can be seen, so for a moment it counts twice. While pods come and go, a
-rejected job is therefore judged once more with the pods of a moment later, and again from the start if it fits these.
+A new pod is in a quota's `used` before a list has it, so for a moment it counts twice. While pods change, a rejected
+job is therefore judged once more with the pods of a moment later, and again from the start if it fits these.
 
 `LedgerApi` reads and writes the Leases, and reads the objects of a namespace; its calls raise ClusterError.
 """
@@ -66,7 +66,7 @@ class LedgerApi:
         self.now = api.now
 
     async def reservations(self, namespace: str) -> Reservations:
-        """What is reserved in the namespace."""
+        """The namespace's reservations."""
         name = f"quota-{namespace}"
         found = await get(self._api, f"{self._leases}/{quote(name, safe='')}")
         if found is None:
@@ -76,7 +76,7 @@ class LedgerApi:
     async def write(self, lease: Reservations, entries: Iterable[LedgerEntry]) -> list[str]:
         """Write these entries into the Lease that was read; returns the names of jobs that did not fit.
 
-        ApiError 409 where the Lease was written, or created, since.
+        ApiError 409 if the Lease was written or created since.
         """
         body, left_out = reservations.manifest(lease, entries)
         method, path = ("PUT", f"/{quote(lease.name, safe='')}") if lease.version else ("POST", "")
@@ -84,12 +84,12 @@ class LedgerApi:
         return left_out
 
     async def delete(self, lease: Reservations) -> None:
-        """Remove the Lease; ApiError 404 or 409 where it was removed or written since it was read."""
+        """Remove the Lease; ApiError 404 or 409 if it was removed or written since it was read."""
         options = {"preconditions": {"resourceVersion": lease.version}}
         await self._api.request("DELETE", f"{self._leases}/{quote(lease.name, safe='')}", options)
 
     async def records(self, resource: Resource[ByNamespace, T], namespace: str) -> Group[ByNamespace, T]:
-        """The objects in the namespace now. Other reviews go on in between."""
+        """The objects in the namespace now. Other reviews run between two objects."""
         fetch = partial(self._connection.list_page, metadata_only=resource.metadata_only)
         path = resource.path(resource.api_versions[0], quote(namespace, safe=""))
         records: Group[ByNamespace, T] = Group()
@@ -109,9 +109,9 @@ class LedgerApi:
 OUTCOMES: Final = ("reserved", "not-reserved", "full", "late", "unavailable")
 """The outcomes for a job: a metric label."""
 Decide = Callable[[ClusterView], Decision]
-"""Judges a job on another view. What it raises is raised for the review of that job."""
+"""Judges a job on another view. Its exceptions are raised for the review of that job."""
 Known = dict[Resource[Any, Any], Any]
-"""What was read of the namespace, in place of the cache."""
+"""Objects read from the namespace, in place of the cache."""
 
 
 @dataclass(slots=True, eq=False)
@@ -121,20 +121,20 @@ class WaitingJob:
     decide: Decide
     by_cache: Decision
     cached_limits: room.Limits
-    """Of the quotas."""
+    """The quotas' limits in the cache."""
     writes: bool
-    """Whether to reserve what it takes: not for a dry run."""
+    """Whether to reserve what it uses: not for a dry run."""
     rejections: int = 0
-    """While pods came and went."""
+    """While pods changed."""
     answer: asyncio.Future[Decision] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def certain(self, left: room.Room) -> bool:
-        """Whether it is a new job that fits whatever the others take: then the verdict of the cache counts."""
+        """Whether it is a new job that fits in any case. Then the verdict of the cache is final."""
         reserved = None if self.by_cache.denied else self.by_cache.reservation
         return reserved is not None and reserved.new and self.cached_limits == left.limits and left.holds(reserved)
 
     def judged(self, view: ClusterView) -> Decision | Exception:
-        """The verdict by `view`, or why it failed."""
+        """The verdict with `view`, or the exception."""
         try:
             return self.decide(view)
         except Exception as error:  # noqa: BLE001 - it concerns this job alone
@@ -142,7 +142,7 @@ class WaitingJob:
 
 
 class CurrentEntries:
-    """Which reservations count: those that have not expired, and whose job may still be stored.
+    """Selects the reservations that count: unexpired ones whose job may not be in every cache yet.
 
     It follows the jobs that `view` shows; `clock` is the API server's.
     """
@@ -156,7 +156,7 @@ class CurrentEntries:
             view.on_change(other.jobs, self._job_changed)
 
     def of(self, lease: Reservations) -> list[LedgerEntry]:
-        """The entries that count. One that expires much too late is damaged."""
+        """The entries that count. An entry that expires much too late is damaged."""
         now, current, stored_names = self._clock(), list[LedgerEntry](), set[str]()
         for entry in reversed(lease.entries):
             reserved = entry.reservation
@@ -199,11 +199,11 @@ class QuotaLedger:
     async def verdict(
         self, namespace: str, *, decide: Decide, first: Decision, writes: bool, seconds: float
     ) -> Decision:
-        """The verdict by the quotas of this moment. What an admitted job takes is reserved if it `writes`.
+        """The verdict with the current quotas. What an admitted job uses is reserved if it `writes`.
 
-        `first` is the verdict by the cache.
-        ClusterError when quotas or reservations cannot be used: then the verdict by the cache counts.
-        DeadlineExceeded after `seconds`: when many jobs come at once, the cache would admit too many.
+        `first` is the verdict of the cache. ClusterError if quotas or reservations cannot be used: then the verdict of
+        the cache is final. DeadlineExceeded after `seconds`: when many jobs arrive at once, the cache would admit too
+        many.
         """
         quotas = namespace_quotas(Context(namespace=namespace, view=self._view))
         job = WaitingJob(decide, first, room.limits(quotas), writes)
@@ -225,11 +225,10 @@ class QuotaLedger:
             leases = self._view.all(RESERVATIONS)
             for lease in () if isinstance(leases, Answer) else list(leases.values()):
                 if not self._current.of(lease):
-                    with suppress(ClusterError):  # the next sweep tries again
+                    with suppress(ClusterError):  # the next sweep retries
                         await self._api.delete(lease)
 
     async def close(self) -> None:
-        """Stop working."""
         for worker in self._workers.values():
             worker.cancel()
         await asyncio.gather(*self._workers.values(), return_exceptions=True)
@@ -251,7 +250,7 @@ class QuotaLedger:
         del self._workers[namespace], self._waiting[namespace]
 
     async def _round(self, namespace: str, batch: list[WaitingJob]) -> None:
-        """Judge jobs, reserve and answer; ApiError 409 and no answer where another replica has written."""
+        """Judge jobs, reserve and answer; ApiError 409 and no answer if another replica has written."""
         known = await self._read(namespace)
         lease = await self._api.reservations(namespace)
         entries = (before := self._current.of(lease)).copy()
@@ -267,7 +266,9 @@ class QuotaLedger:
             await self._look_again(namespace, rejected, view)
 
     async def _read(self, namespace: str) -> Known:
-        """What the namespace has now. A pod newer than the quotas would be neither in `used` nor still to come."""
+        """The namespace's current objects. A pod newer than the quotas would be missing in both `used` and the jobs'
+        remainder.
+        """
         known = self._other_pods(namespace)
         known[PODS] = copy(self._view.within(PODS, namespace))
         known[RESOURCE_QUOTAS] = await self._api.records(RESOURCE_QUOTAS, namespace)
@@ -284,7 +285,7 @@ class QuotaLedger:
     async def _judge(
         self, batch: list[WaitingJob], entries: list[LedgerEntry], view: ClusterView, left: room.Room
     ) -> dict[WaitingJob, Decision | Exception]:
-        """The verdicts; those that are missing have to wait for the write. What jobs take is added to `entries`."""
+        """The verdicts. Jobs without one must wait for the write. What jobs use is added to `entries`."""
         decisions: dict[WaitingJob, Decision | Exception] = {}
         deadline = 0.0
         for job in sorted(batch, key=lambda job: bool(job.by_cache.denied)):
@@ -299,11 +300,11 @@ class QuotaLedger:
                 deadline = deadline or asyncio.get_running_loop().time() + limits.MAX_JUDGING_SECONDS
             if 0 < deadline < asyncio.get_running_loop().time():
                 break
-            await asyncio.sleep(0)  # so that other reviews go on
+            await asyncio.sleep(0)  # lets reviews run
         return decisions
 
     async def _look_again(self, namespace: str, rejected: list[WaitingJob], view: Overlay) -> None:
-        """Reject the jobs that do not fit with the pods of now either."""
+        """Reject the jobs that do not fit with the current pods either."""
         await asyncio.sleep(limits.PODS_COUNTED_SECONDS)
         pods = await self._api.records(PODS, namespace)
         later = Overlay(self._view, namespace, {**view.known, PODS: pods, **self._other_pods(namespace)})
@@ -312,7 +313,7 @@ class QuotaLedger:
             decision = job.judged(later if job.rejections < limits.MAX_REJECTIONS else view)
             if isinstance(decision, Exception) or decision.denied:
                 self._answer(job, decision)
-            await asyncio.sleep(0)  # so that other reviews go on
+            await asyncio.sleep(0)  # lets reviews run
 
     def _answer(self, job: WaitingJob, answer: Decision | Exception, left_out: Sequence[str] = ()) -> None:
         if job.answer.done():

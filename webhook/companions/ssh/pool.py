@@ -1,7 +1,7 @@
 """Key pairs made ahead: an RSA-4096 key takes half a second of a core, and a job should not wait for it.
 
-They are made in threads. OpenSSL works without Python's lock, and these threads have a lower priority than the one
-that answers reviews, so that keys do not slow reviews down. Pairs of the fast algorithms are made when asked for.
+They are made in threads. OpenSSL works without Python's lock, and these threads have a lower priority than the thread
+that answers reviews, so that keys do not slow reviews down. Pairs of the fast algorithms are made on request.
 
 A pair leaves the stock with the one reply that has it; nothing here keeps or logs a key.
 
@@ -46,7 +46,7 @@ INSTANT: Final[frozenset[Algorithm]] = frozenset({"ecdsa-p521", "ecdsa-p256", "e
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class KeyPair:
-    """A private key and the public key that belongs to it."""
+    """A private key and its public key."""
 
     algorithm: Algorithm
     private: bytes
@@ -65,7 +65,6 @@ class KeyPair:
 
 
 def generate(algorithm: Algorithm) -> KeyPair:
-    """A new pair."""
     key = GENERATORS[algorithm]()
     return KeyPair(algorithm, _private(key), _public(key))
 
@@ -95,14 +94,14 @@ Observe = Callable[[Algorithm, float], object]
 
 
 class NoKey(Exception):
-    """No pair was ready in time; whoever asked may ask again."""
+    """No pair was ready in time. The client may retry."""
 
 
 @dataclass(eq=False)
 class KeyPool:
     """A stock of `size` pairs, refilled one pair after the other, with at most `rate` each second.
 
-    While none is ready, requests wait and are served in their order; up to `workers` pairs are made at a time.
+    While the stock is empty, requests wait and are served in their order; up to `workers` pairs are made at a time.
     `made` gets the seconds that a pair took to make, `waited` those that a request waited for one.
     """
 
@@ -116,22 +115,22 @@ class KeyPool:
     def __post_init__(self) -> None:
         self._threads = ThreadPoolExecutor(self.workers, thread_name_prefix="ssh-keys", initializer=_step_back)
         self._ready: asyncio.Queue[KeyPair | Exception] = asyncio.Queue()
-        """Pairs, or why the one that a request waits for could not be self.made."""
+        """Pairs, or the error of the pair that a request waits for."""
         self._taken = asyncio.Event()
         self._making = 0
         self._makers: set[asyncio.Task[None]] = set()
         self._filler: asyncio.Task[None] | None = None
         self.waiting = 0
-        """How many requests wait for a pair."""
+        """Requests that wait for a pair."""
 
     @property
     def ready(self) -> int:
-        """How many pairs are in stock."""
+        """Pairs in stock."""
         return self._ready.qsize()
 
     @asynccontextmanager
     async def filled(self) -> AsyncIterator[None]:
-        """Keep the stock filled until the block ends; then it is emptied, and no more pairs can be had."""
+        """Keep the stock filled until the block ends; then the stock is emptied and requests fail."""
         self._filler = asyncio.create_task(self._fill())
         try:
             yield
@@ -139,7 +138,7 @@ class KeyPool:
             self.stop_filling()
             for task in self._makers:
                 task.cancel()
-            # Nobody waits here for a pair that is being made; the interpreter waits for its thread at the end.
+            # A pair in progress is not awaited here; the interpreter waits for its thread at the end.
             self._threads.shutdown(wait=False, cancel_futures=True)
             self._ready = asyncio.Queue()
 
@@ -149,7 +148,7 @@ class KeyPool:
             self._filler.cancel()
 
     async def take(self, algorithm: Algorithm, *, deadline: float) -> KeyPair:
-        """A pair that nobody else gets; NoKey when there is none by `deadline` (monotonic)."""
+        """A pair for this caller alone; NoKey if none is ready by `deadline` (monotonic)."""
         started = monotonic()
         try:
             if algorithm in INSTANT:
@@ -182,7 +181,7 @@ class KeyPool:
             self.waiting -= 1
 
     async def _make_for_waiting(self) -> None:
-        # Counted here: the one who gets the last pair may ask for another before this task counts as done.
+        # Counted here: the caller that gets the last pair may request another before this task counts as done.
         try:
             while self.waiting > self.ready:
                 await self._make_one()
@@ -213,7 +212,9 @@ class KeyPool:
 
 
 def _step_back() -> None:
-    """Lower the priority of this thread: on Linux each has its own (setpriority(2), "C library/kernel differences")."""
+    """Lower the priority of this thread. On Linux each thread has its own (setpriority(2), "C library/kernel
+    differences").
+    """
     if os.uname().sysname == "Linux":
         with suppress(OSError):
             thread = threading.get_native_id()

@@ -1,11 +1,11 @@
 """With --remove-keys, the SSH keys of a job are deleted when it has ended; without it, when the job is deleted.
 
-The operator looks after the Secret until the launcher has ended, and never creates it again after that (mpi-operator
+The operator maintains the Secret until the launcher has ended, and never creates it again after that (mpi-operator
 `pkg/controller/mpi_job_controller.go`, syncHandler). A job that has ended had its Secret under this name, for no pod is
-created without it. So no Secret has to be read to find it, and `delete` is the only right that is needed.
+created without it. So no Secret is read to find it, and `delete` is the only right that is needed.
 
-Meanwhile another job may have the name, and a new Secret. A deletion that is a dry run says the uid of the Secret that
-is there; if the job that has ended is still there after that, this Secret is not a later job's, and it is deleted on
+In the meantime another job may have taken the name, with a new Secret. A dry-run deletion returns the uid of the stored
+Secret. If the ended job still exists after that, this Secret does not belong to a later job, and it is deleted on
 condition that it has this uid.
 """
 
@@ -27,25 +27,26 @@ from webhook.companions.reconciler import DONE, PacedClient, Reconciler
 from webhook.companions.ssh.secret import SUFFIX
 
 NAME: Final = "key-removal"
-# In the service's own namespace, where it has the right to write Leases anyway: until when keys have been removed.
+# In the service's own namespace, where it has the right to write Leases anyway. Holds the time until which ended jobs
+# have been processed.
 LEASE: Final = f"{PROGRAM}-key-removal"
 ANNOTATION: Final = "training.openshift.io/removed-until"
-# Between two times that it is remembered how far the work has come.
+# Interval between two writes of the progress.
 REMEMBER_SECONDS: Final = 10.0
-# A job is seen some time after the moment that it says it ended at, and by another clock.
+# A job's end is seen some time after the moment in its status, which is by another clock.
 MARGIN_SECONDS: Final = 600.0
-# Without the right a job in so many seconds is tried: each call is a line in somebody's audit log.
+# Without the right, one job per interval is tried: each call is a line in the cluster's audit log.
 DENIED_SECONDS: Final = 300.0
-# What a deletion answers when another object has the name, or none.
+# The status of a deletion if the name belongs to another object, or to none.
 _NOT_IT: Final = {404, 409}
 
 
 @dataclass(eq=False)
 class KeyRemoval:
-    """Every replica does all of it: a Secret that another one has deleted does no harm.
+    """Every replica does all of it: a Secret that another replica has deleted does no harm.
 
-    What ended before the moment that is remembered in `namespace`, the service's own, has been done by an earlier run.
-    `now` is the API server's clock.
+    Jobs that ended before the time stored in `namespace`, the service's own, were processed by an earlier run. `now` is
+    the API server's clock.
     """
 
     api: PacedClient
@@ -61,7 +62,7 @@ class KeyRemoval:
         self._denied: ApiError | None = None
         self._denied_until = 0.0
         self._remembered = 0
-        """How much was done when it was last remembered how far the work has come."""
+        """The number of processed jobs at the last write of the progress."""
         self.view.on_change(MPI_JOBS, self._changed)
 
     async def run(self) -> None:
@@ -89,7 +90,7 @@ class KeyRemoval:
             self._remembered = done
 
     async def _read_since(self) -> str:
-        """The moment that an earlier run has written; empty where there is none, which only means more work."""
+        """The time that an earlier run has stored; empty if there is none, which only means more work."""
         try:
             found = await get(self.api, f"{self._leases}/{LEASE}")
         except ClusterError:
@@ -97,7 +98,7 @@ class KeyRemoval:
         return _moment(found)
 
     async def _write_since(self, moment: str) -> None:
-        """Remember `moment`, unless a later one is remembered or another replica is faster."""
+        """Store `moment`, unless a later one is stored or another replica is faster."""
         try:
             found = await get(self.api, f"{self._leases}/{LEASE}")
             metadata: dict[str, Any] = {"name": LEASE, "annotations": {ANNOTATION: moment}}
@@ -127,7 +128,7 @@ class KeyRemoval:
         return None
 
     async def _remove(self, job: MPIJobRecord) -> None:
-        """Delete the job's Secret, and no other that has the same name."""
+        """Delete the job's Secret, and no other with the same name."""
         namespace, name = quote(job.namespace, safe=""), quote(job.name, safe="")
         secret = f"/api/v1/namespaces/{namespace}/secrets/{name}{SUFFIX}"
         found = await self.api.request("DELETE", secret, {"dryRun": ["All"]})
@@ -135,7 +136,7 @@ class KeyRemoval:
         path = MPI_JOBS.path(MPI_JOBS.api_versions[0], namespace)
         there = await get(self.api, f"{path}/{name}")
         if not uid or there is None or there["metadata"].get("uid") != job.uid:
-            return  # the job is gone, and its Secret with it
+            return  # the job is deleted, and its Secret with it
         await self.api.request("DELETE", secret, {"preconditions": {"uid": uid}})
         self.log.info("SSH keys removed", namespace=job.namespace, job=job.name)
 

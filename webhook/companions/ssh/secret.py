@@ -1,11 +1,11 @@
-"""The Secret `<job>-ssh` gets our key pair while the operator creates it. Pure.
+"""The Secret `<job>-ssh` gets a key pair of the service while the operator creates it. Pure.
 
 The operator creates that Secret for every job, and accepts any content under its two keys (mpi-operator
 `pkg/controller/mpi_job_controller.go`, getOrCreateSSHAuthSecret). Name, labels and owner stay the operator's. So the
 service creates, finds and removes no Secret, and needs no right on Secrets. A stored Secret is left alone: a user who
 may write the Secrets of a namespace can replace the keys in them.
 
-The requester does not count: the operator's ServiceAccount has another name in each installation. The owner reference
+The requester does not matter: the operator's ServiceAccount has another name in each installation. The owner reference
 ties the Secret to its job, and the operator checks it too.
 """
 

@@ -1,4 +1,4 @@
-"""The certificates of an installation: where they come from, what is stored, trusted and served."""
+"""The certificates of an installation: their source, and which are stored, trusted and served."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -30,21 +30,21 @@ Chain = tuple[x509.Certificate, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificates:
-    """What was read of the certificates of an installation."""
+    """The certificates of an installation, as read from its cluster."""
 
     source: str = ""
-    """SELF_MANAGED (a CA in `secret`), FILES (`secret` is mounted), or empty where that is unknown."""
+    """SELF_MANAGED (a CA in `secret`), FILES (`secret` is mounted), or empty if unknown."""
     namespace: str = ""
     secret: str = ""
-    """The name of the Secret, empty where there is none."""
+    """The name of the Secret, empty if there is none."""
     data: Mapping[str, bytes] | Unread | None = None
-    """Of the Secret; None where it does not exist."""
+    """The Secret's data; None if it does not exist."""
     bundles: Sequence[Bundle] | Unread = ()
     """The caBundles of the objects that call the service."""
     served: Mapping[Address, Chain] = field(default_factory=dict)
     """The certificates that replicas presented, by address."""
     unreached: Sequence[str] = ()
-    """Why the other addresses presented none."""
+    """Why other addresses presented none."""
     server_name: str = ""
     """The name by which the API server calls the service."""
     settings: RotationSettings = field(default_factory=lambda: RotationSettings(name=PROGRAM))
@@ -52,19 +52,19 @@ class Certificates:
 
     @property
     def ca_secret(self) -> str:
-        """The Secret that the service itself reads and writes, empty where there is none."""
+        """The Secret that the service itself reads and writes, empty if there is none."""
         return self.secret if self.source == SELF_MANAGED else ""
 
     @property
     def stored(self) -> Chain:
-        """The certificate in the mounted Secret: what replicas serve within a minute or two."""
+        """The certificate in the mounted Secret, which replicas serve within a minute or two."""
         try:
             return load_certificates((self.data or {})["tls.crt"]) if isinstance(self.data, Mapping) else ()
         except (KeyError, CertificateError):
             return ()
 
     def status(self, now: datetime) -> TrustStatus:
-        """Their state. If no replica was reached, the mounted Secret counts as what is served."""
+        """If no replica was reached, the mounted Secret counts as served."""
         chains: list[Chain] = list(self.served.values()) or ([self.stored] if self.stored else [()])
         found = [self._status(chain, now) for chain in chains]
         return replace(
@@ -92,7 +92,7 @@ def _all(answers: Sequence[bool | None]) -> bool | None:
 
 
 def source(deployment: object, options: Mapping[str, str], ca_secret: str) -> tuple[str, str]:
-    """(source, name of the Secret) by the options of the Deployment; without a Deployment, those of the manifests."""
+    """(source, name of the Secret) from the options of the Deployment; without a Deployment, from the manifests."""
     if name := ca_secret or options.get("--ca-secret", ""):
         return SELF_MANAGED, name
     if isinstance(deployment, Mapping) and "--tls-cert" in options:
@@ -112,7 +112,7 @@ async def read(
     ca_secret: str,
     addresses: Sequence[Address],
 ) -> Certificates:
-    """Read it all, with what each of `addresses` presents; ClusterError when the API server cannot be used."""
+    """Read everything, and what each of `addresses` presents; ClusterError if the API server cannot be used."""
     origin, secret = source(deployment, options, ca_secret)
     store = CertificateStore(api, namespace=namespace, secret=secret, service=service)
     server_name = f"{service}.{namespace}.svc"
@@ -131,7 +131,7 @@ async def read(
 
 
 async def addresses(api: Client, *, namespace: str, service: object, port: int) -> list[Address]:
-    """The addresses of the ready replicas behind `port` of the Service; ClusterError when they cannot be read."""
+    """The addresses of the ready replicas behind `port` of the Service; ClusterError if they cannot be read."""
     if not isinstance(service, Mapping):
         return []
     ports = service["spec"].get("ports") or ()
@@ -156,13 +156,13 @@ async def _served(addresses: Sequence[Address], server_name: str) -> tuple[dict[
     looks = (peer.fetch_chain(host, port, server_name=server_name) for host, port in addresses)
     served: dict[Address, Chain] = {}
     unreached = []
-    for address, found in zip(addresses, await asyncio.gather(*looks, return_exceptions=True), strict=True):
-        if isinstance(found, PeerError):
-            unreached.append(str(found))
-        elif isinstance(found, BaseException):
-            raise found
+    for address, result in zip(addresses, await asyncio.gather(*looks, return_exceptions=True), strict=True):
+        if isinstance(result, PeerError):
+            unreached.append(str(result))
+        elif isinstance(result, BaseException):
+            raise result
         else:
-            served[address] = found
+            served[address] = result
     return served, unreached
 
 
@@ -172,7 +172,7 @@ async def _data(store: CertificateStore) -> Mapping[str, bytes] | None:
 
 
 def _settings(options: Mapping[str, str]) -> RotationSettings:
-    """Those that the options set; the defaults where no replica would start with these options."""
+    """The settings in the options; the defaults if no replica would start with these options."""
     times = {"--ca-lifetime": "365d", "--leaf-lifetime": "14d", "--ca-grace": "2m"}
     try:
         return rotation(*(timedelta(seconds=duration.parse(options.get(name, time))) for name, time in times.items()))

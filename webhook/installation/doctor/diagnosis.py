@@ -1,19 +1,19 @@
-"""What a check finds: one line of the report, and what to do about it."""
+"""The result of a check: a line of the report, and the fix."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How bad it is."""
+    """How serious a diagnosis is."""
 
     OK = "ok"
     UNKNOWN = "unknown"
-    """It cannot be seen from here, or with these rights."""
+    """Not visible from here, or with these rights."""
     WARNING = "warning"
-    """It works, but not as it should, or not for long."""
+    """It works, but not as intended, or not for long."""
     PROBLEM = "problem"
-    """Jobs are refused, or pass unchecked, or will soon."""
+    """Jobs are rejected, or pass unchecked, or will soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,32 +22,30 @@ class Diagnosis:
 
     severity: Severity
     id: str
-    """Of the section in the runbook that explains it; empty for what is fine."""
+    """The section in the runbook that explains it; empty if everything is fine."""
     text: str
-    """What was found."""
     fix: str = ""
-    """The command to run, or what else to do."""
+    """The command to run, or another remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisKind:
-    """A kind of diagnosis: each check declares those that it makes as constants of its module."""
+    """A kind of diagnosis: each check declares its kinds as constants of its module."""
 
     id: str
     severity: Severity
 
     def __call__(self, text: str, *, fix: str) -> Diagnosis:
-        """A diagnosis of this kind."""
         return Diagnosis(self.severity, self.id, text, fix)
 
 
 def ok(text: str) -> Diagnosis:
-    """The diagnosis where nothing is wrong."""
+    """The diagnosis without a problem."""
     return Diagnosis(Severity.OK, "", text)
 
 
 NOT_KNOWN = DiagnosisKind("not-known", Severity.UNKNOWN)
-"""The API server refuses to say; declared once for all checks."""
+"""The API server denied access; declared once for all checks."""
 
 
 def not_known(what: str, reason: str) -> Diagnosis:

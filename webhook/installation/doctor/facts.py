@@ -1,4 +1,4 @@
-"""Everything that the checks look at, as `gather` has read it: no check asks the cluster itself."""
+"""The input of the checks, as `gather` has read it: no check reads the cluster itself."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,23 +26,23 @@ KUEUE_CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """Where on the cluster an installation is found."""
+    """Where an installation is on its cluster."""
 
     namespace: str = PROGRAM
-    """That of the service and of its policies."""
+    """The namespace of the service and its policies."""
     service: str = PROGRAM
     """The name of its Service."""
     kueue_namespace: str = KUEUE_NAMESPACE
-    """Empty for what the Deployment says."""
+    """Empty to read it from the Deployment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The creation of a job as a dry run."""
+    """A dry-run creation of a job."""
 
     namespace: str
     refusal: str = ""
-    """The API server's words; empty if it accepted the job."""
+    """The API server's message; empty if it accepted the job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,34 +50,32 @@ class Policies:
     """The policy ConfigMaps."""
 
     count: int = 0
-    """How many there are."""
     broken: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Of each broken one its state and its fault, by name."""
+    """The state and the fault of each broken one, by name."""
     unlabelled: Sequence[str] = ()
-    """ConfigMaps beside them that hold a policy and lack the label."""
+    """ConfigMaps in the same namespace that contain a policy and lack the label."""
     misplaced: Mapping[str, str] = field(default_factory=dict)
-    """ConfigMaps beside them that hold a policy under another key, which is the value."""
+    """ConfigMaps in the same namespace that contain a policy under a wrong key, which is the value."""
     elsewhere: Sequence[tuple[str, str]] | Unread = ()
     """(namespace, name) of ConfigMaps with the label in other namespaces."""
     gangs: Mapping[str, str] = field(default_factory=dict)
-    """The operator's --gang-scheduling that each of those counts on that say one, by name."""
+    """The value of the operator's --gang-scheduling that a policy assumes, by the policy's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedInVain:
-    """A job whose annotations name rules or injections that there are not."""
+    """A job whose annotations name unknown rules or injections."""
 
     job: str
     """NAMESPACE/NAME."""
     annotation: str
-    """The key."""
     unknown: Sequence[str]
-    """What is no id."""
+    """The unknown ids."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What was read of a cluster. An object that does not exist is None; of one that was refused, Unread says why."""
+    """A cluster's state. A missing object is None; Unread has the reason of a denied one."""
 
     location: Location
     now: datetime
@@ -85,39 +83,39 @@ class Facts:
     server_time: datetime | None
     """By the clock of the API server; None if its answers have no date."""
     version: KubernetesObject | Unread
-    """Of the API server."""
+    """The API server's version."""
     mutating: Sequence[KubernetesObject] | Unread
     """All mutating webhook configurations of the cluster."""
     validating: Sequence[KubernetesObject] | Unread
-    """All validating ones."""
+    """All validating webhook configurations of the cluster."""
     service: KubernetesObject | Unread | None
     """The Service in front of the replicas."""
     endpoints: Sequence[Address] | Unread
-    """Of the replicas that are ready."""
+    """The ready replicas."""
     deployment: KubernetesObject | Unread | None
-    """That of the service."""
+    """The service's Deployment."""
     pods: Sequence[KubernetesObject] | Unread
     """The replicas."""
     deployments: Sequence[KubernetesObject] | Unread
-    """Those of all namespaces."""
+    """The Deployments of all namespaces."""
     crd: KubernetesObject | Unread | None
-    """That of MPIJobs."""
+    """The CRD of MPIJobs."""
     kueue_config: KubernetesObject | Unread | None
     """The ConfigMap with Kueue's configuration."""
     certificates: Certificates
     rights: Mapping[Right, bool] | Unread
-    """Whether the service has each of the rights that were asked for."""
+    """Whether the service has each required right."""
     policies: Policies | Unread
     asked_in_vain: Sequence[AskedInVain] | Unread = ()
-    """Of all jobs; empty where the cluster has no MPIJobs."""
+    """From all jobs; empty if the cluster has no MPIJobs."""
     probe: Probe | None = None
-    """None if it was not asked for."""
+    """None unless requested."""
     plugins: Sequence[Plugin] = ()
-    """Those that are named where this command runs."""
+    """The plug-ins that are named where this command runs."""
 
     @property
     def on_trial(self) -> bool:
-        """Whether a server of `serve --register` is all there is: it has nothing of what the manifests install."""
+        """Whether only a server of `serve --register` exists: it has nothing of what the manifests install."""
         ours = [configuration(each) for each in (self.mutating, self.validating) if not isinstance(each, Unread)]
         nothing_else = self.deployment is None and self.service is None
         return nothing_else and any(ours) and all(each is None or made_by_register(each) for each in ours)
@@ -127,8 +125,8 @@ class Facts:
         """Major and minor version of the API server."""
         if isinstance(self.version, Unread):
             return None
-        found = re.search(r"v(\d+)\.(\d+)", str(self.version.get("gitVersion")))
-        return (int(found[1]), int(found[2])) if found else None
+        match = re.search(r"v(\d+)\.(\d+)", str(self.version.get("gitVersion")))
+        return (int(match[1]), int(match[2])) if match else None
 
     def images(self, program: str) -> Iterator[tuple[str, str]]:
         """(namespace, image) of each Deployment that runs `program`."""
@@ -148,30 +146,30 @@ class Facts:
                     yield deployment["metadata"]["namespace"], container
 
 
-def configuration(found: Sequence[KubernetesObject]) -> KubernetesObject | None:
-    """Our own among the webhook configurations of one kind: found by its name, else by the names of its hooks."""
-    named = [each for each in found if each["metadata"]["name"] == registration.NAME]
-    alike = [each for each in found if any(hook["name"].endswith(f".{registration.DOMAIN}") for hook in hooks(each))]
+def configuration(configurations: Sequence[KubernetesObject]) -> KubernetesObject | None:
+    """The service's webhook configuration of one kind: by its name, else by the names of its hooks."""
+    named = [each for each in configurations if each["metadata"]["name"] == registration.NAME]
+    alike = [
+        each for each in configurations if any(hook["name"].endswith(f".{registration.DOMAIN}") for hook in hooks(each))
+    ]
     return next(iter(named + alike), None)
 
 
-def made_by_register(found: KubernetesObject) -> bool:
-    """Whether a configuration is of a development server."""
-    return (found["metadata"].get("labels") or {}).get(registration.MADE_BY) == registration.BY_REGISTER
+def made_by_register(configuration: KubernetesObject) -> bool:
+    """Whether a configuration belongs to a development server."""
+    return (configuration["metadata"].get("labels") or {}).get(registration.MADE_BY) == registration.BY_REGISTER
 
 
-def hooks(found: KubernetesObject) -> list[KubernetesObject]:
-    """The webhooks of a configuration."""
-    return list(found.get("webhooks") or ())
+def hooks(configuration: KubernetesObject) -> list[KubernetesObject]:
+    return list(configuration.get("webhooks") or ())
 
 
 def containers(deployment: KubernetesObject) -> list[KubernetesObject]:
-    """The containers of a Deployment's pods."""
     return list(deployment["spec"]["template"]["spec"].get("containers") or ())
 
 
 def flag(container: KubernetesObject, name: str) -> str:
-    """The value of a flag of a Go program, which may stand in a word of its own; empty where it is not given."""
+    """The value of a flag of a Go program, which may be a separate argument; empty if it is not given."""
     words = [str(word) for key in ("command", "args") for word in container.get(key) or ()]
     for word, following in pairwise([*words, ""]):
         given, equals, value = word.partition("=")
@@ -181,7 +179,7 @@ def flag(container: KubernetesObject, name: str) -> str:
 
 
 def variables(deployment: object) -> dict[str, str]:
-    """The environment of the service's Deployment, as far as it is written there."""
+    """The literal environment variables of the service's Deployment."""
     if not isinstance(deployment, dict):
         return {}
     found = (each for container in containers(deployment)[:1] for each in container.get("env") or ())

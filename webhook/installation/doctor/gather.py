@@ -1,4 +1,4 @@
-"""Reads a cluster for the checks. Nothing is stored there: reviews of rights and dry runs leave nothing behind."""
+"""Reads a cluster for the checks. Stores nothing: access reviews and dry runs leave no objects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ APPS: Final = "/apis/apps/v1"
 # A value of the operator's flag --gang-scheduling.
 VOLCANO: Final = "volcano"
 SELECTOR: Final = f"app.kubernetes.io/name={PROGRAM}"
-# No rule refuses it: the question is only whether the hooks answer.
+# No rule rejects it: it only shows whether the hooks answer.
 JOB: Final = {
     "apiVersion": mpijob.API_VERSION,
     "kind": "MPIJob",
@@ -46,7 +46,7 @@ JOB: Final = {
     },
 }
 
-# By annotation, what jobs may ask for there.
+# The valid ids of each annotation.
 _KNOWN_IDS: Final = {
     ASKED: frozenset([*rules.REGISTRY, REQUIRED_INJECTION, EVERY_RULE, PREFIX]),
     annotations.SKIP: frozenset(injections.REGISTRY),
@@ -56,10 +56,10 @@ _KNOWN_IDS: Final = {
 async def gather(
     api: Client, location: facts.Location, *, ca_secret: str = "", address: Address | None = None, probe: str = ""
 ) -> facts.Facts:
-    """Read everything; ClusterError when the API server cannot be used.
+    """Read everything; ClusterError if the API server cannot be used.
 
-    `address` is where a replica is reached, in place of its endpoints. With `probe` the creation of a job is tried in
-    that namespace, as a dry run.
+    `address` is a replica's address, in place of its endpoints. With `probe` a job is created in that namespace, as a
+    dry run.
     """
     version = await api.request("GET", "/version")
     clock, now = api.server_time, datetime.now(UTC)
@@ -88,7 +88,7 @@ async def gather(
 async def look_at_certificates(
     api: Client, location: facts.Location, *, ca_secret: str, address: Address | None
 ) -> Certificates:
-    """Read only what belongs to the certificates; ClusterError when the API server cannot be used."""
+    """Read only what belongs to the certificates; ClusterError if the API server cannot be used."""
     await api.request("GET", "/version")
     found: Certificates = (await _service_state(api, location, ca_secret, address))["certificates"]
     return found
@@ -126,9 +126,9 @@ async def _service_state(
     }
 
 
-def _port(found: Sequence[KubernetesObject] | Unread) -> int | None:
-    """The port of our Service that the hooks call."""
-    ours = None if isinstance(found, Unread) else facts.configuration(found)
+def _port(configurations: Sequence[KubernetesObject] | Unread) -> int | None:
+    """The port of the Service that the hooks call."""
+    ours = None if isinstance(configurations, Unread) else facts.configuration(configurations)
     ports = [
         hook["clientConfig"]["service"].get("port")
         for hook in facts.hooks(ours or {})
@@ -150,7 +150,7 @@ async def _rights(
 
 
 async def _policies(api: Client, namespace: str) -> facts.Policies:
-    """What the service makes of the policy ConfigMaps."""
+    """The policy ConfigMaps as the service reads them."""
     configmaps = f"{_within(namespace)}/configmaps"
     beside = await listed(api, configmaps)
     found = [each for each in beside if (each["metadata"].get("labels") or {}).get(store.LABEL) == "true"]
@@ -173,7 +173,7 @@ async def _policies(api: Client, namespace: str) -> facts.Policies:
 
 
 def _gang_scheduling(document: PolicyDocument) -> str:
-    """The operator's flag of that name as a policy says that it is; empty where it says nothing of it."""
+    """The operator's flag as a policy states it; empty if it does not."""
     queue, gang = (document.settings_of_rule(rule) for rule in ("volcano-queue", "gang"))
     if document.injects("volcano-queue") or (
         queue.action is not Action.OFF and getattr(queue, "gang_scheduling", False)
@@ -183,7 +183,7 @@ def _gang_scheduling(document: PolicyDocument) -> str:
 
 
 async def _elsewhere(api: Client, namespace: str) -> list[tuple[str, str]]:
-    """Where a policy has been applied to a namespace that nobody reads."""
+    """Policies in namespaces that the service does not read."""
     found = await listed(api, "/api/v1/configmaps", labelSelector=store.LABEL)
     places = [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in found]
     return [place for place in places if place[0] != namespace]
@@ -203,7 +203,7 @@ def _within(namespace: str) -> str:
 
 
 async def _asked_in_vain(api: Client) -> list[facts.AskedInVain]:
-    """Ids in annotations of jobs that mean nothing; none where the cluster does not know MPIJobs."""
+    """Unknown ids in annotations of jobs; none if the cluster has no MPIJobs."""
     try:
         jobs = await listed(api, f"/apis/{mpijob.API_VERSION}/mpijobs", metadata_only=True)
     except ApiError as error:
@@ -218,8 +218,8 @@ def _in_vain(job: KubernetesObject) -> list[facts.AskedInVain]:
     texts = metadata.get("annotations") or {}
     ids = {key: [part.strip() for part in texts.get(key, "").split(",") if part.strip()] for key in _KNOWN_IDS}
     unknown = {
-        key: [each for each in dict.fromkeys(found) if each not in _KNOWN_IDS[key] and not is_own(each)]
-        for key, found in ids.items()
+        key: [each for each in dict.fromkeys(names) if each not in _KNOWN_IDS[key] and not is_own(each)]
+        for key, names in ids.items()
     }
     name = f"{metadata['namespace']}/{metadata['name']}"
-    return [facts.AskedInVain(name, key, found) for key, found in unknown.items() if found]
+    return [facts.AskedInVain(name, key, names) for key, names in unknown.items() if names]

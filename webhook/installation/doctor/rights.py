@@ -24,23 +24,23 @@ REVIEWED: Final = "subjectaccessreviews"
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What some rights are for."""
+    """Rights with a common purpose."""
 
     without: str
     """What happens without them."""
     rights: tuple[Right, ...]
     essential: bool = False
-    """Whether the service cannot do its work at all without them."""
+    """Whether the service cannot work at all without them."""
 
 
 def purposes(location: Location, *, ca_secret: str, options: Container[str]) -> tuple[Purpose, ...]:
-    """All the rights that the service needs with these `options`, by what they are for."""
+    """All rights that the service needs with these `options`, by purpose."""
     view = Purpose("what rules ask about them is unknown, which refuses nobody", _view(location))
     return (view, *beyond_view(location, ca_secret=ca_secret, options=options))
 
 
 def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) -> tuple[Purpose, ...]:
-    """The rights on everything that is not watched for rules."""
+    """The rights on everything that rules do not watch."""
     own = location.namespace
     found = [
         Purpose("policies are not followed", _each(["get", "list", "watch"], "", "configmaps", own), essential=True),
@@ -91,7 +91,7 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
 def read_rules(place: WatchedPlace | None) -> list[KubernetesObject]:
     """The RBAC rules for the resources that the service reads in `place`, or for None in all namespaces.
 
-    For a resource whose field selector has a name, the right is for that one name.
+    If a resource's field selector has a name, the right is for that one name.
     """
     found: dict[tuple[str, str], set[str]] = {}
     for resource in watched_resources():
@@ -120,7 +120,7 @@ def excess(location: Location, *, options: Container[str]) -> tuple[Right, ...]:
 
 
 async def ask(api: Client, account: str, namespace: str, rights: Iterable[Right]) -> Mapping[Right, bool]:
-    """Whether a ServiceAccount has each of `rights`; ClusterError when that is unknown."""
+    """Whether a ServiceAccount has each of `rights`; ClusterError if that is unknown."""
     gate = asyncio.Semaphore(MAX_RIGHTS_READ_AT_ONCE)
     wanted = tuple(dict.fromkeys(rights))
 

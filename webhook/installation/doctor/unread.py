@@ -1,4 +1,4 @@
-"""What takes the place of something that could not be read."""
+"""A placeholder for objects that could not be read."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """In place of what the API server refused."""
+    """In place of an object that the API server denied."""
 
     reason: str
-    """One line for people."""
+    """One line for the user."""
 
 
 async def attempt(work: Awaitable[T]) -> T | Unread:
-    """The result of `work`, or Unread if the API server refuses. ClusterError if it cannot be used at all."""
+    """The result of `work`, or Unread if the API server denies it. ClusterError if it cannot be used at all."""
     try:
         return await work
     except ApiError as error:
@@ -31,6 +31,6 @@ async def attempt(work: Awaitable[T]) -> T | Unread:
 
 
 def _short(text: str) -> str:
-    """Of a refusal by RBAC only what was forbidden, else all of `text`."""
+    """Only the forbidden action of an RBAC denial, else all of `text`."""
     forbidden = text.partition(" is forbidden: ")[2].partition(" cannot ")[2]
     return f"no permission to {forbidden.removesuffix(' (403)')}" if forbidden else text

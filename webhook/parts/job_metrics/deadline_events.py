@@ -1,10 +1,10 @@
 """With --deadline-events, Events on a job tell its users when most of its time is over, and when all of it is.
 
-Every replica tells everything: the name of an Event follows from what it tells, so that a second one is a conflict.
+Every replica writes every Event. The name of an Event follows from its content, so that the second write is a conflict.
 
-A notice is due in a window after its moment, which is shorter than the hour for which an API server keeps Events: as
-long as it is due, an Event with its name is still there, so that one which exists was told, and none is told twice. A
-service that was away for less than the window loses none.
+A notice is due in a window after its moment. The window is shorter than the hour for which an API server keeps Events.
+While the notice is due, an Event with its name still exists if it was written, so none is written twice. A service that
+was down for less than the window misses no notice.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ from webhook.companions.reconciler import PacedClient, Reconciler
 from webhook.predict.deadlines import FIELD, Deadline, deadlines, moment, remaining
 
 TOLD_FOR: Final = 45 * 60.0
-"""Seconds for which a notice is due. Shorter than `--event-ttl` of the API server, 1 h unless it was set."""
+"""Seconds for which a notice is due. Must be shorter than `--event-ttl` of the API server, whose default is 1 h."""
 
 IS_NEAR: Final = "TimeLimitNear"
 IS_OVER: Final = "TimeLimitReached"
@@ -33,7 +33,7 @@ IS_OVER: Final = "TimeLimitReached"
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What is to be told about a job; the same `key` for all replicas, and for no other notice."""
+    """A message about a job. All replicas use the same `key` for it, and no other notice has that key."""
 
     key: str
     reason: str
@@ -41,17 +41,17 @@ class Notice:
 
 
 def due(job: JobLife, launcher: Launcher | None, now: float) -> list[Notice]:
-    """What is to be told now, or has been told a short time ago."""
+    """The notices that are due now, whether written or not."""
     return [notice for notice, since, until in _notices(job, launcher) if since <= now < until]
 
 
 def next_due(job: JobLife, launcher: Launcher | None, now: float) -> float | None:
-    """The seconds until there is something more to tell; None when nothing will be, unless something changes."""
+    """Seconds until the next notice is due; None if there will be none unless the job changes."""
     return min((since - now for _, since, _ in _notices(job, launcher) if since > now), default=None)
 
 
 def _notices(job: JobLife, launcher: Launcher | None) -> Iterator[tuple[Notice, float, float]]:
-    """All that will be told of a job as it is now, each with the times from and until which it is due."""
+    """All notices of a job in its present state, each with the times from and until which it is due."""
     counting = deadlines(job, launcher)
     hard = next((each for each in counting if each.ends_job), None)
     for each in counting:
@@ -63,7 +63,7 @@ def _notices(job: JobLife, launcher: Launcher | None) -> Iterator[tuple[Notice, 
             yield Notice(f"{run}|asked-near", IS_NEAR, _asked(each, hard, "80 % of the")), *near
             over = Notice(f"{run}|asked-over", IS_OVER, _asked(each, hard, "The"))
             yield over, each.end, each.end + TOLD_FOR
-    # What counts is that it was ended: one that has succeeded in its last second was not.
+    # The reason decides, not the time: a job that succeeded in its last second was not terminated.
     if job.ended is not None and job.reason == DEADLINE_EXCEEDED and job.managed_here and not job.leaving:
         limit = launcher.limit if launcher is not None and launcher.owner == job.uid else job.limit
         yield Notice(f"{job.uid}|over", IS_OVER, _over(limit)), job.ended, job.ended + TOLD_FOR
@@ -98,16 +98,16 @@ NAME: Final = "deadline-events"
 TOLD: Final = "told"
 KNOWN: Final = "known"
 OUTCOMES: Final = (TOLD, KNOWN)
-"""Told by this replica; told already, by another one or by this one before it was started."""
+"""Written by this replica; written earlier, by another replica or before a restart."""
 
-# Seconds. The API server's clock may have been set meanwhile.
+# Seconds. The API server's clock may be adjusted in the meantime.
 LONGEST_WAIT: Final = 300.0
 UNKNOWN_WAIT: Final = 30.0
 
 
 @dataclass(eq=False)
 class DeadlineEvents:
-    """Tells what is due of each job that `lives` and `launchers` show, by the API server's clock, `now`."""
+    """Writes the due notices of each job in `lives` and `launchers`, by the API server's clock, `now`."""
 
     api: PacedClient
     lives: Watch[ByNamespace, JobLife]
@@ -118,7 +118,7 @@ class DeadlineEvents:
     def __post_init__(self) -> None:
         self._told: dict[ByNamespace, set[str]] = {}
         self.outcomes = Counter(dict.fromkeys(OUTCOMES, 0))
-        """How often what was due."""
+        """Due notices by outcome."""
         self.reconciler: Reconciler[ByNamespace] = Reconciler(NAME, self.reconcile, log=self.log)
         self.lives.store.on_change(lambda key, *_: self.reconciler.add(key))
         self.launchers.store.on_change(self._launcher_changed)
@@ -127,7 +127,7 @@ class DeadlineEvents:
         self.reconciler.add((key[0], key[1].removesuffix(LAUNCHER_SUFFIX)))
 
     async def reconcile(self, key: ByNamespace) -> float | None:
-        """Tell what is due of this job; returns after how many seconds to look again."""
+        """Write this job's due notices; returns the seconds until the next look."""
         job = self.lives.get(key)
         if job is ABSENT:
             self._told.pop(key, None)
@@ -144,9 +144,9 @@ class DeadlineEvents:
         return None if wait is None else min(wait, LONGEST_WAIT)
 
     def remaining(self) -> Iterator[tuple[str, float]]:
-        """The namespace and the seconds left of each job that is going to be ended; none while that is unknown.
+        """The namespace and the seconds left of each job with a deadline; empty while jobs cannot be read.
 
-        May be asked by another thread: it goes through a copy of what is known.
+        Another thread may call it: it works on a copy.
         """
         if self.lives.known and self.launchers.known:
             now, launchers = self.now(), self.launchers.store.records

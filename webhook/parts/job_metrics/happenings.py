@@ -1,8 +1,8 @@
-"""What the jobs of the cluster say in numbers: what happens to them, and how many there are now. Pure.
+"""Job metrics: what happens to jobs, and how many there are now. Pure.
 
-Every replica sees every job, so each counts all of them: whoever reads takes the greatest number of the replicas, and
-never the sum. What happened before a replica has seen all jobs for the first time is not counted: another has counted
-it, and a counter begins at 0 whenever a process does.
+Every replica sees and counts every job, so a query takes the maximum of the replicas and never the sum. A replica does
+not count what happened before it first listed all jobs: another replica has counted it, and a counter starts at 0 with
+its process.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ UNKNOWN: Final = "_unknown"
 
 
 class Counted(NamedTuple):
-    """Something that happened to a job: one more of a counter, or some seconds for a histogram."""
+    """An event of a job: one more of a counter, or seconds for a histogram."""
 
     metric: str
     namespace: str
@@ -36,15 +36,15 @@ class Counted(NamedTuple):
 
 
 class Changes:
-    """What happens, out of how a job was and how it is now."""
+    """Derives events from the old and the new state of a job."""
 
     def __init__(self, jobs: Iterable[JobLife] = ()) -> None:
-        """`jobs` are those that are there at the beginning, of which nothing is counted."""
-        # After a suspension a job does not wait for the first time.
+        """`jobs` exist at the start; their past is not counted."""
+        # A job that was suspended after its start is not waiting for the first time.
         self._ran = {job.uid for job in jobs if job.phase is not Phase.QUEUED or (job.suspended and job.started)}
 
     def of(self, old: JobLife | None, new: JobLife | None) -> list[Counted]:
-        """What to count; None is a job that is not there."""
+        """The events to count; None means that the job does not exist."""
         if old is not None and (new is None or new.uid != old.uid):
             self._ran.discard(old.uid)
             old = None
@@ -71,7 +71,7 @@ def standing(
     *,
     namespaces: Labels,
 ) -> Counter[tuple[str, ...]]:
-    """How many jobs have neither ended nor are being deleted, and what they ask for, by metric and labels.
+    """By metric and labels, how many jobs are neither ended nor being deleted, and the resources they request.
 
     `view` has the templates of claims.
     """
@@ -100,5 +100,5 @@ def standing(
 
 @lru_cache(maxsize=1024)
 def accelerators(shape: PodShape) -> tuple[tuple[str, int], ...]:
-    """The accelerators that a pod asks for as resources."""
+    """The accelerators that a pod requests as resources."""
     return tuple(counted_accelerators(pod_resources.requests(shape.resources)))

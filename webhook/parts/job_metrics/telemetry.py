@@ -1,4 +1,4 @@
-"""Metrics of jobs at `/metrics/jobs`, where an option asks for them: they name namespaces, so `/metrics` has none."""
+"""Metrics of jobs at `/metrics/jobs`, if an option switches them on: they name namespaces, so `/metrics` has none."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
@@ -27,7 +27,7 @@ class JobTelemetry:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
         self._view: LiveView | None = None
-        """Of the cluster, where verdicts are counted."""
+        """The cluster, if verdicts are counted."""
         self._judged = Labels(MAX_NAMESPACE_LABELS)
         self._changed_in = Labels(MAX_NAMESPACE_LABELS)
         self._changes: Changes | None = None
@@ -37,7 +37,7 @@ class JobTelemetry:
         return MetricSet(JOB_METRICS, self.registry)
 
     def follow(self, lives: Watch[ByNamespace, JobLife], view: LiveView) -> None:
-        """Count what happens to jobs from the first list on, how many there are, and verdicts."""
+        """Count changes of jobs from the first list on, existing jobs, and verdicts."""
         self._view = view
         lives.store.on_change(self._changed)
         lives.store.on_list(partial(self._listed, lives.store))
@@ -46,7 +46,7 @@ class JobTelemetry:
     def _listed(self, lives: Store[ByNamespace, JobLife]) -> None:
         if self._changes is None:
             self._changes = Changes(lives.records.values())
-            # In the same order on every replica: where there are too many, all leave out the same.
+            # Sorted: if there are too many namespaces, all replicas leave out the same ones.
             for namespace in sorted({job.namespace for job in lives.records.values()}):
                 self._begin(self._changed_in.bounded(namespace))
 
@@ -66,9 +66,9 @@ class JobTelemetry:
                 self._metrics.observe(each.metric, each.seconds, namespace)
 
     def decided(self, namespace: str, decision: Decision) -> None:
-        """Count a verdict on a job, if that was asked for.
+        """Count a verdict on a job, if an option requires it.
 
-        Only namespaces that exist are named: a client may send any text for one.
+        Only existing namespaces get a label: a client may send any text as namespace.
         """
         if self._view is None or decision.skipped:
             return
@@ -79,12 +79,12 @@ class JobTelemetry:
             self._metrics.add("namespace_rule_results_total", label, finding.rule, action)
 
     def deadlines(self, remaining: Callable[[], Iterable[tuple[str, float]]]) -> None:
-        """Report the least time that is left; `remaining` has the namespace and the seconds of each job."""
+        """Report the shortest remaining time; `remaining` has the namespace and the seconds of each job."""
         self._metrics.on_scrape(partial(_remaining, remaining))
 
 
 def _standing(lives: Watch[ByNamespace, JobLife], view: LiveView) -> Iterator[Value]:
-    """How many jobs there are, of a copy since another thread asks. Nothing while jobs are unknown."""
+    """Counts of existing jobs; empty while jobs cannot be read. Works on a copy since another thread calls it."""
     pods = view.all(MPI_JOBS)
     if lives.known and not isinstance(pods, Answer):
         jobs = list(lives.store.records.values())
@@ -93,7 +93,7 @@ def _standing(lives: Watch[ByNamespace, JobLife], view: LiveView) -> Iterator[Va
 
 
 def _remaining(remaining: Callable[[], Iterable[tuple[str, float]]]) -> Iterator[Value]:
-    """The least of each namespace."""
+    """The minimum of each namespace."""
     least: dict[str, float] = {}
     found = list(remaining())
     namespaces = of_now(namespace for namespace, _ in found)

@@ -1,4 +1,4 @@
-"""What companions watch of jobs beside what admission asks about."""
+"""The watches on jobs that controllers need in addition to those of admission."""
 
 from typing import Final
 

@@ -10,9 +10,9 @@ from typing import Final
 from webhook.kit.parts import ComponentRights, Part, RoleRule
 
 NAME: Final = "network-policies"
-"""What it is called in metrics, logs and concerns."""
+"""The controller's name in metrics, logs and concerns."""
 RULE: Final = "network-policy"
-"""The rule by whose settings it goes."""
+"""The rule that has the settings."""
 OPTION: Final = "--network-policies"
 
 PART: Final = Part(

@@ -26,7 +26,7 @@ async def start(stack: AsyncExitStack, around: Surroundings) -> Callable[[], Non
 
 
 def not_made(policies: PolicySet) -> dict[str, str]:
-    """What policies ask for and nobody does."""
+    """What policies require although the controller for it is switched off."""
     rules = [layers.written(layer.document).get("rules") or {} for layer in policies.layers]
     settings = [rule.get(RULE, {}) for rule in rules]
     if any({each.get("posture", "none"), *each.get("choices", ())} != {"none"} for each in settings):

@@ -1,4 +1,4 @@
-"""Reviews of the CRD's conversion webhook: jobs in the version that somebody asks for."""
+"""Reviews of the CRD's conversion webhook: jobs in the version that the client requested."""
 
 import asyncio
 from collections import Counter
@@ -24,10 +24,10 @@ TOO_EXPENSIVE: Final = "too expensive to convert: it takes more processor time t
 
 
 async def converted(request: Request, telemetry: Telemetry) -> Reply:
-    """The reply to a ConversionReview. What cannot be converted is no fault of ours: the reply says why.
+    """The reply to a ConversionReview; for an object that cannot be converted it has the reason.
 
-    Other reviews have their turn between two objects. A stored job that takes too much time is shown as a stand-in, so
-    that lists of jobs do not fail. ReviewError for what is no such review, and DeadlineExceeded.
+    Other reviews run between two objects. A stored job that takes too much time is shown as a stand-in, so that lists
+    of jobs do not fail. ReviewError if this is not a ConversionReview, and DeadlineExceeded.
     """
     asked = conversion_review.decode(request.body)
     version = asked.desired if asked.desired in KNOWN else "unknown"
@@ -62,9 +62,9 @@ def _limited(written: msgspec.Raw, version: str, fault: str, telemetry: Telemetr
 
 
 def _converted(written: msgspec.Raw, version: str, fault: str) -> tuple[msgspec.Raw, str]:
-    """What an object has become, and how; ConversionError where it cannot be converted.
+    """The converted object and the outcome; ConversionError if it cannot be converted.
 
-    It is not decoded where it has a `fault`. Nothing decoded is left when others have their turn.
+    An object with a `fault` is not decoded. Nothing decoded stays in memory while other reviews run.
     """
     document = conversion_review.opened(written) if fault else conversion_review.document(written)
     try:

@@ -3,7 +3,7 @@
 from typing import Final
 
 AUDITED_JOBS_PER_PAGE: Final = 50
-"""Jobs that the audit lists at once: a page is decoded at a stretch."""
+"""Jobs that the audit lists at once: a page is decoded without a pause."""
 MAX_AUDIT_SHARE: Final = 0.25
 """Share of a processor that the audit takes while it runs."""
 MAX_REPORTED_RESULTS: Final = 50

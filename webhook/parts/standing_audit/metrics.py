@@ -31,7 +31,7 @@ AUDIT_METRICS: Final = (
 
 
 def measured(audit: StandingAudit) -> Iterator[Value]:
-    """What the last audit found, of a copy since another thread asks."""
+    """The results of the last audit. Works on a copy since another thread calls it."""
     outcomes = [] if audit.age == inf else list(audit.outcomes.items())
     namespaces = of_now(namespace for (namespace, _), _ in outcomes)
     found = Counter[tuple[str, ...]]()

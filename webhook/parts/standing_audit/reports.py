@@ -1,9 +1,9 @@
-"""With --audit-reports, a report object for every job that breaks the policy, as other policy engines write them.
+"""With --audit-reports, a report object for every job that breaks the policy, in the format of other policy engines.
 
-They are Reports of openreports.io, or where that is not installed PolicyReports of wgpolicyk8s.io, which have the same
-fields. As with those engines there is one for each job, which belongs to the job and goes with it. Every replica writes
-them: the name follows from the job's uid, and what is in order by the cache is not written. A job that breaks nothing
-has none.
+They are Reports of openreports.io, or PolicyReports of wgpolicyk8s.io if that is not installed; both have the same
+fields. Each job has its own report, as in those engines. The job owns it, so it is deleted with the job. Every replica
+writes reports: the name follows from the job's uid, and a report that is correct in the cache is not written. A job
+that breaks nothing has none.
 """
 
 import asyncio
@@ -35,20 +35,20 @@ from webhook.parts.standing_audit.limits import MAX_REPORTED_CHARACTERS, MAX_REP
 LABEL: Final = "training.openshift.io/audit"
 PREFIX: Final = f"{PROGRAM}-"
 SEVERITY: Final = {Importance.FAILS: "high", Importance.HARMS: "medium", Importance.MINOR: "low"}
-# What only warns does not count in a score.
+# A warning does not lower a score.
 RESULT: Final = {Action.DENY: "fail", Action.WARN: "warn", Action.AUDIT: "warn"}
-# Seconds. Jobs are counted also where reports cannot be listed.
+# Seconds. Jobs are counted even if reports cannot be listed.
 PATIENCE: Final = 30.0
 _NOT_FOUND: Final = 404
 
 
 class SeenReport(msgspec.Struct, frozen=True, gc=False):
-    """A report that exists."""
+    """An existing report."""
 
     job: str
     """The name of its job."""
     content: str
-    """A hash of what it says."""
+    """A hash of its content."""
 
 
 class _Scope(msgspec.Struct):
@@ -62,7 +62,7 @@ class _Report(msgspec.Struct):
 
 
 def seen(data: bytes | msgspec.Raw) -> SeenReport:
-    """What counts of a report in JSON."""
+    """The relevant parts of a report in JSON."""
     found = _decoder.decode(data)
     content = msgspec.json.encode([found.summary, found.results], order="deterministic")
     return SeenReport((found.scope or _Scope()).name, hashlib.sha256(content).hexdigest())
@@ -81,7 +81,7 @@ KINDS: Final = {"reports": "Report", "policyreports": "PolicyReport"}
 
 
 def report(job: MPIJobRecord, decision: Decision) -> KubernetesObject | None:
-    """The report on a job but for its apiVersion and kind, None where the job breaks nothing."""
+    """The report on a job without its apiVersion and kind; None if the job breaks nothing."""
     results = [_result(action, finding) for action, finding in decision.findings]
     if not results:
         return None
@@ -117,15 +117,15 @@ def _result(action: Action, finding: Finding) -> dict[str, Any]:
 
 
 def _key(job: MPIJobRecord) -> ByNamespace:
-    """Of the job's report."""
+    """The key of the job's report."""
     return job.namespace, PREFIX + job.uid
 
 
 class Reports:
-    """Keeps the reports as they should be.
+    """Creates, updates and deletes the reports.
 
-    `changed` is called with the key of a job whose report is not as it should be, and `moved` when all of them may not
-    be, since a kind of report can be read from now on.
+    `changed` is called with the key of a job whose report is wrong. `moved` is called when all reports may be wrong,
+    because another kind of report has become readable.
     """
 
     def __init__(self, *, api: PacedClient, watches: Iterable[Watch[ByNamespace, SeenReport]]) -> None:
@@ -142,7 +142,7 @@ class Reports:
             watch.store.on_list(partial(self._listed, watch))
 
     async def settled(self) -> None:
-        """Return once it is known which reports there are, or after `PATIENCE`: what is read later is made up for."""
+        """Return once the existing reports are listed, or after `PATIENCE`. A later list is compared then."""
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 for watch in self.watches:
@@ -156,11 +156,11 @@ class Reports:
         return {"audit-reports": f"no report is written: {missing}"}
 
     def differs(self, job: MPIJobRecord, decision: Decision | None) -> bool:
-        """Whether something has to be written about the job; None for one that has ended."""
+        """Whether the job's report must be written or deleted; `decision` is None for a job that has ended."""
         return any(self._calls(job, decision))
 
     async def write(self, job: MPIJobRecord, decision: Decision | None) -> float | None:
-        """Write or delete what differs; seconds after which to look again where that has to wait."""
+        """Write or delete what differs. Returns the seconds until the next attempt if that must wait."""
         calls = list(self._calls(job, decision))
         if calls and (wait := self._written.wait(_key(job), self._clock())):
             return wait
@@ -178,12 +178,12 @@ class Reports:
         return None
 
     def forget(self, job: MPIJobRecord) -> None:
-        """The job is gone, and the garbage collector takes its report."""
+        """The job is deleted, and the garbage collector deletes its report."""
         self._wanted.pop(_key(job), None)
         self._written.forget(_key(job))
 
     def _calls(self, job: MPIJobRecord, decision: Decision | None) -> Iterator[tuple[str, KubernetesObject | None]]:
-        """What differs, as path and body; None for a report that should not be there."""
+        """The differences, as path and body; a body of None deletes the report."""
         chosen = self._chosen()
         self._wanted.pop(_key(job), None)
         for watch in () if chosen is None else self.watches:
@@ -198,7 +198,7 @@ class Reports:
                 yield f"{collection}/namespaces/{namespace}/{plural}/{name}", body
 
     def _chosen(self) -> Watch[ByNamespace, SeenReport] | None:
-        """Of the first kind that is there; none while it cannot be read, as the next kind is not for its reports."""
+        """The first installed kind. None while it cannot be read: its reports must not go to the next kind."""
         found = next((watch for watch in self.watches if not watch.refused), None)
         return found if found is not None and found.known else None
 

@@ -1,12 +1,12 @@
-"""Judges every job that has not ended by the policies of today, again and again, with the pipelines of admission.
+"""Judges every job that has not ended by the current policies, periodically, with the pipelines of admission.
 
-Every replica does all of it for itself. It lists jobs page by page and keeps of each no more than the rules that it
-breaks. A whole audit follows when policies change, and at an interval; a job that changes is read and judged alone.
+Every replica does all of it independently. It lists jobs page by page and keeps only the rules that each job breaks. A
+whole audit follows when policies change, and at an interval; a changed job is read and judged alone.
 
 Reviews come first: after each job, so after a millisecond or two, the audit sleeps for three times as long as that
-took. It takes a quarter of a processor at most while it runs: 18 s of work on 10,000 jobs become 75. Until the
-next one at least ten times as long passes, so in the long run it is a fortieth, and less than an eighth even when
-policies change all the time.
+took. It takes at most a quarter of a processor while it runs: 18 s of work on 10,000 jobs become 75. The pause before
+the next audit is at least ten times as long. On average the audit takes a fortieth of a processor, and less than an
+eighth even when policies change all the time.
 """
 
 import asyncio
@@ -44,28 +44,28 @@ from webhook.policy.in_force import PolicySet
 from webhook.work_limit import TooExpensive, limited
 
 Broken = tuple[str, Action]
-"""A rule, and what it would lead to."""
+"""A rule, and the action that it triggers."""
 IN_ORDER: Final[tuple[Broken, ...]] = ()
 NAME: Final = "audit"
 JOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
 # Seconds.
 INTERVAL: Final = 600.0
 DEBOUNCE: Final = 5.0  # policies are often changed several at a time
-SETTLE: Final = 2.0  # a new job is changed by others right away, such as by Kueue
+SETTLE: Final = 2.0  # other controllers, such as Kueue, change a new job right away
 RETRY: Final = 60.0
-# By how much the time without an audit is longer than the audit before it.
+# How many times longer than an audit the pause after it is.
 REST: Final = 10
 
 
 def broken(decision: Decision) -> tuple[Broken, ...]:
-    """The rules that a job breaks, each once for each action: a job with fifty findings of a rule is one job."""
+    """The rules that a job breaks, once for each action: fifty findings of a rule count as one."""
     pairs = {(finding.rule, action) for action, finding in decision.findings}
     return tuple(sorted(pairs)) if pairs else IN_ORDER
 
 
 @dataclass(eq=False)
 class StandingAudit:
-    """The companion."""
+    """The controller."""
 
     connection: Connection
     api: PacedClient
@@ -77,11 +77,11 @@ class StandingAudit:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     clock: InitVar[Callable[[], float] | None] = None
     outcomes: dict[ByNamespace, tuple[Broken, ...]] = field(default_factory=dict, init=False)
-    """The rules that each job breaks; of some jobs before the first audit is complete, then of all."""
+    """The rules that each job breaks. Incomplete until the first audit is complete."""
     problem: str = field(default="", init=False)
-    """Why the last audit is not complete; empty where it is."""
+    """Why the last audit is incomplete; empty if it is complete."""
     seconds: float = field(default=0, init=False)
-    """How long the last complete audit took."""
+    """Duration of the last complete audit."""
 
     def __post_init__(self, clock: Callable[[], float] | None) -> None:
         self.reconciler: Reconciler[ByNamespace] = Reconciler(NAME, self.look, log=self.log)
@@ -97,19 +97,19 @@ class StandingAudit:
 
     @property
     def age(self) -> float:
-        """Seconds since an audit was last complete; infinite before the first."""
+        """Seconds since the last complete audit; infinite before the first."""
         return self._clock() - self._ended
 
     def concerns(self) -> dict[str, str]:
-        """What is wrong, for the administrator."""
+        """Problems, for the administrator."""
         return {"audit-incomplete": f"the jobs that exist were not judged: {self.problem}"} if self.problem else {}
 
     def resync(self) -> None:
-        """All jobs are to be judged anew: policies have changed, or reports can be written from now on."""
+        """Judge all jobs again: policies have changed, or reports have become writable."""
         self._outdated.set()
 
     async def run(self) -> NoReturn:
-        """Audit, until cancelled."""
+        """Audit until cancelled."""
         if self.reports is not None:
             await self.reports.settled()
         async with asyncio.TaskGroup() as group:
@@ -123,7 +123,7 @@ class StandingAudit:
         """Judge every job once."""
         self._begun = True
         self._outdated.clear()
-        # What changes from now on is in the list as it was, so what was found of it alone counts.
+        # The list may have the old state of jobs that change from now on, so the verdict on the changed job counts.
         self._touched.clear()
         began, found = self._clock(), dict[ByNamespace, tuple[Broken, ...]]()
         try:
@@ -142,10 +142,10 @@ class StandingAudit:
         self.seconds, self.problem = self._ended - began, ""
 
     async def look(self, key: ByNamespace) -> float | None:
-        """Judge one job, as it is stored now; returns after how many seconds to look again."""
+        """Judge one job as it is stored now; returns the seconds until the next look."""
         path = f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], quote(key[0], safe=''))}/{quote(key[1], safe='')}"
         found = None if self._is_over(key) else await get(self.api, path)
-        if found is None or self._is_over(key):  # it may have gone meanwhile
+        if found is None or self._is_over(key):  # it may have been deleted in the meantime
             self.outcomes.pop(key, None)
             decision = None
         else:
@@ -186,7 +186,7 @@ class StandingAudit:
         return decision
 
     def _reported(self, key: ByNamespace) -> MPIJobRecord | None:
-        """Whose report it is; of a job that is gone the garbage collector takes it."""
+        """The job whose report to write; None if it is deleted, since the garbage collector deletes its report."""
         job = self.view.get(MPI_JOBS, key)
         return job if isinstance(job, MPIJobRecord) else None
 
@@ -204,7 +204,7 @@ class StandingAudit:
             self._add(key)
 
     def _namespace_changed(self, name: str, old: Namespace | None, new: Namespace | None) -> None:
-        """Its labels say which policies are for it."""
+        """A namespace's labels select its policies."""
         if old is not None and new is not None and old.labels == new.labels:
             return
         jobs = self.view.within(MPI_JOBS, name)
@@ -218,11 +218,11 @@ class StandingAudit:
         self.reconciler.add(key, SETTLE)
 
     def _is_over(self, key: ByNamespace) -> bool:
-        """Whether it has ended or is gone; of one that cannot be seen it is not known."""
+        """Whether the job has ended or is deleted. False if the cache cannot tell."""
         job = self.view.get(MPI_JOBS, key)
         return job is ABSENT or (isinstance(job, MPIJobRecord) and job.over)
 
 
 def _written(job: MPIJobRecord) -> tuple[object, ...]:
-    """What its user decides; another generation shows that the spec has changed, and no change of metadata."""
+    """What users change. The generation changes with the spec but not with metadata."""
     return job.uid, job.generation, job.queue, job.network_policy

@@ -52,7 +52,6 @@ class Runtimes:
             self._known.setdefault((each.kind, resource.key(_namespace(each, namespace), each.name)), record)
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
-        """The object with this key."""
         if resource.kind in _OF_RUNTIMES:
             found: T | Answer = self._known.get((resource.kind, key), UNKNOWN)
             return found

@@ -1,9 +1,9 @@
-"""TrainJobs of Kubeflow Trainer and their pods: for how long, and how much of, what is reserved for one counts.
+"""TrainJobs of Kubeflow Trainer and their pods: how long, and how much of, a TrainJob's reservation counts.
 
-They are watched only where `serve --trainer` asks for it.
+They are watched only with `serve --trainer`.
 
-Of runtimes with an MPI policy the JobSet's spec is kept, since the pods of TrainJobs come from its templates. Tenants
-may make as many and as large ones as they like, so there is a budget; one beyond it is unknown.
+The JobSet's spec is kept from runtimes with an MPI policy, since the pods of TrainJobs come from its templates. Users
+may make any number of runtimes of any size, so there is a budget; a runtime beyond it is unknown.
 """
 
 import sys
@@ -23,10 +23,10 @@ class TrainingRuntime(msgspec.Struct, frozen=True):
     """A runtime of a namespace, or of the cluster."""
 
     namespace: str
-    """Empty for one of the cluster."""
+    """Empty for a runtime of the cluster."""
     name: str
     spec: bytes
-    """JSON of what is looked at; empty where the runtime is for something else than MPI."""
+    """JSON of the relevant fields; empty unless the runtime is for MPI."""
 
 
 class _MPI(msgspec.Struct):
@@ -48,7 +48,7 @@ class _JobSet(msgspec.Struct):
 
 
 class _Kept(msgspec.Struct, rename="camel"):
-    """Of a spec what rules look at."""
+    """The fields of a spec that rules use."""
 
     ml_policy: _Policy
     template: _JobSet | None = None
@@ -91,13 +91,13 @@ RUNTIMES: Final[tuple[Resource[Any, Any], ...]] = (CLUSTER_TRAINING_RUNTIMES, TR
 
 
 class TrainJobRecord(msgspec.Struct, frozen=True, gc=False):
-    """A TrainJob that exists."""
+    """An existing TrainJob."""
 
     namespace: str
     name: str
     uid: str
     over: bool = False
-    """It ended, or is being deleted: it takes nothing more."""
+    """It ended, or is being deleted: it uses nothing any more."""
 
 
 class TrainJobPod(msgspec.Struct, frozen=True, gc=False):

@@ -52,7 +52,7 @@ class Sight:
     """The Job of its launcher."""
     pods: Sequence[Json] = ()
     workload: Json | None = None
-    """Kueue's."""
+    """Kueue's Workload."""
     place: QueuePlace | None = None
     events: Sequence[Json] = ()
     """Of all its objects."""

@@ -1,7 +1,7 @@
-"""The certificate that the service serves: one file for each source, all of them a `CertificateSource`.
+"""The serving certificate: one module for each source, each a `CertificateSource`.
 
-How certificates are made, stored, renewed and loaded is in `certs`, which knows nothing of this service. Here its
-parts are connected to the settings, to the cluster, and to log, metrics and Events.
+`certs` makes, stores, renews and loads certificates and does not import this service. This package connects it to the
+settings, the cluster, the log, the metrics and the Events.
 """
 # ruff: noqa: PLC0415 - a service has one source, and need not wait for the others at its start
 
@@ -20,27 +20,26 @@ from webhook.server.telemetry import Telemetry
 
 
 class CertificateSource(ABC):
-    """Provides the certificate to serve, and replaces it in time; as cert-manager's `pkg/server/tls` has it."""
+    """Provides the serving certificate and replaces it before it expires, like cert-manager's `pkg/server/tls`."""
 
     problem: str = "not yet"
-    """Why clients would refuse the certificate, on one line; empty when they would not."""
+    """Why clients would reject the certificate, on one line; empty if they would accept it."""
     ca_pem: bytes | None = None
-    """The certificate of a CA that was made for this process alone; whoever calls the service has to be given it."""
+    """The certificate of a CA made for this process alone. Clients of the service need it."""
 
     @abstractmethod
     def start(self) -> AbstractAsyncContextManager[ServingCertificate]:
-        """The certificate, kept up to date until the block ends.
+        """The certificate, renewed until the block ends.
 
-        StartError when there can be none, ClusterError when a cluster is needed and cannot be used.
+        StartError if no certificate is available, ClusterError if a required cluster cannot be used.
         """
 
     def concerns(self) -> dict[str, str]:
-        """By its name in the runbook, what is wrong that does not keep the certificate from being served."""
+        """Problems that do not prevent serving, by their names in the runbook."""
         return {}
 
 
 def source_for(settings: ServeSettings, telemetry: Telemetry) -> CertificateSource:
-    """The source that `settings` ask for."""
     if settings.ca_secret:
         from webhook.server.certificates.self_managed import SelfManagedSource
 
@@ -55,7 +54,7 @@ def source_for(settings: ServeSettings, telemetry: Telemetry) -> CertificateSour
 
 
 class Announcer:
-    """Reports each notice; Events are about the object `about` in `namespace`, and there are none without `api`."""
+    """Logs and counts each notice, and writes an Event about the object `about` in `namespace` if there is an `api`."""
 
     def __init__(self, api: Client | None, namespace: str, about: Mapping[str, str], telemetry: Telemetry) -> None:
         self._api = api
@@ -75,7 +74,7 @@ class Announcer:
             task.add_done_callback(self._tasks.discard)
 
     async def _write_event(self, api: Client, notice: Notice) -> None:
-        with suppress(ClusterError, RuntimeError):  # of a client that is closed; the notice is in the log
+        with suppress(ClusterError, RuntimeError):  # RuntimeError: the client is closed. The log has the notice
             await write_event(
                 api,
                 self._namespace,

@@ -1,4 +1,4 @@
-"""A certificate from files that something else renews: cert-manager, OpenShift, an administrator."""
+"""A certificate from files that cert-manager, OpenShift or an administrator renews."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +17,7 @@ from webhook.server.telemetry import Telemetry
 
 
 class FileSource(CertificateSource):
-    """The pair in two files, and whatever pair replaces it."""
+    """Serves a certificate and key from two files, and loads them again when they change."""
 
     def __init__(self, certificate: Path, key: Path, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._certificate = certificate
@@ -28,7 +28,7 @@ class FileSource(CertificateSource):
 
     @asynccontextmanager
     async def start(self) -> AsyncIterator[ServingCertificate]:
-        """Load the files, and again whenever they change; StartError when they cannot be served now."""
+        """Load the files, then again whenever they change; StartError if they cannot be served now."""
         settings = self._settings
         api = await calls.connect(settings.kubeconfig) if settings.in_cluster else None
         try:
@@ -58,11 +58,11 @@ class FileSource(CertificateSource):
                 await api.close()
 
     def concerns(self) -> dict[str, str]:
-        """What is wrong with the files while the last good certificate is served."""
+        """Problems of the files while the last good certificate is served."""
         problem = self._files and self._files.problem
         return {"certificate-files": f"{self._certificate}: {problem}"} if problem else {}
 
     def _update(self, serving: ServingCertificate, notice: str = "") -> None:
-        """What is wrong with the files does no harm until the certificate that was loaded before has expired."""
+        """Damaged files are harmless until the loaded certificate has expired."""
         self._telemetry.metrics.set("cert_expiry_timestamp_seconds", serving.not_after.timestamp(), "serving")
         self.problem = "" if serving.not_after > datetime.now(UTC) else notice

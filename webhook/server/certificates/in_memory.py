@@ -1,4 +1,4 @@
-"""A CA and a certificate for development: made anew at every start, renewed by nobody."""
+"""A CA and a certificate for development: made at every start and never renewed."""
 
 import socket
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ LIFETIME: Final = timedelta(days=365)
 
 
 class InMemorySource(CertificateSource):
-    """A certificate for the address that is listened on; only its CA's certificate is ever written to a file."""
+    """A certificate for the listen address; only its CA's certificate is ever written to a file."""
 
     def __init__(self, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._host = settings.listen[0]
@@ -27,7 +27,7 @@ class InMemorySource(CertificateSource):
 
     @asynccontextmanager
     async def start(self) -> AsyncIterator[ServingCertificate]:
-        """Make both; StartError if the file for the CA cannot be written."""
+        """Make the CA and the certificate; StartError if the CA file cannot be written."""
         authority = Authority(PROGRAM, lifetime=LIFETIME)
         every_address = ["localhost", "127.0.0.1", "::1", socket.gethostname()]
         hosts = every_address if self._host in EVERY_ADDRESS else [self._host]

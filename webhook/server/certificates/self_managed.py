@@ -1,4 +1,4 @@
-"""A certificate of the service's own CA, which every replica renews and which every caBundle trusts."""
+"""A certificate of the service's own CA, which every replica renews and every caBundle trusts."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ from webhook.server.telemetry import Telemetry
 
 
 class SelfManagedSource(CertificateSource):
-    """The CA is in a Secret beside the service, its certificate in the caBundles of whatever calls the service."""
+    """The CA is in a Secret in the service's namespace; its certificate is in the caBundles that call the service."""
 
     def __init__(self, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._settings = settings
@@ -24,7 +24,7 @@ class SelfManagedSource(CertificateSource):
 
     @asynccontextmanager
     async def start(self) -> AsyncIterator[ServingCertificate]:
-        """Wait until the certificate is trusted, for as long as that takes."""
+        """Wait without a limit until the caBundles trust the certificate."""
         settings, namespace = self._settings, self._settings.policy_namespace
         self._telemetry.log.info("waiting for the certificate", secret=settings.ca_secret)
         api = await calls.connect(settings.kubeconfig)

@@ -11,7 +11,7 @@ from webhook.client.calls import ApiError
 from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, addresses, read, source
 from webhook.installation.doctor.facts import arguments
 
-# Where the certificates come from
+# The source of the certificates
 
 
 def with_arguments(*arguments: str, **spec: Any) -> Any:
@@ -39,11 +39,11 @@ def test_where_the_certificates_come_from(found: Any, flag: str, expected: tuple
     assert source(found, arguments(found), flag) == expected
 
 
-# What is read
+# The objects that are read
 
 
 class Answers:
-    """An API server that gives the same answer to everything, or refuses."""
+    """An API server that gives the same answer to everything, or denies everything."""
 
     def __init__(self, answer: dict[str, Any] | Exception) -> None:
         self.answer = answer

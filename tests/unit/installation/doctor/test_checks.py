@@ -1,4 +1,4 @@
-"""The doctor's checks on an installation as the manifests have it, changed in one place."""
+"""The doctor's checks on an installation that matches the manifests, except for one change."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -71,13 +71,13 @@ OF_TRAINER = HAS | dict.fromkeys(
 
 
 def limited_to(*kinds: str) -> Any:
-    """training-operator that reconciles these kinds."""
+    """A training-operator that reconciles these kinds."""
     found = deployment("kubeflow", "kubeflow/training-operator:v1-855e096")
     found["spec"]["template"]["spec"]["containers"][0]["args"] = [f"--enable-scheme={kind}" for kind in kinds]
     return found
 
 
-# What is changed, the findings (id: words of it).
+# (changes, findings as id: words of the text).
 CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "healthy": ({}, {}),
     "old Kubernetes": ({"version": {"gitVersion": "v1.26.3+k3s1"}}, {"kubernetes-old": "v1.26.3"}),
@@ -443,7 +443,7 @@ def test_nothing_can_be_read() -> None:
     assert {each.severity for each in found if "agrees" not in each.text} == {Severity.UNKNOWN}
 
 
-# What the service looks at while it runs
+# Checks of the running service
 
 
 @pytest.mark.parametrize(

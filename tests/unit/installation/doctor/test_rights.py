@@ -1,4 +1,4 @@
-"""The doctor asks for the rights that the manifests give, no more and no less."""
+"""The doctor checks exactly the rights that the manifests grant."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from webhook.installation.doctor import rights
 
 
 def granted(*files: str) -> set[Any]:
-    """What the manifests give the service, as (verb, group, resource, namespace, name)."""
+    """The service's rights in the manifests, as (verb, group, resource, namespace, name)."""
     found = set()
     for file in files:
         for role in yaml.load_all((MANIFESTS / file).read_text()):

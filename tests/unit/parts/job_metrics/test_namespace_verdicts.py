@@ -1,4 +1,4 @@
-"""Verdicts by namespace: told where metrics of jobs are, and never for more namespaces than a bound."""
+"""Verdicts by namespace: reported with job metrics, and for a limited number of namespaces."""
 
 from datetime import date
 from typing import Any
@@ -22,7 +22,7 @@ POLICY = pipelines.load_policy(None)
 
 
 class Teams(NothingKnown):
-    """A cluster of namespaces that are called `team-`, and of one that is not known yet."""
+    """A cluster of namespaces with names in `team-`, and of one whose cache is incomplete."""
 
     def get(self, resource: object, key: Any) -> Any:
         assert resource is NAMESPACES
@@ -69,7 +69,7 @@ def test_names_of_namespaces_are_few(telemetry: Telemetry) -> None:
 
 
 def test_names_that_anyone_may_invent_take_no_room(telemetry: Telemetry) -> None:
-    """They took megabytes each, for good, and the names of those that there are."""
+    """They took megabytes each, permanently, and the labels of existing namespaces."""
     for number in range(MAX_NAMESPACE_LABELS):
         review(telemetry, f"invented-{number}" * 1000)
     review(telemetry, "new")

@@ -1,4 +1,4 @@
-"""What `/metrics/jobs` says of jobs, and when it says nothing."""
+"""The content of `/metrics/jobs`, and when it is empty."""
 
 import re
 from typing import Any
@@ -24,7 +24,7 @@ RUNNING = condition("Running", at=START + 60)
 
 
 class View:
-    """What admission knows of jobs."""
+    """The jobs that admission sees."""
 
     def __init__(self) -> None:
         self.jobs: Any = {}
@@ -34,7 +34,7 @@ class View:
 
 
 class World:
-    """Metrics, and the jobs that they are about."""
+    """Metrics, and the jobs behind them."""
 
     def __init__(self) -> None:
         self.telemetry, self.lives, self.view = JobTelemetry(CollectorRegistry()), Seen(JOB_LIVES), View()
@@ -68,7 +68,7 @@ def test_what_happens_to_jobs_after_the_first_list_is_counted(world: World) -> N
     world.lives.put(mpijob("new", failed, namespace="team-c", started=START, completed=START + HOUR))
     world.lives.put(mpijob("old", condition("Succeeded"), started=START, completed=START + 2 * HOUR))
     world.lives.remove(old)
-    # A list after a watch was lost says the same again.
+    # The list after a lost watch has the same content.
     world.lives.list(mpijob("new", failed, namespace="team-c", started=START, completed=START + HOUR))
     assert world.value("created_total", "team-c") == 1
     assert world.value("created_total") == world.value("created_total", "team-b") == 0
@@ -92,7 +92,7 @@ def test_how_many_jobs_there_are_now(world: World) -> None:
     assert (world.value("running"), world.value("queued")) == (1, 2)
     assert world.value("gpus_requested", resource="nvidia.com/gpu") == 64
     assert world.value("gpus_in_use", resource="nvidia.com/gpu") == 32
-    # What has passed is no answer for now.
+    # An old value is not a current one.
     for known, jobs in ((False, world.view.jobs), (True, UNKNOWN)):
         world.lives.known, world.view.jobs = known, jobs
         assert world.value("running") is None
@@ -115,7 +115,9 @@ def test_namespaces_are_bounded(world: World) -> None:
 
 
 def test_replicas_that_have_seen_different_things_name_the_same_namespaces() -> None:
-    """Or one of them would have in BEYOND what another has by name, and a sum of the greatest would count it twice."""
+    """Otherwise one would count under BEYOND what another counts by name, and a sum of the maxima would count it
+    twice.
+    """
     jobs = [mpijob(namespace=f"team-{each}") for each in range(MAX_NAMESPACE_LABELS + 10)]
     first, second = World(), World()
     first.lives.list(*jobs[:5])

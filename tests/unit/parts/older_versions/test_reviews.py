@@ -1,4 +1,4 @@
-"""`/convert`: ConversionReviews as the API server sends them, and what no API server sends."""
+"""`/convert`: ConversionReviews as the API server sends them, and malformed ones."""
 
 import asyncio
 import gc
@@ -146,14 +146,14 @@ def test_others_have_their_turn_between_two_objects(shared: Live, monkeypatch: p
 def test_no_object_is_kept_decoded_while_others_have_their_turn(
     shared: Live, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Decoded, a body of empty objects takes over 20 times its size, and many reviews may wait at once."""
+    """A decoded body of empty objects takes over 20 times its size, and many reviews may wait at once."""
     at_once: list[int] = []
 
     async def count(_: float) -> None:
         gc.collect()
         at_once.append(sum(type(each) is dict and each.get("kind") == "MPIJob" for each in gc.get_objects()))
 
-    gc.collect()  # what other tests left
+    gc.collect()  # garbage of other tests
     before = sum(type(each) is dict and each.get("kind") == "MPIJob" for each in gc.get_objects())
     monkeypatch.setattr(reviews, "asyncio", SimpleNamespace(sleep=count))
     assert connection.post("/convert?timeout=600s", review(*[OLD] * 4)).status == 200
@@ -161,7 +161,7 @@ def test_no_object_is_kept_decoded_while_others_have_their_turn(
 
 
 def many(count: int, **metadata: Any) -> dict[str, Any]:
-    """A job of the older version with so many variables."""
+    """A job of the older version with `count` variables."""
     job = deepcopy(OLD)
     job["metadata"] = {**job["metadata"], **metadata}
     container = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]

@@ -1,4 +1,4 @@
-"""What the cache keeps of TrainJobs."""
+"""The cached records of TrainJobs."""
 
 import json
 from typing import Any

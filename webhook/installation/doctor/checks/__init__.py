@@ -1,7 +1,7 @@
 """The checks of `doctor`.
 
-A check is a function from Facts to diagnoses. It reads nothing from the cluster itself: what it needs is gathered into
-Facts before, so every check can be tested without a cluster. Its module has the kinds of diagnoses that it makes.
+A check is a function from Facts to diagnoses. It does not read the cluster: `gather` collects the Facts before, so
+every check can be tested without a cluster. Its module defines the kinds of diagnoses that it makes.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -30,12 +30,12 @@ CHECKS: Final[Mapping[str, Callable[[Facts], Iterator[Diagnosis]]]] = {
 """By their names in the report, in its order."""
 
 
-# What a server of `serve --register` does without.
+# Checks of parts that a server of `serve --register` does not have.
 INSTALLED: Final = frozenset({"replicas", "certificates", "rights"})
 
 
 def run(facts: Facts) -> Iterator[tuple[str, Diagnosis]]:
-    """(name of the check, diagnosis) of all checks. That all is fine is said only where nothing wrong was found."""
+    """(name of the check, diagnosis) of all checks. "OK" is reported only for a check without problems."""
     for name, check in CHECKS.items():
         if facts.on_trial and name in INSTALLED:
             continue
@@ -45,7 +45,6 @@ def run(facts: Facts) -> Iterator[tuple[str, Diagnosis]]:
 
 
 def kinds() -> tuple[DiagnosisKind, ...]:
-    """Every kind of diagnosis there is."""
     modules = (diagnosis, cluster, installed, hooks, policies)
     declared = [value for module in modules for value in vars(module).values()]
     return tuple(dict.fromkeys(value for value in declared if isinstance(value, DiagnosisKind)))

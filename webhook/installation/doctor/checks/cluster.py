@@ -27,15 +27,15 @@ OPERATORS_SEVERAL: Final = DiagnosisKind("operators-several", Severity.WARNING)
 OPERATOR_GANG: Final = DiagnosisKind("operator-gang", Severity.WARNING)
 
 OLDEST: Final = (1, 27)
-# Older ones leave a job that Kueue suspended with the node selector it had (mpi-operator#670).
+# Older ones keep the node selector of a job that Kueue suspended (mpi-operator#670).
 OPERATOR_FOR_KUEUE: Final = (0, 8, 0)
-# Its flag, which no job shows.
+# The operator's flag, which jobs do not show.
 GANG: Final = "gang-scheduling"
 OPERATORS: Final = ("mpi-operator", "training-operator")
 
 
 def versions(facts: Facts) -> Iterator[Diagnosis]:
-    """Say whether this version is made for what the cluster runs."""
+    """Check whether this version supports the cluster's versions."""
     version = "unknown" if isinstance(facts.version, Unread) else str(facts.version.get("gitVersion"))
     if facts.kubernetes is not None and facts.kubernetes < OLDEST:
         yield KUBERNETES_OLD(
@@ -68,9 +68,9 @@ def _mpijobs(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def _conversion(facts: Facts, served: list[str]) -> Iterator[Diagnosis]:
-    """Several versions of MPIJobs need somebody who converts, and who converts needs several versions."""
-    found = (facts.crd["spec"].get("conversion") or {}) if isinstance(facts.crd, Mapping) else {}
-    called = ((found.get("webhook") or {}).get("clientConfig") or {}).get("service") or {}
+    """A CRD with several versions needs a conversion webhook, and vice versa."""
+    conversion = (facts.crd["spec"].get("conversion") or {}) if isinstance(facts.crd, Mapping) else {}
+    called = ((conversion.get("webhook") or {}).get("clientConfig") or {}).get("service") or {}
     ours = (called.get("namespace"), called.get("name")) == (facts.location.namespace, facts.location.service)
     on = "--conversion" in arguments(facts.deployment)
     older = [name for name in served if f"{mpijob.GROUP}/{name}" in mpijob.OLDER_VERSIONS]
@@ -79,7 +79,7 @@ def _conversion(facts: Facts, served: list[str]) -> Iterator[Diagnosis]:
             f"the CRD of MPIJobs has this service convert {', '.join(older)}, and it does not: nobody can read these",
             fix=f"add manifests/components/conversion to your overlay, then {AGAIN}",
         )
-    elif older and len(older) < len(served) and found.get("strategy") != "Webhook":
+    elif older and len(older) < len(served) and conversion.get("strategy") != "Webhook":
         yield CONVERSION_MISSING(
             f"{', '.join(older)} of MPIJobs is served beside the others, and nobody converts: fields with other names "
             "are ignored, and workers wait in place of running sshd",
@@ -93,23 +93,23 @@ def _conversion(facts: Facts, served: list[str]) -> Iterator[Diagnosis]:
 
 
 def _operators(facts: Facts) -> Iterator[Diagnosis]:
-    found = [
+    operators = [
         (program, namespace, container)
         for program in OPERATORS
         for namespace, container in facts.programs(program)
         if _takes_mpijobs(container)
     ]
-    if not any(program == "mpi-operator" for program, _, _ in found):
+    if not any(program == "mpi-operator" for program, _, _ in operators):
         yield OPERATOR_MISSING(
             "no Deployment runs an image mpi-operator: jobs are stored, and nothing starts them",
             fix="kubectl get deployments -A | grep operator; fine if it runs elsewhere, or under another image's name",
         )
-    watched = [flag(container, "namespace") for _, _, container in found]
+    watched = [flag(container, "namespace") for _, _, container in operators]
     if any(not one or not other or one == other for one, other in combinations(watched, 2)):
-        names = ", ".join(f"{program} in {namespace}" for program, namespace, _ in found)
+        names = ", ".join(f"{program} in {namespace}" for program, namespace, _ in operators)
         fix = "keep one; start training-operator with --enable-scheme for each of its other kinds, without mpijob"
         yield OPERATORS_SEVERAL(f"several operators reconcile MPIJobs, and each creates a launcher: {names}", fix=fix)
-    for program, namespace, container in found:
+    for program, namespace, container in operators:
         image = container["image"]
         number = _number(image)
         if program == "mpi-operator" and number and number < OPERATOR_FOR_KUEUE and any(facts.images("kueue")):
@@ -127,7 +127,7 @@ def _takes_mpijobs(container: KubernetesObject) -> bool:
 
 
 def _gang_scheduling(facts: Facts) -> Iterator[Diagnosis]:
-    """Policies say what flag the operator runs with."""
+    """Compare the operator's flag with its value in policies."""
     if not isinstance(facts.policies, Policies):
         return
     for namespace, container in facts.programs("mpi-operator"):
@@ -163,7 +163,7 @@ MOST: Final = timedelta(seconds=30)
 
 
 def clock(facts: Facts) -> Iterator[Diagnosis]:
-    """Compare the clock of the API server with that of this machine; those of the nodes cannot be seen."""
+    """Compare the clock of the API server with that of this machine; the nodes' clocks are not visible."""
     if facts.server_time is None:
         yield not_known("the clock of the API server", "its answers have no date")
         return

@@ -1,4 +1,4 @@
-"""The webhook configurations: there, complete, as this version installs them, called in order and reached."""
+"""The webhook configurations: present, complete, from this version, called in order, and able to reach the service."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final
@@ -31,7 +31,7 @@ HOOK_FAILS_OPEN: Final = DiagnosisKind("hook-fails-open", Severity.WARNING)
 HOOK_FAILS_CLOSED: Final = DiagnosisKind("hook-fails-closed", Severity.WARNING)
 HOOK_ALTERED: Final = DiagnosisKind("hook-altered", Severity.WARNING)
 
-# What the API server fills in where a manifest has nothing.
+# The API server's defaults for absent fields.
 DEFAULTS: Final[Mapping[str, Any]] = {"namespaceSelector": {}, "objectSelector": {}, "matchConditions": []}
 # `secret_hook` has kinds of diagnosis for it.
 GUARDED: Final = f"ssh-keys.{registration.DOMAIN}"
@@ -167,7 +167,7 @@ CONFIGURATION_ORDER: Final = DiagnosisKind("configuration-order", Severity.PROBL
 
 
 def order(facts: Facts) -> Iterator[Diagnosis]:
-    """Compare the names of the configurations."""
+    """Check that the configurations sort before Kueue's."""
     if isinstance(facts.mutating, Unread):
         yield not_known("the order of the webhooks", facts.mutating.reason)
         return
@@ -177,7 +177,7 @@ def order(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def after_kueue(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
-    """Kueue's hook is called before ours; fine if it is called again after ours."""
+    """Kueue's hook is called first; that is fine if it is called again afterwards."""
     ours = configuration(mutating)
     if ours is None:
         return
@@ -206,7 +206,7 @@ LEGACY: Final = "manifests/components/legacy-no-match-conditions"
 
 
 def secret_hook(facts: Facts) -> Iterator[Diagnosis]:
-    """Say whether its failurePolicy suits the conditions that narrow it."""
+    """Check whether its failurePolicy suits the conditions that narrow it."""
     if isinstance(facts.mutating, Unread):
         yield not_known("the hook for SSH keys", facts.mutating.reason)
         return
@@ -228,7 +228,7 @@ def secret_hook(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def unguarded(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
-    """A hook that can hold up any Secret. Only the stored configuration counts: older API servers drop conditions."""
+    """A hook that can block any Secret. Only the stored configuration counts: older API servers drop conditions."""
     hook = _find(mutating)
     if hook and hook["failurePolicy"] == "Fail" and not hook.get("matchConditions"):
         yield SECRET_HOOK_UNGUARDED(
@@ -249,7 +249,7 @@ HOOK: Final = f"validate.{DOMAIN}"
 
 
 def probe(facts: Facts) -> Iterator[Diagnosis]:
-    """Say whether the API server reaches the service; nothing if no probe was asked for."""
+    """Report whether the API server reaches the service, if a probe was requested."""
     if facts.probe is None:
         return
     refusal, where = facts.probe.refusal, f"the dry run in {facts.probe.namespace}"

@@ -1,4 +1,4 @@
-"""What is installed: the Deployment, its pods and Service, the certificates, and what RBAC lets the service do."""
+"""The installed parts: the Deployment, its pods and Service, the certificates, and the service's rights."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -21,7 +21,7 @@ SERVICE_EMPTY: Final = DiagnosisKind("service-empty", Severity.PROBLEM)
 
 
 def replicas(facts: Facts) -> Iterator[Diagnosis]:
-    """Say whether enough replicas are ready, run the same image, and are found by the Service."""
+    """Check that enough replicas are ready, run the same image, and are behind the Service."""
     yield from _service(facts)
     if isinstance(facts.deployment, Unread):
         yield not_known("the Deployment", facts.deployment.reason)
@@ -29,20 +29,20 @@ def replicas(facts: Facts) -> Iterator[Diagnosis]:
     if facts.deployment is None:
         yield DEPLOYMENT_MISSING(f"there is no Deployment {PROGRAM} in {facts.location.namespace}", fix=AGAIN)
         return
-    wanted = facts.deployment["spec"].get("replicas", 1)
+    expected = facts.deployment["spec"].get("replicas", 1)
     ready = (facts.deployment.get("status") or {}).get("readyReplicas") or 0
     describe = f"kubectl -n {facts.location.namespace} describe pods -l app.kubernetes.io/name={PROGRAM}"
     if not ready:
         yield REPLICAS_NONE(f"no replica is ready{_why(facts)}: no job can be created or changed", fix=describe)
-    elif ready < wanted:
-        yield REPLICAS_FEW(f"{ready} of {wanted} replicas are ready{_why(facts)}", fix=describe)
-    elif wanted < 2:
+    elif ready < expected:
+        yield REPLICAS_FEW(f"{ready} of {expected} replicas are ready{_why(facts)}", fix=describe)
+    elif expected < 2:
         yield REPLICAS_FEW(
             "there is a single replica: no job can be created while it restarts",
             fix=f"kubectl -n {facts.location.namespace} scale deployment {PROGRAM} --replicas=2",
         )
     yield from _images(facts)
-    yield ok(f"{ready} of {wanted} replicas ready, all of one image")
+    yield ok(f"{ready} of {expected} replicas ready, all of one image")
 
 
 def _service(facts: Facts) -> Iterator[Diagnosis]:
@@ -76,7 +76,7 @@ def _ready(pod: KubernetesObject) -> bool:
 
 
 def _why(facts: Facts) -> str:
-    """Why pods are not ready, where their status says so."""
+    """Why pods are not ready, if their status has a reason."""
     pods = [] if isinstance(facts.pods, Unread) else [pod for pod in facts.pods if not _ready(pod)]
     reasons = {
         waiting["reason"]
@@ -94,7 +94,7 @@ CERTIFICATE_UNSEEN: Final = DiagnosisKind("certificate-unseen", Severity.UNKNOWN
 
 
 def certificates(facts: Facts) -> Iterator[Diagnosis]:
-    """Say what `certs status` says, by the clock of the API server: that is who checks certificates."""
+    """The results of `certs status`, by the clock of the API server, which verifies certificates."""
     found = facts.certificates
     yield from _stored(found)
     if isinstance(found.bundles, Unread):
@@ -103,7 +103,7 @@ def certificates(facts: Facts) -> Iterator[Diagnosis]:
     log = f"kubectl -n {found.namespace} logs -l app.kubernetes.io/name={PROGRAM} --tail=100"
     for issue in status.issues:
         if found.data is None and found.secret and "Secret" in issue.text:
-            continue  # said above
+            continue  # reported above
         kind = CERTIFICATE_BROKEN if issue.severity == "error" else CERTIFICATE_ATTENTION
         yield kind(issue.text, fix=f"{issue.advice} ({log})")
     if not found.served:
@@ -115,28 +115,30 @@ def certificates(facts: Facts) -> Iterator[Diagnosis]:
     yield ok(f"valid until {until:%Y-%m-%d}, trusted, seen at {len(found.served)} address{plural}{phase}")
 
 
-def unseen(found: Certificates) -> Diagnosis:
-    """No replica was reached to look at its certificate: why, and how to reach one."""
-    why = "; ".join(found.unreached) or "no endpoints are known"
-    stand_in = ", the mounted Secret is judged in its place" if found.stored else ""
+def unseen(certificates: Certificates) -> Diagnosis:
+    """No replica's certificate could be read: why, and how to reach one."""
+    why = "; ".join(certificates.unreached) or "no endpoints are known"
+    stand_in = ", the mounted Secret is judged in its place" if certificates.stored else ""
     return CERTIFICATE_UNSEEN(
         f"the certificate that is served cannot be seen from here{stand_in} ({why})",
-        fix=f"kubectl -n {found.namespace} port-forward deployment/{PROGRAM} 8443, and beside it this command "
+        fix=f"kubectl -n {certificates.namespace} port-forward deployment/{PROGRAM} 8443, and beside it this command "
         "with --address 127.0.0.1:8443",
     )
 
 
-def _stored(found: Certificates) -> Iterator[Diagnosis]:
-    if isinstance(found.data, Unread):
-        yield not_known(f"the Secret {found.secret}", found.data.reason)
-    elif found.secret and found.data is None:
+def _stored(certificates: Certificates) -> Iterator[Diagnosis]:
+    if isinstance(certificates.data, Unread):
+        yield not_known(f"the Secret {certificates.secret}", certificates.data.reason)
+    elif certificates.secret and certificates.data is None:
         again = f"apply the manifests again, they ship it empty: {AGAIN}"
-        issuer = f"kubectl -n {found.namespace} describe certificates.cert-manager.io; with OpenShift see that the "
-        issuer += "Service has the annotation service.beta.openshift.io/serving-cert-secret-name"
-        text = f"the Secret {found.secret} does not exist in {found.namespace}: " + (
-            "no replica can start" if found.source == FILES else "certificates are not renewed"
+        issuer = (
+            f"kubectl -n {certificates.namespace} describe certificates.cert-manager.io; with OpenShift see that the "
         )
-        yield CERTIFICATE_SECRET_MISSING(text, fix=issuer if found.source == FILES else again)
+        issuer += "Service has the annotation service.beta.openshift.io/serving-cert-secret-name"
+        text = f"the Secret {certificates.secret} does not exist in {certificates.namespace}: " + (
+            "no replica can start" if certificates.source == FILES else "certificates are not renewed"
+        )
+        yield CERTIFICATE_SECRET_MISSING(text, fix=issuer if certificates.source == FILES else again)
 
 
 RIGHT_ESSENTIAL: Final = DiagnosisKind("right-essential", Severity.PROBLEM)
@@ -145,7 +147,7 @@ SECRETS_OPEN: Final = DiagnosisKind("secrets-open", Severity.WARNING)
 
 
 def service_rights(facts: Facts) -> Iterator[Diagnosis]:
-    """Say which rights are missing, by purpose, and which rights on Secrets are too many."""
+    """Report missing rights, by purpose, and excess rights on Secrets."""
     if isinstance(facts.rights, Unread):
         yield not_known("the rights of the service", facts.rights.reason)
         return

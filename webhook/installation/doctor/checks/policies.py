@@ -1,4 +1,4 @@
-"""What administrators and users wrote: policies, plug-ins, and annotations of jobs."""
+"""The input of administrators and users: policies, plug-ins, and annotations of jobs."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -20,7 +20,7 @@ POLICY_ELSEWHERE: Final = DiagnosisKind("policy-elsewhere", Severity.WARNING)
 
 
 def policies(facts: Facts) -> Iterator[Diagnosis]:
-    """Say which policies are broken, and what is in force of them."""
+    """Report broken policies, and what is in force instead."""
     if isinstance(facts.policies, Unread):
         yield not_known("the policies", facts.policies.reason)
         return
@@ -62,7 +62,7 @@ PLUGIN_ELSEWHERE: Final = DiagnosisKind("plugin-elsewhere", Severity.WARNING)
 
 
 def plugins(facts: Facts) -> Iterator[Diagnosis]:
-    """Say which plug-ins are broken here, and which the service has and this command has not."""
+    """Report plug-ins that are broken here, and plug-ins of the service that this command lacks."""
     for plugin in facts.plugins:
         if plugin.faults:
             yield PLUGIN_BROKEN(
@@ -92,19 +92,19 @@ ASKED_IN_VAIN: Final = DiagnosisKind("asked-in-vain", Severity.WARNING)
 
 
 def annotations(facts: Facts) -> Iterator[Diagnosis]:
-    """Name the jobs whose annotations have no effect."""
+    """Report jobs whose annotations have no effect."""
     if isinstance(facts.asked_in_vain, Unread):
         yield not_known("what jobs ask for by annotation", facts.asked_in_vain.reason)
         return
     more = len(facts.asked_in_vain) - MAX_LINES_PER_CHECK
-    for number, found in enumerate(facts.asked_in_vain[:MAX_LINES_PER_CHECK], start=1):
+    for number, mistake in enumerate(facts.asked_in_vain[:MAX_LINES_PER_CHECK], start=1):
         kind, known = (
-            ("rule", [*rules.REGISTRY]) if found.annotation == ASKED else ("injection", [*injections.REGISTRY])
+            ("rule", [*rules.REGISTRY]) if mistake.annotation == ASKED else ("injection", [*injections.REGISTRY])
         )
-        names = ", ".join(_named(each, known) for each in found.unknown[:MAX_LINES_PER_CHECK])
+        names = ", ".join(_named(each, known) for each in mistake.unknown[:MAX_LINES_PER_CHECK])
         others = f"; and {more} more like this" if more > 0 and number == MAX_LINES_PER_CHECK else ""
         yield ASKED_IN_VAIN(
-            f"{found.annotation} of MPIJob {found.job} has what is no {kind}: {names}{others}",
+            f"{mistake.annotation} of MPIJob {mistake.job} has what is no {kind}: {names}{others}",
             fix=f"correct it in the file of the job; `{PROGRAM} rules` lists all rules and injections",
         )
     yield ok("the annotations of all jobs name rules and injections that there are")
