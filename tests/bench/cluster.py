@@ -151,6 +151,9 @@ def objects(size: Size) -> dict[str, Listed]:
         "resourceclaimtemplates": teams_own("gpus", spec=CLAIM_TEMPLATE),
         "imagedigestmirrorsets": (2, lambda index: encode("ab"[index], spec={"imageDigestMirrors": MIRRORED})),
         "imagetagmirrorsets": (1, lambda index: encode("tags", spec={"imageTagMirrors": MIRRORED})),
+        "securitycontextconstraints": (2, lambda index: encode(("restricted-v2", "anyuid")[index], users=[])),
+        "clusterresourcequotas": (1, lambda index: encode("all", spec={"quota": {"hard": HARD}}, status={})),
+        "podgroups": (1, lambda index: encode("none", team(index))),
         "runtimeclasses": (2, lambda index: encode(("nvidia", "kata")[index], handler="x")),
         "own-leases": (
             max(1, teams // 100),

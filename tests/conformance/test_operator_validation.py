@@ -18,7 +18,12 @@ from webhook.api.operator_checks import refused
 Verdict = Callable[[dict[str, Any]], list[dict[str, str]]]
 
 # What upstream admits and the service rejects: the docstring of the rule has the reasons.
-BEYOND = ("spec.launcherCreationPolicy", "spec.mpiReplicaSpecs[worker]", "spec.mpiReplicaSpecs[Master]")
+RENAMED = {
+    "spec.mpiReplicaSpecs[worker]": "spec.mpiReplicaSpecs[Worker]",
+    "spec.mpiReplicaSpecs[Master]": "spec.mpiReplicaSpecs[Launcher]",
+}
+"""Misspelt roles, and the role whose absence is not reported a second time."""
+BEYOND = ("spec.launcherCreationPolicy", *RENAMED)
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +106,8 @@ def test_both_find_fault_with_the_same_fields(
     wanted = {k: v for k, v in fields.items() if not any(k.startswith(key + ".") for key in whole)} | changes
     upstream = {error["field"] for error in verdict(changed(wanted))}
     ours = {found.path for found in violations("upstream-contract", wanted) if not found.advisory}
-    assert ours - set(BEYOND) == upstream
+    one_fault = {RENAMED[path] for path in ours & RENAMED.keys()}
+    assert ours - set(BEYOND) - one_fault == upstream - one_fault
     assert refused(defaulted(changed(wanted))) == bool(upstream - {"spec.runPolicy.managedBy"})
 
 

@@ -38,7 +38,6 @@ DENIED = "validate.mpijob.training.openshift.io/denied"
 EVASIONS: dict[str, dict[str, Any]] = {
     "an empty annotation": {"annotations": {ASK: ""}},
     "an empty label": {"labels": {QUEUE_LABEL: ""}},
-    "Volcano": {"annotations": {"scheduling.volcano.sh/queue-name": "x"}},
 }
 
 
@@ -51,6 +50,15 @@ def test_a_new_job_is_in_a_queue(cluster: Cluster, managed: str, evasion: str) -
     denied = [event.get("annotations", {}).get(DENIED) for event in events]
     assert denied == ["required-injection"], said
     assert "created" not in said
+
+
+def test_a_queue_of_volcano_where_it_is_not_installed_is_no_way_around_the_usual_queue(
+    cluster: Cluster, managed: str
+) -> None:
+    job = pi(managed, "volcano", annotations={"scheduling.volcano.sh/queue-name": "x"})
+    said = cluster.attempt("create", stdin=job)
+    assert 'in queue training: there is no queue "x"' in said, said
+    assert cluster.get("mpijob", "volcano", "-n", managed)["metadata"]["labels"][QUEUE_LABEL] == "training"
 
 
 def test_a_job_of_another_cluster_is_in_a_queue_when_it_comes_here(cluster: Cluster, managed: str) -> None:

@@ -99,7 +99,7 @@ def test_the_api_servers_audit_log_tells_what_was_decided(cluster: Cluster, name
     annotations: dict[str, str] = {}
     for event in cluster.audit_events("audited") or cluster.audit_events(""):
         annotations |= event.get("annotations", {})
-    assert annotations["mutate.mpijob.training.openshift.io/injected"].startswith("api-access,istio")
+    assert annotations["mutate.mpijob.training.openshift.io/injected"].startswith("api-access,created-by,istio")
     assert annotations["validate.mpijob.training.openshift.io/denied"] == "worker-count"
 
 

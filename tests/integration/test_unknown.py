@@ -40,6 +40,8 @@ GROUPS = {
     "scheduling.volcano.sh",
     "scheduling.x-k8s.io",
     "config.openshift.io",
+    "quota.openshift.io",
+    "security.openshift.io",
 }
 CUSTOM = [resource for resource in ALL if resource.api_group in GROUPS]
 SEEN_LATER = {"queue", "network", "never", "volcano"}

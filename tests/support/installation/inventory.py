@@ -118,6 +118,7 @@ def _cluster_wide() -> Iterator[Manifest]:
     yield _object(OPENSHIFT, "ImageTagMirrorSet", "platform", "", spec={"imageTagMirrors": mirrored})
     yield from (each for each in openshift.DEFAULT_SCCS if each["metadata"]["name"] == "restricted-v2")
     yield openshift.cluster_quota({"pods": "100"}, {"pods": "0"}, name="teams", namespaces=[TEAM])
+    yield _object("scheduling.x-k8s.io/v1alpha1", "PodGroup", "none", TEAM)
     yield kueue.resource_flavor("h100", node_labels={"nvidia.com/gpu.present": "true"})
     quotas = {"h100": {"cpu": 400, "memory": "4Ti", "nvidia.com/gpu": 64}}
     yield kueue.cluster_queue("gpu", quotas=quotas, cohort="all")
