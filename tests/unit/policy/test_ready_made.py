@@ -210,8 +210,8 @@ def test_in_a_namespace_for_hipaa_every_job_is_judged_and_gets_its_nodes() -> No
 
 FABRIC = Snapshot(
     [
-        node("a", **{"vpc.amazonaws.com/efa": 32, "rdma/rdma_shared_device_a": 63, "openshift.io/mlx_vf": 16,
-                     "nvidia.com/gpu": 8, "hugepages-2Mi": "42242Mi", "cpu": 192, "memory": "2Ti"}),
+        *(node(name, **{"vpc.amazonaws.com/efa": 32, "rdma/rdma_shared_device_a": 63, "openshift.io/mlx_vf": 16,
+                     "nvidia.com/gpu": 8, "hugepages-2Mi": "42242Mi", "cpu": 192, "memory": "2Ti"}) for name in "ab"),
         network("rail-0", "openshift.io/mlx_vf"),
         network("rail-1", "openshift.io/mlx_vf"),
     ]

@@ -35,7 +35,7 @@ def test_the_report(convert: Check) -> None:
         "  mapped:",
         "  changed in meaning:",
         "  to be done:",
-        "  check: admitted",
+        "job.yaml: team-a/train: admitted",
     ]
     assert "    spec.slotsPerWorker: is spec.trainer.numProcPerNode\n" in result.stderr
 
@@ -44,7 +44,7 @@ def test_a_job_that_would_be_rejected_says_what_is_first_to_be_done(convert: Che
     result = convert("-", stdin=json.dumps(changed({"Worker.replicas": 300})))
 
     assert result.exit_code == 1
-    assert "    1. spec.trainer.numNodes: 300 workers, at most 100 allowed [worker-count]\n" in result.stderr
+    assert "  1. spec.trainer.numNodes: 300 workers, at most 100 allowed [worker-count]\n" in result.stderr
 
 
 def test_one_that_cannot_be_converted(convert: Check) -> None:
