@@ -13,8 +13,8 @@ from tools.site_docs import entries, policies
 from tools.site_docs.sources import Sources, toctree
 
 USERS = [
-    "users", "real-jobs", "why", "clients", "command", "ci", "gitops", "topology", "pod-security", "messages",
-    "reference/rules", "reference/injections",
+    "users", "real-jobs", "why", "clients", "command", "ci", "gitops", "topology", "pod-security", "openshift",
+    "messages", "reference/rules", "reference/injections",
 ]  # fmt: skip
 ADMINISTRATORS = [
     "administrators", "policies", "own-rules", "roll-out", "dashboard", "runbook", "disconnected", "older-versions",

@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from contextlib import suppress
-from math import isfinite
+from math import ceil, isfinite
 from typing import Any, Final, NamedTuple
 
 from webhook.api import duration
@@ -156,9 +156,14 @@ class SchemaVerdict:
         quotes = " in quotes" if isinstance(value, float) and isinstance(meant, str) else ""
         fix = f"Write {_shown(meant)}{quotes}."
         if shape.type == "quantity" and 0 < value < 1000:
-            is_cpu = path.endswith(("[cpu]", ".cpu"))
-            meant = meant if is_cpu else f"{round(value * 1024)}Mi"
-            fix = f"{fix[:-1]}, or {round(value * 1000)}m." if is_cpu else f"Write {meant}, or {round(value * 1000)}M."
+            if path.endswith(("[cpu]", ".cpu")):
+                fix = f"{fix[:-1]}, or {round(value * 1000)}m."
+            elif "/" in path:  # a device
+                meant = ceil(value)
+                fix = f"Write {meant}."
+            else:
+                meant = f"{round(value * 1024)}Mi"
+                fix = f"Write {meant}, or {round(value * 1000)}M."
         self._report(path, fault, fix)
         return self._value(meant, shape, path)
 

@@ -472,6 +472,11 @@ def test_the_packaged_schema() -> None:
             f"{CONTAINER}.resources.limits[memory]",
             "1536Mi, or 1500M",
         ),
+        (
+            {f"{OF_CONTAINER}.resources": {"limits": {"nvidia.com/gpu": 0.5}}},
+            f"{CONTAINER}.resources.limits[nvidia.com/gpu]",
+            "1",
+        ),
         ({"spec.runPolicy": {"activeDeadlineSeconds": "24:00:00"}}, "spec.runPolicy.activeDeadlineSeconds", "86400"),
         ({"spec.slotsPerWorker": "8x"}, "spec.slotsPerWorker", "8"),
         ({"metadata.labels": ["a"]}, "metadata.labels", 'a mapping, such as {team: nlp}, in place of ["a"]'),
