@@ -1,8 +1,8 @@
 """With --disruption-budgets, a PodDisruptionBudget for every job that runs, where the policy sets one.
 
-All pods of a job have to be there: `minAvailable` is their number. It cannot be `maxUnavailable`, for which Kubernetes
-would have to know how many pods MPIJobs have (https://kubernetes.io/docs/tasks/run-application/configure-pdb/). A job
-that waits or has ended has none: alerts on budgets without enough pods would fire, and drains wait for what is over.
+`minAvailable` is the number of the job's pods. `maxUnavailable` does not work: Kubernetes cannot tell how many pods
+an MPIJob has (https://kubernetes.io/docs/tasks/run-application/configure-pdb/). A job that has not run gets no budget.
+When it has ended, or is suspended after it ran, `minAvailable` becomes 0: otherwise drains would wait for its pods.
 """
 
 import asyncio
