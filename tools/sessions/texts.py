@@ -24,12 +24,19 @@ class Session:
     """Without the rights of an administrator."""
 
 
+def _pages(*names: str) -> tuple[Path, ...]:
+    return tuple(DOCS / f"{name}.md" for name in names)
+
+
 # In the order in which they are played, on one cluster: who submits jobs comes when the service is installed.
 SESSIONS: Final = {
     "administrator": Session(
-        "The first two hours of an administrator", (DOCS / "roll-out.md", DOCS / "administrators.md")
+        "The first two hours of an administrator",
+        _pages("roll-out", "install", "write-policies", "exemptions", "operations"),
     ),
-    "data-scientist": Session("The first two hours of a data scientist", (DOCS / "users.md",), as_user=True),
+    "data-scientist": Session(
+        "The first two hours of a data scientist", _pages("first-job", "rejections", "injections"), as_user=True
+    ),
 }
 PAGES: Final = tuple(page for session in SESSIONS.values() for page in session.pages)
 

@@ -5,23 +5,15 @@ import json
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from sphinx.cmd.build import main as sphinx
 
 from tools.site_docs import entries, policies
+from tools.site_docs.contents import ADMINISTRATORS, CONTRIBUTORS, REFERENCE, USERS
 from tools.site_docs.sources import Sources, toctree
 
-USERS = [
-    "users", "real-jobs", "why", "clients", "command", "ci", "gitops", "topology", "pod-security", "openshift",
-    "messages", "reference/rules", "reference/injections",
-]  # fmt: skip
-ADMINISTRATORS = [
-    "administrators", "policies", "own-rules", "roll-out", "dashboard", "runbook", "disconnected", "older-versions",
-    "trainer", "benchmarks", "SECURITY", "reference/policy", "reference/cli", "reference/metrics",
-    "reference/pod-security", "reference/limits", "reference/licences",
-]  # fmt: skip
-CONTRIBUTORS = ["architecture", "development", "requirements", "CHANGELOG", "README"]
 ACCESSIBLE = {
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
@@ -57,7 +49,7 @@ def main() -> int:
         if playground:
             sources.put(f"{PLAYGROUND}.md", PLAY)
             _append(sources, "index.md", LEADS_TO_IT)
-        _append(sources, "index.md", _navigation([PLAYGROUND, *USERS] if playground else USERS))
+        _append(sources, "index.md", _navigation((PLAYGROUND, *USERS) if playground else USERS))
         _append(sources, "policies.md", toctree(f"/policies/{name}" for name in policies.NAMES))
         for kind in entries.REFERENCE:
             _append(sources, f"reference/{kind}s.md", toctree(f"/{name}" for name in entries.names(kind)))
@@ -86,8 +78,13 @@ def _for_everybody(html: str) -> str:
     return html
 
 
-def _navigation(users: list[str]) -> str:
-    parts = {"For users": users, "For administrators": ADMINISTRATORS, "For contributors": CONTRIBUTORS}
+def _navigation(users: Sequence[str]) -> str:
+    parts = {
+        "For users": users,
+        "For administrators": ADMINISTRATORS,
+        "Reference": REFERENCE,
+        "For contributors": CONTRIBUTORS,
+    }
     return "".join(toctree(pages, caption) for caption, pages in parts.items())
 
 
