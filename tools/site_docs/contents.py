@@ -7,13 +7,13 @@ USERS: Final = (
     "openshift", "convert", "command", "ci", "gitops", "clients", "real-jobs",
 )  # fmt: skip
 ADMINISTRATORS: Final = (
-    "install", "roll-out", "write-policies", "policies", "exemptions", "own-rules", "plugins", "quotas", "rdma", "secure",
-    "operations", "dashboard", "runbook", "disconnected", "trainer", "older-versions", "SECURITY",
+    "install", "roll-out", "write-policies", "policies", "exemptions", "own-rules", "plugins", "quotas", "rdma",
+    "secure", "operations", "dashboard", "runbook", "disconnected", "trainer", "older-versions", "SECURITY",
 )  # fmt: skip
 CONTRIBUTORS: Final = (
     "architecture", "development", "requirements", "failures", "benchmarks", "CHANGELOG", "README",
 )  # fmt: skip
 REFERENCE: Final = (
     "messages", "reference/rules", "reference/injections", "reference/policy", "reference/cli", "reference/metrics",
-    "reference/pod-security", "reference/limits", "reference/licences",
+    "reference/panels", "reference/pod-security", "reference/limits", "reference/licences",
 )  # fmt: skip
