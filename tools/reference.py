@@ -26,6 +26,7 @@ from webhook.api import yaml
 from webhook.cli import explanations
 from webhook.cli.explanations import Explanation, Setting
 from webhook.cli.main import main
+from webhook.cli.policy.document_schema import schema_of_tests
 from webhook.kit.importance import Importance
 from webhook.parts.job_metrics.metrics import JOB_METRICS
 from webhook.parts.standing_audit.metrics import AUDIT_METRICS
@@ -103,6 +104,11 @@ def _policy(entries: Iterable[Explanation]) -> Iterator[str]:
     yield "\n## Everything at its default\n"
     defaults = pipelines.load_policy(None).document.model_dump(mode="json", by_alias=True)
     yield f"```yaml\n{yaml.dump(defaults)}```"
+    yield "\n## Tests of policies\n"
+    schema = schema_of_tests()
+    owners = {"": schema, **{f"{name}.": node for name, node in schema["$defs"].items()}}
+    fields = {f"{owner}{name}": field for owner, node in owners.items() for name, field in node["properties"].items()}
+    yield from _table(("Field", "Meaning"), ((f"`{name}`", field["description"]) for name, field in fields.items()))
 
 
 def _commands() -> Iterator[str]:
