@@ -2,10 +2,12 @@
 
 import argparse
 import json
+import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 
 from sphinx.cmd.build import main as sphinx
@@ -22,11 +24,14 @@ ACCESSIBLE = {
     '<th class="head text-right"><p></p></th>': '<td class="head text-right"></td>',
     "<pre>": '<pre tabindex="0">',
 }
+_TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
+_HEAD = re.compile(r'<t[hd] class="head[^>]*>(.*?)</t[hd]>', re.DOTALL)
 # Where Sphinx writes a page of this name comes the real one, so that navigation and search lead to it.
 PLAYGROUND = "playground/index"
 LEADS_TO_IT = (
     f"\nOr try it: the [playground]({PLAYGROUND}.md) shows the verdict on a job while you type, in your browser.\n"
 )
+SCORER = Path(__file__).with_name("scorer.js")
 PLAY = "# Playground\n\nType a job, and see its verdict while you do, in your browser alone.\n"
 
 
@@ -53,12 +58,18 @@ def main() -> int:
         _append(sources, "policies.md", toctree(f"/policies/{name}" for name in policies.NAMES))
         for kind in entries.REFERENCE:
             _append(sources, f"reference/{kind}s.md", toctree(f"/{name}" for name in entries.names(kind)))
-        failed: int = sphinx(
-            ["-W", "--keep-going", "-q", "-n", "-c", str(Path(__file__).parent), str(sources.folder), str(folder)]
+        scorer = Path(temporary) / "scorer.js"
+        scorer.write_text(
+            f"const READERS = {json.dumps([*USERS, *ADMINISTRATORS])};\n{SCORER.read_text('utf-8')}", "utf-8"
         )
+        options = ["-W", "--keep-going", "-q", "-n", "-c", str(Path(__file__).parent)]
+        failed: int = sphinx([*options, "-D", f"html_search_scorer={scorer}", str(sources.folder), str(folder)])
     shutil.rmtree(folder / ".doctrees", ignore_errors=True)
     for page in folder.rglob("*.html"):
         page.write_text(_for_everybody(page.read_text(encoding="utf-8")), encoding="utf-8")
+    # Sphinx marks the words of a search on the next page that is opened, whichever it is, and has no option for that.
+    script = folder / "_static" / "sphinx_highlight.js"
+    script.write_text(script.read_text("utf-8").replace("ENABLED = true", "ENABLED = false"), "utf-8")
     if playground:
         _put_in_place(playground, (folder / PLAYGROUND).parent)
     return failed
@@ -75,7 +86,13 @@ def _for_everybody(html: str) -> str:
     """What the theme leaves out, for those who have a keyboard or hear the page."""
     for old, new in ACCESSIBLE.items():
         html = html.replace(old, new)
-    return html
+    return _TABLE.sub(_labelled, html)
+
+
+def _labelled(table: re.Match[str]) -> str:
+    """Each cell with the name of its column, which a narrow screen shows."""
+    names = cycle([re.sub("<.*?>", "", name) for name in _HEAD.findall(table[0])] or [""])
+    return re.sub(r'<td(?! class="head)', lambda cell: f'{cell[0]} data-label="{next(names)}"', table[0])
 
 
 def _navigation(users: Sequence[str]) -> str:
