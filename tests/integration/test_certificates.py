@@ -3,6 +3,7 @@
 import base64
 import json
 import ssl
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -21,6 +22,7 @@ from tests.support.installation.balancer import Backend, Balancer
 from tests.support.installation.deployment import HOST, SECRET, SELF_MANAGED, SERVICE, SPACE, Deployment
 from tests.support.installation.load import ADMITTED, Load
 from tests.support.jobs import GOOD, changed
+from tests.support.paths import ROOT
 from tests.support.samples import rare
 from webhook.installation import registration
 
@@ -82,6 +84,36 @@ def test_nothing_is_refused_during_a_rolling_restart(deployment: Deployment, rep
             deployment.stop(backend)
     report("rolling restart", load)
     assert (load.failed, load.lost) == ({}, [])
+
+
+@rare
+def test_nothing_is_rejected_while_the_first_release_is_upgraded(
+    deployment: Deployment, replicas: list[Backend], tmp_path: Path
+) -> None:
+    deployment.under = ("/usr/bin/env", f"PYTHONPATH={first_release(tmp_path)}", "PYTHONSAFEPATH=1")
+    older = [deployment.start(*SELF_MANAGED, *QUICK) for _ in replicas]
+    deployment.under = ()
+    for backend in replicas:
+        deployment.stop(backend)
+    with Load(deployment.cluster.kubeconfig, JOBS, JOB) as load:
+        for backend in older:
+            deployment.start(*SELF_MANAGED, *QUICK)
+            deployment.stop(backend)
+    report("upgrade from 0.1.0", load)
+    assert load.first[ADMITTED] > 0
+    assert (load.failed, load.lost) == ({}, [])
+
+
+def first_release(folder: Path) -> Path:
+    """The code of 0.1.0: that of its tag, or of the commit whose changelog begins with it."""
+    cut = ("git", "log", "--reverse", "--format=%H", "-S## 0.1.0 - ", "--", "CHANGELOG.md")
+    for command in (("git", "tag", "-l", "v0.1.0"), cut):
+        if found := subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split():
+            archive = ("git", "archive", found[0], "webhook", "certs")
+            packed = subprocess.run(archive, cwd=ROOT, capture_output=True, check=True).stdout
+            subprocess.run(["tar", "-x", "-C", folder], input=packed, check=True)
+            return folder
+    pytest.skip("the checkout has no history")
 
 
 def test_nothing_is_lost_when_a_replica_is_killed(deployment: Deployment, replicas: list[Backend]) -> None:
