@@ -1,6 +1,8 @@
 """Whatever users write: the corpus that fuzzing left, and inputs that hypothesis makes of it."""
 
 import json
+import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -11,8 +13,22 @@ from tests.fuzz.targets import TARGETS
 from tests.support.any_job import mangled_jobs
 from tests.support.samples import sample
 from tests.support.strategies import PROPERTY
+from webhook import work_limit
 
 JOBS = {"jobs", "patches"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def work_limit_of_the_server() -> Iterator[None]:
+    """Each decision has the limit that it has in the server."""
+    before = signal.getsignal(signal.SIGVTALRM)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(work_limit._decision, "armed", True)
+        work_limit.arm()
+        yield
+    signal.signal(signal.SIGVTALRM, before)
+
+
 NAMES = pytest.mark.parametrize("name", TARGETS)
 
 
