@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tests.fuzz import corpus
 from tests.fuzz.targets import TARGETS
 from tests.support.any_job import mangled_jobs
-from tests.support.samples import sample
 from tests.support.strategies import PROPERTY
 from webhook import work_limit
 
@@ -43,14 +42,14 @@ def test_the_corpus(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in TARGETS if name not in JOBS])
 @given(data=st.data())
-@settings(PROPERTY, max_examples=sample(25, 60))
+@settings(PROPERTY, max_examples=25)
 def test_texts(name: str, data: st.DataObject) -> None:
     TARGETS[name].run(data.draw(_texts(name)))
 
 
 @pytest.mark.parametrize("name", sorted(JOBS))
 @given(job=mangled_jobs())
-@settings(PROPERTY, max_examples=sample(15, 30))
+@settings(PROPERTY, max_examples=15)
 def test_jobs(name: str, job: object) -> None:
     TARGETS[name].run(json.dumps(job).encode())
 

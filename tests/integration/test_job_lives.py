@@ -23,14 +23,14 @@ from tests.support.installation import default_overlay, service
 from tests.support.installation.installed import OURS
 from tests.support.installation.service import Replica
 from tests.support.paths import MANIFESTS
-from tests.support.samples import rare, sample
+from tests.support.rare import rare
 from webhook.api.yaml import load_all
 
 pytestmark = pytest.mark.timeout(1200)
 
 RIGHTS = MANIFESTS / "components" / "deadline-events" / "rbac.yaml"
 FLAGS = ("--deadline-events", "--job-metrics")
-EACH = int(os.environ.get("MPIJOB_LIVES", sample(2, 6)))
+EACH = int(os.environ.get("MPIJOB_LIVES", "2"))
 LIMIT = 60 + 3 * max(EACH - 6, 0)  # seconds: the jobs of a kind have to be made, and suspended, before they are over
 # The kinds of jobs, and which Events each is to have.
 NEAR, OVER = "TimeLimitNear", "TimeLimitReached"
