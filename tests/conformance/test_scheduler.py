@@ -264,7 +264,7 @@ async def test_a_pod_that_fits_nowhere_is_never_bound(cluster: Cluster) -> None:
         pods = Pods(api, namespace)
         for _ in range(PODS):
             spec = pod_spec(rng)
-            job = {"Worker.template": {"spec": spec}, "Launcher.template": {"spec": TINY}}
+            job = {"Worker.replicas": 1, "Worker.template": {"spec": spec}, "Launcher.template": {"spec": TINY}}
             ours = not violations("accelerator-available", job, view=view)
             exact = exactly(spec, nodes)
             theirs = await pods.bound(spec, expected=exact)
