@@ -5,8 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -W error
 # Each process has a control plane of its own, and a file's tests stay together.
-# One more than the usual two cores: tests also wait. CI, where a failure costs more, has two.
-PROCESSES ?= $(if $(filter true,$(CI)),2,3)
+# One more than the usual two cores: tests also wait.
+PROCESSES ?= 3
 PYTEST = $(BIN)/pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 # A run of many thousand tests on a machine of others: what fails there is tried once more, and named at the end.
 ONCE_MORE = $(if $(filter true,$(CI)),--reruns 1 -rR --rerun-show-tracebacks)
