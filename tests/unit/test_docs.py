@@ -25,13 +25,15 @@ from webhook.policy.document import PolicyDocument
 from webhook.server.metrics import METRICS
 
 WRITTEN = tuple(sorted(path.name for path in DOCS.glob("*.md")))
+EVIDENCE = ("reference/requirements.md", "reference/failures.md")
 PAGES = reference.pages()
 COMMANDS = dict(reference.commands())
 
 
 def test_every_page_is_in_the_index_and_in_the_navigation_of_the_site() -> None:
     listed = {*contents.USERS, *contents.ADMINISTRATORS, *contents.CONTRIBUTORS}
-    assert {*listed, "index"} == {name.removesuffix(".md") for name in WRITTEN} | {"SECURITY", "CHANGELOG", "README"}
+    written = {name.removesuffix(".md") for name in (*WRITTEN, *EVIDENCE)}
+    assert {*listed, "index"} == written | {"SECURITY", "CHANGELOG", "README"}
     assert [name for name in WRITTEN if name != "index.md" and f"({name}" not in page("index.md")] == []
 
 
@@ -46,7 +48,7 @@ def test_the_generated_pages_are_as_the_code_is(name: str) -> None:
 
 def test_no_generated_page_is_left_over() -> None:
     found = {str(path.relative_to(DOCS)) for path in (DOCS / "reference").iterdir()}
-    assert found == {*PAGES, "reference/licences.md"}  # which tests/unit/test_licences.py holds
+    assert found == {*PAGES, *EVIDENCE, "reference/licences.md"}  # which tests/unit/test_licences.py holds
 
 
 @pytest.mark.parametrize("entry", explanations.entries(), ids=lambda entry: f"{entry.kind}:{entry.id}")
@@ -124,7 +126,7 @@ def test_every_policy_that_is_shown_can_be_used(tmp_path: Path) -> None:
             assert policy.labelled
 
 
-@pytest.mark.parametrize("name", [*WRITTEN, *PAGES, "../README.md", "../SECURITY.md", "../CHANGELOG.md"])
+@pytest.mark.parametrize("name", [*WRITTEN, *PAGES, *EVIDENCE, "../README.md", "../SECURITY.md", "../CHANGELOG.md"])
 def test_links_lead_somewhere(name: str) -> None:
     for target in re.findall(r"\]\(([^)]+)\)", page(name)):
         if target.startswith("https://"):

@@ -1,4 +1,4 @@
-"""The list of causes in docs/failures.md names tests that exist."""
+"""The list of causes in docs/reference/failures.md names tests that exist."""
 
 import importlib
 import re
@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.paths import ROOT
 
-ROWS = re.findall(r"^(\d+)\. .*\. \*.*\* (.*)$", (ROOT / "docs" / "failures.md").read_text(), re.MULTILINE)
+ROWS = re.findall(r"^(\d+)\. .*\. \*.*\* (.*)$", (ROOT / "docs/reference/failures.md").read_text(), re.MULTILINE)
 TESTS = sorted({name for _, tests in ROWS for name in re.findall(r"`([^`]+)`", tests)})
 
 
