@@ -210,7 +210,8 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
     if implementation in IMPLEMENTATIONS and option in other.options and option.lstrip("-") not in _OF_SOME:
         fault = f"{call.program} of {implementation} has no {option}"
         fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove that."
-        yield Violation("spec.mpiImplementation", fault, fix, advisory=True)
+        path = "spec.mpiImplementation"
+        yield Violation(path, fault, fix, advisory=True, follows=path)
     if call.starts_nothing and not _lost_words(shell.unwrapped(launcher.argv)):
         of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
         fix = "End each line that goes on with \\." if of_lines else "Name it after the options."

@@ -189,7 +189,8 @@ def _started_as_root(job: MPIJob, launcher: _Side) -> Iterator[Violation]:
         path = job.spec.ssh_auth_mount_path or OF_ROOT
         own_key = any(_OWN_KEY.search(part) for part in (text, *(value or "" for value in values.values())))
         if launcher.user is None and normpath(path) != OF_ROOT and not own_key:
-            yield Violation(FIELD, "mpirun may run as root, whose key is elsewhere", fix=ROOTS, advisory=True)
+            fault = "mpirun may run as root, whose key is elsewhere"
+            yield Violation(FIELD, fault, fix=ROOTS, advisory=True, follows=FIELD)
     elif not container.env_from and "ALLOW_RUN_AS_ROOT" not in text:
         image = container.image or ""
         is_root = _UPSTREAM.fullmatch(image) or (launcher.user == 0 and "horovod" not in image)
@@ -217,7 +218,7 @@ def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -
         faults.setdefault((fault, not unreadable), []).append(side.role)
     for (fault, advisory), roles in faults.items():
         message = f'"{mount_path[:100]}" {fault} ({" and ".join(roles)})'
-        yield Violation(FIELD, message, fix=HOME, advisory=advisory)
+        yield Violation(FIELD, message, fix=HOME, advisory=advisory, follows=FIELD)
 
 
 def _client(mount_path: str, launcher: _Side) -> Iterator[Violation]:
@@ -270,9 +271,8 @@ def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Vi
     missing = _missing(capabilities, (AS_OTHERS,) if worker.other_than_root else AS_ROOT)
     if missing and worker.other_than_root:
         fault = f"has no {AS_OTHERS}, without which upstream's sshd cannot start"
-        yield Violation(
-            f"{field}.add", fault, fix=f"Add {AS_OTHERS} to capabilities.add: restricted allows it.", advisory=True
-        )
+        fix, path = f"Add {AS_OTHERS} to capabilities.add: restricted allows it.", f"{field}.add"
+        yield Violation(path, fault, fix, advisory=True, follows=re.escape(path))
     elif missing and root_may_run:
         fault = f"takes from sshd what it needs as root: {', '.join(missing)}"
         fix = f"Add {', '.join(missing)} to capabilities.add, or run sshd as another user."

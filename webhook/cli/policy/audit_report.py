@@ -91,7 +91,7 @@ class AuditReport:
         """How many jobs break each rule, by what it leads to; the rule that refuses most comes first."""
         found: dict[str, Counter[str]] = {}
         for job in self.breaking:
-            for rule, action in {(finding.rule, action) for action, finding in job.findings}:
+            for rule, action in {(finding.rule, action) for action, finding in job.decision.findings}:
                 found.setdefault(rule, Counter())[action] += 1
         return dict(sorted(found.items(), key=lambda each: (-each[1][Action.DENY], -each[1].total(), each[0])))
 
