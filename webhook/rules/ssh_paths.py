@@ -272,7 +272,8 @@ def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Vi
     if missing and worker.other_than_root:
         fault = f"has no {AS_OTHERS}, without which upstream's sshd cannot start"
         fix, path = f"Add {AS_OTHERS} to capabilities.add: restricted allows it.", f"{field}.add"
-        yield Violation(path, fault, fix, advisory=True, follows=re.escape(path))
+        cause = rf"{re.escape(worker.path)}\.securityContext\.(?:capabilities\.add|runAsUser)"
+        yield Violation(path, fault, fix, advisory=True, follows=cause)
     elif missing and root_may_run:
         fault = f"takes from sshd what it needs as root: {', '.join(missing)}"
         fix = f"Add {', '.join(missing)} to capabilities.add, or run sshd as another user."
