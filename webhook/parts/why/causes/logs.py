@@ -2,6 +2,7 @@
 
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import accumulate, islice, pairwise
@@ -54,7 +55,7 @@ _UNCAUGHT: Final = re.compile(r"\[rank\d+\]:")  # which PyTorch writes before wh
 _CHAINED: Final = ("During handling of the above", "The above exception was")
 _RULE: Final = re.compile(r"^[-=*]{40,}\s*$", re.MULTILINE)
 # From here on the output is not the program's.
-_REPORT: Final = re.compile(rf"^(?:[-=*]{{40,}}\s*$|\[mpiexec\b|.*{re.escape(_TRACEBACK)})", re.MULTILINE)
+_REPORT: Final = re.compile(rf"[-=*]{{40,}}\s*$|\[mpiexec\b|.*{re.escape(_TRACEBACK)}")
 _ERROR: Final = re.compile(r"\b(?:ERROR|FATAL|[Ff]atal|(?:[Ee]|\w+E)rror:)")
 # What mpirun, torchrun and their kin write when a rank has failed, whatever that was.
 _TRAILER: Final = re.compile(
@@ -102,6 +103,7 @@ def known(log: str) -> Known | None:
     own = exception if exception and not _SECOND.search(exception.text) else None
     failed = own.start if own else 0
     ran = max((found.end() for found in _RAN.finditer(lines)), default=0)
+    outputs = [*_outputs(lines)]
     matches = (
         (each, found)
         for each in messages()
@@ -109,7 +111,8 @@ def known(log: str) -> Known | None:
     )
     for each, found in sorted(matches, key=lambda pair: math.inf if pair[0].id in _REPORTED else pair[1].end()):
         raised = own is not None and found.start() < own.end
-        if each.id in _SURVIVED and not raised and _went_on(lines[lines.find("\n", found.end()) :]):
+        following = bisect_left(outputs, (found.end(),))
+        if each.id in _SURVIVED and not raised and any(went_on for _, went_on in outputs[following : following + 1]):
             continue
         if own and each.id in _RESULTS and not _own_line(lines[after : lines.rfind("\n", 0, found.start()) + 1]):
             continue
@@ -120,11 +123,15 @@ def known(log: str) -> Known | None:
     return None
 
 
-def _went_on(rest: str) -> bool:
-    """Whether lines of the program follow that are no such message, rather than a report of the failure."""
-    patterns = [each.pattern for each in messages() if each.id in _SURVIVED]
-    texts = _texts(_REPORT.split(rest, maxsplit=1)[0].splitlines())
-    return any(not any(pattern.search(text) for pattern in patterns) for text in texts)
+def _outputs(lines: str) -> Iterator[tuple[int, bool]]:
+    """Where the program wrote a line that is no such message (True), and where a report of a failure begins (False)."""
+    start = 0
+    for line in lines.splitlines():
+        if _REPORT.match(line):
+            yield start, False
+        elif any(_texts([line])) and not any(each.id in _SURVIVED and each.pattern.search(line) for each in messages()):
+            yield start, True
+        start += len(line) + 1
 
 
 class Said(NamedTuple):
