@@ -194,30 +194,46 @@ def _read(program: str, words: Sequence[str], implementation: str | None) -> Inv
     spoken = dialect(program, implementation)
     given = tuple(words)
     options: list[tuple[str, tuple[str, ...]]] = []
-    position, end = 0, len(given)
-    while position < end and (word := given[position]).startswith("-"):
-        position += 1
-        option = spoken.options.get(word)
-        if option is None:
-            plain, equals, value = word.lstrip("-").partition("=")
-            option = spoken.options.get(plain)
-            if option is None or (equals and option[1] != 1):
-                return Invocation(program, words=given, unread=word)
-            if equals:
-                options.append((option[0], (value,)))
-                continue
-        name, count = option
-        if count == 2 and name in PAIRS and "=" in "".join(given[position : position + 1]):
-            count = 1
-        options.append((name, given[position : position + count]))
-        position += count
-    started = given[position] if position < end else ""
+    position = 0
+    for option in options_of(given, spoken.options):
+        options.append((option.name, option.values))
+        position = option.end
+    started = "".join(given[position : position + 1])
+    if started.startswith("-"):
+        return Invocation(program, words=given, unread=started)
     if not started.strip():  # a blank behind the backslash at the end of a line is a word
         return Invocation(program, words=given, starts_nothing=True)
     # A variable may hold more options, and a colon starts a second program with ranks of its own.
     if (started.startswith("$") and "/" not in started) or ":" in given[position + 1 :]:
         return Invocation(program, words=given)
     return _summed_up(program, given, position, tuple(options), spoken)
+
+
+class Option(NamedTuple):
+    """An option, as it is written and by its name without dashes."""
+
+    word: str
+    name: str
+    values: tuple[str, ...]
+    end: int
+    """The place of the next word."""
+
+
+def options_of(words: tuple[str, ...], known: Mapping[str, tuple[str, int]]) -> Iterator[Option]:
+    """Those before the first word that is none of these."""
+    position = 0
+    while position < len(words) and (word := words[position]).startswith("-"):
+        position += 1
+        plain, equals, value = word.lstrip("-").partition("=")
+        option = known.get(word) or known.get(plain)
+        if option is None or (equals and option[1] != 1):
+            return
+        name, count = option
+        if equals or (count == 2 and name in PAIRS and "=" in "".join(words[position : position + 1])):
+            count = 0 if equals else 1
+        values = (value,) if equals else words[position : position + count]
+        position += count
+        yield Option(word, name, values, position)
 
 
 def _summed_up(

@@ -35,7 +35,7 @@ from typing import Final
 from webhook.api import mpirun, operator_env, programs, shell, sshd
 from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
-from webhook.api.mpirun_options import HYDRA, OPEN_MPI
+from webhook.api.mpirun_options import HYDRA, OPEN_MPI, Dialect
 from webhook.api.pod import Container, PodTemplate
 from webhook.kit.admitted import Span
 from webhook.kit.context import Context
@@ -205,11 +205,12 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fix = f"Split it: {', '.join(json.dumps(word, ensure_ascii=False) for word in words[:MAX_LISTED_WORDS])}{more}"
         fault = f'"{shortened(call.unread)}" is one word, and no option'
         yield Violation(_place(launcher, call.unread), fault, fix, advisory=not certain)
-    other, option = HYDRA if spoken is OPEN_MPI else OPEN_MPI, call.unread.partition("=")[0]
-    implementation = job.spec.mpi_implementation if call.program in _OF_EVERY_MPI else ""
-    if implementation in IMPLEMENTATIONS and option in other.options and option.lstrip("-") not in _OF_SOME:
-        fault = f"{call.program} of {implementation} has no {option}"
-        fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove that."
+    other = HYDRA if spoken is OPEN_MPI else OPEN_MPI
+    implementation = job.spec.mpi_implementation if call.program in _OF_EVERY_MPI and call.unread else ""
+    if implementation in IMPLEMENTATIONS and (options := _of_another(call, spoken, other)):
+        fault = f"{call.program} of {implementation} has no {shortened(', '.join(options))}"
+        those = "them" if len(options) > 1 else "that"
+        fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove {those}."
         yield Violation("spec.mpiImplementation", fault, fix, advisory=True)
     if call.starts_nothing and not _lost_words(shell.unwrapped(launcher.argv)):
         of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
@@ -230,6 +231,13 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         effect = f"{call.program} refuses it{'' if refuses else ', or starts another number'}"
         fault = f"-{name} {shortened(value)} is no number of ranks ({effect})"
         yield Violation(_place(launcher, value), fault, fix=_ranks(name, job, ctx), advisory=not refuses)
+
+
+def _of_another(call: Invocation, spoken: Dialect, other: Dialect) -> Sequence[str]:
+    """Options that only the other family has, as they are written."""
+    options = mpirun.options_of(call.words, other.options | spoken.options)
+    written = dict.fromkeys(option.word.partition("=")[0] for option in options if option.name not in _OF_SOME)
+    return [word for word in written if word not in spoken.options]
 
 
 def _is_command_line(program: str) -> bool:

@@ -36,6 +36,7 @@ _OTHER_WAYS: Final = re.compile(
     r"|(?<![a-z])(?:driver|entry\w*|job|pipeline|run|runner|start|workflow|wrapper)\.py",
     re.IGNORECASE,
 )
+_OF_ACCELERATE: Final = re.compile(r"accelerate launch|--num[-_]machines\b")
 _NAMES_HOSTS: Final = re.compile(
     r"^(?!(?:OMPI|PRTE|PMIX|HYDRA|I_MPI)_).*(?:ssh|host(?!name)|/etc/mpi\b)", re.IGNORECASE | re.MULTILINE
 )
@@ -102,7 +103,7 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
     mounts = [mount.mount_path for mount in launcher.volume_mounts or ()]
     own = [name for name in started if name in mpirun.ON_EACH_NODE - {"deepspeed"} or _PYTHON.fullmatch(name)]
     env = "\n".join(f"{variable.name}={variable.value}" for variable in launcher.env or ())
-    named = _OTHER_WAYS.search(text.replace("accelerate launch", "")) or _NAMES_HOSTS.search(env)
+    named = _OTHER_WAYS.search(_OF_ACCELERATE.sub("", text)) or _NAMES_HOSTS.search(env)
     of_others = named or not started <= (programs.TOOLS | programs.INSTALLERS).union(own)
     if "deepspeed" in started and not re.search(r"hostfile|/job\b|no_ssh|node_rank", " ".join((text, *mounts))):
         yield "deepspeed runs on the launcher alone", f"Add {_USE}."
