@@ -193,11 +193,7 @@ def _read(program: str, words: Sequence[str], implementation: str | None) -> Inv
     """The call of `program` with these words, read up to the program that it starts."""
     spoken = dialect(program, implementation)
     given = tuple(words)
-    options: list[tuple[str, tuple[str, ...]]] = []
-    position = 0
-    for option in options_of(given, spoken.options):
-        options.append((option.name, option.values))
-        position = option.end
+    options, position = options_of(given, spoken.options)
     started = "".join(given[position : position + 1])
     if started.startswith("-"):
         return Invocation(program, words=given, unread=started)
@@ -206,34 +202,27 @@ def _read(program: str, words: Sequence[str], implementation: str | None) -> Inv
     # A variable may hold more options, and a colon starts a second program with ranks of its own.
     if (started.startswith("$") and "/" not in started) or ":" in given[position + 1 :]:
         return Invocation(program, words=given)
-    return _summed_up(program, given, position, tuple(options), spoken)
+    return _summed_up(program, given, position, tuple((name, values) for _, name, values in options), spoken)
 
 
-class Option(NamedTuple):
-    """An option, as it is written and by its name without dashes."""
-
-    word: str
-    name: str
-    values: tuple[str, ...]
-    end: int
-    """The place of the next word."""
-
-
-def options_of(words: tuple[str, ...], known: Mapping[str, tuple[str, int]]) -> Iterator[Option]:
-    """Those before the first word that is none of these."""
-    position = 0
+def options_of(
+    words: tuple[str, ...], known: Mapping[str, tuple[str, int]]
+) -> tuple[list[tuple[str, str, tuple[str, ...]]], int]:
+    """(as written, name without dashes, values) of those before the first word that is none of these; its place."""
+    found, position = list[tuple[str, str, tuple[str, ...]]](), 0
     while position < len(words) and (word := words[position]).startswith("-"):
-        position += 1
         plain, equals, value = word.lstrip("-").partition("=")
         option = known.get(word) or known.get(plain)
         if option is None or (equals and option[1] != 1):
-            return
+            break
         name, count = option
-        if equals or (count == 2 and name in PAIRS and "=" in "".join(words[position : position + 1])):
-            count = 0 if equals else 1
-        values = (value,) if equals else words[position : position + count]
-        position += count
-        yield Option(word, name, values, position)
+        position += 1
+        if count == 2 and name in PAIRS and "=" in "".join(words[position : position + 1]):
+            count = 1
+        end = position if equals else position + count
+        found.append((word, name, (value,) if equals else words[position:end]))
+        position = end
+    return found, position
 
 
 def _summed_up(

@@ -209,8 +209,7 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
     implementation = job.spec.mpi_implementation if call.program in _OF_EVERY_MPI and call.unread else ""
     if implementation in IMPLEMENTATIONS and (options := _of_another(call, spoken, other)):
         fault = f"{call.program} of {implementation} has no {shortened(', '.join(options))}"
-        those = "them" if len(options) > 1 else "that"
-        fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove {those}."
+        fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove that."
         yield Violation("spec.mpiImplementation", fault, fix, advisory=True)
     if call.starts_nothing and not _lost_words(shell.unwrapped(launcher.argv)):
         of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
@@ -235,8 +234,8 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
 
 def _of_another(call: Invocation, spoken: Dialect, other: Dialect) -> Sequence[str]:
     """Options that only the other family has, as they are written."""
-    options = mpirun.options_of(call.words, other.options | spoken.options)
-    written = dict.fromkeys(option.word.partition("=")[0] for option in options if option.name not in _OF_SOME)
+    options, _ = mpirun.options_of(call.words, other.options | spoken.options)
+    written = dict.fromkeys(word.partition("=")[0] for word, name, _ in options if name not in _OF_SOME)
     return [word for word in written if word not in spoken.options]
 
 

@@ -63,10 +63,8 @@ AS_OTHERS: Final = "NET_BIND_SERVICE"
 ALLOWED: Final = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 # mpi-operator `build/base/Dockerfile`, `build/base/openmpi.Dockerfile`, `examples/v2beta1/pi/Dockerfile`.
 _UPSTREAM: Final = re.compile(r"(?:docker\.io/)?mpioperator/(?:base|mpi-pi|openmpi)(?:[:@].*)?")
-_ANOTHER_USER: Final = re.compile(r"\b(?:su|sudo|gosu|runuser|setpriv)\b")
-_NAMED_USER: Final = re.compile(
-    r"\b(?:gosu|su-exec|(?:sudo|runuser)(?:\s+-\w+)*?\s+-u|(?:su|runuser)(?:\s+-l?)?(?=\s+[\w-]+\s+-c\b))"
-    r"\s+(?!root\b)([a-z_][\w-]*)"
+_ANOTHER_USER: Final = re.compile(
+    r"\b(?:su|sudo|gosu|runuser|setpriv)\b(?:(?:\s+-\w*)*\s+(?!root\b|mpi(?:run|exec)\b)([a-z_][\w-]*)\s+(?:-c|--|mpi(?:run|exec))\s)?"
 )
 # The launcher takes the key to where ssh looks for it, or shows it to ssh.
 _OWN_KEY: Final = re.compile(r"ssh|IdentityFile|(?:^|\s)-i\s")
@@ -191,10 +189,12 @@ def _started_as_root(job: MPIJob, launcher: _Side) -> Iterator[Violation]:
     values = {variable.name: variable.value for variable in container.env or ()}
     of_root = normpath(job.spec.ssh_auth_mount_path or OF_ROOT) == OF_ROOT
     own_key = any(_OWN_KEY.search(part) for part in (text, *(value or "" for value in values.values())))
-    if _ANOTHER_USER.search(text):
-        if of_root and not own_key and (user := _NAMED_USER.search(text)):
-            name = user[1][:20]
-            fault, fix = f"{name} runs mpirun, and the key is for root", f"Set it to .ssh in the home of {name}."
+    if user := _ANOTHER_USER.search(text):
+        if of_root and not own_key and (name := user[1]):
+            fault, fix = (
+                f"{name[:20]} runs mpirun, and the key is for root",
+                f"Set it to .ssh in the home of {name[:20]}.",
+            )
             yield Violation(FIELD, fault, fix=fix, advisory=True)
     elif not open_mpi:
         return

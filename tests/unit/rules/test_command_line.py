@@ -555,13 +555,13 @@ def test_it_is_short(command: list[str]) -> None:
             "mpirun -np 2 -x A -x B --mca btl tcp,self --oversubscribe x -mca",
             "MPICH",
             "mpirun of MPICH has no -x, --mca, --oversubscribe",
-            "Set it to OpenMPI, or remove them.",
+            "Set it to OpenMPI, or remove that.",
         ),
         (
             "mpirun -genv A=B -ppn 2 --launcher=ssh -env A B -rr x",
             "OpenMPI",
             "mpirun of OpenMPI has no -genv, -ppn, --launcher, -env, -rr",
-            "Set it to Intel or MPICH, or remove them.",
+            "Set it to Intel or MPICH, or remove that.",
         ),
         (
             "mpirun --allow-run-as-root x",

@@ -9,20 +9,28 @@ from itertools import accumulate, islice, pairwise
 from pkgutil import get_data
 from typing import Final, NamedTuple
 
+from msgspec import Struct, convert
+from msgspec.structs import replace
+
 from webhook.api import yaml
 from webhook.parts.why.limits import MAX_LINES_WITH_ERRORS, MAX_LOG_LINE_CHARACTERS
 
 
-class Known(NamedTuple):
+class Known(Struct, frozen=True):
     """A message and what it means."""
 
     id: str
-    pattern: re.Pattern[str]
+    patterns: tuple[str, ...]
     text: str
-    fix: str
-    rules: frozenset[str]
-    early: bool
+    fix: str = ""
+    rules: frozenset[str] = frozenset()
+    early: bool = False
     """The launcher may have started before its workers."""
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """All patterns in one, which `re` keeps."""
+        return re.compile("|".join(self.patterns))
 
 
 OF_SSHD: Final = frozenset({"wrong-key", "ssh-closed", "no-sshd", "no-daemon"})
@@ -35,11 +43,9 @@ _CONNECTING: Final = OF_SSHD | {"key-permissions", "host-key", "no-name", "no-ro
 # These may follow from an exception, of another rank too: they count if the program went on after it.
 _RESULTS: Final = frozenset({"nccl-timeout", "program-aborted", "rank-terminated", "rank-ended"})
 # What mpirun reports of ranks and daemons, mostly after the cause; in the table each is the cause of those below it.
-_REPORTED: Final = frozenset(
-    {"rank-killed", "rank-terminated", "rank-crashed", "worker-lost", "rank-ended", "no-daemon"}
-)
+_LATE: Final = frozenset({"rank-killed", "rank-terminated", "rank-crashed", "worker-lost", "rank-ended", "no-daemon"})
 # A program may go on after these.
-_SURVIVED: Final = _CONNECTING - _REPORTED | {"gpu-memory", "nccl-network"}
+_SURVIVED: Final = _CONNECTING - _LATE | {"gpu-memory", "nccl-network"}
 _RAN: Final = re.compile(
     r"Primary job  terminated|(?:mpirun|mpiexec|prterun|prte) detected that one|noticed that process rank"
     r"|BAD TERMINATION"
@@ -74,17 +80,7 @@ _NOISE: Final = re.compile(
 def messages() -> tuple[Known, ...]:
     """All that are known."""
     (table,) = yaml.load_all(get_data(__package__, "logs.yaml") or b"")
-    return tuple(
-        Known(
-            each["id"],
-            re.compile("|".join(each["patterns"])),
-            each["text"],
-            each.get("fix", ""),
-            frozenset(each.get("rules", ())),
-            each.get("early", False),
-        )
-        for each in table
-    )
+    return convert(table, tuple[Known, ...])
 
 
 class Raised(NamedTuple):
@@ -109,7 +105,7 @@ def known(log: str) -> Known | None:
         for each in messages()
         for found in each.pattern.finditer(lines, max(ran, failed) if each.id in _CONNECTING else failed)
     )
-    for each, found in sorted(matches, key=lambda pair: math.inf if pair[0].id in _REPORTED else pair[1].end()):
+    for each, found in sorted(matches, key=lambda pair: math.inf if pair[0].id in _LATE else pair[1].end()):
         raised = own is not None and found.start() < own.end
         following = bisect_left(outputs, (found.end(),))
         if each.id in _SURVIVED and not raised and any(went_on for _, went_on in outputs[following : following + 1]):
@@ -119,7 +115,7 @@ def known(log: str) -> Known | None:
         named = [group for group in found.groups() if group]
         text = each.text.format(*(shown[:200] for shown in named), *("a worker",) * 2)
         also = f"; before that Python raised: {own.text}" if own and each.id in _RESULTS | {"rank-crashed"} else ""
-        return each._replace(text=f"{text}{also}")
+        return replace(each, text=f"{text}{also}")
     return None
 
 
