@@ -31,8 +31,8 @@ from webhook.rules.limits import MAX_SHOWN_WORDS_CHARACTERS
 _PYTHON: Final = re.compile(r"python[\d.]*")
 # What may name the workers, or start something on them.
 _OTHER_WAYS: Final = re.compile(
-    r"ssh|hosts\b|host[-_]?(?:file|list)|(?<![\w-])--?host\b|(?<![a-z])(?:open|o)?mpi|(?<!accelerate )launch|spawn|submit"
-    r"|node[-_]?rank|(?<!num[-_])machine|\bray\b|dask|spark|deepspeed|horovod"
+    r"ssh|hosts\b|host[-_]?(?:file|list)|(?<![\w-])--?host\b|(?<![a-z])(?:open|o)?mpi|(?<!accelerate )launch|spawn"
+    r"|submit|node[-_]?rank|(?<!num[-_])machine|\bray\b|dask|spark|deepspeed|horovod"
     r"|(?<![a-z])(?:driver|entry\w*|job|pipeline|run|runner|start|workflow|wrapper)\.py",
     re.IGNORECASE,
 )

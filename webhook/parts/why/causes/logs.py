@@ -16,7 +16,7 @@ from webhook.api import yaml
 from webhook.parts.why.limits import MAX_LINES_WITH_ERRORS, MAX_LOG_LINE_CHARACTERS
 
 
-class Known(Struct, frozen=True):
+class Known(Struct, frozen=True, forbid_unknown_fields=True):
     """A message and what it means."""
 
     id: str
@@ -26,6 +26,8 @@ class Known(Struct, frozen=True):
     rules: frozenset[str] = frozenset()
     early: bool = False
     """The launcher may have started before its workers."""
+    passes: bool = False
+    """It may be over without any change."""
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -77,10 +79,10 @@ _NOISE: Final = re.compile(
 
 
 @cache
-def messages() -> tuple[Known, ...]:
+def messages(table: str = "logs.yaml") -> tuple[Known, ...]:
     """All that are known."""
-    (table,) = yaml.load_all(get_data(__package__, "logs.yaml") or b"")
-    return convert(table, tuple[Known, ...])
+    (messages,) = yaml.load_all(get_data(__package__, table) or b"")
+    return convert(messages, tuple[Known, ...])
 
 
 class Raised(NamedTuple):
