@@ -66,6 +66,8 @@ _PROGRAMS: Final = mpirun.LAUNCHERS | {"sshd"}
 _POSITIONAL: Final = re.compile(
     r"\$\{?[@*#!\d]|\b(?:shift|getopts|source)\b|\bfor\s++\w++\s*+(?:;|do\b)|(?:^|[\n;&|])[ \t]*+\.\s"
 )
+# Images with one MPI: upstream's, and Intel's.
+_IMAGE: Final = re.compile(r"(?:^|/)(?:mpioperator/(?:mpi-pi:)?(openmpi|intel|mpich)|intel/(?:oneapi-)?hpckit)\b")
 _OF_EVERY_MPI: Final = frozenset(("mpirun", "mpiexec"))
 # Options of Open MPI that some releases of MPICH take too.
 _OF_SOME: Final = frozenset(("H", "N", "report-bindings"))
@@ -84,6 +86,12 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _programs(replica.template, path)
     for call in job.mpirun_calls:
         yield from _call(call, job, ctx)
+    if job.launcher and any(call.program in _OF_EVERY_MPI and call.words for call in job.mpirun_calls):
+        image = _IMAGE.search(job.launcher.template.containers[0].image or "")
+        has = {"openmpi": "OpenMPI", "mpich": "MPICH"}.get(image[1], "Intel") if image else ""
+        if has and has != job.spec.mpi_implementation:
+            fault = f"the image has mpirun of {has}, which finds no workers then"
+            yield Violation("spec.mpiImplementation", fault, f"Set it to {has}.", advisory=True)
 
 
 def _programs(template: PodTemplate, path: str) -> Sequence[Violation]:
@@ -209,7 +217,8 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
     implementation = job.spec.mpi_implementation if call.program in _OF_EVERY_MPI and call.unread else ""
     if implementation in IMPLEMENTATIONS and (options := _of_another(call, spoken, other)):
         fault = f"{call.program} of {implementation} has no {shortened(', '.join(options))}"
-        fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove that."
+        those = "them" if len(options) > 1 else "that"
+        fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove {those}."
         yield Violation("spec.mpiImplementation", fault, fix, advisory=True)
     if call.starts_nothing and not _lost_words(shell.unwrapped(launcher.argv)):
         of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)

@@ -244,6 +244,12 @@ TABLE = {
         "no-name",
         "the launcher found no address for w-0",
     ),
+    "Horovod, elastic": (
+        "Traceback (most recent call last):\n  x\nRuntimeError: Failed to execute discovery script: "
+        "/etc/mpi/discover_hosts.sh. Exit code: 127\n",
+        "no-discovery",
+        "horovodrun lists the workers by /etc/mpi/discover_hosts.sh, which ended with exit code 127",
+    ),
     "a daemon that dies, of which mpirun names no host": (
         "ORTE has lost communication with a remote daemon.\n",
         "worker-lost",
