@@ -13,7 +13,8 @@ mpirun needs a program after its options. Where a line of a script lacks its `\\
 line runs once, on the launcher.
 
 An option of another MPI than `mpiImplementation` ends mpirun at once: `-x` and `--allow-run-as-root` are Open MPI's,
-`-genv` and `-ppn` those of Intel MPI and MPICH.
+`-genv` and `-ppn` those of Intel MPI and MPICH. In an image with another MPI, as upstream's `mpi-pi:intel`, mpirun
+finds no hostfile, and runs all ranks on the launcher.
 
 sshd starts itself again for each connection, so it refuses to start unless it is called by its absolute path. Without
 `-D`, or with `&` behind it, it goes to the background: a container that does nothing after that ends. Probes ask the

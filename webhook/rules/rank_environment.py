@@ -51,7 +51,13 @@ _USES_ENVIRONMENT: Final = re.compile(r"env|export|declare|profile|bashrc|/proc/
 # The command of a rank that reads a file, which may set any.
 _SOURCES: Final = re.compile(r"(?:\A|[\s;&|])(?:source|\.)[ \t]+\S")
 _PREFIX: Final = re.compile(r"(?<![^\s;&|(])(/[^\s;&|()]*)/bin/(?:mpirun|mpiexec|orterun|prterun)(?!\S)")
-_OF_SSHD: Final = frozenset(("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", ""))
+# What sshd has, and what was there before.
+_OF_SSHD: Final = frozenset(
+    (
+        *("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", ""),
+        *("$LD_LIBRARY_PATH", "${LD_LIBRARY_PATH}", "$PATH", "${PATH}"),
+    )
+)
 _PATTERN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 _NOTHING: Final = "(?!)"
 _SET: Final = re.compile(r"(?<!\w)(\w++)=", re.ASCII)
@@ -92,7 +98,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         return
     launcher = job.launcher.template
     worker = job.worker.template if job.worker else PodTemplate()
-    env = [*(launcher.containers[0].env or ()), *map(EnvVar, _exported(launcher.containers[0]))]
+    env = [*(launcher.containers[0].env or ()), *_exported(launcher.containers[0])]
     if not env and not any(own.env for own in worker.containers[:1]):
         return
     script, exports = sshd.text(launcher.containers[0]), Exports.of(job)
@@ -105,7 +111,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if exports.selective:
         lost = [name for name in own if not exports.names(name)]
         if lost:  # What a worker hands on, and what the ranks' own command sets.
-            carried = _carried(worker) | _of_prefix(launcher, calls) | {*_SET.findall(words)}
+            carried = _carried(worker) | _of_prefix(env, script, calls) | {*_SET.findall(words)}
             lost = [name for name in lost if name not in carried]
         yield from _violation(LAUNCHER, launcher, lost, f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun.")
     if not launcher.containers[0].env_from and worker.containers and worker.containers[0].env and _only_sshd(worker):
@@ -131,7 +137,7 @@ def _violation(role: str, template: PodTemplate, names: Sequence[str], fix: str)
         yield Violation(path, fault, fix=fix, advisory=True)
 
 
-def _exported(container: Container) -> Iterator[str]:
+def _exported(container: Container) -> Iterator[EnvVar]:
     """The variables that its script gives to mpirun: by `export NAME=value`, or before its name."""
     script = shell.plain(shell.script(shell.unwrapped(container.argv))[0])
     for start in _COMMAND.finditer(script if "=" in script else ""):
@@ -139,7 +145,7 @@ def _exported(container: Container) -> Iterator[str]:
         names = [word.rpartition("/")[2] for word in words]
         end = next((index for index, name in enumerate(names) if name in mpirun.LAUNCHERS), 0)
         given = words if "export" in words[:2] else words[:end]
-        yield from (found[1] for found in map(_SET.match, given) if found)
+        yield from (EnvVar(found[1], word[found.end() :]) for word in given if (found := _SET.match(word)))
 
 
 def _names(
@@ -175,14 +181,14 @@ def _carried(worker: PodTemplate) -> set[str]:
     return {one.name for one in worker.containers[0].env or ()}
 
 
-def _of_prefix(launcher: PodTemplate, calls: Sequence[Invocation]) -> set[str]:
+def _of_prefix(env: Sequence[EnvVar], script: str, calls: Sequence[Invocation]) -> set[str]:
     """The variables that hold only what Open MPI sets on workers itself: by --prefix, or where mpirun has a path."""
     given = (values[0] for call in calls for name, values in call.options or () if name == "prefix" and values)
-    prefixes = {prefix.rstrip("/") for prefix in (*given, *_PREFIX.findall(sshd.text(launcher.containers[0])))}
+    prefixes = {prefix.rstrip("/") for prefix in (*given, *_PREFIX.findall(script))}
     own = {f"{prefix}/{folder}" for prefix in prefixes for folder in ("bin", "lib", "lib64")} | _OF_SSHD
     return {
         one.name
-        for one in launcher.containers[0].env or ()
+        for one in env
         if one.name in {"LD_LIBRARY_PATH", "PATH"} and one.value and own.issuperset(one.value.split(":"))
     }
 

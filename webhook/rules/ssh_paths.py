@@ -17,8 +17,8 @@ own user that others may read:
 
 Open MPI does not start as root without `--allow-run-as-root`, or both `OMPI_ALLOW_RUN_AS_ROOT` and
 `OMPI_ALLOW_RUN_AS_ROOT_CONFIRM` with the value "1". Some images allow it, as Horovod's do. A warning names a launcher
-that says it runs as root, or that has upstream's image, which does not allow it; and a launcher that allows root while
-the key is in another user's home.
+that says it runs as root, or that has upstream's image, which does not allow it; a launcher that allows root while
+the key is in another user's home; and one that runs mpirun as another user, as by `gosu USER`, while the key is root's.
 
 A namespace that enforces the level restricted starts no container as root, and on OpenShift the pods' SCC chooses the
 user where the job leaves it open: mostly one without a home, of the range `openshift.io/sa.scc.uid-range`. A warning
@@ -64,7 +64,8 @@ ALLOWED: Final = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 # mpi-operator `build/base/Dockerfile`, `build/base/openmpi.Dockerfile`, `examples/v2beta1/pi/Dockerfile`.
 _UPSTREAM: Final = re.compile(r"(?:docker\.io/)?mpioperator/(?:base|mpi-pi|openmpi)(?:[:@].*)?")
 _ANOTHER_USER: Final = re.compile(
-    r"\b(?:su|sudo|gosu|runuser|setpriv)\b(?:(?:\s+-\w*)*\s+(?!root\b|mpi(?:run|exec)\b)([a-z_][\w-]*)\s+(?:-c|--|mpi(?:run|exec))\s)?"
+    r"\b(?:su|sudo|gosu|runuser|setpriv)\b(?:(?:\s+-\w*)*\s+(?!root\b|mpi(?:run|exec)\b)([a-z_][\w-]*)"
+    r"\s+(?:-c\s+['\"]?[^'\"]{0,200}?|--\s+)?mpi(?:run|exec)\b)?"
 )
 # The launcher takes the key to where ssh looks for it, or shows it to ssh.
 _OWN_KEY: Final = re.compile(r"ssh|IdentityFile|(?:^|\s)-i\s")

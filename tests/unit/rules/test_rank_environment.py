@@ -135,6 +135,7 @@ def test_what_only_ranks_could_read(name: str, command: Any) -> None:
         ("python prepare.py; export NCCL_DEBUG=INFO HF_HOME=/data; mpirun -np 8 x", ["NCCL_DEBUG"]),
         ("export HF_HOME=/data; mpirun -x HF_HOME -np 8 x", []),
         ("export NP=8 PATH=/w:$PATH TZ=UTC; mpirun -np $NP x", []),
+        ("export LD_LIBRARY_PATH=/opt/ompi/lib:$LD_LIBRARY_PATH; /opt/ompi/bin/mpirun -np 8 x", []),
         ("export WHERE=/data; cd $WHERE; mpirun -np 8 x", []),
         ("mpirun -np 8 bash -c 'cd /w; export HF_HOME=/data; x'", []),
         ("HF_HOME=/data; mpirun -np 8 x", []),

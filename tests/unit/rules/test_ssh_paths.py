@@ -369,6 +369,7 @@ def test_open_mpi_does_not_start_as_root(changes: Json, fix: str) -> None:
         ROOT | {COMMAND: ["bash", "-c", "export OMPI_ALLOW_RUN_AS_ROOT=1; mpirun -np 8 x"]},
         ROOT | {COMMAND: ["bash", "-c", "su mpiuser -c 'mpirun -np 8 x'"], "spec.sshAuthMountPath": HOME},
         ROOT | {COMMAND: ["bash", "-c", "cp -r /root/.ssh /home/mpi; gosu mpi mpirun -np 8 x"]},
+        {COMMAND: ["bash", "-c", "su mpi -c 'make'; mpirun --allow-run-as-root -np 8 x"]},
         {COMMAND: ["sudo", "mpirun", "--allow-run-as-root", "-np", "8", "x"]},
         {COMMAND: ["gosu", "root", "mpirun", "--allow-run-as-root", "-np", "8", "x"]},
         {COMMAND: ["bash", "-c", "su -c 'mpirun -np 8 x' mpiuser"]},
@@ -403,7 +404,7 @@ def test_the_key_of_a_root_that_may_run_mpirun() -> None:
     [
         ["bash", "-c", "gosu mpi mpirun -np 8 x"],
         ["gosu", "mpi", "mpirun", "-np", "8", "x"],
-        ["bash", "-c", "su mpi -c 'mpirun -np 8 x'"],
+        ["bash", "-c", "su mpi -c 'cd /w && mpirun -np 8 x'"],
         ["bash", "-c", "su - mpi -c 'mpirun -np 8 x'"],
         ["runuser", "-u", "mpi", "--", "mpirun", "-np", "8", "x"],
         ["sudo", "-E", "-u", "mpi", "mpirun", "-np", "8", "x"],
