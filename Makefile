@@ -5,8 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -W error
 # Each process has a control plane of its own, and a file's tests stay together.
-# One more than the usual two cores: tests also wait. CI, where a failure costs more, has two.
-PROCESSES ?= $(if $(filter true,$(CI)),2,3)
+# One more than the usual two cores: tests also wait.
+PROCESSES ?= 3
 PYTEST = $(BIN)/pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 # A run of many thousand tests on a machine of others: what fails there is tried once more, and named at the end.
 ONCE_MORE = $(if $(filter true,$(CI)),--reruns 1 -rR --rerun-show-tracebacks)
@@ -36,7 +36,7 @@ test: lint types  ## Lint, types and the tests, against a real control plane: PR
 	@$(PYTEST) $(ONCE_MORE)
 
 test-long: export CI := true
-test-long: test  ## The same with what is slow and rarely breaks, and all of what is drawn or repeated, as CI does it.
+test-long: test  ## The same with what is slow and rarely breaks, as CI runs it.
 
 lint: install  ## ruff and the import contracts.
 	@$(BIN)/ruff check .
@@ -70,8 +70,9 @@ bench-compare: install  ## Our servers next to those of another revision, in one
 compare: install  ## Whether any reply differs from that of another revision: make compare BASE=main~1.
 	@$(BIN)/python -m tests.bench.replies $(or $(BASE),HEAD)
 
-burst: install  ## A key of its own for each of a thousand jobs that are created at once.
-	@MPIJOB_SSH_JOBS=1000 $(BIN)/pytest tests/integration/test_ssh_burst.py
+burst: export CI := true
+burst: install  ## A thousand jobs at once: each has a key of its own, and a quota holds.
+	@MPIJOB_SSH_JOBS=1000 MPIJOB_QUOTA_JOBS=1000 $(BIN)/pytest tests/integration/test_ssh_burst.py tests/integration/test_quota.py
 
 slow-workers: install  ## What becomes of 50 jobs whose workers take 5 to 60 seconds, with and without the launcher's wait.
 	@CI=true MPIJOB_SLOW_JOBS=50 $(BIN)/pytest tests/integration/test_slow_workers.py
