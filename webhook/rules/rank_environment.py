@@ -51,8 +51,8 @@ _USES_ENVIRONMENT: Final = re.compile(r"env|export|declare|profile|bashrc|/proc/
 # The command of a rank that reads a file, which may set any.
 _SOURCES: Final = re.compile(r"(?:\A|[\s;&|])(?:source|\.)[ \t]+\S")
 _PREFIX: Final = re.compile(r"(?<![^\s;&|(])(/[^\s;&|()]*)/bin/(?:mpirun|mpiexec|orterun|prterun)(?!\S)")
-# What sshd has, and what was there before.
-_OF_SSHD: Final = frozenset(
+# Parts of a path that sshd has anyway, or the image.
+_ADDING_NOTHING: Final = frozenset(
     (
         *("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", ""),
         *("$LD_LIBRARY_PATH", "${LD_LIBRARY_PATH}", "$PATH", "${PATH}"),
@@ -185,7 +185,7 @@ def _of_prefix(env: Sequence[EnvVar], script: str, calls: Sequence[Invocation]) 
     """The variables that hold only what Open MPI sets on workers itself: by --prefix, or where mpirun has a path."""
     given = (values[0] for call in calls for name, values in call.options or () if name == "prefix" and values)
     prefixes = {prefix.rstrip("/") for prefix in (*given, *_PREFIX.findall(script))}
-    own = {f"{prefix}/{folder}" for prefix in prefixes for folder in ("bin", "lib", "lib64")} | _OF_SSHD
+    own = {f"{prefix}/{folder}" for prefix in prefixes for folder in ("bin", "lib", "lib64")} | _ADDING_NOTHING
     return {
         one.name
         for one in env

@@ -191,11 +191,9 @@ def _started_as_root(job: MPIJob, launcher: _Side) -> Iterator[Violation]:
     of_root = normpath(job.spec.ssh_auth_mount_path or OF_ROOT) == OF_ROOT
     own_key = any(_OWN_KEY.search(part) for part in (text, *(value or "" for value in values.values())))
     if user := _ANOTHER_USER.search(text):
-        if of_root and not own_key and (name := user[1]):
-            fault, fix = (
-                f"{name[:20]} runs mpirun, and the key is for root",
-                f"Set it to .ssh in the home of {name[:20]}.",
-            )
+        if of_root and not own_key and user[1]:
+            who = user[1][:20]
+            fault, fix = f"{who} runs mpirun, and the key is for root", f"Set it to .ssh in the home of {who}."
             yield Violation(FIELD, fault, fix=fix, advisory=True)
     elif not open_mpi:
         return
