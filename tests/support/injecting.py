@@ -19,8 +19,8 @@ from tests.support.promises import has_distinct_containers, keep, without_defaul
 from tests.support.strategies import COMPLETE
 from webhook import injections
 from webhook.admission import pipelines
+from webhook.admission.mutate.updates import KUBECTL_APPLY, LAST_APPLIED
 from webhook.admission.pipelines import Decision, Policy
-from webhook.admission.restore import KUBECTL_APPLY, LAST_APPLIED
 from webhook.api.annotations import INJECTED
 from webhook.api.review import AdmissionRequest, UserInfo
 from webhook.api.untyped import at

@@ -1,8 +1,7 @@
-"""The pipelines: from a review, a policy and a cluster view to a decision.
+"""From a review, a policy and a cluster view to a decision.
 
-`pipelines` mutates and validates, `decision` is the outcome and the reply, `messages` the words around it. Before the
-rules: `left_alone` and `too_large`; after them: `excuse`. Of injections: `opt_out`, `restore` for updates, and
-`required`. `policy_review` is the review of a policy, `replay` the same for jobs that exist.
-Pure: no clock and no network, so server, commands and tests come to the same verdict. What is wrong with a job is found
-by the rules, never here.
+`pipelines` chooses the pipeline: `mutate.pipeline` injects, `validate.pipeline` finds violations, and each has its
+steps in one function. `decision` is the outcome and the reply, `messages` the words in it. `skipping`, `too_large` and
+`too_expensive` say which objects no pipeline judges. `what_if` judges stored jobs.
+Pure: no clock and no network, so server, commands and tests come to the same verdict.
 """

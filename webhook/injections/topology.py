@@ -8,7 +8,8 @@ workers, since they all belong to one Service.
 Where some node could hold all of them, the first key is `kubernetes.io/hostname`: four workers of one GPU share a node
 of eight. They have to state their CPU or a device, and none may have a claim or use a port of the node. A job that
 needs several nodes, such as a test of the network, has a pod anti-affinity by that key. Where more than a hundred nodes
-could hold a worker, the scheduler looks at some of them, and a worker may be elsewhere.
+could hold a worker, the scheduler scores only some of them (`percentageOfNodesToScore` of its configuration), and a
+worker may go elsewhere.
 
 The launcher starts the ranks and does no work of its own, so it goes where it likes; with `runLauncherAsWorker` it is
 one of the workers. The term names the job. For a job with `generateName` it has `matchLabelKeys` instead, which an API

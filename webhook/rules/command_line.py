@@ -13,7 +13,8 @@ mpirun needs a program after its options. Where a line of a script lacks its `\\
 line runs once, on the launcher.
 
 An option of another MPI than `mpiImplementation` ends mpirun at once: `-x` and `--allow-run-as-root` are Open MPI's,
-`-genv` and `-ppn` those of Intel MPI and MPICH.
+`-genv` and `-ppn` those of Intel MPI and MPICH. In an image with another MPI, as upstream's `mpi-pi:intel`, mpirun
+finds no hostfile, and runs all ranks on the launcher.
 
 sshd starts itself again for each connection, so it refuses to start unless it is called by its absolute path. Without
 `-D`, or with `&` behind it, it goes to the background: a container that does nothing after that ends. Probes ask the
@@ -35,7 +36,7 @@ from typing import Final
 from webhook.api import mpirun, operator_env, programs, shell, sshd
 from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
-from webhook.api.mpirun_options import HYDRA, OPEN_MPI
+from webhook.api.mpirun_options import HYDRA, OPEN_MPI, Dialect
 from webhook.api.pod import Container, PodTemplate
 from webhook.kit.admitted import Span
 from webhook.kit.context import Context
@@ -66,6 +67,8 @@ _PROGRAMS: Final = mpirun.LAUNCHERS | {"sshd"}
 _POSITIONAL: Final = re.compile(
     r"\$\{?[@*#!\d]|\b(?:shift|getopts|source)\b|\bfor\s++\w++\s*+(?:;|do\b)|(?:^|[\n;&|])[ \t]*+\.\s"
 )
+# Images with one MPI: upstream's, and Intel's.
+_IMAGE: Final = re.compile(r"(?:^|/)(?:mpioperator/(?:mpi-pi:)?(openmpi|intel|mpich)|intel/(?:oneapi-)?hpckit)\b")
 _OF_EVERY_MPI: Final = frozenset(("mpirun", "mpiexec"))
 # Options of Open MPI that some releases of MPICH take too.
 _OF_SOME: Final = frozenset(("H", "N", "report-bindings"))
@@ -84,6 +87,12 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _programs(replica.template, path)
     for call in job.mpirun_calls:
         yield from _call(call, job, ctx)
+    if job.launcher and any(call.program in _OF_EVERY_MPI and call.words for call in job.mpirun_calls):
+        image = _IMAGE.search(job.launcher.template.containers[0].image or "")
+        has = {"openmpi": "OpenMPI", "mpich": "MPICH"}.get(image[1], "Intel") if image else ""
+        if has and has != job.spec.mpi_implementation:
+            fault = f"the image has mpirun of {has}, which finds no workers then"
+            yield Violation("spec.mpiImplementation", fault, f"Set it to {has}.", advisory=True)
 
 
 def _programs(template: PodTemplate, path: str) -> Sequence[Violation]:
@@ -205,12 +214,14 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fix = f"Split it: {', '.join(json.dumps(word, ensure_ascii=False) for word in words[:MAX_LISTED_WORDS])}{more}"
         fault = f'"{shortened(call.unread)}" is one word, and no option'
         yield Violation(_place(launcher, call.unread), fault, fix, advisory=not certain)
-    other, option = HYDRA if spoken is OPEN_MPI else OPEN_MPI, call.unread.partition("=")[0]
-    implementation = job.spec.mpi_implementation if call.program in _OF_EVERY_MPI else ""
-    if implementation in IMPLEMENTATIONS and option in other.options and option.lstrip("-") not in _OF_SOME:
-        fault = f"{call.program} of {implementation} has no {option}"
-        fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove that."
-        yield Violation("spec.mpiImplementation", fault, fix, advisory=True)
+    other = HYDRA if spoken is OPEN_MPI else OPEN_MPI
+    implementation = job.spec.mpi_implementation if call.program in _OF_EVERY_MPI and call.unread else ""
+    if implementation in IMPLEMENTATIONS and (options := _of_another(call, spoken, other)):
+        fault = f"{call.program} of {implementation} has no {shortened(', '.join(options))}"
+        those = "them" if len(options) > 1 else "that"
+        fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove {those}."
+        path = "spec.mpiImplementation"
+        yield Violation(path, fault, fix, advisory=True, follows=path)
     if call.starts_nothing and not _lost_words(shell.unwrapped(launcher.argv)):
         of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
         fix = "End each line that goes on with \\." if of_lines else "Name it after the options."
@@ -230,6 +241,13 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         effect = f"{call.program} refuses it{'' if refuses else ', or starts another number'}"
         fault = f"-{name} {shortened(value)} is no number of ranks ({effect})"
         yield Violation(_place(launcher, value), fault, fix=_ranks(name, job, ctx), advisory=not refuses)
+
+
+def _of_another(call: Invocation, spoken: Dialect, other: Dialect) -> Sequence[str]:
+    """Options that only the other family has, as they are written."""
+    options, _ = mpirun.options_of(call.words, other.options | spoken.options)
+    written = dict.fromkeys(word.partition("=")[0] for word, name, _ in options if name not in _OF_SOME)
+    return [word for word in written if word not in spoken.options]
 
 
 def _is_command_line(program: str) -> bool:

@@ -31,8 +31,8 @@ from webhook.rules.limits import MAX_SHOWN_WORDS_CHARACTERS
 _PYTHON: Final = re.compile(r"python[\d.]*")
 # What may name the workers, or start something on them.
 _OTHER_WAYS: Final = re.compile(
-    r"ssh|hosts\b|host[-_]?(?:file|list)|(?<![\w-])--?host\b|(?<![a-z])(?:open|o)?mpi|launch|spawn|submit"
-    r"|node[-_]?rank|machine|\bray\b|dask|spark|deepspeed|horovod"
+    r"ssh|hosts\b|host[-_]?(?:file|list)|(?<![\w-])--?host\b|(?<![a-z])(?:open|o)?mpi|(?<!accelerate )launch|spawn"
+    r"|submit|node[-_]?rank|(?<!num[-_])machine|\bray\b|dask|spark|deepspeed|horovod"
     r"|(?<![a-z])(?:driver|entry\w*|job|pipeline|run|runner|start|workflow|wrapper)\.py",
     re.IGNORECASE,
 )
@@ -102,7 +102,7 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
     mounts = [mount.mount_path for mount in launcher.volume_mounts or ()]
     own = [name for name in started if name in mpirun.ON_EACH_NODE - {"deepspeed"} or _PYTHON.fullmatch(name)]
     env = "\n".join(f"{variable.name}={variable.value}" for variable in launcher.env or ())
-    named = _OTHER_WAYS.search(text.replace("accelerate launch", "")) or _NAMES_HOSTS.search(env)
+    named = _OTHER_WAYS.search(text) or _NAMES_HOSTS.search(env)
     of_others = named or not started <= (programs.TOOLS | programs.INSTALLERS).union(own)
     if "deepspeed" in started and not re.search(r"hostfile|/job\b|no_ssh|node_rank", " ".join((text, *mounts))):
         yield "deepspeed runs on the launcher alone", f"Add {_USE}."

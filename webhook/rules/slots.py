@@ -42,9 +42,10 @@ from webhook.predict.devices import Devices, of_pod
 from webhook.predict.nodes import node_shapes
 from webhook.predict.open_mpi import is_certain_to_refuse
 from webhook.predict.sizes import Sizes
-from webhook.rules import Degree, Violation, rule
+from webhook.rules import Degree, Violation, resource_fields, rule, size_fields
 
 PATH = "spec.slotsPerWorker"
+POD_COUNT = r"spec\.(?:runLauncherAsWorker|mpiReplicaSpecs\[Worker\]\.replicas)"
 
 _INSTEAD = ", with more workers or threads in each rank; an administrator can allow more in slots.maxCpu"
 
@@ -112,7 +113,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if gpus and gpus[-1] and not with_gpus and slots != wanted and not on_devices and not _meant(job, slots, ctx):
         fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
         fix = f"Set it to {wanted}." if _shows_ranks(job) else "Set it to the ranks that mpirun starts on a worker."
-        yield Violation(PATH, fault, fix=fix, advisory=True)
+        yield Violation(PATH, fault, fix=fix, advisory=True, follows=resource_fields())
         yield from _too_many_ranks(job, wanted, ctx, nodes=nodes)
     elif crowded := _crowded(job, slots, most if on_cores else slots):
         yield crowded
@@ -142,7 +143,7 @@ def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Viola
         fix = f"Ask for {_count(gpus[-1], 'GPU')}."
         if not gpus[-1] or devices[-1].by_claim:  # which of the two is meant cannot be seen, or is no limit
             fix = "Use the same limits and claims in both."
-        yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True)
+        yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True, follows=size_fields())
 
 
 def _has_claims(pod: ReplicaSpec) -> bool:
@@ -230,7 +231,7 @@ def _too_few_cpus(slots: int, cpus: _Cpus, *, fixed: bool) -> Violation:
     path = replica_path(cpus.role) if fixed and cpus.role == LAUNCHER else PATH
     fix = f"Ask for {slots} CPUs." if fixed else f"Set it to {cpus.amount}, or ask for {slots} CPUs."
     fault = f"{_count(slots, 'slot')} but {_count(cpus.amount, 'CPU')} {whose}"
-    return Violation(path, fault, fix=fix, advisory=True)
+    return Violation(path, fault, fix=fix, advisory=True, follows=resource_fields())
 
 
 def _cpu_count(container: Container) -> int:
@@ -261,7 +262,7 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus
         fault = f"{largest.program} -np {largest.ranks} leaves GPUs idle: {in_all}"
         starter = mpirun.starter(largest)
         fix = f"Set it to 1: {starter} starts the rest." if starter else f"Set -np to {total}."
-        yield Violation(PATH, fault, fix=fix, advisory=True)
+        yield Violation(PATH, fault, fix=fix, advisory=True, follows=POD_COUNT)
 
 
 def _too_many_ranks(job: MPIJob, slots: int, ctx: Context, *, nodes: int = 0) -> Iterator[Violation]:
@@ -284,6 +285,7 @@ def _beyond(job: MPIJob, call: Invocation, total: int, ctx: Context, *, in_all: 
         fix=fix,
         advisory=not is_certain_to_refuse(job.launcher.template.containers[0], call),
         degree=Degree("ranks", call.ranks - total),
+        follows=POD_COUNT,
     )
 
 

@@ -552,6 +552,18 @@ def test_it_is_short(command: list[str]) -> None:
         ),
         ("mpirun -np 2 -x A x", "Intel", "mpirun of Intel has no -x", "Set it to OpenMPI, or remove that."),
         (
+            "mpirun -np 2 -x A -x B --mca btl tcp,self --oversubscribe x -mca",
+            "MPICH",
+            "mpirun of MPICH has no -x, --mca, --oversubscribe",
+            "Set it to OpenMPI, or remove them.",
+        ),
+        (
+            "mpirun -genv A=B -ppn 2 --launcher=ssh -env A B -rr x",
+            "OpenMPI",
+            "mpirun of OpenMPI has no -genv, -ppn, --launcher, -env, -rr",
+            "Set it to Intel or MPICH, or remove them.",
+        ),
+        (
             "mpirun --allow-run-as-root x",
             "MPICH",
             "mpirun of MPICH has no --allow-run-as-root",
@@ -563,7 +575,29 @@ def test_options_of_another_mpi(command: str, implementation: str, fault: str, f
     (violation,) = check(command.split(), None, implementation)
     assert found([violation]) == [f"(advice) spec.mpiImplementation: {fault}"]
     assert violation.fix == fix
+    assert fault in Finding(ID, violation).warning
+
+
+@pytest.mark.parametrize(
+    ("image", "implementation", "name"),
+    [
+        ("mpioperator/mpi-pi:intel", "OpenMPI", "Intel"),
+        ("registry.example.com/mirror/mpioperator/mpich:v0.6", "OpenMPI", "MPICH"),
+        ("mpioperator/mpi-pi:openmpi", "MPICH", "OpenMPI"),
+        ("intel/oneapi-hpckit:2024.2", "OpenMPI", "Intel"),
+    ],
+)
+def test_an_image_with_another_mpi(image: str, implementation: str, name: str) -> None:
+    container = "Launcher.template.spec.containers.0"
+    changes = {"spec.mpiImplementation": implementation, f"{container}.image": image}
+    job = changes | {f"{container}.command": ["mpirun", "-n", "2", "x"]}
+    (violation,) = violations(ID, job)
+    fault = f"the image has mpirun of {name}, which finds no workers then"
+    assert found([violation]) == [f"(advice) spec.mpiImplementation: {fault}"]
+    assert violation.fix == f"Set it to {name}."
     assert fits_a_warning(ID, violation)
+    assert violations(ID, job | {"spec.mpiImplementation": name}) == []
+    assert violations(ID, changes | {f"{container}.command": ["/run.sh"]}) == []
 
 
 @pytest.mark.parametrize(

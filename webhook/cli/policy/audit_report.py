@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from webhook.admission import anew
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
+from webhook.admission.what_if import resubmitted
 from webhook.cli.job_world import JobWorld
 from webhook.cli.terminal import bad, caution, counted, faint, good, heading, printable
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
@@ -91,7 +91,7 @@ class AuditReport:
         """How many jobs break each rule, by what it leads to; the rule that refuses most comes first."""
         found: dict[str, Counter[str]] = {}
         for job in self.breaking:
-            for rule, action in {(finding.rule, action) for action, finding in job.findings}:
+            for rule, action in {(finding.rule, action) for action, finding in job.decision.findings}:
                 found.setdefault(rule, Counter())[action] += 1
         return dict(sorted(found.items(), key=lambda each: (-each[1][Action.DENY], -each[1].total(), each[0])))
 
@@ -135,11 +135,11 @@ def audit(
     in_force, view = PolicySet(policies), WithoutJobs(world.cluster)
     total, breaking = 0, []
     for data in jobs:
-        request = anew.creation(data)
+        request = resubmitted.creation(data)
         if request is None or (namespace and request.namespace != namespace):
             continue
         stored = world.cluster.get(MPI_JOBS, (request.namespace, request.name))
-        decision = anew.judge(data, policies=in_force, view=view, today=today)
+        decision = resubmitted.judge(data, policies=in_force, view=view, today=today)
         if decision is None or (isinstance(stored, MPIJobRecord) and stored.over):
             continue
         total += 1
