@@ -76,10 +76,10 @@ def _jobs(files: Sequence[str]) -> list[Manifest]:
 async def _show(jobs: Sequence[Manifest], *, short: bool) -> list[Manifest]:
     """Print what becomes of each job: mutate, apply the patch, validate; those that were admitted.
 
-    `short` leaves out comments and what was injected, and all but the first lines of what is like an earlier job.
+    `short` leaves out comments and what was injected, and all but a line of what is like an earlier job.
     """
     settings = ServeSettings(listen=LOOPBACK, ops_listen=LOOPBACK, drain_seconds=0, ssh_keys_ready=0)
-    admitted = []
+    admitted, seen = [], set[bool]()
     async with running(settings, Telemetry(make_log(io.BytesIO()))) as service, _client(service) as client:
         click.echo(f"The webhook listens on {service.url}. It gets each job as the API server would send it.")
         for job in jobs:
@@ -90,9 +90,10 @@ async def _show(jobs: Sequence[Manifest], *, short: bool) -> list[Manifest]:
             if validation["allowed"]:
                 admitted.append(job)
             warnings = [*mutation.get("warnings", []), *validation.get("warnings", [])]
-            lines = [*_outcome(job, warnings, patch, validation, short=short)]
-            again = short and validation["allowed"] and len(admitted) > 1
-            click.echo(f"{lines[-1]} ({Path(job.source).name})" if again else "\n" + "\n".join(lines))
+            again = short and validation["allowed"] in seen
+            lines = [*_outcome(job, warnings, patch, validation, short=short, again=again)]
+            seen.add(validation["allowed"])
+            click.echo(f"{Path(job.source).name}: {lines[-1]}" if again else "\n" + "\n".join(lines))
     return admitted
 
 
@@ -153,8 +154,9 @@ def _outcome(
     validation: Mapping[str, Any],
     *,
     short: bool,
+    again: bool,
 ) -> Iterator[str]:
-    """What the file says of itself, what kubectl would show, and what was injected."""
+    """What the file says of itself, what kubectl would show, and what was injected; last what is shown `again`."""
     name = manifests.STDIN if job.source == manifests.STDIN_TITLE else printable(Path(job.source).name)
     comment = takewhile(lambda line: line.startswith("#"), job.content.decode(errors="replace").splitlines())
     if not short:
@@ -173,4 +175,5 @@ def _outcome(
     details = validation["status"]["details"]
     causes = [printable(f"{cause['field']}: {cause['message']}") for cause in details["causes"]]
     head = bad(printable(f'The {details["kind"]} "{details["name"]}" is invalid:'))
-    yield from [f"{head} {causes[0]}"] if len(causes) == 1 else [head, *(f"* {cause}" for cause in causes)]
+    whole = [f"{head} {causes[0]}"] if len(causes) == 1 else [head, *(f"* {cause}" for cause in causes)]
+    yield from causes[:1] if again else whole

@@ -29,7 +29,6 @@ option in one word. The rest is a warning: an image may have what is not seen he
 
 import json
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -49,13 +48,11 @@ from webhook.rules.limits import (
     MAX_LISTED_WORDS,
     MAX_SHOWN_ARGUMENTS_CHARACTERS,
     MAX_SHOWN_WORDS_CHARACTERS,
-    MAX_SPLIT_CHARACTERS,
 )
 
 _NUMBER: Final = re.compile(r"\d{1,9}", re.ASCII)
 # Only a shell makes something of these, or Kubernetes puts a variable there.
 _EXPANDED: Final = re.compile(r"[$`]")
-_OF_A_SHELL: Final = re.compile(r"[$`;&|<>\n]")
 _BLANKS: Final = " \t\r\n"
 # A program's argument that is only a reference; these programs have a use of their own for `$(...)`.
 _IS_REFERENCE: Final = re.compile(r"(?:-[\w.-]++=)?\$\([\w.-]++\)")
@@ -120,7 +117,7 @@ def _program(container: Container, path: str) -> Iterator[Violation]:
     command, argv = shell.unwrapped(container.command or ()) or ("",), shell.unwrapped(container.argv)
     program = argv[0].rpartition("/")[2] if argv else ""
     if command[0] and command[0].split() != [command[0]]:
-        fix = f"Write {_words(command)}." if _OF_A_SHELL.search(command[0]) is None else 'Put "sh", "-c" before it.'
+        fix = 'Put "sh", "-c" before it.' if len(command) == 1 else "Write each of its words in quotes."
         yield Violation(f"{path}.command", "is not split into words", fix, advisory=True)
         return
     if program not in shell.SHELLS:
@@ -177,32 +174,6 @@ def _sshd(container: Container, path: str, *, alone: bool) -> Iterator[Violation
                 yield Violation(f"{path}.{field}.tcpSocket.port", fault, f"Set it to {ports[0]}.", advisory=True)
 
 
-def _words(command: Sequence[str]) -> str:
-    """The beginning of the list that was meant."""
-    text = command[0].strip(_BLANKS)
-    cut = len(text) > MAX_SPLIT_CHARACTERS
-    words = _split(text[:MAX_SPLIT_CHARACTERS], cut=cut)
-    quoted = [json.dumps(shortened(word, MAX_SHOWN_WORDS_CHARACTERS), ensure_ascii=False) for word in words]
-    shown = quoted[:1]
-    for word in quoted[1:]:
-        if len(", ".join((*shown, word))) > MAX_SHOWN_WORDS_CHARACTERS:
-            break
-        shown.append(word)
-    whole = len(shown) == len(quoted) and len(command) == 1 and not cut
-    return f"[{', '.join(shown)}{'' if whole else ', ...'}]"
-
-
-def _split(text: str, *, cut: bool) -> list[str]:
-    """Its words as a shell reads them; of a text that was `cut` without the last, unless it is the only one."""
-    reader, words = shlex.shlex(text, posix=True), list[str]()
-    reader.whitespace_split, reader.commenters = True, ""
-    try:
-        words += reader
-    except ValueError:  # a quotation that does not end
-        return words if cut and words else text.split()
-    return words[:-1] or words if cut else words
-
-
 def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
     """The options of one call of mpirun, and the program that it starts."""
     launcher = job.launcher.template.containers[0] if job.launcher else Container()
@@ -227,7 +198,7 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fix = "End each line that goes on with \\." if of_lines else "Name it after the options."
         yield Violation(_place(launcher, call.program), f"{call.program} gets no program", fix, advisory=True)
     elif " " in call.started and _is_command_line(call.started):
-        fix = f"Split it: {_words([call.started])[1:-1]}." if call.without_shell else "Remove its quotes."
+        fix = "Split it at its blanks." if call.without_shell else "Remove its quotes."
         fault = f'"{shortened(call.started, MAX_SHOWN_WORDS_CHARACTERS)}" is one word'
         yield Violation(_place(launcher, call.started), fault, fix, advisory=True)
     if call.without_shell and "$" in "".join(call.words):

@@ -4,9 +4,10 @@ Outside of `min` and `max` is refused; for workers without accelerators `maxCpu`
 a worker may have a slot for each core of its Neuron accelerators. The rest are warnings, since only the program knows
 how it uses its ranks:
 
-* slots that differ from the GPUs of a worker (each rank usually drives one GPU), unless the ranks of `mpirun` show that
-  this is meant: as many as there are slots, or for each worker as many as it has slots, or mpirun starts torchrun,
-  deepspeed or accelerate, which start a process for each GPU themselves;
+* slots that differ from the GPUs of a worker (each rank usually drives one GPU, and NCCL refuses two ranks on one),
+  unless `mpirun` shows that this is meant: it starts as many ranks as there are slots, and these are fewer than the
+  GPUs, or names the ranks for each worker, as many as it has slots, or starts torchrun, deepspeed or accelerate, which
+  start a process for each GPU themselves;
 * slots that exceed a worker's CPUs: mpirun then hangs or fails (kubeflow/mpi-operator#318);
 * more ranks in the launcher's `mpirun -np` than there are slots: Open MPI and Horovod refuse to start, MPICH and Intel
   MPI put several ranks on one slot; fewer ranks than slots leave GPUs idle;
@@ -110,9 +111,10 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     # A job with a slot for each GPU gets its new number of slots from `accelerator-available`, with that of its GPUs.
     with_gpus = bool(fewest) and slots == gpus[-1]
     on_devices = slots <= cores and gpus[-1] and slots % gpus[-1] == 0
-    if gpus and gpus[-1] and not with_gpus and slots != wanted and not on_devices and not _meant(job, slots, ctx):
+    if gpus and gpus[-1] and not with_gpus and slots != wanted and not on_devices and not _meant(job, slots, gpus[-1]):
         fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
-        fix = f"Set it to {wanted}." if _shows_ranks(job) else "Set it to the ranks that mpirun starts on a worker."
+        shows_ranks = job.mpirun_calls and all(map(_is_clear, job.mpirun_calls))
+        fix = f"Set it to {wanted}." if shows_ranks else "Set it to the ranks that mpirun starts on a worker."
         yield Violation(PATH, fault, fix=fix, advisory=True, follows=resource_fields())
         yield from _too_many_ranks(job, wanted, ctx, nodes=nodes)
     elif crowded := _crowded(job, slots, most if on_cores else slots):
@@ -151,10 +153,10 @@ def _has_claims(pod: ReplicaSpec) -> bool:
     return any(container.resources and container.resources.claims for container in pod.template.containers)
 
 
-def _meant(job: MPIJob, slots: int, ctx: Context) -> bool:
-    """Whether the launcher starts as many ranks as there are slots, in all or on each worker, or what starts more."""
+def _meant(job: MPIJob, slots: int, gpus: int) -> bool:
+    """Whether a rank is to have several GPUs, or each worker so many ranks, or mpirun starts what starts more."""
     return any(
-        call.ranks == slots * _nodes(job) or _exactly_per_node(call) == slots or mpirun.starter(call)
+        (slots < gpus and call.ranks == slots * _nodes(job)) or _exactly_per_node(call) == slots or mpirun.starter(call)
         for call in job.mpirun_calls
     )
 
@@ -164,12 +166,8 @@ def _exactly_per_node(call: Invocation) -> int | None:
     return each.ranks if each and each.exactly else None
 
 
-def _shows_ranks(job: MPIJob) -> bool:
-    """Whether calls of mpirun are seen, and each shows how many ranks it starts, or leaves that to the slots."""
-    return bool(job.mpirun_calls) and all(map(_is_clear, job.mpirun_calls))
-
-
 def _is_clear(call: Invocation) -> bool:
+    """Whether it shows how many ranks it starts, or leaves that to the slots."""
     names = {name for name, _ in call.options or ()}
     in_all = call.ranks is not None or not names & (OPEN_MPI.ranks | HYDRA.ranks)
     per_node = _exactly_per_node(call) is not None or not names & PER_NODE

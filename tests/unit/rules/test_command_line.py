@@ -1,6 +1,5 @@
 """Commands that start nothing; `tests/conformance/test_open_mpi_slots.py` has what mpirun makes of numbers."""
 
-import shlex
 from typing import Any
 
 import pytest
@@ -131,54 +130,18 @@ def test_what_may_start(command: Any, args: Any, implementation: str) -> None:
 @pytest.mark.parametrize(
     ("command", "fix"),
     [
-        (["mpirun -np 4 python train.py"], 'Write ["mpirun", "-np", "4", ...].'),
-        (["python train.py"], 'Write ["python", "train.py"].'),
-        (["mpirun "], 'Write ["mpirun"].'),
-        (["sh -c", "mpirun -np 4 train"], 'Write ["sh", "-c", ...].'),
-        (["run -x A='b c' x"], 'Write ["run", "-x", "A=b c", ...].'),
-        (["run -x it's"], 'Write ["run", "-x", "it\'s"].'),
+        (["mpirun -np 4 python train.py"], 'Put "sh", "-c" before it.'),
+        (["mpirun "], 'Put "sh", "-c" before it.'),
+        (["sh -c", "mpirun -np 4 train"], "Write each of its words in quotes."),
         (["cd /app && mpirun -np 4 train"], 'Put "sh", "-c" before it.'),
-        (["tini", "--", "python train.py"], 'Write ["python", "train.py"].'),
-        (["mpirun -np $N train"], 'Put "sh", "-c" before it.'),
-        (["mpirun -np 4 train\n"], 'Put "sh", "-c" before it.'),
+        (["tini", "--", "python train.py"], 'Put "sh", "-c" before it.'),
+        ([" " * 100_000 + "x"], 'Put "sh", "-c" before it.'),
     ],
 )
 def test_a_command_in_one_word(command: list[str], fix: str) -> None:
     [violation] = check(command)
     assert found([violation]) == [f"(advice) {WHERE}.command: {UNSPLIT}"]
     assert violation.fix == fix
-
-
-@pytest.mark.parametrize(
-    ("command", "fix"),
-    [
-        ("python -c 'import torch {}' x", 'Write ["python", "-c", ...].'),
-        ("run -x 'not ended {}", 'Write ["run", "-x", ...].'),
-        ("a {} b", 'Write ["a", ...].'),
-        ("{} b", 'Write ["' + "x" * 21 + '...", ...].'),
-        ("'{} b", "Write [\"'" + "x" * 20 + '...", ...].'),
-        ("   {blanks}a b{blanks}  ", 'Write ["a", "b"].'),
-        ("a{blanks}b", 'Write ["a", ...].'),
-        ("{blanks}", "Write []."),
-    ],
-)
-def test_a_long_command_in_one_word(command: str, fix: str) -> None:
-    [violation] = check([command.format("x" * 100_000, blanks=" " * 100_000)])
-    assert violation.fix == fix
-
-
-@pytest.mark.parametrize("length", [1, 100, 255, 256, 257, 5_000])
-def test_only_the_beginning_of_a_command_is_split(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    lengths: list[int] = []
-
-    class Split(shlex.shlex):
-        def __init__(self, text: str, **options: Any) -> None:
-            lengths.append(len(text))
-            super().__init__(text, **options)
-
-    monkeypatch.setattr(shlex, "shlex", Split)
-    check(["x " * length])
-    assert lengths == [min(2 * length - 1, 256)]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +211,7 @@ def test_a_call_without_a_program(command: list[str], fix: str, implementation: 
 @pytest.mark.parametrize(
     ("command", "word", "fix"),
     [
-        (["mpirun", "-np", "2", "python train.py"], "python train.py", 'Split it: "python", "train.py".'),
+        (["mpirun", "-np", "2", "python train.py"], "python train.py", "Split it at its blanks."),
         (["mpirun", "-np", "2", "/usr/bin/python train.py"], "/usr/bin/python train.py", None),
         (["bash", "-c", "mpirun -np 2 'python train.py'"], "python train.py", "Remove its quotes."),
     ],

@@ -67,6 +67,10 @@ def launcher(command: Any, **more: Any) -> dict[str, Any]:
         (script("date; python3 -u t.py 2>&1 | tee log"), "python3 runs on the launcher alone", None),
         ("mpirun --hostfile /job/hosts -np 4 t", "nothing in the job writes /job/hosts", None),
         (script("sleep 5; mpirun -hostfile hosts -np 4 t"), "nothing in the job writes hosts", None),
+        ("mpirun -mca orte_default_hostfile /tmp/hosts -np 4 t", "nothing in the job writes /tmp/hosts", None),
+        ("mpirun --host worker-0,worker-1 -np 4 t", "finds no host worker-0", f"Write {USE}."),
+        ("mpirun -H a-worker-0.a.b.svc,a-worker-1:2 -np 4 t", "finds no host a-worker-1", f"Write {USE}."),
+        ("horovodrun -H a-worker-0.a-worker:4 -np 4 t", "finds no host a-worker-0.a-worker", f"Write {USE}."),
         ("mpirun -H localhost:4 -np 4 t", "-H localhost:4 runs all ranks on the launcher", "Remove it."),
     ],
 )
@@ -110,6 +114,7 @@ def test_a_launcher_that_starts_nothing_on_workers(command: Any, message: str, f
         launcher(script("make-hosts; mpirun --hostfile /tmp/h -np 4 t")),
         launcher("mpirun --hostfile $(OMPI_MCA_orte_default_hostfile) -np 4 t"),
         launcher("mpirun -H w-0,w-1 -np 4 t"),
+        launcher("mpirun -H a-worker-0.a,a-worker-1.a.default.svc:2 -np 4 t"),
         launcher(script("mpirun -H localhost -np 1 prepare; mpirun -np 4 t")),
         launcher("torchrun t.py") | {"Worker": REMOVE},
         launcher("torchrun --nnodes 2 t.py") | {f"{WORKER}.command": ["torchrun", "t.py"]},
