@@ -1,6 +1,6 @@
 """The two pipelines: mutate(request) and validate(request). Pure: given request, policy and cluster view.
 
-ReviewError for an object that is no JSON.
+They raise ReviewError for an object that is not JSON.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -85,12 +85,12 @@ def decide(
 
 
 _LIST_OF_INJECTIONS: Final[Path] = ("metadata", "annotations", annotations.INJECTED)
-# Seconds kept back for writing the reply.
+# Seconds reserved for writing the reply.
 RESERVE = 0.05
 
 
 class DeadlineExceeded(Exception):
-    """The API server will not wait for the verdict any longer."""
+    """The API server no longer waits for the verdict."""
 
 
 def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
@@ -140,7 +140,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
             _list_injections(job, [each for each in decision.news if not is_quiet(each)], builder)
     except (PatchConflict, ShapeError) as error:
         return Decision(skipped=f"schema: {error}"[:200], name=decision.name)
-    if decision.skipped and not builder.operations:  # nothing was injected, so there is nothing to say of it
+    if decision.skipped and not builder.operations:  # nothing was injected, so there is nothing to report
         decision.told = {}
         return decision
     decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document
@@ -149,9 +149,9 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
 
 
 def inject_unskippable(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
-    """What no user may leave out, injected into a new job for which `mutate` takes too long; no warnings on its fields.
+    """The injections that no user can skip, for a new job for which `mutate` takes too long; no warnings on its fields.
 
-    An update gets nothing: rules say what it may not remove.
+    An update gets nothing: rules reject the removal of their values.
     """
     decision = Decision(name=request.name)
     if request.operation != "CREATE":
@@ -178,7 +178,7 @@ def _unskippable(policy: Policy) -> Policy:
 
 
 def _list_injections(job: MPIJob, added: list[str], builder: PatchBuilder) -> None:
-    """The ids of the injections as an annotation, for people: it decides nothing.
+    """Write the ids of the injections to an annotation. It is for people only and decides nothing.
 
     The API server may call again after another webhook changed the job, so earlier ids stay.
     """
@@ -203,7 +203,9 @@ def _inject_again(
     *,
     ids: frozenset[str] | None,
 ) -> dict[str, list[str]]:
-    """Run the injections of these `ids`, None for all, on the job in `builder` as at its creation; what each says."""
+    """Run the injections of these `ids`, None for all, on the job in `builder` as at its creation; returns their
+    notes.
+    """
     written = msgspec.Raw(msgspec.json.encode(builder.document))
     job = mpijob.decode(written)
     ctx = _context(request, job, view, old, document=written, policy=policy)
@@ -213,7 +215,7 @@ def _inject_again(
 def _inject(
     job: MPIJob, policy: Policy, ctx: Context, builder: PatchBuilder, ids: frozenset[str] | None = None
 ) -> dict[str, list[str]]:
-    """Run the injections that the job does not go without; what each says."""
+    """Run the injections that the job does not skip; returns their notes."""
     told: dict[str, list[str]] = {}
     notes: list[str] = [*opt_out.cautions(job, policy)]
     if notes:
@@ -239,10 +241,10 @@ def validate(
 ) -> Decision:
     """Every violation in one decision; `time_left` gives the seconds until the API server stops waiting.
 
-    On UPDATE only what is worse than in the old object counts (see `ratchet`). `today` (UTC) is what exemptions expire
-    by. `granted` says, for each rule that the job asks to be exempted from, whether the requester may. Where that is
-    missing the decision names the rule in `requested`, for the caller to find out and call again. DeadlineExceeded
-    when the time is up.
+    On UPDATE only what is worse than in the old object counts (see `ratchet`). Exemptions expire by `today` (UTC).
+    `granted` says whether the requester may exempt the job, by rule that the job requests to be exempt from. The
+    decision names the rules that are missing there in `requested`; the caller looks them up and calls again.
+    DeadlineExceeded when the time is up.
     """
     if reason := reason_to_check_nothing(request, policy, view):
         return Decision(name=request.name, skipped=reason)
@@ -299,7 +301,7 @@ def _too_large(request: review.AdmissionRequest, large: Finding, policy: Policy,
 def _findings(
     rules: Sequence[tuple[Rule, RuleSettings, Action]], job: MPIJob, ctx: Context, time_left: Callable[[], float]
 ) -> Iterator[tuple[Finding, Action]]:
-    """What each rule finds, and what the policy makes of it."""
+    """The findings of each rule, with the action that the policy gives them."""
     for rule, settings, action in rules:
         if time_left() < RESERVE:
             raise DeadlineExceeded(rule.id)
@@ -310,8 +312,8 @@ def _findings(
 def _missing(
     request: review.AdmissionRequest, job: MPIJob, policy: Policy, ctx: Context
 ) -> list[tuple[Finding, Action]]:
-    """What is required and not there. Anyone may write what leaves a job without injections, so that excuses only
-    those whom the policy trusts with it.
+    """Required injections that are missing. Any user may write what keeps a job without injections, so that excuses
+    only controllers that the policy trusts.
     """
     if not policy.required:
         return []
@@ -324,7 +326,7 @@ def _missing(
 
 
 def _old(request: review.AdmissionRequest) -> MPIJob | None:
-    """The stored object, None when it cannot be read: then everything about the new one counts."""
+    """The stored object. If it cannot be read (None), every finding on the new one counts."""
     if too_large.finding(request.old_object):
         return None
     try:

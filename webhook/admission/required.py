@@ -36,7 +36,7 @@ def missing(
 ) -> Iterator[tuple[Finding, Action]]:
     """A finding for each required injection that would still add something to the job of `ctx`.
 
-    `claimed` is the claim of the job for which nothing was injected, if any. `stored` is the stored job of an update.
+    `claimed` is the claim that kept the job without injections, if any. `stored` is the stored job of an update.
     """
     if not policy.required:
         return
@@ -67,7 +67,7 @@ def _additions(
     start = len(builder.additions)
     builder.author = injection.id
     for _ in injection.inject(job, settings, ctx, builder):
-        pass  # the mutating hook showed what it says
+        pass  # the mutating hook has reported it
     return builder.additions[start:]
 
 

@@ -11,10 +11,9 @@ _NAME: Final = re.compile(
     r"(?:.*[_-])?(?:pass(?:word|wd|phrase)|secret|token|credentials?|(?:api|access|secret|private)[_-]?key)",
     re.IGNORECASE,
 )
-# Of texts, where a token is a word: [PAD].
+# Tokens of a text, which are words: [PAD].
 _WORD: Final = re.compile(r"(?:.*[_-])?(?:bos|cls|eos|mask|pad|sep|unk)[_-]token", re.IGNORECASE)
 
 
 def is_named_so(name: str) -> bool:
-    """Whether the name says it."""
     return bool(_NAME.fullmatch(name)) and not _WORD.fullmatch(name)
