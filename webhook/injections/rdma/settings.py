@@ -1,4 +1,4 @@
-"""What an administrator can say of RDMA devices."""
+"""The settings for RDMA devices."""
 
 from typing import Annotated
 
@@ -24,7 +24,7 @@ def _pages(text: str) -> str:
 
 
 class Settings(InjectionSettings):
-    """Which devices, how many, and what goes with them."""
+    """The devices, their number, and what is injected with them."""
 
     always: bool = Field(False, description="Whether jobs with accelerators get it that do not ask.")
     resource: str = Field("", description="The device, as rdma/ib; empty for the only one that the nodes have.")
