@@ -37,7 +37,7 @@ def mapping(value: Any) -> dict[str, Any]:
 
 
 def mappings(value: Any) -> list[dict[str, Any]]:
-    """The mappings in a list; empty if it is another type."""
+    """The items of a list, `{}` for each that is not a mapping; empty if it is another type."""
     return [mapping(item) for item in value] if isinstance(value, list) else []
 
 

@@ -165,7 +165,7 @@ def check(
 
 
 def _try_pods(access: Access, *, announced: bool) -> "TryPods":
-    """Tries pods, and says so before the first."""
+    """Tries pods, and prints a line before the first."""
     from webhook.client import tried_pods
 
     def announce() -> None:
@@ -192,7 +192,7 @@ def _passed_over(manifest: "Manifest") -> str:
 def world_of(
     policy: Path | None, cluster: Path | None, access: Access, namespaces: Sequence[str | None], policy_namespace: str
 ) -> "JobWorld":
-    """All that the verdicts depend on besides the jobs, which are in these namespaces."""
+    """Everything besides the jobs that the verdicts depend on; the jobs are in these namespaces."""
     from webhook.cli import job_check, job_world
     from webhook.cli.files import ManifestError
 
@@ -223,7 +223,7 @@ def world_of(
 
 
 def _by_rules(world: "JobWorld", namespace: str, others: "Sequence[Judge]") -> "Judge":
-    """Judges MPIJobs, and what one of the `others` judges; None for anything else."""
+    """Judges MPIJobs, and objects that one of the `others` judges; None for anything else."""
     from webhook.cli import job_check
 
     def judge(manifest: "Manifest") -> Any:

@@ -12,10 +12,9 @@ FIRST: Final = "mpijob"
 
 
 class OfFiles(click.Group):
-    """A group whose first subcommand may go without its name: `convert FILE...`."""
+    """A group whose first subcommand may be left out: `convert FILE...`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The arguments, with the name of the subcommand before them."""
         known = {*self.commands, *self.get_help_option_names(ctx)}
         return super().parse_args(ctx, [FIRST, *args] if args and args[0] not in known else args)
 

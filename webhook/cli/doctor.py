@@ -80,7 +80,7 @@ WIDTH: Final = max(map(len, Severity))
 
 @dataclass(frozen=True, slots=True)
 class DoctorReport:
-    """What the checks of an installation came to."""
+    """The outcome of the checks of an installation."""
 
     host: str
     namespace: str
@@ -89,14 +89,13 @@ class DoctorReport:
 
     @property
     def good(self) -> bool:
-        """Whether there is no problem."""
         return not any(diagnosis.severity is Severity.PROBLEM for _, diagnosis in self.diagnoses)
 
     def as_text(self) -> Iterator[str]:
-        """A line for each diagnosis, and one below it for what to do."""
+        """A line for each diagnosis, with the fix on the line below it."""
         yield heading(printable(f"{PROGRAM} in namespace {self.namespace} of the cluster at {self.host}"))
         width = max(len(name) for name, _ in self.diagnoses)
-        said = ""  # what many unknown things have in common is said once
+        said = ""  # a reason that many unknown diagnoses share is printed once
         for name, diagnosis in self.diagnoses:
             severity = PAINT[diagnosis.severity](f"{diagnosis.severity:<{WIDTH}}")
             id_ = faint(f" [{diagnosis.id}]") if diagnosis.id else ""
@@ -109,7 +108,6 @@ class DoctorReport:
         yield ", ".join(words)
 
     def as_json(self) -> dict[str, Any]:
-        """The same as plain data."""
         return {
             "cluster": self.host,
             "namespace": self.namespace,

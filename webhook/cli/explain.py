@@ -1,4 +1,4 @@
-"""The commands `explain` and `rules`: what there is to know about each rule and injection."""
+"""The commands `explain` and `rules`: the documentation of each rule and injection."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys

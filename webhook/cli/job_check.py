@@ -1,9 +1,9 @@
 """The verdict on jobs in files: the same pipelines as in the server, without a server and without a cluster.
 
 What the API server does before and between the webhooks is done here too: nulls are dropped, the namespace is filled
-in, fields that a client cannot set are cleared, Kueue's webhook suspends a job in a queue, and the job is judged by the
-schema of MPIJobs (`job_schema`) and by what holds for the metadata of every object: the rules see it
-with the first mended, so that all is told at once.
+in, fields that a client cannot set are cleared, and Kueue's webhook suspends a job in a queue. The job is judged by the
+schema of MPIJobs (`job_schema`) and by the API server's checks of every object's metadata. The rules see the job with
+faults of the schema fixed, so that all problems are reported at once.
 
 The metadata is validated as the API server does it for every object:
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/validation/objectmeta.go
@@ -52,7 +52,7 @@ from webhook.rules import CauseReason, Violation, shortened
 
 
 def judge(metadata: Any) -> list[Violation]:
-    """What the API server refuses; values of a wrong type are the schema's to refuse, and nothing here."""
+    """Metadata that the API server rejects; values of a wrong type are left to the schema."""
     if not isinstance(metadata, dict):
         return []
     found = Faults()
@@ -91,14 +91,14 @@ def _texts(value: Any) -> dict[str, str]:
 
 NAMESPACE: Final = "namespace"
 SIGNS: Final = ("mpiReplicaSpecs", f"{mpijob.GROUP}/")
-"""What is in a file with a job even where its kind is misspelt."""
+"""Texts in a file with a job, even if its kind is misspelt."""
 _HEAD: Final = {"apiversion": "apiVersion", "kind": "kind"}
 _NEAR_KIND: Final = 0.8
 MPI_JOB: Final = GroupVersionKind(mpijob.GROUP, mpijob.API_VERSION.partition("/")[2], "MPIJob")
 
 
 def is_job(manifest: Manifest) -> bool:
-    """Whether it is a job, or was meant as one: two of kind, group and spec show that."""
+    """Whether it is a job, or was meant as one: it has two of kind, group and spec."""
     kind = re.sub("[-_ ]", "", manifest.kind.lower()).removesuffix("s")
     near = get_close_matches(kind, ["mpijob"], cutoff=_NEAR_KIND)
     spec = manifest.document.get("spec")
@@ -123,7 +123,7 @@ def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") ->
 
 
 def _of_head(manifest: Manifest) -> Iterator[Finding]:
-    """What is wrong with `kind` and `apiVersion`."""
+    """Faults of `kind` and `apiVersion`."""
     spelt = {_HEAD[key.lower()]: key for key in manifest.document if key.lower() in _HEAD}
     for field, key in spelt.items():
         if field not in manifest.document:
@@ -147,7 +147,7 @@ def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     verdict = _by_rules(replace(manifest, document=judged.mended), world, namespace)
     denied, warned = verdict.validation.denied, verdict.validation.warned
     open_places = (*unfilled, *judged.unread)
-    for findings in (denied, warned):  # what else is wrong there may not be once they are filled in
+    for findings in (denied, warned):  # other faults in the metadata may be gone once it is filled in
         findings[:] = [finding for finding in findings if not _within(finding.violation.path, open_places)]
     said = {finding.violation.path for finding in denied}
     denied[:0] = [finding for finding in found if finding.violation.path not in said]
@@ -163,7 +163,7 @@ def _unfilled(path: str, what: str) -> Violation:
 
 
 def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
-    """The verdict of the webhook on a job that the API server has read."""
+    """The verdict of the webhook on a job that the API server has accepted."""
     view, policy = NotingView(world.cluster), world.policy(namespace)
     stored = world.cluster.jobs.get((namespace, manifest.name))
     request = review(manifest, namespace=namespace, stored=stored, user=world.user)
@@ -182,7 +182,7 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
         validation = decide(request, view=view, granted=granted)
     standing: list[Finding] = []
     if stored is not None:
-        # Its own pods and quota must not keep it out.
+        # Its own pods and quota must not count against it.
         new = msgspec.structs.replace(request, operation="CREATE", old_object=_encode(None))
         refused = decide(new, view=WithoutJobs(world.cluster)).denied
         standing = [finding for finding in refused if finding not in validation.denied]
@@ -235,7 +235,7 @@ def review(
     stored: Mapping[str, Any] | None = None,
     kind: GroupVersionKind = MPI_JOB,
 ) -> AdmissionRequest:
-    """What the API server would send to the first webhook."""
+    """The review that the API server would send to the first webhook."""
     document = manifest.created_in(namespace)
     return AdmissionRequest(
         uid="check",
@@ -250,7 +250,7 @@ def review(
 
 
 def _last_applied(stored: Mapping[str, Any]) -> Any:
-    """What kubectl applied before, which tells a field that the user took out from one that was injected."""
+    """What kubectl applied before: it tells a field that the user removed from one that was injected."""
     try:
         return msgspec.json.decode(stored["metadata"]["annotations"][LAST_APPLIED])
     except (LookupError, TypeError, msgspec.DecodeError):
@@ -258,7 +258,9 @@ def _last_applied(stored: Mapping[str, Any]) -> Any:
 
 
 def _applied(stored: Mapping[str, Any], new: Mapping[str, Any], previous: Any) -> dict[str, Any]:
-    """`stored` after `kubectl apply` of `new`: mappings are merged, lists replaced, fields no longer applied go."""
+    """`stored` after `kubectl apply` of `new`: mappings are merged, lists replaced, fields no longer applied are
+    removed.
+    """
     before: Mapping[str, Any] = previous if isinstance(previous, dict) else {}
     result = {key: value for key, value in stored.items() if key in new or key not in before}
     for key, value in new.items():
@@ -273,7 +275,7 @@ def _encode(document: Mapping[str, Any] | None) -> msgspec.Raw:
 
 
 def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:
-    """What the verdicts do without, and why, in lines."""
+    """What the verdicts could not use, and why, in lines."""
     unknown = frozenset[str]().union(*(verdict.unknown for verdict in verdicts))
     for why, kinds in world.reasons(unknown).items():
         what = "a cluster" if why == NO_CLUSTER and len(kinds) > MAX_KINDS_LISTED else ", ".join(kinds)

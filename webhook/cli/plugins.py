@@ -1,4 +1,4 @@
-"""The command `plugins`: which plug-ins are installed, what they bring, and what is wrong with them."""
+"""The command `plugins`: the installed plug-ins, their rules and injections, and their problems."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys

@@ -1,4 +1,4 @@
-"""The command `schema`: what editors need to know of jobs."""
+"""The command `schema`: JSON Schemas of jobs for editors."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import json

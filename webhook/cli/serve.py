@@ -1,4 +1,4 @@
-"""The command `serve`: how the service listens, where its certificate comes from, what it follows."""
+"""The command `serve`: its addresses, the source of its certificate, and the policies and cluster that it follows."""
 
 import gc
 import sys
@@ -95,7 +95,7 @@ def serve(
       2    could not start; the message says why
       130  ended at once by a second signal (143: SIGTERM)
     """
-    # Looking through what is imported here for garbage takes a tenth of the start. `run` switches it on again.
+    # Searching the imports here for garbage takes a tenth of the start. `run` switches it on again.
     gc.disable()
     from webhook.server.process import ServeSettings, run  # noqa: PLC0415 - keeps --help and completion quick
 

@@ -1,4 +1,4 @@
-"""The command `snapshot`: what a cluster holds, written to a file."""
+"""The command `snapshot`: the objects of a cluster, written to a file."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -87,7 +87,7 @@ def text(taken: "Reading") -> Iterator[str]:
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:
-    """Put a file in place whole or not at all, for its owner alone; OSError when that is not possible."""
+    """Write the whole file or nothing, readable by its owner only; OSError if that is not possible."""
     with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
         try:
             file.writelines(pieces)

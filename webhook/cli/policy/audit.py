@@ -1,4 +1,4 @@
-"""The command `policy audit`: which jobs of a cluster break its policies of today."""
+"""The command `policy audit`: the jobs of a cluster that break its current policies."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys

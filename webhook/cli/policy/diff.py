@@ -1,4 +1,4 @@
-"""The command `policy diff`: what changes between two policies, or two sets of them."""
+"""The command `policy diff`: the differences of two policies, or two sets of them."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys

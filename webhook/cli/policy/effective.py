@@ -1,4 +1,4 @@
-"""The command `policy effective`: what is in force in one namespace."""
+"""The command `policy effective`: the values in force in one namespace."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys

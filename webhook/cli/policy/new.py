@@ -73,7 +73,7 @@ def new(
 
 
 def _write(folder: Path, name: str, text: str, job: Path | None) -> None:
-    """Both files, or none of them; ValueError where that is not possible."""
+    """Both files, or neither; ValueError if that is not possible."""
     from webhook.cli.policy import first_test
 
     policy, test = folder / f"{name}.yaml", folder / "tests" / f"{name}.yaml"

@@ -1,4 +1,4 @@
-"""The command `policy replay`: what would become of a cluster's jobs under other policies."""
+"""The command `policy replay`: the verdicts on a cluster's jobs under other policies."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys

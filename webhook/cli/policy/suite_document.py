@@ -31,7 +31,7 @@ Fields = Annotated[dict[str, Any], BeforeValidator(_paths)]
 
 
 class Expected(Settings):
-    """A finding, or several that are alike."""
+    """A finding, or several similar ones."""
 
     rule: str = Field(min_length=1, description="The rule, or the injection that says what it could not do.")
     action: Literal["deny", "warn", "audit", "exempt", "fault"] = Field(
@@ -50,7 +50,7 @@ class NamespaceFacts(Settings):
 
 
 class UserFacts(Settings):
-    """Who creates a job."""
+    """The user who creates a job."""
 
     name: str = Field(min_length=1, description="As the API server knows it.")
     groups: tuple[str, ...] = Field((), description="Names of groups.")
@@ -58,7 +58,7 @@ class UserFacts(Settings):
 
 
 class Around(Settings):
-    """What may be said for all tests of a file, or for one."""
+    """Settings for all tests of a file, or for one."""
 
     job: FileOrObject | None = Field(None, description="The MPIJob, or the name of a file that has one.")
     cluster: tuple[FileOrObject, ...] = Field(

@@ -1,4 +1,4 @@
-"""The command `policy test`: whether policies do what their tests say."""
+"""The command `policy test`: runs the tests of policies."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys

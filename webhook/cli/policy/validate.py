@@ -1,4 +1,4 @@
-"""The command `policy validate`: what is wrong with policies, and what is suspicious about them."""
+"""The command `policy validate`: faults of policies, and suspicious settings."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
