@@ -1,6 +1,6 @@
 """The metrics of jobs.
 
-Their names begin as those that platform documents ask for. A counter is called `_total`, and a gauge is not: recording
+Their prefixes are those that platform documents require. A counter ends in `_total`, and a gauge does not: recording
 rules in manifests/components/monitoring give `_running` and `_queued` that name.
 """
 

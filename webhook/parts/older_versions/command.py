@@ -1,4 +1,4 @@
-"""The command `convert mpijob`: MPIJobs of older versions as those of today."""
+"""The command `convert mpijob`: converts MPIJobs of older versions."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 from typing import TYPE_CHECKING, NoReturn
@@ -67,7 +67,7 @@ def mpijob(
 
 
 def _converted(manifest: "Manifest", options: "Options") -> "Conversion":
-    """The object as v2beta1, checked; one that is no older job as it is."""
+    """The object as v2beta1, checked; one that is not an older job as it is."""
     from webhook.api.mpijob import API_VERSION
     from webhook.cli.conversions import Conversion, checked
     from webhook.cli.terminal import heading, printable

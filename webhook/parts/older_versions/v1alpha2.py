@@ -17,14 +17,14 @@ _IMPLEMENTATIONS: Final = {"OpenMPI": "OpenMPI", "IntelMPI": "Intel", "MPICH": "
 
 
 def convert(written: dict[str, Any], options: Options, report: Report) -> dict[str, Any]:
-    """Its `spec` as v2beta1 has it."""
+    """Its `spec` in v2beta1."""
     spec = dict(written)
     new: dict[str, Any] = {}
     keep(spec, new, "slotsPerWorker", *replica_specs.NEW_FIELDS)
     policy = run_policy.read(spec, report)
     for key in ("backoffLimit", "activeDeadlineSeconds"):
         run_policy.move(spec, policy, key, report)
-    # The controller never looked at the one in runPolicy.
+    # The controller ignored the one in runPolicy.
     run_policy.move(spec, policy, "cleanPodPolicy", report, outer_wins=True)
     run_policy.now_acts(policy, ("ttlSecondsAfterFinished", "suspend"), report)
     distribution = take(spec, "mpiDistribution", str, "spec")
@@ -43,7 +43,7 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
 
 
 def _restarts(roles: dict[str, Any], report: Report) -> None:
-    """Its launcher knew two policies, and its workers were in a StatefulSet, which knows one."""
+    """Its launcher had two policies, and its workers were in a StatefulSet, which has one."""
     if roles.get(WORKER, {}).get("restartPolicy") == NEVER:
         field = f"{replica_specs.path(WORKER)}.restartPolicy"
         report.changed(field, "workers were restarted whatever was written here; Never counts now")

@@ -104,11 +104,11 @@ def playground(
 def opened(url: str) -> Iterator[None]:
     """Open the page in the browser.
 
-    Every user of the machine can read what a program is started with, so the browser is given no address. It is given a
-    file that only this user may read, and that leads to the address. The file is there until the block ends.
+    Every user of the machine can read a program's arguments, so the browser does not get the address. It gets a file
+    that only this user may read, and that redirects to the address. The file exists until the block ends.
     """
     home = Path.home()
-    # Browsers that are packed with a sandbox read neither hidden folders nor those for temporary files.
+    # Browsers in a sandbox read neither hidden nor temporary folders.
     folder = home if os.access(home, os.W_OK) else gettempdir()
     with NamedTemporaryFile("w", encoding="utf-8", dir=folder, prefix="mpijob-playground-", suffix=".html") as file:
         file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(url)}"><title>...</title>\n')

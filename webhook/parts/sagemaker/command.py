@@ -1,4 +1,4 @@
-"""The command `convert sagemaker`: training jobs of Amazon SageMaker as MPIJobs."""
+"""The command `convert sagemaker`: converts training jobs of Amazon SageMaker to MPIJobs."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 from typing import TYPE_CHECKING, Any, Final, NoReturn

@@ -1,4 +1,4 @@
-"""The command `convert trainjob`: MPIJobs as TrainJobs of Kubeflow Trainer."""
+"""The command `convert trainjob`: converts MPIJobs to TrainJobs of Kubeflow Trainer."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 from typing import TYPE_CHECKING, NoReturn
