@@ -47,7 +47,7 @@ class Finding:
     violation: Violation
 
     def __post_init__(self) -> None:
-        """Nothing of the violation reaches anybody but through a finding."""
+        """Every message is built from a finding, so this is the one place for it."""
         found = self.violation
         worded = visible_lines if found.of_lines else visible
         path, message, fix = visible(found.path), worded(found.message), worded(found.fix)

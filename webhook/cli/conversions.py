@@ -68,7 +68,7 @@ def checked(converted: Converted, head: str, source: str) -> Conversion:
 
 
 def end(outcomes: Sequence[Conversion], errors: list[ManifestError], output: str, nothing: str) -> NoReturn:
-    """Print the new jobs and the reports; `nothing` is the error if there is no job and no other error."""
+    """Print the new jobs and the reports; `nothing` is the error without any job and without another error."""
     if output == "json":
         options.show(output, (), [outcome.as_json() for outcome in outcomes])
     for outcome in outcomes if output == "text" else ():

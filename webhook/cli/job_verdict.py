@@ -134,7 +134,7 @@ def _cause(found: Finding) -> dict[str, str]:
 
 
 def summary(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """In lines; empty if there is no job."""
+    """In lines; empty without any job."""
     if verdicts:
         refused = sum(not verdict.allowed for verdict in verdicts)
         yield f"{counted(len(verdicts), 'job')}: {len(verdicts) - refused} admitted, {refused} refused"

@@ -24,7 +24,7 @@ async def stored_jobs(api: Client, namespace: str, name: str) -> list[Kubernetes
 
 
 async def _not_found(api: Client, namespace: str, name: str) -> str:
-    """Why there is no such job: its kind, its namespace or its name does not exist."""
+    """Why the job does not exist: its kind, its namespace or its name does not exist."""
     path = JOBS % quote(namespace, safe="")
     try:
         names = [job["metadata"]["name"] for job in await listed(api, path, metadata_only=True)]

@@ -46,7 +46,7 @@ class DemoError(Exception):
 def show(files: Sequence[str]) -> bool:
     """Show the jobs in `files`, else the examples; returns whether each example did what its name says.
 
-    ManifestError if there is no job to show, DemoError or StartError if the service fails.
+    ManifestError without a job to show, DemoError or StartError if the service fails.
     """
     jobs = _jobs(files or [str(path) for path in _examples()])
     admitted = asyncio.run(_show(jobs, short=not files))

@@ -1,10 +1,10 @@
-"""GPUs and other accelerators are asked for in a way that a node can give them.
+"""GPUs and other accelerators are requested in a way that a node can provide.
 
 A worker gets between `min` and `max` of them, counted like Kubernetes counts a pod (init containers and sidecars
 included). They come whole, with requests and limits equal, and of one kind in the whole job: mixed kinds are not
-supported, so the part that needs another kind is a job of its own. Which resource names count is a setting. For
-cores, of which one device has several (`coreResources`, such as `aws.amazon.com/neuroncore`), `maxCores` is the bound.
-It or `max` also holds for a launcher that is not a worker, `min` does not. A GPU of its first container stays idle (the
+supported, so the part that needs another kind is a job of its own. Which resource names count is a setting. For cores,
+of which one device has several (`coreResources`, such as `aws.amazon.com/neuroncore`), `maxCores` is the bound. It or
+`max` also applies to a launcher that is not a worker, `min` does not. A GPU of its first container stays idle (the
 operator empties its `NVIDIA_VISIBLE_DEVICES`): that is a warning, as is a GPU that a LimitRange adds to it by default.
 
 `NVIDIA_VISIBLE_DEVICES` in a container that requests no accelerator is a warning: with the defaults of NVIDIA's
@@ -50,12 +50,12 @@ from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 from webhook.rules.limits import MAX_CLAIM_NAME_CHARACTERS
 
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
-# Values by which the toolkit gives no GPU: https://github.com/NVIDIA/nvidia-container-toolkit
+# Values with which the toolkit gives no GPU: https://github.com/NVIDIA/nvidia-container-toolkit
 NO_DEVICES = frozenset({None, "", "none", "void"})
 
 
 class Settings(RangeRuleSettings):
-    """How many of which accelerators."""
+    """The number and kinds of accelerators."""
 
     min: int = Field(0, ge=0, description="Fewest accelerators a worker may ask for.")
     max: int = Field(16, ge=0, description="Most accelerators a worker, or the launcher, may ask for.")
@@ -84,7 +84,7 @@ class Settings(RangeRuleSettings):
 
     @property
     def others(self) -> tuple[str, ...] | None:
-        """`other_classes` where claims that cannot be counted are rejected; None where they are warned of."""
+        """`other_classes` if claims that cannot be counted are rejected; None if they cause a warning."""
         return self.other_classes if self.refuse_uncounted_claims else None
 
 
@@ -131,7 +131,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _misspelt(path: str, template: PodTemplate, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Where nodes are known, `accelerator-available` says what they have; `pod-template` rejects what is no name."""
+    """If nodes are known, `accelerator-available` reports what they have; `pod-template` rejects invalid names."""
     for where, amounts in () if node_shapes(ctx.view) else quantities.of_template(template):
         for name in amounts:
             meant = misspelt_accelerator(name)
@@ -142,7 +142,7 @@ def _misspelt(path: str, template: PodTemplate, settings: Settings, ctx: Context
 
 
 def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
-    """More than one in `kinds`; that of the workers is the job's."""
+    """More than one kind in `kinds`; the workers' kind is the job's."""
     launcher = replica_path(LAUNCHER)
     first, *others = sorted(kinds, key=lambda name: kinds[name].startswith(launcher))
     for name in others:
@@ -157,9 +157,9 @@ def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
 def _quantities(
     path: str, asked: ResourceRequirements, names: tuple[str, ...], kinds: dict[str, str], filled_in: bool
 ) -> Iterator[Violation]:
-    """Whole, requests equal to limits; notes in `kinds` where each accelerator first appears.
+    """Whole numbers, requests equal to limits; records in `kinds` where each accelerator first appears.
 
-    The same fault in both is one. Where missing limits are `filled_in`, `limit-range` judges them.
+    The same fault in both is one. If missing limits are `filled_in`, `limit-range` judges them.
     """
     limits, requests = map(_as_meant, (asked.limits or {}, asked.requests or {}))
     for field, amounts, others in (("limits", limits, requests), ("requests", requests, limits)):
@@ -170,15 +170,15 @@ def _quantities(
             try:
                 amount = quantity.parse(value)
             except QuantityError:
-                continue  # upstream-contract refuses it
+                continue  # upstream-contract rejects it
             if amount < 0:
-                continue  # so it does of this
+                continue  # and this one too
             if amount > 0:
                 kinds.setdefault(name, where)
             in_both = read(others.get(name)) == amount if name in others else False
             both = ", in requests too" if in_both else ""
             if not quantity.is_whole(amount) and in_both and field == "requests":
-                continue  # said about the limit
+                continue  # reported for the limit
             if not quantity.is_whole(amount):
                 fault = f"{quantity.format(amount)} is not whole, and GPUs are not divided"
                 yield Violation(where, fault, fix=f"Set it to {quantity.whole(amount)}{both}.")
@@ -210,7 +210,7 @@ def _equal(path: str, name: str, request: Quantity, limits: Mapping[str, object]
     try:
         limit = quantity.parse(limits[name])
     except QuantityError:
-        return  # upstream-contract refuses it
+        return  # upstream-contract rejects it
     if request != limit:
         shown, wanted, sound = quantity.format(request), quantity.format(limit), limit >= 0 and quantity.is_whole(limit)
         yield Violation(
@@ -221,20 +221,20 @@ def _equal(path: str, name: str, request: Quantity, limits: Mapping[str, object]
 
 
 def _with_more_workers(fault: Violation, job: MPIJob, ctx: Context) -> Violation:
-    """With the advice to spread the accelerators, where there may be more workers."""
+    """With the advice to spread the accelerators, if more workers are admitted."""
     if job.workers + 1 not in Sizes.of(job, ctx).replicas(gpus=0):
         return fault
     return replace(fault, fix=f"{fault.fix.removesuffix('.')}, and use more workers.")
 
 
 def _of_a_worker(job: MPIJob, settings: Settings, ctx: Context) -> int:
-    """What a pod with too few had better ask for: as many as a worker, where that is within the bounds."""
+    """The advice for a pod with too few: as many as a worker, if that is within the limits."""
     count = devices.of_each(job.worker, settings.resources, ctx)
     return count if settings.min <= count <= settings.max else settings.min
 
 
 class _Bound(NamedTuple):
-    """How many a pod may have, and of what."""
+    """The limits of a pod, and their resource."""
 
     least: int
     most: int
@@ -242,7 +242,7 @@ class _Bound(NamedTuple):
 
 
 def _bound(template: PodTemplate, pod: Devices, settings: Settings, ctx: Context) -> _Bound:
-    """`maxCores` for a pod of which all accelerators are cores."""
+    """`maxCores` for a pod whose accelerators are all cores."""
     beyond = pod.asked > min(settings.max, settings.max_cores)
     if beyond and settings.max and devices.of_pod(template, settings.core_resources, ctx).asked == pod.asked:
         return _Bound(settings.min, settings.max_cores, "core")
@@ -250,12 +250,12 @@ def _bound(template: PodTemplate, pod: Devices, settings: Settings, ctx: Context
 
 
 def _bounds(role: str, path: str, found: Devices, bound: _Bound, wanted: Callable[[], int]) -> Iterator[Violation]:
-    """`wanted` is asked only for a pod that has too few."""
+    """`wanted` is called only for a pod that has too few."""
     pod = "the launcher, which is a worker," if role == LAUNCHER else "a worker"
     if found.asked > bound.most:
         yield _too_many(pod, role, path, found, bound)
     elif found.most is not None and found.most < bound.least:
-        # Where claims have too few it is these that need more.
+        # If claims have too few, the claims need more.
         number = bound.least if found.by_claim else wanted()
         fix = f"Ask for {number} or more {_where_else(found, 'in resources.limits')}."
         fault = f"{pod} asks for {_count(found.most)}, at least {bound.least} required"
@@ -338,7 +338,7 @@ def _visible(
 
 
 def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Violation]:
-    # The operator blinds only the first container; a sidecar may well use a GPU.
+    # The operator hides GPUs only from the first container; a sidecar may well use one.
     count = accelerators(template.containers[0], settings.resources)
     if count:
         noun = "GPU stays" if count == 1 else "GPUs stay"
@@ -351,7 +351,7 @@ def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Viol
 
 
 def _by_default(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The launcher's first device that it gets from a LimitRange alone."""
+    """The launcher's first device that only a LimitRange adds."""
     for pods in (each for each in job_pods(job, ctx) if each.role == LAUNCHER):
         for _, name in pods.by_default:
             if is_accelerator(name, settings.resources):

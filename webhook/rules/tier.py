@@ -1,8 +1,8 @@
-"""A job stays within its tier: what the teams of one group of namespaces may use.
+"""A job stays within its tier, the limits for a group of namespaces.
 
 A policy with a namespace selector gives a tier to the namespaces that carry, say, `training.openshift.io/tier: premium`
-(a label that tenants must not be able to change), and this rule says what is in it. Nothing is limited unless it is
-set. What the platform as a whole supports is said by the rules `worker-count`, `gpus` and `mpi-implementation`.
+(a label that tenants must not be able to change), and this rule has its limits. Nothing is limited unless it is set.
+The rules `worker-count`, `gpus` and `mpi-implementation` have the limits of the platform as a whole.
 
 Features are what a tier may leave out: `runLauncherAsWorker`; `gangScheduling`, any field of
 `spec.runPolicy.schedulingPolicy` but the priority, or the annotation for Volcano's queue; `priorityScheduling`, a
@@ -33,7 +33,7 @@ from webhook.rules.priority import LABEL
 
 WORKERS = "spec.mpiReplicaSpecs[Worker].replicas"
 LAUNCHER_AS_WORKER = "spec.runLauncherAsWorker"
-# What Kueue writes where this class exists and the user names none (gate WorkloadPriorityClassDefaulting).
+# Kueue's value if this class exists and the user names none (gate WorkloadPriorityClassDefaulting).
 KUEUE_DEFAULT = "default"
 ASK = "ask your administrator for another tier"
 
@@ -126,7 +126,7 @@ def _gpus(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _implementation(job: MPIJob, settings: Settings) -> Iterator[Violation]:
-    """Unknown ones are `upstream-contract`'s to refuse."""
+    """`upstream-contract` rejects unknown ones."""
     value, included = job.spec.mpi_implementation, settings.implementations
     if included is None or value in included or value not in IMPLEMENTATIONS:
         return

@@ -1,22 +1,22 @@
-"""A job as another version shows it, and back, with nothing lost: what the API server asks of a CRD with versions.
+"""Lossless conversion of a job to another version and back, for a CRD with several versions.
 
-Older versions say what v2beta1 cannot, and the other way round, so two annotations keep what the shown version has no
-field for. A job of v2beta1 that was written in an older version has WRITTEN_AS: that older spec. A job that an older
-version shows has SHOWN: the fields of v2beta1 alone, and whether the rest of the spec is v2beta1's as it is.
+Older versions have fields that v2beta1 lacks, and the other way round, so two annotations store what the shown version
+has no field for. A job of v2beta1 that was written in an older version has WRITTEN_AS: that older spec. A job that an
+older version shows has SHOWN: the fields that only v2beta1 has, and whether the rest of the spec is v2beta1's as it is.
 
-What changes a job after it was written, such as an injection, is shown in the older spec too. Where no older spec says
-what the job says, v2beta1's is shown as it is, and what v1alpha1 has of its own beside it. All is decided by converting
-the older spec again: so whatever an older version shows leads back to the very same job.
+Later changes of a job, such as an injection, are shown in the older spec too. If no older spec can express the job,
+v2beta1's is shown as it is, together with the fields that only v1alpha1 has. Every choice is made by converting the
+older spec again, so whatever an older version shows converts back to the same job.
 
-A job that is too large for all this is shown as it is, which takes no look at its pods. What was sent in an older
-version and is too large is refused; where it is stored, a stand-in has its place.
+A job that is too large for this is shown as it is, without reading its pods. A request in an older version that is too
+large is rejected; a stored one is replaced by a stand-in.
 
-Only fields whose type is checked here come out of an annotation, where anybody may write: all else the API server holds
-against the schema of the version, and nobody can hide there what the operator, or an older client, could not read.
+Any user may write the annotations, so only fields whose type is checked here are taken from them. The API server checks
+all others by the schema of the version, so no user can hide there what the operator, or an older client, cannot read.
 
-For one client of Go a wrong type anywhere fails a whole list. Pod templates and `runPolicy` have the schema that they
-have in v2beta1, in the CRD with older versions too (`manifests/older-versions`). Beyond it a number must fit into 32
-bits, which no schema says, and an amount must be a quantity.
+A wrong type anywhere fails a whole list for a client in Go. Pod templates and `runPolicy` have the schema of v2beta1,
+in the CRD with older versions too (`manifests/older-versions`). Elsewhere a number must fit into 32 bits, which no
+schema says, and an amount must be a quantity.
 """
 
 from collections.abc import Iterable, Iterator

@@ -103,7 +103,7 @@ async def of_cluster(api: Client, jobs: Iterable[Manifest], namespace: str) -> l
         try:
             document = await get(api, path)
         except ApiError:
-            continue  # without the right to read it there is no verdict
+            continue  # no verdict without the right to read it
         if document is not None:
             found.append(Manifest(path, {**document, "kind": kind, "apiVersion": kinds.API_VERSION}))
     return found

@@ -182,7 +182,7 @@ def _shape(
 
 
 def _digest(others: list[tuple[str, dict[str, Any]]], job: dict[str, Any]) -> str:
-    """Of the other pods except what Kueue changes of them, and of the labels that a TrainJob gives JobSet and Jobs."""
+    """For the other pods except what Kueue changes of them, and of the labels that a TrainJob gives JobSet and Jobs."""
     pods = [{**replica, "template": without_kueues(replica["template"])} for _, replica in others]
     templates = [at(patch, "trainingRuntimeSpec", "template") for patch in mappings(job.get("runtimePatches"))]
     jobs = [each for template in templates for each in mappings(at(template, "spec").get("replicatedJobs"))]

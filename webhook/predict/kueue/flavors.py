@@ -23,7 +23,9 @@ class TemplatePart(Enum):
 
 
 class Mismatch(NamedTuple):
-    """What keeps pods from a flavor, in Kueue's words; `mend` is the one thing that would let them in, if there is."""
+    """Why pods do not fit a flavor, in Kueue's words; `mend` is the single change that would fix it, if there is
+    one.
+    """
 
     flavor: str
     part: TemplatePart
@@ -56,7 +58,7 @@ def _label_mismatch(template: PodTemplate, flavor: ResourceFlavor) -> Mismatch |
 
 
 def _any_term_holds(template: PodTemplate, labels: Mapping[str, str]) -> bool:
-    """Whether one of the required terms holds. A term about none of these keys matches anything."""
+    """Whether a required term matches. A term about none of these keys matches anything."""
     terms = template.node_terms
     asked = [[one for one in term.match_expressions or () if one.key in labels] for term in terms]
     return not all(asked) or not terms or any(all(satisfies(labels, one) for one in term) for term in asked)
@@ -65,10 +67,10 @@ def _any_term_holds(template: PodTemplate, labels: Mapping[str, str]) -> bool:
 def topology_mismatch(
     view: ClusterView, request: TopologyRequest, flavor: ResourceFlavor, *, only_topologies: bool, overlaps: bool
 ) -> Mismatch | None:
-    """Whether the flavor's kind of scheduling is another than the pod set's.
+    """Whether the flavor's kind of scheduling differs from the pod set's.
 
-    `only_topologies`: every flavor of the ClusterQueue has a topology, so it need not be asked for. `overlaps`: the
-    pods themselves ask for a resource of the flavor's group.
+    `only_topologies`: every flavor of the ClusterQueue has a topology, so the pod set need not request one. `overlaps`:
+    the pods themselves request a resource of the flavor's group.
     """
     if not request.explicit:
         if flavor.topology and not only_topologies:

@@ -1,7 +1,7 @@
 """Requests and limits of a container.
 
-What else is said of quantities stands elsewhere: `upstream-contract` refuses those that nothing can read and negative
-ones, `gpus` judges accelerators, and `limit-range` a request whose limit comes from a LimitRange.
+Other rules check other parts of quantities: `upstream-contract` rejects invalid and negative ones, `gpus` judges
+accelerators, and `limit-range` a request whose limit comes from a LimitRange.
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
 (`validateResourceRequirements`)
 """
@@ -32,9 +32,9 @@ _MEANT: Final = {
 
 
 def check_resources(resources: model.Resources, path: str, found: Faults, *, without_ranges: bool | None) -> None:
-    """Each amount by itself, then requests beside limits.
+    """Each amount alone, then requests against limits.
 
-    `without_ranges` says whether no LimitRange can fill in what is missing; None where that is not known.
+    `without_ranges` says whether no LimitRange can fill in missing amounts; None if that is unknown.
     """
     limits, requests = resources.limits or {}, resources.requests or {}
     faults = Faults()
@@ -54,7 +54,7 @@ def _beside(
     found: Faults,
     without_ranges: bool | None,
 ) -> None:
-    """Requests, which are the `least`, next to limits."""
+    """Requests, which are the `least`, against limits."""
     for name, amount in least.items():
         if (limit := most.get(name)) is not None:
             if amount != limit and (amount > limit or not is_overcommitted(name)):
@@ -66,7 +66,7 @@ def _beside(
 
 
 def _amounts(written: Mapping[str, object], path: str, found: Faults) -> dict[str, Quantity]:
-    """Those that can be compared: of a good name, and not of an accelerator."""
+    """The comparable amounts: with a valid name, and not of an accelerator."""
     amounts = {}
     for name, value in written.items():
         if name not in _STANDARD:
@@ -138,7 +138,7 @@ def _huge_pages_alone(
 
 
 def page_size(name: str) -> int | None:
-    """In bytes, of the name of a resource; None where it names none."""
+    """Bytes, from the name of a resource; None if it has no page size."""
     try:
         size = quantity.parse(name.removeprefix(HUGE_PAGES))
     except QuantityError:
@@ -159,7 +159,7 @@ def _problem(name: str) -> str | None:
         return None if name.startswith(HUGE_PAGES) else f'there is no resource "{name}"'
     if "kubernetes.io/" in name:
         return None
-    # The name must be good in a quota too, where it has this before it.
+    # The name must also be valid in a quota, with this prefix.
     if name.startswith("requests.") or names.label_key_problem(f"requests.{name}"):
         return f'"{shown(name)}" is not the name of an extended resource'
     return None
