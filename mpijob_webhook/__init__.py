@@ -102,7 +102,7 @@ def _documents(job: Any) -> list[Any]:
 def _mapping(name: str, value: Any) -> dict[str, Any]:
     """The mapping as clients send it: in JSON."""
     if not isinstance(value, Mapping):
-        raise ValueError(f"{name}: {value!r} is no mapping")  # noqa: TRY004 - as for texts
+        raise ValueError(f"{name}: {value!r} is not a mapping")  # noqa: TRY004 - as for texts
     try:
         sent: dict[str, Any] = json.loads(json.dumps(dict(value), default=_sent, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:

@@ -213,7 +213,7 @@ def test_on_the_page_too_who_may_not_read_is_told_what_was_not_judged(world: Wor
         read = ask("cluster", {})
         unread = "\n".join(read["problems"])
         assert "nothing is known of nodes: forbidden" in unread
-        assert "nothing is known of policies: " in unread
+        assert "the policies are unknown: " in unread
         (judged,) = ask("check", {"job": json.dumps(job), "cluster": read["text"]})["jobs"]
     assert judged["namespace"] == TEAM
     (denied,) = [each["what"] for each in judged["notJudged"] if each["why"] == "no permission to read them"]

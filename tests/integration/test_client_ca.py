@@ -63,5 +63,5 @@ def test_the_api_server_is_known_by_its_certificate(cluster: Cluster, folder: Pa
 @pytest.mark.timeout(180)
 def test_an_api_server_by_another_name_is_refused(cluster: Cluster, folder: Path) -> None:
     with service.running(cluster, "--client-ca", str(folder / "ca.crt"), "--client-name", "somebody-else"):
-        words = "the client certificate is for somebody else"
+        words = "the client certificate names a different client"
         cluster.wait_for("the refusal", lambda: words in create(cluster) or None)

@@ -131,7 +131,7 @@ BROKEN: dict[str, tuple[tuple[str, ...], str | None, str, str, str]] = {
         (VALIDATING, NAME),
         None,
         "configuration-missing",
-        "there is no ValidatingWebhookConfiguration: jobs are not checked and broken policies are not refused",
+        "there is no ValidatingWebhookConfiguration: jobs are not checked and broken policies are not rejected",
         "kubectl apply -k manifests/overlays/mine",
     ),
     "a hook is gone": (
@@ -181,7 +181,7 @@ BROKEN: dict[str, tuple[tuple[str, ...], str | None, str, str, str]] = {
         ("clusterrolebinding", "mpijob-webhook-view"),
         None,
         "right-missing",
-        "what rules ask about them is unknown, which refuses nobody",
+        "they are unknown to rules, which rejects no job",
         "kubectl apply -k manifests/overlays/mine",
     ),
     "no right to follow policies": (

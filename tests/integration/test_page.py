@@ -260,5 +260,5 @@ def test_one_headline_for_one_job(opened: Opened) -> None:
     opened.expect_status("large would be refused")
     assert opened.tab.locator("article h2").all_inner_texts() == [
         "default/openmpi-pi: admitted",
-        "default/large: refused",
+        "default/large: rejected",
     ]

@@ -155,7 +155,7 @@ def test_missing_rights_and_configurations_are_concerns_of_a_ready_replica(
             wanted = [
                 *(f"[!]unknown-{kind}: nothing is known of {kind}: forbidden" for kind in kinds),
                 "leases.coordination.k8s.io in mpijob-webhook: two jobs may get the same quota",
-                "subjectaccessreviews.authorization.k8s.io: exemptions by annotation are refused",
+                "subjectaccessreviews.authorization.k8s.io: exemptions by annotation are rejected",
                 "there is no MutatingWebhookConfiguration: nothing is injected into jobs",
                 "there is no ValidatingWebhookConfiguration: jobs are not checked",
                 "readyz check passed",

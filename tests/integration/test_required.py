@@ -24,7 +24,7 @@ WARNING = (
     'Warning: spec.mpiReplicaSpecs[Launcher]: the injection "istio" is required and n...ts values are missing too '
     f"[{RULE}]\n"
 )
-FIX = "Submit it again; if that does not help, another webhook takes it out, so ask your administrator."
+FIX = "Submit it again; if that does not help, another webhook removes it: ask your administrator."
 
 
 @pytest.fixture(scope="module", params=["deny", "warn", "off"])

@@ -80,7 +80,7 @@ def test_a_launcher_that_a_policy_refuses_is_a_warning(operator_cluster: Cluster
     assert done.returncode == 0, done.stderr
     (line,) = [line for line in done.stdout.splitlines() if SAYS in line]
     assert line.strip().startswith(
-        "warning: spec.mpiReplicaSpecs[Launcher].template: the API server refuses this pod: "
+        "warning: spec.mpiReplicaSpecs[Launcher].template: the API server rejects this pod: "
     )
     assert "Worker].template: the API server" not in done.stdout
     assert "tries the pods of the jobs by a dry run, which creates nothing" in done.stderr

@@ -28,7 +28,7 @@ RUN: Final = "Launcher.template.spec.containers.0.command"
 PLACE: Final = "spec.mpiReplicaSpecs[Worker].template.spec.containers[0]"
 GPU: Final = "nvidia.com/gpu"
 QUEUE: Final = "metadata.labels.kueue\\.x-k8s\\.io/queue-name"
-NO_FIELD: Final = "is no field of an MPIJob (mpi-operator v0.8.0): kubectl refuses it, other clients lose it."
+NO_FIELD: Final = "is not a field of an MPIJob (mpi-operator v0.8.0): kubectl rejects it, other clients drop it."
 ALICE: Final = UserInfo("alice")
 EMPTY: Final = {"name": "d", "emptyDir": {}}
 REF: Final = {"fieldRef": {"fieldPath": "metadata.name"}}
@@ -219,7 +219,8 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         'spec.serviceAccountName: "My SA" contains "M"; allowed are lower case letters, digits, "-" and "."',
     ),
     "a priority as a number": mistake(
-        "pod.priority: «1000→»", "spec.priority: is 1000, but only 0 is taken (no PriorityClass: the pods are refused)."
+        "pod.priority: «1000→»",
+        "spec.priority: is 1000, but only 0 is taken (no PriorityClass: the pods are rejected).",
     ),
     "a label with a space": mistake(
         "metadata.labels: {project: «llm training→llm-training»}",

@@ -103,7 +103,7 @@ def denial(name: str, findings: Sequence[Finding], kind: str = "MPIJob") -> str:
     A fault of several lines is kept as it is; it is indented only if there are other violations.
     """
     problems = "1 problem" if len(findings) == 1 else f"{len(findings)} problems"
-    lines = [f'{kind} "{visible(name)}" is refused, {problems} to mend:']
+    lines = [f'{kind} "{visible(name)}" was rejected: {problems}']
     for number, finding in enumerate(findings[:MAX_LISTED_FINDINGS], start=1):
         violation = finding.violation
         if "\n" in violation.message:

@@ -81,7 +81,7 @@ class PolicyVerdict:
         causes[0].message = first_of(causes[0].message, len(faults) + more)
         lines = [*(_cut(str(fault)) for fault in faults), *([f"... and {more} more"] if more else [])]
         details = StatusDetails(name=self.name, kind="ConfigMap", causes=causes)
-        message = "\n".join([f'policy "{self.name}" is broken, and refused:', *lines])
+        message = "\n".join([f'policy "{self.name}" was rejected:', *lines])
         return AdmissionResponse(
             uid=self.uid,
             allowed=False,
@@ -115,7 +115,7 @@ def verdict_on(
             verdict.after = PolicySet(others, policies.cluster_version)
             verdict.notes.append(f'policy "{verdict.name}" goes: what it set falls back to other policies or defaults')
         if new is not None and (value := (new.metadata.labels or {}).get(store.LABEL)) is not None:
-            verdict.notes.append(f'this is no policy: the label {store.LABEL} is "{value}". Set it to "true".')
+            verdict.notes.append(f'this is not a policy: the label {store.LABEL} is "{value}". Set it to "true".')
         return verdict
     try:
         data = new.data or {}
@@ -137,7 +137,7 @@ def _notes(
     yield from _selected(layer, namespaces)
     for index, exemption in enumerate(layer.document.exemptions):
         if exemption.expired(now.date()):
-            yield f"exemptions[{index}]: it ended on {exemption.expires}, and exempts nobody"
+            yield f"exemptions[{index}]: it ended on {exemption.expires}and has no effect"
         for name in _unknown(exemption.namespaces, namespaces):
             yield f'exemptions[{index}].namespaces: there is no namespace "{name}"'
     others = [other for other in others if may_meet(layer, other)]

@@ -24,9 +24,9 @@ from webhook.rules import Violation
 RULE = REQUIRED_INJECTION
 _MISSING: Final = 'the injection "{}" is required and not in the job'
 _REPLICAS: Final = ("spec", "mpiReplicaSpecs")
-_FIX = "Submit it again; if that does not help, another webhook takes it out, so ask your administrator."
+_FIX = "Submit it again; if that does not help, another webhook removes it: ask your administrator."
 _FIX_CLAIMED = (
-    "Nothing is injected into a job that is {}, so write it into the job, or ask your administrator to exempt the user"
+    "Nothing is injected into a job that is {}: write it into the job, or ask your administrator to exempt the user"
     " who creates such jobs from required-injection."
 )
 

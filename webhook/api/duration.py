@@ -46,7 +46,7 @@ def parse(text: str) -> int:
         raise DurationError("is not a duration like 72h or 7d")
     seconds = sum(Fraction(number) * _UNITS[unit] for number, unit in _PART.findall(text))
     if not seconds:
-        raise DurationError("is no time at all")
+        raise DurationError("is zero")
     if seconds.denominator != 1:
         raise DurationError("is not whole seconds")
     if seconds > MAX_SECONDS:

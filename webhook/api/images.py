@@ -114,7 +114,7 @@ def _check_name(registry: str, repository: str) -> None:
         raise ImageError(f"{shown} has upper case letters, an image name is lower case: {_HELP}")
     if not _REPOSITORY.fullmatch(repository):
         raise ImageError(
-            f"{shown} is not an image name: between slashes stand lower case letters and digits, "
+            f"{shown} is not an image name: between slashes use lower case letters and digits, "
             f'with single ".", "_", "__" or any "-" inside'
         )
     if len(repository) > REPOSITORY_MAX_LENGTH:

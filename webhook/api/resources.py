@@ -45,7 +45,7 @@ DEFAULT_ACCELERATORS: Final = (
     f"{DEVICE_CLASS}neuron.aws.com",
     f"{DEVICE_CLASS}tpu.google.com",
 )
-"""Resource names and patterns: `*` stands for any text."""
+"""Resource names and patterns: `*` matches any text."""
 
 _NEAR_DOMAIN: Final = 0.9
 

@@ -313,7 +313,7 @@ _MEANT: Final = {
     "did not find expected ',' or ']'": "a list in brackets is not closed: write ], or a comma between its entries",
     "did not find expected ',' or '}'": "a mapping in braces is not closed: write }, or a comma between its entries",
     "found unexpected end of stream": "quotes are not closed",
-    "found unknown escape character": r"a backslash in double quotes stands for an escape: use single quotes, or \\",
+    "found unknown escape character": r"a backslash in double quotes starts an escape: use single quotes, or \\",
     "did not find expected alphabetic or numeric character": "text that begins with * or & needs quotes",
     "block sequence entries are not allowed in this context": "a list begins on a line of its own: write `- ` below",
 }

@@ -59,9 +59,7 @@ class CertsStatus:
         if self.found.source == SELF_MANAGED:
             phase = self.status.phase
             return f"Self-managed, CA in Secret {secret}" + (f": {phase} ({MEANING[phase]})" if phase else "")
-        return (
-            f"From Secret {secret}, which somebody else renews" if self.found.source == FILES else "Of unknown origin"
-        )
+        return f"From Secret {secret}, renewed by another tool" if self.found.source == FILES else "Of unknown origin"
 
     def as_text(self) -> Iterator[str]:
         """The table, and the problems below it."""

@@ -36,15 +36,13 @@ CHECKS: Final = tuple(part.check for part in parts() if part.check)
 @click.option("--level", metavar="LEVEL[@VERSION]", help="Check all pods by this Pod Security level, and no rules.")
 @options.flags({each.option: each.help for each in CHECKS})
 @options.namespace_option("For jobs that name no namespace. Default: that of the cluster's context.")
-@click.option("-R", "--recursive", is_flag=True, help="Look into directories however deep; what is hidden is left out.")
-@click.option(
-    "--ignore-others", is_flag=True, help="Pass over files without an MPIJob, whatever they are; 0 if all are."
-)
+@click.option("-R", "--recursive", is_flag=True, help="Search directories at any depth, except hidden ones.")
+@click.option("--ignore-others", is_flag=True, help="Skip files without an MPIJob, whatever they are; 0 if all are.")
 @click.option(
     "--fail-on",
     type=click.Choice(["deny", "warn"]),
     default="deny",
-    help="What ends with 1: a refusal, or also a warning. What was injected is no warning.",
+    help="What ends with 1: a rejection, or also a warning. Injections are not warnings.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show only jobs that fail.")
 @click.option(
@@ -72,28 +70,27 @@ def check(
 ) -> NoReturn:
     """Check the MPIJobs in files, without a cluster.
 
-    Each job goes the way that it goes through the webhook: what is missing is injected, then every rule looks at it. A
-    FILE may hold several documents and lists, be JSON, be a directory (its .yaml, .yml and .json files), a pattern such
-    as 'jobs/**/*.yaml', or be - for standard input. Objects of other kinds are passed over.
+    Each job is handled as by the webhook: missing fields are injected, then every rule checks it. A FILE may hold
+    several documents and lists, be JSON, be a directory (its .yaml, .yml and .json files), a pattern such as
+    'jobs/**/*.yaml', or be - for standard input. Objects of other kinds are skipped.
 
-    With --kubeconfig, --context or --as, what counts is that cluster: its schema of MPIJobs, its policies, and what
-    rules look at, in the namespaces of the jobs and as far as you may read it. The component `check-by-users` of the
-    manifests gives data scientists the right. Where you may create pods, the API server is also asked by a dry run
-    whether it would take the pods of each job, which creates nothing: what refuses pods on that cluster is a warning.
-    Or a --cluster file, as `mpijob-webhook snapshot` writes it, stands for the cluster. --policy takes the place of its
-    policies. Without a cluster the built-in policy counts, and the schema of mpi-operator v0.8.0. What could not be
-    judged, and why, is said at the end.
+    With --kubeconfig, --context or --as, that cluster counts: its schema of MPIJobs, its policies, and the objects that
+    rules read, in the namespaces of the jobs and as far as you may read them. The component `check-by-users` of the
+    manifests gives data scientists the right. If you may create pods, a dry run also checks whether the API server
+    accepts the pods of each job; it creates nothing, and a rejection is a warning. A --cluster file, as `mpijob-webhook
+    snapshot` writes it, can replace the cluster. --policy replaces its policies. Without a cluster the built-in policy
+    counts, and the schema of mpi-operator v0.8.0. The last lines say what could not be judged, and why.
 
-    A job that the cluster holds already is checked as a change to it, as `kubectl apply` would make it. What is wrong
-    with it as it stands, for which that is not refused, is shown as a warning.
+    A job that exists in the cluster is checked as an update by `kubectl apply`. Existing faults, for which the update
+    is not rejected, are warnings.
 
-    Fields that MPIJobs do not have are refused, as kubectl has the API server do it (other clients lose them with no
-    more than a warning), and so are values of a wrong type.
+    Unknown fields are rejected, as the API server does it for kubectl (for other clients it drops them with a warning),
+    and so are values of a wrong type.
 
-    With --trainer, TrainJobs and runtimes are judged as new ones, and not by their schemas. A runtime has to be among
-    the FILEs, in the --cluster file, or in the cluster: without it a TrainJob is not judged, which is said at the end.
+    With --trainer, TrainJobs and runtimes are judged as new ones, and not by their schemas. A runtime must be among the
+    FILEs, in the --cluster file, or in the cluster: without it a TrainJob is not judged, and the last lines say so.
 
-    With --level, what is checked are the pods of all Kubernetes' workloads and of MPIJobs, as they are written.
+    With --level, the pods of all Kubernetes' workloads and of MPIJobs are checked, as they are written.
 
     \b
     Examples:
@@ -111,7 +108,7 @@ def check(
     \b
     Exit code:
       0  every job would be admitted
-      1  at least one would be refused, or with --fail-on warn has a warning
+      1  at least one would be rejected, or with --fail-on warn has a warning
       2  unusable input: a file, the policy or the cluster file is broken, or there is nothing to check
     """
     known = {each.option: each for each in CHECKS}

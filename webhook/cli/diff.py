@@ -14,16 +14,16 @@ from webhook.client.access import Access
 @click.command()
 @about_jobs
 def diff(*, job: str | None, access: Access, namespace: str | None, policy_namespace: str, output: str) -> NoReturn:
-    """Show what would be put into jobs now.
+    """Show what would be injected into jobs now.
 
-    A job of the cluster stands beside itself as it would be if it were created now: with what the policies of today
-    inject, from the cluster of today. A job from before the webhook, or before a policy, differs in what it lacks; it
-    gets that when it is created again.
+    A job of the cluster is compared with itself as a new job, with the injections of the current policies and cluster.
+    A job that is older than the webhook, or than a policy, lacks some injections; it gets them when it is created
+    again.
 
-    Without NAME it is every job of the namespace. For a file `kubectl diff -f` shows it, with the change itself: it
-    asks the API server, which asks the webhook.
+    Without NAME it compares every job of the namespace. For a file use `kubectl diff -f`, which also shows the change
+    itself: it sends a dry run to the API server, which calls the webhook.
 
-    It reads what you may read. What could not be read is named at the end. It ends as `kubectl diff` does.
+    It reads what you may read; the last lines name what could not be read. The exit codes are those of `kubectl diff`.
 
     \b
     Examples:
@@ -33,9 +33,9 @@ def diff(*, job: str | None, access: Access, namespace: str | None, policy_names
 
     \b
     Exit code:
-      0  nothing would be put in
+      0  nothing would be injected
       1  something would
-      2  there is no such job, or the cluster cannot be asked; the message says why
+      2  the job does not exist, or the cluster cannot be read; the message says why
     """
     from webhook.cli import job_diff
 

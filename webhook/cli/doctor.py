@@ -35,16 +35,16 @@ def doctor(
     probe: str,
     output: str,
 ) -> NoReturn:
-    """Say what is wrong with an installation.
+    """Report problems of an installation.
 
-    It looks at versions, clocks, replicas, webhook configurations and their order, certificates, rights, policies and
-    Kueue. Nothing is written; with --probe the API server is asked to create a job as a dry run, which stores nothing.
-    What you may not read is reported as unknown: a cluster-admin sees all.
+    It checks versions, clocks, replicas, webhook configurations and their order, certificates, rights, policies and
+    Kueue. Nothing is written; --probe creates a job as a dry run, which stores nothing. What you may not read is
+    reported as unknown: a cluster-admin sees all.
 
-    The certificate that is served can be seen where the endpoints can be reached, so mostly not from outside of the
-    cluster. There, let kubectl forward a port, and name it with --address.
+    The served certificate can be read if the endpoints can be reached, so usually not from outside of the cluster. From
+    there, let kubectl forward a port, and name it with --address.
 
-    The name in brackets is what the runbook explains.
+    The runbook explains the name in brackets.
 
     \b
     Examples:
@@ -57,7 +57,7 @@ def doctor(
     Exit code:
       0  no problem; there may be warnings
       1  at least one problem
-      2  the cluster cannot be looked at; the message says why
+      2  the cluster cannot be read; the message says why
     """
     from webhook.installation.doctor import checks
     from webhook.installation.doctor.facts import Location

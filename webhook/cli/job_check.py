@@ -127,7 +127,7 @@ def _of_head(manifest: Manifest) -> Iterator[Finding]:
     spelt = {_HEAD[key.lower()]: key for key in manifest.document if key.lower() in _HEAD}
     for field, key in spelt.items():
         if field not in manifest.document:
-            yield Finding(SCHEMA, Violation(key, "is no field of an MPIJob", f"Rename it to {field}."))
+            yield Finding(SCHEMA, Violation(key, "is not a field of an MPIJob", f"Rename it to {field}."))
     if manifest.kind != MPI_JOB.kind:
         fault, fix = f'"{shortened(manifest.kind)}" is not supported', f"Write {MPI_JOB.kind}."
         yield Finding(SCHEMA, Violation(spelt["kind"], fault, fix, CauseReason.NOT_SUPPORTED))

@@ -47,7 +47,7 @@ class SchemaVerdict:
         self.violations: list[Violation] = []
         self.unread: list[str] = []
         """Where a value is of a type from which nothing can be made; for the rules it is not there."""
-        self._unknown = f"is no field of an MPIJob ({schema.origin}): kubectl refuses it, other clients lose it"
+        self._unknown = f"is not a field of an MPIJob ({schema.origin}): kubectl rejects it, other clients drop it"
         self._around: list[_Around] = []
         self._moved: list[tuple[str, Any]] = []
         self._missing: list[str] = []

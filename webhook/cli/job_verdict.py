@@ -91,10 +91,10 @@ class Verdict:
         for text in (*self.validation.cautions, *self.mutation.cautions):
             yield Problem(text.partition(": ")[0], text, warns=True)
         for role, said in self.refused_pods.items():
-            told = f"the API server refuses this pod: {said}"
+            told = f"the API server rejects this pod: {said}"
             yield Problem(PODS, told, field=f"{replica_path(role)}.template", warns=True)
         for found in self.standing:
-            told = f"as it stands it would be refused if it were new: {found.sentence}"
+            told = f"it would be rejected if it were new: {found.sentence}"
             yield Problem(found.rule, told, field=found.violation.path, warns=True)
 
     def _refusal(self) -> Iterator[str]:
@@ -110,7 +110,7 @@ class Verdict:
 
     def as_text(self, *, short: bool = False) -> Iterator[str]:
         """For people, in lines, with colours. `short` leaves out what was injected."""
-        verdict = good("admitted") if self.allowed else bad("refused")
+        verdict = good("admitted") if self.allowed else bad("rejected")
         update = " (as a change to the job that the cluster has)" if self.updates else ""
         yield f"{printable(f'{self.manifest.source}: {self.title}')}: {verdict}{update}"
         for line in self._refusal():
@@ -137,7 +137,7 @@ def summary(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """In lines; empty without any job."""
     if verdicts:
         refused = sum(not verdict.allowed for verdict in verdicts)
-        yield f"{counted(len(verdicts), 'job')}: {len(verdicts) - refused} admitted, {refused} refused"
+        yield f"{counted(len(verdicts), 'job')}: {len(verdicts) - refused} admitted, {refused} rejected"
     for identity in dict.fromkeys(verdict.policy.identity for verdict in verdicts if verdict.policy):
         if identity:
             yield printable(f"decided by: {identity}")

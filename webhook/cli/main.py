@@ -59,14 +59,14 @@ TELLS_OF_PLUGINS: Final = frozenset({"plugins", "serve", "doctor"})
 def main(ctx: click.Context, plugins: str) -> None:
     """Admission webhook for Kubeflow MPIJobs (kubeflow.org/v2beta1).
 
-    A job gets, at the moment it is submitted, the verdict that the cluster would otherwise give minutes later; and what
-    it needs to run well is injected. The same verdict can be had without a cluster.
+    A job gets, when it is submitted, the verdict that the cluster would otherwise give minutes later, and missing
+    settings are injected. The same verdict is available without a cluster.
 
     \b
     To start with:
-      mpijob-webhook demo                  what it does, shown on examples
-      mpijob-webhook init                  a first job, from a few questions
-      mpijob-webhook check job.yaml        what would become of my job?
+      mpijob-webhook demo                  a demonstration with examples
+      mpijob-webhook init                  a first job
+      mpijob-webhook check job.yaml        would my job be admitted?
       mpijob-webhook why team-a/train      why does my job not run?
       mpijob-webhook explain worker-count  what is this rule about?
 

@@ -200,7 +200,7 @@ def read_jobs(
 def about_new_policies(command: Command) -> Command:
     """The options of a command that compares a cluster's policies with new ones."""
     return _with(
-        about_a_cluster("The cluster to ask. Default without --cluster: as kubectl.")(command),
+        about_a_cluster("The cluster. Default without --cluster: as kubectl.")(command),
         click.option("--policy", "files", multiple=True, metavar="FILE", help="Policies to apply; may be repeated."),
         click.option("--without", multiple=True, metavar="NAME", help="A policy to delete; may be repeated."),
         CLUSTER_FILE,

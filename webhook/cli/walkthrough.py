@@ -50,11 +50,11 @@ def show(files: Sequence[str]) -> bool:
     """
     jobs = _jobs(files or [str(path) for path in _examples()])
     admitted = asyncio.run(_show(jobs, short=not files))
-    outcome = f"{len(admitted)} admitted, {len(jobs) - len(admitted)} refused"
+    outcome = f"{len(admitted)} admitted, {len(jobs) - len(admitted)} rejected"
     click.echo("\n" + heading(f"{counted(len(jobs), 'job')}: {outcome}"))
     surprises = [] if files else [job for job in jobs if (job in admitted) == Path(job.source).name.startswith(BAD)]
     for job in surprises:
-        click.echo(f"{bad('unexpected')}: {printable(job.source)} was {'admitted' if job in admitted else 'refused'}")
+        click.echo(f"{bad('unexpected')}: {printable(job.source)} was {'admitted' if job in admitted else 'rejected'}")
     click.echo(NEXT_STEPS)
     return not surprises
 

@@ -80,7 +80,7 @@ async def take(
         remembered = await get(api, f"{path}/{store.REMEMBERED}")
     except ApiError as error:
         reading.head.unknown[POLICIES] = f"forbidden: {error}" if error.status == 403 else str(error)
-        reading.problems.append(f"nothing is known of policies: {error}")
+        reading.problems.append(f"the policies are unknown: {error}")
         return reading
     for policy in found:
         reading.add(_configmap(policy, {store.LABEL: "true"}, keys=(store.KEY,)))

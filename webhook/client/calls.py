@@ -144,7 +144,7 @@ class Client:
     def _refusal(self, status: int, message: str) -> str:
         if status == 401:
             return f"the API server at {self.host} does not accept the credentials (401)"
-        return f"the API server at {self.host} refuses: {message} ({status})"
+        return f"the API server at {self.host} rejected the request: {message} ({status})"
 
 
 async def connect(access: Access | Path | None) -> Client:

@@ -25,7 +25,7 @@ def containers(template: dict[str, Any], path: str) -> list[dict[str, Any]]:
     pod = template.get("spec")
     found = pod.get("containers") if isinstance(pod, dict) else None
     if not isinstance(found, list) or not found or not all(isinstance(container, dict) for container in found):
-        raise ConversionError(f"{path}.spec.containers", "is no list of containers")
+        raise ConversionError(f"{path}.spec.containers", "is not a list of containers")
     return found
 
 

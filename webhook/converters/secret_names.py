@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 ADVICE: Final = (
-    "looks like a secret, and whoever may read the job reads it: put it into a Secret, and name that in its place"
+    "looks like a secret, which any user who may read the job can read: put it into a Secret, and refer to that"
     " (env: valueFrom.secretKeyRef)"
 )
 _NAME: Final = re.compile(

@@ -70,7 +70,7 @@ Key = Annotated[str, AfterValidator(_key)]
 class Vendor(PolicySettings):
     """What nodes with the accelerators of a vendor look like."""
 
-    resources: ResourceNames = Field(description="What pods ask for; `*` stands for any text.")
+    resources: ResourceNames = Field(description="Resources that pods request; `*` matches any text.")
     present: Key = Field("", description="The label of nodes that have it, with the value true; empty for none.")
     product: Key = Field("", description="The label with the name of the product; empty for none.")
     taints: tuple[Key, ...] = Field(

@@ -42,7 +42,7 @@ class Settings(InjectionSettings):
     default: DurationOrNone = Field(
         "24h",
         description="How long a job without the annotation may run, as 90m, 72h or 7d; null for no limit. Where the "
-        "rule `job-timeout` refuses as much, it is what that one allows.",
+        "rule `job-timeout` has a lower maximum, that is used.",
     )
 
 

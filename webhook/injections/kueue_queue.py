@@ -92,7 +92,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
             yield Caution(f"{shown} has no effect on a job with the label {QUEUE_NAME}")
         return
     name = _by_default(job, settings, ctx) if asked is None else asked
-    invalid = f"{shown} is no name that a queue can have" if asked and names.label_value_problem(asked) else ""
+    invalid = f"{shown} is not a valid name of a queue" if asked and names.label_value_problem(asked) else ""
     if ctx.old is not None and (here := ctx.old.labels.get(QUEUE_NAME)):
         if not ctx.old.suspended:
             yield from _stay(here, asked, patch)

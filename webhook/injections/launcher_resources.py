@@ -89,12 +89,10 @@ class Settings(InjectionSettings):
     """The amounts, and where they are injected."""
 
     when: When = Field(
-        When.NEEDED, description="needed: where a quota or LimitRange would refuse the launcher; or always."
+        When.NEEDED, description="needed: if a quota or LimitRange would reject the launcher; or always."
     )
     requests: Amounts = Field({"cpu": "100m", "memory": "512Mi"}, description="What is requested for a container.")
-    limits: Amounts = Field(
-        {"cpu": "1", "memory": "2Gi"}, description="The limits of a container, where one has to be stated."
-    )
+    limits: Amounts = Field({"cpu": "1", "memory": "2Gi"}, description="The limits of a container, if one is required.")
 
     @model_validator(mode="after")
     def _in_order(self) -> "Settings":

@@ -47,7 +47,7 @@ class Settings(InjectionSettings):
         None, description="The most that may be written to it, as 64Gi; null for the container's memory limit."
     )
     resources: ResourceNames = Field(
-        DEFAULT_ACCELERATORS, description="Names of the resources that are accelerators; * stands for any text."
+        DEFAULT_ACCELERATORS, description="Names of the resources that are accelerators; * matches any text."
     )
 
     @field_validator("size")

@@ -35,7 +35,7 @@ class Wanted(PolicySettings):
         None, description="The taint's effect; null for every one."
     )
     toleration_seconds: int | None = Field(
-        None, ge=-(2**63), le=2**63 - 1, description="How long NoExecute is borne; null for ever."
+        None, ge=-(2**63), le=2**63 - 1, description="Seconds for which NoExecute is tolerated; null for ever."
     )
 
     @model_validator(mode="after")

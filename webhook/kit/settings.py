@@ -102,7 +102,7 @@ def _qualified(resources: tuple[str, ...]) -> tuple[str, ...]:
 
 
 ResourceNames = Annotated[tuple[str, ...], AfterValidator(_qualified)]
-"""Names of extended resources, or patterns in which `*` stands for any text."""
+"""Names of extended resources, or patterns in which `*` matches any text."""
 
 
 def _duration(value: object) -> object:

@@ -69,11 +69,11 @@ def in_words(job: JobLife, launcher: Launcher | None, now: float) -> str:
         limit = job.limit if launcher is None or launcher.owner != job.uid else launcher.limit
         if limit is None:
             return ""
-        return f"its {duration.spell(limit)} count from the start of the launcher, and anew after each suspension"
+        return f"its {duration.spell(limit)} count from the start of the launcher, and again after each suspension"
     lines = []
     for each in counting:
         left = duration.spell(math.ceil(max(0.0, each.end - now)))
-        what = f"is ended ({FIELD})" if each.ends_job else f"has used what it asked for ({TIMEOUT})"
+        what = f"is ended ({FIELD})" if each.ends_job else f"has used its requested time ({TIMEOUT})"
         lines.append(f"{left} of {duration.spell(each.seconds)} left: at {moment(each.end)} it {what}")
     return "; ".join(lines)
 

@@ -242,7 +242,7 @@ def _foreign(
     if others is None or choice.admin or choice.device_class in others or _bounds(choice, patterns, ctx) != (0, 0):
         return None
     why = f'its DeviceClass ("{choice.device_class}") is not among those that count'
-    return Reason(why, "Use a DeviceClass of accelerators, or ask who may allow this one.")
+    return Reason(why, "Use a DeviceClass of accelerators, or ask your administrator to allow this one.")
 
 
 def _unseen(kind: str, name: str, answer: Answer) -> Reason:

@@ -175,7 +175,7 @@ def fewer_workers(job: MPIJob, ctx: Context, most: int) -> str:
     """The advice to have at most this many workers, within the rules' limits."""
     span = Sizes.of(job, ctx).replicas(gpus=0) & Span(0, most)
     if span.empty:
-        return f"Ask your administrator: fewer than {span.least} are refused too."
+        return f"Ask your administrator: fewer than {span.least} are rejected too."
     return f"Set replicas to {span.most} or fewer."
 
 

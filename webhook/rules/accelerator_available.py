@@ -69,7 +69,7 @@ class Settings(RuleSettings):
     autoscaled: bool | None = Field(
         None,
         description="Whether nodes of other kinds may be added when pods wait. true: a violation is only audited; "
-        "false: more than any node has is refused; null, not known: it is never more than a warning.",
+        "false: more than any node has is rejected; null, not known: it is at most a warning.",
     )
     tolerated_taints: tuple[str, ...] = Field(
         (),
@@ -78,7 +78,7 @@ class Settings(RuleSettings):
     )
     ignored_resources: ResourceNames = Field(
         (),
-        description="Resources that no node shows, besides those of DeviceClasses; `*` in a name stands for any text.",
+        description="Resources that no node shows, besides those of DeviceClasses; `*` in a name matches any text.",
     )
 
 

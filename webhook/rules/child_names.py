@@ -85,7 +85,7 @@ def _taken(job: MPIJob, kind: str, child: Owned, *, later: bool = False) -> Iter
     yield Violation(
         NAME,
         f'{kind} "{child.name}" exists and {whose}, so the operator could never start the job',
-        fix=f"Rename the job, or delete that {kind} if nobody needs it.",
+        fix=f"Rename the job, or delete that {kind} if it is not needed.",
         reason=CauseReason.FORBIDDEN,
         advisory=later,
     )

@@ -228,7 +228,7 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
             continue
         refuses = certain and value.startswith("-")
         effect = f"{call.program} refuses it{'' if refuses else ', or starts another number'}"
-        fault = f"-{name} {shortened(value)} is no number of ranks ({effect})"
+        fault = f"-{name} {shortened(value)} is not a number of ranks ({effect})"
         yield Violation(_place(launcher, value), fault, fix=_ranks(name, job, ctx), advisory=not refuses)
 
 

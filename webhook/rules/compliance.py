@@ -54,7 +54,7 @@ class Settings(RuleSettings):
         description="With storageClasses: CSI drivers whose inline volumes are allowed, as secrets-store.csi.k8s.io.",
     )
     require_memory_empty_dir: bool = Field(False, description="Whether every emptyDir must have medium: Memory.")
-    refuse_host_path: bool = Field(False, description="Whether hostPath volumes are refused.")
+    refuse_host_path: bool = Field(False, description="Whether hostPath volumes are rejected.")
     job_annotations: Metadata = Field(
         {},
         description='Annotations that the job must have, with a pattern for each value: "*" is any text, "?*" any but '

@@ -50,9 +50,7 @@ class Settings(RuleSettings):
         description="The value of the operator's flag --gang-scheduling: volcano, or the name of a scheduler with the "
         "coscheduling plugin; empty when it is not known, or off.",
     )
-    max_schedule_timeout_seconds: int | None = Field(
-        None, ge=1, description="Longest scheduleTimeoutSeconds that a job may ask for."
-    )
+    max_schedule_timeout_seconds: int | None = Field(None, ge=1, description="Maximum scheduleTimeoutSeconds of a job.")
 
 
 @rule("gang", Settings, since="0.1", importance=Importance.FAILS)

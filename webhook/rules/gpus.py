@@ -57,14 +57,14 @@ NO_DEVICES = frozenset({None, "", "none", "void"})
 class Settings(RangeRuleSettings):
     """The number and kinds of accelerators."""
 
-    min: int = Field(0, ge=0, description="Fewest accelerators a worker may ask for.")
-    max: int = Field(16, ge=0, description="Most accelerators a worker, or the launcher, may ask for.")
+    min: int = Field(0, ge=0, description="Minimum number of accelerators of a worker.")
+    max: int = Field(16, ge=0, description="Maximum number of accelerators of a worker, or of the launcher.")
     resources: ResourceNames = Field(
         DEFAULT_ACCELERATORS,
-        description="Resource names that count as accelerators; `*` in a name stands for any text.",
+        description="Resource names that count as accelerators; `*` in a name matches any text.",
     )
     max_cores: int = Field(
-        128, ge=0, description="Most cores a worker, or the launcher, may ask for; with max: 0 none are allowed."
+        128, ge=0, description="Maximum number of cores of a worker, or of the launcher; with max: 0 none are allowed."
     )
     core_resources: ResourceNames = Field(
         CORES, description="Resource names of which one device has several: maxCores bounds them, not max."
@@ -74,12 +74,12 @@ class Settings(RangeRuleSettings):
         description="Whether claims are rejected whose accelerators cannot be counted; otherwise it is a warning.",
     )
     other_classes: ObjectNames = Field(
-        (), description="DeviceClasses besides accelerators that claims may then ask for, such as those of adapters."
+        (), description="DeviceClasses besides accelerators that claims may then request, such as those of adapters."
     )
     refuse_visible_devices: bool = Field(
         False,
         description="Whether NVIDIA_VISIBLE_DEVICES is rejected in every container. Otherwise it is a warning where no "
-        "accelerator is asked for, and rejected there with max: 0.",
+        "accelerator is requested, and rejected there with max: 0.",
     )
 
     @property
@@ -147,10 +147,10 @@ def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
     first, *others = sorted(kinds, key=lambda name: kinds[name].startswith(launcher))
     for name in others:
         if kinds[name].startswith(launcher) and not job.spec.run_launcher_as_worker:
-            fix = f"Ask for no {name}: the launcher is no worker."
+            fix = f"Remove {name}: the launcher is not a worker."
         else:
             fix = f"Use {first} instead of {name}, or make the part that needs {name} a job of its own."
-        fault = f"{name} beside {first}, but a job has one kind of accelerator"
+        fault = f"{name} next to {first}, but a job has one kind of accelerator"
         yield Violation(kinds[name], fault, fix=fix, reason=CauseReason.NOT_SUPPORTED)
 
 

@@ -54,7 +54,7 @@ class Settings(RuleSettings):
     require_digest: bool = Field(False, description="Whether every image must be named by its digest.")
     refuse_latest: bool | None = Field(
         None,
-        description="The tag latest, also where it is only implied: true refuses it, false lets it pass, null warns.",
+        description="The tag latest, also if it is only implied: true rejects it, false admits it, null warns.",
     )
     pull_secrets_for: Registries = Field(
         (), description="Registries, or paths in them, whose images need an imagePullSecret."

@@ -26,7 +26,7 @@ from webhook.predict.limit_ranges import AbovePod, Asked, HugePagesAlone, NoLimi
 from webhook.rules import CauseReason, Degree, Violation, rule
 from webhook.rules.limits import MAX_SHOWN_LIMIT_RANGES
 
-_REFUSED = "the pods are refused"
+_REFUSED = "the pods are rejected"
 _NOUNS = {"Container": "container", "Pod": "pod", CLAIM: "claim"}
 
 
@@ -66,7 +66,7 @@ def _by_default(path: str, fault: NoLimit | AbovePod | HugePagesAlone) -> Violat
             message = f"default {name} {_shown(amount)} without cpu or memory; {_REFUSED}"
             return Violation(f"{path}.{where}", message, fix="Set limits[memory] to what is needed.")
         case AbovePod(amount=amount, most=most):
-            what = "pod has" if not fault.requested else "containers get defaults and ask for"
+            what = "pod has" if not fault.requested else "containers get defaults and request"
             first, second = (most, amount) if fault.requested else (amount, most)
             message = f"{_shown(first)}, the {what} {_shown(second)}; {_REFUSED}"
             fix = "Set it to {0} or more." if fault.requested else "Set it to {0} or less."

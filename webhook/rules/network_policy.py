@@ -114,7 +114,7 @@ class Settings(WarningRuleSettings):
     )
     ingress: tuple[Opening, ...] = Field((), description="Who may connect to the pods, besides pods of the same job.")
     rdma_devices: ResourceNames = Field(
-        RDMA_DEVICES, description="Names of the resources that are RDMA devices; * stands for any text."
+        RDMA_DEVICES, description="Names of the resources that are RDMA devices; * matches any text."
     )
 
 

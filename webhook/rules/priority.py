@@ -72,7 +72,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             if queued and not workload_class and index == 0:
                 effect = "so Kueue builds no Workload and says nothing: the job waits for ever"
             else:
-                effect = "" if path == SCHEDULING_POLICY else "so the API server refuses the pods"
+                effect = "" if path == SCHEDULING_POLICY else "so the API server rejects the pods"
             yield _absent(path, "PriorityClass", name, effect, _offer(settings.allowed, exists))
     for _, path, replica in job.replicas():
         pod = replica.template.spec
@@ -94,7 +94,7 @@ def _stated(pod: PodSpec, path: str, ctx: Context) -> Iterator[Violation]:
         ("preemptionPolicy", policy, meant.preemption_policy),
     ):
         if stated is not None and stated != computed:
-            fault = f"is {shortened(str(stated))}, but only {computed} is taken ({source}: the pods are refused)"
+            fault = f"is {shortened(str(stated))}, but only {computed} is taken ({source}: the pods are rejected)"
             yield Violation(f"{path}.{field}", fault, fix, advisory=known is UNKNOWN)
 
 

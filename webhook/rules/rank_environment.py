@@ -68,7 +68,7 @@ class Settings(WarningRuleSettings):
     """The variables for ranks."""
 
     names: Annotated[tuple[str, ...], AfterValidator(_patterns)] = Field(
-        DEFAULT_NAMES, description="Names of variables for ranks; `*` at the end stands for any text."
+        DEFAULT_NAMES, description="Names of variables for ranks; `*` at the end matches any text."
     )
     others: bool = Field(
         True,

@@ -46,7 +46,7 @@ class Settings(RuleSettings):
 
     accelerators: ResourceNames = Field(
         DEFAULT_ACCELERATORS,
-        description="Resource names that messages call GPUs; `*` in a name stands for any text.",
+        description="Resource names that messages call GPUs; `*` in a name matches any text.",
     )
 
 
@@ -192,6 +192,6 @@ def _unstated(found: Assessment) -> Iterator[Violation]:
         yield Violation(
             f"{pods.path}.template.{containers[first].path}.resources",
             f"must specify {named} (quota{'s' if len(refusing) > 1 else ''} {quotas})",
-            fix=f"Set {' and '.join(fields)}, or the API server refuses every {part.role.lower()} pod.",
+            fix=f"Set {' and '.join(fields)}, or the API server rejects every {part.role.lower()} pod.",
             reason=CauseReason.REQUIRED,
         )

@@ -52,10 +52,10 @@ _INSTEAD = ", with more workers or threads in each rank; an administrator can al
 class Settings(RangeRuleSettings):
     """Limits of slotsPerWorker."""
 
-    min: int = Field(1, ge=0, description="Fewest slots a worker may have.")
-    max: int = Field(8, ge=1, description="Most slots a worker may have.")
+    min: int = Field(1, ge=0, description="Minimum number of slots of a worker.")
+    max: int = Field(8, ge=1, description="Maximum number of slots of a worker.")
     max_cpu: int | None = Field(
-        None, ge=1, description="Most slots of a worker without accelerators, where ranks run on cores; null: as max."
+        None, ge=1, description="Maximum for a worker without accelerators, where ranks run on cores; null: as max."
     )
     resources: ResourceNames = Field(
         DEFAULT_ACCELERATORS, description="Resource names that count as GPUs, as in the rule `gpus`."

@@ -227,7 +227,7 @@ def _client(mount_path: str, launcher: _Side) -> Iterator[Violation]:
     """Whether ssh accepts the key, if it runs as root."""
     if launcher.user == 0 and mount_path != OF_ROOT:
         # Outside of root's home a script may copy it to the right place.
-        message = f'the launcher is root, whose key ssh does not take from "{mount_path[:100]}"'
+        message = f'the launcher is root, whose key ssh does not accept from "{mount_path[:100]}"'
         fix = "Set it to /root/.ssh, letter by letter, or run as the user in whose home it is."
         yield Violation(FIELD, message, fix=fix, advisory=normpath(mount_path) != OF_ROOT)
     elif mount_path == OF_ROOT and launcher.fs_group is not None and not launcher.other_than_root:

@@ -45,9 +45,11 @@ class Settings(RuleSettings):
 
     name: str = Field("", max_length=40, description="The tier's name, for the messages.")
     max_workers: int | None = Field(
-        None, ge=2, description="Most workers of a job; the launcher counts where it is a worker."
+        None, ge=2, description="Maximum number of workers; the launcher counts if it is a worker."
     )
-    max_gpus: int | None = Field(None, ge=0, description="Most accelerators of a whole job, launcher and workers.")
+    max_gpus: int | None = Field(
+        None, ge=0, description="Maximum number of accelerators of a whole job, launcher and workers."
+    )
     resources: ResourceNames = Field(
         DEFAULT_ACCELERATORS, description="Resource names that count as accelerators, as in the rule `gpus`."
     )

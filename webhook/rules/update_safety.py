@@ -86,7 +86,7 @@ def _scaling(old: MPIJob, new: MPIJob, *, admitted: bool) -> Iterator[Violation]
     if admitted:
         yield Violation(
             path,
-            "Kueue stops the job and queues it anew when the number of workers changes",
+            "Kueue stops the job and queues it again when the number of workers changes",
             fix="Leave it as it is unless a restart is what you want.",
             advisory=True,
         )

@@ -47,7 +47,7 @@ class Settings(RuleSettings):
     """The flags of the operator and of Volcano."""
 
     gang_scheduling: bool = Field(
-        False, description="Whether the operator runs with --gang-scheduling=volcano. If not, nothing is refused."
+        False, description="Whether the operator runs with --gang-scheduling=volcano. If not, nothing is rejected."
     )
     hierarchy: bool = Field(
         False,

@@ -20,8 +20,8 @@ from webhook.rules import Degree, Violation, rule
 class Settings(RangeRuleSettings):
     """Limits of the worker count."""
 
-    min: int = Field(2, ge=0, description="Fewest workers a job may ask for; 0 for a launcher by itself.")
-    max: int = Field(100, ge=1, description="Most workers a job may ask for.")
+    min: int = Field(2, ge=0, description="Minimum number of workers; 0 admits a launcher alone.")
+    max: int = Field(100, ge=1, description="Maximum number of workers.")
 
 
 def admits(settings: Settings) -> Admitted:

@@ -106,7 +106,9 @@ def expect_client(request: Request, names: Set[str]) -> None:
     subject = {value for part in certificate.get("subject", ()) for kind, value in part if kind == "commonName"}
     subject |= {value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"}
     if not subject & names:
-        raise Refused(HTTPStatus.FORBIDDEN, "the client certificate is for somebody else", ", ".join(sorted(subject)))
+        raise Refused(
+            HTTPStatus.FORBIDDEN, "the client certificate names a different client", ", ".join(sorted(subject))
+        )
 
 
 def expect_review(request: Request) -> None:

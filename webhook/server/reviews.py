@@ -276,7 +276,7 @@ class ReviewHandler:
 
     async def _policy_impact(self, cluster: ClusterLink, after: PolicySet, deadline: float) -> list[str]:
         if self._replaying.locked():
-            return ["what it would change is unknown: other changes of policies are being looked at; apply it again"]
+            return ["impact not computed: other policy changes are being evaluated; apply it again"]
         async with self._replaying:
             return await cluster.policy_impact(
                 self.policies, after, today=self.now().date(), time_left=lambda: deadline - monotonic()

@@ -181,7 +181,7 @@ class Telemetry:
         known = rule in self._rule_faults
         if self._rule_faults.get(rule) != fault and (known or len(self._rule_faults) < MAX_RULES_WITH_FAULTS):
             self._rule_faults[rule] = fault
-            self.log.warning("own rule not evaluated", rule=rule, fault=fault)
+            self.log.warning("custom rule not evaluated", rule=rule, fault=fault)
 
     def concerns(self) -> dict[str, str]:
         """For `/readyz`: custom rules that could not be evaluated. Reviews are answered all the same."""

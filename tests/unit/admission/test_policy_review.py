@@ -47,7 +47,7 @@ def test_a_broken_one_is_refused_with_field_values_and_line() -> None:
     assert not response.allowed
     assert response.status is not None
     assert response.status.message == (
-        'policy "p" is broken, and refused:\n'
+        'policy "p" was rejected:\n'
         'line 3: mode: must be enforce, warn or audit (it is "loud")\n'
         'line 5: rules.gpus.max: must be a whole number (it is "many")'
     )
@@ -86,7 +86,7 @@ def test_what_is_no_policy_is_none_of_our_business() -> None:
 
 @pytest.mark.parametrize("label", ["True", "yes", "false"])
 def test_a_label_with_another_value_is_told(label: str) -> None:
-    told = f'this is no policy: the label training.openshift.io/mpijob-policy is "{label}". Set it to "true".'
+    told = f'this is not a policy: the label training.openshift.io/mpijob-policy is "{label}". Set it to "true".'
     result = verdict_on(sent(configmap("p", "[", label=label)), policies=PolicySet(), namespaces=None, now=TODAY)
     assert (result.response.allowed, result.response.warnings) == (True, [told])
     policies = PolicySet([layer("p", "rules: {gpus: {max: 2}}")])
@@ -113,7 +113,7 @@ def test_deleting_it_or_its_label_falls_back(new: Any) -> None:
         ("namespaces: {matchLabels: {tier: c}}", "namespaces: the selector matches no namespace that exists now"),
         (
             "exemptions: [{rules: [gpus], users: [x], reason: r, expires: 2026-11-20}]",
-            "exemptions[0]: it ended on 2026-11-20, and exempts nobody",
+            "exemptions[0]: it ended on 2026-11-20and has no effect",
         ),
         (
             "exemptions: [{rules: [gpus], namespaces: [z], reason: r}]",

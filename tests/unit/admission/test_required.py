@@ -18,7 +18,7 @@ from webhook.kit.settings import InjectionSettings
 from webhook.policy.in_force import Policy
 
 DEADLINE = "spec.runPolicy.activeDeadlineSeconds"
-FIX = "Submit it again; if that does not help, another webhook takes it out, so ask your administrator."
+FIX = "Submit it again; if that does not help, another webhook removes it: ask your administrator."
 MISSING = f'the injection "job-timeout" is required and not in the job. {FIX} [{RULE}]'
 
 

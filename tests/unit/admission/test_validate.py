@@ -56,7 +56,7 @@ def test_every_violation_is_in_one_reply() -> None:
     decision = validate(job)
     assert not decision.allowed
     assert decision.message == (
-        'MPIJob "train" is refused, 2 problems to mend:\n'
+        'MPIJob "train" was rejected: 2 problems\n'
         "1. spec.mpiReplicaSpecs[Launcher].replicas: is 2, there is always one launcher [upstream-contract]\n"
         "   Set replicas to 1.\n"
         "2. spec.mpiReplicaSpecs[Worker].replicas: 1 worker, at least 2 required [worker-count]\n"
@@ -196,7 +196,7 @@ class TestUpdate:
 def test_a_wrong_shape_is_an_error_with_its_path(changes: dict[str, Any], message: str) -> None:
     decision = validate(changed(changes))
     assert [f"{f.violation.path}: {f.violation.message}" for f in decision.denied] == [message]
-    assert decision.message.startswith('MPIJob "train" is refused, 1 problem to mend:\n1. spec.')
+    assert decision.message.startswith('MPIJob "train" was rejected: 1 problem\n1. spec.')
 
 
 def test_missing_replica_specs_are_told() -> None:

@@ -35,7 +35,7 @@ def test_the_examples_do_what_they_say() -> None:
     assert ["bad-" in line for line in (typed[0], typed[-1])] == [True, False], "rejections first"
     assert sum(-(-len(line) // 100) or 1 for line in shown) <= 60, "two screens, 100 columns wide"
     bad = sum(path.name.startswith("bad-") for path in FILES)
-    assert f"\n{len(FILES)} jobs: {len(FILES) - bad} admitted, {bad} refused\n" in result.stdout
+    assert f"\n{len(FILES)} jobs: {len(FILES) - bad} admitted, {bad} rejected\n" in result.stdout
     assert "What to try next:\n" in result.stdout
 
 
@@ -49,7 +49,7 @@ def test_an_admitted_job_is_shown_as_kubectl_would() -> None:
     assert "  + spec.runPolicy.cleanPodPolicy: Running\n" in after
     assert "slotsPerWorker:" not in after, "unchanged fields are left out"
     assert all(len(line) <= 120 for line in after.splitlines()), "lines are cut"
-    assert "\n1 job: 1 admitted, 0 refused\n" in after
+    assert "\n1 job: 1 admitted, 0 rejected\n" in after
 
 
 def test_a_refused_job_is_shown_as_kubectl_would() -> None:

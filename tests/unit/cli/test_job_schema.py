@@ -19,7 +19,7 @@ from webhook.cli.main import main
 
 Json = dict[str, Any]
 SCHEMA = crd_schema.packaged()
-UNKNOWN = "is no field of an MPIJob (mpi-operator v0.8.0): kubectl refuses it, other clients lose it"
+UNKNOWN = "is not a field of an MPIJob (mpi-operator v0.8.0): kubectl rejects it, other clients drop it"
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "u"}
 WORKER = "spec.mpiReplicaSpecs[Worker]"
 POD = f"{WORKER}.template.spec"

@@ -120,7 +120,7 @@ def test_nothing_happens_and_nothing_is_said(job: Json, objects: list[Json], set
     assert injected(job, *objects, **settings) == ({}, [])
 
 
-NO_NAME = 'training.openshift.io/queue "{}" is no name that a queue can have'
+NO_NAME = 'training.openshift.io/queue "{}" is not a valid name of a queue'
 
 
 @pytest.mark.parametrize(
@@ -411,7 +411,7 @@ def updated(new: Json, *objects: Json, runs: bool = False) -> tuple[Any, Any, li
             (
                 "training",
                 True,
-                ['stays in queue training: training.openshift.io/queue "A_b-" is no name that a queue can have'],
+                ['stays in queue training: training.openshift.io/queue "A_b-" is not a valid name of a queue'],
             ),
             id="no name",
         ),

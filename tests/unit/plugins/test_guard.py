@@ -113,7 +113,7 @@ def test_an_injection_that_fails_leaves_nothing_behind(tmp_path: Path, body: str
         decision = injecting.mutate(GOOD, load_policy(None))
         without = injecting.mutate(GOOD, load_policy(HEADER + "injections: {acme-more: {enabled: false}}"))
         assert (decision.patch, decision.document) == (without.patch, without.document)
-        assert "acme-more: failed, so nothing was injected; tell your administrator" in decision.warnings
+        assert "acme-more: failed, so nothing was injected; inform your administrator" in decision.warnings
         assert loading.FAILURES.counts == {("injection", "acme-more"): 1}
         required = load_policy(HEADER + "injections: {acme-more: {required: deny}}")
         assert "required-injection" not in [each.rule for each in validate(GOOD, required).denied]

@@ -72,8 +72,8 @@ def test_a_rule_without_a_value_refuses_nobody_and_is_told() -> None:
 def test_or_it_refuses_where_the_policy_says_so() -> None:
     found = decide(policy(rule("object.spec.nothing == 1", onError="deny")))
     assert said(found) == [
-        'spec: it cannot be found out whether the rule is kept (Key not found in map : "nothing").'
-        " Ask your administrator: the policy says that a job is refused then. [custom/mine]"
+        'spec: the rule could not be evaluated (Key not found in map : "nothing").'
+        " Ask your administrator: the policy rejects such jobs. [custom/mine]"
     ]
 
 

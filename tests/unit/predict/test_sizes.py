@@ -165,7 +165,7 @@ def test_what_is_suggested_is_refused_by_no_rule(changes: Json, rules: Json, har
         (4, 2, {}, 4, ["Use 2 workers."]),
         (4, 2, {}, 2, ["Use 2 workers, with 1 GPU in each.", "Set slotsPerWorker to 1."]),
         (2, 8, {}, 8, ["Use 4 GPUs in each.", "Set slotsPerWorker to 4."]),
-        (2, 8, {"gpus": {"min": 8}}, 8, ["Ask for quota: fewer than 2 workers are refused."]),
+        (2, 8, {"gpus": {"min": 8}}, 8, ["Ask for quota: fewer than 2 workers are rejected."]),
         (2, 8, {"worker-count": {"min": 1}}, 8, ["Use 1 worker."]),
         (2, 8, {"gpus": {"min": 8}}, 7, ["Ask for less."]),
     ],

@@ -43,7 +43,7 @@ class TestTaken:
     def test_by_an_object_of_nobody(self, kind: str, name: str) -> None:
         result = violations("child-names", view=Snapshot([child(kind, name)]))
         fault = f'{kind} "{name}" exists and is not the job\'s, {NEVER}'
-        fix = f"Rename the job, or delete that {kind} if nobody needs it."
+        fix = f"Rename the job, or delete that {kind} if it is not needed."
         assert result == [Violation("metadata.name", fault, fix=fix, reason=CauseReason.FORBIDDEN)]
 
     @pytest.mark.parametrize("change", [{"kind": "PyTorchJob"}, {"name": "other"}, {"apiVersion": "x/v1"}])

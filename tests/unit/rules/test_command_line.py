@@ -28,7 +28,7 @@ def check(command: Any, args: Any = None, implementation: str = "OpenMPI") -> li
 
 
 def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
-    return f"{text} is no number of ranks ({program} refuses it{more})"
+    return f"{text} is not a number of ranks ({program} refuses it{more})"
 
 
 @pytest.mark.parametrize(

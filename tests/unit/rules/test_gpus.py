@@ -179,7 +179,7 @@ def test_accepted(changes: Json, settings: Json) -> None:
             {},
             Violation(
                 f"{LAUNCHER}[0].resources.limits[amd.com/gpu]",
-                "amd.com/gpu beside nvidia.com/gpu, but a job has one kind of accelerator",
+                "amd.com/gpu next to nvidia.com/gpu, but a job has one kind of accelerator",
                 fix="Use nvidia.com/gpu instead of amd.com/gpu, or make the part that needs amd.com/gpu a job of its "
                 "own.",
                 reason=CauseReason.NOT_SUPPORTED,
@@ -213,7 +213,7 @@ def test_a_request_is_not_to_be_a_limit_that_is_wrong(limit: object) -> None:
 
 def test_another_kind_on_a_launcher_that_is_no_worker() -> None:
     idle, beside = violations("gpus", gpus(2) | gpus(1, role="Launcher", name="amd.com/gpu"))
-    assert beside.fix == "Ask for no amd.com/gpu: the launcher is no worker."
+    assert beside.fix == "Remove amd.com/gpu: the launcher is not a worker."
     assert idle.fix == "Ask for none, or set runLauncherAsWorker: true."
 
 

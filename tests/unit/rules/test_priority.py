@@ -16,7 +16,7 @@ QUEUED = {"kueue.x-k8s.io/queue-name": "team"}
 OURS = {"kueue.x-k8s.io/priority-class": "gone"}
 ABSENT = 'PriorityClass "gone" does not exist'
 NO_WORKLOAD = f"{ABSENT}, so Kueue builds no Workload and says nothing: the job waits for ever"
-NO_PODS = f"{ABSENT}, so the API server refuses the pods"
+NO_PODS = f"{ABSENT}, so the API server rejects the pods"
 NONE_EXISTS = "Remove it: none of those that are allowed here exists."
 FIX = "Name one that exists (kubectl get priorityclass), or remove it."
 OBJECTS: list[Json] = [
@@ -206,7 +206,7 @@ def test_the_priority_of_the_class_may_be_stated(changes: Json, objects: list[Js
         (
             stating(1000, name="high"),
             CLASSES,
-            'priority: is 1000, but only 10 is taken (PriorityClass "high": the pods are refused)',
+            'priority: is 1000, but only 10 is taken (PriorityClass "high": the pods are rejected)',
         ),
         (
             stating(policy="PreemptLowerPriority", name="meek"),
@@ -217,7 +217,7 @@ def test_the_priority_of_the_class_may_be_stated(changes: Json, objects: list[Js
         (
             stating(0),
             DEFAULTS,
-            'priority: is 0, but only 7 is taken (PriorityClass "usual": the pods are refused)',
+            'priority: is 0, but only 7 is taken (PriorityClass "usual": the pods are rejected)',
         ),
     ],
 )

@@ -69,7 +69,7 @@ def test_the_words() -> None:
     assert (found[0].reason, found[0].advisory) == (CauseReason.FORBIDDEN, False)
     finding = Finding(RULE, found[0])
     assert denial("train", [finding]) == (
-        f'MPIJob "train" is refused, 1 problem to mend:\n1. {REPLICAS} [resource-quota]\n{told(found)}'
+        f'MPIJob "train" was rejected: 1 problem\n1. {REPLICAS} [resource-quota]\n{told(found)}'
     )
     assert finding.sentence == f"{told(found)}\n[resource-quota]"
     warned = f"{REPLICAS}: Requested 40 GPUs, but namespace quota is 32 GPUs [resource-quota]"
@@ -353,7 +353,7 @@ def test_what_pods_have_to_state() -> None:
     bare = {"Worker.template.spec.containers.0.resources": {"requests": {"cpu": 1}}}
     hard = {"limits.cpu": 99, "requests.memory": "9Ti", "cpu": 999}
     path = "spec.mpiReplicaSpecs[Worker].template.spec.containers[0].resources"
-    fix = "Set resources.limits.cpu and resources.requests.memory, or the API server refuses every worker pod."
+    fix = "Set resources.limits.cpu and resources.requests.memory, or the API server rejects every worker pod."
     expected = [Violation(path, UNSTATED, fix=fix, reason=CauseReason.REQUIRED)]
     assert violations(RULE, bare, view=cluster(quota(hard))) == expected
     assert violations(RULE, bare | SUSPENDED | QUEUED, view=cluster(quota(hard))) == expected

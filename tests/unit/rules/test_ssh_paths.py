@@ -87,13 +87,16 @@ def test_what_works_or_nobody_can_tell(changes: Json) -> None:
         # Root.
         (
             both("/root/.ssh/", runAsUser=0),
-            f'{FIELD}: the launcher is root, whose key ssh does not take from "/root/.ssh/"',
+            f'{FIELD}: the launcher is root, whose key ssh does not accept from "/root/.ssh/"',
         ),
         (
             both("/root//.ssh", runAsUser=0),
-            f'{FIELD}: the launcher is root, whose key ssh does not take from "/root//.ssh"',
+            f'{FIELD}: the launcher is root, whose key ssh does not accept from "/root//.ssh"',
         ),
-        (both(HOME, runAsUser=0), f'(advice) {FIELD}: the launcher is root, whose key ssh does not take from "{HOME}"'),
+        (
+            both(HOME, runAsUser=0),
+            f'(advice) {FIELD}: the launcher is root, whose key ssh does not accept from "{HOME}"',
+        ),
         (
             job(launcher_pod={"runAsUser": 0, "fsGroup": 1337}),
             f"{LAUNCHER}.securityContext.fsGroup: gives a group the ",

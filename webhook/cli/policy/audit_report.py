@@ -40,7 +40,7 @@ class JobAudit:
         return not denied, -len(denied), not warned, -len(warned), self.namespace, self.name
 
     def as_text(self) -> Iterator[str]:
-        verdict = bad("would be refused") if self.decision.denied else caution("would be admitted")
+        verdict = bad("would be rejected") if self.decision.denied else caution("would be admitted")
         yield f"{heading(printable(f'{self.namespace}/{self.name}'))}: {verdict}"
         for action, finding in self.findings:
             paint = bad if action is Action.DENY else caution if action is Action.WARN else faint
@@ -109,7 +109,7 @@ class AuditReport:
         if not self.breaking:
             yield f"{counted(self.total, 'job')}, {good('none to look at')}"
             return
-        told = f"{self.refused} would be refused, {rest} would only be told of, "
+        told = f"{self.refused} would be rejected, {rest} would only be reported, "
         yield f"{counted(self.total, 'job')}: {told}{self.total - len(self.breaking)} in order"
 
     def as_json(self) -> dict[str, Any]:

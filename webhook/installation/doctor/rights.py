@@ -35,7 +35,7 @@ class Purpose:
 
 def purposes(location: Location, *, ca_secret: str, options: Container[str]) -> tuple[Purpose, ...]:
     """All rights that the service needs with these `options`, by purpose."""
-    view = Purpose("what rules ask about them is unknown, which refuses nobody", _view(location))
+    view = Purpose("they are unknown to rules, which rejects no job", _view(location))
     return (view, *beyond_view(location, ca_secret=ca_secret, options=options))
 
 
@@ -45,7 +45,7 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
     found = [
         Purpose("policies are not followed", _each(["get", "list", "watch"], "", "configmaps", own), essential=True),
         Purpose(
-            "policies are not remembered, and what is wrong with them is not reported",
+            "valid policies are not stored, and faults of broken ones are not reported",
             (
                 Right("create", "", "configmaps", own),
                 Right("update", "", "configmaps", own, REMEMBERED),
@@ -57,7 +57,7 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
             (Right("get", "", "namespaces"),),
             essential=True,
         ),
-        Purpose("exemptions by annotation are refused", (Right("create", "authorization.k8s.io", REVIEWED),)),
+        Purpose("exemptions by annotation are rejected", (Right("create", "authorization.k8s.io", REVIEWED),)),
         Purpose(
             "two jobs may get the same quota",
             _each(["get", "create", "update", "delete"], "coordination.k8s.io", "leases", own),

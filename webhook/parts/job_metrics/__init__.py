@@ -19,7 +19,7 @@ PART: Final = Part(
         ComponentRights(
             "deadline-events",
             "--deadline-events",
-            "nobody is told when a job's time is nearly over",
+            "users are not informed when a job's time is nearly over",
             (RoleRule("", ("events",), ("create",)),),
         ),
     ),

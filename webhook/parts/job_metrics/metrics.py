@@ -41,7 +41,7 @@ JOB_METRICS: Final = (
     ),
     _job_gauge(
         "gpus_requested{namespace, resource}",
-        f"GPUs and other accelerators that MPIJobs ask for which have not ended, queued ones included. {READ}",
+        f"GPUs and other accelerators that MPIJobs request which have not ended, queued ones included. {READ}",
     ),
     _job_gauge("gpus_in_use{namespace, resource}", f"GPUs and other accelerators of MPIJobs that run. {READ}"),
     _job_gauge(

@@ -90,7 +90,7 @@ def _faults(value: Any, shape: Shape, path: str, key: str) -> Iterator[Fault]:
         for number, each in enumerate(value if shape.items else ()):
             yield from _faults(each, shape.items or shape, f"{path}[{number}]", key)
     elif shape.type == "quantity" and key != _PORT and not _is_quantity(value):
-        yield Fault(path, "is no quantity", of_type=False)
+        yield Fault(path, "is not a quantity", of_type=False)
     elif isinstance(value, int) and not -_MOST <= value <= _MOST and (shape.type != "quantity" or key == _PORT):
         yield Fault(path, "does not fit into 32 bits", of_type=False)
 
@@ -104,7 +104,7 @@ def _of_mapping(value: dict[str, Any], shape: Shape, path: str, key: str) -> Ite
         elif name in shape.fields:
             yield from _faults(each, shape.fields[name], f"{path}.{name}", name)
         elif shape.fields and each is not None:
-            yield Fault(f"{path}.{name}", "is no field of this version", of_type=False)
+            yield Fault(f"{path}.{name}", "is not a field of this version", of_type=False)
 
 
 def _is_quantity(value: object) -> bool:
@@ -162,7 +162,7 @@ def convert(document: Document, version: str, *, too_large: str = "") -> Documen
     was = document.get("apiVersion")
     for each in (was, version):
         if each not in (API_VERSION, *OLDER_VERSIONS):
-            raise ConversionError("apiVersion", f'"{str(each)[:100]}" is no version of MPIJob that is known')
+            raise ConversionError("apiVersion", f'"{str(each)[:100]}" is not a known version of MPIJob')
     if document.get("kind") != "MPIJob":
         raise ConversionError("kind", "is not MPIJob")
     if was == version:

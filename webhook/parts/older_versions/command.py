@@ -38,11 +38,12 @@ def mpijob(
 
     Jobs of kubeflow.org/v1 (of mpi-operator and of training-operator), v1alpha2 and v1alpha1 are written to standard
     output as kubeflow.org/v2beta1. A FILE may hold several documents and lists, be JSON, be a directory (its .yaml,
-    .yml and .json files), or be - for standard input. All else in it, jobs of v2beta1 too, is written as it is.
+    .yml and .json files), or be - for standard input. Other objects, including jobs of v2beta1, are written as they
+    are.
 
-    Standard error tells of each job what moved, what means something else now, what is lost, and what is left to do:
-    workers are reached by ssh now, which the image has to bring. Each job is then checked, as `mpijob-webhook check`
-    does it without a cluster. With -o json standard output has all of it.
+    Standard error has a report on each job: what moved, what has another meaning now, what is lost, and what is left to
+    do. Workers are reached by ssh now, which the image must have. Each job is then checked, as by `mpijob-webhook
+    check` without a cluster. With -o json standard output has all of it.
 
     \b
     Examples:
@@ -53,8 +54,8 @@ def mpijob(
     \b
     Exit code:
       0  every job is of v2beta1 now, and those that were converted would be admitted
-      1  at least one cannot be converted, or would be refused before something is changed
-      2  unusable input: a file is broken, or there is no MPIJob in it
+      1  at least one cannot be converted, or would be rejected before something is changed
+      2  unusable input: a file is broken, or it has no MPIJob
     """
     from webhook.cli import conversions
     from webhook.cli import files as manifests

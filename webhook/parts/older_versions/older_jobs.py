@@ -23,7 +23,7 @@ def convert(document: dict[str, Any], options: Options | None = None) -> Convert
     version = take(old, "apiVersion", str, "MPIJob") or ""
     if version not in _SPECS:
         known = ", ".join((*OLDER_VERSIONS, API_VERSION))
-        raise ConversionError("apiVersion", f'"{version[:100]}" is no version of MPIJob that is known ({known})')
+        raise ConversionError("apiVersion", f'"{version[:100]}" is not a known version of MPIJob ({known})')
     spec = take(old, "spec", dict, "MPIJob")
     if spec is None:
         raise ConversionError("spec", "is not set")
@@ -70,5 +70,5 @@ def _in_images(spec: dict[str, Any], report: Report) -> None:
     )
     report.changed(
         "kubectl-delivery",
-        "there is no kubectl at /opt/kube, and the launcher gets no right to exec into pods any more",
+        "there is no kubectl at /opt/kube, and the launcher no longer gets the right to exec into pods",
     )

@@ -159,7 +159,7 @@ def _command_line(container: dict[str, Any], where: str, report: Report) -> None
             report.to_do(f"{where}.{key}", "uses kubexec.sh or /opt/kube, which are not there any more: use ssh")
         elif match := _HOSTS.search(line):
             report.to_do(
-                f"{where}.{key}", f"uses {match[0]}: hosts have full names now, and there is no right to exec into pods"
+                f"{where}.{key}", f"uses {match[0]}: hosts have full names now, and the right to exec into pods is gone"
             )
 
 

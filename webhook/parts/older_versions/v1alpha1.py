@@ -110,12 +110,12 @@ def _size(
 
 def _divided(total: int, each: int, key: str) -> tuple[int, int]:
     if total < 1 or each < 1:
-        raise ConversionError(f"spec.{key}", "is no number of units that could be divided: both must be 1 or more")
+        raise ConversionError(f"spec.{key}", "cannot be divided into units: both must be 1 or more")
     if total < each:
         return 1, total
     if total % each:
         raise ConversionError(
-            f"spec.{key}", f"{total} is not a multiple of the {each} per node: the old operator refused it too"
+            f"spec.{key}", f"{total} is not a multiple of the {each} per node: the old operator rejected it too"
         )
     return total // each, each
 

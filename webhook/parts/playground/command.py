@@ -33,12 +33,12 @@ def playground(
 ) -> NoReturn:
     """Show verdicts in a browser, while a job is typed.
 
-    The page takes a job, a policy and what a cluster holds, and shows what would become of the job, what would be
-    injected, and why. It is served on 127.0.0.1 alone, until Ctrl-C, and asks nobody else. The address has a secret in
-    it: whoever knows it may ask.
+    The page takes a job, a policy and the objects of a cluster, and shows the verdict on the job, the injections, and
+    why. It is served only on 127.0.0.1, until Ctrl-C, and sends nothing elsewhere. The address contains a secret:
+    anyone who knows it may use the page.
 
     With --kubeconfig, --context or --as the page can read that cluster, with your rights, as `snapshot` does it. A job
-    that names no namespace goes where kubectl would put it, or into the first of --namespace.
+    without a namespace is in the default one of kubectl, or in the first of --namespace.
 
     \b
     Examples:

@@ -94,9 +94,9 @@ class Playground:
         hosts = {f"{name}:{self.port}" for name in (HOST, "localhost")}
         origin = request.headers.get("Origin")
         if request.headers.get("Host") not in hosts:
-            response: web.StreamResponse = web.Response(status=421, text="this is not the host that was asked for\n")
+            response: web.StreamResponse = web.Response(status=421, text="this is not the requested host\n")
         elif origin is not None and origin not in {f"http://{host}" for host in hosts}:
-            response = web.Response(status=403, text="only the page itself may ask\n")
+            response = web.Response(status=403, text="only the page itself may send requests\n")
         elif request.method == "POST" and request.content_type != "application/json":
             response = web.Response(status=415, text="a question is JSON\n")
         else:

@@ -27,7 +27,7 @@ _AWS_ONLY: Final = (
 _REFUSED: Final = {
     "sagemaker_distributed_dataparallel_enabled": f"smdistributed dataparallel cannot be converted: {_AWS_ONLY}",
     "mp_parameters": f"smdistributed modelparallel cannot be converted: {_AWS_ONLY}",
-    "sagemaker_parameter_server_enabled": "parameter servers are no MPI job: ranks have no part that serves parameters",
+    "sagemaker_parameter_server_enabled": "parameter servers cannot become an MPI job: ranks do not serve parameters",
     "sagemaker_multi_worker_mirrored_strategy_enabled": "MultiWorkerMirroredStrategy is no MPI job: its processes find"
     " each other by TF_CONFIG. Use Horovod",
     "sagemaker_pytorch_xla_multi_worker_enabled": "PyTorch/XLA's own launcher is no MPI job: use torch_distributed",
@@ -121,7 +121,7 @@ def _mpi(parameters: Mapping[str, str], default: int | None, hosts: int, report:
         report.mapped(field(_MPI_ALL_PROCESSES), "is the number of ranks")
     options = value(parameters.get(_MPI_OPTIONS, ""))
     if not isinstance(options, str):
-        raise ConversionError(field(_MPI_OPTIONS), "is no text of options")
+        raise ConversionError(field(_MPI_OPTIONS), "is not a text of options")
     if options:
         report.mapped(field(_MPI_OPTIONS), "are options of mpirun in the launcher")
     return Distribution(Way.MPI, each, total or each * hosts, tuple(_known(options.split())))
@@ -144,7 +144,7 @@ def _number(parameters: Mapping[str, str], name: str) -> int | None:
     if isinstance(number, str) and number.isascii() and number.isdigit() and len(number) < 10:
         number = int(number)
     if not isinstance(number, int) or isinstance(number, bool) or not 0 < number <= 100_000:
-        raise ConversionError(field(name), f'"{text[:60]}" is no number of processes')
+        raise ConversionError(field(name), f'"{text[:60]}" is not a number of processes')
     return number
 
 

@@ -144,7 +144,9 @@ def _hosts(name: str, pods: int, options: Options) -> list[str]:
 def _image(request: TrainingJob, options: Options, report: Report) -> str:
     algorithm = request.algorithm_specification
     if algorithm.algorithm_name:
-        report.lost("AlgorithmSpecification.AlgorithmName", "an algorithm of SageMaker or its marketplace is no image")
+        report.lost(
+            "AlgorithmSpecification.AlgorithmName", "an algorithm of SageMaker or its marketplace is not an image"
+        )
     written = algorithm.training_image
     image = options.image or written or fill_in("an image with the algorithm")
     if written and options.image:
@@ -212,7 +214,7 @@ def _run_policy(request: TrainingJob, report: Report) -> dict[str, Any]:
         unset = "" if runtime else "was not set, which meant a day; that "
         report.mapped("StoppingCondition.MaxRuntimeInSeconds", f"{unset}{is_deadline}")
         if waiting:
-            report.lost("StoppingCondition.MaxWaitTimeInSeconds", "is for spot instances, which were not asked for")
+            report.lost("StoppingCondition.MaxWaitTimeInSeconds", "is for spot instances, which were not requested")
     if seconds > LONGEST:
         report.to_do(
             field,

@@ -61,7 +61,7 @@ def find(name: str, field: str) -> Instance:
     if instance is None:
         raise ConversionError(
             field,
-            f'"{name[:60]}" is no instance type whose size is known: give it as --instance TYPE=CPUS,GIB,GPUS[,EFA]',
+            f'"{name[:60]}" is not a known instance type: give its size as --instance TYPE=CPUS,GIB,GPUS[,EFA]',
         )
     return instance
 
@@ -144,7 +144,7 @@ def _number_of_pods(count: int, options: Options) -> str:
     divided = f", {options.workers_per_instance} on a machine" if options.workers_per_instance > 1 else ""
     if options.launcher_as_worker:
         return f"is the launcher and {pods - 1} workers{divided}"
-    return f"is {pods} workers{divided}, and a small launcher beside them, which runs no rank"
+    return f"is {pods} workers{divided}, and a small launcher, which runs no rank"
 
 
 def divided(instance: Instance, count: int, how: Distribution, options: Options) -> tuple[int, Instance, Distribution]:
@@ -200,7 +200,7 @@ def network(each: Instance, how: Distribution, options: Options, report: Report)
         return Network()
     report.mapped(
         _TYPE,
-        f"{each.efa} EFA adapters are asked for as {ADAPTERS}: elsewhere than on AWS, convert with --network"
+        f"{each.efa} EFA adapters are requested as {ADAPTERS}: elsewhere than on AWS, convert with --network"
         f" rdma or none",
     )
     # As the toolkit sets them for known types.

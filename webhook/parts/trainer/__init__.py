@@ -18,7 +18,7 @@ PART: Final = Part(
         ComponentRights(
             "trainer",
             OPTION,
-            "TrainJobs are admitted without a check, as nothing is known of their runtimes",
+            "TrainJobs are admitted without a check, because their runtimes are unknown",
             (
                 RoleRule(
                     "trainer.kubeflow.org",

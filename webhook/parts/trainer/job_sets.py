@@ -47,7 +47,7 @@ def faults(shape: Shape, _: Context) -> Iterator[Violation]:
     yield from _of_claims(spec, shape)
     subdomain = at(spec, "network").get("subdomain")
     if subdomain and (problem := names.dns_1035_label_problem(str(subdomain))):
-        fault = f"{_quoted(subdomain)} is no name of a Service, which {problem}"
+        fault = f"{_quoted(subdomain)} is not a Service name, which {problem}"
         yield Violation(f"{JOB_SET}.network.subdomain", fault, fix=_FIX)
     if at(shape.runtime, "mlPolicy", "mpi").get("mpiImplementation") == "" and shape.replicated_job(kinds.LAUNCHER):
         yield Violation("spec.mpiImplementation", "is empty, and Trainer makes no pods of it", fix="Set it to OpenMPI.")
@@ -113,7 +113,7 @@ def _of_policies(spec: dict[str, Any], known: set[str]) -> Iterator[Violation]:
     for index, rule in enumerate(rules):
         path, name = f"{JOB_SET}.failurePolicy.rules[{index}]", str(rule.get("name") or "")
         if name and (len(name) > _RULE_NAME_LENGTH or not _RULE_NAME.fullmatch(name)):
-            fault = f'{_quoted(name)} is no name of a rule: a letter first, then up to 127 letters, digits or "_,:"'
+            fault = f'{_quoted(name)} is not a valid rule name: a letter first, then up to 127 letters, digits or "_,:"'
             yield Violation(f"{path}.name", fault, fix=_FIX)
         elif given[name] > 1:
             yield Violation(f"{path}.name", f"{_quoted(name)} is the name of {given[name]} rules", fix=_FIX)
@@ -159,7 +159,7 @@ def _of_claims(spec: dict[str, Any], shape: Shape) -> Iterator[Violation]:
     volumes = {str(volume.get("name")) for each in shape.jobs for volume in _volumes(each)}
     for path, claim in claim_templates(spec):
         if problem := names.dns_1123_subdomain_problem(claim):
-            yield Violation(path, f"{_quoted(claim)} is no name of a claim, which {problem}", fix=_FIX)
+            yield Violation(path, f"{_quoted(claim)} is not a claim name, which {problem}", fix=_FIX)
         elif claim in seen:
             yield Violation(path, f"{_quoted(claim)} is the name of another claim", fix=_FIX)
         elif claim not in mounted and shape.job:  # a patch may mount it

@@ -39,7 +39,7 @@ def longest_name(shape: Shape, _: Context) -> Iterator[Violation]:
     if length > room:
         fault = f"{length} characters, and with {longest} a pod's name has more than {names.DNS_LABEL_MAX_LENGTH}"
         fix = f"Use a {kind} of at most {room - suffix} characters."
-        yield Violation(path, f"{fault} (JobSet refuses it)", fix=fix)
+        yield Violation(path, f"{fault} (JobSet rejects it)", fix=fix)
 
 
 def left_to_jobs(shape: Shape) -> frozenset[str]:
@@ -73,7 +73,7 @@ def taken_names(shape: Shape, ctx: Context) -> Iterator[Violation]:
         else:
             whose = f"belongs to {owner.kind} {owner.name}" if owner is not None else "is not the job's"
             fault = f'ConfigMap "{child.name}" exists and {whose}, so Trainer could never start the job'
-            fix = "Rename the job, or delete that ConfigMap if nobody needs it."
+            fix = "Rename the job, or delete that ConfigMap if it is not needed."
         advisory = child.deleted or former
         yield Violation("metadata.name", fault, fix=fix, reason=CauseReason.FORBIDDEN, advisory=advisory)
 

@@ -179,7 +179,7 @@ def _mount(mount: model.VolumeMount, container: model.Container, path: str, foun
         found.add(f"{path}.mountPropagation", fault, "Remove it.", Kind.FORBIDDEN)
     if mount.recursive_read_only in {"IfPossible", "Enabled"}:
         if not mount.read_only:
-            fault, fix = "needs readOnly: true", "Set readOnly: true beside it."
+            fault, fix = "needs readOnly: true", "Also set readOnly: true."
             found.add(f"{path}.recursiveReadOnly", fault, fix, Kind.FORBIDDEN)
         elif mount.mount_propagation not in {None, "None"}:
             fault, fix = "does not go with mountPropagation", "Remove one of the two."
@@ -193,7 +193,7 @@ def _devices(devices: list[model.VolumeDevice], path: str, pod: Pod, found: Faul
         if device.name and device.name not in pod.volumes and device.name not in pod.operators:
             _no_volume(device.name, f"{where}.name", pod, found)
         elif device.name and device.name not in pod.claimed:
-            fault = f'"{shown(device.name)}" is no claim, and only claims can be devices'
+            fault = f'"{shown(device.name)}" is not a claim, and only claims can be devices'
             found.add(f"{where}.name", fault, "Use a persistentVolumeClaim, or volumeMounts.")
         if device.name in seen or device.device_path in seen:
             found.add(where, "is there twice", "Remove one of the two.")

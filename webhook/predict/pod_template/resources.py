@@ -110,7 +110,7 @@ def _whole(name: str, amount: Quantity, path: str, found: Faults) -> None:
             found.add(path, "does not name a page size", "Name it, as hugepages-2Mi.")
         elif quantity.whole(amount) % size:
             page = name.removeprefix(HUGE_PAGES)
-            fault = f"{quantity.format(amount)} is no multiple of the page size {page}"
+            fault = f"{quantity.format(amount)} is not a multiple of the page size {page}"
             found.add(path, fault, f"Set it to a multiple of {page}.")
     elif "kubernetes.io/" not in name and -(-amount // _MILLI) % 1000:
         found.add(path, f"{quantity.format(amount)} is not whole", f"Set it to {quantity.whole(amount)}.")
@@ -132,7 +132,7 @@ def _huge_pages_alone(
         return
     for field, amounts in (("limits", limits), ("requests", requests)):
         if name := next((name for name in amounts if name.startswith(HUGE_PAGES)), None):
-            fault, fix = "needs cpu or memory beside it", "Set memory and cpu too."
+            fault, fix = "also needs cpu or memory", "Set memory and cpu too."
             found.add(f"{field}[{shown(name)}]", fault, fix, Kind.FORBIDDEN, advisory=advisory)
             return
 

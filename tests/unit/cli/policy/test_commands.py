@@ -77,7 +77,7 @@ class TestValidate:
         text = HEADER + "exemptions: [{rules: [gpus], users: [u], expires: 2020-01-01, reason: r}]"
         result = run("validate", "-", stdin=text)
         assert result.exit_code == 0
-        assert "warning: standard input: exemptions[0] ended on 2020-01-01, and exempts nobody\n" in result.stdout
+        assert "warning: standard input: exemptions[0] ended on 2020-01-01and has no effect\n" in result.stdout
 
     def test_unusable(self) -> None:
         assert error(run("validate", "nope.yaml")) == "nope.yaml: no such file or directory"

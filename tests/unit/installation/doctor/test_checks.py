@@ -86,7 +86,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "older MPIJobs that are converted": ({"crd": converted_crd(), "deployment": converting(), "rights": CONVERTS}, {}),
     "older MPIJobs that are not converted": (
         {"crd": converted_crd()},
-        {"conversion-off": "has this service convert v1, and it does not: nobody can read these"},
+        {"conversion-off": "has this service convert v1, and it does not: no client can read these"},
     ),
     "older MPIJobs that nobody converts": (
         {"crd": crd("v1", "v2beta1")},
@@ -233,7 +233,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     ),
     "no hook for policies": (
         {"validating": [{**stored(VALIDATING), "webhooks": stored(VALIDATING)["webhooks"][::2]}]},
-        {"hook-missing": "broken policies are not refused"},
+        {"hook-missing": "broken policies are not rejected"},
     ),
     "hooks for Trainer without the option": ({"validating": [WITH_TRAINER]}, {"hook-unknown": "of this version's"}),
     "hooks for Trainer": ({"validating": [WITH_TRAINER], "deployment": FOR_TRAINER, "rights": OF_TRAINER}, {}),

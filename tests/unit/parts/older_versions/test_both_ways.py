@@ -338,7 +338,9 @@ def test_the_fields_of_the_crd() -> None:
 
 @pytest.mark.parametrize("version", OLDER_VERSIONS)
 def test_a_job_with_every_field(version: str) -> None:
-    assert [each for each in faults(version, older_jobs.full(version)["spec"]) if each.text != "is no quantity"] == []
+    assert [
+        each for each in faults(version, older_jobs.full(version)["spec"]) if each.text != "is not a quantity"
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -363,7 +365,7 @@ def test_what_can_be_read(spec: Any) -> None:
         (V1, {"cleanPodPolicy": 5}, ("spec.cleanPodPolicy", "is not text", True)),
         (V1, {"slotsPerWorker": True}, ("spec.slotsPerWorker", "is not a whole number", True)),
         (V1, {"slotsPerWorker": 2**31}, ("spec.slotsPerWorker", "does not fit into 32 bits", False)),
-        (V1, {"gpus": 5}, ("spec.gpus", "is no field of this version", False)),
+        (V1, {"gpus": 5}, ("spec.gpus", "is not a field of this version", False)),
         (V1ALPHA2, {"mpiReplicaSpecs": {"Worker": 5}}, ("spec.mpiReplicaSpecs[Worker]", "is not a mapping", True)),
         (
             V1ALPHA1,
@@ -374,7 +376,7 @@ def test_what_can_be_read(spec: Any) -> None:
         (
             V1ALPHA1,
             in_container(resources={"limits": {"port": "many"}}),
-            ("spec.template.spec.containers[0].resources.limits[port]", "is no quantity", False),
+            ("spec.template.spec.containers[0].resources.limits[port]", "is not a quantity", False),
         ),
         (
             V1ALPHA1,

@@ -157,16 +157,16 @@ def test_the_annotation_of_kubectl_goes_alone() -> None:
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ({"apiVersion": API_VERSION}, 'apiVersion: "kubeflow.org/v2beta1" is no version of MPIJob that is known'),
-        ({"apiVersion": "kubeflow.org/v2"}, 'apiVersion: "kubeflow.org/v2" is no version of MPIJob that is known'),
-        ({}, 'apiVersion: "" is no version of MPIJob that is known'),
+        ({"apiVersion": API_VERSION}, 'apiVersion: "kubeflow.org/v2beta1" is not a known version of MPIJob'),
+        ({"apiVersion": "kubeflow.org/v2"}, 'apiVersion: "kubeflow.org/v2" is not a known version of MPIJob'),
+        ({}, 'apiVersion: "" is not a known version of MPIJob'),
         ({"apiVersion": 1}, "MPIJob.apiVersion: is not text"),
         ({"apiVersion": V1}, "spec: is not set"),
         ({"apiVersion": V1, "spec": []}, "MPIJob.spec: is not a mapping"),
         ({"apiVersion": V1, "spec": {}}, "spec.mpiReplicaSpecs: is not set"),
         (
             {"apiVersion": V1, "spec": {"mpiReplicaSpecs": {"Worker": {"template": {"spec": {"containers": [1]}}}}}},
-            "spec.mpiReplicaSpecs[Worker].template.spec.containers: is no list of containers",
+            "spec.mpiReplicaSpecs[Worker].template.spec.containers: is not a list of containers",
         ),
     ],
 )

@@ -71,7 +71,7 @@ def test_the_flag_of_the_operator() -> None:
         ({"gpus": "8"}, r"spec\.gpus: is not a whole number"),
         ({"gpus": 8, "mpiReplicaSpecs": {}}, r"spec\.mpiReplicaSpecs: is of later versions"),
         ({"replicas": 1, "template": None}, r"spec\.template: is not set"),
-        ({"replicas": 1, "template": {}}, r"spec\.template\.spec\.containers: is no list of containers"),
+        ({"replicas": 1, "template": {}}, r"spec\.template\.spec\.containers: is not a list of containers"),
     ],
 )
 def test_what_is_no_job(spec: dict[str, Any], said: str) -> None:

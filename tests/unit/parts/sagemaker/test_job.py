@@ -301,7 +301,7 @@ def test_an_algorithm_without_an_image_and_a_program_that_nobody_names() -> None
         ),
         (
             request("a", "ml.p4d.24xlarge", 2, mpi() | {"sagemaker_mpi_custom_mpi_options": "[1]"}),
-            "is no text of options",
+            "is not a text of options",
         ),
         (request("a", "ml.trn2.48xlarge", 2, mpi()), "give the processes as --processes-per-host"),
         ({"TrainingJobName": "a"}, "AlgorithmSpecification: is not set"),

@@ -66,7 +66,7 @@ def test_what_is_wrong_with_the_job_itself(check: Check) -> None:
 
     assert verdicts(result)["team/job"] is False
     assert "spec.trainer.numNodes: 300 workers (the launcher is one of them), at most 100 allowed" in result.stdout
-    assert "3 jobs: 2 admitted, 1 refused" in result.stdout
+    assert "3 jobs: 2 admitted, 1 rejected" in result.stdout
 
 
 def test_without_its_runtime_a_job_is_not_judged(check: Check) -> None:

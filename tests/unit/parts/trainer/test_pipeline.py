@@ -83,7 +83,7 @@ def test_the_refusal_names_the_kind():
     decision = decide(train_job(numNodes=300), runtime())
     status = decision.response("1").status
 
-    assert decision.message.startswith('TrainJob "job" is refused, 1 problem to mend:')
+    assert decision.message.startswith('TrainJob "job" was rejected: 1 problem')
     assert (status.details.group, status.details.kind) == (kinds.GROUP, kinds.TRAIN_JOB)
     assert [cause.field for cause in status.details.causes] == ["spec.trainer.numNodes"]
 

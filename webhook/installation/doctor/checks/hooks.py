@@ -39,8 +39,8 @@ WITHOUT: Final = {
     f"mutate.{registration.DOMAIN}": "nothing is injected into jobs",
     GUARDED: "jobs keep the SSH keys of the operator",
     f"validate.{registration.DOMAIN}": "jobs are not checked",
-    f"policy.{registration.DOMAIN}": "broken policies are not refused",
-    f"policy-removal.{registration.DOMAIN}": "nobody hears what the removal of a policy changes",
+    f"policy.{registration.DOMAIN}": "broken policies are not rejected",
+    f"policy-removal.{registration.DOMAIN}": "the impact of removing a policy is not reported",
 }
 SEEN_BY_OTHERS: Final = {"rules", "failurePolicy", "clientConfig", "name"}
 
@@ -261,7 +261,7 @@ def probe(facts: Facts) -> Iterator[Diagnosis]:
         yield PROBE_FAILED(f"the API server does not reach the service: {refusal}", fix=fix)
     elif refusal:
         fix = "name a namespace in which you may create MPIJobs: kubectl auth can-i create mpijobs -n NAMESPACE"
-        yield PROBE_UNKNOWN(f"{where} tells nothing: {refusal}", fix=fix)
+        yield PROBE_UNKNOWN(f"{where} is inconclusive: {refusal}", fix=fix)
     else:
         fix = "see the findings on the webhook configurations"
         yield PROBE_UNKNOWN(f"{where} was accepted, but without the service it would be too", fix=fix)

@@ -45,7 +45,7 @@ def causes(sight: Sight) -> Iterator[Cause]:
         return
     event = next(sight.said(sight.name, "ErrResourceExists", "MPIJobFailed"), None)
     if loose.text(event, "reason") == "ErrResourceExists" and _incomplete(sight):
-        fix = "Delete the other object if nobody needs it, or give the job another name."
+        fix = "Delete the other object if it is not needed, or give the job another name."
         found = sight.finding(CHILDREN)  # it knows the kind, which the operator leaves out
         text = (
             f"a name that the operator needs is taken: {found.message if found else cut(loose.text(event, 'message'))}"
