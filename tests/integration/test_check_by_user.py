@@ -212,7 +212,7 @@ def test_on_the_page_too_who_may_not_read_is_told_what_was_not_judged(world: Wor
     with page(world, nobody) as ask:
         read = ask("cluster", {})
         unread = "\n".join(read["problems"])
-        assert "nothing is known of nodes: forbidden" in unread
+        assert "no information about nodes: forbidden" in unread
         assert "the policies are unknown: " in unread
         (judged,) = ask("check", {"job": json.dumps(job), "cluster": read["text"]})["jobs"]
     assert judged["namespace"] == TEAM

@@ -195,7 +195,7 @@ def test_a_cluster_is_read_and_what_could_not_be_is_said(chromium: Any, tmp_path
             page.tab.locator("#cluster summary").click()
             page.tab.get_by_role("button", name="Read the cluster").click()
             page.tab.get_by_text("Some objects could not be read: 1 problem").click()
-            page.tab.get_by_text("nothing is known of nodes: forbidden: nodes is forbidden").wait_for()
+            page.tab.get_by_text("no information about nodes: forbidden: nodes is forbidden").wait_for()
             page.tab.get_by_text("nodes: no permission to read them").wait_for()
             page.expect_status("1 warning")
             page.picture("cluster")

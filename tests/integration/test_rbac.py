@@ -153,7 +153,7 @@ def test_missing_rights_and_configurations_are_concerns_of_a_ready_replica(
         with running(cluster, manifests, account, "poor") as poor:
             replica = service.Replica(poor.address, poor.ops, Path())
             wanted = [
-                *(f"[!]unknown-{kind}: nothing is known of {kind}: forbidden" for kind in kinds),
+                *(f"[!]unknown-{kind}: no information about {kind}: forbidden" for kind in kinds),
                 "leases.coordination.k8s.io in mpijob-webhook: two jobs may get the same quota",
                 "subjectaccessreviews.authorization.k8s.io: exemptions by annotation are rejected",
                 "there is no MutatingWebhookConfiguration: nothing is injected into jobs",

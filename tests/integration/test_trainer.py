@@ -314,7 +314,7 @@ def test_what_is_refused_by_rules(operator_cluster, checked, namespace):
     assert "spec.trainer.image" in refused
     assert "spec.trainer.numNodes: 300 workers (the launcher is one of them), at most 100 allowed" in refused
     assert "Set numNodes to 100 or fewer." in refused
-    assert "spec.trainer.resourcesPerNode: a worker asks for 20 GPUs, at most 16 allowed" in refused
+    assert "spec.trainer.resourcesPerNode: a worker requests 20 GPUs, at most 16 allowed" in refused
 
 
 def test_pods_that_the_namespace_would_refuse(operator_cluster, checked):

@@ -318,7 +318,7 @@ RULES: Final[Mapping[str, Mistake]] = {
         {"spec.runPolicy.schedulingPolicy.minAvailable": 5},
     ),
     "gpus": mistake(
-        "first.resources: {limits: {nvidia.com/gpu: «8→4»}}", "Ask for 4 or fewer for each", settings={"max": 4}
+        "first.resources: {limits: {nvidia.com/gpu: «8→4»}}", "Request 4 or fewer for each", settings={"max": 4}
     ),
     "images": mistake(
         "first.image: «→'registry.example.com/team/app:1.0'»",

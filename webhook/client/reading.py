@@ -121,7 +121,7 @@ class _Reader:
             self.tell(f"{what}: {NOT_INSTALLED}")
         else:
             self.reading.head.unknown[what] = str(fault)
-            self.reading.problems.append(f"nothing is known of {what}: {fault}")
+            self.reading.problems.append(f"no information about {what}: {fault}")
 
     def _keep(self, resource: Resource[Any, Any], data: msgspec.Raw, extent: Extent) -> None:
         metadata = wire.decode(wire.objects, data).metadata

@@ -210,7 +210,7 @@ def _unserved(job: MPIJob, products: list[str], done: _Done) -> Iterator[Caution
     if not products:
         yield Caution(f"{mention} has no effect: not the name of a product, or several with commas")
     elif not done.asks:
-        yield Caution(f"{mention} has no effect: no pod asks for a GPU")
+        yield Caution(f"{mention} has no effect: no pod requests a GPU")
     elif done.kept:
         yield Caution(f"{mention} has no effect: the job's own choice of nodes stays")
     else:

@@ -107,5 +107,5 @@ def _only_one(wanted: Wanted, shapes: Collection[NodeShape]) -> str:
         raise Undecided("no node that could hold the pods has an RDMA device")
     if len(found) > 1:
         shown = ", ".join(found[:MAX_SHOWN_RDMA_DEVICES]) + (", ..." if len(found) > MAX_SHOWN_RDMA_DEVICES else "")
-        raise Undecided(f"nodes have several RDMA devices. Choose nodes, or ask for one device: {shown}")
+        raise Undecided(f"nodes have several RDMA devices. Choose nodes, or request one device: {shown}")
     return found[0]

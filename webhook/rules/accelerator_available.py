@@ -231,7 +231,7 @@ def _room(role: str, demand: Room, near: Shapes, node: str, ctx: Context) -> tup
     if most := _most(demand, near):
         had = quantity.format(most)
         each = "the launcher" if role == LAUNCHER else "each worker"
-        fix = f"Ask for {had} {name} or less for {each}, overhead and sidecars included."
+        fix = f"Request {had} {name} or less for {each}, overhead and sidecars included."
         return f"{_shown(demand.amount)} {name}, but {node} has more than {had}", fix
     other = _meant(name, ctx)
     fix = f"Use {other} instead of {name}." if other else "Check its name and the nodes."
@@ -266,7 +266,7 @@ def _label(key: str, value: str, near: Shapes, node: str, ctx: Context) -> tuple
 
 def _affinity(demand: Affinity, near: Shapes, node: str) -> tuple[str, str]:
     """The first condition that none of the nodes meets, if there is a single term."""
-    fix = "Ask for labels that nodes have."
+    fix = "Request labels that nodes have."
     if not demand.terms:
         return "selects no node, for want of conditions", "Write some, or remove it."
     if len(demand.terms) > 1:

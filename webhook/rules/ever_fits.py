@@ -151,7 +151,7 @@ def _fix(
     if obstacle.shortages:
         fewest = sizes.replicas().least
         fewer = fewest > 1 and fits(_resized(sets, replace(sizes.own, workers=1), sizes))
-        return f"Ask for quota: fewer than {fewest} workers are rejected." if fewer else "Ask for less."
+        return f"Ask for quota: fewer than {fewest} workers are rejected." if fewer else "Request less."
     return (obstacle.mismatches and _mendable(obstacle).mend) or "Ask for a queue that fits."
 
 

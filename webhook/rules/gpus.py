@@ -257,8 +257,8 @@ def _bounds(role: str, path: str, found: Devices, bound: _Bound, wanted: Callabl
     elif found.most is not None and found.most < bound.least:
         # If claims have too few, the claims need more.
         number = bound.least if found.by_claim else wanted()
-        fix = f"Ask for {number} or more {_where_else(found, 'in resources.limits')}."
-        fault = f"{pod} asks for {_count(found.most)}, at least {bound.least} required"
+        fix = f"Request {number} or more {_where_else(found, 'in resources.limits')}."
+        fault = f"{pod} requests {_count(found.most)}, at least {bound.least} required"
         yield Violation(_where(path, found), fault, fix=fix, degree=Degree(f"{role}<", -found.most))
 
 
@@ -266,8 +266,8 @@ def _too_many(pod: str, role: str, path: str, found: Devices, bound: _Bound) -> 
     count = _count(found.asked, bound.noun)
     if found.most != found.least:
         count = f"{count} or more" if found.most is None else f"up to {count}"
-    fix = f"Ask for {bound.most} or fewer {_where_else(found)}."
-    fault = f"{pod} asks for {count}, at most {bound.most} allowed"
+    fix = f"Request {bound.most} or fewer {_where_else(found)}."
+    fault = f"{pod} requests {count}, at most {bound.most} allowed"
     return Violation(_where(path, found), fault, fix=fix, degree=Degree(f"{role}>", found.asked))
 
 
@@ -345,7 +345,7 @@ def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Viol
         yield Violation(
             path,
             f"its {count} {noun} idle",
-            fix="Ask for none, or set runLauncherAsWorker: true.",
+            fix="Request none, or set runLauncherAsWorker: true.",
             advisory=True,
         )
 

@@ -94,7 +94,7 @@ def _limit_of_job(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Vio
     if most is not None and longest is not None and longest > most:
         allowed = _allowed(most if path == FIELD else settings.max)
         if seconds == wanted:
-            allowed = f"{settings.max} or less and remove {FIELD} if you wrote it, or ask who may exempt jobs from it"
+            allowed = f"{settings.max} or less and remove {FIELD} if you wrote it, or ask for an exemption"
         yield Violation(
             path,
             f"{longest} s are longer than {settings.max} ({most} s)",
@@ -162,7 +162,7 @@ def _gives_up_its_limit(action: str, ctx: Context) -> bool:
 
 
 def _allowed(most: int | str | None) -> str:
-    return f"{most} or less, or ask who may exempt jobs from it"
+    return f"{most} or less, or ask for an exemption"
 
 
 def _limit(wanted: int | None, most: int | None) -> str:

@@ -137,8 +137,8 @@ def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Viola
     """Nothing if the launcher's number is rejected itself."""
     gpus = [found.known for found in devices]
     if gpus and gpus[0] != gpus[-1] and gpus[0] in ctx.admitted.gpus:
-        fault = f"asks for {_count(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
-        fix = f"Ask for {_count(gpus[-1], 'GPU')}."
+        fault = f"requests {_count(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
+        fix = f"Request {_count(gpus[-1], 'GPU')}."
         if not gpus[-1] or devices[-1].by_claim:  # either of the two may be meant, or it is not a limit
             fix = "Use the same limits and claims in both."
         yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True)
@@ -192,7 +192,7 @@ def _crowded(job: MPIJob, slots: int, most: int) -> Violation | None:
         if count > slots:
             fix = f"Set it to {count}, or -{name} to {slots}." if count <= most else f"Set -{name} to {slots}."
             return Violation(
-                PATH, f"-{name} asks for {count} ranks per worker, {_count(slots, 'slot')}", fix=fix, advisory=True
+                PATH, f"-{name} requests {count} ranks per worker, {_count(slots, 'slot')}", fix=fix, advisory=True
             )
         total = count * _nodes(job)
         if exactly and total < (call.ranks or 0) <= slots * _nodes(job):
@@ -227,7 +227,7 @@ def _too_few_cpus(slots: int, cpus: _Cpus, *, fixed: bool) -> Violation:
     """`fixed`: the slots cannot be fewer, so the CPUs must change."""
     whose = "per worker" if cpus.role == WORKER else "in the launcher"
     path = replica_path(cpus.role) if fixed and cpus.role == LAUNCHER else PATH
-    fix = f"Ask for {slots} CPUs." if fixed else f"Set it to {cpus.amount}, or ask for {slots} CPUs."
+    fix = f"Request {slots} CPUs." if fixed else f"Set it to {cpus.amount}, or request {slots} CPUs."
     fault = f"{_count(slots, 'slot')} but {_count(cpus.amount, 'CPU')} {whose}"
     return Violation(path, fault, fix=fix, advisory=True)
 

@@ -234,7 +234,7 @@ def _client(mount_path: str, launcher: _Side) -> Iterator[Violation]:
         who = "root" if launcher.user == 0 else "the image's user, if that is root,"
         yield Violation(
             f"{launcher.pod}.securityContext.fsGroup",
-            f"gives a group the key of {who} and ssh then refuses it",
+            f"gives a group the key of {who} and ssh then rejects it",
             fix="Remove fsGroup, or run as another user with sshAuthMountPath in its home.",
             advisory=launcher.user is None,
         )

@@ -121,7 +121,7 @@ def _gpus(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     yield Violation(
         "spec.mpiReplicaSpecs",
         f"{total} {noun} ({', '.join(parts)}), {settings.tier} allows at most {most} in a job",
-        fix=f"Ask for {most} or fewer in all, or {ASK}." if most else f"Ask for none, or {ASK}.",
+        fix=f"Request {most} or fewer in all, or {ASK}." if most else f"Request none, or {ASK}.",
         reason=CauseReason.FORBIDDEN,
         degree=Degree("GPUs", total),
     )

@@ -161,7 +161,7 @@ def _fix(job: MPIJob, queues: list[VolcanoQueue], ctx: Context) -> str:
     size = sizes.largest(
         lambda size: not any(_beyond(volcano.min_resources(job, ctx, size), queue.capability) for queue in queues)
     )
-    return "Ask for less." if size is None else f"Reduce {sizes.in_words(size)}."
+    return "Request less." if size is None else f"Reduce {sizes.in_words(size)}."
 
 
 def _beyond(asked: Amounts, most: Amounts) -> dict[str, int]:

@@ -72,7 +72,7 @@ class ClusterLink:
 
     def concerns(self) -> dict[str, str]:
         """What cannot be read of the cluster, for the administrator: reviews are answered all the same."""
-        found = {f"unknown-{name}": f"nothing is known of {name}: {why}" for name, why in self.view.faults().items()}
+        found = {f"unknown-{name}": f"no information about {name}: {why}" for name, why in self.view.faults().items()}
         restarted = {f"background-{name}": fault for name, fault in self.faults.items()}
         stale = {f"stale-{watch.kind.name}": _out_of_date(watch) for watch in self.watches if watch.stale}
         return found | stale | self.policies.concerns() | restarted

@@ -47,7 +47,7 @@ def test_too_few_gpus_of_a_launcher_that_is_a_worker_are_one_cause() -> None:
     decision = validate(job, policy=load_policy(f"{HEADER}rules: {{gpus: {{min: 1}}}}"))
     found = [*decision.denied, *decision.warned]
     assert [(each.rule, each.violation.fix) for each in found if "GPU" in each.violation.message] == [
-        ("gpus", "Ask for 2 or more in resources.limits.")
+        ("gpus", "Request 2 or more in resources.limits.")
     ]
 
 

@@ -86,7 +86,7 @@ def test_what_is_refused_or_not_installed_is_unknown(api: FakeApi, tmp_path: Pat
         assert (view.all(resource), view.groups(resource)) == (UNKNOWN, UNKNOWN)
         assert view.within(resource, "team-a") is UNKNOWN
     result = run(api, tmp_path)
-    warning = "nothing is known of persistentvolumeclaims: forbidden: persistentvolumeclaims is forbidden"
+    warning = "no information about persistentvolumeclaims: forbidden: persistentvolumeclaims is forbidden"
     assert f"warning: {warning}\n" in result.stderr
     assert "limitranges: not installed\n" in result.stderr
     assert "namespaces: 0\n" in result.stderr

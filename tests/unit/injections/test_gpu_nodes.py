@@ -299,7 +299,7 @@ class TestProduct:
 
     def test_without_any_gpu(self):
         job = mpijob(metadata={"annotations": {ASKED: "H100"}})
-        assert inject(job) == ({}, [f'{ASKED} "H100" has no effect: no pod asks for a GPU'])
+        assert inject(job) == ({}, [f'{ASKED} "H100" has no effect: no pod requests a GPU'])
 
     def test_with_a_vendor_that_has_no_label_for_it(self):
         _, (note,) = inject(gpu_job(product="H100", asks={"habana.ai/gaudi": 1}), tolerations=False)

@@ -174,7 +174,7 @@ class TestWhichDevice:
             (
                 [HOST, P5],
                 {},
-                f"nodes have several RDMA devices. Choose nodes, or ask for one device: nvidia.com/hostdev, {EFA}",
+                f"nodes have several RDMA devices. Choose nodes, or request one device: nvidia.com/hostdev, {EFA}",
             ),
             ([HOST], {"resource": VF}, f"how many {VF} a pod needs is not known: set perGpu or perPod in the policy"),
             ([], {"resource": VF}, f"how many {VF} a pod needs is not known: set perGpu or perPod in the policy"),

@@ -31,7 +31,7 @@ UNREAD = "Set it to the ranks that mpirun starts on a worker."
 TODAY = date(2026, 1, 1)
 ASK = (
     "16 nvidia.com/gpu, but no node has more than 8. "
-    "Ask for 8 nvidia.com/gpu or less for each worker, overhead and sidecars included."
+    "Request 8 nvidia.com/gpu or less for each worker, overhead and sidecars included."
 )
 TAINT = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
 
@@ -129,7 +129,7 @@ def test_one_cause_for_a_machine_that_is_not_there() -> None:
             {LIMITS: {"memory": "1.2Ti"}},
             "containers",
             "1.2Ti memory, but no node has more than 1Ti",
-            "Ask for 1Ti memory or less for each worker, overhead and sidecars included.",
+            "Request 1Ti memory or less for each worker, overhead and sidecars included.",
         ),
         (
             {LIMITS: {"nvidia.com/gpus": 1}},
@@ -178,7 +178,7 @@ def test_one_cause_for_a_machine_that_is_not_there() -> None:
             required([condition("zzz", "Exists")], [condition("zzz", "Gt", "3")]),
             "affinity.nodeAffinity",
             "no node satisfies one of its 2 terms",
-            "Ask for labels that nodes have.",
+            "Request labels that nodes have.",
         ),
         (required([]), "affinity.nodeAffinity", "selects no node, for want of conditions", "Write some, or remove it."),
         # Each is met somewhere, all of them nowhere.
@@ -221,7 +221,7 @@ def test_every_demand_that_no_node_meets_is_told() -> None:
 def test_the_launcher_too() -> None:
     (result,) = violations(RULE, {"Launcher.template.spec.containers.0.resources.limits.cpu": "97"}, view=CLUSTER)
     assert result.path.startswith("spec.mpiReplicaSpecs[Launcher]")
-    assert result.fix == "Ask for 96 cpu or less for the launcher, overhead and sidecars included."
+    assert result.fix == "Request 96 cpu or less for the launcher, overhead and sidecars included."
 
 
 class TestTaints:
@@ -429,7 +429,7 @@ class TestTheSameNumberInAll:
         launcher = {"Launcher.template.spec.containers.0.resources.limits": {"nvidia.com/gpu": 16}}
         changes = {**gpus(16), **launcher, "spec.runLauncherAsWorker": True, SLOTS: 8, COMMAND: ["mpirun", "x"]}
         assert {line.partition(". ")[2] for line in self.told(changes)} == {
-            f"Ask for 8 nvidia.com/gpu or less for {pod}, overhead and sidecars included."
+            f"Request 8 nvidia.com/gpu or less for {pod}, overhead and sidecars included."
             for pod in ("the launcher", "each worker")
         }
 

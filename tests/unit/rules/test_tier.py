@@ -88,7 +88,7 @@ def test_workers(changes: Json, most: int, message: str | None, fix: str) -> Non
 )
 def test_gpus_of_the_whole_job(changes: Json, most: int, message: str | None) -> None:
     settings = {"maxGpus": most, "resources": ["nvidia.com/gpu", "example.com/*"]}
-    fix = f"Ask for {most} or fewer in all, or {ASK}." if most else f"Ask for none, or {ASK}."
+    fix = f"Request {most} or fewer in all, or {ASK}." if most else f"Request none, or {ASK}."
     expected = [] if message is None else [Violation(JOB, message, fix=fix, reason=CauseReason.FORBIDDEN)]
     assert violations("tier", changes, settings=settings) == expected
 

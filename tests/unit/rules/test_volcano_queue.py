@@ -152,7 +152,7 @@ def test_root_is_no_leaf() -> None:
     ("changes", "capability", "message", "fix"),
     [
         ({}, {GPU: 7}, f'needs 8 {GPU}, queue "team" can hold 7', "Reduce worker count to 3."),
-        ({}, {GPU: 0}, f'needs 8 {GPU}, queue "team" can hold 0', "Ask for less."),
+        ({}, {GPU: 0}, f'needs 8 {GPU}, queue "team" can hold 0', "Request less."),
         ({}, {"cpu": "64500m"}, 'needs 65 cpu, queue "team" can hold 64500m', "Reduce worker count to 3."),
         (
             {},
@@ -198,7 +198,7 @@ def test_by_hand() -> None:
     (fault,) = said(policy(queue="team", minResources={GPU: "9"}), queue("team", {GPU: 8}))
     assert fault.path == f"{POLICY}.minResources"
     assert fault.message == f'needs 9 {GPU}, queue "team" can hold 8'
-    assert fault.fix == "Ask for less."
+    assert fault.fix == "Request less."
 
 
 def test_only_what_the_operator_counts() -> None:

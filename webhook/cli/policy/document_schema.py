@@ -30,7 +30,7 @@ COMMENT_WIDTH: Final = 100
 
 HEADER: Final = f"""\
 # What is enforced for MPIJobs and injected into them; here every setting has its default.
-# Keep what you change and delete the rest: what stands here is set, and wins over documents of lower priority.
+# Keep what you change and delete the rest: every setting here wins over documents of lower priority.
 # `{PROGRAM} policy validate FILE` checks it, `{PROGRAM} explain NAME` explains a rule or an injection.
 """
 # A mapping that is not only described as a mapping of text to something.

@@ -45,7 +45,7 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
         new.setdefault("runLauncherAsWorker", True)
         report.changed(
             where,
-            "asks for GPUs, so spec.runLauncherAsWorker is set: training-operator ran ranks on such a launcher. The MPI"
+            "requests GPUs, so spec.runLauncherAsWorker is set: training-operator ran ranks on such a launcher. The MPI"
             " operator's v1 did not: if that ran the job, convert with --keep-launcher-small",
         )
     new["mpiReplicaSpecs"] = roles

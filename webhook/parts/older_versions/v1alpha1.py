@@ -89,7 +89,7 @@ def _size(
     ((key, total),) = sizes.items()
     for other, number in per_node.items():
         if number is not None and other != _PER_NODE.get(key):
-            report.lost(f"spec.{other}", f"did nothing beside spec.{key}")
+            report.lost(f"spec.{other}", f"had no effect next to spec.{key}")
     if key == "replicas":
         report.mapped("spec.replicas", "is the number of workers now")
         return total, _written_units(container, resource)
@@ -133,7 +133,7 @@ def _launcher(written: dict[str, Any], report: Report) -> dict[str, Any]:
     counts = NEVER if policy == NEVER else ON_FAILURE
     report.mapped(
         f"{_TEMPLATE}.spec.restartPolicy",
-        f"counted as {counts} for the launcher, Always for workers; stands beside each template now",
+        f"counted as {counts} for the launcher, Always for workers; written for each template now",
     )
     container = template["spec"]["containers"][0]
     if container.pop("resources", None) is not None:

@@ -36,7 +36,7 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
     roles = replica_specs.convert(spec, ON_FAILURE, report)
     _restarts(roles, report)
     if where := replica_specs.launcher_gpus(roles.get(LAUNCHER, {}), options, report):
-        report.to_do(where, "asks for GPUs, which the launcher does not use: take them out, or set runLauncherAsWorker")
+        report.to_do(where, "requests GPUs, which the launcher does not use: remove them, or set runLauncherAsWorker")
     new["mpiReplicaSpecs"] = roles
     drop_unknown(spec, "spec", report)
     return new

@@ -218,8 +218,8 @@ def _run_policy(request: TrainingJob, report: Report) -> dict[str, Any]:
     if seconds > LONGEST:
         report.to_do(
             field,
-            f"is {duration.spell(seconds)}, and the rule job-timeout refuses more than {duration.spell(LONGEST)} by"
-            " default: ask for a larger max in the policy of your namespace, or for somebody who may exempt the job"
+            f"is {duration.spell(seconds)}, and the rule job-timeout rejects more than {duration.spell(LONGEST)} by"
+            " default: ask for a larger max in the policy of your namespace, or ask a user who may exempt the job"
             " (training.openshift.io/exempt: job-timeout)",
         )
     policy: dict[str, Any] = {"cleanPodPolicy": "Running", "activeDeadlineSeconds": seconds}

@@ -133,7 +133,7 @@ def machines(resources: Resources, options: Options, report: Report) -> tuple[In
     report.mapped(
         where,
         f"{name} has {instance.cpus} CPUs, {instance.memory} GiB and {instance.accelerators} {what}, as"
-        f" {instance.source} says; a pod asks for {options.reserve} % less CPU and memory, which its node needs",
+        f" {instance.source} says; a pod requests {options.reserve} % less CPU and memory, which its node needs",
     )
     report.mapped(_GROUPS if groups else _COUNT, _number_of_pods(count, options))
     return instance, count

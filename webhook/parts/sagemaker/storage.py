@@ -171,7 +171,7 @@ def _checkpoints(found: Storage, request: TrainingJob, claim: str | None, report
         return
     report.changed(
         "CheckpointConfig",
-        f"is a claim at {checkpoints.local_path} now: what is in {checkpoints.s3_uri} has to be copied",
+        f"is a claim at {checkpoints.local_path} now: copy the content of {checkpoints.s3_uri}",
     )
     claim = claim or fill_in(f"the claim for checkpoints ({checkpoints.s3_uri})")
     found.claim(CHECKPOINTS, claim, (checkpoints.local_path, ""))

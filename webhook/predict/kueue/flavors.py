@@ -74,7 +74,7 @@ def topology_mismatch(
     """
     if not request.explicit:
         if flavor.topology and not only_topologies:
-            return _topology(flavor, "supports only TopologyAwareScheduling", "Ask for unconstrained topology.")
+            return _topology(flavor, "supports only TopologyAwareScheduling", "Request unconstrained topology.")
         return None
     if not flavor.topology:
         drop = "Leave the topology annotations out."

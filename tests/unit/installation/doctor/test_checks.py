@@ -86,7 +86,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "older MPIJobs that are converted": ({"crd": converted_crd(), "deployment": converting(), "rights": CONVERTS}, {}),
     "older MPIJobs that are not converted": (
         {"crd": converted_crd()},
-        {"conversion-off": "has this service convert v1, and it does not: no client can read these"},
+        {"conversion-off": "has this service convert v1, but --conversion is off: it fails"},
     ),
     "older MPIJobs that nobody converts": (
         {"crd": crd("v1", "v2beta1")},

@@ -375,7 +375,7 @@ def test_what_the_rule_on_time_limits_would_refuse_is_to_be_asked_for() -> None:
     field = "StoppingCondition.MaxRuntimeInSeconds"
     assert field not in notes(asked, Outcome.TO_DO)
     told_of = notes(asked | {"StoppingCondition": {"MaxRuntimeInSeconds": 4 * week}}, Outcome.TO_DO)[field]
-    assert told_of.startswith("is 28d, and the rule job-timeout refuses more than 7d by default: ask for")
+    assert told_of.startswith("is 28d, and the rule job-timeout rejects more than 7d by default: ask for")
     spot = {"MaxRuntimeInSeconds": week, "MaxWaitTimeInSeconds": week + 1}
     asked |= {"StoppingCondition": spot, "EnableManagedSpotTraining": True}
     assert "is 7d1s, " in notes(asked, Outcome.TO_DO)["StoppingCondition.MaxWaitTimeInSeconds"]

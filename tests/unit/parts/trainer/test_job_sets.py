@@ -16,7 +16,9 @@ PODS = "template.spec.template.spec"
 RULES = f"{JOB_SET}.failurePolicy.rules"
 MOUNT = {f"{FIRST}.{PODS}.containers.0.volumeMounts": [{"name": "data", "mountPath": "/data"}]}
 REASONS = "BackoffLimitExceeded, DeadlineExceeded, FailedIndexes, MaxFailedIndexesExceeded, PodFailurePolicy"
-NO_SERVICE = "is not a Service name, which must start with a lower case letter and end with a lower case letter or a digit"
+NO_SERVICE = (
+    "is not a Service name, which must start with a lower case letter and end with a lower case letter or a digit"
+)
 ONE_NAME = [{"name": "one"}, {"name": "two"}, {"name": "one", "targetReplicatedJobs": ["node"]}]
 
 

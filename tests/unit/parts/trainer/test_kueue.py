@@ -98,6 +98,6 @@ def test_how_long_it_may_run() -> None:
             "job-timeout",
             "spec.activeDeadlineSeconds",
             "3601 s are longer than 1h (3600 s)",
-            "Set it to 3600 or less, or ask who may exempt jobs from it.",
+            "Set it to 3600 or less, or ask for an exemption.",
         )
     ]

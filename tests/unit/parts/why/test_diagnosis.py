@@ -131,7 +131,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
     "operator absent": (
         sight(job=job({"status": REMOVE}), pods=[], launcher=None),
         State.STUCK,
-        "does not run: no operator has looked at it since it was created 1h ago",
+        "does not run: no operator has processed it since it was created 1h ago",
     ),
     "unreadable": (
         sight(job=job({"status": REMOVE, "Worker.template.spec.hostNetwork": "yes"}), pods=[], launcher=None),
@@ -160,19 +160,19 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
             events=[event("train", "ValidationError", "Found validation errors: spec.x: must be 1")],
         ),
         State.STUCK,
-        "does not run: the operator refuses it: spec.x: must be 1",
+        "does not run: the operator rejects it: spec.x: must be 1",
     ),
     "invalid, and the event is gone": (
         sight(
             job=job({"status": REMOVE, "Launcher.replicas": 2}), pods=[], launcher=None, findings=[CONTRACT]
         ),
         State.STUCK,
-        "does not run: the operator refuses it: spec.x: is 2",
+        "does not run: the operator rejects it: spec.x: is 2",
     ),
     "invalid since an update, and it runs": (
         sight(job=job({"Launcher.replicas": 2}, true("Running")), findings=[CONTRACT]),
         State.STUCK,
-        "does not run: the operator refuses it: spec.x: is 2",
+        "does not run: the operator rejects it: spec.x: is 2",
     ),
     "refused by a policy alone": (
         sight(job=job({}, true("Running")), findings=[CONTRACT]),
@@ -264,7 +264,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
     "Pod Security": (
         refused('pods "x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true'),
         State.STUCK,
-        'does not run: 2 of 2 workers cannot be created, Pod Security refuses the pods: violates PodSecurity '
+        'does not run: 2 of 2 workers cannot be created, Pod Security rejects the pods:  violates PodSecurity '
         '"restricted:latest": runAsNonRoot != true',
     ),
     "SCC": (
@@ -288,13 +288,13 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
     "another webhook": (
         refused('admission webhook "a.b" denied the request: no'),
         State.STUCK,
-        "does not run: 2 of 2 workers cannot be created, an admission webhook refuses the pods: "
+        "does not run: 2 of 2 workers cannot be created, an admission webhook rejects the pods:  "
         '"a.b" denied the request: no',
     ),
     "invalid template": (
         refused('Pod "x" is invalid: spec.containers[0].image: Required value'),
         State.STUCK,
-        "does not run: 2 of 2 workers cannot be created, the API server refuses the pods: is invalid: "
+        "does not run: 2 of 2 workers cannot be created, the API server rejects the pods:  is invalid: "
         "spec.containers[0].image: Required value",
     ),
     "anything else": (
@@ -330,7 +330,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
     "other scheduler": (
         sight(pods=unscheduled("", schedulerName="volcano")),
         State.STUCK,
-        'does not run: train-worker-0: the scheduler "volcano" has not looked at it',
+        'does not run: train-worker-0: the scheduler "volcano" has not processed it',
     ),
     "gated": (
         sight(pods=unscheduled("", schedulingGates=[{"name": "kueue.x-k8s.io/topology"}])),

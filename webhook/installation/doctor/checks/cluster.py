@@ -76,7 +76,7 @@ def _conversion(facts: Facts, served: list[str]) -> Iterator[Diagnosis]:
     older = [name for name in served if f"{mpijob.GROUP}/{name}" in mpijob.OLDER_VERSIONS]
     if ours and not on and isinstance(facts.deployment, Mapping):
         yield CONVERSION_OFF(
-            f"the CRD of MPIJobs has this service convert {', '.join(older)}, but it does not: clients cannot read them",
+            f"the CRD of MPIJobs has this service convert {', '.join(older)}, but --conversion is off: it fails",
             fix=f"add manifests/components/conversion to your overlay, then {AGAIN}",
         )
     elif older and len(older) < len(served) and conversion.get("strategy") != "Webhook":

@@ -26,7 +26,7 @@ _REFUSALS: Final = (
         re.compile(r"exceeded quota: (?P<said>.*)"),
         "quota",
         "the quota is used up: ResourceQuota {said}",
-        "Wait until others end, ask for less, or ask for a larger quota: kubectl describe resourcequota",
+        "Wait until others end, request less, or ask for a larger quota: kubectl describe resourcequota",
         frozenset({"resource-quota"}),
         passes=True,
     ),
@@ -40,7 +40,7 @@ _REFUSALS: Final = (
     _Refusal(
         re.compile(r"(?P<said>violates PodSecurity .*)"),
         "pod-security",
-        "Pod Security refuses the pods: {said}",
+        "Pod Security rejects the pods:  {said}",
         "Change these fields in the template, or use a namespace with another level.",
         frozenset({"pod-security", "ssh-paths"}),
     ),
@@ -54,8 +54,8 @@ _REFUSALS: Final = (
     _Refusal(
         re.compile(r"(?P<said>(maximum|minimum) .* per (Container|Pod) is .*|.*limit to request ratio.*)"),
         "limit-range",
-        "a LimitRange refuses the pods: {said}",
-        "Ask for an amount within the bounds: kubectl describe limitrange",
+        "a LimitRange rejects the pods:  {said}",
+        "Request an amount within the bounds: kubectl describe limitrange",
         frozenset({"limit-range"}),
     ),
     _Refusal(
@@ -82,13 +82,13 @@ _REFUSALS: Final = (
     _Refusal(
         re.compile(r'admission webhook (?P<said>"[^"]*" denied the request.*)'),
         "denied",
-        "an admission webhook refuses the pods: {said}",
-        "Do what it says, or ask who runs this webhook.",
+        "an admission webhook rejects the pods:  {said}",
+        "Follow its message, or ask the team that runs this webhook.",
     ),
     _Refusal(
         re.compile(r"(?P<said>is invalid: .*)"),
         "template",
-        "the API server refuses the pods: {said}",
+        "the API server rejects the pods:  {said}",
         "Correct the template.",
         frozenset({"pod-template"}),
     ),
