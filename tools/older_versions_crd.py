@@ -84,7 +84,7 @@ def crd(client_config: dict[str, Any]) -> dict[str, Any]:
 
 def _version(name: str, spec: dict[str, Any], status: Any, required: list[str] | None = None) -> dict[str, Any]:
     schema = {"type": "object", "properties": spec, **({"required": required} if required else {})}
-    warning = f"kubeflow.org/{name} of MPIJob goes away: `{PROGRAM} convert FILE` writes the job anew."
+    warning = f"kubeflow.org/{name} of MPIJob goes away: `{PROGRAM} convert FILE` converts the job."
     return {
         "name": name,
         "served": True,

@@ -43,7 +43,7 @@ def converting(cluster: Cluster) -> Iterator[None]:
 def test_a_job_in_each_version(cluster: Cluster, namespace: str) -> None:
     job = horovod(namespace, mainContainer="mpi")
     created = cluster.kubectl("create", "-f", "-", stdin=job)
-    assert "kubeflow.org/v1 of MPIJob goes away: `mpijob-webhook convert FILE` writes the job anew" in created.stderr
+    assert "kubeflow.org/v1 of MPIJob goes away: `mpijob-webhook convert FILE` converts the job" in created.stderr
 
     new = read(cluster, namespace, "horovod", "v2beta1")
     assert "command" not in container(new)
