@@ -95,7 +95,7 @@ def test_nothing_is_lost_when_a_replica_is_killed(deployment: Deployment, replic
     assert sum(load.failed.values()) <= 2 * load.threads
 
 
-def test_what_somebody_breaks_is_put_right(deployment: Deployment, replicas: list[Backend]) -> None:
+def test_changed_certificates_are_repaired(deployment: Deployment, replicas: list[Backend]) -> None:
     """Each of these keeps jobs out until it is mended, so it is mended soon."""
     cluster = deployment.cluster
     foreign = base64.b64encode(Authority("foreign", lifetime=timedelta(days=1)).certificate_pem).decode()
@@ -191,7 +191,7 @@ def _lasts(deployment: Deployment) -> bool:
     return current is not None and current.not_after > datetime.now(UTC) + timedelta(minutes=10)
 
 
-def test_events_tell_of_a_rotation(deployment: Deployment, replicas: list[Backend]) -> None:
+def test_events_report_a_rotation(deployment: Deployment, replicas: list[Backend]) -> None:
     cluster = deployment.cluster
     events = cluster.wait_for("Events", lambda: cluster.get("events", "-n", SPACE)["items"])
     assert {event["involvedObject"]["name"] for event in events} == {SECRET}

@@ -150,7 +150,7 @@ def test_the_verdicts_are_those_of_the_api_server(world: World) -> None:
     assert unread in ([], ["not judged: what depends on reservations of quotas (no permission to read them)"])
 
 
-def test_who_may_not_read_is_told_what_was_not_judged(world: World) -> None:
+def test_user_without_read_rights_sees_what_was_not_judged(world: World) -> None:
     nobody = world.cluster.kubeconfig_for("bob")
     world.cluster.kubectl("create", "rolebinding", "bob", "--clusterrole=edit", "--user=bob", "-n", TEAM)
     files = world.written({"job": jobs()["six-workers"]})
@@ -204,7 +204,7 @@ def test_the_page_gives_the_same_verdicts(world: World) -> None:
     assert differ == []
 
 
-def test_on_the_page_too_who_may_not_read_is_told_what_was_not_judged(world: World) -> None:
+def test_page_shows_user_without_read_rights_what_was_not_judged(world: World) -> None:
     nobody = world.cluster.kubeconfig_for("eve")
     world.cluster.kubectl("create", "rolebinding", "eve", "--clusterrole=edit", "--user=eve", "-n", TEAM)
     job = jobs()["ten-workers"]
@@ -233,7 +233,7 @@ def test_the_user_is_who_is_exempted(world: World) -> None:
     assert "gpus" in json.dumps(next(iter(verdicts.values()))["causes"])
 
 
-def test_who_may_exempt_a_job_is_asked(world: World) -> None:
+def test_right_to_exempt_a_job_is_queried(world: World) -> None:
     job = jobs()["ten-workers-asking"]
     files = world.written({"asking": job})
     verdicts, _ = world.check(*files)

@@ -269,7 +269,7 @@ def test_a_replica_that_is_down(unattended: Installed) -> None:
     assert "describe pods" in findings["replicas-few"]["fix"]
 
 
-def test_nobody_answers(unattended: Installed) -> None:
+def test_unreachable_service_is_diagnosed(unattended: Installed) -> None:
     cluster = unattended.cluster
     (backend,) = unattended.balancer.backends
     unattended.balancer.backends.remove(backend)
@@ -356,7 +356,7 @@ def disarmed(cluster: Cluster) -> Iterator[None]:
         yield
 
 
-def test_somebody_without_rights(unattended: Installed) -> None:
+def test_user_without_rights_gets_unknown_diagnoses(unattended: Installed) -> None:
     """Nothing is a problem only because one may not see it."""
     kubeconfig = unattended.cluster.kubeconfig_for("nobody", [])
     findings, code = report(unattended.cluster, kubeconfig=kubeconfig)

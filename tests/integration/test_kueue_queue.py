@@ -128,7 +128,7 @@ SEED = 20261121
 JOBS = sample(16, 48)
 
 
-def test_no_job_is_left_suspended_that_nobody_would_start(cluster: Cluster) -> None:
+def test_injected_queue_never_leaves_a_job_suspended(cluster: Cluster) -> None:
     """Jobs that name no queue: each runs in the end, but for those that their own user has suspended."""
     chosen = random.Random(SEED)
     places = {place.build(cluster): place for place in PLACES}

@@ -92,7 +92,7 @@ def test_every_problem_is_in_one_refusal(cluster: Cluster, namespace: str) -> No
         assert problem in result.stderr
 
 
-def test_the_api_servers_audit_log_tells_what_was_decided(cluster: Cluster, namespace: str) -> None:
+def test_the_api_servers_audit_log_reports_what_was_decided(cluster: Cluster, namespace: str) -> None:
     good = example(EXAMPLES["pi"], namespace=namespace, name="audited")
     cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=good)
     cluster.kubectl("create", "-f", "-", stdin=changed({"Worker.replicas": 1}, good), check=False)

@@ -114,7 +114,7 @@ def violations(page: Opened) -> list[str]:
     return [f"{each['id']}: {node['html']} {node['failureSummary']}" for each in found for node in each["nodes"]]
 
 
-def test_a_job_is_refused_mended_and_admitted(opened: Opened, request: pytest.FixtureRequest) -> None:
+def test_rejected_job_is_admitted_after_the_fix(opened: Opened, request: pytest.FixtureRequest) -> None:
     scheme = request.node.callspec.params["opened"]
     opened.write("job", BAD)
     opened.expect_status("openmpi-pi would be refused, 1 problem")

@@ -157,7 +157,7 @@ def test_policies_that_kubectl_wrote_are_validated_line_by_line(
     assert f"  line {line}: rules.worker-count.max: " in run("validate", tmp_path / "base.yaml", code=1).stdout
 
 
-def test_who_may_not_read_is_told_in_one_line(cluster: Cluster, policies: str, tmp_path: Path) -> None:
+def test_missing_read_right_is_reported_in_one_line(cluster: Cluster, policies: str, tmp_path: Path) -> None:
     nobody = cluster.kubeconfig_for("nobody")
     (tmp_path / "p.yaml").write_text(HEADER)
     for arguments in (("effective", "-n", "x"), ("replay", "--policy", tmp_path / "p.yaml")):
@@ -168,9 +168,7 @@ def test_who_may_not_read_is_told_in_one_line(cluster: Cluster, policies: str, t
         assert done.stderr.count("\n") == 1
 
 
-def test_who_may_impersonate_reads_as_the_other_and_who_may_not_is_told(
-    cluster: Cluster, policies: str, tmp_path: Path
-) -> None:
+def test_impersonation_needs_the_right_to_impersonate(cluster: Cluster, policies: str, tmp_path: Path) -> None:
     """The administrator may, carol may only act as dave, and eve as nobody."""
     reader = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}
     apply(

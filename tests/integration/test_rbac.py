@@ -173,7 +173,7 @@ def test_missing_rights_and_configurations_are_concerns_of_a_ready_replica(
         cluster.apply(roles)
 
 
-def test_who_may_exempt_is_asked(cluster: Cluster, installed: Installed) -> None:
+def test_right_to_exempt_is_queried(cluster: Cluster, installed: Installed) -> None:
     metadata = {"metadata.namespace": TEAM, "metadata.annotations": EXEMPT}
     job = jobs.changed({"Worker.replicas": 1, **metadata})
     refused = installed.review("validate-mpijob", job, username="dora")

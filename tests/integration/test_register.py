@@ -154,7 +154,7 @@ def test_cut_short_it_still_removes_itself(cluster: Cluster) -> None:
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_a_dangerous_configuration_is_told(cluster: Cluster) -> None:
+def test_a_dangerous_configuration_is_reported(cluster: Cluster) -> None:
     hook = {
         "name": GUARDED,
         "failurePolicy": "Fail",

@@ -141,7 +141,7 @@ def opened(request: pytest.FixtureRequest, chromium: Any, address: str) -> Itera
     assert [url for url in page.requested if not url.startswith((address, "data:"))] == []
 
 
-def test_in_a_browser_it_is_searched_and_read_by_everybody(opened: Opened, address: str) -> None:
+def test_site_is_accessible_and_searchable_in_a_browser(opened: Opened, address: str) -> None:
     found = []
     for name in PAGES:
         opened.tab.goto(f"{address}{name}.html")

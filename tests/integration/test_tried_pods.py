@@ -94,7 +94,9 @@ def test_a_pod_that_nothing_refuses_has_no_warning(operator_cluster: Cluster, st
     assert "not judged: what depends on the job's pods" not in done.stderr
 
 
-def test_who_may_not_create_pods_is_told_and_tries_none(operator_cluster: Cluster, strict: str, tmp_path: Path) -> None:
+def test_pods_are_not_tried_without_the_right_to_create_them(
+    operator_cluster: Cluster, strict: str, tmp_path: Path
+) -> None:
     viewer = operator_cluster.kubeconfig_for("tried-pods-viewer")
     operator_cluster.kubectl(
         "create", "rolebinding", "viewer", "--clusterrole=view", "--user=tried-pods-viewer", "-n", strict

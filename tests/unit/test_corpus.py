@@ -14,7 +14,7 @@ EACH = pytest.mark.parametrize("job", JOBS, ids=lambda job: f"{job.subject}/{job
 
 
 @EACH
-def test_what_becomes_of_a_job_is_as_it_was(job):
+def test_outcome_of_a_corpus_job_is_unchanged(job):
     expected, found = job.golden.read_text(encoding="utf-8").splitlines(), job.outcome().splitlines()
     difference = "\n".join(unified_diff(expected, found, "as it was", "as it is", n=1, lineterm=""))
     assert not difference, f"if this is meant, run `{COMMAND}`:\n{difference}"

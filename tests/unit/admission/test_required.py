@@ -140,7 +140,7 @@ def test_an_update_is_not_refused_for_what_the_stored_job_never_had():
 
 
 @pytest.mark.parametrize("injection_id", list(injections.REGISTRY))
-def test_what_an_injection_put_in_it_does_not_miss(injection_id):
+def test_injected_value_is_not_reported_missing(injection_id):
     policy = policy_of({entry: {"required": "deny"} for entry in injections.REGISTRY})
     assert found(mutate(mpijob(), policy).document, policy) == {}
 

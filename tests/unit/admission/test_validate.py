@@ -114,7 +114,7 @@ def test_actions_and_mode(policy: str, denied: list[str], warned: list[str], aud
     assert decision.allowed is (not denied)
 
 
-def test_a_launcher_by_itself_is_a_matter_of_the_policy() -> None:
+def test_a_launcher_alone_is_a_matter_of_the_policy() -> None:
     job = changed({"Worker": REMOVE})
     assert [f.rule for f in validate(job).denied] == ["worker-count"]
     decision = validate(job, policy=load_policy(HEADER + "rules: {worker-count: {min: 0}}"))
@@ -159,7 +159,7 @@ class TestUpdate:
         assert validate(free, old=going).skipped == "being deleted"
         assert not validate(changed({"Worker.replicas": 500}, free), old=going).allowed
 
-    def test_kueue_is_checked_like_anybody_on_create(self) -> None:
+    def test_kueue_is_checked_like_any_user_on_create(self) -> None:
         user = "system:serviceaccount:kueue-system:kueue-controller-manager"
         assert not validate(changed({"Worker.replicas": 1}), username=user).allowed
 
@@ -199,7 +199,7 @@ def test_a_wrong_shape_is_an_error_with_its_path(changes: dict[str, Any], messag
     assert decision.message.startswith('MPIJob "train" was rejected: 1 problem\n1. spec.')
 
 
-def test_missing_replica_specs_are_told() -> None:
+def test_missing_replica_specs_are_reported() -> None:
     decision = validate(changed({"spec.mpiReplicaSpecs": REMOVE}))
     assert [f.rule for f in decision.denied] == ["upstream-contract"], "no workers is the same fault"
 

@@ -83,7 +83,7 @@ def test_what_could_not_be_injected_is_a_warning(check: Check) -> None:
     assert told in result.stdout, "it is told with a refusal too"
 
 
-def test_what_comes_back_in_an_update_is_told(check: Check) -> None:
+def test_what_comes_back_in_an_update_is_reported(check: Check) -> None:
     request = AdmissionRequest(uid="", operation="CREATE", namespace="team-a", object=Raw(json.dumps(GOOD).encode()))
     stored = mutate(request, policy=load_policy(None), view=NothingKnown()).document
     result = check("job.yaml", "--cluster", "c.yaml", job_yaml=GOOD, c_yaml=stored)
@@ -270,7 +270,7 @@ def test_a_job_of_another_namespace_is_another_job(check: Check) -> None:
     assert check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml=stored).exit_code == 0
 
 
-def test_an_exemption_that_has_ended_excuses_nobody(check: Check) -> None:
+def test_expired_exemption_excuses_no_job(check: Check) -> None:
     policy = POLICY + "exemptions: [{rules: [worker-count], namespaces: [team-a], reason: r, expires: %s}]"
     job = changed({"Worker.replicas": 1})
     assert check("a.yaml", "--policy", "p.yaml", a_yaml=job, p_yaml=policy % "2001-01-01").exit_code == 1
@@ -297,7 +297,7 @@ def test_other_kinds_are_passed_over_with_a_note(check: Check) -> None:
     assert check("a.yaml", "b.yaml", "-o", "json").stderr == ""
 
 
-def test_a_directory_stands_for_its_files(check: Check) -> None:
+def test_a_directory_means_its_files(check: Check) -> None:
     files = {"jobs__a_yaml": GOOD, "jobs__b_yml": GOOD, "jobs__c_json": GOOD, "jobs__d_txt": "]"}
     result = check("jobs", "-o", "json", **files)
     assert result.exit_code == 0
@@ -394,7 +394,7 @@ def test_a_file_without_end(check: Check, monkeypatch: pytest.MonkeyPatch) -> No
     assert (result.exit_code, result.stderr) == (2, "error: /dev/zero: is larger than 1 MiB\n")
 
 
-def test_usable_files_are_checked_beside_unusable_ones(check: Check) -> None:
+def test_usable_files_are_checked_next_to_unusable_ones(check: Check) -> None:
     result = check("none.yaml", "a.yaml", "-o", "json", a_yaml=changed({"Worker.replicas": 1}))
     assert result.exit_code == 2
     assert [verdict["allowed"] for verdict in as_json(result)] == [False]
@@ -483,7 +483,7 @@ class TestGithub:
         result = check("a.yaml", "-o", "github", files={"a.yaml": text})
         assert f"line={line(text, ONE)}," in result.stdout
 
-    def test_what_is_not_there_is_told_where_it_belongs(self, check: Check) -> None:
+    def test_missing_field_is_reported_at_its_parent(self, check: Check) -> None:
         job = changed(
             {"Worker": None, "spec.mpiReplicaSpecs": {"Launcher": GOOD["spec"]["mpiReplicaSpecs"]["Launcher"]}}
         )
@@ -613,7 +613,7 @@ def test_what_could_not_be_injected_fails_on_warn(check: Check) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "github", "junit"])
-def test_what_fails_for_a_warning_is_told_in_quiet_too(form: str, check: Check) -> None:
+def test_what_fails_for_a_warning_is_reported_in_quiet_too(form: str, check: Check) -> None:
     files = {"good.yaml": GOOD, "a.yaml": SHORT_LIVED}
     result = check("good.yaml", "a.yaml", "-q", "-o", form, files=files)
     assert (result.exit_code, "retention" in result.stdout) == (0, False)

@@ -135,7 +135,7 @@ def test_policies_and_jobs_are_those_of_the_other_commands(api: FakeApi, tmp_pat
     assert sorted(json.loads(job)["metadata"]["name"] for job in cluster.jobs) == ["other", "train"]
 
 
-def test_policies_that_cannot_be_read_are_told(api: FakeApi, tmp_path: Path) -> None:
+def test_policies_that_cannot_be_read_are_reported(api: FakeApi, tmp_path: Path) -> None:
     api.refusals["GET", CONFIGMAPS] = 403, "no"
     result = run(api, tmp_path)
     assert result.exit_code == 1
@@ -168,7 +168,7 @@ class TestNamespaces:
         assert view.within(PERSISTENT_VOLUME_CLAIMS, "team-c") is UNKNOWN
         assert (view.all(PERSISTENT_VOLUME_CLAIMS), view.groups(PERSISTENT_VOLUME_CLAIMS)) == (UNKNOWN, UNKNOWN)
 
-    def test_each_namespace_is_read_by_itself(self, api: FakeApi, tmp_path: Path) -> None:
+    def test_each_namespace_is_read_alone(self, api: FakeApi, tmp_path: Path) -> None:
         view = self.view(api, tmp_path)
         found = [view.get(NAMESPACES, name) for name in ("team-a", "team-b", "team-c")]
         assert found == [Namespace("team-a", {"tier": "x"}), ABSENT, UNKNOWN]

@@ -122,7 +122,7 @@ async def test_what_has_no_metadata_is_no_object_of_a_cluster(tmp_path: Path, bo
         await answered(tmp_path, body, lambda client: get(client, "/api/v1/namespaces/team-a"))
 
 
-async def test_an_answer_without_metadata_may_be_asked_for(tmp_path: Path) -> None:
+async def test_an_answer_without_metadata_may_be_requested(tmp_path: Path) -> None:
     """Such as the version, or the answer to a deletion."""
     assert await answered(tmp_path, "{}", lambda client: client.request("GET", "/version")) == {}
 
@@ -158,7 +158,7 @@ async def test_each_page_is_asked_for_with_the_token_of_the_one_before() -> None
     ]
 
 
-async def test_a_page_is_handed_on_before_the_next_is_asked_for() -> None:
+async def test_a_page_is_handed_on_before_the_next_is_requested() -> None:
     fetch = Fetch((["a"], "t"), (["b"], ""))
     found = pages(fetch, PATH, limit=1)
     assert (await anext(found)).items == ["a"]

@@ -78,7 +78,7 @@ async def test_what_fails_is_tried_again_and_the_others_go_on(monkeypatch: pytes
     assert log.told[-1] == "controller recovered"
 
 
-def test_a_lasting_failure_is_tried_ever_less_often_and_told() -> None:
+def test_a_lasting_failure_is_tried_ever_less_often_and_reported() -> None:
     tries: list[float] = []
 
     async def reconcile(_: str) -> None:

@@ -252,7 +252,7 @@ class TestProduct:
         }
         assert f"nodes with {PRODUCT} {' or '.join(values)}" in notes[0]
 
-    def test_beside_the_label_in_every_term(self):
+    def test_next_to_the_label_in_every_term(self):
         own = {"affinity": require([one("pool", "a")], [one("pool", "b")])}
         found, _ = inject(gpu_job(product="H100", own=own), nodeAffinity="required", tolerations=False)
         added = one(PRODUCT, "H100"), one(PRESENT)

@@ -46,7 +46,7 @@ def test_the_annotation(text, seconds, values):
         ("\x1b[31m7d", '"?[31m7d" is not a duration like 72h or 7d'),
     ],
 )
-def test_an_annotation_that_is_no_duration_is_told_and_the_default_applies(text, fault):
+def test_an_annotation_that_is_no_duration_is_reported_and_the_default_applies(text, fault):
     added, notes = inject("job-timeout", annotated(timeout=text))
     assert added == DAY[0]
     assert notes == [f"{TIMEOUT} {fault}; 24h applies", DAY[1]]
@@ -92,7 +92,7 @@ def test_with_notify_only_the_longest_that_is_allowed_counts(timeout, rule, seco
 
 
 @pytest.mark.parametrize("action", ["Notify-Only", "kill", ""])
-def test_an_unknown_action_is_told(action):
+def test_an_unknown_action_is_reported(action):
     added, notes = inject("job-timeout", annotated(action=action, timeout="1h"))
     assert added == {"/spec/runPolicy": {"activeDeadlineSeconds": 3_600}}
     assert notes[0] == f'{ACTION} "{action}" is not terminate or notify-only; terminate applies'

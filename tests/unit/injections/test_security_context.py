@@ -146,7 +146,7 @@ def test_every_container_gets_what_it_lacks(level):
     }
 
 
-def test_the_user_is_told():
+def test_the_user_is_warned():
     notes = mutated(mpijob()).notes
     fields = "allowPrivilegeEscalation, capabilities, runAsNonRoot, seccompProfile"
     assert notes == [f"security-context: added {fields} for restricted:latest"]

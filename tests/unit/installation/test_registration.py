@@ -137,14 +137,14 @@ async def test_a_half_done_installation_is_undone(api, registration):
     assert api.objects == {}
 
 
-async def test_what_somebody_replaced_meanwhile_stays(api, registration):
+async def test_object_replaced_meanwhile_stays(api, registration):
     await registration.install(WANTED)
     theirs = api.put(VALIDATING, **OURS)
     await registration.remove()
     assert {path: found["metadata"]["uid"] for path, found in api.objects.items()} == {VALIDATING: theirs}
 
 
-async def test_what_somebody_removed_meanwhile_is_fine(api, registration):
+async def test_object_removed_meanwhile_is_not_an_error(api, registration):
     await registration.install(WANTED)
     api.objects.clear()
     await registration.remove()

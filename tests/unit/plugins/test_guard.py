@@ -74,7 +74,7 @@ WRITES = """job.spec.slots_per_worker = 99
     return []"""
 
 
-def test_what_it_writes_reaches_nobody(tmp_path: Path) -> None:
+def test_output_of_a_plug_in_is_hidden(tmp_path: Path) -> None:
     """Later rules see the original job, as do reviews of other jobs with the same template."""
     install_rule(tmp_path, WRITES)
     changed = jobs.changed({"metadata.labels": {"a": "b"}})

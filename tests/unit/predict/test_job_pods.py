@@ -75,7 +75,7 @@ def test_overhead_of_the_runtime_class(name: str, requests: str, certain: bool) 
     assert shown(worker.requests)["cpu"] == "16"
 
 
-def test_what_nobody_can_tell() -> None:
+def test_uncertain_pods() -> None:
     assert [each.certain for each in pods(view=NothingKnown())] == [False, False]
     launcher, worker = pods({LAUNCHER_CLASS: "kata"}, view=Snapshot([FREE]))
     assert (launcher.certain, worker.certain) == (False, True)

@@ -209,7 +209,7 @@ def test_nothing_could_hold_a_worker(changes: Json, path: str, fault: str, fix: 
     assert (result.path, result.message, result.fix) == (f"{POD}.{path}" if path else WORKERS, fault, fix)
 
 
-def test_every_demand_that_no_node_meets_is_told() -> None:
+def test_every_demand_that_no_node_meets_is_reported() -> None:
     changes = {**gpus(16, cpu="500"), **selected(**{PRODUCT: "A100"})}
     assert [one.path for one in violations(RULE, changes, view=CLUSTER)] == [
         WORKERS,
@@ -287,7 +287,9 @@ BY_KARPENTER = Snapshot(
         ({}, False, Snapshot(nodes(taints=[TAINT])), "warn"),
     ],
 )
-def test_it_refuses_where_no_node_comes(changes: Json, autoscaled: bool | None, view: Snapshot, ceiling: str) -> None:
+def test_oversized_pod_is_rejected_without_autoscaling(
+    changes: Json, autoscaled: bool | None, view: Snapshot, ceiling: str
+) -> None:
     result = violations(RULE, changes, settings={"autoscaled": autoscaled}, view=view)
     assert [each.ceiling for each in result] == [ceiling]
 
@@ -353,7 +355,7 @@ CHECKED = [local_queue("team", "gpus"), cluster_queue("gpus", admissionChecks=["
         (MANY, False, [], []),
     ],
 )
-def test_what_a_job_that_is_too_large_leads_to(
+def test_action_for_a_job_larger_than_all_nodes(
     changes: Json, autoscaled: bool | None, objects: list[Json], ceiling: list[str]
 ) -> None:
     result = violations(RULE, changes, settings={"autoscaled": autoscaled}, view=Snapshot(objects))
@@ -365,7 +367,7 @@ def test_unknown_nodes_refuse_nothing(view: ClusterView) -> None:
     assert violations(RULE, gpus(1000), settings={"autoscaled": False}, view=view) == []
 
 
-def test_by_default_it_only_warns() -> None:
+def test_default_is_a_warning() -> None:
     [result] = violations(RULE, gpus(16), view=CLUSTER)
     assert result.advisory
     assert REGISTRY[RULE].settings().action == "deny"
@@ -421,7 +423,7 @@ class TestTheSameNumberInAll:
         (result,) = violations(RULE, {**gpus(16), "Worker.replicas": 5}, view=BY_KARPENTER)
         assert result.fix == "Use 10 workers with 8."
 
-    def test_followed_it_is_enough(self) -> None:
+    def test_advice_is_sufficient(self) -> None:
         changes = {**gpus(8), "Worker.replicas": 8, SLOTS: 8, COMMAND: ["mpirun", "-np", "64", "x"]}
         assert self.told(changes, ", slots: {max: 16}") == []
 
@@ -447,7 +449,7 @@ def test_a_warning_has_room_for_the_longest_advice() -> None:
     assert len(warning) <= MAX_WARNING_CHARACTERS
 
 
-def test_what_a_device_class_stands_for_is_on_no_node() -> None:
+def test_what_a_device_class_means_is_on_no_node() -> None:
     behind = device_class("gpu.nvidia.com", "example.com/gpu")
     for name in ("example.com/gpu", "deviceclass.resource.kubernetes.io/gpu.nvidia.com"):
         changes = {"Worker.template.spec.containers.0.resources": {"limits": {name: 2}}}

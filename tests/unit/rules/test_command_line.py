@@ -504,7 +504,7 @@ def test_an_option_in_one_word() -> None:
     assert violation.advisory
 
 
-def test_without_workers_nobody_knows_how_many() -> None:
+def test_number_of_ranks_is_unknown_without_workers() -> None:
     [violation] = run(ID, changed({"Worker": REMOVE, f"{LAUNCHER}.command": ["mpirun", "-np", "x", "train"]}))
     assert violation.fix == "Write how many ranks to start."
 

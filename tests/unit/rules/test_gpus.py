@@ -425,7 +425,7 @@ class TestClaims:
             (claims("t"), [NIC, NONE], 'its DeviceClass ("nic") does not exist', ABSENT),
         ],
     )  # fmt: skip
-    def test_what_is_unknown_refuses_nothing_and_is_told(
+    def test_what_is_unknown_rejects_nothing_and_is_reported(
         self, changes: Json, objects: list[Json], why: str, fix: str, settings: Json
     ) -> None:
         (told,) = violations("gpus", changes, settings=settings, view=Snapshot(objects))
@@ -473,20 +473,20 @@ class TestClaims:
         assert told.fix == "Use one with allocationMode: ExactCount and a count."
         assert len(self.found(exactly(allocationMode="All"), {"max": 0})) == 1
 
-    def test_one_reason_is_told_once(self) -> None:
+    def test_one_reason_is_reported_once(self) -> None:
         view = Snapshot([claim_template("u", exactly()), NONE])
         (told,) = violations("gpus", claims("t", "u", "t", "t", "t", "t"), view=view)
         assert told.path == self.PATH
         assert told.message.startswith('claim "c0" and 4 more count against no GPU bound: ')
         assert told.message.replace(' ("t")', "") in Finding("gpus", told).warning
 
-    def test_of_the_launcher_where_it_is_a_worker(self) -> None:
+    def test_claim_of_a_launcher_that_is_a_worker(self) -> None:
         changes = claims("t", role="Launcher")
         assert violations("gpus", changes) == []
         (told,) = violations("gpus", {**changes, **AS_WORKER})
         assert told.path == self.PATH.replace("Worker", "Launcher") + "[0]"
 
-    def test_what_is_known_besides_does(self) -> None:
+    def test_known_gpus_next_to_an_unknown_claim_count(self) -> None:
         changes = claims("t") | gpus(20)
         assert [each.message for each in violations("gpus", changes)] == [
             "a worker requests 20 GPUs or more, at most 16 allowed"

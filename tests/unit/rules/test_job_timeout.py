@@ -161,7 +161,7 @@ def test_a_limit_of_zero_is_rejected() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "good"), [(DAY, False), (3 * DAY, True), (7 * DAY, True)])
-def test_notify_only_is_told_before_the_end(seconds: int, good: bool) -> None:
+def test_notify_only_is_reported_before_the_end(seconds: int, good: bool) -> None:
     assert (violations("job-timeout", job(seconds, timeout="72h", action="notify-only")) == []) is good
 
 

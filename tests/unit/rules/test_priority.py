@@ -92,7 +92,7 @@ def test_the_whole_violation() -> None:
     assert label[0].fix == "Name one that exists (kubectl get workloadpriorityclass), or remove it."
 
 
-def test_what_nobody_can_tell_is_let_through() -> None:
+def test_what_nobody_can_tell_passes() -> None:
     changes = job(labels={**QUEUED, **OURS}, policy="gone", launcher="gone", worker="gone")
     assert violations("priority", changes) == []
 
@@ -234,7 +234,7 @@ def test_there_may_be_a_default_class() -> None:
 
 
 @pytest.mark.parametrize("name", ["gone", ""])
-def test_a_class_that_is_not_there_is_told_once(name: str) -> None:
+def test_a_class_that_is_not_there_is_reported_once(name: str) -> None:
     assert len(violations("priority", stating(1000, name=name), view=CLUSTER)) == 1
 
 

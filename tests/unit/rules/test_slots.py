@@ -103,7 +103,7 @@ def test_a_rank_on_each_core(changes: Json, settings: Json, refused: tuple[str, 
     assert [each for each in found if each.message.startswith("96 slots")] == expected
 
 
-def test_the_ranks_are_told_in_the_same_round_as_the_slots() -> None:
+def test_the_ranks_are_reported_in_the_same_round_as_the_slots() -> None:
     too_many = {SLOTS: 96, **resources(cpu=96), COMMAND: ["mpirun", "-np", "384", "xhpl"]}
     _, ranks = violations("slots", too_many)
     assert (ranks.path, ranks.message) == (PATH, "mpirun -np 384 refuses to start: 32 slots with 8 per worker")
@@ -346,7 +346,7 @@ def test_a_launcher_that_is_certain_to_refuse_is_refused(changes: Json) -> None:
         started_by("--hostfile /etc/mpi/hostfile", "horovodrun"),
     ],
 )
-def test_where_it_may_start_it_is_a_warning(changes: Json) -> None:
+def test_call_that_may_start_is_a_warning(changes: Json) -> None:
     [found] = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
     assert found.advisory
 
@@ -368,7 +368,7 @@ def test_where_it_may_start_it_is_a_warning(changes: Json) -> None:
         with_variable("PRTE_MCA_rmaps_default_mapping_policy", value=":oversubscribe"),
     ],
 )
-def test_where_it_starts_nothing_is_said(changes: Json) -> None:
+def test_call_that_starts_causes_no_finding(changes: Json) -> None:
     found = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
     assert not [each for each in found if "refuses to start" in each.message]
 

@@ -77,7 +77,7 @@ def check(changes: Json) -> list[str]:
         {"Worker.template.spec": REMOVE},
     ],
 )
-def test_what_works_or_nobody_can_tell(changes: Json) -> None:
+def test_working_or_uncertain_combination_passes(changes: Json) -> None:
     assert check(changes) == []
 
 
@@ -193,7 +193,7 @@ def test_several_faults_at_once() -> None:
         (job(launcher_pod={"runAsUser": 0, "fsGroup": 1}), job(launcher_pod={"runAsUser": 0})),
     ],
 )
-def test_the_fix_mends_it(changes: Json, mended: Json) -> None:
+def test_the_fix_fixes_it(changes: Json, mended: Json) -> None:
     (violation,) = violations("ssh-paths", changes)
     assert violation.fix.endswith(".")
     assert not violation.advisory
@@ -245,7 +245,7 @@ def test_a_user_that_is_named_is_named_in_a_restricted_namespace_too() -> None:
     assert not violation.advisory
 
 
-def test_where_nothing_runs_as_root_nobody_is_told_what_root_needs() -> None:
+def test_no_advice_about_root_where_nothing_runs_as_root() -> None:
     """The level has no SYS_CHROOT, and root itself is what `pod-security` refuses."""
     root = both(HOME, runAsUser=0, capabilities={"drop": ["ALL"]})
     assert violations("ssh-paths", root, view=RESTRICTED) == []

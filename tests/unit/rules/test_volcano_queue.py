@@ -63,7 +63,7 @@ def test_accepted(changes: Json, objects: list[Json]) -> None:
 
 @pytest.mark.parametrize("settings", [{}, ON, TREE])
 @pytest.mark.parametrize("changes", [{}, TEAM, ANNOTATED])
-def test_what_is_unknown_refuses_nothing(changes: Json, settings: Json) -> None:
+def test_what_is_unknown_rejects_nothing(changes: Json, settings: Json) -> None:
     assert violations(ID, changes, settings=settings) == []
     assert violations(ID, changes, settings=settings, view=Snapshot([])) == []
 
@@ -142,7 +142,7 @@ def test_no_leaf(below: list[str], fix: str) -> None:
     assert found(said(TEAM, *objects)) == [f"(advice) {FIELD}: {message}"], "no hierarchy, as far as is known"
 
 
-def test_root_is_no_leaf() -> None:
+def test_root_queue_is_not_a_leaf() -> None:
     """A queue that names no other above it is below root."""
     (fault,) = said(policy(queue="root"), settings=TREE)
     assert fault.fix == "Use default."

@@ -59,7 +59,9 @@ def test_a_certificate_for_one_of_the_names(
     assert post(running, monkeypatch, CA.pair(folder, name, *dns)).answer["allowed"] is True
 
 
-def test_a_certificate_for_somebody_else(running: Live, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_certificate_for_a_different_client_is_rejected(
+    running: Live, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
     """A cluster's CA issues certificates for each of its nodes too."""
     response = post(running, monkeypatch, CA.pair(folder, "system:node:n1"))
     assert (response.status, response.body) == (

@@ -76,7 +76,7 @@ async def test_without_an_answer_the_last_concerns_stay(fault: Exception) -> Non
     assert installation.concerns == before != {}
 
 
-async def test_rights_on_kinds_that_are_watched_are_not_asked_for() -> None:
+async def test_rights_on_kinds_that_are_watched_are_not_requested() -> None:
     api = Api(ALL)
     await Installation(api).look()
     assert not [right for right in api.asked if right.startswith(("list pods", "watch nodes"))]

@@ -55,7 +55,7 @@ def test_the_worst_come_first() -> None:
     assert next(iter(report.by_rule)) == "worker-count"
 
 
-def test_what_is_wrong_and_what_to_do_is_told() -> None:
+def test_what_is_wrong_and_what_to_do_is_reported() -> None:
     lines = text(audited(job("large", 5)))
     assert lines[0] == "policies: p (namespace n of c)"
     assert "team-a/large: would be refused" in lines

@@ -129,7 +129,7 @@ def test_broken_documents(tmp_path: Path, text: str | bytes, reason: str) -> Non
     assert reason in str(PolicyError(*policy.faults))
 
 
-def test_an_own_rule_without_a_value_for_a_usual_job_is_told(tmp_path: Path) -> None:
+def test_an_own_rule_without_a_value_for_a_usual_job_is_reported(tmp_path: Path) -> None:
     own = json.dumps({"id": "team", "expression": "object.metadata.labels['team'] == 'a'", "message": "m"})
     found = load(tmp_path, f"{HEADER}rules: {{custom: [{own}]}}\n")
     (policy,) = found.policies

@@ -117,7 +117,7 @@ def test_replicas_never_admit_more_than_the_quota_allows(
 
 @settings(PROPERTY, max_examples=sample(60, 700))
 @given(SEEDS, REPLICAS, GPUS, plans(["create", "create", "dry-run", "large"], "a"))
-def test_where_calls_work_nobody_is_refused_who_fits(
+def test_fitting_job_is_admitted_while_calls_work(
     seed: int, replicas: list[float], gpus: int, plan: list[Step]
 ) -> None:
     """Nor does anybody wait in vain. Who is refused would not have fitted beside those that are admitted."""
@@ -133,7 +133,7 @@ def test_where_calls_work_nobody_is_refused_who_fits(
 
 @settings(PROPERTY, max_examples=sample(40, 700))
 @given(SEEDS, st.integers(1, 12), st.integers(0, 8), st.tuples(st.integers(1, 5), st.sampled_from(MOMENTS)), REPLICAS)
-def test_a_replica_that_is_killed_at_any_step_keeps_nobody_out_for_long(
+def test_replica_killed_at_any_step_blocks_jobs_only_briefly(
     seed: int, gpus: int, more: int, dies: Moment, ahead: list[float]
 ) -> None:
     """As many are admitted as fit, whether it has written, answered some, or not yet."""

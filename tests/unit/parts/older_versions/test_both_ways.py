@@ -297,7 +297,7 @@ def test_what_is_no_object_of_the_crd(job: Json, version: str, said: str) -> Non
         convert(job, version)
 
 
-def test_v1alpha1_shows_what_was_written_beside_what_it_cannot_say() -> None:
+def test_v1alpha1_shows_what_was_written_next_to_what_it_cannot_say() -> None:
     template = {"spec": {"containers": [{"name": "mpi", "image": "a:1", "command": ["mpirun", "train"]}]}}
     written = {"processingUnits": 4, "processingUnitsPerNode": 2, "template": template}
     new = convert(document(V1ALPHA1, written), API_VERSION)

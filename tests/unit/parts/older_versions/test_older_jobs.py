@@ -79,7 +79,7 @@ def test_nothing_is_lost_silently(name: str, options: Options) -> None:
     assert converted.document["apiVersion"] == API_VERSION
 
 
-def test_what_is_not_told_is_found() -> None:
+def test_unreported_fields_are_found() -> None:
     converted = convert(JOBS["v1"])
     converted.report.notes.clear()
     paths = {path for path, _ in not_told(JOBS["v1"], converted)}
@@ -111,7 +111,7 @@ def test_a_job_that_has_run_would_run_once_more(status: Any, told: str) -> None:
 
 
 @pytest.mark.parametrize("version", FIELDS)
-def test_fields_that_no_version_has_are_told(version: str) -> None:
+def test_fields_that_no_version_has_are_reported(version: str) -> None:
     old = next(deepcopy(job) for job in JOBS.values() if job["apiVersion"] == version)
     old["spec"]["nprocs"] = old["odd"] = 1
     lost = {note.field for note in convert(old).report.of(Outcome.LOST)}

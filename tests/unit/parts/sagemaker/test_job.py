@@ -131,7 +131,7 @@ def test_variables_of_the_request_count_and_are_handed_on() -> None:
     assert "-x SEED " in " ".join(launcher["args"])
 
 
-def test_what_looks_like_a_secret_is_told() -> None:
+def test_what_looks_like_a_secret_is_reported() -> None:
     asked = request(
         "a",
         "ml.p4d.24xlarge",
@@ -241,7 +241,7 @@ def test_images_and_who_may_pull_them() -> None:
     assert "AlgorithmSpecification.TrainingImage" not in notes(asked, Outcome.TO_DO, image="registry.example.com/a:1")
 
 
-def test_an_algorithm_without_an_image_and_a_program_that_nobody_names() -> None:
+def test_missing_image_and_program_are_placeholders() -> None:
     asked = request("a", "ml.p4d.24xlarge", 2, {"sagemaker_mpi_enabled": "true"}, **image(""))
     found = dict(placeholders.find(convert(asked).document))
     assert found[f"{PODS}.containers[0].image"] == "an image with the algorithm"
@@ -368,7 +368,7 @@ def test_kubernetes_expands_nothing_in_where_data_is() -> None:
     assert "s3://b/$$(AWS_SECRET_ACCESS_KEY)" in fetching["command"]
 
 
-def test_what_the_rule_on_time_limits_would_refuse_is_to_be_asked_for() -> None:
+def test_limit_above_the_rule_needs_an_exemption() -> None:
     week = 7 * 86_400
     assert job_timeout.Settings().max == duration.spell(week) == duration.spell(LONGEST)
     asked = request("a", "ml.p4d.24xlarge", 2, mpi(8), StoppingCondition={"MaxRuntimeInSeconds": week})
@@ -413,7 +413,7 @@ def test_nothing_is_lost_silently(name: str) -> None:
         assert any(told(field, path) for field in fields - {"HyperParameters"}) or (of_user and about_users), path
 
 
-def test_what_has_no_counterpart_is_told_with_the_reason() -> None:
+def test_what_has_no_counterpart_is_reported_with_the_reason() -> None:
     lost = notes(full(), Outcome.LOST)
     assert lost["ResourceConfig.KeepAlivePeriodInSeconds"].startswith("has no counterpart: the nodes stay")
     assert lost["TrainingJobStatus"] == "is about the job that ran"

@@ -39,7 +39,7 @@ def bad_runtime(kind: str = kinds.CLUSTER_RUNTIME) -> Any:
 
 
 @pytest.mark.parametrize("kind", [kinds.CLUSTER_RUNTIME, kinds.RUNTIME])
-def test_a_job_by_the_runtime_beside_it(check: Check, kind: str) -> None:
+def test_a_job_by_the_runtime_next_to_it(check: Check, kind: str) -> None:
     job = train_job(numNodes=3)
     job["spec"]["runtimeRef"]["kind"] = kind
     title = "team/deepspeed" if kind == kinds.RUNTIME else "deepspeed"

@@ -89,7 +89,7 @@ def test_no_action_of_the_rule_helps(action: str) -> None:
 
 
 @pytest.mark.parametrize(("mode", "field"), [("warn", "warned"), ("audit", "audited")])
-def test_where_everything_is_let_through_these_are_too(mode: str, field: str) -> None:
+def test_where_everything_passes_these_are_too(mode: str, field: str) -> None:
     decision = decide(UNREAD, runtime(), policy=f"mode: {mode}")
     assert decision.allowed
     assert [finding.rule for finding in getattr(decision, field)] == ["job-size"]

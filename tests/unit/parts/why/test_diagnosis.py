@@ -809,7 +809,7 @@ def test_nothing_in_an_object_is_relied_on(data: st.DataObject) -> None:
         odd.when(event_)
 
 
-def test_a_job_that_is_too_large_for_the_cluster_does_not_start_by_itself() -> None:
+def test_a_job_that_is_too_large_for_the_cluster_does_not_start_alone() -> None:
     pods = unscheduled("0/6 nodes are available: 6 Insufficient nvidia.com/gpu. x")
     (cause,) = diagnose(sight(pods=pods, findings=[TOO_LARGE])).causes
     assert (cause.passes, cause.fix) == (False, "Set replicas to 6 or fewer.")

@@ -206,7 +206,7 @@ def apply(change: tuple[str, tuple[object, ...]], jobs: Jobs, pods: Pods) -> Non
 
 @PROPERTY
 @given(CHANGES, CHANGES)
-def test_sums_stay_what_they_would_be_if_they_were_made_anew(
+def test_incremental_sums_equal_recomputed_ones(
     first: list[tuple[str, tuple[object, ...]]], second: list[tuple[str, tuple[object, ...]]]
 ) -> None:
     jobs: Jobs = Group()
