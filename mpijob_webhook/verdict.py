@@ -16,7 +16,7 @@ from webhook.cli.terminal import counted
 
 @dataclass(frozen=True)
 class Verdict:
-    """What would become of a job. It is true where the job would be admitted."""
+    """The verdict on a job. It is true if the job would be admitted."""
 
     _verdict: job_verdict.Verdict
     _world: JobWorld

@@ -96,7 +96,7 @@ def test_nothing_is_lost_when_a_replica_is_killed(deployment: Deployment, replic
 
 
 def test_changed_certificates_are_repaired(deployment: Deployment, replicas: list[Backend]) -> None:
-    """Each of these keeps jobs out until it is mended, so it is mended soon."""
+    """Each of these faults blocks jobs until it is fixed, so it is fixed soon."""
     cluster = deployment.cluster
     foreign = base64.b64encode(Authority("foreign", lifetime=timedelta(days=1)).certificate_pem).decode()
     breaks: list[list[Any]] = [

@@ -1,6 +1,6 @@
-"""`check --kubeconfig` of somebody who is no more than `edit` in one namespace gives the verdicts of the API server.
+"""`check --kubeconfig` of a user with only `edit` in one namespace gives the verdicts of the API server.
 
-So does the page of `playground`, for which the same is read when its user asks for it.
+So does the page of `playground`, which reads the same objects on request.
 """
 
 import json

@@ -55,7 +55,7 @@ def test_the_api_server_is_known_by_its_certificate(cluster: Cluster, folder: Pa
     flags = ("--client-ca", str(folder / "ca.crt"), "--client-name", "kube-apiserver")
     with service.running(cluster, *flags) as replica:
         cluster.wait_for("the hooks to be called", lambda: "created" in create(cluster) or None)
-        # Somebody else on the network has none.
+        # Other clients on the network have no certificate.
         with pytest.raises(OSError, match=r"certificate required|reset|EOF|closed"):
             service.review_of(replica, example(PI, namespace="team"))
 

@@ -76,7 +76,7 @@ def test_nothing_is_written(deployment: Installed) -> None:
 
 @pytest.fixture(scope="module")
 def unattended(deployment: Installed, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """The same, with a replica that serves files, so that nobody mends what a test breaks."""
+    """The same, with a replica that serves files, so that nothing repairs what a test breaks."""
     folder = tmp_path_factory.mktemp("files")
     stored = deployment.secret()
     pair = Authority.load(stored["ca.crt"], stored["ca.key"]).issue([HOST], lifetime=timedelta(days=10))

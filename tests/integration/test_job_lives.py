@@ -1,4 +1,4 @@
-"""Deadlines that are told and metrics of jobs: two replicas with the rights of their components alone, one killed.
+"""Deadline Events and metrics of jobs: two replicas with only the rights of their components, one killed.
 
 MPIJOB_LIVES sets how many jobs of each of the seven kinds there are; `make lives` takes 72.
 """
@@ -92,7 +92,7 @@ def create(cluster: Cluster, *found: Any) -> None:
 
 
 def told(cluster: Cluster, namespace: str) -> Counter[tuple[str, str]]:
-    """How many Events of ours there are, by job and reason."""
+    """The number of the service's Events, by job and reason."""
     found = cluster.get("events.events.k8s.io", "-n", namespace)["items"]
     ours = [each for each in found if each.get("reportingController") == OURS]
     return Counter((each["regarding"]["name"], each["reason"]) for each in ours)

@@ -28,7 +28,7 @@ def test_upstreams_pi_is_mutated_and_what_the_operator_makes_carries_it(
     template = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]
     template["metadata"] = {"annotations": {KEEP_RUNNING: "yes"}}
     created = operator_cluster.kubectl("create", "-f", "-", stdin=job)
-    assert "istio" in created.stderr  # each change is told as a warning
+    assert "istio" in created.stderr  # each change is shown as a warning
 
     stored = operator_cluster.get("mpijob", "pi", "-n", namespace)
     assert stored["metadata"]["labels"] == {"training.kubeflow.org/job-type": "mpijob"}

@@ -169,7 +169,7 @@ def test_missing_read_right_is_reported_in_one_line(cluster: Cluster, policies: 
 
 
 def test_impersonation_needs_the_right_to_impersonate(cluster: Cluster, policies: str, tmp_path: Path) -> None:
-    """The administrator may, carol may only act as dave, and eve as nobody."""
+    """The administrator may impersonate, carol only dave, and eve no user."""
     reader = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}
     apply(
         cluster,
@@ -211,7 +211,7 @@ def test_impersonation_needs_the_right_to_impersonate(cluster: Cluster, policies
         return path
 
     as_dave = written(carol, **{"as": "dave"})
-    cluster.kubectl("--kubeconfig", as_dave, "get", "configmaps", "-n", policies)  # as kubectl has it
+    cluster.kubectl("--kubeconfig", as_dave, "get", "configmaps", "-n", policies)  # as kubectl does it
     assert 'User "dave" cannot list resource "mpijobs"' in told(as_dave)
     assert 'users "dave" is forbidden: User "eve" cannot impersonate' in told(written(eve, **{"as": "dave"}))
 

@@ -69,7 +69,7 @@ def manifests(cluster: Cluster) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def account(cluster: Cluster, manifests: list[Any]) -> Path:
-    """The service account's kubeconfig. All is installed but the webhooks: their Service has nobody behind it."""
+    """The service account's kubeconfig. Everything is installed except the webhooks: their Service has no endpoints."""
     cluster.apply([found for found in manifests if found["kind"] not in RESOURCES])
     for name in (TEAM, "kueue-system"):
         cluster.kubectl("create", "namespace", name)
@@ -102,7 +102,7 @@ def running(cluster: Cluster, manifests: list[Any], account: Path, name: str) ->
 
 
 def test_every_cache_is_in_sync(installed: Installed) -> None:
-    """Of each resource, in one of its versions."""
+    """For each resource, in one of its versions."""
     places = {WatchedPlace.OWN: OURS, WatchedPlace.KUEUE: "kueue-system"}
     wanted = [{kind.name for kind in kinds(resource, places)} for resource in watched_resources()]
 

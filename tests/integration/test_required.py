@@ -31,7 +31,7 @@ FIX = "Submit it again; if that does not help, another webhook removes it: ask y
 def required(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[str]:
-    """What it leads to that the injection is missing, with the service that has this as its policy."""
+    """The action for a missing injection, with the service that has this as its policy."""
     policy = tmp_path_factory.mktemp("policy") / "policy.yaml"
     policy.write_text(f"{HEADER}injections: {{istio: {{required: {request.param}}}}}\n")
     with service.running(cluster, "--policy", str(policy)):

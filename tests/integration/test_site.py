@@ -128,7 +128,7 @@ class Opened:
 
 @pytest.fixture(params=["light", "dark"])
 def opened(request: pytest.FixtureRequest, chromium: Any, address: str) -> Iterator[Opened]:
-    """A browser in light and in dark. At the end nothing was asked of anybody else."""
+    """A browser in light and in dark mode. At the end no other host was contacted."""
     context = chromium.new_context(color_scheme=request.param, viewport={"width": WIDE, "height": 900})
     context.set_default_timeout(PATIENCE_MS)
     page = Opened(context.new_page(), request.param)

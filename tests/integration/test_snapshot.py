@@ -33,7 +33,7 @@ LOOK_AT_CLUSTER = {
 
 @dataclass
 class World:
-    """The same cluster twice: what the watches saw, and what stands in the file."""
+    """The same cluster twice: from the watches, and from the file."""
 
     cluster: Cluster
     live: LiveView

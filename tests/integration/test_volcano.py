@@ -1,6 +1,6 @@
-"""Volcano and coscheduling with the real operator: what it makes of jobs for each, and what Volcano's admission says.
+"""Volcano and coscheduling with the real operator: its objects for each, and the verdict of Volcano's admission.
 
-No scheduler of theirs runs: the operator asks for PodGroups, and Volcano's admission is asked about each.
+No scheduler of Volcano runs: the operator creates PodGroups, and Volcano's admission reviews each.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Jobs in the shapes of real ones: what becomes of each is pinned, and they show everything that there is."""
+"""Jobs in the shapes of real ones: the outcome of each is pinned, and together they cover every rule and injection."""
 
 import re
 from difflib import unified_diff
@@ -30,7 +30,7 @@ def test_the_page_is_as_the_jobs_are():
 
 def test_every_injection_does_something():
     found = {author for job in JOBS for verdict in job.verdicts.values() for author in verdict.mutation.authors}
-    # The first does nothing in a queue, where the policy of the corpus is in force; nobody submits these jobs.
+    # The first does nothing in a queue, where the policy of the corpus is in force; the second needs a user.
     others = {"worker-readiness", "created-by"}
     missing = set(injections.REGISTRY) - found - others
     assert not missing, f"tests/corpus: a job, or a setting in its policy.yaml, where these do something: {missing}"

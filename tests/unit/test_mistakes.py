@@ -46,7 +46,7 @@ class Mistake:
     done: Mapping[str, Any]
     """What the message says to do."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Of the rule that rejects the job."""
+    """The settings of the rule that rejects the job."""
     namespace: str = "team-a"
 
 

@@ -30,7 +30,7 @@ ACCESSIBLE = {
     '<th class="head text-right"><p></p></th>': '<td class="head text-right"></td>',
     "<pre>": '<pre tabindex="0">',
 }
-# Where Sphinx writes a page of this name comes the real one, so that navigation and search lead to it.
+# Sphinx writes a page of this name, which the real one replaces, so that navigation and search find it.
 PLAYGROUND = "playground/index"
 LEADS_TO_IT = (
     f"\nOr try it: the [playground]({PLAYGROUND}.md) shows the verdict on a job while you type, in your browser.\n"

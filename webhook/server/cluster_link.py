@@ -129,7 +129,7 @@ async def linked(
     more: Iterable[Resource[Any, Any]] = (),
     on_quota: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[ClusterLink]:
-    """A link that is kept up to date until the block ends; ClusterError when there is no usable configuration.
+    """A link that is kept up to date until the block ends; ClusterError without a usable configuration.
 
     `apply` gets the policies whenever they change: those of the ConfigMaps in `namespace`, on top of `base`. Kueue's
     configuration is in `kueue_namespace`. `more` is watched in addition to the usual resources. `on_quota` gets the

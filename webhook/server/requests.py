@@ -71,9 +71,9 @@ class Request:
     length: int | None = None
     """The Content-Length."""
     peer: str = ""
-    """The address of whoever sent it."""
+    """The client's address."""
     certificate: Mapping[str, Any] = field(default_factory=dict)
-    """What TLS has made sure of whoever sent it."""
+    """The client's certificate, verified by TLS."""
     started: float = 0.0
     """When its head was there."""
     deadline: float = 0.0

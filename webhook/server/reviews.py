@@ -1,7 +1,7 @@
 """The review port: a request is checked and decoded, a pipeline decides, the decision is sent back. No rule lives here.
 
-A decision is HTTP 200. Everything else is a fault, of the client (4xx) or of ours (5xx), and leaves the verdict to the
-administrator's failurePolicy: overload, a deadline or a bug must never look like a refusal of the user's job.
+A decision is HTTP 200. Everything else is a fault, of the client (4xx) or of the service (5xx), and leaves the verdict
+to the administrator's failurePolicy: overload, a deadline or a bug must never look like a rejection of the user's job.
 """
 
 import asyncio
@@ -47,10 +47,9 @@ class ReviewHandler:
     is None.
 
     At most `max_in_flight` reviews wait for the cluster at once, and any more that need it are refused: all the others
-    go on. A review may take `SHARE_OF_TIMEOUT` of the client's timeout, or of `timeout` seconds where these are less.
-    What is asked of the cluster for it gets what is left of that. Where there are `clients`, the certificate of whoever
-    sends a review has to be for one of these names; that it is of the right CA, TLS has seen to. `options` of
-    `serve` switch hooks of optional parts on.
+    go on. A review may take `SHARE_OF_TIMEOUT` of the client's timeout, or of `timeout` seconds if these are less.
+    Queries of the cluster get the time that is left. With `clients`, the client's certificate must name one of them;
+    TLS has checked its CA. `options` of `serve` switch hooks of optional parts on.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class ReviewHandler:
         self._options = options
 
     def expect(self, request: Request) -> None:
-        """Look at a request whose head is there, and set its deadline; Refused for what is no review."""
+        """Check a request whose head is complete, and set its deadline; Refused if it is not a review."""
         if len(request.target) > MAX_TARGET_CHARACTERS:
             raise Refused(HTTPStatus.REQUEST_URI_TOO_LONG, "the path is too long")
         request.hook, asked = requests.parse(request.target)
@@ -139,7 +138,7 @@ class ReviewHandler:
                 await cluster.grants.read(request.missing_grants)
 
     def _without_decision(self, request: Request, error: Exception) -> Reply:
-        """The reply where a decision has failed: a fault of ours is a 500, never a verdict."""
+        """The reply if a decision has failed: a fault of the service is a 500, never a verdict."""
         if isinstance(error, Refused):
             return self.refuse(request, error)
         if isinstance(error, ReviewError):

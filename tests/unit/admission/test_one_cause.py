@@ -1,4 +1,4 @@
-"""A pair of request and limit that two rules refuse is told once."""
+"""A pair of request and limit that two rules reject is reported once."""
 
 from datetime import date
 from typing import Any

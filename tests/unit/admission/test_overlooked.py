@@ -1,4 +1,4 @@
-"""What a job asks for where nobody looks is told, where it is certain enough what was meant."""
+"""Annotations that are ignored are reported, if it is certain enough what was meant."""
 
 import pytest
 

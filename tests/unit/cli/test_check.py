@@ -603,7 +603,7 @@ def test_yaml_is_what_json_is(check: Check) -> None:
     [(GOOD, 0), (SHORT_LIVED, 1), (changed({"Worker.replicas": 1}), 1)],
 )
 def test_fail_on_warn(check: Check, job: dict[str, Any], code: int) -> None:
-    """What was injected is no warning, although kubectl shows it as one."""
+    """An injection is not a warning, although kubectl shows it as one."""
     assert check("a.yaml", "--fail-on", "warn", files={"a.yaml": job}).exit_code == code
 
 

@@ -145,7 +145,7 @@ def test_policies_that_cannot_be_read_are_reported(api: FakeApi, tmp_path: Path)
 
 class TestNamespaces:
     def view(self, api: FakeApi, folder: Path) -> Snapshot:
-        """team-a and team-b, where nobody may list namespaces or look into others."""
+        """team-a and team-b, for a user who may neither list namespaces nor read others."""
         api.objects["/api/v1/namespaces/team-a"] = namespace("team-a", tier="x")
         for resource in watched_resources():
             if resource.is_namespaced and resource.place is None:

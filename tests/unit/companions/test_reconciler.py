@@ -174,7 +174,7 @@ class Api:
 
 
 def called(*calls: int, burst: int, pause: float = 0) -> list[float]:
-    """When so many calls come through, 10 a second; there is a `pause` after each number of them."""
+    """The times of these numbers of calls, 10 a second; a `pause` follows each number."""
     api: Any = Api()
 
     async def call() -> None:

@@ -90,7 +90,7 @@ def test_off_as_yaml_reads_it():
 
 
 class TestTerms:
-    """Terms are alternatives: what is required must stand in each of them."""
+    """Terms are alternatives: a requirement must be in each of them."""
 
     MINE = one("pool", "a")
 

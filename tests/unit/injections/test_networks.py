@@ -1,4 +1,6 @@
-"""networks: attachments for the pods that compute, beside those that the user wrote, each once and in his notation."""
+"""networks: attachments for the pods that compute, added to the user's own without duplicates and in the same
+notation.
+"""
 
 import json
 from typing import Any

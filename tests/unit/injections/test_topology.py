@@ -332,7 +332,7 @@ FOUR = Snapshot(EIGHT)
 
 
 def of_gpus(count, workers=4, *, together=False, **spec):
-    """A job whose workers have so many GPUs each."""
+    """A job whose workers have this number of GPUs each."""
     limits = {"resources": {"limits": {GPU: count, "cpu": "8"}}}
     template = {"spec": {"containers": [{"name": "mpi", "image": "mpi:1", **limits}], **spec}}
     job = mpijob(worker=template, **({"launcher": template, "runLauncherAsWorker": True} if together else {}))

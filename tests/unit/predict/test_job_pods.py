@@ -20,7 +20,7 @@ KATA = {
     "metadata": {"name": "kata"},
     "overhead": {"podFixed": {"cpu": "250m"}},
 }
-FREE = limit_range("free")  # so that it is known that there is no other
+FREE = limit_range("free")  # so that it is known to be the only one
 LAUNCHER_CLASS = "Launcher.template.spec.runtimeClassName"
 
 

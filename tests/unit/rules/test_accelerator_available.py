@@ -1,4 +1,4 @@
-"""Whether any node could hold a pod of the job, and what the user is told where none could."""
+"""Whether any node could hold a pod of the job, and the message if none could."""
 
 from datetime import date
 from typing import Any
@@ -348,7 +348,7 @@ CHECKED = [local_queue("team", "gpus"), cluster_queue("gpus", admissionChecks=["
         (MANY, None, worker_nodes(6), ["warn"]),
         (MANY, True, worker_nodes(6), ["audit"]),
         (MANY | QUEUED, False, [*worker_nodes(6), *QUEUE], ["warn"]),
-        # Where Kueue may provision nodes, or it is unknown whether it does, nothing is said; nor beside Karpenter's.
+        # Nothing is reported if Kueue may provision nodes, or that is unknown, or Karpenter makes nodes.
         (MANY | QUEUED, False, [*worker_nodes(6), *CHECKED], []),
         (MANY | QUEUED, False, worker_nodes(6), []),
         (MANY, False, worker_nodes(6, **{"karpenter.sh/nodepool": "a"}), []),

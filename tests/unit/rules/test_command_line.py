@@ -111,7 +111,7 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["mpirun", "-np", "2", "/opt/my app/bin/run"], None, "OpenMPI"),
         (["mpirun", "-np", "2", "bash", "-c", "cd /app && python x.py"], None, "OpenMPI"),
         (["bash", "-c", 'mpirun -np 2 bash -c "cd /app && python x.py"'], None, "OpenMPI"),
-        # Variables that a shell replaces, or Kubernetes, or what is no variable.
+        # Variables that a shell or Kubernetes replaces, and texts that only look like one.
         (["mpirun", "-np", "$(K_MPI_JOB_ROLE)", "x"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "x", "--at", "$(REDIS_SERVICE_HOST):$(REDIS_SERVICE_PORT)"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "x", "$$(NP)"], None, "OpenMPI"),

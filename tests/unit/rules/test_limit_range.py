@@ -218,7 +218,7 @@ def test_every_container_resource_and_bound() -> None:
 
 
 def test_one_pair_out_of_several_bounds_is_one_violation() -> None:
-    """It is mended once, whatever says so: two LimitRanges, for containers and for pods."""
+    """One fix is enough for all LimitRanges, for containers and for pods."""
     ranges = [of_container(max={"cpu": 8}, maxLimitRequestRatio={"cpu": 2}), of_pod(max={"cpu": 4})]
     changes = asks(limits={"cpu": 16}, requests={"cpu": 1})
     view = Snapshot([limit_range(name, each) for name, each in zip("ab", ranges, strict=True)])

@@ -1,4 +1,4 @@
-"""pod-security: which levels hold, what is said at which field, and what would mend it."""
+"""pod-security: which levels apply, the message at each field, and the fix."""
 
 import json
 from random import Random
@@ -33,12 +33,12 @@ HOST_PATH = {"Worker.template.spec.volumes": [{"name": "ib", "hostPath": {"path"
 
 
 def check(changes: Json | None = None, /, settings: Json | None = None, **modes: str) -> list[Violation]:
-    """What a job gets that restricted admits but for `changes`, in a namespace with these labels."""
+    """The findings for a job that restricted admits except for `changes`, in a namespace with these labels."""
     return violations("pod-security", {**SECURE, **(changes or {})}, settings=settings, view=labelled(**modes))
 
 
 def kinds(result: list[Violation]) -> list[str]:
-    """What each violation leads to at most, with its path and reason."""
+    """The strictest action of each violation, with its path and reason."""
     return [f"{violation.ceiling} {violation.path}: {_reason(violation)}" for violation in result]
 
 

@@ -101,7 +101,7 @@ def test_only_short_quotas_are_tried_with_another_size(monkeypatch: pytest.Monke
 
 
 def test_uncounted_use_is_not_called_free() -> None:
-    """Of a quota that has just been made."""
+    """A quota that has just been created."""
     found = violations(RULE, job(20), view=cluster(quota({GPUS: 32}, {}), *THREE_JOBS))
     assert "\nCurrent usage: not counted yet (3 running jobs)\n\nSuggestions:\n" in told(found)
 
@@ -176,7 +176,7 @@ def test_busy() -> None:
                 "2. Request quota increase from administrator",
             ],
         ),
-        (  # what is no pod
+        (  # not a pod
             job(4),
             {"services": 1},
             {"services": 1},

@@ -29,7 +29,7 @@ def resources(role: str = "Worker", *, requests: Json | None = None, **limits: A
 
 
 def sized(slots: int, gpu: int, command: str, **others: Any) -> Json:
-    """Changes: four workers with so many slots and GPUs, and this in the launcher."""
+    """Changes: four workers with these slots and GPUs, and this command in the launcher."""
     return {SLOTS: slots, COMMAND: command.split(), **resources(gpu=gpu), **others}
 
 

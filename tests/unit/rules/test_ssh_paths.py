@@ -223,7 +223,9 @@ IN_SCRIPT = ["bash", "-c", "mpirun --allow-run-as-root -np 4 x"]
     ],
 )
 def test_an_image_of_root_where_nothing_runs_as_root(changes: Json, expected: str) -> None:
-    """Whoever wrote runAsNonRoot, the namespace asks for it, and a command for sshd alone would not help."""
+    """The namespace requires runAsNonRoot, whether or not the user wrote it, and a command for sshd alone would not
+    help.
+    """
     job = {**both(runAsNonRoot=True), "Worker.template.spec.containers.0.command": REMOVE, **changes}
     if changes.get("Launcher") is REMOVE:
         job = {path: value for path, value in job.items() if not path.startswith("Launcher.")} | changes
@@ -292,7 +294,7 @@ def test_workers_that_start_no_sshd_need_no_key() -> None:
 
 @pytest.mark.parametrize("worker", [REMOVE, ["python", "worker.py"]])
 def test_without_ssh_an_image_of_root_does_not_start_either(worker: Any) -> None:
-    """mpirun says that it is for root, and runAsNonRoot (whoever wrote it) is what the namespace wants."""
+    """mpirun shows that it is for root, and the namespace requires runAsNonRoot."""
     changes = job(launcher={"runAsNonRoot": True}, worker={"runAsNonRoot": True})
     changes["Worker.template.spec.containers.0.command"] = worker
     if worker is REMOVE:

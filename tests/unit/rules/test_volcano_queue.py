@@ -189,7 +189,7 @@ def test_more_than_it_can_hold(changes: Json, capability: Json, message: str, fi
     ],
 )
 def test_a_launcher_that_waits_is_not_in_the_gang(changes: Json, fix: str) -> None:
-    """The rule `gang` asks for a minAvailable too, for the workers that there are now."""
+    """The rule `gang` also requires a minAvailable, for the present number of workers."""
     (fault,) = said(TEAM | changes, queue("team", {GPU: 7}))
     assert fault.fix == fix
 

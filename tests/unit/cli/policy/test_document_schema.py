@@ -145,7 +145,7 @@ def test_what_every_setting_accepts_is_what_the_reference_says() -> None:
     for entry in explanations.entries():
         for setting in entry.settings:
             field = f"{entry.kind}s.{entry.id}.{setting.name}".replace("[]", "[0]")
-            # Of a mapping with settings of its own these say what is accepted.
+            # For a mapping with settings of its own, these say what is accepted.
             assert accepted(field) == ("" if setting.type == "mapping" else setting.type)
 
 

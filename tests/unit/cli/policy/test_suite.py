@@ -1,4 +1,4 @@
-"""`policy test`: what it finds, what passes, what fails and how that is told, and what cannot be used."""
+"""`policy test`: which tests it finds, what passes, what fails and how that is reported, and unusable input."""
 
 import json
 import os

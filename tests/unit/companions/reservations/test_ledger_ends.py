@@ -1,4 +1,6 @@
-"""When a reservation ends: by itself, with its job, when all have seen the job, or where room is scarce."""
+"""The end of a reservation: after its time, with its job, when all replicas have seen the job, or when room is
+scarce.
+"""
 
 import asyncio
 

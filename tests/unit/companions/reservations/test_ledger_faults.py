@@ -112,7 +112,7 @@ async def test_a_write_with_an_unknown_outcome_does_not_overwrite_the_next_one()
 
 
 async def test_who_fits_does_not_wait_for_the_cache_to_say_so() -> None:
-    """The watch on Leases has stalled, and shows what somebody has withdrawn."""
+    """The watch on Leases has stalled, and still shows a withdrawn reservation."""
     world = World()
     await world.submit("x", "y", "z", ledger=world.replica())
     stale = world.view.all(RESERVATIONS)

@@ -15,7 +15,7 @@ from tests.support.virtual_time import run
 from webhook.companions.reservations.limits import LIFETIME_SECONDS
 
 CLOCKS = 4.0  # seconds by which what two replicas know of the API server's clock may differ
-LATE = 20.0  # seconds after which nobody waits for anything
+LATE = 20.0  # seconds after which nothing is waited for
 
 Step = tuple[float, str, str, int, int]
 """When, what, the name of a job, how many workers, which replica."""
@@ -91,7 +91,7 @@ class Play:
                 cluster.note("stalled", where)
 
     async def send(self, replica: Replica, name: str, workers: int, *, old: Any = None, dry_run: bool = False) -> None:
-        """Somebody applies a job."""
+        """A user applies a job."""
         self.uids += 1
         uid = f"uid-{self.uids}" if old is None else old["metadata"]["uid"]
         job = document(name, workers, uid)
@@ -120,7 +120,7 @@ def test_replicas_never_admit_more_than_the_quota_allows(
 def test_fitting_job_is_admitted_while_calls_work(
     seed: int, replicas: list[float], gpus: int, plan: list[Step]
 ) -> None:
-    """Nor does anybody wait in vain. Who is refused would not have fitted beside those that are admitted."""
+    """Nor does any review wait without need. A rejected job would not have fitted together with the admitted ones."""
     cluster = Cluster(Random(seed), gpus, Weather())
     play = Play(cluster, replicas)
     # Each job has another name: of two with one name the second holds its room until it is clear which one is stored.

@@ -58,7 +58,7 @@ def test_notified_job_continues() -> None:
     (over,) = told(ASKING, launcher_of(), 10.7)
     assert over.startswith("TimeLimitReached: The 10h of training.openshift.io/timeout are over. The job goes on, by")
     assert told(ASKING, launcher_of(), 10.8) == []
-    # What its policy has all jobs ended after is told too.
+    # The limit of its policy gets a notice too.
     (near,) = told(ASKING, LIMITED, 8)
     assert "The job goes on until 2026-01-02T00:00:00Z, when it is ended (activeDeadlineSeconds), by" in near
     (near,) = told(ASKING, LIMITED, 19.2)
@@ -94,7 +94,7 @@ def test_each_run_and_each_limit_gets_its_own_notice() -> None:
 
     first = keys(limit=int(25 * HOUR))
     assert len(first) == 1
-    # Kueue had it wait for half an hour; somebody gave the Job another limit.
+    # Kueue let it wait for half an hour; a user gave the Job another limit.
     assert not first & keys(limit=int(24 * HOUR), started=START + HOUR / 2)
     assert not first & keys(limit=int(24.5 * HOUR))
     # It has run for a few hours only.

@@ -1,4 +1,6 @@
-"""Every job has the NetworkPolicy that it should have, whatever happens to it, and nobody else's is touched."""
+"""Every job has the NetworkPolicy that it should have, whatever happens to it, and those of other owners are left
+alone.
+"""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
@@ -151,7 +153,7 @@ async def test_a_name_that_is_no_label_makes_no_fault(cluster: KeptObjects) -> N
 
 
 async def test_a_job_that_cannot_be_read_is_named(cluster: KeptObjects) -> None:
-    """One that was stored while nobody refused it: what it is to have cannot be told."""
+    """A job that was stored without a check: its NetworkPolicy is unknown."""
     stored(cluster, changes={"Worker.template.spec.hostNetwork": "yes"})
     async with running(cluster) as world:
         await world.settled()
@@ -253,7 +255,9 @@ async def test_that_of_an_earlier_job_of_the_name_is_waited_for(cluster: KeptObj
 
 
 async def test_persistent_foreign_object_is_reported_without_endless_calls(cluster: KeptObjects) -> None:
-    """Whoever may make NetworkPolicies could keep every replica busy otherwise, to the harm of all other jobs."""
+    """Otherwise any user who may create NetworkPolicies could keep every replica busy, to the harm of all other
+    jobs.
+    """
     nobody = {"apiVersion": "kubeflow.org/v9", "kind": "MPIJob", "name": "train", "uid": "nobody", "controller": True}
     cluster.put(MINE, {"metadata": {"labels": {LABEL: "default"}, "ownerReferences": [nobody]}, "spec": {}})
     now = 0.0

@@ -204,7 +204,7 @@ HIDDEN = [
     {"initContainers": [{"name": "kubectl-delivery", "ports": [{"containerPort": 2**40}]}]},
     {"initContainers": [{"name": "kubectl-delivery", "resources": {"limits": {"cpu": "many"}}}]},
 ]
-"""Of a pod: nothing of it is in v2beta1, which is all that the API server has seen."""
+"""Fields of a pod that v2beta1 does not have, and the API server only knows v2beta1."""
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)

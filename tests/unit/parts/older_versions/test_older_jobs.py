@@ -1,4 +1,4 @@
-"""All versions: no field goes without a word, and whatever comes in either becomes a job or is told to be none."""
+"""All versions: every field is reported, and any input either becomes a job or is rejected."""
 
 import re
 from collections.abc import Iterator

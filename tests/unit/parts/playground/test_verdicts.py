@@ -1,4 +1,4 @@
-"""What the page is told: the verdict of `check`, with lines, and what cannot be used."""
+"""The page's data: the verdict of `check`, with lines, and unusable input."""
 
 import json
 

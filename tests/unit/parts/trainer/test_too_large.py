@@ -33,7 +33,7 @@ class WithKueue(Runtimes):
 
 
 def with_jobs(count: int, **job: Any) -> Manifest:
-    """A runtime with so many replicated jobs besides its own two."""
+    """A runtime with this number of replicated jobs besides its own two."""
     found = runtime()
     jobs = found["spec"]["template"]["spec"]["replicatedJobs"]
     jobs += [{"name": f"x{number}", **job} for number in range(count)]

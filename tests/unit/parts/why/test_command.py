@@ -236,7 +236,7 @@ def test_all_jobs_of_a_namespace(cluster: Cluster) -> None:
 
 
 def test_jobs_of_a_namespace_are_read_alongside_each_other(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And what is not read of one is not told of another."""
+    """And a fault in reading one job is not reported for another."""
     meeting, read = asyncio.Barrier(2), SightReader.read
 
     async def met(reader: SightReader, found: Any) -> Any:

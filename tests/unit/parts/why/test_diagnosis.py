@@ -760,7 +760,7 @@ def test_workers_that_are_cleaned_up_are_not_what_the_job_failed_of() -> None:
 
 
 def test_no_more_of_a_text_is_read_than_a_component_writes() -> None:
-    """Whoever may create Events could keep everybody who asks waiting: the patterns take the square of a text."""
+    """The patterns are quadratic in the length, so a user who may create Events could delay everyone."""
     message = "worker pod created failed: " + "maximum " * 200_000
     seen = sight(pods=[], events=[event("train", "MPIJobFailed", message)])
     assert len(loose.text(seen.events[0], "message")) == MAX_TEXT_CHARACTERS

@@ -80,7 +80,7 @@ def sums(jobs: Jobs, reservations: list[Reservation], pods: Pods, but: str = "")
 
 
 def test_of_jobs_with_one_name_one_is_stored_at_most() -> None:
-    """Somebody sends a job again, in another size: it has another uid."""
+    """A user sends a job again, in another size: it has another uid."""
     again = Reservation("v", "job-u", (ReservedPods(WORKER, 5, (RESERVED,)),), (OBJECTS,))
     assert sums(group([]), [reserved(3), again], Group()) == {"RESERVED": 5, "OBJECTS": 1}
     assert sums(group([]), [reserved(8), again], Group()) == {"RESERVED": 9, "OBJECTS": 1}
