@@ -155,7 +155,7 @@ def test_site_is_accessible_and_searchable_in_a_browser(opened: Opened, address:
 
 def test_the_playground_on_it_gives_verdicts_in_the_browser_alone(opened: Opened) -> None:
     opened.tab.get_by_role("link", name="Playground", exact=True).click()
-    opened.tab.locator("#status", has_text="one-worker would be refused, 2 problems").wait_for()
+    opened.tab.locator("#status", has_text="one-worker would be rejected, 2 problems").wait_for()
     found = opened.faults("playground")
     loaded = len(opened.requested)
     mend_a_job(opened.tab)

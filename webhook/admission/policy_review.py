@@ -137,7 +137,7 @@ def _notes(
     yield from _selected(layer, namespaces)
     for index, exemption in enumerate(layer.document.exemptions):
         if exemption.expired(now.date()):
-            yield f"exemptions[{index}]: it ended on {exemption.expires}and has no effect"
+            yield f"exemptions[{index}]: it ended on {exemption.expires} and has no effect"
         for name in _unknown(exemption.namespaces, namespaces):
             yield f'exemptions[{index}].namespaces: there is no namespace "{name}"'
     others = [other for other in others if may_meet(layer, other)]

@@ -209,9 +209,9 @@ async def policy_impact(
                     await asyncio.sleep(0)  # so that reviews go on
     except TimeoutError:
         if not listed:
-            return ["what it would change is unknown: existing jobs were not listed in time"]
+            return ["impact not computed: existing jobs were not listed in time"]
         replayer.result.complete = False
     except WatchFault as fault:
-        return [f"what it would change is unknown: existing jobs cannot be listed ({fault})"]
+        return [f"impact not computed: existing jobs cannot be listed ({fault})"]
     result = replayer.result
     return [line for line in (result.summary(), result.injections_summary()) if line]

@@ -113,7 +113,7 @@ def test_deleted_policy_or_label_falls_back_to_others(new: Any) -> None:
         ("namespaces: {matchLabels: {tier: c}}", "namespaces: the selector matches no namespace that exists now"),
         (
             "exemptions: [{rules: [gpus], users: [x], reason: r, expires: 2026-11-20}]",
-            "exemptions[0]: it ended on 2026-11-20and has no effect",
+            "exemptions[0]: it ended on 2026-11-20 and has no effect",
         ),
         (
             "exemptions: [{rules: [gpus], namespaces: [z], reason: r}]",

@@ -112,7 +112,7 @@ CLAIMS = [
 def test_a_job_that_claims_a_controller_needs_required_injections(metadata):
     (text,) = found(mpijob(metadata=metadata), requiring())["deny"]
     assert "Nothing is injected into a job that is " in text
-    assert "so write it into the job, or ask your administrator to exempt the user who creates such jobs" in text
+    assert ": write it into the job, or ask your administrator to exempt the user who creates such jobs" in text
     assert found(with_limits(metadata=metadata), requiring()) == {}
 
 

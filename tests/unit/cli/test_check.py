@@ -241,7 +241,7 @@ def test_what_a_job_takes_itself_is_no_fault_of_it(check: Check) -> None:
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "team-a"}}
     items = {"kind": "List", "items": [GOOD, {**quota, "status": status}]}
     result = check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml=items)
-    assert "as it stands" not in result.stdout
+    assert "if it were new" not in result.stdout
 
 
 def test_quiet(check: Check) -> None:

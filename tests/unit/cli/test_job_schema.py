@@ -383,8 +383,8 @@ def test_the_rules_are_asked_in_the_same_round(tmp_path: Path) -> None:
     code, said = check(tmp_path, changed(wrong))
     assert code == 1
     assert "2 problems" not in said
-    assert "replica: is no field" in said
-    assert "slotPerWorker: is no field" in said
+    assert "replica: is not a field" in said
+    assert "slotPerWorker: is not a field" in said
     assert "1 worker, at least 2 required [worker-count]" in said
     assert check(tmp_path, changed({"Worker.replicas": 2}))[0] == 0
 
@@ -419,7 +419,7 @@ def test_rules_do_not_report_a_field_of_an_unusable_type(tmp_path: Path) -> None
     code, said = check(tmp_path, changed({"spec.mpiReplicaSpecs.Worker": [], "spec.slotPerWorker": 1}))
     assert code == 1
     assert "spec.mpiReplicaSpecs[Worker]: must be a mapping, not a list" in said
-    assert "spec.slotPerWorker: is no field" in said
+    assert "spec.slotPerWorker: is not a field" in said
     assert "worker-count" not in said
 
 

@@ -238,7 +238,7 @@ def test_a_policy_is_tried_before_it_is_in_force() -> None:
         " '(int, string)'",
     ]
     assert checked.notes == (
-        "rules.custom[2].expression: a usual job gives it no value, such a job is let through:"
+        "rules.custom[2].expression: a usual job gives it no value, such a job is admitted:"
         ' Key not found in map : "team"',
     )
 

@@ -59,8 +59,8 @@ def test_a_slow_evaluation_costs_the_value_of_that_rule_for_that_job(
             answers = [service.post("/validate-mpijob", GOOD).answer for _ in range(2)]
         assert [[cause["message"] for cause in answer["status"]["details"]["causes"]] for answer in answers] == [
             [
-                f"the rule could not be evaluated ({TOO_SLOW}). Ask your administrator: the policy says"
-                " that a job is refused then. [custom/strict]"
+                f"the rule could not be evaluated ({TOO_SLOW}). Ask your administrator: the policy rejects"
+                " such jobs. [custom/strict]"
             ]
         ] * 2
         assert service.metric("own_rule_faults_total", rule="custom/lax") == 2
@@ -99,6 +99,6 @@ def test_a_policy_that_cannot_be_evaluated_is_refused_when_it_is_applied() -> No
         answer = service.post("/validate-policy", policy_review(document(rule("object.spec.nothing")))).answer
         assert answer["allowed"]
         assert answer["warnings"] == [
-            "rules.custom[0].expression: a usual job gives it no value, such a job is let through:"
+            "rules.custom[0].expression: a usual job gives it no value, such a job is admitted:"
             ' Key not found in map : "nothing"'
         ]

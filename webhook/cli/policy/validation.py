@@ -116,7 +116,7 @@ def _each(policies: Sequence[PolicyFile], today: date) -> Iterator[str]:
         yield from (f"{policy.title}: {note}" for note in policy.notes)
         for index, exemption in enumerate(policy.document.exemptions if policy.document else ()):
             if exemption.expired(today):
-                yield f"{policy.title}: exemptions[{index}] ended on {exemption.expires}and has no effect"
+                yield f"{policy.title}: exemptions[{index}] ended on {exemption.expires} and has no effect"
     names = Counter(policy.name for policy in policies if policy.in_configmap)
     yield from (f'{count} ConfigMaps are called "{name}"' for name, count in names.items() if count > 1)
 

@@ -77,7 +77,7 @@ def _converted(manifest: "Manifest", options: "Options") -> "Conversion":
 
     as_it_is = manifest.written or manifest.document
     if manifest.kind != "MPIJob":
-        head = printable(f"{manifest.source}: {manifest.kind} {manifest.title}: is no MPIJob, left as it is")
+        head = printable(f"{manifest.source}: {manifest.kind} {manifest.title}: is not an MPIJob, left as it is")
         return Conversion(manifest.source, head, as_it_is, is_job=False)
     title = printable(f"{manifest.source}: {'/'.join(filter(None, (manifest.namespace, manifest.title)))}")
     if manifest.api_version == API_VERSION:

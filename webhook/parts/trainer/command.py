@@ -56,7 +56,7 @@ def _converted(manifest: "Manifest") -> "Conversion":
 
     source, title = manifest.source, "/".join(filter(None, (manifest.namespace, manifest.title)))
     if manifest.kind != "MPIJob":
-        head = printable(f"{source}: {manifest.kind} {manifest.title}: is no MPIJob, left as it is")
+        head = printable(f"{source}: {manifest.kind} {manifest.title}: is not an MPIJob, left as it is")
         return Conversion(source, head, manifest.written or manifest.document, is_job=False)
     where = printable(f"{source}: {title}")
     try:

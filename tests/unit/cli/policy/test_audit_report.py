@@ -58,7 +58,7 @@ def test_the_worst_come_first() -> None:
 def test_what_is_wrong_and_what_to_do_is_reported() -> None:
     lines = text(audited(job("large", 5)))
     assert lines[0] == "policies: p (namespace n of c)"
-    assert "team-a/large: would be refused" in lines
+    assert "team-a/large: would be rejected" in lines
     (told,) = [line for line in lines if line.startswith("  deny: ") and line.endswith("[worker-count]")]
     assert "spec.mpiReplicaSpecs[Worker].replicas" in told
     assert "3" in told

@@ -77,7 +77,7 @@ class TestValidate:
         text = HEADER + "exemptions: [{rules: [gpus], users: [u], expires: 2020-01-01, reason: r}]"
         result = run("validate", "-", stdin=text)
         assert result.exit_code == 0
-        assert "warning: standard input: exemptions[0] ended on 2020-01-01and has no effect\n" in result.stdout
+        assert "warning: standard input: exemptions[0] ended on 2020-01-01 and has no effect\n" in result.stdout
 
     def test_unusable(self) -> None:
         assert error(run("validate", "nope.yaml")) == "nope.yaml: no such file or directory"
@@ -164,7 +164,7 @@ class TestAudit:
         (folder / "c.yaml").write_text(json.dumps({"kind": "List", "items": [*objects, STRICT]}))
         result = run("audit", "--cluster", "c.yaml")
         assert result.exit_code == 1
-        assert "team-a/train: would be refused" in result.stdout
+        assert "team-a/train: would be rejected" in result.stdout
         assert "[worker-count]" in result.stdout
         assert run("audit", "--cluster", "c.yaml", "-n", "team-b").exit_code == 0
 
@@ -191,7 +191,7 @@ class TestAudit:
             options = ("-n", namespace) if namespace else ()
             result = run("audit", "--policy", "strict.yaml", "--kubeconfig", str(config), *options)
             assert result.exit_code == 1, result.stderr
-            assert "team-a/train: would be refused" in result.stdout
+            assert "team-a/train: would be rejected" in result.stdout
             assert {method for method, path in api.calls if "selfsubject" not in path} == {"GET"}
             asked = {path.partition("?")[0] for _, path in api.calls}
             assert (MPIJOBS in asked) == (not namespace)

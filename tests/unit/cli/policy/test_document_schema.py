@@ -178,7 +178,7 @@ class TestStartingDocument:
         assert (
             "\n  # The number of workers stays within what the cluster supports.\n  worker-count:\n"
             "    # What a violation leads to: deny, warn, audit or off.\n    action: deny\n"
-            "    # Fewest workers a job may ask for; 0 for a launcher by itself. Value: whole number, 0 or more.\n"
+            "    # Minimum number of workers; 0 admits a launcher alone. Value: whole number, 0 or more.\n"
             "    min: 2\n"
         ) in self.TEXT
         assert max(map(len, self.TEXT.splitlines())) <= 120

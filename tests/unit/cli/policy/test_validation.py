@@ -96,7 +96,7 @@ def test_faults_have_field_line_and_accepted_values() -> None:
                     " {rules: [gpus], users: [u], expires: 2026-11-20, reason: r}]",
                 )
             ],
-            ["a.yaml: exemptions[1] ended on 2026-11-20and has no effect"],
+            ["a.yaml: exemptions[1] ended on 2026-11-20 and has no effect"],
         ),
         ([policy_file("a"), policy_file("b"), policy_file("a")], ['2 ConfigMaps are called "a"']),
         (

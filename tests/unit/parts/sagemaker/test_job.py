@@ -261,7 +261,7 @@ def test_missing_image_and_program_are_placeholders() -> None:
         ),
         (
             request("a", "ml.c5.xlarge", 2, script(sagemaker_parameter_server_enabled=True)),
-            "HyperParameters[sagemaker_parameter_server_enabled]: parameter servers are no MPI job",
+            "HyperParameters[sagemaker_parameter_server_enabled]: parameter servers cannot become an MPI job",
         ),
         (
             request(
@@ -278,7 +278,7 @@ def test_missing_image_and_program_are_placeholders() -> None:
             ),
             "ResourceConfig.InstanceGroups: has several instance types (ml.c5.xlarge, ml.p4d.24xlarge)",
         ),
-        (request("a", "ml.z9.huge", 2), 'ResourceConfig.InstanceType: "ml.z9.huge" is no instance type whose size'),
+        (request("a", "ml.z9.huge", 2), 'ResourceConfig.InstanceType: "ml.z9.huge" is not a known instance type'),
         (request("a", None, 2), "ResourceConfig.InstanceType: is not set"),
         (request("a", "ml.p4d.24xlarge", None), "ResourceConfig.InstanceCount: is not set"),
         (request("a", "ml.p4d.24xlarge", 0), "ResourceConfig.InstanceCount: must be a whole number of 1 or more"),
@@ -293,11 +293,11 @@ def test_missing_image_and_program_are_placeholders() -> None:
         ),
         (
             request("a", "ml.p4d.24xlarge", 2, mpi() | {"sagemaker_mpi_num_of_processes_per_host": "many"}),
-            '"many" is no number',
+            '"many" is not a number',
         ),
         (
             request("a", "ml.p4d.24xlarge", 2, mpi() | {"sagemaker_mpi_num_of_processes_per_host": "9" * 5000}),
-            "is no number of processes",
+            "is not a number of processes",
         ),
         (
             request("a", "ml.p4d.24xlarge", 2, mpi() | {"sagemaker_mpi_custom_mpi_options": "[1]"}),
