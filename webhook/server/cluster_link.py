@@ -91,7 +91,7 @@ class ClusterLink:
         path = f"{NAMESPACES.path('v1')}/{quote(name, safe='')}"
         found = NAMESPACES.project(msgspec.json.encode(await self.api.request("GET", path, accept=METADATA % "")))
         if found is None or found.name != name:
-            raise ClusterError(f"what answers at {self.api.host} is no API server")
+            raise ClusterError(f"what answers at {self.api.host} is not an API server")
         return found
 
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:

@@ -66,7 +66,7 @@ async def test_a_list_without_end(tmp_path: Path) -> None:
     ],
 )
 async def test_what_is_no_list(tmp_path: Path, body: str) -> None:
-    with pytest.raises(ClusterError, match=r"what answers at http://127\.0\.0\.1:\d+ is no API server"):
+    with pytest.raises(ClusterError, match=r"what answers at http://127\.0\.0\.1:\d+ is not an API server"):
         await listed_names(tmp_path, answer(body))
 
 
@@ -105,7 +105,7 @@ async def answered(folder: Path, body: str | bytes, ask: Any, **options: Any) ->
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
 async def test_an_answer_that_is_no_object_is_a_failed_call(tmp_path: Path, body: str | bytes, method: str) -> None:
     """Callers treated it as an object without fields, or got an unexpected exception."""
-    with pytest.raises(ClusterError, match=r"^what answers at http://127\.0\.0\.1:\d+ is no API server$"):
+    with pytest.raises(ClusterError, match=r"^what answers at http://127\.0\.0\.1:\d+ is not an API server$"):
         await answered(tmp_path, body, lambda client: client.request(method, "/api/v1/namespaces/team-a"))
 
 
@@ -118,7 +118,7 @@ async def test_a_refusal_needs_no_object(tmp_path: Path, body: str | bytes) -> N
 
 @pytest.mark.parametrize("body", ["{}", '{"metadata": null}', '{"metadata": []}', '{"kind": "Status"}'])
 async def test_what_has_no_metadata_is_no_object_of_a_cluster(tmp_path: Path, body: str) -> None:
-    with pytest.raises(ClusterError, match=r"^what answers for /api/v1/namespaces/team-a is no API server$"):
+    with pytest.raises(ClusterError, match=r"^what answers for /api/v1/namespaces/team-a is not an API server$"):
         await answered(tmp_path, body, lambda client: get(client, "/api/v1/namespaces/team-a"))
 
 

@@ -317,8 +317,8 @@ def test_no_kubeconfig(tmp_path):
     ("server", "problem"),
     [
         ("http://127.0.0.1:1", "cannot reach the API server at http://127.0.0.1:1: Connection refused"),
-        ("https://", "cannot reach the API server at https:: that is no URL"),
-        ("ftp://127.0.0.1", "cannot reach the API server at ftp://127.0.0.1: that is no URL"),
+        ("https://", "cannot reach the API server at https:: that is not a URL"),
+        ("ftp://127.0.0.1", "cannot reach the API server at ftp://127.0.0.1: that is not a URL"),
     ],
 )
 def test_no_api_server(tmp_path, server, problem):

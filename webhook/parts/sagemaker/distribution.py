@@ -28,9 +28,11 @@ _REFUSED: Final = {
     "sagemaker_distributed_dataparallel_enabled": f"smdistributed dataparallel cannot be converted: {_AWS_ONLY}",
     "mp_parameters": f"smdistributed modelparallel cannot be converted: {_AWS_ONLY}",
     "sagemaker_parameter_server_enabled": "parameter servers cannot become an MPI job: ranks do not serve parameters",
-    "sagemaker_multi_worker_mirrored_strategy_enabled": "MultiWorkerMirroredStrategy is no MPI job: its processes find"
-    " each other by TF_CONFIG. Use Horovod",
-    "sagemaker_pytorch_xla_multi_worker_enabled": "PyTorch/XLA's own launcher is no MPI job: use torch_distributed",
+    "sagemaker_multi_worker_mirrored_strategy_enabled": "MultiWorkerMirroredStrategy cannot become an MPI job: its"
+    " processes find each other by TF_CONFIG. Use Horovod",
+    "sagemaker_pytorch_xla_multi_worker_enabled": (
+        "PyTorch/XLA's own launcher cannot become an MPI job: use torch_distributed"
+    ),
 }
 # Hyperparameters that the toolkit does not pass on; the last belongs to hyperparameter tuning.
 _OF_THE_SERVICE: Final = "_tuning_objective_metric"

@@ -117,7 +117,7 @@ def _file(source: model.ValueFrom, path: str, pod: Pod, found: Faults) -> None:
         fix = "Add an emptyDir under volumes, or correct the name."
         found.add(f"{path}.volumeName", f'there is no volume "{shown(name)}"', fix)
     elif volume.empty_dir is None and any(getattr(volume, field) is not None for field, _ in model.SOURCES):
-        found.add(f"{path}.volumeName", f'volume "{shown(name)}" is no emptyDir', "Name an emptyDir.")
+        found.add(f"{path}.volumeName", f'volume "{shown(name)}" is not an emptyDir', "Name an emptyDir.")
 
 
 def _key(reference: model.KeyRef, path: str, found: Faults) -> None:

@@ -284,8 +284,16 @@ def test_what_is_no_job_is_refused_when_it_is_sent_and_shown_when_it_is_stored()
 @pytest.mark.parametrize(
     ("job", "version", "said"),
     [
-        ({"kind": "MPIJob", "apiVersion": "kubeflow.org/v3"}, V1, 'apiVersion: "kubeflow.org/v3" is not a known version'),
-        ({"kind": "MPIJob", "apiVersion": V1}, "kubeflow.org/v3", 'apiVersion: "kubeflow.org/v3" is not a known version'),
+        (
+            {"kind": "MPIJob", "apiVersion": "kubeflow.org/v3"},
+            V1,
+            'apiVersion: "kubeflow.org/v3" is not a known version',
+        ),
+        (
+            {"kind": "MPIJob", "apiVersion": V1},
+            "kubeflow.org/v3",
+            'apiVersion: "kubeflow.org/v3" is not a known version',
+        ),
         ({"kind": "Job", "apiVersion": V1}, API_VERSION, "kind: is not MPIJob"),
         ({"kind": "MPIJob", "apiVersion": V1}, API_VERSION, "metadata: is not set"),
         ({"kind": "MPIJob", "apiVersion": V1, "metadata": {}}, API_VERSION, "spec: is not set"),

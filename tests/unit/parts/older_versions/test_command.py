@@ -143,7 +143,10 @@ def test_unusable_input(convert: Check, text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{apiVersion: kubeflow.org/v2, kind: MPIJob}", 'apiVersion: "kubeflow.org/v2" is not a known version of MPIJob'),
+        (
+            "{apiVersion: kubeflow.org/v2, kind: MPIJob}",
+            'apiVersion: "kubeflow.org/v2" is not a known version of MPIJob',
+        ),
         ("{apiVersion: kubeflow.org/v1, kind: MPIJob}", "spec: is not set"),
         (HOROVOD.replace("kubeflow.org/v1", V1ALPHA1), "spec.mpiReplicaSpecs: is of later versions"),
         (UNITS.replace("gpus: 16", "gpus: 16\n  processingUnits: 16"), "spec.gpus: excludes processingUnits"),

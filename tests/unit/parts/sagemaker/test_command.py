@@ -112,7 +112,11 @@ def test_several_jobs_and_standard_input(convert: Check) -> None:
             1,
             "error: job.json: a: HyperParameters[sagemaker_distributed_dataparallel_enabled]: smdistributed",
         ),
-        (request("a", "\x1b[2J", 2), 1, 'ResourceConfig.InstanceType: "\N{REPLACEMENT CHARACTER}[2J" is not a known instance type'),
+        (
+            request("a", "\x1b[2J", 2),
+            1,
+            'ResourceConfig.InstanceType: "\N{REPLACEMENT CHARACTER}[2J" is not a known instance type',
+        ),
     ],
 )
 def test_bad_input(convert: Check, of: Any, code: int, said: str) -> None:
