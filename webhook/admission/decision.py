@@ -157,7 +157,7 @@ class Decision(msgspec.Struct):
 
     def _audit(self) -> dict[str, str]:
         injected = dict.fromkeys(self.authors)
-        found = {
+        values = {
             "denied": _ids(self.denied),
             "warned": _ids(self.warned),
             "audited": _ids(self.audited),
@@ -170,7 +170,7 @@ class Decision(msgspec.Struct):
             "policy": self.policy,
             **self.annotations,
         }
-        return {key: visible(value) for key, value in found.items() if value}
+        return {key: visible(value) for key, value in values.items() if value}
 
 
 def is_quiet(injection_id: str) -> bool:

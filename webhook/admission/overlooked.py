@@ -22,18 +22,18 @@ _ALIKE: Final = 0.75
 
 def cautions(job: MPIJob, injections: Collection[str]) -> dict[str, list[str]]:
     """Warnings by the key that is ignored, for a policy with these injections."""
-    found: dict[str, list[str]] = {}
+    by_key: dict[str, list[str]] = {}
     for key in [key for key in _ours(job.annotations) if key not in KNOWN][:MAX_UNKNOWN_ANNOTATIONS]:
         near = get_close_matches(key.removeprefix(PREFIX)[:64], _NAMES, n=1, cutoff=_ALIKE)
         meant = _FIELDS.get(key) or (near and f"{PREFIX}{near[0]}")
         if meant:
-            found[key] = [Caution(f"has no effect, did you mean {meant}?")]
+            by_key[key] = [Caution(f"has no effect, did you mean {meant}?")]
     if job.annotations.get(annotations.WORKER_READINESS, "false") != "false" and _WAITS.isdisjoint(injections):
-        found[annotations.WORKER_READINESS] = [Caution("has no effect, the policy has launcher-wait off")]
+        by_key[annotations.WORKER_READINESS] = [Caution("has no effect, the policy has launcher-wait off")]
     for key in _ours(job.labels):
         if key in KNOWN:
-            found.setdefault(key, [Caution("has no effect as a label, make it an annotation")])
-    return found
+            by_key.setdefault(key, [Caution("has no effect as a label, make it an annotation")])
+    return by_key
 
 
 def _ours(keys: Mapping[str, str]) -> list[str]:

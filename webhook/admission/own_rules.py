@@ -124,7 +124,7 @@ def _request(request: AdmissionRequest, ctx: Context) -> dict[str, Any]:
     """As a ValidatingAdmissionPolicy sees it: without empty fields."""
     user = request.user_info
     kind = {"group": request.kind.group, "version": request.kind.version, "kind": request.kind.kind}
-    found = {
+    fields = {
         "kind": kind,
         "resource": _RESOURCE,
         "requestKind": kind,
@@ -143,4 +143,4 @@ def _request(request: AdmissionRequest, ctx: Context) -> dict[str, Any]:
             if value
         },
     }
-    return {**{key: value for key, value in found.items() if value != ""}, "dryRun": bool(request.dry_run)}
+    return {**{key: value for key, value in fields.items() if value != ""}, "dryRun": bool(request.dry_run)}

@@ -216,18 +216,18 @@ def _inject(
     job: MPIJob, policy: Policy, ctx: Context, builder: PatchBuilder, ids: frozenset[str] | None = None
 ) -> dict[str, list[str]]:
     """Run the injections that the job does not skip; returns their notes."""
-    told: dict[str, list[str]] = {}
+    notes_by_id: dict[str, list[str]] = {}
     notes: list[str] = [*opt_out.cautions(job, policy)]
     if notes:
-        told[annotations.SKIP] = notes
+        notes_by_id[annotations.SKIP] = notes
     skipped = opt_out.honoured(job, policy)
     ctx = excuse.for_injections(ctx, job, policy)
     for injection, settings in policy.injections:
         if injection.id not in skipped and (ids is None or injection.id in ids):
             builder.author = injection.id
             if notes := [*injection.inject(job, settings, ctx, builder)]:
-                told[injection.id] = notes
-    return told
+                notes_by_id[injection.id] = notes
+    return notes_by_id
 
 
 def validate(

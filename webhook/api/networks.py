@@ -69,15 +69,15 @@ def parse_strictly(text: str) -> list[Network]:
     """The networks in the notation with commas, for texts that this service writes itself: names are checked too."""
     if _in_json(text):
         raise NetworksError("is not [namespace/]name[@interface], with commas between several")
-    found = parse(text)
-    for network in found:
+    networks = parse(text)
+    for network in networks:
         for part in filter(None, network):
             # Network Resources Injector takes no other names.
             if problem := names.dns_1123_label_problem(part):
                 raise NetworksError(f"has a name that {problem}")
         if len(network.interface) > _INTERFACE_MAX_LENGTH:
             raise NetworksError(f"has an interface of more than {_INTERFACE_MAX_LENGTH} characters")
-    return found
+    return networks
 
 
 def extended(text: str, more: Iterable[Network]) -> str:

@@ -29,12 +29,12 @@ _SLOTS: Final = {"OpenMPI": "OMPI_MCA_orte_set_default_slots", "Intel": "I_MPI_P
 
 def values(role: str, job: MPIJob) -> dict[str, tuple[str, ...]]:
     """By name, all values equivalent to the operator's; `job` may or may not have the operator's defaults."""
-    found: dict[str, tuple[str, ...]] = {"K_MPI_JOB_ROLE": (role.lower(),)}
+    variables: dict[str, tuple[str, ...]] = {"K_MPI_JOB_ROLE": (role.lower(),)}
     if role == LAUNCHER:
         implementation = job.spec.mpi_implementation or "OpenMPI"
-        found |= _OF_IMPLEMENTATION.get(implementation, {})
+        variables |= _OF_IMPLEMENTATION.get(implementation, {})
         if slots := _SLOTS.get(implementation):
-            found[slots] = (str(job.spec.slots_per_worker or 1),)
+            variables[slots] = (str(job.spec.slots_per_worker or 1),)
         if not job.spec.run_launcher_as_worker:
-            found["NVIDIA_VISIBLE_DEVICES"] = _NO_DEVICES
-    return found
+            variables["NVIDIA_VISIBLE_DEVICES"] = _NO_DEVICES
+    return variables

@@ -152,14 +152,14 @@ def _rounded(amount: Quantity) -> Quantity:
 
 def _container(kind: str, index: int, container: Container) -> ContainerResources:
     init = kind == "initContainers"
-    asked = container.resources
-    most = read_amounts(asked.limits) if asked is not None else {}
+    resources = container.resources
+    most = read_amounts(resources.limits) if resources is not None else {}
     return ContainerResources(
         path=f"spec.{kind}[{index}]",
         name=container.name,
         init=init,
         sidecar=init and is_sidecar(container),
-        requests={**most, **read_amounts(asked.requests)} if asked is not None else {},
+        requests={**most, **read_amounts(resources.requests)} if resources is not None else {},
         limits=most,
     )
 

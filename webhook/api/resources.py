@@ -147,17 +147,17 @@ def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
 
 def asking_for_devices(template: PodTemplate) -> list[tuple[str, Container]]:
     """(path in the template, container) of those that request resources with a domain, as devices have."""
-    found: list[tuple[str, Container]] = []
+    requesting: list[tuple[str, Container]] = []
     if (spec := template.spec) is None:
-        return found
+        return requesting
     for kind, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
         for index, container in enumerate(containers or ()):
             if (asked := container.resources) is None:
                 continue
             names = (*(asked.limits or ()), *(asked.requests or ()))
             if "/" in "".join(names):
-                found.append((f"spec.{kind}[{index}]", container))
-    return found
+                requesting.append((f"spec.{kind}[{index}]", container))
+    return requesting
 
 
 def extended_resources(containers: Iterable[Container]) -> set[str]:

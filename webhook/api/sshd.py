@@ -111,14 +111,14 @@ def calls(container: Container) -> Calls:
         return Calls()
     script = _GROUP_INSTEAD.sub("|| false", _QUOTED.sub("''", shell.plain(script)))
     commands = [each for each in _COMMAND.finditer(script) if each[1].strip()]
-    found = [_call(*each.groups()) for each in commands]
+    sshd_calls = [_call(*each.groups()) for each in commands]
     last, alone, instead = None, True, False
-    for call, command in zip(found, commands, strict=True):
+    for call, command in zip(sshd_calls, commands, strict=True):
         # The command after || runs only if sshd does not start.
         if call or not (instead or command[1].split()[0] in _SHORT):
             last, alone = call, alone and call is not None
         instead = call is not None and command[2] == "||"
-    starts = [call for call in found if call]
+    starts = [call for call in sshd_calls if call]
     return Calls(starts, last, alone and len(starts) == 1)
 
 

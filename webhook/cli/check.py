@@ -121,26 +121,28 @@ def check(
     from webhook.cli.limits import MAX_VERDICTS_IN_FULL
 
     kinds = ("MPIJob", *chain.from_iterable(each.kinds for each in checks))
-    found, errors = manifests.load(files, recursive=recursive, only=(*kinds, *job_check.SIGNS) if ignore_others else ())
+    objects, errors = manifests.load(
+        files, recursive=recursive, only=(*kinds, *job_check.SIGNS) if ignore_others else ()
+    )
     world, subject = None, "pods"
     if level is not None:
         judge = _by_level(level, namespace or DEFAULT_NAMESPACE)
     else:
         subject = ", ".join(("MPIJob", *(each.subject for each in checks)))
-        spaces = [each.namespace or namespace for each in found if each.kind in kinds]
+        spaces = [each.namespace or namespace for each in objects if each.kind in kinds]
         world = world_of(policy, cluster, access, spaces, policy_namespace)
         if access != Access():
             world.try_pods = _try_pods(access, announced=output != "text" or quiet)
         namespace = namespace or world.namespace
-        others = [resolve_name(each.judge)(found, world, namespace, cluster, access) for each in checks]
+        others = [resolve_name(each.judge)(objects, world, namespace, cluster, access) for each in checks]
         judge = _by_rules(world, namespace, others)
-    verdicts = [verdict for each in found if (verdict := judge(each)) is not None]
+    verdicts = [verdict for each in objects if (verdict := judge(each)) is not None]
     failing = [each for each in verdicts if any(fail_on == "warn" or not problem.warns for problem in each.problems())]
     shown = failing if quiet else verdicts
     talks = output == "text" and not quiet
     if talks:
         judged = {id(verdict.manifest) for verdict in verdicts}
-        _note(f"{each.source}: passed over {_passed_over(each)}" for each in found if id(each) not in judged)
+        _note(f"{each.source}: passed over {_passed_over(each)}" for each in objects if id(each) not in judged)
     if output in {"text", "json", "yaml"}:
         summary = (level_check if world is None else job_verdict).summary(verdicts)
         many = len(verdicts) > MAX_VERDICTS_IN_FULL

@@ -39,11 +39,11 @@ def diff(*, job: str | None, access: Access, namespace: str | None, policy_names
     """
     from webhook.cli import job_diff
 
-    found = read_jobs(
+    diffs = read_jobs(
         access, job, namespace, lambda api, space, name: job_diff.diffs(api, space, name, policy_namespace)
     )
-    show(output, (line for each in found for line in each.as_text()), [each.as_json() for each in found])
+    show(output, (line for each in diffs for line in each.as_text()), [each.as_json() for each in diffs])
     if output == "text":
-        for why, names in {why: names for each in found for why, names in each.unjudged.items()}.items():
+        for why, names in {why: names for each in diffs for why, names in each.unjudged.items()}.items():
             click.echo(faint(printable(f"not judged: what depends on {', '.join(names)} ({why})")), err=True)
-    sys.exit(1 if any(each.differs for each in found) else 0)
+    sys.exit(1 if any(each.differs for each in diffs) else 0)

@@ -95,14 +95,14 @@ class DoctorReport:
         """A line for each diagnosis, with the fix on the line below it."""
         yield heading(printable(f"{PROGRAM} in namespace {self.namespace} of the cluster at {self.host}"))
         width = max(len(name) for name, _ in self.diagnoses)
-        said = ""  # a reason that many unknown diagnoses share is printed once
+        last_fix = ""  # a reason that many unknown diagnoses share is printed once
         for name, diagnosis in self.diagnoses:
             severity = PAINT[diagnosis.severity](f"{diagnosis.severity:<{WIDTH}}")
             id_ = faint(f" [{diagnosis.id}]") if diagnosis.id else ""
             yield f"{severity}  {name:<{width}}  {printable(diagnosis.text)}{id_}"
-            if diagnosis.fix and diagnosis.fix != said:
+            if diagnosis.fix and diagnosis.fix != last_fix:
                 yield f"{'':{WIDTH + width + 4}}to do: {printable(diagnosis.fix)}"
-            said = diagnosis.fix if diagnosis.severity is Severity.UNKNOWN else said
+            last_fix = diagnosis.fix if diagnosis.severity is Severity.UNKNOWN else last_fix
         counts = Counter(diagnosis.severity for _, diagnosis in self.diagnoses)
         words = [_count(counts[each], each) for each in reversed(Severity) if counts[each]]
         yield ", ".join(words)

@@ -146,15 +146,15 @@ def files(argument: str, *, recursive: bool = False) -> list[str]:
 
 def _within(folder: Path, *, recursive: bool) -> list[str]:
     """The files of a directory. A recursive search skips hidden folders, such as .git."""
-    found = []
+    paths = []
     for path in folder.iterdir():
         if recursive and path.name.startswith("."):
             continue
         if path.suffix in SUFFIXES and path.is_file():
-            found.append(str(path))
+            paths.append(str(path))
         elif recursive and path.is_dir() and not path.is_symlink():
-            found += _within(path, recursive=True)
-    return found
+            paths += _within(path, recursive=True)
+    return paths
 
 
 def documents(source: str) -> Iterator[tuple[str, Any]]:
@@ -178,16 +178,16 @@ def parse(content: bytes, source: str, *, only: Collection[str] = ()) -> list[Ma
     if only and not any(kind in text for kind in kinds):
         return []
     try:
-        shown, found = _documents(source, content)
+        shown, documents = _documents(source, content)
     except ManifestError:
         known = rb"(?m)kind[\"']?\s*:\s*.{0,99}(%b)|^[\"']?mpireplicaspecs[\"']?:" % b"|".join(kinds)
         if only and not re.search(known, text):
             return []  # YAML of another program, or no YAML: the kind is only mentioned
         raise
-    several = len(found) > 1
+    several = len(documents) > 1
     return [
         Manifest(shown, without_nulls(document), number, document, place, content)
-        for number, entry in enumerate(found, start=1)
+        for number, entry in enumerate(documents, start=1)
         if not only or _head(entry, "kind")
         for place, document in _objects(entry, shown, f": document {number}" if several else "")
     ]

@@ -55,14 +55,14 @@ def judge(metadata: Any) -> list[Violation]:
     """Metadata that the API server rejects; values of a wrong type are left to the schema."""
     if not isinstance(metadata, dict):
         return []
-    found = Faults()
-    _name(metadata, found)
-    check_labels(_texts(metadata.get("labels")), "metadata.labels", found)
-    check_annotations(_texts(metadata.get("annotations")), "metadata.annotations", found)
+    faults = Faults()
+    _name(metadata, faults)
+    check_labels(_texts(metadata.get("labels")), "metadata.labels", faults)
+    check_annotations(_texts(metadata.get("annotations")), "metadata.annotations", faults)
     for index, finalizer in enumerate(metadata.get("finalizers") or ()):
         if isinstance(finalizer, str) and (problem := names.label_key_problem(finalizer)):
-            found.add(f"metadata.finalizers[{index}]", f'"{shown(finalizer)}" {problem}', texts.LETTERS)
-    return [Violation(one.path, one.message, one.fix, CauseReason[one.kind.name]) for one in found]
+            faults.add(f"metadata.finalizers[{index}]", f'"{shown(finalizer)}" {problem}', texts.LETTERS)
+    return [Violation(one.path, one.message, one.fix, CauseReason[one.kind.name]) for one in faults]
 
 
 def _name(metadata: Mapping[str, Any], found: Faults) -> None:
@@ -108,8 +108,8 @@ def is_job(manifest: Manifest) -> bool:
 
 def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") -> Verdict:
     """The verdict on one MPIJob; `namespace` is for jobs that name none."""
-    found = [*_of_head(manifest)]
-    if not found:
+    head_findings = [*_of_head(manifest)]
+    if not head_findings:
         return _check(manifest, world, namespace)
     head = {"apiVersion": mpijob.API_VERSION, "kind": MPI_JOB.kind}
     rest = {key: value for key, value in (manifest.written or manifest.document).items() if key.lower() not in _HEAD}
@@ -118,7 +118,7 @@ def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") ->
         verdict = Verdict(manifest, manifest.namespace or namespace, validation=Decision(name=manifest.title))
     else:
         verdict = _check(meant, world, namespace)
-    verdict.validation.denied[:0] = found
+    verdict.validation.denied[:0] = head_findings
     return replace(verdict, manifest=manifest)
 
 
@@ -143,14 +143,14 @@ def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     of_metadata = judge(manifest.document.get("metadata"))
     unfilled = {path: _unfilled(path, what) for path, what in placeholders.find(manifest.document)}
     others = [each for each in (*judged.violations, *of_metadata) if each.path not in unfilled]
-    found = [Finding(SCHEMA, violation) for violation in (*unfilled.values(), *others)]
+    schema_findings = [Finding(SCHEMA, violation) for violation in (*unfilled.values(), *others)]
     verdict = _by_rules(replace(manifest, document=judged.mended), world, namespace)
     denied, warned = verdict.validation.denied, verdict.validation.warned
     open_places = (*unfilled, *judged.unread)
     for findings in (denied, warned):  # other faults in the metadata may be gone once it is filled in
         findings[:] = [finding for finding in findings if not _within(finding.violation.path, open_places)]
     said = {finding.violation.path for finding in denied}
-    denied[:0] = [finding for finding in found if finding.violation.path not in said]
+    denied[:0] = [finding for finding in schema_findings if finding.violation.path not in said]
     return replace(verdict, manifest=manifest)
 
 

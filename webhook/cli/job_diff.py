@@ -67,14 +67,14 @@ async def diffs(api: Client, namespace: str, name: str, policy_namespace: str) -
     """The diff of the job `name` (ClusterError if it does not exist), or of all jobs of the namespace."""
     jobs = sorted(await stored_jobs(api, namespace, name), key=lambda job: str(job["metadata"]["name"]))
     world = await world_sources.of_cluster(api, [namespace], policy_namespace=policy_namespace, with_schema=False)
-    found = []
+    result = []
     for job in jobs:
         view = NotingView(world.cluster)
         request = anew.creation(msgspec.json.encode(job))
         mutation = anew.inject(request, world.policy(namespace), WithoutJobs(view)) if request else Decision()
         entries, unjudged = injected.by_injection(mutation), world.reasons(view.unknown)
-        found.append(JobDiff(namespace, job["metadata"]["name"], job, mutation.document or job, entries, unjudged))
-    return found
+        result.append(JobDiff(namespace, job["metadata"]["name"], job, mutation.document or job, entries, unjudged))
+    return result
 
 
 def _compared(job: Mapping[str, Any]) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def check(manifest: Manifest, level: LevelVersion, *, namespace: str = "default"
     templates = TEMPLATES.get((group if slash else "", manifest.kind))
     if templates is None:
         return None
-    causes, said = [], []
+    causes, denials = [], []
     for steps in templates:
         where = _shown(steps)
         try:
@@ -115,12 +115,12 @@ def check(manifest: Manifest, level: LevelVersion, *, namespace: str = "default"
             continue
         results = evaluate(*level, template)
         if results:
-            said.append(f"{where.rstrip('.')}: {messages.denial(level, results)}".removeprefix(": "))
+            denials.append(f"{where.rstrip('.')}: {messages.denial(level, results)}".removeprefix(": "))
         causes += [
             Cause(result.check, f"{where}{result.paths[0]}", messages.details([result]), advice(result, template))
             for result in results
         ]
-    return LevelVerdict(manifest, manifest.namespace or namespace, level, tuple(causes), "\n".join(said))
+    return LevelVerdict(manifest, manifest.namespace or namespace, level, tuple(causes), "\n".join(denials))
 
 
 def summary(verdicts: Sequence[LevelVerdict]) -> Iterator[str]:

@@ -76,17 +76,17 @@ async def take(
     reading = await read(api, places=places, namespaces=namespaces, more=more, resources=resources, tell=tell)
     path = f"/api/v1/namespaces/{quote(policy_namespace, safe='')}/configmaps"
     try:
-        found = await listed(api, path, labelSelector=f"{store.LABEL}=true")
+        configmaps = await listed(api, path, labelSelector=f"{store.LABEL}=true")
         remembered = await get(api, f"{path}/{store.REMEMBERED}")
     except ApiError as error:
         reading.head.unknown[POLICIES] = f"forbidden: {error}" if error.status == 403 else str(error)
         reading.problems.append(f"the policies are unknown: {error}")
         return reading
-    for policy in found:
+    for policy in configmaps:
         reading.add(_configmap(policy, {store.LABEL: "true"}, keys=(store.KEY,)))
     if remembered:
         reading.add(_configmap(remembered, {}, keys=remembered.get("data") or ()))
-    tell(f"policies: {len(found)}")
+    tell(f"policies: {len(configmaps)}")
     return reading
 
 

@@ -176,14 +176,14 @@ async def _served(connection: Connection, resource: Resource[Any, Any], namespac
 
 
 async def _all(connection: Connection, resource: Resource[Any, Any], version: str, namespace: str) -> list[msgspec.Raw]:
-    found = pages(
+    read_pages = pages(
         partial(connection.list_page, metadata_only=resource.metadata_only),
         resource.path(version, quote(namespace, safe="")),
         limit=SNAPSHOT_OBJECTS_PER_PAGE,
         labelSelector=resource.label_selector,
         fieldSelector=resource.field_selector,
     )
-    return [each async for page in found for each in page.items or ()]
+    return [each async for page in read_pages for each in page.items or ()]
 
 
 def _merged(before: KubernetesObject, after: KubernetesObject) -> KubernetesObject:

@@ -221,15 +221,15 @@ def _asked(
     template: PodTemplate, settings: Settings, nodes: AllNodes | Unknown
 ) -> Iterator[tuple[Vendor, frozenset[str]]]:
     """The vendors that the pods need, each with the requested resources; none of these for devices by claim."""
-    found = False
+    has_request = False
     containers = (*template.containers, *template.init_containers)
     extended = extended_resources(containers)
     for vendor in settings.vendors if extended else ():
         resources = frozenset([name for name in extended if is_accelerator(name, vendor.resources)])
         if resources and any(accelerators(container, vendor.resources) for container in containers):
-            found = True
+            has_request = True
             yield vendor, resources
-    if not found and template.spec and template.spec.resource_claims and nodes is not UNKNOWN:
+    if not has_request and template.spec and template.spec.resource_claims and nodes is not UNKNOWN:
         present = [vendor for vendor in settings.vendors if vendor.present in nodes.labels]
         if len(present) == 1:
             yield present[0], frozenset()

@@ -37,16 +37,16 @@ FORMS: Final = (
 @injection("istio", InjectionSettings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Add what keeps the sidecar away, and warn where the user wants it."""
-    wanted, added = [], []
+    wanting, added = [], []
     for role, _, replica in job.replicas():
         if is_wanted(job, replica.template):
-            wanted.append(role)
+            wanting.append(role)
             continue
         path = (*template_path(role), "metadata")
         if patch.add_entries((*path, "labels"), OFF) | patch.add_entries((*path, "annotations"), OFF):
             added.append(role)
-    if wanted:
-        yield Caution(f"{KEY} stays on for {' and '.join(wanted)}: a sidecar blocks MPI ports and the launcher's end")
+    if wanting:
+        yield Caution(f"{KEY} stays on for {' and '.join(wanting)}: a sidecar blocks MPI ports and the launcher's end")
     elif patch.add_entries(("metadata", "annotations"), OFF):
         added.append("job")
     if added:

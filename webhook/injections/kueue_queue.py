@@ -85,27 +85,27 @@ def _without_queue(job: MPIJob, settings: Settings, ctx: Context) -> str:
 @injection("kueue-queue", Settings, since="0.1", forms=FORMS, unmet=_without_queue)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Inject label and `suspend`, or say why not."""
-    asked = job.annotations.get(annotations.QUEUE)
-    shown = annotations.mention(annotations.QUEUE, asked or "")
+    requested = job.annotations.get(annotations.QUEUE)
+    shown = annotations.mention(annotations.QUEUE, requested or "")
     if QUEUE_NAME in job.labels:
-        if asked and job.labels[QUEUE_NAME] != asked:
+        if requested and job.labels[QUEUE_NAME] != requested:
             yield Caution(f"{shown} has no effect on a job with the label {QUEUE_NAME}")
         return
-    name = _by_default(job, settings, ctx) if asked is None else asked
-    invalid = f"{shown} is not a valid name of a queue" if asked and names.label_value_problem(asked) else ""
+    name = _by_default(job, settings, ctx) if requested is None else requested
+    invalid = f"{shown} is not a valid name of a queue" if requested and names.label_value_problem(requested) else ""
     if ctx.old is not None and (here := ctx.old.labels.get(QUEUE_NAME)):
         if not ctx.old.suspended:
-            yield from _stay(here, asked, patch)
+            yield from _stay(here, requested, patch)
         else:
             reason = invalid or (_obstacle(job, name, ctx, patch) if name not in {"", here} else "")
-            yield from _move(here, name, _NO_WAY_OUT if asked == "" else reason, patch)
+            yield from _move(here, name, _NO_WAY_OUT if requested == "" else reason, patch)
         return
     if not name:
         return
     # Kueue puts a job in there in any case; if that is a mistake, the rule `local-queue` reports it.
-    by_kueue = name == queues.DEFAULT and not (asked or settings.queue)
+    by_kueue = name == queues.DEFAULT and not (requested or settings.queue)
     reason = invalid or _obstacle(job, name, ctx, patch)
-    if job.suspended and not (reason or asked or by_kueue or suspends_all(ctx.view, ctx.namespace)):
+    if job.suspended and not (reason or requested or by_kueue or suspends_all(ctx.view, ctx.namespace)):
         reason = "spec.runPolicy.suspend is true. Remove it."
     if reason:
         if not by_kueue:
@@ -114,7 +114,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         patch.add(SUSPEND, value=True, over=False)
         yield Note(f"put into queue {name}, which starts the job when there is room", brief=name)
         field, named = volcano.queue_of(job)
-        if named and asked is None and named != name:
+        if named and requested is None and named != name:
             yield Caution(f"in queue {name}: there is no queue {annotations.quoted(named)} ({field})")
 
 

@@ -60,14 +60,14 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
     container = job.launcher.template.containers[0]
     env = (*template_path(LAUNCHER), "spec", "containers", 0, "env")
     variables = VARIABLES.get(job.spec.mpi_implementation or "OpenMPI", {})
-    asked = _ssh_args(container, job.mpirun_calls) if NEW_VARIABLE in variables else ""
-    if asked:
-        variables = {**variables, NEW_VARIABLE: _with_attempts(asked)}
+    ssh_args = _ssh_args(container, job.mpirun_calls) if NEW_VARIABLE in variables else ""
+    if ssh_args:
+        variables = {**variables, NEW_VARIABLE: _with_attempts(ssh_args)}
     added = [name for name, value in variables.items() if patch.append(env, {"name": name, "value": value})]
     if added:
-        copied = f", with {OLD}" if asked and NEW_VARIABLE in added else ""
+        copied = f", with {OLD}" if ssh_args and NEW_VARIABLE in added else ""
         yield f"added {', '.join(added)} to the launcher{copied}"
-    if asked is None and NEW_VARIABLE in added:
+    if ssh_args is None and NEW_VARIABLE in added:
         yield Caution(f"{OLD} is not fixed text, and Open MPI 5 does not read it: set {NEW_VARIABLE}")
 
 

@@ -46,18 +46,18 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
             template = convert(patch.get(where) or {})
         except ShapeError:
             continue  # the API server's schema rejects it
-        spec, found = template.spec, outcome(role, template, ctx)
-        if spec is None or found is None:
+        spec, admitted_as = template.spec, outcome(role, template, ctx)
+        if spec is None or admitted_as is None:
             continue
-        if found.rejections and spec.host_users is None:
+        if admitted_as.rejections and spec.host_users is None:
             template = replace(template, spec=replace(spec, host_users=False))
             tried = outcome(role, template, ctx)
             if tried is None or tried.rejections or not patch.add((*where, "spec", "hostUsers"), False):
                 continue
-            found = tried
-            yield f"put the {role.lower()} into a user namespace for SCC {found.scc}"
-        dropped = (found.first.capabilities or Capabilities()).drop or ()
+            admitted_as = tried
+            yield f"put the {role.lower()} into a user namespace for SCC {admitted_as.scc}"
+        dropped = (admitted_as.first.capabilities or Capabilities()).drop or ()
         capabilities = (*where, "spec", "containers", 0, *_CAPABILITIES)
         loses = role == WORKER and "ALL" in dropped and patch.get(capabilities) is None
         if loses and may_add(KEPT, role, template, ctx) and patch.add((*capabilities, "add"), [KEPT]):
-            yield f"gave the worker {KEPT}: SCC {found.scc} drops it"
+            yield f"gave the worker {KEPT}: SCC {admitted_as.scc} drops it"

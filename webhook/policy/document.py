@@ -32,18 +32,18 @@ def beyond(document: Any) -> list[tuple[Location, str]]:
     """(location, reason) of parts of a YAML document that exceed the limits of a policy; checked before anything
     else.
     """
-    found: list[tuple[Location, str]] = []
+    faults: list[tuple[Location, str]] = []
     places: list[tuple[Location, Any]] = [((), document)]
     for path, value in places:  # it grows in the loop
         if not isinstance(value, dict | list):
             continue
         what, most = ("rules", MAX_CUSTOM_RULES) if path == ("rules", PREFIX) else ("entries", MAX_ENTRIES)
         if len(value) > most:
-            found.append((path, f"has {len(value):,} {what}, at most {most:,} are taken"))
+            faults.append((path, f"has {len(value):,} {what}, at most {most:,} are taken"))
             continue
         inner = value.items() if isinstance(value, dict) else enumerate(value)
         places += [((*path, key), each) for key, each in inner]
-    return found
+    return faults
 
 
 API_VERSION: Literal["policy.training.openshift.io/v1"] = "policy.training.openshift.io/v1"

@@ -40,32 +40,34 @@ class Attachments:
 
 def attachments(text: str, wanted: Iterable[Network], ctx: Context) -> Attachments:
     """The result for a template's annotation if the missing ones of the `wanted` networks are added."""
-    found = Attachments(text)
+    result = Attachments(text)
     try:
-        found.there = networks.parse(text)
+        result.there = networks.parse(text)
     except NetworksError as error:
-        found.problems.append(f"{networks.NETWORKS} {error}")
-        return found
-    there = {network.within(ctx.namespace) for network in found.there}
-    interfaces = {_interface(network, place): network for place, network in enumerate(found.there, start=1)}
+        result.problems.append(f"{networks.NETWORKS} {error}")
+        return result
+    there = {network.within(ctx.namespace) for network in result.there}
+    interfaces = {_interface(network, place): network for place, network in enumerate(result.there, start=1)}
     for network in wanted:
         key = network.within(ctx.namespace)
         if key in there:
             continue
-        interface = _interface(network, len(found.there) + len(found.added) + 1)
+        interface = _interface(network, len(result.there) + len(result.added) + 1)
         definition = ctx.view.get(NETWORK_ATTACHMENT_DEFINITIONS, key)
         named = f"NetworkAttachmentDefinition {_shortened('/'.join(key))}"
         if definition is ABSENT:
-            found.problems.append(f"{named} does not exist")
+            result.problems.append(f"{named} does not exist")
         elif definition is UNKNOWN:
-            found.problems.append(f"whether there is a {named} is not known")
+            result.problems.append(f"whether there is a {named} is not known")
         elif other := interfaces.get(interface):
             shown = annotations.quoted(str(other))
-            found.problems.append(f"{_shortened(str(network))} would have the interface {interface}, which {shown} has")
+            result.problems.append(
+                f"{_shortened(str(network))} would have the interface {interface}, which {shown} has"
+            )
         else:
-            found.added.append(network)
+            result.added.append(network)
             interfaces[interface] = network
-    return found
+    return result
 
 
 def devices(attached: Iterable[Network], ctx: Context) -> Counter[str] | None:

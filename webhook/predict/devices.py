@@ -131,14 +131,14 @@ def claimed_resource(template: PodTemplate, patterns: tuple[str, ...], ctx: Cont
     """The quotas' resource for all the accelerators of a pod; empty unless one request of one claim has them."""
     if resources.pod_total(template, lambda container: resources.accelerators(container, names(patterns, ctx))):
         return ""
-    found = []
+    matching = []
     for claim in _claims(template):
         name = (claim and claim.resource_claim_template_name) or ""
         known = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, name))
         if not isinstance(known, ResourceClaimTemplate):
             return ""
-        found += [each for each in known.requests if any(_bounds(one, patterns, ctx) != (0, 0) for one in each)]
-    choices = found[0] if len(found) == 1 else ()
+        matching += [each for each in known.requests if any(_bounds(one, patterns, ctx) != (0, 0) for one in each)]
+    choices = matching[0] if len(matching) == 1 else ()
     certain = len(choices) == 1 and _bounds(choices[0], patterns, ctx)[1] is not None
     return f"{choices[0].device_class}{resources.DEVICES_OF_CLASS}" if certain else ""
 

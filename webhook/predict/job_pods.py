@@ -109,7 +109,7 @@ def _job_pods(job: MPIJob, ctx: Context) -> tuple[JobPods, ...]:
         return ()
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     filled_in = NO_DEFAULTS if ranges is UNKNOWN or not ranges else defaults(ranges.values())
-    found = []
+    result = []
     for role, path, replica in job.replicas():
         count = 1 if role == LAUNCHER else job.workers
         if not count:
@@ -119,5 +119,5 @@ def _job_pods(job: MPIJob, ctx: Context) -> tuple[JobPods, ...]:
             runtime = ctx.view.get(RUNTIME_CLASSES, name)
             known = known and runtime is not UNKNOWN
             overhead = runtime.overhead if isinstance(runtime, RuntimeClass) else None
-        found.append(JobPods(role, path, count, replica.template, _Additions(filled_in, overhead, known)))
-    return tuple(found)
+        result.append(JobPods(role, path, count, replica.template, _Additions(filled_in, overhead, known)))
+    return tuple(result)

@@ -102,14 +102,14 @@ def faults(
         yield from _huge_pages_alone(container, wrote)
         left_to_defaults = container.requests.keys() - (wrote.limits or {}).keys()
         for name in sorted((left_to_defaults | of_containers.keys()) - disputed):
-            asked = _of_container(container, wrote, name)
+            amounts = _of_container(container, wrote, name)
             own, sources = of_containers.get(name, _UNBOUND)
             both = own & of_pods[name][0] if alone and name in of_pods else own
-            if _without_limit(asked):
+            if _without_limit(amounts):
                 without_limit.add(name)
-                yield NoLimit(asked, replace(asked, limit=None).fitting(both))
+                yield NoLimit(amounts, replace(amounts, limit=None).fitting(both))
             else:
-                yield from _broken(CONTAINER, asked, own, both, sources)
+                yield from _broken(CONTAINER, amounts, own, both, sources)
     if template.spec and template.spec.resources:
         yield from _above_pod(template, resources, written, disputed)
     if of_pods:
@@ -120,15 +120,15 @@ def faults(
             if name in _POD_LEVEL and (name in resources.requests or name in resources.limits):
                 request = resources.requests.get(name, requests.get(name))
                 limit = resources.limits.get(name, limits.get(name))
-                asked = Asked("spec.resources", name, request, limit, own_request=request != limit)
+                amounts = Asked("spec.resources", name, request, limit, own_request=request != limit)
             elif alone and name in without_limit:
                 continue  # the fix for the container is within these bounds too
             elif alone:
-                asked = _of_container(resources.containers[0], written[0], name)
+                amounts = _of_container(resources.containers[0], written[0], name)
                 both = own & of_containers.get(name, _UNBOUND)[0]
             else:
-                asked = Asked("spec.containers", name, requests.get(name), limits.get(name), several=True)
-            yield from _broken(POD, asked, own, both, sources)
+                amounts = Asked("spec.containers", name, requests.get(name), limits.get(name), several=True)
+            yield from _broken(POD, amounts, own, both, sources)
     if of_claims:
         yield from _claims(template, of_claims)
 

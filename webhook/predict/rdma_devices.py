@@ -48,8 +48,8 @@ def holding(pods: JobPods, shapes: Collection[NodeShape]) -> list[NodeShape]:
 def choose(wanted: Wanted, pods: JobPods, shapes: Collection[NodeShape]) -> tuple[str, int]:
     """(resource, number) for one of these pods; `shapes` could hold it, empty if nodes are unknown."""
     resource = wanted.resource or _only_one(wanted, shapes)
-    asked = {name: amount for name, amount in pods.requests.items() if is_accelerator(name, wanted.accelerators)}
-    accelerators = sum(quantity.whole(amount) for amount in asked.values())
+    requested = {name: amount for name, amount in pods.requests.items() if is_accelerator(name, wanted.accelerators)}
+    accelerators = sum(quantity.whole(amount) for amount in requested.values())
     if wanted.per_pod is not None:
         return resource, wanted.per_pod
     if wanted.per_accelerator is not None and accelerators > 0:
@@ -60,7 +60,9 @@ def choose(wanted: Wanted, pods: JobPods, shapes: Collection[NodeShape]) -> tupl
     # The number of accelerators in a claim is unknown here.
     countable = accelerators > 0 or spec is None or not spec.resource_claims
     shares = [
-        _share(offered, accelerators, sum(quantity.whole(shape.allocatable.get(name, Quantity(0))) for name in asked))
+        _share(
+            offered, accelerators, sum(quantity.whole(shape.allocatable.get(name, Quantity(0))) for name in requested)
+        )
         for shape in shapes
         if countable and (offered := quantity.whole(shape.allocatable.get(resource, Quantity(0)))) > 0
     ]
@@ -95,7 +97,7 @@ def _share(offered: int, asked: int, of: int) -> int:
 def _only_one(wanted: Wanted, shapes: Collection[NodeShape]) -> str:
     if not shapes:
         raise Undecided("no node is known that could hold the pods, and the policy names no device")
-    found = sorted(
+    devices = sorted(
         {
             name
             for shape in shapes
@@ -103,9 +105,9 @@ def _only_one(wanted: Wanted, shapes: Collection[NodeShape]) -> str:
             if amount > 0 and is_accelerator(name, wanted.known)
         }
     )
-    if not found:
+    if not devices:
         raise Undecided("no node that could hold the pods has an RDMA device")
-    if len(found) > 1:
-        shown = ", ".join(found[:MAX_SHOWN_RDMA_DEVICES]) + (", ..." if len(found) > MAX_SHOWN_RDMA_DEVICES else "")
+    if len(devices) > 1:
+        shown = ", ".join(devices[:MAX_SHOWN_RDMA_DEVICES]) + (", ..." if len(devices) > MAX_SHOWN_RDMA_DEVICES else "")
         raise Undecided(f"nodes have several RDMA devices. Choose nodes, or request one device: {shown}")
-    return found[0]
+    return devices[0]

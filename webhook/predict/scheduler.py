@@ -118,24 +118,24 @@ def demands(template: PodTemplate, requests: Amounts, tolerations: Collection[To
     `requests` of the whole pod. Without `tolerations` it is unknown which taints it will tolerate, so taints are no
     demand.
     """
-    found: list[Demand] = [
+    result: list[Demand] = [
         Room(name, amount, amount)
         for name, amount in requests.items()
         if amount > 0 and ("/" in name or name.startswith("hugepages-"))
     ]
-    found += [Label(key, value) for key, value in template.node_selector.items()]
+    result += [Label(key, value) for key, value in template.node_selector.items()]
     affinity = template.spec and template.spec.affinity and template.spec.affinity.node_affinity
     if affinity and affinity.required_during_scheduling_ignored_during_execution:
         terms = (term for term in template.node_terms if term.match_expressions or term.match_fields)
-        found.append(Affinity(tuple(terms)))
+        result.append(Affinity(tuple(terms)))
     if tolerations is not None:
-        found.append(Tolerated(tuple(tolerations)))
-    found += [
+        result.append(Tolerated(tuple(tolerations)))
+    result += [
         Room(name, amount, coarse(name, amount))
         for name in ("cpu", "memory", "ephemeral-storage")
         if (amount := requests.get(name, Quantity(0))) > 0
     ]
-    return tuple(found)
+    return tuple(result)
 
 
 def fits(wanted: Collection[Demand], shapes: Collection[NodeShape]) -> bool:

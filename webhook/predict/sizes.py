@@ -198,11 +198,11 @@ def _resource(job: MPIJob, names: tuple[str, ...], ctx: Context) -> str:
     template = job.worker.template
     if of_pod(template, names, ctx).by_claim:
         return claimed_resource(template, names, ctx)
-    found = [
+    candidates = [
         name
         for _, container in asking(template, ctx)
         if container.resources is not None
         for name in {**(container.resources.limits or {}), **(container.resources.requests or {})}
         if is_accelerator(name, names)
     ]
-    return found[0] if len(found) == 1 else ""
+    return candidates[0] if len(candidates) == 1 else ""

@@ -102,19 +102,19 @@ class ReviewHandler:
             if (part := requests.OF_PARTS.get(hook)) and part.answer:
                 reply: Reply = await resolve_name(part.answer)(request, self._telemetry)
                 return reply
-            asked = review.decode(request.body)
+            request_review = review.decode(request.body)
             if hook == "policy":
-                return await self._review_policy(asked, request)
-            await self._read_namespace(asked.namespace, request)
+                return await self._review_policy(request_review, request)
+            await self._read_namespace(request_review.namespace, request)
             if hook == "ssh-keys":
-                return await self._ssh_keys(asked, request)
-            decision = self._decide(hook, request, asked, self.view)
+                return await self._ssh_keys(request_review, request)
+            decision = self._decide(hook, request, request_review, self.view)
             if self.cluster is not None and request.missing_grants:
                 await self._read_grants(self.cluster, request)
-                decision = self._decide(hook, request, asked, self.view)
+                decision = self._decide(hook, request, request_review, self.view)
             if self.cluster is not None and (decision.depends_on_quota or decision.requested):
-                decision = await self._settled(self.cluster, hook, request, asked, decision)
-            return self._decided(hook, request, asked, decision)
+                decision = await self._settled(self.cluster, hook, request, request_review, decision)
+            return self._decided(hook, request, request_review, decision)
         except Exception as error:  # noqa: BLE001 - see there
             return self._without_decision(request, error)
 

@@ -103,8 +103,8 @@ class Telemetry:
 
     def plugins(self, plugins: Iterable[Plugin], failures: Failures) -> None:
         """Report the plug-ins, and from now on their failures: each kind of failure once in the log."""
-        found = tuple(plugins)
-        for plugin in found:
+        loaded = tuple(plugins)
+        for plugin in loaded:
             self.log.log(
                 logging.WARNING if plugin.faults else logging.INFO,
                 "plug-in",
@@ -116,7 +116,7 @@ class Telemetry:
                 faults=plugin.faults,
             )
         failures.listener = self._plugin_failed
-        self.metrics.on_scrape(lambda: (("plugins", (each.name, each.version, each.state), 1) for each in found))
+        self.metrics.on_scrape(lambda: (("plugins", (each.name, each.version, each.state), 1) for each in loaded))
         self.metrics.on_scrape(lambda: (("plugin_failures_total", key, n) for key, n in failures.counts.items()))
 
     def _plugin_failed(self, kind: str, entry_id: str, error: BaseException) -> None:

@@ -62,19 +62,19 @@ class Found:
 
 def load(arguments: Iterable[str]) -> Found:
     """Every policy document in the named files; `-` is standard input, a directory stands for its files."""
-    found = Found()
+    result = Found()
     for argument in arguments:
         try:
             sources = files.files(argument)
         except ManifestError as error:
-            found.errors.append(error)
+            result.errors.append(error)
             continue
         for source in sources:
             try:
-                _read(source, found)
+                _read(source, result)
             except ManifestError as error:
-                found.errors.append(error)
-    return found
+                result.errors.append(error)
+    return result
 
 
 def applied(found: Found, in_force: Sequence[Layer], *, without: Iterable[str] = ()) -> list[Layer]:
@@ -164,19 +164,19 @@ def _checked(policy: PolicyFile, data: Mapping[str, Any] | None = None, *, in_li
         if in_list:
             raise PolicyError(PolicyFault("", "must be a document of its own, not in a list"))
         if data is None:
-            found, text = document.load(policy.text, policy_model()), policy.text
+            content, text = document.load(policy.text, policy_model()), policy.text
         else:
-            found, text = store.read_from(data, policy_model()), str(data[store.KEY])
+            content, text = store.read_from(data, policy_model()), str(data[store.KEY])
     except PolicyError as error:
         return _broken(policy, error.faults)
-    if not found.own_rules:
-        return replace(policy, document=found)
+    if not content.own_rules:
+        return replace(policy, document=content)
     try:
-        outcomes = try_expressions(Trial(own_rules_check.sources(found), found.params))
+        outcomes = try_expressions(Trial(own_rules_check.sources(content), content.params))
     except TrialFailed as error:
         fail(error)
-    tried = own_rules_check.check(found, text, outcomes)
-    return _broken(policy, tried.faults) if tried.faults else replace(policy, document=found, notes=tried.notes)
+    tried = own_rules_check.check(content, text, outcomes)
+    return _broken(policy, tried.faults) if tried.faults else replace(policy, document=content, notes=tried.notes)
 
 
 def _broken(policy: PolicyFile, faults: Iterable[PolicyFault]) -> PolicyFile:

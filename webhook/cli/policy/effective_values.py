@@ -41,21 +41,21 @@ class EffectiveValues:
     @property
     def notes(self) -> list[str]:
         """Facts that are necessary to understand the outcome."""
-        found = []
+        lines = []
         if isinstance(self.known, Answer):
-            found.append(f'there is no namespace "{self.namespace}"' if self.known is ABSENT else NOT_KNOWN)
+            lines.append(f'there is no namespace "{self.namespace}"' if self.known is ABSENT else NOT_KNOWN)
             selective = [layer.name for layer in self.policies.layers if layer.document.selector is not None]
             if selective:
-                found.append(f"{', '.join(selective)} may be for it or not: they do not count here")
-        found += [f"{name} is left out: {reason}" for name, reason in self.merged.dropped]
+                lines.append(f"{', '.join(selective)} may be for it or not: they do not count here")
+        lines += [f"{name} is left out: {reason}" for name, reason in self.merged.dropped]
         mode = self.merged.document.mode
         if mode != "enforce":
             source = self.merged.sources.get("mode", DEFAULTS)
-            found.append(f"the mode is {mode}, by {source}: no rule does more than {mode}")
+            lines.append(f"the mode is {mode}, by {source}: no rule does more than {mode}")
         only = self.merged.document.inject_only
         if only is not None:
-            found.append(f"injectOnly is [{', '.join(only)}]: no other injection is at work")
-        return found
+            lines.append(f"injectOnly is [{', '.join(only)}]: no other injection is at work")
+        return lines
 
     @property
     def actions(self) -> dict[str, Action]:

@@ -61,11 +61,11 @@ def cluster(
         fail("--cluster and --kubeconfig, --context or --as exclude each other")
     if path is not None:
         try:
-            known = job_world.of_file(path, policy_namespace=policy_namespace)
+            world = job_world.of_file(path, policy_namespace=policy_namespace)
         except ManifestError as error:
             fail(error)
     else:
-        known = with_api(
+        world = with_api(
             access,
             lambda api: world_sources.of_cluster(
                 api,
@@ -76,9 +76,9 @@ def cluster(
                 with_schema=False,
             ),
         )
-    for problem in (*known.problems, *known.unread):
+    for problem in (*world.problems, *world.unread):
         click.echo(f"{caution('warning')}: {printable(problem)}", err=True)
-    return known
+    return world
 
 
 def after(given: Found, known: JobWorld, without: Iterable[str]) -> list[Layer]:

@@ -34,18 +34,18 @@ def place(document: Any, path: str) -> tuple[str | int, ...]:
         keys = parse(path)
     except FieldError:
         return ()
-    found: list[str | int] = []
+    steps: list[str | int] = []
     value = document
     for key in keys:
         index = _index(value, key) if isinstance(value, list) else None
         if isinstance(value, dict) and key in value:
-            found.append(key)
+            steps.append(key)
         elif index is not None and index < len(value):
-            found.append(index)
+            steps.append(index)
         else:
             break
-        value = value[found[-1]]
-    return tuple(found)
+        value = value[steps[-1]]
+    return tuple(steps)
 
 
 def put(document: dict[str, Any], path: str, value: Any) -> None:

@@ -25,7 +25,7 @@ def load(arguments: Iterable[str], revision: str) -> tuple[Found, str]:
 
     RevisionError if they cannot be read.
     """
-    found, title = Found(), revision
+    policies, title = Found(), revision
     with TemporaryDirectory(prefix="mpijob-policies-") as folder:
         for number, argument in enumerate(arguments):
             if argument == STDIN:
@@ -38,8 +38,8 @@ def load(arguments: Iterable[str], revision: str) -> tuple[Found, str]:
             names = list(_written(top, commit, path, within))
             if not names:
                 raise RevisionError(f"{argument}: there is no such file or folder of policies at {title}")
-            _add(documents.load(map(str, names)), found, f"{within}/", f"{revision}:")
-    return found, title
+            _add(documents.load(map(str, names)), policies, f"{within}/", f"{revision}:")
+    return policies, title
 
 
 def _add(read: Found, found: Found, before: str, instead: str) -> None:

@@ -162,18 +162,18 @@ class _Reader:
         """The objects of a file, or the one written in place."""
         if isinstance(given, dict):
             try:
-                found = files.objects(self.file, given)
+                manifests = files.objects(self.file, given)
             except ManifestError as error:
                 self._fault(location, str(error).removeprefix(f"{self.file}: "))
                 return []
-            unusable = [each for each in found if not each.api_version]
+            unusable = [each for each in manifests if not each.api_version]
             problems = [f"a {each.kind} without apiVersion is nothing that a cluster has" for each in unusable]
         else:
-            found, errors = files.load([str(self.folder / given)])
+            manifests, errors = files.load([str(self.folder / given)])
             problems = [*map(str, errors)]
         for problem in problems:
             self._fault(location, problem)
-        return found
+        return manifests
 
     def _job(self, document: SuiteDocument, number: int) -> Manifest | None:
         own = document.tests[number].job

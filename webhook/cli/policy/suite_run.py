@@ -129,14 +129,14 @@ def _changed(job: Manifest, case: Case) -> Manifest:
 
 
 def _world(document: SuiteDocument, test: PolicyTest, policies: PolicySet, namespace: NamespaceFacts) -> JobWorld:
-    known = [manifest.document for manifest in test.cluster]
+    objects = [manifest.document for manifest in test.cluster]
     if ("Namespace", namespace.name) not in {(each.kind, each.name) for each in test.cluster}:
         # The API server sets this label, and policies select by it.
         labels = {"kubernetes.io/metadata.name": namespace.name, **namespace.labels}
         metadata = {**namespace.model_dump(), "labels": labels}
-        known.append({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        objects.append({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     try:
-        cluster = Snapshot(known)
+        cluster = Snapshot(objects)
     except SnapshotError as error:
         raise BrokenTest(f"cluster: {error}", *(["cluster"] if test.case.cluster else [])) from None
     user = test.case.user or document.user
@@ -171,15 +171,17 @@ def _of_finding(action: str, finding: Finding) -> Seen:
 
 def _compared(suite: Suite, test: PolicyTest, found: Sequence[Seen]) -> Iterator[Problem]:
     """Missing findings that were expected, and findings that were not expected."""
-    for place, wanted in enumerate(test.case.expect):
-        if not any(each.meets(wanted) for each in found):
-            text = _in_words(wanted.action, wanted.field, wanted.message and f'"{wanted.message}"', wanted.rule)
+    for place, expected in enumerate(test.case.expect):
+        if not any(each.meets(expected) for each in found):
+            text = _in_words(
+                expected.action, expected.field, expected.message and f'"{expected.message}"', expected.rule
+            )
             line = suite.line("tests", test.number, "expect", place)
-            yield Problem(MISSING, f"expected, and not there: {text}{_unknown(wanted.rule, suite)}", line)
+            yield Problem(MISSING, f"expected, and not there: {text}{_unknown(expected.rule, suite)}", line)
     about = suite.document.rules
     for each in found:
         counts = each.action in {"deny", FAULT} or about is None or each.rule in about
-        if counts and not any(each.meets(wanted) for wanted in test.case.expect):
+        if counts and not any(each.meets(expected) for expected in test.case.expect):
             yield Problem(UNEXPECTED, f"not expected: {each}", suite.line("tests", test.number, "expect"))
 
 

@@ -77,19 +77,19 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     if not wanted:
         return
     plans = {role: planned(patch, role, wanted, ctx) for role, _, _ in job.computing()}
-    for found in plans.values():
-        _leave_uncounted(found, ctx, patch)
-    asked = _asked(job, plans, ctx)
-    if problem := refusal(asked, {name for amounts in asked.values() for name in amounts}, ctx, patch):
-        for found in plans.values():
-            _leave_out(found, [network for network in found.added if devices([network], ctx)], problem)
-        asked = {}
+    for plan in plans.values():
+        _leave_uncounted(plan, ctx, patch)
+    requests = _asked(job, plans, ctx)
+    if problem := refusal(requests, {name for amounts in requests.values() for name in amounts}, ctx, patch):
+        for plan in plans.values():
+            _leave_out(plan, [network for network in plan.added if devices([network], ctx)], problem)
+        requests = {}
     told: dict[str, None] = {}
-    for role, found in plans.items():
-        told |= dict.fromkeys(map(Caution, found.problems))
-        if attach(patch, role, found):
-            told[f"attached to {listed(found.added, room=80)}"] = None
-            ask(role, asked.get(role, {}), patch)
+    for role, plan in plans.items():
+        told |= dict.fromkeys(map(Caution, plan.problems))
+        if attach(patch, role, plan):
+            told[f"attached to {listed(plan.added, room=80)}"] = None
+            ask(role, requests.get(role, {}), patch)
     yield from told
 
 
@@ -109,7 +109,7 @@ def _leave_out(found: Attachments, networks: list[Network], problem: str) -> Non
 
 def _asked(job: MPIJob, plans: Mapping[str, Attachments], ctx: Context) -> dict[str, dict[str, str]]:
     """The devices to add to each role: none that it requests itself, and none unless all are known."""
-    asked = {}
+    requests = {}
     for pods in job_pods(job, ctx):
         if pods.role not in plans or not pods.template.containers:
             continue
@@ -117,8 +117,8 @@ def _asked(job: MPIJob, plans: Mapping[str, Attachments], ctx: Context) -> dict[
         counted = devices([*found.there, *found.added], ctx) or Counter()
         stated = {name for each in pods.resources.containers for name in (*each.requests, *each.limits)}
         ours = devices(found.added, ctx) or Counter()
-        asked[pods.role] = {name: str(counted[name]) for name in ours if counted[name] and name not in stated}
-    return asked
+        requests[pods.role] = {name: str(counted[name]) for name in ours if counted[name] and name not in stated}
+    return requests
 
 
 def read(names: tuple[str, ...]) -> list[Network]:

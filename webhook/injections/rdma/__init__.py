@@ -85,17 +85,19 @@ FORMS: Final = (
 @injection("rdma", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Decide for all templates, then write."""
-    asked = job.annotations.get(annotations.RDMA)
-    if asked not in {None, "true", "false"}:
-        yield Caution(f'{annotations.mention(annotations.RDMA, asked or "")} is neither "true" nor "false"')
+    annotated = job.annotations.get(annotations.RDMA)
+    if annotated not in {None, "true", "false"}:
+        yield Caution(f'{annotations.mention(annotations.RDMA, annotated or "")} is neither "true" nor "false"')
         return
-    if asked == "false" or not (asked or settings.always):
+    if annotated == "false" or not (annotated or settings.always):
         return
     computing = {role for role, _, replica in job.computing() if replica.template.containers}
-    pods = [each for each in job_pods(job, ctx) if each.role in computing and (asked or _accelerated(each, settings))]
+    pods = [
+        each for each in job_pods(job, ctx) if each.role in computing and (annotated or _accelerated(each, settings))
+    ]
     try:
         plans = [_plan(each, settings, ctx, patch) for each in pods]
-        if asked is None:
+        if annotated is None:
             _look_for_nodes(plans, ctx)
         problem = _leave_pages_out(plans, ctx, patch)
     except Undecided as reason:
@@ -156,15 +158,15 @@ def _look_for_nodes(plans: list[_Plan], ctx: Context) -> None:
 
 def _leave_pages_out(plans: list[_Plan], ctx: Context, patch: PatchBuilder) -> str:
     """Remove the huge pages from the plans if the job would be rejected for them, and return why."""
-    wanted = {plan.pods.role: plan.amounts for plan in plans}
+    amounts = {plan.pods.role: plan.amounts for plan in plans}
     pages = [plan.amounts.pop(HUGEPAGES, "") for plan in plans]
-    if problem := refusal(wanted, {name for plan in plans for name in plan.amounts}, ctx, patch):
+    if problem := refusal(amounts, {name for plan in plans for name in plan.amounts}, ctx, patch):
         raise Undecided(problem)
     if not any(pages):
         return ""
     for plan, amount in zip(plans, pages, strict=True):
         plan.amounts |= {HUGEPAGES: amount} if amount else {}
-    if problem := refusal(wanted, {HUGEPAGES}, ctx, patch):
+    if problem := refusal(amounts, {HUGEPAGES}, ctx, patch):
         for plan in plans:
             plan.amounts.pop(HUGEPAGES, None)
     return problem

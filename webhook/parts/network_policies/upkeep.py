@@ -162,18 +162,18 @@ class NetworkPolicies:
 
     async def _bring_about(self, key: ByNamespace, settings: Settings) -> float | None:
         """Read the job, and write what is missing."""
-        found = await get(self.api, f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], in_path(key[0]))}/{in_path(key[1])}")
-        if found is None or found["metadata"].get("deletionTimestamp"):
+        document = await get(self.api, f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], in_path(key[0]))}/{in_path(key[1])}")
+        if document is None or document["metadata"].get("deletionTimestamp"):
             return None  # the cache is late, or the job is ending
         seen = self._seen(key)  # another replica may have created it meanwhile
-        found.pop("status", None)
+        document.pop("status", None)
         try:
-            job = mpijob.decode(msgspec.json.encode(found))
+            job = mpijob.decode(msgspec.json.encode(document))
         except ShapeError as error:
             raise ClusterError(f"MPIJob {key[0]}/{key[1]} cannot be read: {error}") from None
         asked = job.annotations.get(NETWORK_POLICY, "")
         chosen = posture(asked, settings) if is_filtered(job) else Posture.NONE
-        generation = int(found["metadata"].get("generation") or 0)
+        generation = int(document["metadata"].get("generation") or 0)
         basis = job.metadata.uid, generation, asked, settings
         if chosen is Posture.NONE and not _owns(job.metadata.uid, seen):
             self._wanted[key] = _Wanted(basis, None)

@@ -85,18 +85,18 @@ def opened(written: msgspec.Raw) -> dict[str, Any]:
     For an object of any size that takes a few milliseconds.
     """
     try:
-        found: dict[str, Any] = dict(_members.decode(written))
+        fields: dict[str, Any] = dict(_members.decode(written))
         for key in ("apiVersion", "kind"):
-            found[key] = _text(found.get(key))
-        if "spec" in found:
-            found["spec"] = _opened(found["spec"])
-        if isinstance(metadata := _opened(found.get("metadata", _NOTHING)), dict):
-            found["metadata"] = {key: _text(value) for key, value in metadata.items()}
+            fields[key] = _text(fields.get(key))
+        if "spec" in fields:
+            fields["spec"] = _opened(fields["spec"])
+        if isinstance(metadata := _opened(fields.get("metadata", _NOTHING)), dict):
+            fields["metadata"] = {key: _text(value) for key, value in metadata.items()}
             if "annotations" in metadata:
-                found["metadata"]["annotations"] = _annotations.decode(metadata["annotations"])
+                fields["metadata"]["annotations"] = _annotations.decode(metadata["annotations"])
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise ReviewError(f"not a ConversionReview: in an object: {error}") from None
-    return found
+    return fields
 
 
 def _opened(value: msgspec.Raw) -> Any:

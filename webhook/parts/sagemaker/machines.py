@@ -168,15 +168,15 @@ def divided(instance: Instance, count: int, how: Distribution, options: Options)
 def amounts(each: Instance, adapters: int, options: Options) -> dict[str, int | str]:
     """The requests and limits of a pod."""
     left = 100 - options.reserve
-    found: dict[str, int | str] = {
+    resources: dict[str, int | str] = {
         "cpu": str(max(each.cpus * left // 100, 1)),
         "memory": f"{max(each.memory * 1024 * left // 100, 1)}Mi",
     }
     if each.accelerators:
-        found[each.resource] = each.accelerators
+        resources[each.resource] = each.accelerators
     if adapters:
-        found[ADAPTERS] = adapters
-    return found
+        resources[ADAPTERS] = adapters
+    return resources
 
 
 @dataclass(frozen=True, slots=True)

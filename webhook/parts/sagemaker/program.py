@@ -132,7 +132,7 @@ def _text(written: Any) -> str:
 def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], report: Report) -> dict[str, str]:
     """The variables by name. `instance` is the resources of a worker, `hosts` the workers' hosts."""
     parameters = distribution.of_user(request.hyper_parameters or {})
-    found = {
+    environment = {
         "TRAINING_JOB_NAME": request.training_job_name,
         "SM_MODEL_DIR": MODEL,
         "SM_INPUT_DIR": "/opt/ml/input",
@@ -156,9 +156,9 @@ def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], re
         },
     }
     if entry := entry_point(request):
-        found |= {"SM_USER_ENTRY_POINT": entry, "SM_MODULE_DIR": CODE}
+        environment |= {"SM_USER_ENTRY_POINT": entry, "SM_MODULE_DIR": CODE}
     if request.resource_config.instance_type:
-        found["SM_CURRENT_INSTANCE_TYPE"] = request.resource_config.instance_type
+        environment["SM_CURRENT_INSTANCE_TYPE"] = request.resource_config.instance_type
     report.lost("SM_CURRENT_HOST", "differs on each worker, so it is not set: take HOSTNAME, or the rank")
     report.lost(
         "/opt/ml/input/config",
@@ -173,7 +173,7 @@ def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], re
         for name in written or ():
             if secret_names.is_named_so(name):
                 report.to_do(f"{place}[{name}]", secret_names.ADVICE)
-    return found | (request.environment or {})
+    return environment | (request.environment or {})
 
 
 def handed_on(found: dict[str, str], options: Sequence[str]) -> list[str]:

@@ -65,13 +65,13 @@ class Storage:
 def storage(request: TrainingJob, options: Options, report: Report) -> Storage:
     """Volumes, mounts and init containers; ConversionError for a claim that is not used."""
     size = request.resource_config.volume_size
-    found, claims = Storage(options, size), dict(options.claims)
+    result, claims = Storage(options, size), dict(options.claims)
     channels = request.input_data_config or ()
     for number, channel in enumerate(channels):
-        _channel(found, channel, f"InputDataConfig[{number}]", claims, report)
-    _code(found, request, claims.pop(CODE, None), report)
-    _model(found, request, claims.pop(MODEL, None), report)
-    _checkpoints(found, request, claims.pop(CHECKPOINTS, None), report)
+        _channel(result, channel, f"InputDataConfig[{number}]", claims, report)
+    _code(result, request, claims.pop(CODE, None), report)
+    _model(result, request, claims.pop(MODEL, None), report)
+    _checkpoints(result, request, claims.pop(CHECKPOINTS, None), report)
     if claims:
         there = ", ".join([*(channel.channel_name for channel in channels), CODE, MODEL, CHECKPOINTS])
         raise ConversionError(
@@ -80,9 +80,9 @@ def storage(request: TrainingJob, options: Options, report: Report) -> Storage:
     if size:
         report.changed(
             "ResourceConfig.VolumeSizeInGB",
-            "bounds what init containers fetch" if found.fetching else "has no counterpart: the claims have their own",
+            "bounds what init containers fetch" if result.fetching else "has no counterpart: the claims have their own",
         )
-    return found
+    return result
 
 
 def _channel(found: Storage, channel: Channel, where: str, claims: dict[str, str], report: Report) -> None:

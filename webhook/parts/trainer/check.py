@@ -98,15 +98,15 @@ async def of_cluster(api: Client, jobs: Iterable[Manifest], namespace: str) -> l
         within = quote(each.namespace or namespace, safe="") if of_namespace else ""
         path = f"{resource.path(kinds.API_VERSION, within)}/{quote(str(reference.get('name')), safe='')}"
         paths[path] = resource.kind
-    found = []
+    manifests = []
     for path, kind in paths.items():
         try:
             document = await get(api, path)
         except ApiError:
             continue  # no verdict without the right to read it
         if document is not None:
-            found.append(Manifest(path, {**document, "kind": kind, "apiVersion": kinds.API_VERSION}))
-    return found
+            manifests.append(Manifest(path, {**document, "kind": kind, "apiVersion": kinds.API_VERSION}))
+    return manifests
 
 
 def _namespace(manifest: Manifest, otherwise: str) -> str:

@@ -89,7 +89,7 @@ def _of_one(each: ReplicatedJob, known: set[str]) -> Iterator[Violation]:
 
 def _of_metadata(shape: Shape) -> Iterator[Violation]:
     """Labels and annotations of the JobSet and of its Jobs, from the runtime and patches."""
-    found = Faults()
+    faults_found = Faults()
     written = [(METADATA, at(shape.runtime, "template", "metadata"))]
     written += [(f"{each.path}.template.metadata", at(each.written, "template", "metadata")) for each in shape.jobs]
     for index, patch in enumerate(mappings(shape.job.get("runtimePatches"))):
@@ -100,9 +100,9 @@ def _of_metadata(shape: Shape) -> Iterator[Violation]:
             place = f"{path}.spec.replicatedJobs[{number}].template.metadata"
             written.append((place, at(each, "template", "metadata")))
     for path, metadata in written:
-        check_labels(_texts(metadata.get("labels")), f"{path}.labels", found)
-        check_annotations(_texts(metadata.get("annotations")), f"{path}.annotations", found)
-    return (Violation(fault.path, fault.message, fix=fault.fix) for fault in found)
+        check_labels(_texts(metadata.get("labels")), f"{path}.labels", faults_found)
+        check_annotations(_texts(metadata.get("annotations")), f"{path}.annotations", faults_found)
+    return (Violation(fault.path, fault.message, fix=fault.fix) for fault in faults_found)
 
 
 def _of_policies(spec: dict[str, Any], known: set[str]) -> Iterator[Violation]:

@@ -196,7 +196,7 @@ def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[Replic
 
     TooLarge if that is too much to merge.
     """
-    found = []
+    result = []
     work = Work()
     patches = _patches(job)
     for index, written in enumerate(mappings(at(runtime, "template", "spec").get("replicatedJobs"))):
@@ -221,8 +221,8 @@ def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[Replic
         _sized(each, runtime, mapping(job.get("trainer")))
         _trained(each, runtime, mapping(job.get("trainer")), work)
         _initialized(each, mapping(job.get("initializer")), work)
-        found.append(each)
-    return found
+        result.append(each)
+    return result
 
 
 def slots(runtime: dict[str, Any], job: dict[str, Any], jobs: list[ReplicatedJob]) -> int:

@@ -51,7 +51,7 @@ def pod_sets(job: MPIJob, ctx: Context, config: KueueConfig) -> tuple[PodSet, ..
         return None
     if any(key in job.labels or key in job.annotations for key in FOREIGN):
         return None
-    found = []
+    result = []
     for pods in job_pods(_counted(job, ctx), ctx):
         topology = TopologyRequest.of(pods.template.annotations)
         if topology is None or (pods.template.spec and pods.template.spec.resource_claims):
@@ -59,8 +59,8 @@ def pod_sets(job: MPIJob, ctx: Context, config: KueueConfig) -> tuple[PodSet, ..
         each = {name: amount(name, value) for name, value in pods.requests.items() if not config.leaves_out(name)}
         counted = (name for name in pods.requests if not name.startswith(config.excluded_prefixes))
         certain = pods.certain and all(name in each for name in counted)
-        found.append(PodSet(pods.role, pods.path, pods.count, each, pods.template, topology, certain))
-    return tuple(found)
+        result.append(PodSet(pods.role, pods.path, pods.count, each, pods.template, topology, certain))
+    return tuple(result)
 
 
 def _counted(job: MPIJob, ctx: Context) -> MPIJob:

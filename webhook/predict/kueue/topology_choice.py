@@ -79,14 +79,14 @@ def _choices(job: MPIJob, levels: list[str], *, mixed: bool) -> Iterator[Choice]
 
 def _levels(view: ClusterView, flavors: list[ResourceFlavor]) -> list[str]:
     """The narrowest level above the node of each flavor's topology, starting with those that all topologies have."""
-    known: list[tuple[str, ...]] = []
+    levels_of_flavors: list[tuple[str, ...]] = []
     for name in dict.fromkeys(flavor.topology for flavor in flavors if flavor.topology):
         found = view.get(TOPOLOGIES, name)
         if isinstance(found, Topology) and found.levels:
-            known.append(found.levels)
+            levels_of_flavors.append(found.levels)
     narrowest: list[str] = []
-    common = set.intersection(*map(set, known)) if known else set()
-    for levels in known:
+    common = set.intersection(*map(set, levels_of_flavors)) if levels_of_flavors else set()
+    for levels in levels_of_flavors:
         for usable in ([level for level in levels if level in common], list(levels)):
             above = [level for level in usable if level != HOSTNAME] or usable
             narrowest += above[-1:]

@@ -132,7 +132,7 @@ def shortages(
     With `before`, the job as it was, only the increase counts. While the use of a resource is unknown, only a job that
     never fits is short of it.
     """
-    found = []
+    result = []
     for quota in quotas:
         missing = charged(quota, demand.missing)
         if not missing:
@@ -147,8 +147,8 @@ def shortages(
             taken = Quantity((used or 0) + others.get(name, 0))
             short = Shortage(quota, name, amount, whole[name], quota.hard[name], taken, known=used is not None)
             if short.impossible or (used is not None and taken + amount > short.hard):
-                found.append(short)
-    return found
+                result.append(short)
+    return result
 
 
 def most_workers(workers: int, short: Callable[[int], bool]) -> int:

@@ -47,14 +47,16 @@ class Promises:
     def of(cls, ctx: Context, quotas: Quotas) -> "Promises":
         """The promises of the context's namespace; `quotas` are its own."""
         counts, jobs = _pod_counts(ctx), ctx.view.within(MPI_JOBS, ctx.namespace)
-        known = jobs if isinstance(jobs, Group) else Group({} if jobs is UNKNOWN else jobs)
+        stored_jobs = jobs if isinstance(jobs, Group) else Group({} if jobs is UNKNOWN else jobs)
         made = None if counts is None else counts.made
         priority = default_priority_class(ctx, quotas)
         return cls(
             ctx=ctx,
-            jobs=None if jobs is UNKNOWN else known,
+            jobs=None if jobs is UNKNOWN else stored_jobs,
             made=made,
-            stored=counts.outstanding(known) if counts is not None and made else known.derived(without_pods),
+            stored=counts.outstanding(stored_jobs)
+            if counts is not None and made
+            else stored_jobs.derived(without_pods),
             default_priority=priority,
             charges=_charges(ctx, priority),
         )
