@@ -5,8 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -W error
 # Each process has a control plane of its own, and a file's tests stay together.
-# One more than the usual two cores: tests also wait. CI, where a failure costs more, has two.
-PROCESSES ?= $(if $(filter true,$(CI)),2,3)
+# One more than the usual two cores: tests also wait.
+PROCESSES ?= 3
 PYTEST = $(BIN)/pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 # A run of many thousand tests on a machine of others: what fails there is tried once more, and named at the end.
 ONCE_MORE = $(if $(filter true,$(CI)),--reruns 1 -rR --rerun-show-tracebacks)
@@ -36,7 +36,7 @@ test: lint types  ## Lint, types and the tests, against a real control plane: PR
 	@$(PYTEST) $(ONCE_MORE)
 
 test-long: export CI := true
-test-long: test  ## The same with slow tests and all random and repeated cases, as in CI.
+test-long: test  ## The same with slow tests that rarely fail, as in CI.
 
 lint: install  ## ruff and the import contracts.
 	@$(BIN)/ruff check .
@@ -70,8 +70,9 @@ bench-compare: install  ## The servers compared with those of another revision i
 compare: install  ## Compare all replies with those of another revision: make compare BASE=main~1.
 	@$(BIN)/python -m tests.bench.replies $(or $(BASE),HEAD)
 
-burst: install  ## Create a thousand jobs at once, each with its own key.
-	@MPIJOB_SSH_JOBS=1000 $(BIN)/pytest tests/integration/test_ssh_burst.py
+burst: export CI := true
+burst: install  ## Create a thousand jobs at once: each gets its own key, and the quota is met.
+	@MPIJOB_SSH_JOBS=1000 MPIJOB_QUOTA_JOBS=1000 $(BIN)/pytest tests/integration/test_ssh_burst.py tests/integration/test_quota.py
 
 slow-workers: install  ## Run 50 jobs whose workers take 5 to 60 seconds to start, with and without the launcher's wait.
 	@CI=true MPIJOB_SLOW_JOBS=50 $(BIN)/pytest tests/integration/test_slow_workers.py

@@ -13,7 +13,7 @@ from tests.bench.report import FULL, HOOKS, YARDSTICK
 from tests.controlplane.assets import assets
 from tests.controlplane.progress import Progress
 from tests.support.paths import ROOT
-from tests.support.samples import rare
+from tests.support.rare import rare
 
 assets()  # builds, if nothing is built, before the time limit of a test counts
 QUICK = parse(["--seconds", "1", "--rounds", "1", "--connections", "4", "--without", "pod-security", "opa"])

@@ -8,7 +8,7 @@ import pytest
 
 from tests.bench.replies import __main__ as command
 from tests.support.paths import ROOT
-from tests.support.samples import rare
+from tests.support.rare import rare
 from webhook.injections import REGISTRY as INJECTIONS
 from webhook.rules import REGISTRY as RULES
 from webhook.rules import worker_count

@@ -13,13 +13,13 @@ import pytest
 
 from tests.chaos.arena import Arena, arena
 from tests.chaos.faults import FAULTS, drawn, together
-from tests.support.samples import sample
+from tests.support.rare import rare
 
 SEED = os.environ.get("MPIJOB_CHAOS_SEED", "1")
 MINUTES = float(os.environ.get("MPIJOB_CHAOS_MINUTES", "0"))
 RATE = 50
 MOST_AT_ONCE = 3
-USUAL = ["API server restarted", "replica killed", "no memory", "hostile jobs", "hostile policies"]
+USUAL = {"API server restarted", "replica killed", "no memory", "hostile jobs", "hostile policies"}
 
 pytestmark = [
     pytest.mark.cluster,
@@ -40,7 +40,9 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
     assert made.load.first["admitted"]
 
 
-@pytest.mark.parametrize("name", [*FAULTS] if MINUTES else sample(USUAL, [*FAULTS]))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if MINUTES or name in USUAL else rare) for name in FAULTS]
+)
 def test_after_each_fault_all_is_as_before(stage: Arena, name: str) -> None:
     rng = Random(f"{SEED} {name}")
     with FAULTS[name](stage, rng):

@@ -21,8 +21,8 @@ from tests.controlplane import kueue
 from tests.controlplane.cluster import Cluster
 from tests.support.api_client import client
 from tests.support.jobs import changed
+from tests.support.rare import rare
 from tests.support.rule_checks import defaulted
-from tests.support.samples import rare, sample
 from tests.support.worlds import kueue_worlds as worlds
 from tests.support.worlds.kueue_verdicts import Verdict, Workloads
 from tests.support.worlds.kueue_worlds import Manifest
@@ -40,8 +40,8 @@ from webhook.rules import REGISTRY, Violation
 
 pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(600)]
 
-TREES = sample(18, 36)
-JOBS = int(os.environ.get("MPIJOB_KUEUE_JOBS", sample(4, 8)))
+TREES = 18
+JOBS = int(os.environ.get("MPIJOB_KUEUE_JOBS", "4"))
 KINDS = ("clusterqueues", "localqueues", "cohorts", "resourceflavors", "topologies")
 
 

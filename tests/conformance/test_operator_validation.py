@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from tests.controlplane.assets import assets
 from tests.support.jobs import REMOVE, changed
 from tests.support.rule_checks import defaulted, violations
-from tests.support.samples import sample
 from webhook.api.operator_checks import refused
 
 Verdict = Callable[[dict[str, Any]], list[dict[str, str]]]
@@ -90,7 +89,7 @@ REPLICA = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=sample(600, 3000), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
 @given(changes=CHANGES, run_policy=RUN_POLICY, launcher=REPLICA, worker=REPLICA)
 def test_both_find_fault_with_the_same_fields(
     verdict: Verdict,

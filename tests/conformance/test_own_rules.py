@@ -16,11 +16,10 @@ from tests.controlplane.cluster import Cluster
 from tests.support.api_client import DRY_RUN, Client, at_a_time, client
 from tests.support.jobs import changed
 from tests.support.own_rules import outcomes
-from tests.support.samples import sample
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
-JOBS = sample(3, 16)
+JOBS = 3
 IN_A_POLICY = 40
 BATCH = "example.com/batch"
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
@@ -228,7 +227,7 @@ async def test_expressions_have_the_values_that_they_have_there(cluster: Cluster
                     different.append(f"{source}: {there} there, {here} here, for {job['metadata']['name']}")
 
         await at_a_time(product(range(len(batches)), samples), compare)
-    assert len(values) >= sample(500, 3000)
+    assert len(values) >= 500
     assert min(values.count(each) for each in (True, False, None)) > len(values) / 50
     assert different == []
 

@@ -1,6 +1,8 @@
 """Whatever users write: the corpus that fuzzing left, and inputs that hypothesis makes of it."""
 
 import json
+import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -9,10 +11,23 @@ from hypothesis import strategies as st
 from tests.fuzz import corpus
 from tests.fuzz.targets import TARGETS
 from tests.support.any_job import mangled_jobs
-from tests.support.samples import sample
 from tests.support.strategies import PROPERTY
+from webhook import work_limit
 
 JOBS = {"jobs", "patches"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def work_limit_of_the_server() -> Iterator[None]:
+    """Each decision has the limit that it has in the server."""
+    before = signal.getsignal(signal.SIGVTALRM)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(work_limit._decision, "armed", True)
+        work_limit.arm()
+        yield
+    signal.signal(signal.SIGVTALRM, before)
+
+
 NAMES = pytest.mark.parametrize("name", TARGETS)
 
 
@@ -27,14 +42,14 @@ def test_the_corpus(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in TARGETS if name not in JOBS])
 @given(data=st.data())
-@settings(PROPERTY, max_examples=sample(25, 60))
+@settings(PROPERTY, max_examples=25)
 def test_texts(name: str, data: st.DataObject) -> None:
     TARGETS[name].run(data.draw(_texts(name)))
 
 
 @pytest.mark.parametrize("name", sorted(JOBS))
 @given(job=mangled_jobs())
-@settings(PROPERTY, max_examples=sample(15, 30))
+@settings(PROPERTY, max_examples=15)
 def test_jobs(name: str, job: object) -> None:
     TARGETS[name].run(json.dumps(job).encode())
 

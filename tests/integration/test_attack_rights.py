@@ -14,7 +14,7 @@ from tests.support.installation.exempting import RULES, grant
 from tests.support.installation.service import example
 from tests.support.installation.ssh_secrets import keys_of, suspended
 from tests.support.policies import HEADER
-from webhook.admission.required import RULE
+from webhook.admission.validate.required_injections import RULE
 
 pytestmark = pytest.mark.timeout(300)
 PI = assets().upstream_examples["pi"]

@@ -18,7 +18,7 @@ from tests.support.installation import default_overlay, go_module, service
 from tests.support.installation.service import Replica
 from tests.support.paths import MANIFESTS
 from tests.support.policies import policy_configmap
-from tests.support.samples import rare
+from tests.support.rare import rare
 from webhook.api.yaml import load_all
 from webhook.parts.standing_audit.reports import LABEL
 

@@ -13,7 +13,7 @@ from tests.controlplane.build import ensure_built
 from tests.controlplane.progress import Progress
 from tests.support import environment
 from tests.support.paths import ROOT
-from tests.support.samples import rare
+from tests.support.rare import rare
 from tools.release import building, page_packages
 from webhook import __version__
 from webhook.api import yaml

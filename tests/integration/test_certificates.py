@@ -21,7 +21,7 @@ from tests.support.installation.balancer import Backend, Balancer
 from tests.support.installation.deployment import HOST, SECRET, SELF_MANAGED, SERVICE, SPACE, Deployment
 from tests.support.installation.load import ADMITTED, Load
 from tests.support.jobs import GOOD, changed
-from tests.support.samples import rare
+from tests.support.rare import rare
 from webhook.installation import registration
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]

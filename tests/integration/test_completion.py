@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import debian
-from tests.support.samples import FULL
+from tests.support.rare import FULL
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.skipif(not FULL, reason="packages: `make test-long` has it")]
 BIN = Path(sys.executable).parent

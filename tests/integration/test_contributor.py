@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import ROOT
-from tests.support.samples import rare
+from tests.support.rare import rare
 
 # All that development needs is installed once more.
 pytestmark = [pytest.mark.timeout(1800), rare]

@@ -14,7 +14,7 @@ from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.nodes import KEEP_RUNNING
 from tests.controlplane.process import ControlPlaneError
-from tests.support.samples import rare
+from tests.support.rare import rare
 
 EXAMPLES = ["pi", "pi-intel", "pi-mpich", "tensorflow-benchmarks", "tensorflow-mnist"]
 

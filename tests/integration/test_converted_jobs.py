@@ -7,7 +7,7 @@ import pytest
 
 from tests.controlplane.cluster import Cluster, has_condition
 from tests.support.older_jobs import HOROVOD, TENSORFLOW
-from tests.support.samples import rare
+from tests.support.rare import rare
 from tests.support.training_jobs import CASES, filled_in
 from webhook.api import yaml
 from webhook.parts.older_versions import older_jobs

@@ -18,7 +18,7 @@ from tests.controlplane.process import Program, free_port, responds
 from tests.support import jobs
 from tests.support.image import Image, build
 from tests.support.paths import ROOT
-from tests.support.samples import rare
+from tests.support.rare import rare
 from webhook import __version__
 
 DOCKERFILE = ROOT / "Dockerfile"

@@ -15,7 +15,7 @@ from tests.controlplane.cluster import Cluster
 from tests.controlplane.nodes import gpu_nodes
 from tests.support.mpi.releases import installed
 from tests.support.queued_jobs import QUEUE_LABEL, Job, managed_namespace, with_kueue
-from tests.support.samples import rare
+from tests.support.rare import rare
 from webhook.api import yaml
 from webhook.api.annotations import QUEUE
 from webhook.cli.first_job import FRAMEWORKS

@@ -10,7 +10,7 @@ from tests.controlplane import kueue
 from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import gpu_nodes
 from tests.support.jobs import changed
-from tests.support.samples import rare
+from tests.support.rare import rare
 
 pytestmark = rare
 

@@ -14,7 +14,7 @@ from certs.authority import Authority
 from tests.controlplane.cluster import Cluster
 from tests.support.installation.custom_resources import custom_resource, install
 from tests.support.paths import MANIFESTS
-from tests.support.samples import rare, sample
+from tests.support.rare import rare
 from webhook.api.yaml import load_all
 from webhook.installation.registration import NAME, RESOURCES
 
@@ -90,7 +90,7 @@ def pods(cluster: Cluster) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("overlay", sample(["default"], OVERLAYS))
+@pytest.mark.parametrize("overlay", [pytest.param(name, marks=() if name == "default" else rare) for name in OVERLAYS])
 def test_an_overlay_is_applied_twice_and_deleted(cluster: Cluster, overlays: Path, overlay: str) -> None:
     folder = overlays / overlay
     before = inventory(cluster)

@@ -8,7 +8,7 @@ import pytest
 from tests.controlplane.cluster import Cluster
 from tests.support.installation.balancer import Balancer
 from tests.support.installation.deployment import SELF_MANAGED, SPACE, Deployment
-from tests.support.samples import rare
+from tests.support.rare import rare
 from webhook.cluster.resources.reservations import LABEL as RESERVATIONS
 from webhook.policy.store import LABEL
 

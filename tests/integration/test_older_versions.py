@@ -21,7 +21,7 @@ from tests.support.installation.older_versions import (
 )
 from tests.support.jobs import GOOD, changed
 from tests.support.kubeflow_sdks import submit
-from tests.support.samples import FULL
+from tests.support.rare import FULL
 from webhook.api.annotations import SKIP
 from webhook.parts.older_versions.both_ways import WRITTEN_AS
 

@@ -18,7 +18,7 @@ from tests.support.installation.older_versions import (
     serve_older_versions,
 )
 from tests.support.jobs import GOOD, changed
-from tests.support.samples import rare
+from tests.support.rare import rare
 from tools import older_versions_crd
 from webhook.parts.older_versions.both_ways import NO_JOB, WRITTEN_AS
 

@@ -9,7 +9,7 @@ from tests.controlplane.cluster import Cluster
 from tests.support.installation.balancer import Balancer
 from tests.support.installation.deployment import SELF_MANAGED, SERVICE, SPACE, Deployment
 from tests.support.installation.older_versions import CRD, container, horovod, read
-from tests.support.samples import rare
+from tests.support.rare import rare
 from tools import older_versions_crd
 
 pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(300)]

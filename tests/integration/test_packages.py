@@ -15,7 +15,7 @@ from tests.controlplane.progress import Progress
 from tests.support import environment
 from tests.support.jobs import GOOD, changed
 from tests.support.paths import ROOT
-from tests.support.samples import rare
+from tests.support.rare import rare
 from webhook import __version__
 from webhook.api import yaml
 

@@ -11,7 +11,7 @@ from tests.support.page.browser import browser
 from tests.support.page.person import mend_a_job
 from tests.support.page.serving import served
 from tests.support.paths import EXAMPLES, ROOT
-from tests.support.samples import rare
+from tests.support.rare import rare
 from tools.page import build, static
 from webhook.parts.playground.page_data import page_data
 from webhook.parts.playground.verdicts import answer

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.controlplane.process import wait_for
-from tests.support.samples import rare
+from tests.support.rare import rare
 
 pytestmark = pytest.mark.cluster
 COMMAND = [sys.executable, "-W", "error", "-m", "tests.controlplane.playground"]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.jobs import GOOD, changed
 from tests.support.paths import ROOT
-from tests.support.samples import rare
+from tests.support.rare import rare
 from webhook.api import yaml
 
 pytestmark = [rare, pytest.mark.timeout(900)]

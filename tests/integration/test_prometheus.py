@@ -13,7 +13,7 @@ import pytest
 from tests.support import promtool
 from tests.support.dashboard import EMPTY, filled, panels
 from tests.support.prometheus import rule_groups
-from tests.support.samples import rare
+from tests.support.rare import rare
 from tests.support.scraped_run import Run, real_run, submit
 from webhook.parts.job_metrics.metrics import JOB_METRICS
 from webhook.parts.standing_audit.metrics import AUDIT_METRICS

@@ -24,7 +24,7 @@ from tests.support.jobs import changed
 from tests.support.mpi import pods, rank
 from tests.support.mpi.programs import find
 from tests.support.mpi.releases import DEBIAN, DEBIANS_MPIRUN, Release, installed
-from tests.support.samples import rare
+from tests.support.rare import rare
 
 pytestmark = [
     rare,

@@ -12,7 +12,7 @@ from tests.support.installation import service
 from tests.support.installation.meddler import meddling
 from tests.support.installation.service import example
 from tests.support.policies import HEADER
-from webhook.admission.required import RULE
+from webhook.admission.validate.required_injections import RULE
 from webhook.api.annotations import SKIP
 from webhook.injections.istio import KEY
 

@@ -11,7 +11,7 @@ from tests.support.installation.deployment import SELF_MANAGED, SPACE
 from tests.support.installation.installed_overlay import RUNBOOK, Installed, commands, installed
 from tests.support.jobs import changed
 from tests.support.policies import policy_configmap
-from tests.support.samples import rare
+from tests.support.rare import rare
 from webhook.installation.registration import NAME, RESOURCES
 
 pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(180)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import DOCS
-from tests.support.samples import rare
+from tests.support.rare import rare
 from tools.sessions import texts
 from tools.sessions.comparing import normal
 from tools.sessions.stage import Stage, staged

@@ -16,7 +16,7 @@ from tests.support.page.browser import browser
 from tests.support.page.person import mend_a_job
 from tests.support.page.serving import served
 from tests.support.paths import ROOT
-from tests.support.samples import rare
+from tests.support.rare import rare
 from tools.page import build, static
 from tools.site_docs import policies
 from webhook.cli import explanations

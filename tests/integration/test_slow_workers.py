@@ -23,13 +23,13 @@ from tests.support.mpi.programs import find
 from tests.support.mpi.releases import installed
 from tests.support.policies import policy_configmap
 from tests.support.queued_jobs import MANAGED, QUEUE_LABEL, add_queue, settle, with_kueue
-from tests.support.samples import FULL, sample
+from tests.support.rare import FULL
 
 pytestmark = [
     pytest.mark.timeout(3600),
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: pods are namespaces of this machine"),
 ]
-JOBS = int(os.environ.get("MPIJOB_SLOW_JOBS", sample(4, 8)))
+JOBS = int(os.environ.get("MPIJOB_SLOW_JOBS", "4"))
 MANY = JOBS >= 50
 SLOWEST = 60.0 if MANY else 12.0
 AT_A_TIME = 10 if MANY else 4

@@ -13,9 +13,9 @@ from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import gpu_nodes
 from tests.support.injecting import only
 from tests.support.installation import service
-from tests.support.placement import GPU, RACK, RACKS, delete_jobs, hosts, job, mutated, nodes, worker_pods
+from tests.support.placement import GPU, RACK, delete_jobs, hosts, job, mutated, nodes, worker_pods
 from tests.support.policies import quick_keys
-from tests.support.samples import rare, sample
+from tests.support.rare import rare
 from webhook.api.annotations import SKIP
 from webhook.cli.main import main
 
@@ -50,7 +50,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with Cluster(log_dir=tmp_path_factory.mktemp("topology")) as running:
         running.start_scheduler()
         amd = [*devices(AMD, 3, "amd-told", **{AMD_PRESENT: "true"}), *devices(AMD, 3, "amd-untold")]
-        with_version = [*nodes(sample(6, RACKS)), *amd]
+        with_version = [*nodes(6), *amd]
         for node in with_version:
             node["status"]["nodeInfo"] = dict.fromkeys(INFO, "") | {"kubeletVersion": "v1.35.4"}
         running.start_kwok(with_version)

@@ -12,7 +12,7 @@ from tests.support.clients_page import shown
 from tests.support.installation import service
 from tests.support.kubeflow_sdks import submit
 from tests.support.paths import EXAMPLES, MANIFESTS
-from tests.support.samples import FULL
+from tests.support.rare import FULL
 from tests.trainer import stack
 from tests.trainer.recipe import TRAINER
 from tests.trainer.stack import Stack

@@ -19,7 +19,6 @@ from tests.support import jobs
 from tests.support.installation import inventory, service
 from tests.support.installation.inventory import PLACES, TEAM
 from tests.support.live_views import connected, until, viewing
-from tests.support.samples import sample
 from webhook.admission import pipelines
 from webhook.client import connection as connections
 from webhook.client import watch as watches
@@ -158,7 +157,7 @@ async def test_nothing_that_is_hidden_adds_a_refusal(full: Cluster, tmp_path: Pa
         usual = [denied(view, job) for job in JOBS]
         assert sum(map(bool, usual)) > len(JOBS) / 2
 
-        @settings(max_examples=sample(40, 100), deadline=None, database=None)
+        @settings(max_examples=40, deadline=None, database=None)
         @given(hidden=st.sets(st.sampled_from(ALL), min_size=1))
         def check(hidden: set[Resource[Any, Any]]) -> None:
             for job, rules in zip(JOBS, usual, strict=True):

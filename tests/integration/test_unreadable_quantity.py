@@ -9,7 +9,7 @@ from tests.controlplane.cluster import Cluster, has_condition
 from tests.support.installation import service
 from tests.support.installation.service import example
 from tests.support.jobs import changed
-from tests.support.samples import rare
+from tests.support.rare import rare
 
 PI = assets().upstream_examples["pi"]
 

@@ -16,8 +16,8 @@ from tests.support.installation import service
 from tests.support.jobs import changed
 from tests.support.paths import MANIFESTS
 from tests.support.policies import quick_keys
+from tests.support.rare import rare
 from tests.support.rule_checks import defaulted, run
-from tests.support.samples import rare
 from tests.support.volcano_objects import Json, queue
 from webhook.api import pod_resources
 from webhook.api.mpijob import VOLCANO_QUEUE

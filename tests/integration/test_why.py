@@ -13,7 +13,7 @@ from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import KEEP_RUNNING
 from tests.support.jobs import REMOVE, changed
 from tests.support.paths import MANIFESTS
-from tests.support.samples import rare
+from tests.support.rare import rare
 from tests.support.stuck import page
 from tests.support.stuck.cases import CASES, CONTAINER, HOLDS_THE_QUEUE, TEAM, Case
 from tests.support.stuck.world import World, stuck

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import pytest
 
 from tests.controlplane.build import cache_root
-from tests.support.samples import FULL
+from tests.support.rare import FULL
 
 ONCE = ("--quiet", "-o", "Acquire::Retries=0")
 LOCK_NOTHING = ("-o", "Debug::NoLocking=true")

@@ -165,6 +165,12 @@ def assert_no_new_duplicates(before: Any, after: Any) -> None:
         assert all(count == had[name] or (count == 1 and not had[name]) for name, count in counted.items()), path
 
 
+def has_distinct_containers(job: Any) -> bool:
+    """Whether the containers of each pod have different names: the API server stores no other job."""
+    pods = (items for path, items in lists(job) if path[-1] in {"containers", "initContainers"})
+    return all(count == 1 for items in pods for count in keyed(items, "name").values())
+
+
 def lists(value: Any, path: tuple[str | int, ...] = ("",)) -> Iterator[tuple[tuple[str | int, ...], list[Any]]]:
     """(path, list) of every list in `value`."""
     if isinstance(value, list):

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tests.bench.replies.cases import clusters
 from tests.support.any_job import Json, any_job
 from tests.support.rule_checks import run
-from tests.support.samples import sample
 from tests.support.strategies import PROPERTY
 from webhook.api.annotations import NETWORKS
 from webhook.cluster.snapshot import Snapshot
@@ -57,7 +56,7 @@ SETTINGS: Final[Mapping[str, list[dict[str, Any]]]] = {
 }
 
 
-@settings(PROPERTY, max_examples=sample(100, 300))
+@settings(PROPERTY, max_examples=100)
 @given(JOBS)
 def test_no_rule_raises(job: Json) -> None:
     for rule in REGISTRY:

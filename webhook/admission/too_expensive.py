@@ -5,9 +5,9 @@ from collections.abc import Callable
 import msgspec
 
 from webhook.admission.decision import Decision
-from webhook.admission.left_alone import passes_unjudged
 from webhook.admission.messages import Finding
-from webhook.admission.pipelines import inject_unskippable
+from webhook.admission.mutate.pipeline import inject_unskippable
+from webhook.admission.skipping import passes_unjudged
 from webhook.api.review import AdmissionRequest
 from webhook.cluster.view import ClusterView
 from webhook.injections import Caution

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from webhook import injections
 from webhook.admission.decision import Decision
-from webhook.admission.required import field
+from webhook.admission.validate.required_injections import field
 from webhook.api import yaml
 from webhook.cli.terminal import added, heading, printable
 from webhook.injections import Caution, Hint

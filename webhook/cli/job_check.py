@@ -19,7 +19,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from webhook.admission import left_alone, pipelines
+from webhook.admission import pipelines, skipping
 from webhook.admission.messages import SCHEMA, Finding
 from webhook.admission.pipelines import Decision
 from webhook.api import mpijob, names, placeholders
@@ -132,7 +132,7 @@ def _of_head(manifest: Manifest) -> Iterator[Finding]:
         fault, fix = f'"{shortened(manifest.kind)}" is not supported', f"Write {MPI_JOB.kind}."
         yield Finding(SCHEMA, Violation(spelt["kind"], fault, fix, CauseReason.NOT_SUPPORTED))
     if manifest.api_version != mpijob.API_VERSION:
-        yield left_alone.finding(manifest.api_version)
+        yield skipping.finding(manifest.api_version)
 
 
 def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from webhook.admission import anew
 from webhook.admission.decision import Decision
+from webhook.admission.what_if import resubmitted
 from webhook.api import yaml
 from webhook.api.annotations import CREATED_BY, INJECTED
 from webhook.api.metadata import LAST_APPLIED, SET_BY_SERVER
@@ -70,8 +70,8 @@ async def diffs(api: Client, namespace: str, name: str, policy_namespace: str) -
     result = []
     for job in jobs:
         view = NotingView(world.cluster)
-        request = anew.creation(msgspec.json.encode(job))
-        mutation = anew.inject(request, world.policy(namespace), WithoutJobs(view)) if request else Decision()
+        request = resubmitted.creation(msgspec.json.encode(job))
+        mutation = resubmitted.inject(request, world.policy(namespace), WithoutJobs(view)) if request else Decision()
         entries, unjudged = injected.by_injection(mutation), world.reasons(view.unknown)
         result.append(JobDiff(namespace, job["metadata"]["name"], job, mutation.document or job, entries, unjudged))
     return result

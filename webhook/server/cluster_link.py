@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from webhook.admission.replay import Replayer
+from webhook.admission.what_if.replay import Replayer
 from webhook.api import mpijob
 from webhook.api.review import AdmissionRequest
 from webhook.client import access_reviews, calls

@@ -15,8 +15,9 @@ from pkgutil import resolve_name
 from time import monotonic
 from typing import TypeVar
 
-from webhook.admission import policy_review, too_expensive
+from webhook.admission import too_expensive
 from webhook.admission.pipelines import DeadlineExceeded, Decision, decide
+from webhook.admission.what_if import policy_review
 from webhook.api import review
 from webhook.api.review import AdmissionRequest, ReviewError
 from webhook.cel.trial import Trial, try_expressions

@@ -15,8 +15,6 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from tests.support.samples import sample
-
 ADMITTED = "admitted"
 
 
@@ -31,7 +29,7 @@ class Load:
     """How many clients."""
     patience: float = 30
     """Seconds for which a client retries."""
-    pause: float = sample(0.3, 0.01)
+    pause: float = 0.3
     """Between two creations: without a pause, the load would be most of the tests' cost."""
     first: Counter[str] = field(default_factory=Counter)
     """The answers to first attempts."""

@@ -11,10 +11,10 @@ from tests.support.jobs import changed
 from tests.support.rule_checks import defaulted
 from tests.support.strategies import PROPERTY
 from webhook import injections
-from webhook.admission import refused_gpus
 from webhook.admission.decision import Decision, is_quiet
 from webhook.admission.limits import MAX_IDS_CHARACTERS, MAX_WARNING_CHARACTERS
 from webhook.admission.messages import Finding, denial, injected, shorten
+from webhook.admission.validate import rejected_gpus
 from webhook.cluster.snapshot import Snapshot
 from webhook.kit.context import Context
 from webhook.predict.pod_security import Level
@@ -186,5 +186,5 @@ def test_devices_of_claims_count_too() -> None:
     job = defaulted(changed({**claims("pair"), "Worker.replicas": 3}))
     refused = Decision(denied=[Finding("gpus", Violation("spec", "is wrong", fix="Mend it."))])
     view = Snapshot([claim_template("pair", exactly(count=2))])
-    found = refused_gpus.of(refused, job, Context(operation="CREATE", namespace="team-a", username="alice", view=view))
+    found = rejected_gpus.of(refused, job, Context(operation="CREATE", namespace="team-a", username="alice", view=view))
     assert found == {"deviceclass.resource.kubernetes.io/gpu.nvidia.com": 6}

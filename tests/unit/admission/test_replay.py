@@ -7,7 +7,7 @@ import pytest
 from tests.support.jobs import changed
 from tests.support.policies import layer
 from tests.support.quota_objects import quota
-from webhook.admission.replay import Replay, Replayer
+from webhook.admission.what_if.replay import Replay, Replayer
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 from webhook.policy.in_force import PolicySet

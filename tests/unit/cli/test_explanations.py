@@ -8,7 +8,8 @@ from click.testing import CliRunner, Result
 from pydantic import Field
 
 from webhook import injections, rules
-from webhook.admission import messages, pipelines, required
+from webhook.admission import messages, pipelines
+from webhook.admission.validate import required_injections
 from webhook.cli import explanations
 from webhook.cli.explanations import Setting
 from webhook.cli.main import main
@@ -64,7 +65,7 @@ def test_settings_in_words() -> None:
 def test_every_rule_and_injection_is_explained() -> None:
     entries = explanations.entries()
     assert [entry.id for entry in entries if entry.kind == "rule"] == sorted(
-        [*rules.REGISTRY, PREFIX, messages.SCHEMA, required.RULE]
+        [*rules.REGISTRY, PREFIX, messages.SCHEMA, required_injections.RULE]
     )
     assert [entry.id for entry in entries if entry.kind == "injection"] == list(injections.REGISTRY)
     for entry in entries:

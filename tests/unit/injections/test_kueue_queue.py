@@ -21,7 +21,7 @@ from tests.support.kueue_objects import (
     workload_priority_class,
 )
 from webhook.admission import pipelines
-from webhook.admission.restore import LAST_APPLIED
+from webhook.admission.mutate.updates import LAST_APPLIED
 from webhook.api.annotations import SKIP
 from webhook.cluster.snapshot import Snapshot
 

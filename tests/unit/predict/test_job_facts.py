@@ -7,7 +7,7 @@ import pytest
 from tests.support.any_job import Json
 from tests.support.jobs import changed
 from tests.support.rule_checks import defaulted
-from webhook.admission.own_rules import JobFacts, job_facts
+from webhook.admission.validate.custom_rules import JobFacts, job_facts
 from webhook.kit.context import Context
 
 LAUNCHER = "Launcher.template.spec"

@@ -31,7 +31,7 @@ from webhook.server.telemetry import Telemetry
 Concerns = Callable[[], Mapping[str, str]]
 Fault = AbstractAsyncContextManager[Concerns]
 YESTERDAY = datetime.now(UTC) - DAY
-OURS, FOREIGN = (Authority(name, lifetime=2 * DAY, now=YESTERDAY) for name in ("ours", "foreign"))
+OURS, FOREIGN = (Authority(name, lifetime=3 * DAY, now=YESTERDAY) for name in ("ours", "foreign"))
 HOST: Final = "web.mpijob-webhook.svc"
 
 
@@ -65,7 +65,7 @@ async def ca_secret(data: dict[str, bytes] | None, _: Path) -> AsyncIterator[Con
             yield source.concerns
 
 
-def pair(authority: Authority = OURS, hours: float = 1) -> KeyPair:
+def pair(authority: Authority = OURS, hours: float = 24) -> KeyPair:
     return authority.issue([HOST], lifetime=DAY + timedelta(hours=hours), now=YESTERDAY)
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from webhook.admission import anew
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
+from webhook.admission.what_if import resubmitted
 from webhook.cli.job_world import JobWorld
 from webhook.cli.terminal import bad, caution, counted, faint, good, heading, printable
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
@@ -131,11 +131,11 @@ def audit(
     in_force, view = PolicySet(policies), WithoutJobs(world.cluster)
     total, breaking = 0, []
     for data in jobs:
-        request = anew.creation(data)
+        request = resubmitted.creation(data)
         if request is None or (namespace and request.namespace != namespace):
             continue
         stored = world.cluster.get(MPI_JOBS, (request.namespace, request.name))
-        decision = anew.judge(data, policies=in_force, view=view, today=today)
+        decision = resubmitted.judge(data, policies=in_force, view=view, today=today)
         if decision is None or (isinstance(stored, MPIJobRecord) and stored.over):
             continue
         total += 1

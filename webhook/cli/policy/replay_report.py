@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
 
-from webhook.admission.replay import NEWLY, NO_LONGER, OTHERWISE, Hit, Replay, Replayer
+from webhook.admission.what_if.replay import NEWLY, NO_LONGER, OTHERWISE, Hit, Replay, Replayer
 from webhook.cli.job_world import JobWorld
 from webhook.cli.limits import MAX_NAMES_IN_ROW, MAX_NAMES_ON_LINE
 from webhook.cli.terminal import bad, counted, good, heading, printable

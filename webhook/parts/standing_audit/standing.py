@@ -21,8 +21,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from webhook.admission import anew
 from webhook.admission.decision import Decision
+from webhook.admission.what_if import resubmitted
 from webhook.api import mpijob
 from webhook.client import wire
 from webhook.client.connection import Connection
@@ -175,12 +175,12 @@ class StandingAudit:
         self, key: ByNamespace, data: bytes | msgspec.Raw, into: dict[ByNamespace, tuple[Broken, ...]]
     ) -> Decision | None:
         view = WithoutJobs(self.view)
-        work = partial(anew.judge, data, policies=self.policies(), view=view, today=self.today())
+        work = partial(resubmitted.judge, data, policies=self.policies(), view=view, today=self.today())
         try:
             decision = limited(work)
         except TooExpensive:
             self.log.warning("too expensive to judge", companion=NAME, namespace=key[0], name=key[1])
-            decision = anew.too_expensive_to_judge(data, policies=self.policies(), view=view)
+            decision = resubmitted.too_expensive_to_judge(data, policies=self.policies(), view=view)
         if decision is not None:
             into[key] = broken(decision)
         return decision

@@ -12,8 +12,8 @@ from msgspec import structs
 from webhook.admission import pipelines, too_large
 from webhook.admission import too_expensive as expensive
 from webhook.admission.decision import Decision
-from webhook.admission.left_alone import passes_unjudged
 from webhook.admission.messages import Finding
+from webhook.admission.skipping import passes_unjudged
 from webhook.api import mpijob, review, untyped
 from webhook.api.review import AdmissionRequest, GroupVersionKind
 from webhook.api.untyped import at, mapping

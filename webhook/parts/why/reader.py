@@ -11,8 +11,8 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from webhook.admission import anew
 from webhook.admission.decision import Decision
+from webhook.admission.what_if import resubmitted
 from webhook.api import kueue
 from webhook.api.shape import ShapeError
 from webhook.cli.job_world import POLICIES, JobWorld
@@ -209,7 +209,9 @@ class SightReader:
     def _findings(self, job: KubernetesObject) -> list[Judged]:
         view, policies = NotingView(self.world.cluster), self.world.policies or PolicySet()
         stored = msgspec.json.encode(job)
-        decision = anew.judge(stored, policies=policies, view=WithoutJobs(view), today=self.world.today) or Decision()
+        decision = (
+            resubmitted.judge(stored, policies=policies, view=WithoutJobs(view), today=self.world.today) or Decision()
+        )
         self.unjudged = frozenset(view.unknown if self.world.policies is not None else {*view.unknown, POLICIES})
         denied = [(finding, True) for finding in decision.denied]
         warned = [(finding, False) for finding in decision.warned]

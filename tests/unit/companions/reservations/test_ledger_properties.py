@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from tests.support.quota_cluster import Cluster, Weather, document, workers_of
 from tests.support.quota_replica import MOMENTS, Moment, Replica
-from tests.support.samples import sample
 from tests.support.strategies import PROPERTY
 from tests.support.virtual_time import run
 from webhook.companions.reservations.limits import LIFETIME_SECONDS
@@ -105,7 +104,7 @@ class Play:
             await self.cluster.admitted(job, old)
 
 
-@settings(PROPERTY, max_examples=sample(100, 1500))
+@settings(PROPERTY, max_examples=200)
 @given(SEEDS, WEATHERS, REPLICAS, GPUS, plans(CHANGES, "abcdefgh"))
 def test_replicas_never_admit_more_than_the_quota_allows(
     seed: int, weather: Weather, replicas: list[float], gpus: int, plan: list[Step]
@@ -115,7 +114,7 @@ def test_replicas_never_admit_more_than_the_quota_allows(
     assert not cluster.too_much, cluster.too_much
 
 
-@settings(PROPERTY, max_examples=sample(60, 700))
+@settings(PROPERTY, max_examples=60)
 @given(SEEDS, REPLICAS, GPUS, plans(["create", "create", "dry-run", "large"], "a"))
 def test_fitting_job_is_admitted_while_calls_work(
     seed: int, replicas: list[float], gpus: int, plan: list[Step]
@@ -131,7 +130,7 @@ def test_fitting_job_is_admitted_while_calls_work(
         assert most + workers > gpus, f"{workers} were refused at {answered}\n" + "\n".join(cluster.told)
 
 
-@settings(PROPERTY, max_examples=sample(40, 700))
+@settings(PROPERTY, max_examples=60)
 @given(SEEDS, st.integers(1, 12), st.integers(0, 8), st.tuples(st.integers(1, 5), st.sampled_from(MOMENTS)), REPLICAS)
 def test_replica_killed_at_any_step_blocks_jobs_only_briefly(
     seed: int, gpus: int, more: int, dies: Moment, ahead: list[float]

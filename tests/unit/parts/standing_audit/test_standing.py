@@ -15,7 +15,7 @@ from tests.support.job_lives import condition
 from tests.support.kept_objects import KeptObjects
 from tests.support.policies import layer
 from tests.support.watch_api import until
-from webhook.admission import anew
+from webhook.admission.what_if import resubmitted
 from webhook.client.calls import ApiError
 from webhook.client.wire import FaultReason, Page, WatchFault
 from webhook.kit.settings import Action
@@ -192,14 +192,14 @@ async def test_one_job_that_cannot_be_judged_keeps_no_other_from_it(
 ) -> None:
     store(cluster, "bad")
     store(cluster, "good")
-    judge, world = anew.judge, World(cluster)
+    judge, world = resubmitted.judge, World(cluster)
 
     def failing(data: Any, **others: Any) -> Any:
         if b'"bad"' in bytes(data):
             raise RuntimeError("a fault of ours")
         return judge(data, **others)
 
-    monkeypatch.setattr(anew, "judge", failing)
+    monkeypatch.setattr(resubmitted, "judge", failing)
     async with world.following():
         await until(lambda: world.audit.reconciler.failing)
     assert world.breaking == {"good"}

@@ -8,8 +8,9 @@ import msgspec
 from msgspec import structs
 
 from webhook import rules
-from webhook.admission import opt_out, required
 from webhook.admission.messages import Finding, shorten
+from webhook.admission.mutate import opt_out
+from webhook.admission.validate import required_injections
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution
 from webhook.kit.context import Context
@@ -96,7 +97,7 @@ def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:
     """The unknown rules in the job's annotation."""
     if not (asked := ctx.once(_asked, job)):
         return
-    known = {*rules.REGISTRY, required.RULE, EVERY_RULE, PREFIX}
+    known = {*rules.REGISTRY, required_injections.RULE, EVERY_RULE, PREFIX}
     unknown = [entry for entry in asked if entry not in known and not is_own(entry)]
     yield from opt_out.misplaced(unknown, opt_out.RULES, opt_out.INJECTIONS)
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import structs
 
-from webhook.admission import ratchet
+from webhook.admission.validate import ratchet
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodTemplate

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from webhook.admission import anew
 from webhook.admission.decision import Decision
 from webhook.admission.limits import MAX_NAMED_INJECTIONS, MAX_NAMED_JOBS
+from webhook.admission.what_if import resubmitted
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
 from webhook.cluster.without_jobs import WithoutJobs
@@ -108,15 +108,15 @@ class Replayer:
 
     def judge(self, data: bytes | msgspec.Raw) -> Replayed | None:
         """The job under both sets of policies, not counted yet; None if it cannot be read."""
-        request = anew.creation(data)
+        request = resubmitted.creation(data)
         if request is None:
             return None
         namespace = self._view.get(NAMESPACES, request.namespace)
         old, new = (policies.for_namespace(namespace) for policies in (self._before, self._after))
-        injected = anew.inject(request, old, self._view)
-        injected_then = injected if _inject_alike(old, new) else anew.inject(request, new, self._view)
-        before = anew.verdict(request, injected, old, view=self._view, today=self._today)
-        after = anew.verdict(request, injected_then, new, view=self._view, today=self._today)
+        injected = resubmitted.inject(request, old, self._view)
+        injected_then = injected if _inject_alike(old, new) else resubmitted.inject(request, new, self._view)
+        before = resubmitted.verdict(request, injected, old, view=self._view, today=self._today)
+        after = resubmitted.verdict(request, injected_then, new, view=self._view, today=self._today)
         return Replayed(request.namespace, request.name, (injected, injected_then), (before, after))
 
     def count(self, job: Replayed | None) -> None:

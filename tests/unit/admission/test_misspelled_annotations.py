@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.injecting import hold, mpijob, policy_of
-from webhook.admission import overlooked
+from webhook.admission.mutate import misspelled_annotations
 from webhook.api import annotations
 
 PREFIX = "training.openshift.io/"
@@ -41,7 +41,7 @@ def test_what_a_field_is_for() -> None:
 
 
 def test_known_annotation_causes_no_warning() -> None:
-    for key in overlooked.KNOWN - {annotations.INJECTED}:
+    for key in misspelled_annotations.KNOWN - {annotations.INJECTED}:
         assert [text for text in told(annotations={key: "1"}) if "has no effect, did" in text] == []
     assert told(annotations={"timout": "x"}, labels={"timout": "x", f"{PREFIX}tier": "gold"}) == []
 

@@ -13,8 +13,9 @@ from tests.support.jobs import changed
 from tests.support.policies import layer
 from tests.support.quota_objects import quota
 from tests.support.strategies import json_values
-from webhook.admission import anew, pipelines
+from webhook.admission import pipelines
 from webhook.admission.decision import Decision
+from webhook.admission.what_if import resubmitted
 from webhook.api.review import AdmissionRequest
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView, NothingKnown
@@ -32,7 +33,7 @@ def policies(text: str) -> PolicySet:
 def judge(job: Any, policy: str = "", view: ClusterView | None = None) -> Decision | None:
     data = msgspec.Raw(json.dumps(job).encode())
     view = WithoutJobs(view or NothingKnown())
-    return anew.judge(data, policies=policies(policy), view=view, today=TODAY)
+    return resubmitted.judge(data, policies=policies(policy), view=view, today=TODAY)
 
 
 def denied(job: Any, policy: str, view: ClusterView | None = None) -> set[str]:
@@ -54,14 +55,14 @@ def test_the_verdict_is_that_of_admission() -> None:
 
 
 def test_a_stored_job_is_judged_as_it_is() -> None:
-    request = anew.creation(msgspec.Raw(json.dumps(FIVE).encode()))
+    request = resubmitted.creation(msgspec.Raw(json.dumps(FIVE).encode()))
     assert request is not None
     yesterday = policies("injectOnly: [job-timeout]\ninjections: {job-timeout: {default: 3h}}")
     policy = yesterday.for_namespace(NothingKnown().get(None, None))  # type: ignore[arg-type]
     stored = pipelines.mutate(request, policy=policy, view=NothingKnown()).document
     assert stored is not None
     assert stored["spec"]["runPolicy"]["activeDeadlineSeconds"] == 3 * 3600
-    again = anew.creation(msgspec.Raw(json.dumps(stored).encode()))
+    again = resubmitted.creation(msgspec.Raw(json.dumps(stored).encode()))
     assert isinstance(again, AdmissionRequest)
     assert json.loads(bytes(again.object)) == stored
 
@@ -81,7 +82,7 @@ def test_a_quota_that_the_job_fills_itself_is_not_exceeded() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"7", b'{"metadata": 7}', b'{"metadata": {"name": 7}}', b'"\xff"'])
 def test_object_that_is_not_a_job_is_not_judged(data: bytes) -> None:
-    assert anew.judge(data, policies=policies(""), view=WithoutJobs(NothingKnown()), today=TODAY) is None
+    assert resubmitted.judge(data, policies=policies(""), view=WithoutJobs(NothingKnown()), today=TODAY) is None
 
 
 PLACES = ["metadata.annotations", "metadata.labels", "spec", "spec.runPolicy", "Worker", "Worker.template", "status"]

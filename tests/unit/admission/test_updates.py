@@ -10,7 +10,7 @@ from tests.support.injecting import DEFAULTS, mpijob, mutate, only, operations_o
 from tests.support.kueue_objects import namespace
 from tests.support.namespaces import labelled
 from tests.support.networks import network
-from webhook.admission.restore import KUBECTL_APPLY, LAST_APPLIED
+from webhook.admission.mutate.updates import KUBECTL_APPLY, LAST_APPLIED
 from webhook.api.annotations import INJECTED
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.snapshot import API_VERSION, KIND, Snapshot

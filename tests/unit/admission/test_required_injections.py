@@ -10,7 +10,7 @@ from tests.support.jobs import request
 from tests.support.kueue_objects import config
 from webhook import injections
 from webhook.admission import pipelines
-from webhook.admission.required import RULE, field
+from webhook.admission.validate.required_injections import RULE, field
 from webhook.cluster.snapshot import Snapshot
 from webhook.injections import Injection
 from webhook.kit.patch import PatchConflict

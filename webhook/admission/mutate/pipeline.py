@@ -1,0 +1,164 @@
+"""mutate(request): what a job is given."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+import msgspec
+from msgspec import structs
+
+from webhook import injections
+from webhook.admission import too_large
+from webhook.admission.decision import Decision, is_quiet
+from webhook.admission.mutate import api_server_checks, misspelled_annotations, opt_out, updates
+from webhook.admission.reading import context_of, name_of, old_job
+from webhook.admission.skipping import (
+    only_claims,
+    reason_to_inject_nothing,
+)
+from webhook.admission.validate import exemptions
+from webhook.api import annotations, document, mpijob, review, untyped
+from webhook.api.mpijob import MPIJob
+from webhook.api.review import AdmissionRequest
+from webhook.api.shape import ShapeError
+from webhook.api.untyped import at
+from webhook.cluster.view import ClusterView
+from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder, PatchConflict, Path
+from webhook.policy.in_force import Policy
+
+_LIST_OF_INJECTIONS: Final[Path] = ("metadata", "annotations", annotations.INJECTED)
+
+
+def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
+    """Inject what the job needs. Never denies: an object of a wrong shape is left to the API server's schema.
+
+    On UPDATE only values come back that the stored job has and an injection can write (see `restore`): `kubectl apply`
+    replaces whole lists of a custom resource, and Kueue stops a running job whose containers change.
+    """
+    request = structs.replace(request, object=document.without_status(request.object))
+    if too_large.finding(request.object) or (request.operation == "UPDATE" and too_large.finding(request.old_object)):
+        return Decision(name=request.name, skipped=too_large.TOO_LARGE)
+    stored = None
+    try:
+        job, written = document.decode(request.object)
+        ctx = context_of(request, job, view, old=None, document=request.object, policy=policy)
+        builder = PatchBuilder(written)
+        if request.operation == "UPDATE":
+            stored = untyped.decode(request.old_object)
+    except (ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        review.confirm(request)
+        return Decision(skipped=f"schema: {error}"[:200], name=request.name)
+    old = old_job(request) if request.operation == "UPDATE" else None
+    decision = Decision(name=name_of(request, job), skipped=reason_to_inject_nothing(request, job, old, policy, view))
+    decision.warned = api_server_checks.findings(job)
+    decision.injection_warnings = policy.document.injection_warnings
+    if decision.skipped and not only_claims(request, decision.skipped, policy, view):
+        return decision
+    if decision.skipped and old is None:  # an update injects nothing new
+        policy = _unskippable(policy)
+    try:
+        if request.operation == "UPDATE":
+
+            def inject(patch: PatchBuilder, ids: frozenset[str] | None) -> dict[str, list[str]]:
+                return _inject_again(request, policy, view, old, patch, ids=ids)
+
+            skipped = opt_out.honoured(job, policy)
+            restored = updates.restore(stored, builder, inject, skipped=skipped, manager=request.field_manager)
+            decision.told, decision.news = restored.notes, restored.changed
+            builder.only_below = _new_replicas(stored, builder.document)
+            if builder.only_below:
+                decision.told |= inject(builder, None)
+                decision.news = list(dict.fromkeys(builder.authors))
+        else:
+            ids = [each.id for each, _ in policy.injections]
+            decision.told = misspelled_annotations.cautions(job, ids) | _inject(job, policy, ctx, builder)
+            decision.news = list(dict.fromkeys(builder.authors))
+            _list_injections(job, [each for each in decision.news if not is_quiet(each)], builder)
+    except (PatchConflict, ShapeError) as error:
+        return Decision(skipped=f"schema: {error}"[:200], name=decision.name)
+    if decision.skipped and not builder.operations:  # nothing was injected, so there is nothing to say of it
+        decision.told = {}
+        return decision
+    decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document
+    decision.skipped = ""
+    return decision
+
+
+def inject_unskippable(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
+    """What no user may leave out, injected into a new job for which `mutate` takes too long; no warnings on its fields.
+
+    An update gets nothing: rules say what it may not remove.
+    """
+    decision = Decision(name=request.name)
+    if request.operation != "CREATE":
+        return decision
+    try:
+        job, written = document.decode(document.without_status(request.object))
+        decision.name = name_of(request, job)
+        reason = reason_to_inject_nothing(request, job, None, policy, view)
+        if reason and not only_claims(request, reason, policy, view):
+            return decision
+        builder = PatchBuilder(written)
+        ctx = context_of(request, job, view, old=None, document=request.object, policy=policy)
+        decision.told = _inject(job, _unskippable(policy), ctx, builder)
+    except (PatchConflict, ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        decision.skipped = f"schema: {error}"[:200]
+        return decision
+    decision.news = list(dict.fromkeys(builder.authors))
+    decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document
+    return decision
+
+
+def _unskippable(policy: Policy) -> Policy:
+    return replace(policy, injections=tuple(each for each in policy.injections if each[0].unskippable))
+
+
+def _list_injections(job: MPIJob, added: list[str], builder: PatchBuilder) -> None:
+    """The ids of the injections as an annotation, for people: it decides nothing.
+
+    The API server may call again after another webhook changed the job, so earlier ids stay.
+    """
+    earlier = [each for each in job.annotations.get(annotations.INJECTED, "").split(",") if each in injections.REGISTRY]
+    ids = ",".join(sorted({*earlier, *added}))
+    if added and builder.get(_LIST_OF_INJECTIONS) != ids:
+        builder.write_own(_LIST_OF_INJECTIONS, ids)
+
+
+def _new_replicas(stored: Any, new: Any) -> frozenset[Path]:
+    """Where an update adds the launcher or the workers, whose template is injected as in a new job."""
+    before, after = (at(document, "spec", "mpiReplicaSpecs") for document in (stored, new))
+    return frozenset(("spec", "mpiReplicaSpecs", role) for role in after if before and role not in before)
+
+
+def _inject_again(
+    request: AdmissionRequest,
+    policy: Policy,
+    view: ClusterView,
+    old: MPIJob | None,
+    builder: PatchBuilder,
+    *,
+    ids: frozenset[str] | None,
+) -> dict[str, list[str]]:
+    """Run the injections of these `ids`, None for all, on the job in `builder` as at its creation; what each says."""
+    written = msgspec.Raw(msgspec.json.encode(builder.document))
+    job = mpijob.decode(written)
+    ctx = context_of(request, job, view, old, document=written, policy=policy)
+    return _inject(job, policy, ctx, builder, ids)
+
+
+def _inject(
+    job: MPIJob, policy: Policy, ctx: Context, builder: PatchBuilder, ids: frozenset[str] | None = None
+) -> dict[str, list[str]]:
+    """Run the injections that the job does not go without; what each says."""
+    told: dict[str, list[str]] = {}
+    notes: list[str] = [*opt_out.cautions(job, policy)]
+    if notes:
+        told[annotations.SKIP] = notes
+    skipped = opt_out.honoured(job, policy)
+    ctx = exemptions.for_injections(ctx, job, policy)
+    for injection, settings in policy.injections:
+        if injection.id not in skipped and (ids is None or injection.id in ids):
+            builder.author = injection.id
+            if notes := [*injection.inject(job, settings, ctx, builder)]:
+                told[injection.id] = notes
+    return told

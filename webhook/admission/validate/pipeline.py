@@ -1,0 +1,140 @@
+"""validate(request): what a job violates."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
+from typing import Final
+
+from webhook.admission import messages, too_large
+from webhook.admission.decision import QUOTA_RULE, Decision
+from webhook.admission.messages import SCHEMA, Finding
+from webhook.admission.reading import context_of, name_of, old_job
+from webhook.admission.skipping import (
+    BY_CONTROLLER,
+    only_claims,
+    passes_unjudged,
+    reason_to_check_nothing,
+    reason_to_inject_nothing,
+)
+from webhook.admission.validate import custom_rules, exemptions, ratchet, rejected_gpus, required_injections
+from webhook.api import mpijob, review
+from webhook.api.mpijob import MPIJob
+from webhook.api.shape import ShapeError
+from webhook.cluster.view import ClusterView
+from webhook.kit.context import Context
+from webhook.kit.settings import Action, RuleSettings
+from webhook.policy.exemptions import ASKED
+from webhook.policy.in_force import Policy
+from webhook.predict.pod_template import decode_job
+from webhook.predict.quota.assessment import reservation_of
+from webhook.rules import CauseReason, Rule, Violation
+
+RESERVE_SECONDS: Final = 0.05
+"""Kept back for writing the reply."""
+
+
+class DeadlineExceeded(Exception):
+    """The API server will not wait for the verdict any longer."""
+
+
+def validate(
+    request: review.AdmissionRequest,
+    *,
+    policy: Policy,
+    view: ClusterView,
+    today: date,
+    granted: Mapping[str, bool] | None = None,
+    time_left: Callable[[], float] = lambda: float("inf"),
+) -> Decision:
+    """Every violation in one decision; `time_left` gives the seconds until the API server stops waiting.
+
+    On UPDATE only what is worse than in the old object counts (see `ratchet`). `today` (UTC) is what exemptions expire
+    by. `granted` says, for each rule that the job asks to be exempted from, whether the requester may. Where that is
+    missing the decision names the rule in `requested`, for the caller to find out and call again. DeadlineExceeded
+    when the time is up.
+    """
+    if reason := reason_to_check_nothing(request, policy, view):
+        return Decision(name=request.name, skipped=reason)
+    if large := too_large.finding(request.object):
+        return _too_large(request, large, policy, view)
+    try:
+        job = decode_job(request.object)
+    except ShapeError as error:
+        review.confirm(request)
+        return _wrong_shape(request.name, error, policy)
+    job = mpijob.apply_operator_defaults(job)
+    decision = Decision(name=name_of(request, job))
+    old = old_job(request) if request.operation == "UPDATE" else None
+    ctx = context_of(request, job, view, old, document=request.object, policy=policy)
+    ctx = exemptions.without_excused_limits(ctx, job, policy, today, granted)
+    ctx = custom_rules.evaluated(request, job, ctx, policy)
+    decision.rule_faults = custom_rules.faults(ctx)
+    before = None if old is None else custom_rules.of_stored(ctx, request.old_object)
+    found = messages.without_copies(list(_findings(policy.rules, job, ctx, time_left)), job)
+    if found and old is not None and before is not None:
+        before = ratchet.judging_stored(before, job, old)
+        of_stored = (finding for finding, _ in _findings(policy.rules, old, before, time_left))
+        found = ratchet.worse(found, job, of_stored, old)
+    found += _missing(request, job, policy, ctx)
+    for finding, action in found:
+        leads_to = action.at_most(finding.violation.ceiling)
+        outcome = exemptions.excuse_for(finding, job=job, ctx=ctx, policy=policy.document, today=today, granted=granted)
+        if outcome.reason:
+            decision.exempted.append((finding, outcome.reason))
+            continue
+        if outcome.requested and leads_to is Action.DENY:
+            decision.requested.append(finding.rule)
+        decision.add(outcome.finding, leads_to)
+    if vain := list(exemptions.cautions(job, ctx)):
+        decision.told[ASKED] = [*vain]
+    decision.denied = messages.told_once(decision.denied)
+    decision.put_worst_first()
+    decision.refused_gpus = rejected_gpus.of(decision, job, ctx)
+    if policy.action(QUOTA_RULE) is Action.DENY:
+        decision.reservation = reservation_of(job, ctx)
+    return decision
+
+
+def _too_large(request: review.AdmissionRequest, large: Finding, policy: Policy, view: ClusterView) -> Decision:
+    """Reject an object that is not decoded, at any action and without exemption, unless it was stored as it is."""
+    decision = Decision(name=request.name)
+    if passes_unjudged(request, policy, view):
+        decision.skipped = too_large.AS_STORED
+    else:
+        decision.add(large, policy.document.ceiling)
+    return decision
+
+
+def _findings(
+    rules: Sequence[tuple[Rule, RuleSettings, Action]], job: MPIJob, ctx: Context, time_left: Callable[[], float]
+) -> Iterator[tuple[Finding, Action]]:
+    """What each rule finds, and what the policy makes of it."""
+    for rule, settings, action in rules:
+        if time_left() < RESERVE_SECONDS:
+            raise DeadlineExceeded(rule.id)
+        for violation in rule.check(job, settings, ctx):
+            yield Finding(rule.id, violation), action
+
+
+def _missing(
+    request: review.AdmissionRequest, job: MPIJob, policy: Policy, ctx: Context
+) -> list[tuple[Finding, Action]]:
+    """What is required and not there. Anyone may write what leaves a job without injections, so that excuses only
+    those whom the policy trusts with it.
+    """
+    if not policy.required:
+        return []
+    reason = reason_to_inject_nothing(request, job, ctx.old, policy, ctx.view)
+    if reason == BY_CONTROLLER:
+        reason = ""
+    if reason and not only_claims(request, reason, policy, ctx.view):
+        return []
+    return list(
+        required_injections.missing(policy, ctx, claimed=reason, stored=request.old_object if ctx.old else None)
+    )
+
+
+def _wrong_shape(name: str, error: ShapeError, policy: Policy) -> Decision:
+    violation = Violation(error.path, error.message, fix="Correct the value.", reason=CauseReason.INVALID)
+    decision = Decision(name=name)
+    decision.add(Finding(SCHEMA, violation), policy.document.ceiling)
+    return decision
