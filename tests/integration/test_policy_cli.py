@@ -163,7 +163,7 @@ def test_missing_read_right_is_reported_in_one_line(cluster: Cluster, policies: 
     for arguments in (("effective", "-n", "x"), ("replay", "--policy", tmp_path / "p.yaml")):
         done = run(*arguments, "--kubeconfig", nobody, "--policy-namespace", policies, code=2)
         assert done.stdout == ""
-        told = f"the API server at {cluster.url} refuses: configmaps is forbidden: "
+        told = f"the API server at {cluster.url} rejected the request: configmaps is forbidden: "
         assert done.stderr.startswith(f"error: policies cannot be read: forbidden: {told}")
         assert done.stderr.count("\n") == 1
 

@@ -21,7 +21,7 @@ class OfFiles(click.Group):
 
 @click.group(cls=OfFiles, commands=commands(dict(chain.from_iterable(part.conversions.items() for part in parts()))))
 def convert() -> None:
-    """Convert other kinds of jobs to MPIJobs, or MPIJobs to TrainJobs.
+    """Convert other jobs to MPIJobs, or MPIJobs to TrainJobs.
 
     The MPIJobs are of kubeflow.org/v2beta1. Without the name of a command, `mpijob-webhook convert FILE...` is
     `mpijob-webhook convert mpijob FILE...`.

@@ -82,7 +82,7 @@ def test_an_example_that_does_something_else(monkeypatch: pytest.MonkeyPatch, tm
     (tmp_path / "job.yaml").write_text(json.dumps(changed({"Worker.replicas": 1})))
     result = run()
     assert result.exit_code == 1
-    assert f"unexpected: {tmp_path}/job.yaml was refused\n" in result.stdout
+    assert f"unexpected: {tmp_path}/job.yaml was rejected\n" in result.stdout
     assert f"unexpected: {tmp_path}/bad-job.yaml was admitted\n" in result.stdout
 
 

@@ -139,7 +139,10 @@ def test_policies_that_cannot_be_read_are_reported(api: FakeApi, tmp_path: Path)
     api.refusals["GET", CONFIGMAPS] = 403, "no"
     result = run(api, tmp_path)
     assert result.exit_code == 1
-    assert f"warning: the policies are unknown: the API server at {api.url} refuses: no (403)\n" in result.stderr
+    assert (
+        f"warning: the policies are unknown: the API server at {api.url} rejected the request: no (403)\n"
+        in result.stderr
+    )
     assert "\n  policies: 'forbidden: the API server at " in result.stdout
 
 

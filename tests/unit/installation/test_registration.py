@@ -158,7 +158,7 @@ async def test_one_that_cannot_be_removed_does_not_keep_the_other(api, registrat
     assert set(api.objects) == {VALIDATING}
     assert str(error.value) == (
         f"validatingwebhookconfigurations/{NAME} may be left behind: "
-        f"the API server at {api.url} refuses: etcd is gone (500)"
+        f"the API server at {api.url} rejected the request: etcd is gone (500)"
     )
 
 
@@ -331,4 +331,4 @@ def test_no_permission(api, tmp_path):
     assert refused == f"the API server at {api.url} does not accept the credentials (401)"
     api.refusals["POST", MUTATING.removesuffix(f"/{NAME}")] = (403, "you may not")
     refused = not_started(kubeconfig(tmp_path / "config", api.url))
-    assert refused == f"the API server at {api.url} refuses: you may not (403)"
+    assert refused == f"the API server at {api.url} rejected the request: you may not (403)"

@@ -19,7 +19,7 @@ COMMANDS: Final = (audit, diff, effective, init, new, replay, schema, test, vali
 
 @click.group(commands=COMMANDS)
 def policy() -> None:
-    """Write, check, test and compare policies, and show those in force.
+    """Write, check, test, compare and show policies.
 
     A FILE holds policy documents (kind MPIJobPolicy) as they are, or ConfigMaps with one under data["policy.yaml"]. It
     may hold several, be a directory (its .yaml, .yml and .json files), or be - for standard input.

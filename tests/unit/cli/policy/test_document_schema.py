@@ -177,7 +177,7 @@ class TestStartingDocument:
     def test_comments_say_what_is_meant_and_what_is_accepted(self) -> None:
         assert (
             "\n  # The number of workers stays within what the cluster supports.\n  worker-count:\n"
-            "    # What a violation leads to: deny, warn, audit or off.\n    action: deny\n"
+            "    # The action for a violation: deny, warn, audit or off.\n    action: deny\n"
             "    # Minimum number of workers; 0 admits a launcher alone. Value: whole number, 0 or more.\n"
             "    min: 2\n"
         ) in self.TEXT
