@@ -108,7 +108,7 @@ def test_changed_certificates_are_repaired(deployment: Deployment, replicas: lis
         before = deployment.secret()
         cluster.kubectl("patch", *broken)
         assert before
-        cluster.wait_for(f"{broken[0]} to be mended", lambda: _admits(deployment), timeout=30)
+        cluster.wait_for(f"{broken[0]} to be fixed", lambda: _admits(deployment), timeout=30)
         for kind in KINDS:
             cluster.wait_for("the CA", lambda kind=kind: b"foreign" not in deployment.bundle(kind) or None)  # type: ignore[misc]
 

@@ -218,7 +218,7 @@ def test_what_is_broken_is_found(unattended: Installed, case: str) -> None:
     assert code == any(each["severity"] == "problem" for each in findings.values())
     assert status.exit_code == id_.startswith("certificate-")
     after, code = report(cluster)
-    assert (after, code) == ({}, 0), "and nothing is found when it is mended"
+    assert (after, code) == ({}, 0), "and nothing is found when it is fixed"
 
 
 def test_a_configuration_that_comes_after_kueue(unattended: Installed) -> None:

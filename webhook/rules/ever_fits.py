@@ -107,16 +107,16 @@ def _message(obstacle: Obstacle, queue: ClusterQueue) -> str:
     if obstacle.of_topologies:
         return f"{obstacle.token}: no TAS flavor assigned"
     if not obstacle.shortages:
-        return f"{obstacle.token}: {_mendable(obstacle).message}"
+        return f"{obstacle.token}: {_fixable(obstacle).message}"
     short = max(obstacle.shortages, key=_share)
     resource = short.pair.resource
     asked, capacity = (kueue.text(resource, value) for value in (kueue.plus(short.before, short.asked), short.capacity))
     return f"{obstacle.token}: {asked} {resource} > {capacity} in flavor {short.pair.flavor}"
 
 
-def _mendable(obstacle: Obstacle) -> Mismatch:
+def _fixable(obstacle: Obstacle) -> Mismatch:
     """The first mismatch with a single fix, or else the first."""
-    return next((one for one in obstacle.mismatches if one.mend), obstacle.mismatches[0])
+    return next((one for one in obstacle.mismatches if one.fix), obstacle.mismatches[0])
 
 
 def _share(short: FlavorShortage) -> float:
@@ -152,7 +152,7 @@ def _fix(
         fewest = sizes.replicas().least
         fewer = fewest > 1 and fits(_resized(sets, replace(sizes.own, workers=1), sizes))
         return f"Ask for quota: fewer than {fewest} workers are rejected." if fewer else "Request less."
-    return (obstacle.mismatches and _mendable(obstacle).mend) or "Ask for a queue that fits."
+    return (obstacle.mismatches and _fixable(obstacle).fix) or "Ask for a queue that fits."
 
 
 def _in_words(size: Size, own: Size) -> str:

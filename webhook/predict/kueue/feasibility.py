@@ -134,7 +134,7 @@ class _Search:
             for flavor in group.flavors:
                 shortage = self._shortage(flavor, asked, {})
                 if wrong := self._mismatch(unit, flavor, group):
-                    mismatches.append(wrong._replace(mend="") if shortage else wrong)
+                    mismatches.append(wrong._replace(fix="") if shortage else wrong)
                 elif shortage:
                     shortages.append(shortage)
                 else:
@@ -213,7 +213,7 @@ class _Search:
             overlaps = bool(pod_set.each.keys() & group.covered)
             other = mismatch(pod_set.template, flavor)
             if wrong := self._topology_mismatch(pod_set.topology, flavor, overlaps):
-                return wrong._replace(mend="") if other else wrong
+                return wrong._replace(fix="") if other else wrong
             if other:
                 return other
         return None

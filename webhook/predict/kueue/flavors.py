@@ -23,14 +23,14 @@ class TemplatePart(Enum):
 
 
 class Mismatch(NamedTuple):
-    """Why pods do not fit a flavor, in Kueue's words; `mend` is the single change that would fix it, if there is
+    """Why pods do not fit a flavor, in Kueue's words; `fix` is the single change that would fix it, if there is
     one.
     """
 
     flavor: str
     part: TemplatePart
     message: str
-    mend: str = ""
+    fix: str = ""
 
 
 def mismatch(template: PodTemplate, flavor: ResourceFlavor) -> Mismatch | None:
@@ -39,8 +39,8 @@ def mismatch(template: PodTemplate, flavor: ResourceFlavor) -> Mismatch | None:
     labels = _label_mismatch(template, flavor)
     if repelling := taints.untolerated(flavor.taints, tolerations):
         message = f"untolerated taint {repelling[0]} in flavor {flavor.name}"
-        mend = "" if labels or len(repelling) > 1 else f"Tolerate {repelling[0].key}."
-        return Mismatch(flavor.name, TemplatePart.TOLERATIONS, message, mend)
+        fix = "" if labels or len(repelling) > 1 else f"Tolerate {repelling[0].key}."
+        return Mismatch(flavor.name, TemplatePart.TOLERATIONS, message, fix)
     return labels
 
 
@@ -52,8 +52,8 @@ def _label_mismatch(template: PodTemplate, flavor: ResourceFlavor) -> Mismatch |
     other = [key for key, value in template.node_selector.items() if labels.get(key, value) != value]
     holds = _any_term_holds(template, labels)
     if other:
-        mend = f"Use {other[0]}: {labels[other[0]]}." if len(other) == 1 and holds else ""
-        return Mismatch(flavor.name, TemplatePart.NODE_SELECTOR, message, mend)
+        fix = f"Use {other[0]}: {labels[other[0]]}." if len(other) == 1 and holds else ""
+        return Mismatch(flavor.name, TemplatePart.NODE_SELECTOR, message, fix)
     return None if holds else Mismatch(flavor.name, TemplatePart.NODE_AFFINITY, message)
 
 
@@ -85,5 +85,5 @@ def topology_mismatch(
     return None
 
 
-def _topology(flavor: ResourceFlavor, message: str, mend: str) -> Mismatch:
-    return Mismatch(flavor.name, TemplatePart.TOPOLOGY, f"flavor {flavor.name} {message}", mend)
+def _topology(flavor: ResourceFlavor, message: str, fix: str) -> Mismatch:
+    return Mismatch(flavor.name, TemplatePart.TOPOLOGY, f"flavor {flavor.name} {message}", fix)
