@@ -92,6 +92,16 @@ class TestScheduler:
         name = create(cluster, namespace, job("small", 8))
         assert len(racks(cluster, hosts(cluster, namespace, name, 8))) == 1
 
+    def test_they_share_a_node_where_the_scheduler_scores_all_that_hold_one(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        manifest = job("packed", 4)
+        spec = manifest["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+        spec["containers"][0]["resources"]["limits"][GPU] = 1
+        spec["nodeSelector"] = {RACK: "rack-0"}  # beyond a hundred nodes it scores only some
+        name = create(cluster, namespace, manifest)
+        assert len(set(hosts(cluster, namespace, name, 4))) == 1
+
     def test_they_spread_where_they_do_not(self, cluster: Cluster, namespace: str) -> None:
         name = create(cluster, namespace, job("large", 25))
         found = racks(cluster, hosts(cluster, namespace, name, 25))

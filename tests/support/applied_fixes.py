@@ -55,7 +55,7 @@ def _order(finding: Finding) -> tuple[int, int]:
 
 
 def _value(text: str) -> Json:
-    return yaml.safe_load(text)
+    return yaml.safe_load(text.replace("<registry>/<name>:<tag>", "mpioperator/mpi-pi:openmpi"))
 
 
 def _parts(document: Json, path: str) -> tuple[Json, Any]:
@@ -108,10 +108,21 @@ def _ranks(document: Json, _: str, found: re.Match[str]) -> None:
             words[words.index("-np") + 1] = found[1]
 
 
+def _hostfile(document: Json, _: str, found: re.Match[str]) -> None:
+    words = document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"]
+    at = next(index for index, word in enumerate(words) if word in {"--host", "-H", "orte_default_hostfile"})
+    words[at : at + 2] = [words[at] if words[at][0] != "-" else "--hostfile", found[1]]
+
+
 def _cores(document: Json, _: str, found: re.Match[str]) -> None:
     container = document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
     for amounts in container["resources"].values():
         amounts["cpu"] = found[1]
+
+
+def _by_shell(document: Json, path: str, _: re.Match[str]) -> None:
+    target, key = _parts(document, path)
+    target[key] = ["sh", "-c", *target[key]]
 
 
 def _split(document: Json, path: str, found: re.Match[str]) -> None:
@@ -129,10 +140,12 @@ def _program(document: Json, path: str, found: re.Match[str]) -> None:
 _FORMS: Final[tuple[tuple[str, Callable[[Json, str, re.Match[str]], None]], ...]] = (
     (r"Move it to (\S+)\.$", _move),
     (r"(?:Rename it to|Write the field) (\S+?)[.,](?: |$)", _rename),
-    (r"Name the image, such as (\S+)\.$", _write),
+    (r"Write its name, as (\S+)\.$", _write),
     (r"Write .+?, such as (.+), in place of", _write),
+    (r'Put "sh", "-c" before it\.$', _by_shell),
     (r"Split it: (.*)\.$", _split),
     (r"Write (/\S+/sshd)\.$", _program),
+    (r"(?:Use|Write --hostfile) (/etc/mpi/hostfile)\.$", _hostfile),
     (r"Start sshd with .*: (\[.*\])\.$", _write),
     (r"Write (?!a |text |true or )(.+?)\.$", _write),
     (r"Use one of ([^,]+)", _write),

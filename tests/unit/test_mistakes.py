@@ -203,7 +203,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         "spec.mpiImplementation: «openmpi→OpenMPI»", '"openmpi" is not supported. Write OpenMPI'
     ),
     "restartPolicy: Always": mistake(
-        "Worker.restartPolicy: «Always→Never»", '"Always" is not supported. Use one of Never'
+        "Worker.restartPolicy: «Always→OnFailure»", '"Always" is not supported. Write OnFailure'
     ),
     "an old API version": mistake(
         "apiVersion: «kubeflow.org/v1→kubeflow.org/v2beta1»",
@@ -322,7 +322,7 @@ RULES: Final[Mapping[str, Mistake]] = {
     ),
     "images": mistake(
         "first.image: «→'registry.example.com/team/app:1.0'»",
-        "is missing. Name the image, such as registry.example.com/team/app:1.0.",
+        "is missing. Write its name, as <registry>/<name>:<tag>.",
     ),
     "job-timeout": mistake("spec.runPolicy.activeDeadlineSeconds: «10000000→604800»", "Set it to 604800 or less"),
     "limit-range": mistake("first.resources.limits.cpu: «'80'→'64'»", "Set limits[cpu] to 64.", namespace="limits"),

@@ -67,15 +67,22 @@ class Decision(msgspec.Struct):
 
     @property
     def findings(self) -> Iterator[tuple[Action, Finding]]:
-        """Each finding with the action that it triggers, the worst action first."""
+        """Each finding that counts with the action that it triggers, the worst action first."""
         by_action = ((Action.DENY, self.denied), (Action.WARN, self.warned), (Action.AUDIT, self.audited))
-        return ((action, finding) for action, findings in by_action for finding in findings)
+        return ((action, finding) for action, found in by_action for finding in found if not finding.cause)
 
     def put_worst_first(self) -> None:
-        """Sort the warnings, once all findings are recorded, and cut them to what a reply can hold."""
+        """Sort the findings, once all are recorded, and cut them to what a reply can hold.
+
+        A finding follows only from one that triggers the same action or a stronger one, and comes after it.
+        """
         self.warned.sort(key=lambda finding: finding.importance)
-        for found in (self.denied, self.warned, self.audited, self.exempted):
-            del found[MAX_FINDINGS_PER_DECISION:]
+        for listed in (self.denied, self.warned, self.audited, self.exempted):
+            del listed[MAX_FINDINGS_PER_DECISION:]
+        causes: list[Finding] = []
+        for found in (self.denied, self.warned, self.audited):
+            causes = sorted([*causes, *found], key=lambda finding: bool(finding.violation.follows))
+            found[:] = sorted((messages.following(each, causes) for each in found), key=lambda each: bool(each.cause))
 
     @property
     def allowed(self) -> bool:

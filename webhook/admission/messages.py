@@ -3,16 +3,17 @@
 The API server drops warnings beyond 4,096 characters in total and cuts long ones, so they stay short and few (apiserver
 `pkg/endpoints/filters/warning.go`).
 
-One cause gives one message. If the fix of one rule also fixes another finding, that finding is left out:
+One cause gives one message: if the fix of one rule also fixes another finding, that finding is left out. A finding
+that is computed from a rejected value (`Violation.follows`) is reported after its cause and not counted.
 
 - Amounts outside of a LimitRange that also contradict each other: the fix for the range names both amounts.
-- A user that both the Pod Security level and the pod's own `runAsNonRoot` forbid.
+- A field that both the Pod Security level and the API server's check of a pod forbid.
 - What the init container of `launcher-wait` copies from the launcher's first container.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from textwrap import indent
 from typing import Final
@@ -45,6 +46,8 @@ class Finding:
 
     rule: str
     violation: Violation
+    cause: str = field(default="", compare=False)
+    """The rule from whose violation this follows: it is not counted."""
 
     def __post_init__(self) -> None:
         """Every message is built from a finding, so this is the one place for it."""
@@ -63,7 +66,7 @@ class Finding:
     @property
     def label(self) -> str:
         """The rule's id, as messages show it."""
-        return f"[{self.rule}]"
+        return f"[{self.rule}, follows from {self.cause}]" if self.cause else f"[{self.rule}]"
 
     @property
     def sentence(self) -> str:
@@ -82,7 +85,8 @@ class Finding:
         """
         path, fault = self.violation.path, self.violation.message
         heading, *lines = fault.split("\n")
-        room = MAX_WARNING_CHARACTERS - len(f":  {self.label}")
+        label = f"[{self.rule}]"
+        room = MAX_WARNING_CHARACTERS - len(f":  {label}")
         if lines:
             fault = lines[0].removeprefix("Details: ").rstrip(".") or heading
         else:
@@ -90,11 +94,11 @@ class Finding:
                 advised = f"{text}. {self.violation.fix}"
                 shown = _elided(path, room - _length(advised))
                 if _length(shown) + _length(advised) <= room and (shown == path or "..." in shown):
-                    return f"{shown}: {advised} {self.label}"
+                    return f"{shown}: {advised} {label}"
         if _length(path) + _length(fault) > room:
             fault = _IN_PARENTHESES.sub("", fault)
         path = _elided(path, room - _length(fault))
-        return f"{path}: {_cut(fault, room - _length(path))} {self.label}"
+        return f"{path}: {_cut(fault, room - _length(path))} {label}"
 
 
 def denial(name: str, findings: Sequence[Finding], kind: str = "MPIJob") -> str:
@@ -107,10 +111,10 @@ def denial(name: str, findings: Sequence[Finding], kind: str = "MPIJob") -> str:
     for number, finding in enumerate(findings[:MAX_LISTED_FINDINGS], start=1):
         violation = finding.violation
         if "\n" in violation.message:
-            lines.append(f"{number}. {violation.path} [{finding.rule}]")
+            lines.append(f"{number}. {violation.path} {finding.label}")
             lines.append(indent(f"{violation.message}\n\n{violation.fix}", "" if len(findings) == 1 else "   "))
         else:
-            lines.append(f"{number}. {violation.path}: {violation.message} [{finding.rule}]")
+            lines.append(f"{number}. {violation.path}: {violation.message} {finding.label}")
             lines.append(f"   {violation.fix}")
     if len(findings) > MAX_LISTED_FINDINGS:
         lines.append(f"... and {len(findings) - MAX_LISTED_FINDINGS} more")
@@ -200,7 +204,6 @@ def _elided(path: str, room: int) -> str:
 _BOUNDS: Final = "limit-range"
 _LEVEL: Final = "pod-security"
 _PODS: Final = "pod-template"
-_USER: Final = ".runAsUser"
 _OF_AMOUNTS: Final = frozenset({"pod-template", "gpus"})
 # The atomic group stops backtracking: the name of a resource may contain many such parts.
 _PAIR: Final = re.compile(r"(?>(.+?\.resources)\.(?:limits|requests)\[)(.+)\]", re.DOTALL)
@@ -210,9 +213,20 @@ def told_once(denied: Iterable[Finding]) -> list[Finding]:
     """The findings that reject a job, without those that the fix of another one fixes."""
     found = list(denied)
     bounded = {_pair(each) for each in found if each.rule == _BOUNDS} - {None}
-    users = {path for each in found if each.rule == _LEVEL and (path := each.violation.path).endswith(_USER)}
-    left = [each for each in found if each.rule != _PODS or each.violation.path not in users]
+    of_level = {each.violation.path for each in found if each.rule == _LEVEL}
+    left = [each for each in found if each.rule != _PODS or each.violation.path not in of_level]
     return [each for each in left if not _of_amount(each) or _pair(each) not in bounded]
+
+
+def following(finding: Finding, causes: Iterable[Finding]) -> Finding:
+    """The finding with the first of `causes` that it follows from, if any."""
+    follows, path = finding.violation.follows, finding.violation.path
+    for cause in causes if follows else ():
+        back = cause.violation.follows
+        mutual = back and re.fullmatch(back, path, re.DOTALL)
+        if cause.rule != finding.rule and not mutual and re.fullmatch(follows, cause.violation.path, re.DOTALL):
+            return replace(finding, cause=cause.rule)
+    return finding
 
 
 def without_copies(found: list[tuple[Finding, Action]], job: MPIJob) -> list[tuple[Finding, Action]]:

@@ -25,10 +25,10 @@ TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
 EXAMPLES: Final = {
     "accessModes": "[ReadWriteOnce]", "action": "FailJob", "annotations": "{team: nlp}", "apiVersion": "v1",
     "claimName": "data", "containerPort": "8080",
-    "containers": "[{name: main, image: registry.example.com/ml/train:1.0}]",
-    "devicePath": "/dev/block", "fieldPath": "metadata.name", "image": "registry.example.com/ml/train:1.0",
+    "containers": "[{name: main, image: <registry>/<name>:<tag>}]", "replicas": "2", "slotsPerWorker": "1",
+    "devicePath": "/dev/block", "fieldPath": "metadata.name", "image": "<registry>/<name>:<tag>",
     "ip": "192.0.2.1", "kind": "MPIJob", "labels": "{team: nlp}", "maxSkew": "1", "mountPath": "/data",
-    "mpiReplicaSpecs": "{Launcher: ..., Worker: ...}", "name": "main", "operator": "In", "port": "8080",
+    "name": "main", "operator": "In", "port": "8080",
     "priority": "0", "resource": "limits.cpu", "secretName": "data", "seconds": "30", "server": "nfs.example.com",
     "nodeSelector": "{kubernetes.io/arch: amd64}", "tolerations": "[{key: nvidia.com/gpu, operator: Exists}]",
     "env": "[{name: NCCL_DEBUG, value: INFO}]", "volumeMounts": "[{name: data, mountPath: /data}]",

@@ -34,7 +34,9 @@ _IMAGE_ID: Final = re.compile(r"[a-f0-9]{64}|sha256:[a-f0-9]+")
 _HEX: Final = re.compile(r"[a-f0-9]*")
 # https://github.com/opencontainers/go-digest/blob/v1.0.0/algorithm.go
 _DIGEST_LENGTHS: Final = {"sha256": 64, "sha384": 96, "sha512": 128}
-_HELP: Final = 'write it like "registry.example.com/team/app:1.0"'
+PATTERN: Final = "<registry>/<name>:<tag>"
+"""What a name is made of: no name itself, so a copy of it is rejected."""
+_HELP: Final = f"write it as {PATTERN}"
 
 
 class ImageError(ValueError):

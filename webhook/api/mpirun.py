@@ -193,31 +193,36 @@ def _read(program: str, words: Sequence[str], implementation: str | None) -> Inv
     """The call of `program` with these words, read up to the program that it starts."""
     spoken = dialect(program, implementation)
     given = tuple(words)
-    options: list[tuple[str, tuple[str, ...]]] = []
-    position, end = 0, len(given)
-    while position < end and (word := given[position]).startswith("-"):
-        position += 1
-        option = spoken.options.get(word)
-        if option is None:
-            plain, equals, value = word.lstrip("-").partition("=")
-            option = spoken.options.get(plain)
-            if option is None or (equals and option[1] != 1):
-                return Invocation(program, words=given, unread=word)
-            if equals:
-                options.append((option[0], (value,)))
-                continue
-        name, count = option
-        if count == 2 and name in PAIRS and "=" in "".join(given[position : position + 1]):
-            count = 1
-        options.append((name, given[position : position + count]))
-        position += count
-    started = given[position] if position < end else ""
+    options, position = options_of(given, spoken.options)
+    started = "".join(given[position : position + 1])
+    if started.startswith("-"):
+        return Invocation(program, words=given, unread=started)
     if not started.strip():  # a blank after the backslash at the end of a line is a word
         return Invocation(program, words=given, starts_nothing=True)
     # A variable may hold more options, and a colon starts a second program with ranks of its own.
     if (started.startswith("$") and "/" not in started) or ":" in given[position + 1 :]:
         return Invocation(program, words=given)
-    return _summed_up(program, given, position, tuple(options), spoken)
+    return _summed_up(program, given, position, tuple((name, values) for _, name, values in options), spoken)
+
+
+def options_of(
+    words: tuple[str, ...], known: Mapping[str, tuple[str, int]]
+) -> tuple[list[tuple[str, str, tuple[str, ...]]], int]:
+    """(as written, name without dashes, values) of those before the first word that is none of these; its place."""
+    found, position = list[tuple[str, str, tuple[str, ...]]](), 0
+    while position < len(words) and (word := words[position]).startswith("-"):
+        plain, equals, value = word.lstrip("-").partition("=")
+        option = known.get(word) or known.get(plain)
+        if option is None or (equals and option[1] != 1):
+            break
+        name, count = option
+        position += 1
+        if count == 2 and name in PAIRS and "=" in "".join(words[position : position + 1]):
+            count = 1
+        end = position if equals else position + count
+        found.append((word, name, (value,) if equals else words[position:end]))
+        position = end
+    return found, position
 
 
 def _summed_up(

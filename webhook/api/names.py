@@ -152,7 +152,8 @@ def advice(text: str, problem: Callable[[str], str | None]) -> str:
 def choose(value: str, choices: Iterable[str]) -> str:
     """The fix for a value that is not one of the choices."""
     plain = {re.sub("[^a-z0-9]", "", choice.lower()): choice for choice in choices}
-    near = get_close_matches(re.sub("[^a-z0-9]", "", value[:DNS_LABEL_MAX_LENGTH].lower()), plain, n=1, cutoff=0.8)
+    written = re.sub("[^a-z0-9]", "", value[:DNS_LABEL_MAX_LENGTH].lower())
+    near = get_close_matches(written, plain, n=1, cutoff=0.8) or [text for text in plain if text in written]
     return f"Write {plain[near[0]]}." if near else f"Use one of {', '.join(choices)}."
 
 

@@ -41,6 +41,7 @@ _GRAMMAR: Final = re.compile(
 _WITH_WORD: Final = re.compile(r"\s*([+-]?[0-9]+(?:[.,][0-9]+)?)\s*([a-zA-Z]*)\s*")
 _LONG_UNITS: Final = {"kilobyte", "megabyte", "gigabyte", "terabyte"}
 _PLAIN_WORDS: Final = {"", "core", "cores", "cpu", "cpus", "vcpu", "vcpus", "gpu", "gpus"}
+IN_WORDS: Final = {"one": "1", "two": "2", "three": "3", "four": "4", "eight": "8"}
 _KINDS: Final = {bool: "true or false", dict: "a mapping", list: "a list", type(None): "nothing"}
 _FIX: Final = "Write a number, directly followed by a unit if it needs one, such as 4, 500m or 16Gi."
 
@@ -87,7 +88,7 @@ def _parse_text(text: str) -> Quantity:
     match = _GRAMMAR.fullmatch(text)
     if match is None:
         shown = json.dumps(text) if text else "empty text"  # escapes look-alikes of digits and blanks
-        raise QuantityError(f"{shown} is not a quantity", _meant(text) or _FIX)
+        raise QuantityError(f"{shown} is not a quantity", _meant(IN_WORDS.get(text.strip().lower(), text)) or _FIX)
     sign, digits, fraction, unit = match.groups(default="")
     exponent = 0 if unit in _BINARY else _DECIMAL[unit] if unit in _DECIMAL else int(unit[1:])
     if abs(exponent) > MAX_QUANTITY_EXPONENT:

@@ -121,9 +121,8 @@ def check(
     from webhook.cli.limits import MAX_VERDICTS_IN_FULL
 
     kinds = ("MPIJob", *chain.from_iterable(each.kinds for each in checks))
-    objects, errors = manifests.load(
-        files, recursive=recursive, only=(*kinds, *job_check.SIGNS) if ignore_others else ()
-    )
+    only = (*kinds, *manifests.JOB_SIGNS) if ignore_others else ()
+    objects, errors = manifests.load(files, recursive=recursive, only=only)
     world, subject = None, "pods"
     if level is not None:
         judge = _by_level(level, namespace or DEFAULT_NAMESPACE)
@@ -136,13 +135,14 @@ def check(
         namespace = namespace or world.namespace
         others = [resolve_name(each.judge)(objects, world, namespace, cluster, access) for each in checks]
         judge = _by_rules(world, namespace, others)
-    verdicts = [verdict for each in objects if (verdict := judge(each)) is not None]
+    judged = [*map(judge, objects)]
+    verdicts = [verdict for verdict in judged if verdict is not None]
     failing = [each for each in verdicts if any(fail_on == "warn" or not problem.warns for problem in each.problems())]
     shown = failing if quiet else verdicts
     talks = output == "text" and not quiet
     if talks:
-        judged = {id(verdict.manifest) for verdict in verdicts}
-        _note(f"{each.source}: passed over {_passed_over(each)}" for each in objects if id(each) not in judged)
+        skipped = (each for each, verdict in zip(objects, judged, strict=True) if verdict is None)
+        _note(f"{each.source}: passed over {_passed_over(each)}" for each in skipped)
     if output in {"text", "json", "yaml"}:
         summary = (level_check if world is None else job_verdict).summary(verdicts)
         many = len(verdicts) > MAX_VERDICTS_IN_FULL

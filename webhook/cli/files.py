@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from webhook.api import yaml
 from webhook.api.metadata import SET_BY_SERVER
+from webhook.api.mpijob import GROUP
 from webhook.api.untyped import without_nulls
 from webhook.cli.limits import MAX_FILE_BYTES
 from webhook.cli.policy import job_fields
@@ -18,6 +19,8 @@ from webhook.cli.policy import job_fields
 STDIN: Final = "-"
 STDIN_TITLE: Final = "standard input"
 SUFFIXES: Final = (".json", ".yaml", ".yml")
+JOB_SIGNS: Final = ("mpiReplicaSpecs", f"{GROUP}/")
+"""What is in a file with a job even where its kind is missing or misspelt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +37,12 @@ class Manifest:
     """The path in the document, if that is a list."""
     content: bytes = field(default=b"", repr=False, compare=False)
     """The content of the file."""
+    moved: dict[str, str] = field(default_factory=dict, compare=False)
+    """The places in the file of fields that messages name by their right path, outer ones first."""
 
     @property
     def kind(self) -> str:
+        """Empty for a job without a kind."""
         return _head(self.document, "kind")
 
     @property
@@ -188,7 +194,7 @@ def parse(content: bytes, source: str, *, only: Collection[str] = ()) -> list[Ma
     return [
         Manifest(shown, without_nulls(document), number, document, place, content)
         for number, entry in enumerate(documents, start=1)
-        if not only or _head(entry, "kind")
+        if not only or _head(entry, "kind") or job_signs(entry)
         for place, document in _objects(entry, shown, f": document {number}" if several else "")
     ]
 
@@ -208,13 +214,19 @@ def _head(entry: Any, field: str) -> str:
     return next((text for key in (field, *spelt) if (text := _text(entry, key))), "")
 
 
+def job_signs(entry: Any) -> int:
+    """How many of group and spec are those of a job."""
+    spec = entry.get("spec") if isinstance(entry, dict) else None
+    return _head(entry, "apiVersion").startswith(JOB_SIGNS[1]) + (isinstance(spec, dict) and JOB_SIGNS[0] in spec)
+
+
 def _objects(
     entry: Any, file: str, where: str = "", place: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
     """The object itself, or its items if it is a list. `MPIJobList` and similar kinds may leave out the items' kind."""
     if not isinstance(entry, dict):
         raise ManifestError(f"{file}{where}: is {_KINDS.get(type(entry), 'a number')}, not a Kubernetes object", file)
-    if not (kind := _head(entry, "kind")):
+    if not (kind := _head(entry, "kind")) and not job_signs(entry):
         raise ManifestError(f"{file}{where}: has no kind, so it is not a Kubernetes object", file)
     items = entry.get("items")
     if not kind.endswith("List") or not isinstance(items, list | None):
@@ -247,6 +259,10 @@ def line_of(manifest: Manifest, path: str = "") -> int | None:
     if not manifest.content:
         return None
     lines = _lines(manifest.content)[manifest.number - 1]
+    for _ in manifest.moved:
+        moved = (place for place in reversed(manifest.moved) if f"{path}.".startswith((f"{place}.", f"{place}[")))
+        if new := next(moved, None):
+            path = manifest.moved[new] + path.removeprefix(new)
     place = (*manifest.place, *job_fields.place(manifest.written or manifest.document, path))
     return next((lines[place[:end]] for end in range(len(place), -1, -1) if place[:end] in lines), None)
 

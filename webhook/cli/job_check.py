@@ -41,7 +41,6 @@ from webhook.cluster.without_jobs import WithoutJobs
 from webhook.injections import Caution
 from webhook.policy import in_force
 from webhook.policy.document import PolicyError
-from webhook.policy.exemptions import Exemption
 from webhook.policy.in_force import PolicySet
 from webhook.predict import operator_pods
 from webhook.predict.kueue import managed, queues
@@ -90,20 +89,16 @@ def _texts(value: Any) -> dict[str, str]:
 
 
 NAMESPACE: Final = "namespace"
-SIGNS: Final = ("mpiReplicaSpecs", f"{mpijob.GROUP}/")
-"""Texts in a file with a job, even if its kind is misspelt."""
 _HEAD: Final = {"apiversion": "apiVersion", "kind": "kind"}
 _NEAR_KIND: Final = 0.8
 MPI_JOB: Final = GroupVersionKind(mpijob.GROUP, mpijob.API_VERSION.partition("/")[2], "MPIJob")
 
 
 def is_job(manifest: Manifest) -> bool:
-    """Whether it is a job, or was meant as one: it has two of kind, group and spec."""
+    """Whether it is a job, or was meant as one: it has two of kind, group and spec, or one without a kind."""
     kind = re.sub("[-_ ]", "", manifest.kind.lower()).removesuffix("s")
     near = get_close_matches(kind, ["mpijob"], cutoff=_NEAR_KIND)
-    spec = manifest.document.get("spec")
-    shaped = isinstance(spec, dict) and SIGNS[0] in spec
-    return kind == "mpijob" or bool(near) + shaped + manifest.api_version.startswith(SIGNS[1]) > 1
+    return kind == "mpijob" or bool(near) + files.job_signs(manifest.document) > bool(kind)
 
 
 def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") -> Verdict:
@@ -119,7 +114,7 @@ def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") ->
     else:
         verdict = _check(meant, world, namespace)
     verdict.validation.denied[:0] = head_findings
-    return replace(verdict, manifest=manifest)
+    return replace(verdict, manifest=replace(manifest, moved=verdict.manifest.moved))
 
 
 def _of_head(manifest: Manifest) -> Iterator[Finding]:
@@ -129,8 +124,9 @@ def _of_head(manifest: Manifest) -> Iterator[Finding]:
         if field not in manifest.document:
             yield Finding(SCHEMA, Violation(key, "is not a field of an MPIJob", f"Rename it to {field}."))
     if manifest.kind != MPI_JOB.kind:
-        fault, fix = f'"{shortened(manifest.kind)}" is not supported', f"Write {MPI_JOB.kind}."
-        yield Finding(SCHEMA, Violation(spelt["kind"], fault, fix, CauseReason.NOT_SUPPORTED))
+        fault = f'"{shortened(manifest.kind)}" is not supported' if manifest.kind else "is missing"
+        violation = Violation(spelt.get("kind", "kind"), fault, f"Write {MPI_JOB.kind}.", CauseReason.NOT_SUPPORTED)
+        yield Finding(SCHEMA, violation)
     if manifest.api_version != mpijob.API_VERSION:
         yield skipping.finding(manifest.api_version)
 
@@ -151,7 +147,7 @@ def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
         findings[:] = [finding for finding in findings if not _within(finding.violation.path, open_places)]
     said = {finding.violation.path for finding in denied}
     denied[:0] = [finding for finding in schema_findings if finding.violation.path not in said]
-    return replace(verdict, manifest=manifest)
+    return replace(verdict, manifest=replace(manifest, moved=judged.written))
 
 
 def _within(path: str, places: Sequence[str]) -> bool:
@@ -191,7 +187,8 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     unknown = {*view.unknown}
     if world.policies is None and world.instead is None:
         unknown.add(POLICIES)
-    by_user = any(map(_of_users, policy.document.exemptions)) or any(rule.needs_user for rule in policy.own_rules)
+    by_user = any(each.users or each.groups or each.service_accounts for each in policy.document.exemptions)
+    by_user = by_user or any(rule.needs_user for rule in policy.own_rules)
     if world.user is None and (validation.requested or by_user):
         unknown.add(USER)
     refused_pods: Mapping[str, str] = {}
@@ -221,10 +218,6 @@ def _not_there(namespace: str, world: JobWorld) -> str:
     near = None if isinstance(known, Answer) else closest_name(namespace, map(str, known))
     instead = f", but {near} does" if near else ""
     return f'"{namespace}" does not exist{instead}; the API server takes no job there before it is created'
-
-
-def _of_users(exemption: Exemption) -> bool:
-    return bool(exemption.users or exemption.groups or exemption.service_accounts)
 
 
 def review(

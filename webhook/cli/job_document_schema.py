@@ -59,7 +59,8 @@ def _bounds(policy: Policy) -> Iterator[tuple[Path, Schema, str]]:
             yield path, {"enum": [*settings.allowed]}, ""
     admitted = policy.admitted
     workers = admitted.workers
-    told = f"{_ends(workers.least, workers.most)}, with the launcher where runLauncherAsWorker is true."
+    ends = f"At least {workers.least}" if workers.most is None else f"{workers.least} to {workers.most}"
+    told = f"{ends}, with the launcher where runLauncherAsWorker is true."
     bound = {"minimum": max(workers.least - 1, 1)} | ({} if workers.most is None else {"maximum": workers.most})
     yield _WORKERS, bound, told
     if workers.least > 1:
@@ -90,10 +91,6 @@ def _of_workers(bound: Schema) -> Schema:
     for key in reversed(_WORKERS[1:]):
         found = {"properties": {key: found}}
     return found
-
-
-def _ends(least: int, most: int | None) -> str:
-    return f"At least {least}" if most is None else f"{least} to {most}"
 
 
 def _add(schema: Schema, more: Schema) -> None:

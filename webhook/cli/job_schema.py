@@ -16,6 +16,7 @@ from webhook.api import duration
 from webhook.api.crd_schema import ANY, EXAMPLES, TYPES, CrdSchema, Shape, such_as
 from webhook.api.mpijob import meant_role
 from webhook.api.names import choose, closest_name
+from webhook.api.quantity import IN_WORDS
 from webhook.cli.limits import MAX_SCHEMA_FAULTS
 from webhook.cli.policy import job_fields
 from webhook.rules import CauseReason, Violation, shortened
@@ -25,7 +26,7 @@ _KINDS: Final = {dict: "object", list: "array", str: "string", bool: "boolean", 
 
 _BOOLEANS: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
 _WHOLE: Final = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0)?(?:\s+[A-Za-z]+|[A-Za-z]{3,}|x)?\s*")
-_NUMBERS: Final = {"one": 1, "two": 2, "three": 3, "four": 4, "eight": 8}
+_OTHER_NAMES: Final = {"cmd": "command", "entrypoint": "command", "environment": "env", "pvc": "persistentVolumeClaim"}
 _ENDING: Final = len("ReplicaSpecs")
 _TEXTS: Final = Shape("object", values=Shape("string"))
 _OF_METADATA: Final = {"annotations", "labels"}
@@ -47,17 +48,19 @@ class SchemaVerdict:
         self.violations: list[Violation] = []
         self.unread: list[str] = []
         """Where a value is of a type from which nothing can be made; for the rules it is not there."""
+        self.written: dict[str, str] = {}
+        """The places of fields before they got their right name or place; outer ones come first."""
         self._unknown = f"is not a field of an MPIJob ({schema.origin}): kubectl rejects it, other clients drop it"
         self._around: list[_Around] = []
-        self._moved: list[tuple[str, Any]] = []
+        self._moved: dict[str, Any] = {}
         self._missing: list[str] = []
         self.mended = self._object(dict(document), schema.root, "")
-        for path, value in reversed(self._moved):
+        for path, value in reversed(self._moved.items()):
             inner = {f"{path}[{key}]": each for key, each in value.items()} if isinstance(value, dict) else {}
             for where, each in (inner or {path: value}).items():
                 job_fields.put(self.mended, where, each)
         for where in self._missing:
-            if not any(path.startswith(where) for path, _ in self._moved):
+            if not any(path.startswith(where) for path in self._moved):
                 self._report(where, "is missing", such_as(where), CauseReason.REQUIRED)
 
     def _object(self, value: dict[str, Any], shape: Shape, path: str) -> dict[str, Any]:
@@ -66,57 +69,67 @@ class SchemaVerdict:
             for key, each in value.items():
                 role = (meant_role(key) if inner.fields else None) or key
                 role = key if role in value or role in read else role
+                where, right = f"{path}[{key}]", f"{path}[{role}]"
                 if role != key:
                     fault = f'the operator does not know "{shortened(key)}" and ignores it'
-                    self._report(f"{path}[{key}]", fault, f"Rename it to {role}.", CauseReason.NOT_SUPPORTED)
+                    self._report(where, fault, f"Rename it to {role}.", CauseReason.NOT_SUPPORTED)
+                    self.written[right] = where
                 if each is not None:
-                    read[role] = self._value(each, inner, f"{path}[{key}]")
+                    read[role] = self._value(each, inner, where)
+                self._moved = {place.replace(where, right): moved for place, moved in self._moved.items()}
             return read
         mended: dict[str, Any] = {}
         self._around.append(_Around(value, shape, path))
         for key, each in value.items():
-            where = f"{path}[{key}]" if "." in key else f"{path}.{key}".lstrip(".")
-            name: str | None = key
-            if key not in shape.fields:
-                name = self._near(key, value, shape)
-                home = self._home(key, each) if name is None and each is not None else None
-                fix = f"Rename it to {name}." if name else f"Move it to {home[0]}." if home else "Remove it."
-                self._report(where, self._unknown, fix)
-                if home:  # there it is from now on, for the rules
-                    self._moved.append((home[0], self._value(each, home[1], home[0])))
-            if name is not None and each is not None:
-                mended[name] = self._value(each, shape.fields[name], where)
+            where = f"{path}[{key}]" if "." in key else _joined(path, key)
+            name = key if key in shape.fields else self._meant_field(key, value, shape)
+            if name is not None:
+                if name != key:
+                    self._report(where, self._unknown, f"Rename it to {name}.")
+                    self.written[_joined(path, name)] = where
+                if each is not None:
+                    mended[name] = self._value(each, shape.fields[name], where)
+            elif each is not None and (home := self._home(key, each)):
+                there, field = home
+                self._report(where, self._unknown, f"Move it to {there}.")
+                self.written[there] = where
+                self._moved[there] = self._value(each, field, there)
+            else:
+                self._report(where, self._unknown, "Remove it.")
         for name in shape.required:
             field = shape.fields.get(name, shape)
             if name not in mended and field.default is None:
-                self._missing.append(f"{path}.{name}".lstrip("."))
+                self._missing.append(_joined(path, name))
                 mended[name] = EXAMPLES.get(name) if field.type == "string" else None
         self._around.pop()
         return {key: each for key, each in mended.items() if each is not None}
 
-    def _home(self, key: str, value: Any) -> tuple[str, Shape] | None:
-        """Where else in the job the field belongs, if that is free."""
-        for around in reversed(self._around):
-            if key in _OF_METADATA and (where := _metadata(around)):
-                return f"{where}.{key}".lstrip("."), _TEXTS
-            places = _places(key, value, around)
-            where = f"{around.path}.{places[0][0]}".lstrip(".") if len(places) == 1 else ""
-            if where and all(where != other for other, _ in self._moved):
-                return where, places[0][1]
-        return None
+    def _meant_field(self, key: str, value: dict[str, Any], shape: Shape) -> str | None:
+        """The field that a misspelt `key` of the object stands for, if that one is free and can have the value.
 
-    def _near(self, key: str, value: dict[str, Any], shape: Shape) -> str | None:
-        """The field that was probably meant, as long as there is room to say so."""
+        `name` of a claim is claimName, and pytorchReplicaSpecs are those of MPI.
+        """
         if len(self.violations) >= MAX_SCHEMA_FAULTS:
             return None
-        taken = {*value, *(path.removeprefix(f"{self._around[-1].path}.") for path, _ in self._moved)}
-        fitting = [name for name, field in shape.fields.items() if name not in taken and _takes(field, value[key])]
-        lower = key.lower()
-        # `name` of a claim is claimName, pvc is persistentVolumeClaim, and pytorchReplicaSpecs are those of MPI.
-        initials = {name: name[:1] + "".join(filter(str.isupper, name)).lower() for name in fitting}
-        longer = (name for name in fitting if name.lower().endswith(lower[-_ENDING:]) or initials[name] == lower)
-        exact = [name for name in fitting if _takes(shape.fields[name], value[key], alone=False)]
-        return closest_name(key, exact) or next(longer, None)
+        given, lower, path = value[key], key.lower(), self._around[-1].path
+        free = [name for name in shape.fields if name not in value and _joined(path, name) not in self._moved]
+        fitting = {name: shape.fields[name].type for name in free if _takes(shape.fields[name], given)}
+        if (other := _OTHER_NAMES.get(lower, f"{key}s")) in fitting:
+            return other
+        # Anything can be written alone that should be in a list or mapping, so a name that is just similar says little.
+        near = [name for name, kind in fitting.items() if kind not in {"array", "object"} or _is(given, kind)]
+        longer = (name for name in fitting if name.lower().endswith(lower[-_ENDING:]))
+        return closest_name(key, near) or next(longer, None)
+
+    def _home(self, key: str, value: Any) -> tuple[str, Shape] | None:
+        """Where else in the job the field belongs: around the object in which it is, or a level below that."""
+        for around in reversed(self._around):
+            if key in _OF_METADATA and (metadata := _metadata(around)):
+                return _joined(metadata, key), _TEXTS
+            places = _places(key, value, around)
+            if len(places) == 1 and (where := _joined(around.path, places[0][0])) not in self._moved:
+                return where, places[0][1]
+        return None
 
     def _value(self, value: Any, shape: Shape, path: str) -> Any:
         if shape.type == ANY:
@@ -142,30 +155,23 @@ class SchemaVerdict:
         return value
 
     def _of_wrong_type(self, value: Any, shape: Shape, path: str) -> Any:
-        wanted = _words(shape.type)
-        shown = _shown(value)
-        is_plain = isinstance(value, int | float)
-        fault = f"must be {wanted}, not {shown if is_plain else _words(_KINDS.get(type(value), 'empty'))}"
+        wanted, shown = _words(shape.type), _shown(value)
+        given = shown if isinstance(value, int | float) else _words(_KINDS.get(type(value), "empty"))
         meant = _meant(value, shape)
         if meant is None:
-            name = path.rpartition(".")[2]
-            such = f", such as {EXAMPLES[name]}," if name in EXAMPLES else ""
-            self._report(path, fault, f"Write {wanted}{such} in place of {shown}.")
+            example = EXAMPLES.get(path.rpartition(".")[2])
+            fix = f"Write {wanted}{f', such as {example},' if example else ''} in place of {shown}."
             self.unread.append(path)
-            return None
-        quotes = " in quotes" if isinstance(value, float) and isinstance(meant, str) else ""
-        fix = f"Write {_shown(meant)}{quotes}."
-        if shape.type == "quantity" and 0 < value < 1000:
-            if path.endswith(("[cpu]", ".cpu")):
-                fix = f"{fix[:-1]}, or {round(value * 1000)}m."
-            elif "/" in path:  # a device
-                meant = ceil(value)
-                fix = f"Write {meant}."
-            else:
-                meant = f"{round(value * 1024)}Mi"
-                fix = f"Write {meant}, or {round(value * 1000)}M."
-        self._report(path, fault, fix)
-        return self._value(meant, shape, path)
+        elif shape.type == "quantity" and 0 < value < 1000:
+            meant, fix = _fraction(value, path)
+        elif len(json.dumps(meant)) > 300 and (meant == [value] or isinstance(value, list)):
+            fix = 'Put "- " before its first field.' if meant == [value] else "Remove the dashes before its fields."
+        else:
+            fix = f"Write {_shown(meant)}{' in quotes' if isinstance(value, float) and isinstance(meant, str) else ''}."
+        if meant == [value]:
+            self.written[f"{path}[0]"] = path
+        self._report(path, f"must be {wanted}, not {given}", fix)
+        return None if meant is None else self._value(meant, shape, path)
 
     def _duplicates(self, items: list[Any], shape: Shape, path: str) -> None:
         seen: set[tuple[str, ...]] = set()
@@ -185,30 +191,34 @@ class SchemaVerdict:
             self.violations.append(Violation(shortened(path, 300), fault, fix, reason))
 
 
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}".lstrip(".")
+
+
 def _metadata(around: _Around) -> str | None:
     """Where the labels and annotations of an object are, or those of the pods that it is about."""
     places = ("metadata", "template.metadata")
-    return next((f"{around.path}.{inner}" for inner in places if inner.split(".")[0] in around.shape.fields), None)
+    return next((_joined(around.path, at) for at in places if at.split(".")[0] in around.shape.fields), None)
 
 
 def _places(key: str, value: Any, around: _Around) -> list[tuple[str, Shape]]:
-    """Where in an object, or in an inner one, a field belongs, as long as that place is free."""
-    own = around.shape.fields.get(key)
-    if own is not None:
+    """Where a field of this name is free in an object or one of its fields, and what it may be there."""
+    if own := around.shape.fields.get(key):
         return [(key, own)] if key not in around.value and _takes(own, value) else []
-    found: list[tuple[str, Shape]] = []
-    for name, shape in around.shape.fields.items() if "[" not in key and "]" not in key else ():
-        way, inner, below = name, shape, around.value.get(name)
-        if isinstance(below, list) and len(below) == 1 and inner.items is not None:
-            way, inner, below = f"{name}[0]", inner.items, below[0]
-        of_pod = name == "resources" and "containers" in around.shape.fields  # where a container's are meant
-        if of_pod or (below is not None and (not isinstance(below, dict) or key in below)):
+    places: list[tuple[str, Shape]] = []
+    for name, field in around.shape.fields.items() if "[" not in key and "]" not in key else ():
+        path, inner, present = name, field, around.value.get(name)
+        if isinstance(present, list) and len(present) == 1 and field.items is not None:
+            path, inner, present = f"{name}[0]", field.items, present[0]
+        if present is not None and (not isinstance(present, dict) or key in present):
             continue
+        if name == "resources" and "containers" in around.shape.fields:
+            continue  # those of a pod, where a container's are meant
         if inner.values is not None and _is_entry(key, value, name, inner.values, around.shape):
-            found.append((f"{way}[{key}]" if "." in key or inner.values.fields else f"{way}.{key}", inner.values))
+            places.append((f"{path}[{key}]" if "." in key or inner.values.fields else f"{path}.{key}", inner.values))
         elif key in inner.fields and _takes(inner.fields[key], value):
-            found.append((f"{way}.{key}", inner.fields[key]))
-    return found
+            places.append((f"{path}.{key}", inner.fields[key]))
+    return places
 
 
 def _is_entry(key: str, value: Any, name: str, shape: Shape, around: Shape) -> bool:
@@ -228,18 +238,25 @@ def _words(kind: str) -> str:
     return TYPES[kind][1] if kind in TYPES else kind
 
 
-def _takes(shape: Shape, value: Any, *, alone: bool = True) -> bool:
-    """Whether the field may have the value, or what was meant by it: one that is written `alone` too."""
-    if value is None or shape.type == ANY or _is(value, shape.type):
-        return True
-    return (_meant(value, shape) if alone else _converted(value, shape.type)) is not None
+def _takes(shape: Shape, value: Any) -> bool:
+    """Whether the field may have the value, or what was meant by it."""
+    return value is None or shape.type == ANY or _is(value, shape.type) or _meant(value, shape) is not None
 
 
 def _meant(value: Any, shape: Shape) -> Any:
     """What was probably meant by a value of a wrong type; None where that is not certain."""
     if shape.type == "array" and shape.items is not None:
         return _listed(value, shape.items)
-    return _mapped(value, shape.fields) if shape.type == "object" else _converted(value, shape.type)
+    return _mapped(value, shape) if shape.type == "object" else _converted(value, shape.type)
+
+
+def _fraction(value: float, path: str) -> tuple[int | str, str]:
+    """The quantity that was meant by a number such as 0.5, and what to write."""
+    if path.endswith(("[cpu]", ".cpu")):
+        return str(value), f'Write "{value}" in quotes, or {round(value * 1000)}m.'
+    if "/" in path:  # a device
+        return ceil(value), f"Write {ceil(value)}."
+    return f"{round(value * 1024)}Mi", f"Write {round(value * 1024)}Mi, or {round(value * 1000)}M."
 
 
 def _converted(value: Any, kind: str) -> Any:
@@ -251,7 +268,8 @@ def _converted(value: Any, kind: str) -> Any:
         with suppress(duration.DurationError):  # every amount of time in a job is in seconds
             return duration.parse(duration.meant(value) or "")
         number = _WHOLE.fullmatch(value)
-        return int(number[1]) if number else _NUMBERS.get(value.strip().lower())
+        digits = number[1] if number else IN_WORDS.get(value.strip().lower())
+        return int(digits) if digits else None
     if kind == "integer" and isinstance(value, float) and isfinite(value):
         return round(value)
     return None
@@ -274,10 +292,17 @@ def _shown(value: Any) -> str:
     return shortened(json.dumps(value, ensure_ascii=False), 300)
 
 
-def _mapped(value: Any, fields: Mapping[str, Shape]) -> dict[str, Any] | None:
-    """The object with these fields whose name, or variable, is written alone."""
+def _mapped(value: Any, shape: Shape) -> dict[str, Any] | None:
+    """The object whose name, port or variable is written alone, or whose entries are written as a list."""
+    fields = shape.fields
     if isinstance(value, list) and "add" in fields:  # capabilities
         return {"add": value}
+    if isinstance(value, list) and shape.values is not None and all(isinstance(each, dict) for each in value):
+        kind = shape.values.type
+        return {key: _converted(each, kind) or each for entry in value for key, each in entry.items()} or None
+    port = value if _is(value, "integer") else _converted(value, "integer")
+    if port is not None and (name := next((each for each in ("containerPort", "port") if each in fields), None)):
+        return {name: port}
     keys = [key for key in ("name", "claimName", "secretName") if key in fields]
     if not isinstance(value, str) or not value or not keys:
         return None
@@ -287,15 +312,15 @@ def _mapped(value: Any, fields: Mapping[str, Shape]) -> dict[str, Any] | None:
 
 def _listed(value: Any, item: Shape) -> list[Any] | None:
     """The list of such items that is written as one of them, as a command line, or by their names."""
-    if isinstance(value, str) and value.strip():
-        inner = None if len(item.required) > 1 else _mapped(value, item.fields)
-        return _words_of(value) if item.type == "string" else [inner] if inner else None
-    if not isinstance(value, dict) or not value:
-        return None
-    if value.keys() <= item.fields.keys():
+    if isinstance(value, str) and item.type == "string":
+        return _words_of(value) if value.strip() else None
+    if not isinstance(value, dict):
+        inner = None if len(item.required) > 1 else _mapped(value, item)
+        return [inner] if inner else None
+    if len(value.keys() & item.fields.keys()) * 2 >= max(len(value), 1):  # one of them, perhaps with misspelt fields
         return [value]
     found = [
         {"name": name, **(each if isinstance(each, dict) else {"value": _converted(each, "string") or each})}
         for name, each in value.items()
     ]
-    return found if all(each.keys() <= item.fields.keys() for each in found) else None
+    return found if found and all(each.keys() <= item.fields.keys() for each in found) else None

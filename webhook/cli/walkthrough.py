@@ -78,10 +78,10 @@ def _jobs(files: Sequence[str]) -> list[Manifest]:
 async def _show(jobs: Sequence[Manifest], *, short: bool) -> list[Manifest]:
     """Print the outcome for each job: mutate, apply the patch, validate. Returns the admitted ones.
 
-    `short` leaves out comments and injections, and all but the first lines if an earlier job is similar.
+    `short` leaves out comments and injections, and all but a line if an earlier job is similar.
     """
     settings = ServeSettings(listen=LOOPBACK, ops_listen=LOOPBACK, drain_seconds=0, ssh_keys_ready=0)
-    admitted = []
+    admitted, seen = [], set[bool]()
     async with running(settings, Telemetry(make_log(io.BytesIO()))) as service, _client(service) as client:
         click.echo(f"The webhook listens on {service.url}. It gets each job as the API server would send it.")
         for job in jobs:
@@ -92,9 +92,10 @@ async def _show(jobs: Sequence[Manifest], *, short: bool) -> list[Manifest]:
             if validation["allowed"]:
                 admitted.append(job)
             warnings = [*mutation.get("warnings", []), *validation.get("warnings", [])]
-            lines = [*_outcome(job, warnings, patch, validation, short=short)]
-            again = short and validation["allowed"] and len(admitted) > 1
-            click.echo(f"{lines[-1]} ({Path(job.source).name})" if again else "\n" + "\n".join(lines))
+            again = short and validation["allowed"] in seen
+            lines = [*_outcome(job, warnings, patch, validation, short=short, again=again)]
+            seen.add(validation["allowed"])
+            click.echo(f"{Path(job.source).name}: {lines[-1]}" if again else "\n" + "\n".join(lines))
     return admitted
 
 
@@ -155,8 +156,9 @@ def _outcome(
     validation: Mapping[str, Any],
     *,
     short: bool,
+    again: bool,
 ) -> Iterator[str]:
-    """The file's first comment, what kubectl would show, and what was injected."""
+    """The file's first comment, what kubectl would show, and what was injected; then what is shown `again`."""
     name = manifests.STDIN if job.source == manifests.STDIN_TITLE else printable(Path(job.source).name)
     comment = takewhile(lambda line: line.startswith("#"), job.content.decode(errors="replace").splitlines())
     if not short:
@@ -175,4 +177,5 @@ def _outcome(
     details = validation["status"]["details"]
     causes = [printable(f"{cause['field']}: {cause['message']}") for cause in details["causes"]]
     head = bad(printable(f'The {details["kind"]} "{details["name"]}" is invalid:'))
-    yield from [f"{head} {causes[0]}"] if len(causes) == 1 else [head, *(f"* {cause}" for cause in causes)]
+    whole = [f"{head} {causes[0]}"] if len(causes) == 1 else [head, *(f"* {cause}" for cause in causes)]
+    yield from causes[:1] if again else whole

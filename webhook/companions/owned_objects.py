@@ -72,6 +72,8 @@ class OwnedKind:
     """Only objects with this label are watched."""
     foreign: str
     """What an object of that name that is not the job's means."""
+    unordered: tuple[str, ...] = ()
+    """Lists of its spec whose order has no meaning."""
 
     def record(self, found: Mapping[str, Any]) -> SeenObject:
         """What counts of an object."""
@@ -107,9 +109,8 @@ class OwnedKind:
     def _record(self, found: _Object) -> SeenObject:
         owners = [owner for owner in found.metadata.owner_references or () if owner.controller]
         uid = next((owner.uid for owner in owners if owner.kind == "MPIJob" and owner.group == mpijob.GROUP), "")
-        # An empty list is stored as none, and types in any order are the same.
-        spec = {name: value for name, value in (found.spec or {}).items() if value}
-        spec["policyTypes"] = sorted(spec.get("policyTypes") or ())
+        filled = {name: value for name, value in (found.spec or {}).items() if value}  # an empty list is stored as none
+        spec = {name: sorted(value) if name in self.unordered else value for name, value in filled.items()}
         content = [(found.metadata.labels or {}).get(self.label), spec]
         return SeenObject(uid, hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest())
 

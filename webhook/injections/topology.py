@@ -5,10 +5,11 @@ as a label, the first with the greatest weight. It is a preference: if a rack ha
 another one, and a cluster that scales up from nothing is not held back. The scheduler alone would rather spread the
 workers, since they all belong to one Service.
 
-If some node could hold all of them, the first key is `kubernetes.io/hostname`: four workers of one GPU share a node of
-eight. They must state their CPU or a device, and none may have a claim or use a port of the node. A job that needs
-several nodes, such as a test of the network, has a pod anti-affinity by that key. If more than a hundred nodes could
-hold a worker, the scheduler looks at some of them, and a worker may be elsewhere.
+If some node could hold all of them, the first key is `kubernetes.io/hostname`: four workers of one GPU share a node
+of eight. They must state their CPU or a device, and none may have a claim or use a port of the node. A job that
+needs several nodes, such as a test of the network, has a pod anti-affinity by that key. If more than a hundred nodes
+could hold a worker, the scheduler scores only some of them (`percentageOfNodesToScore` of its configuration), and a
+worker may go elsewhere.
 
 The launcher starts the ranks and does no work of its own, so the scheduler may put it anywhere; with
 `runLauncherAsWorker` it is one of the workers. The term names the job. For a job with `generateName` it has

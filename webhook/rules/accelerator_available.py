@@ -21,6 +21,7 @@ job that all nodes together cannot hold. It stays a warning for a queued job, fo
 in a cluster with nodes made by Karpenter.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 
 from pydantic import Field
@@ -54,7 +55,7 @@ from webhook.predict.scheduler import (
     requirement_met,
 )
 from webhook.predict.sizes import Sizes, fewer_workers
-from webhook.rules import CauseReason, Degree, Violation, rule
+from webhook.rules import CauseReason, Degree, Violation, resource_fields, rule, size_fields
 from webhook.rules.limits import MAX_LISTED_SHAPES, MAX_SHOWN_KINDS
 
 Shapes = Collection[NodeShape]
@@ -126,6 +127,7 @@ def _together(
             advisory=settings.autoscaled is not False or QUEUE_NAME in job.labels,
             audit_only=settings.autoscaled is True,
             degree=Degree("together", job.workers - held),
+            follows=size_fields(),
         )
 
 
@@ -189,6 +191,7 @@ def _violation(job: MPIJob, pods: JobPods, lack: Lack, settings: Settings, ctx: 
         reason=CauseReason.NOT_SUPPORTED,
         advisory=not _is_certain(job, lack, settings, ctx),
         audit_only=settings.autoscaled is True,
+        follows=resource_fields(pods.role) if isinstance(lack.demand, Room) else re.escape(where),
     )
 
 

@@ -13,7 +13,8 @@ mpirun needs a program after its options. Where a line of a script lacks its `\\
 line runs once, on the launcher.
 
 An option of another MPI than `mpiImplementation` ends mpirun at once: `-x` and `--allow-run-as-root` are Open MPI's,
-`-genv` and `-ppn` those of Intel MPI and MPICH.
+`-genv` and `-ppn` those of Intel MPI and MPICH. In an image with another MPI, as upstream's `mpi-pi:intel`, mpirun
+finds no hostfile, and runs all ranks on the launcher.
 
 sshd starts itself again for each connection, so it refuses to start unless it is called by its absolute path. Without
 `-D`, or followed by `&`, it goes to the background: a container that does nothing after that ends. Probes must use the
@@ -28,14 +29,13 @@ option in one word. The rest is a warning, because the image is unknown here.
 
 import json
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webhook.api import mpirun, operator_env, programs, shell, sshd
 from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
-from webhook.api.mpirun_options import HYDRA, OPEN_MPI
+from webhook.api.mpirun_options import HYDRA, OPEN_MPI, Dialect
 from webhook.api.pod import Container, PodTemplate
 from webhook.kit.admitted import Span
 from webhook.kit.context import Context
@@ -48,13 +48,11 @@ from webhook.rules.limits import (
     MAX_LISTED_WORDS,
     MAX_SHOWN_ARGUMENTS_CHARACTERS,
     MAX_SHOWN_WORDS_CHARACTERS,
-    MAX_SPLIT_CHARACTERS,
 )
 
 _NUMBER: Final = re.compile(r"\d{1,9}", re.ASCII)
 # A shell expands these, or Kubernetes replaces a variable there.
 _EXPANDED: Final = re.compile(r"[$`]")
-_OF_A_SHELL: Final = re.compile(r"[$`;&|<>\n]")
 _BLANKS: Final = " \t\r\n"
 # A program's argument that is only a reference; these programs use `$(...)` themselves.
 _IS_REFERENCE: Final = re.compile(r"(?:-[\w.-]++=)?\$\([\w.-]++\)")
@@ -66,6 +64,8 @@ _PROGRAMS: Final = mpirun.LAUNCHERS | {"sshd"}
 _POSITIONAL: Final = re.compile(
     r"\$\{?[@*#!\d]|\b(?:shift|getopts|source)\b|\bfor\s++\w++\s*+(?:;|do\b)|(?:^|[\n;&|])[ \t]*+\.\s"
 )
+# Images with one MPI: upstream's, and Intel's.
+_IMAGE: Final = re.compile(r"(?:^|/)(?:mpioperator/(?:mpi-pi:)?(openmpi|intel|mpich)|intel/(?:oneapi-)?hpckit)\b")
 _OF_EVERY_MPI: Final = frozenset(("mpirun", "mpiexec"))
 # Options of Open MPI that some releases of MPICH take too.
 _OF_SOME: Final = frozenset(("H", "N", "report-bindings"))
@@ -84,6 +84,12 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _programs(replica.template, path)
     for call in job.mpirun_calls:
         yield from _call(call, job, ctx)
+    if job.launcher and any(call.program in _OF_EVERY_MPI and call.words for call in job.mpirun_calls):
+        image = _IMAGE.search(job.launcher.template.containers[0].image or "")
+        has = {"openmpi": "OpenMPI", "mpich": "MPICH"}.get(image[1], "Intel") if image else ""
+        if has and has != job.spec.mpi_implementation:
+            fault = f"the image has mpirun of {has}, which finds no workers then"
+            yield Violation("spec.mpiImplementation", fault, f"Set it to {has}.", advisory=True)
 
 
 def _programs(template: PodTemplate, path: str) -> Sequence[Violation]:
@@ -111,7 +117,7 @@ def _program(container: Container, path: str) -> Iterator[Violation]:
     command, argv = shell.unwrapped(container.command or ()) or ("",), shell.unwrapped(container.argv)
     program = argv[0].rpartition("/")[2] if argv else ""
     if command[0] and command[0].split() != [command[0]]:
-        fix = f"Write {_words(command)}." if _OF_A_SHELL.search(command[0]) is None else 'Put "sh", "-c" before it.'
+        fix = 'Put "sh", "-c" before it.' if len(command) == 1 else "Write each of its words in quotes."
         yield Violation(f"{path}.command", "is not split into words", fix, advisory=True)
         return
     if program not in shell.SHELLS:
@@ -168,32 +174,6 @@ def _sshd(container: Container, path: str, *, alone: bool) -> Iterator[Violation
                 yield Violation(f"{path}.{field}.tcpSocket.port", fault, f"Set it to {ports[0]}.", advisory=True)
 
 
-def _words(command: Sequence[str]) -> str:
-    """The beginning of the intended list."""
-    text = command[0].strip(_BLANKS)
-    cut = len(text) > MAX_SPLIT_CHARACTERS
-    words = _split(text[:MAX_SPLIT_CHARACTERS], cut=cut)
-    quoted = [json.dumps(shortened(word, MAX_SHOWN_WORDS_CHARACTERS), ensure_ascii=False) for word in words]
-    shown = quoted[:1]
-    for word in quoted[1:]:
-        if len(", ".join((*shown, word))) > MAX_SHOWN_WORDS_CHARACTERS:
-            break
-        shown.append(word)
-    whole = len(shown) == len(quoted) and len(command) == 1 and not cut
-    return f"[{', '.join(shown)}{'' if whole else ', ...'}]"
-
-
-def _split(text: str, *, cut: bool) -> list[str]:
-    """Its words as a shell reads them; if the text was `cut`, without the last one unless it is the only one."""
-    reader, words = shlex.shlex(text, posix=True), list[str]()
-    reader.whitespace_split, reader.commenters = True, ""
-    try:
-        words += reader
-    except ValueError:  # a quotation without an end
-        return words if cut and words else text.split()
-    return words[:-1] or words if cut else words
-
-
 def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
     """The options of one call of mpirun, and the program that it starts."""
     launcher = job.launcher.template.containers[0] if job.launcher else Container()
@@ -205,18 +185,20 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fix = f"Split it: {', '.join(json.dumps(word, ensure_ascii=False) for word in words[:MAX_LISTED_WORDS])}{more}"
         fault = f'"{shortened(call.unread)}" is one word, and no option'
         yield Violation(_place(launcher, call.unread), fault, fix, advisory=not certain)
-    other, option = HYDRA if spoken is OPEN_MPI else OPEN_MPI, call.unread.partition("=")[0]
-    implementation = job.spec.mpi_implementation if call.program in _OF_EVERY_MPI else ""
-    if implementation in IMPLEMENTATIONS and option in other.options and option.lstrip("-") not in _OF_SOME:
-        fault = f"{call.program} of {implementation} has no {option}"
-        fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove that."
-        yield Violation("spec.mpiImplementation", fault, fix, advisory=True)
+    other = HYDRA if spoken is OPEN_MPI else OPEN_MPI
+    implementation = job.spec.mpi_implementation if call.program in _OF_EVERY_MPI and call.unread else ""
+    if implementation in IMPLEMENTATIONS and (options := _of_another(call, spoken, other)):
+        fault = f"{call.program} of {implementation} has no {shortened(', '.join(options))}"
+        those = "them" if len(options) > 1 else "that"
+        fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove {those}."
+        path = "spec.mpiImplementation"
+        yield Violation(path, fault, fix, advisory=True, follows=path)
     if call.starts_nothing and not _lost_words(shell.unwrapped(launcher.argv)):
         of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
         fix = "End each line that goes on with \\." if of_lines else "Name it after the options."
         yield Violation(_place(launcher, call.program), f"{call.program} gets no program", fix, advisory=True)
     elif " " in call.started and _is_command_line(call.started):
-        fix = f"Split it: {_words([call.started])[1:-1]}." if call.without_shell else "Remove its quotes."
+        fix = "Split it at its blanks." if call.without_shell else "Remove its quotes."
         fault = f'"{shortened(call.started, MAX_SHOWN_WORDS_CHARACTERS)}" is one word'
         yield Violation(_place(launcher, call.started), fault, fix, advisory=True)
     if call.without_shell and "$" in "".join(call.words):
@@ -230,6 +212,13 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         effect = f"{call.program} refuses it{'' if refuses else ', or starts another number'}"
         fault = f"-{name} {shortened(value)} is not a number of ranks ({effect})"
         yield Violation(_place(launcher, value), fault, fix=_ranks(name, job, ctx), advisory=not refuses)
+
+
+def _of_another(call: Invocation, spoken: Dialect, other: Dialect) -> Sequence[str]:
+    """Options that only the other family has, as they are written."""
+    options, _ = mpirun.options_of(call.words, other.options | spoken.options)
+    written = dict.fromkeys(word.partition("=")[0] for word, name, _ in options if name not in _OF_SOME)
+    return [word for word in written if word not in spoken.options]
 
 
 def _is_command_line(program: str) -> bool:

@@ -177,7 +177,7 @@ def _claim(path: str, name: str, settings: Settings, ctx: Context) -> Iterator[V
         fault, fix = f"has {has}, which is not for regulated data", f"Use a claim with {wanted}."
     else:
         return
-    yield Violation(path, f"{shown} {fault}", fix=fix, reason=CauseReason.FORBIDDEN)
+    yield Violation(path, f"{shown} {fault}", fix=fix, reason=CauseReason.FORBIDDEN, follows=re.escape(path))
 
 
 def _wanted(settings: Settings) -> str:

@@ -136,9 +136,10 @@ def _misspelt(path: str, template: PodTemplate, settings: Settings, ctx: Context
         for name in amounts:
             meant = misspelt_accelerator(name)
             if meant and not is_accelerator(name, settings.resources) and not label_key_problem(name):
-                place, near = path + quantities.place(where, name), name.lower().rstrip("s") != meant
+                place = path + quantities.place(where, name)
+                may_exist = "." in name and name.lower().rstrip("s") != meant
                 fault, fix = f"no node has the resource {name}", f"Rename it to {meant}."
-                yield Violation(place, fault, fix, CauseReason.NOT_SUPPORTED, advisory=near)
+                yield Violation(place, fault, fix, CauseReason.NOT_SUPPORTED, advisory=may_exist)
 
 
 def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:

@@ -30,8 +30,6 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
         return
     if any(_CONFIGURATION.fullmatch(mount.mount_path) for mount in template.containers[0].volume_mounts or ()):
         return
-    yield Violation(
-        f"{replica_path(WORKER)}.template.spec.hostNetwork",
-        "sshd meets the node's own on port 22",
-        fix="Set another Port in its sshd_config and ssh_config.",
-    )
+    path = f"{replica_path(WORKER)}.template.spec.hostNetwork"
+    fix = "Set another Port in its sshd_config and ssh_config."
+    yield Violation(path, "sshd meets the node's own on port 22", fix, follows=re.escape(path))

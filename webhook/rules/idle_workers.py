@@ -17,7 +17,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from webhook.api import mpirun, programs, sshd
+from webhook.api import mca, mpirun, programs, sshd
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import HOSTFILE, Invocation
 from webhook.api.mpirun_options import HOSTS
@@ -31,8 +31,8 @@ from webhook.rules.limits import MAX_SHOWN_WORDS_CHARACTERS
 _PYTHON: Final = re.compile(r"python[\d.]*")
 # Texts that may name the workers, or start something on them.
 _OTHER_WAYS: Final = re.compile(
-    r"ssh|hosts\b|host[-_]?(?:file|list)|(?<![\w-])--?host\b|(?<![a-z])(?:open|o)?mpi|launch|spawn|submit"
-    r"|node[-_]?rank|machine|\bray\b|dask|spark|deepspeed|horovod"
+    r"ssh|hosts\b|host[-_]?(?:file|list)|(?<![\w-])--?host\b|(?<![a-z])(?:open|o)?mpi|(?<!accelerate )launch|spawn"
+    r"|submit|node[-_]?rank|(?<!num[-_])machine|\bray\b|dask|spark|deepspeed|horovod"
     r"|(?<![a-z])(?:driver|entry\w*|job|pipeline|run|runner|start|workflow|wrapper)\.py",
     re.IGNORECASE,
 )
@@ -41,6 +41,8 @@ _NAMES_HOSTS: Final = re.compile(
 )
 _OTHER_AGENT: Final = re.compile(r"[rs]sh_agent|launcher|bootstrap|\bexec-?agent", re.IGNORECASE)
 _HERE: Final = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?:,(?:localhost|127\.0\.0\.1)(?::\d+)?)*")
+# Pods are known by their name and that of the Service, as the hostfile has them.
+_UNKNOWN: Final = re.compile(r"(?:^|,)([\w-]*worker-\d+(?:\.[\w-]+-worker)?)(?=[:,]|\Z)")
 _EMPTY: Final = '""'
 _USE: Final = f"--hostfile {HOSTFILE}"
 _COMMAND: Final = f"{replica_path(WORKER)}.template.spec.containers[0].command"
@@ -102,7 +104,7 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
     mounts = [mount.mount_path for mount in launcher.volume_mounts or ()]
     own = [name for name in started if name in mpirun.ON_EACH_NODE - {"deepspeed"} or _PYTHON.fullmatch(name)]
     env = "\n".join(f"{variable.name}={variable.value}" for variable in launcher.env or ())
-    named = _OTHER_WAYS.search(text.replace("accelerate launch", "")) or _NAMES_HOSTS.search(env)
+    named = _OTHER_WAYS.search(text) or _NAMES_HOSTS.search(env)
     of_others = named or not started <= (programs.TOOLS | programs.INSTALLERS).union(own)
     if "deepspeed" in started and not re.search(r"hostfile|/job\b|no_ssh|node_rank", " ".join((text, *mounts))):
         yield "deepspeed runs on the launcher alone", f"Add {_USE}."
@@ -114,12 +116,15 @@ def _call(launcher: Container, call: Invocation, *, alone: bool) -> Iterator[tup
     if call.options is None:
         return
     hosts = [(name, values[0]) for name, values in call.options if name in HOSTS and values]
+    hosts += [each for each in mca.parameters(call.words) if each[0].endswith("default_hostfile")]
     if call.program == "horovodrun" and not hosts:
         yield "horovodrun runs on the launcher alone", f"Add {_USE}."
     for name, value in hosts:
         if name in {"H", "host", "hosts"}:
             if alone and _HERE.fullmatch(value):
                 yield f"-{name} {value[:30]} runs all ranks on the launcher", "Remove it."
+            elif unknown := _UNKNOWN.search(value):
+                yield f"finds no host {unknown[1][:20]}", f"Write {_USE}."
             elif call.program == "horovodrun" and ("/" in value or "hostfile" in value):
                 yield f"-{name} takes hosts, and no file", f"Write {_USE}."
         elif _is_missing(launcher, value):

@@ -73,7 +73,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             warned.setdefault((image,), {}).setdefault(path, violation)
         for field, image, reference in tagged if image_mirrors.any_digests(ctx.view) else ():
             if pulled := image_mirrors.tag_source(reference, ctx.view):
-                warned.setdefault((image, "mirrored"), {}).setdefault(path, _mirrored(field, image, pulled))
+                fault = "is mirrored by digest only" if pulled is TagSource.ITSELF else "no node can pull this tag"
+                mirrored = _caution(field, image, fault, "Name the digest.", "mirrored")
+                warned.setdefault((image, "mirrored"), {}).setdefault(path, mirrored)
     for first, *others in map(dict.values, warned.values()):
         again = f" (in {len(others) + 1} places)" if others else ""
         yield replace(first, message=f"{first.message}{again}")
@@ -123,7 +125,7 @@ def _of_template(template: PodTemplate, path: str, settings: Settings, unpinned:
     is_bounded = settings.allowed_registries or settings.require_digest or settings.refuse_latest
     for field, image in _images(template, path):
         if not image:
-            fix = "Name the image, such as registry.example.com/team/app:1.0."
+            fix = f"Write its name, as {images.PATTERN}."
             found.append(Violation(field, "is missing", fix=fix, reason=CauseReason.REQUIRED))
             continue
         try:
@@ -135,7 +137,8 @@ def _of_template(template: PodTemplate, path: str, settings: Settings, unpinned:
         refused = [*_policy(field, image, reference, settings, unpinned)] if is_bounded else []
         found += refused
         if settings.refuse_latest is None and not refused and reference.effective_tag == "latest":
-            moving.append((image, _moving(field, image, reference)))
+            fault = f"has {'the tag latest' if reference.tag else 'no tag'}, so it may change"
+            moving.append((image, _caution(field, image, fault, "Name a version.", "latest")))
         if not refused and reference.digest is None:
             tagged.append((field, image, reference))
     if settings.pull_secrets_for:
@@ -152,43 +155,25 @@ def _images(template: PodTemplate, path: str) -> Iterator[tuple[str, str | None]
             yield f"{path}.spec.volumes[{index}].image.reference", volume.image.reference
 
 
-def _moving(where: str, image: str, reference: ImageReference) -> Violation:
-    """The image at `where` has no fixed version."""
-    return Violation(
-        where,
-        f"has {'the tag latest' if reference.tag else 'no tag'}, so it may change",
-        fix="Name a version.",
-        advisory=True,
-        degree=Degree("latest", frozenset({image})),
-    )
-
-
-def _mirrored(where: str, image: str, pulled: TagSource) -> Violation:
-    """No mirror serves the tag of the image at `where`."""
-    return Violation(
-        where,
-        "is mirrored by digest only" if pulled is TagSource.ITSELF else "no node can pull this tag",
-        fix="Name the digest.",
-        advisory=True,
-        degree=Degree("mirrored", frozenset({image})),
-    )
+def _caution(where: str, image: str, fault: str, fix: str, kind: str) -> Violation:
+    """A possible fault of the image at `where`."""
+    return Violation(where, fault, fix, advisory=True, degree=Degree(kind, frozenset({image})))
 
 
 def _unreadable(field: str, image: str, error: ImageError) -> Violation:
     """The error, with the corrected reference as advice if there is one."""
     fault, _, advice = str(error).rpartition(": ")
     if not fault:
-        fault, advice = advice, "write it like registry.example.com/team/app:1.0"
+        fault, advice = advice, f"write it as {images.PATTERN}"
     if likely := _likely_reference(image):
-        advice = (
-            f'write "{shortened(likely)}"{", with your tag" if likely.endswith(":1.0") and image[-3:] != "1.0" else ""}'
-        )
+        tag = ", with your tag" if likely.endswith(":1.0") and image[-3:] != "1.0" else ""
+        advice = f'write "{shortened(likely)}"{tag}'
     return Violation(field, fault, fix=f"{advice[0].upper()}{advice[1:]}.")
 
 
 def _likely_reference(image: str) -> str | None:
     """The reference without blanks around it and without a scheme, its name in lower case, if that is a valid one."""
-    text = _BLANKS.sub(r"\1", image[: 2 * MAX_IMAGE_CHARACTERS].strip())
+    text = _BLANKS.sub(r"\1", image[: 2 * MAX_IMAGE_CHARACTERS].strip()).rpartition(" pull ")[2]
     text = _PLACEHOLDER.sub(":1.0", text.rpartition("://")[2])
     path, slash, last = text.rpartition("/")
     name = _TAG_OR_DIGEST.split(last, maxsplit=1)[0]

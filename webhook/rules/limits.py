@@ -12,8 +12,6 @@ MAX_SHOWN_WORDS_CHARACTERS: Final = 24
 """Characters of a split command line in a warning."""
 MAX_SHOWN_ARGUMENTS_CHARACTERS: Final = 18
 """Characters of words after a script in a warning."""
-MAX_SPLIT_CHARACTERS: Final = 256
-"""Characters of a command line that are split for a message."""
 MAX_MCA_ADVICE_CHARACTERS: Final = 50
 """Characters of advice with an MCA parameter in a warning."""
 MAX_LISTED_WORDS: Final = 50

@@ -20,7 +20,7 @@ Not guaranteed: `floor` is for the pods of jobs alone. For a user who may create
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Final, Self
+from typing import Annotated, Any, Final, Self
 
 import msgspec
 from pydantic import AfterValidator, Field
@@ -156,7 +156,7 @@ def _faults(asked: LevelVersion, template: PodTemplate, newest: Version) -> list
     ]
 
 
-def _violation(path: str, result: Result, message: str, fix: str, degree: Degree | None, **limit: bool) -> Violation:
+def _violation(path: str, result: Result, message: str, fix: str, degree: Degree | None, **limit: Any) -> Violation:
     shown = (
         message if len(message) <= MAX_POD_SECURITY_CHARACTERS else f"{message[: MAX_POD_SECURITY_CHARACTERS - 3]}..."
     )

@@ -27,7 +27,7 @@ Not checked are fields that other feature gates of the API server decide on, or 
 without a claim.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from webhook.api.mpijob import MPIJob
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
@@ -46,8 +46,13 @@ class Settings(RuleSettings):
 @rule("pod-template", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Both templates."""
+    return violations(job, ctx, added=RESERVED_VOLUMES)
+
+
+def violations(job: MPIJob, ctx: Context, *, added: Mapping[str, tuple[str, ...]]) -> Iterator[Violation]:
+    """Both templates; volumes that are `added` to a role later may be mounted."""
     roles = [
-        Role(role, f"{path}.template", spec.template, RESERVED_VOLUMES[role], spec.restart_policy == "Never")
+        Role(role, f"{path}.template", spec.template, added.get(role, ()), spec.restart_policy == "Never")
         for role, path, spec in job.replicas()
     ]
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)

@@ -4,11 +4,11 @@ mpirun starts the ranks on a worker through sshd, which gives them a new environ
 container does not reach them. The launcher's `env` does, with MPICH, Intel MPI and horovodrun. Open MPI passes on only
 what `-x NAME` or `-x NAME=VALUE` names, and variables that begin with `OMPI_`.
 
-A warning names variables for ranks, such as `NCCL_DEBUG` and `PYTHONPATH`, if they have no effect: on the launcher of
-an Open MPI job without `-x`, or only on the worker. If a container starts nothing except mpirun or sshd, the warning
-names all variables that neither they nor the node read, such as `HF_HOME`: only ranks could. `PATH` is one of them if
-mpirun is started by its path. Started by its path, or with `--prefix`, Open MPI sets PATH and LD_LIBRARY_PATH on the
-workers to its own folders.
+A warning names variables for ranks, such as `NCCL_DEBUG` and `PYTHONPATH`, if they have no effect: on the launcher
+of an Open MPI job without `-x`, also where its script exports them, or on the worker alone. If a container starts
+nothing except mpirun or sshd, the warning names all variables that neither they nor the node read, such as `HF_HOME`:
+only ranks could. `PATH` is one of them if mpirun is started by its path. Started by its path, or with `--prefix`, Open
+MPI sets PATH and LD_LIBRARY_PATH on the workers to its own folders.
 
 Nothing is reported if the launcher's command line cannot be read, the ranks' command reads a file of the shell, or the
 worker runs more than sshd: a script may pass variables on in its own way. Nor is anything reported if
@@ -22,11 +22,11 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
-from webhook.api import mca, mpirun, programs, sshd
+from webhook.api import mca, mpirun, programs, shell, sshd
 from webhook.api.exports import Exports
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
-from webhook.api.pod import PodTemplate
+from webhook.api.pod import Container, EnvVar, PodTemplate
 from webhook.kit.context import Context
 from webhook.kit.settings import WarningRuleSettings
 from webhook.rules import Violation, rule
@@ -50,10 +50,17 @@ _USES_ENVIRONMENT: Final = re.compile(r"env|export|declare|profile|bashrc|/proc/
 # The command of a rank that reads a file, which may set any.
 _SOURCES: Final = re.compile(r"(?:\A|[\s;&|])(?:source|\.)[ \t]+\S")
 _PREFIX: Final = re.compile(r"(?<![^\s;&|(])(/[^\s;&|()]*)/bin/(?:mpirun|mpiexec|orterun|prterun)(?!\S)")
-_OF_SSHD: Final = frozenset(("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", ""))
+# Parts of a path that sshd has anyway, or the image.
+_ADDING_NOTHING: Final = frozenset(
+    (
+        *("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", ""),
+        *("$LD_LIBRARY_PATH", "${LD_LIBRARY_PATH}", "$PATH", "${PATH}"),
+    )
+)
 _PATTERN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 _NOTHING: Final = "(?!)"
 _SET: Final = re.compile(r"(?<!\w)(\w++)=", re.ASCII)
+_COMMAND: Final = re.compile(r"\A|[\n;&|({]")
 _WORD: Final = re.compile(r"\w+", re.ASCII)
 
 
@@ -90,7 +97,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         return
     launcher = job.launcher.template
     worker = job.worker.template if job.worker else PodTemplate()
-    if not any(own.env for own in (*launcher.containers[:1], *worker.containers[:1])):
+    env = [*(launcher.containers[0].env or ()), *_exported(launcher.containers[0])]
+    if not env and not any(own.env for own in worker.containers[:1]):
         return
     script, exports = sshd.text(launcher.containers[0]), Exports.of(job)
     words = "\n".join(word for call in calls for word in call.words)
@@ -98,18 +106,18 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         return
     if mca.lists_variables(launcher.containers[0]):
         return
-    own = _names(launcher, settings, alone=_only_mpirun(launcher), seen=script)
+    own = _names(launcher, env, settings, alone=_only_mpirun(launcher), seen=_SET.sub("", script))
     if exports.selective:
         lost = [name for name in own if not exports.names(name)]
         if lost:  # variables that a worker passes on, and those that the ranks' own command sets
-            carried = _carried(worker) | _of_prefix(launcher, calls) | {*_SET.findall(words)}
+            carried = _carried(worker) | _of_prefix(env, script, calls) | {*_SET.findall(words)}
             lost = [name for name in lost if name not in carried]
         yield from _violation(LAUNCHER, launcher, lost, f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun.")
     if not launcher.containers[0].env_from and worker.containers and worker.containers[0].env and _only_sshd(worker):
         known = exports.assigned.union(variable.name for variable in launcher.containers[0].env or ())
         known |= exports.named & _OF_IMAGES
         # A name to which the launcher's script assigns may be passed on from there.
-        names = _names(worker, settings, alone=True, seen=script)
+        names = _names(worker, worker.containers[0].env, settings, alone=True, seen=script)
         alone = [name for name in names if name not in known and f"{name}=" not in script]
         how = ", with -x for mpirun" if exports.selective else ""
         fix = f"Set {'it' if len(alone) == 1 else 'them'} on the launcher{how}."
@@ -121,18 +129,31 @@ def _violation(role: str, template: PodTemplate, names: Sequence[str], fix: str)
         more = f" and {len(names) - MAX_SHOWN_VARIABLES} more" if len(names) > MAX_SHOWN_VARIABLES else ""
         verb = "does" if len(names) == 1 else "do"
         fault = f"{', '.join(names[:MAX_SHOWN_VARIABLES])}{more} {verb} not reach the ranks on workers"
-        index = next(index for index, one in enumerate(template.containers[0].env or ()) if one.name == names[0])
-        path = f"{replica_path(role)}.template.spec.containers[0].env[{index}]"
+        container = template.containers[0]
+        env = (f"env[{index}]" for index, one in enumerate(container.env or ()) if one.name == names[0])
+        field = next(env, "args" if container.args else "command")
+        path = f"{replica_path(role)}.template.spec.containers[0].{field}"
         yield Violation(path, fault, fix=fix, advisory=True)
 
 
-def _names(template: PodTemplate, settings: Settings, *, alone: bool, seen: str) -> Sequence[str]:
-    """The variables of the first container that are for ranks; `alone`: it starts no other program that reads any.
+def _exported(container: Container) -> Iterator[EnvVar]:
+    """The variables that its script gives to mpirun: by `export NAME=value`, or before its name."""
+    script = shell.plain(shell.script(shell.unwrapped(container.argv))[0])
+    for start in _COMMAND.finditer(script if "=" in script else ""):
+        words, _ = shell.words(script, start.end(), len(script))
+        names = [word.rpartition("/")[2] for word in words]
+        end = next((index for index, name in enumerate(names) if name in mpirun.LAUNCHERS), 0)
+        given = words if "export" in words[:2] else words[:end]
+        yield from (EnvVar(found[1], word[found.end() :]) for word in given if (found := _SET.match(word)))
+
+
+def _names(
+    template: PodTemplate, env: Sequence[EnvVar], settings: Settings, *, alone: bool, seen: str
+) -> Sequence[str]:
+    """The variables of `env` that are for ranks; `alone`: the first container starts nothing else that reads any.
 
     A variable counts as read if the command line or another variable names it, or if the node supplies the value.
     """
-    container = template.containers[0]
-    env = container.env or ()
     names = {one.name for one in env if settings.for_ranks.fullmatch(one.name)}
     if alone and settings.others:
         others = {
@@ -143,8 +164,8 @@ def _names(template: PodTemplate, settings: Settings, *, alone: bool, seen: str)
         text = " ".join((seen, *(one.value or "" for one in env))) if others - names else ""
         if any(name in text for name in others):
             others.difference_update(_WORD.findall(text))
-        names |= others if "/" in (container.command or ("",))[0] else others - {"PATH"}
-    return [one.name for one in env if one.name in names]
+        names |= others if "/" in (template.containers[0].command or ("",))[0] else others - {"PATH"}
+    return [name for name in dict.fromkeys(one.name for one in env) if name in names]
 
 
 def _only_mpirun(launcher: PodTemplate) -> bool:
@@ -159,14 +180,14 @@ def _carried(worker: PodTemplate) -> set[str]:
     return {one.name for one in worker.containers[0].env or ()}
 
 
-def _of_prefix(launcher: PodTemplate, calls: Sequence[Invocation]) -> set[str]:
+def _of_prefix(env: Sequence[EnvVar], script: str, calls: Sequence[Invocation]) -> set[str]:
     """The variables with only what Open MPI sets on workers itself: by --prefix, or if mpirun has a path."""
     given = (values[0] for call in calls for name, values in call.options or () if name == "prefix" and values)
-    prefixes = {prefix.rstrip("/") for prefix in (*given, *_PREFIX.findall(sshd.text(launcher.containers[0])))}
-    own = {f"{prefix}/{folder}" for prefix in prefixes for folder in ("bin", "lib", "lib64")} | _OF_SSHD
+    prefixes = {prefix.rstrip("/") for prefix in (*given, *_PREFIX.findall(script))}
+    own = {f"{prefix}/{folder}" for prefix in prefixes for folder in ("bin", "lib", "lib64")} | _ADDING_NOTHING
     return {
         one.name
-        for one in launcher.containers[0].env or ()
+        for one in env
         if one.name in {"LD_LIBRARY_PATH", "PATH"} and one.value and own.issuperset(one.value.split(":"))
     }
 

@@ -4,9 +4,10 @@ Slots outside of `min` and `max` are rejected; for workers without accelerators 
 worker may have a slot for each core of its Neuron accelerators. The rest are warnings, since only the program knows how
 it uses its ranks:
 
-* slots that differ from the GPUs of a worker (each rank usually drives one GPU), unless the ranks of `mpirun` show that
-  this is meant: as many as there are slots, or for each worker as many as it has slots, or mpirun starts torchrun,
-  deepspeed or accelerate, which start a process for each GPU themselves;
+* slots that differ from the GPUs of a worker (each rank usually drives one GPU, and NCCL refuses two ranks on one),
+  unless `mpirun` shows that this is meant: it starts as many ranks as there are slots, and these are fewer than the
+  GPUs, or names the ranks for each worker, as many as it has slots, or starts torchrun, deepspeed or accelerate, which
+  start a process for each GPU themselves;
 * slots that exceed a worker's CPUs: mpirun then hangs or fails (kubeflow/mpi-operator#318);
 * more ranks in the launcher's `mpirun -np` than there are slots: Open MPI and Horovod refuse to start, MPICH and Intel
   MPI put several ranks on one slot; fewer ranks than slots leave GPUs idle;
@@ -42,9 +43,10 @@ from webhook.predict.devices import Devices, of_pod
 from webhook.predict.nodes import node_shapes
 from webhook.predict.open_mpi import is_certain_to_refuse
 from webhook.predict.sizes import Sizes
-from webhook.rules import Degree, Violation, rule
+from webhook.rules import Degree, Violation, resource_fields, rule, size_fields
 
 PATH = "spec.slotsPerWorker"
+POD_COUNT = r"spec\.(?:runLauncherAsWorker|mpiReplicaSpecs\[Worker\]\.replicas)"
 
 _INSTEAD = ", with more workers or threads in each rank; an administrator can allow more in slots.maxCpu"
 
@@ -108,10 +110,11 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     # A job with a slot for each GPU gets its new number of slots from `accelerator-available`, with that of its GPUs.
     with_gpus = bool(fewest) and slots == gpus[-1]
     on_devices = slots <= cores and gpus[-1] and slots % gpus[-1] == 0
-    if gpus and gpus[-1] and not with_gpus and slots != wanted and not on_devices and not _meant(job, slots, ctx):
+    if gpus and gpus[-1] and not with_gpus and slots != wanted and not on_devices and not _meant(job, slots, gpus[-1]):
         fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
-        fix = f"Set it to {wanted}." if _shows_ranks(job) else "Set it to the ranks that mpirun starts on a worker."
-        yield Violation(PATH, fault, fix=fix, advisory=True)
+        shows_ranks = job.mpirun_calls and all(map(_is_clear, job.mpirun_calls))
+        fix = f"Set it to {wanted}." if shows_ranks else "Set it to the ranks that mpirun starts on a worker."
+        yield Violation(PATH, fault, fix=fix, advisory=True, follows=resource_fields())
         yield from _too_many_ranks(job, wanted, ctx, nodes=nodes)
     elif crowded := _crowded(job, slots, most if on_cores else slots):
         yield crowded
@@ -141,7 +144,7 @@ def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Viola
         fix = f"Request {_count(gpus[-1], 'GPU')}."
         if not gpus[-1] or devices[-1].by_claim:  # either of the two may be meant, or it is not a limit
             fix = "Use the same limits and claims in both."
-        yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True)
+        yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True, follows=size_fields())
 
 
 def _has_claims(pod: ReplicaSpec) -> bool:
@@ -149,10 +152,10 @@ def _has_claims(pod: ReplicaSpec) -> bool:
     return any(container.resources and container.resources.claims for container in pod.template.containers)
 
 
-def _meant(job: MPIJob, slots: int, ctx: Context) -> bool:
-    """Whether the launcher starts as many ranks as slots, in all or on each worker, or a program that starts more."""
+def _meant(job: MPIJob, slots: int, gpus: int) -> bool:
+    """Whether a rank is to have several GPUs, or each worker so many ranks, or mpirun starts what starts more."""
     return any(
-        call.ranks == slots * _nodes(job) or _exactly_per_node(call) == slots or mpirun.starter(call)
+        (slots < gpus and call.ranks == slots * _nodes(job)) or _exactly_per_node(call) == slots or mpirun.starter(call)
         for call in job.mpirun_calls
     )
 
@@ -162,12 +165,8 @@ def _exactly_per_node(call: Invocation) -> int | None:
     return each.ranks if each and each.exactly else None
 
 
-def _shows_ranks(job: MPIJob) -> bool:
-    """Whether calls of mpirun are found, and each shows its number of ranks, or leaves it to the slots."""
-    return bool(job.mpirun_calls) and all(map(_is_clear, job.mpirun_calls))
-
-
 def _is_clear(call: Invocation) -> bool:
+    """Whether it shows how many ranks it starts, or leaves that to the slots."""
     names = {name for name, _ in call.options or ()}
     in_all = call.ranks is not None or not names & (OPEN_MPI.ranks | HYDRA.ranks)
     per_node = _exactly_per_node(call) is not None or not names & PER_NODE
@@ -229,7 +228,7 @@ def _too_few_cpus(slots: int, cpus: _Cpus, *, fixed: bool) -> Violation:
     path = replica_path(cpus.role) if fixed and cpus.role == LAUNCHER else PATH
     fix = f"Request {slots} CPUs." if fixed else f"Set it to {cpus.amount}, or request {slots} CPUs."
     fault = f"{_count(slots, 'slot')} but {_count(cpus.amount, 'CPU')} {whose}"
-    return Violation(path, fault, fix=fix, advisory=True)
+    return Violation(path, fault, fix=fix, advisory=True, follows=resource_fields())
 
 
 def _cpu_count(container: Container) -> int:
@@ -261,7 +260,7 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus
         fault = f"{largest.program} -np {largest.ranks} leaves GPUs idle: {in_all}"
         starter = mpirun.starter(largest)
         fix = f"Set it to 1: {starter} starts the rest." if starter else f"Set -np to {total}."
-        yield Violation(PATH, fault, fix=fix, advisory=True)
+        yield Violation(PATH, fault, fix=fix, advisory=True, follows=POD_COUNT)
 
 
 def _too_many_ranks(job: MPIJob, slots: int, ctx: Context, *, nodes: int = 0) -> Iterator[Violation]:
@@ -284,6 +283,7 @@ def _beyond(job: MPIJob, call: Invocation, total: int, ctx: Context, *, in_all: 
         fix=fix,
         advisory=not is_certain_to_refuse(job.launcher.template.containers[0], call),
         degree=Degree("ranks", call.ranks - total),
+        follows=POD_COUNT,
     )
 
 

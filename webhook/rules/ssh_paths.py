@@ -17,8 +17,8 @@ own user that others may read:
 
 Open MPI does not start as root without `--allow-run-as-root`, or both `OMPI_ALLOW_RUN_AS_ROOT` and
 `OMPI_ALLOW_RUN_AS_ROOT_CONFIRM` with the value "1". Some images allow it, as Horovod's do. A warning names a launcher
-that says it runs as root, or that has upstream's image, which does not allow it; and a launcher that allows root while
-the key is in another user's home.
+that says it runs as root, or that has upstream's image, which does not allow it; a launcher that allows root while
+the key is in another user's home; and one that runs mpirun as another user, as by `gosu USER`, while the key is root's.
 
 A namespace that enforces the level restricted starts no container as root, and on OpenShift the pods' SCC chooses the
 user where the job leaves it open: mostly one without a home, of the range `openshift.io/sa.scc.uid-range`. A warning
@@ -64,7 +64,10 @@ AS_OTHERS: Final = "NET_BIND_SERVICE"
 ALLOWED: Final = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 # mpi-operator `build/base/Dockerfile`, `build/base/openmpi.Dockerfile`, `examples/v2beta1/pi/Dockerfile`.
 _UPSTREAM: Final = re.compile(r"(?:docker\.io/)?mpioperator/(?:base|mpi-pi|openmpi)(?:[:@].*)?")
-_ANOTHER_USER: Final = re.compile(r"\b(?:su|sudo|gosu|runuser|setpriv)\b")
+_ANOTHER_USER: Final = re.compile(
+    r"\b(?:su|sudo|gosu|runuser|setpriv)\b(?:(?:\s+-\w*)*\s+(?!root\b|mpi(?:run|exec)\b)([a-z_][\w-]*)"
+    r"\s+(?:-c\s+['\"]?[^'\"]{0,200}?|--\s+)?mpi(?:run|exec)\b)?"
+)
 # The launcher copies the key to where ssh looks for it, or names it to ssh.
 _OWN_KEY: Final = re.compile(r"ssh|IdentityFile|(?:^|\s)-i\s")
 
@@ -183,14 +186,22 @@ def _started_as_root(job: MPIJob, launcher: _Side) -> Iterator[Violation]:
     container, text = launcher.container, sshd.text(launcher.container)
     calls = [call for call in job.mpirun_calls if call.program != "horovodrun" and call.options is not None]
     open_mpi = all(mpirun.dialect(call.program, job.spec.mpi_implementation) is OPEN_MPI for call in calls)
-    if not calls or not open_mpi or launcher.other_than_root or _ANOTHER_USER.search(text):
+    if not calls or launcher.other_than_root:
         return
     values = {variable.name: variable.value for variable in container.env or ()}
-    if "allow-run-as-root" in text:
-        path = job.spec.ssh_auth_mount_path or OF_ROOT
-        own_key = any(_OWN_KEY.search(part) for part in (text, *(value or "" for value in values.values())))
-        if launcher.user is None and normpath(path) != OF_ROOT and not own_key:
-            yield Violation(FIELD, "mpirun may run as root, whose key is elsewhere", fix=ROOTS, advisory=True)
+    of_root = normpath(job.spec.ssh_auth_mount_path or OF_ROOT) == OF_ROOT
+    own_key = any(_OWN_KEY.search(part) for part in (text, *(value or "" for value in values.values())))
+    if user := _ANOTHER_USER.search(text):
+        if of_root and not own_key and user[1]:
+            who = user[1][:20]
+            fault, fix = f"{who} runs mpirun, and the key is for root", f"Set it to .ssh in the home of {who}."
+            yield Violation(FIELD, fault, fix=fix, advisory=True, follows=FIELD)
+    elif not open_mpi:
+        return
+    elif "allow-run-as-root" in text:
+        if launcher.user is None and not of_root and not own_key:
+            fault = "mpirun may run as root, whose key is elsewhere"
+            yield Violation(FIELD, fault, fix=ROOTS, advisory=True, follows=FIELD)
     elif not container.env_from and "ALLOW_RUN_AS_ROOT" not in text:
         image = container.image or ""
         is_root = _UPSTREAM.fullmatch(image) or (launcher.user == 0 and "horovod" not in image)
@@ -220,12 +231,12 @@ def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -
         faults.setdefault((fault, not unreadable), []).append(side.role)
     for (fault, advisory), roles in faults.items():
         message = f'"{mount_path[:100]}" {fault} ({" and ".join(roles)})'
-        yield Violation(FIELD, message, fix=HOME, advisory=advisory)
+        yield Violation(FIELD, message, fix=HOME, advisory=advisory, follows=FIELD)
 
 
 def _client(mount_path: str, launcher: _Side) -> Iterator[Violation]:
     """Whether ssh accepts the key, if it runs as root."""
-    if launcher.user == 0 and mount_path != OF_ROOT:
+    if launcher.user == 0 and mount_path != OF_ROOT and not _ANOTHER_USER.search(sshd.text(launcher.container)):
         # Outside of root's home a script may copy it to the right place.
         message = f'the launcher is root, whose key ssh does not accept from "{mount_path[:100]}"'
         fix = "Set it to /root/.ssh, letter by letter, or run as the user in whose home it is."
@@ -273,9 +284,9 @@ def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Vi
     missing = _missing(capabilities, (AS_OTHERS,) if worker.other_than_root else AS_ROOT)
     if missing and worker.other_than_root:
         fault = f"has no {AS_OTHERS}, without which upstream's sshd cannot start"
-        yield Violation(
-            f"{field}.add", fault, fix=f"Add {AS_OTHERS} to capabilities.add: restricted allows it.", advisory=True
-        )
+        fix, path = f"Add {AS_OTHERS} to capabilities.add: restricted allows it.", f"{field}.add"
+        cause = rf"{re.escape(worker.path)}\.securityContext\.(?:capabilities\.add|runAsUser)"
+        yield Violation(path, fault, fix, advisory=True, follows=cause)
     elif missing and root_may_run:
         fault = f"takes from sshd what it needs as root: {', '.join(missing)}"
         fix = f"Add {', '.join(missing)} to capabilities.add, or run sshd as another user."

@@ -248,7 +248,8 @@ def _first_container(containers: Sequence[Container], path: str, role: str, job:
         if same is not None and (variable.value or "") not in same:
             fault, fix = f"the operator's {variable.name} wins", "Remove it."
             name = variable.name.removeprefix(ENV_PREFIX)
-            if name != variable.name and all(name != given for given, _ in _parameters(job)):
+            given = {"orte_default_hostfile", variable.name, *(parameter for parameter, _ in _parameters(job))}
+            if name not in given:
                 fault = f"is lost (the operator sets {variable.name})"
                 fix = f"Use mpirun -mca {name} {shlex.quote(variable.value or '')}."
                 if variable.value is None or len(fix) > MAX_MCA_ADVICE_CHARACTERS:
@@ -307,7 +308,8 @@ def _quantities(start: str, where: Where, amounts: Mapping[str, object]) -> list
 
 def _not_one_of(path: str, value: str | None, allowed: tuple[str, ...]) -> Violation:
     shown = (value or "")[:100]
-    return Violation(path, f'"{shown}" is not supported', names.choose(shown, allowed), CauseReason.NOT_SUPPORTED)
+    fix = names.choose({"Always": "OnFailure", "Delete": "All"}.get(shown, shown), allowed)
+    return Violation(path, f'"{shown}" is not supported', fix, CauseReason.NOT_SUPPORTED)
 
 
 def _negative(path: str, value: int) -> Violation:

@@ -82,7 +82,9 @@ METRICS: Final = (
     _read_gauge("in_flight", "Reviews at work now."),
     _read_gauge("tasks", "asyncio tasks now: if they grow from day to day, some never end."),
     _counter(
-        "rule_results_total{rule, action}", "Violations found, by rule and by what they led to: deny, warn or audit."
+        "rule_results_total{rule, action}",
+        "Violations found, by rule and by what they led to: deny, warn or audit; without those that only follow from"
+        " another one.",
     ),
     _counter(
         "own_rule_faults_total{rule}",

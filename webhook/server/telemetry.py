@@ -148,7 +148,7 @@ class Telemetry:
             for count in self.on_validated:
                 count(request.namespace, decision)
             if decision.denied:
-                worst = min(decision.denied, key=lambda finding: finding.importance).rule
+                worst = min(decision.denied, key=lambda finding: (bool(finding.cause), finding.importance)).rule
                 for resource, gpus in decision.refused_gpus.items():
                     metrics.add("refused_gpus_total", worst, resource, amount=gpus)
         for finding, _ in decision.exempted:

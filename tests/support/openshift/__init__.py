@@ -63,7 +63,9 @@ def cluster_quota(
     hard: Mapping[str, Any], used: Mapping[str, Any], *, name: str = "q", namespaces: Iterable[str] = ("team-a",)
 ) -> dict[str, Any]:
     """A ClusterResourceQuota of these namespaces."""
-    status = {"total": {"hard": hard, "used": used}, "namespaces": [{"namespace": each} for each in namespaces]}
+    each_uses = {"hard": hard, "used": dict.fromkeys(used, "0")}  # only the total counts
+    within = [{"namespace": each, "status": each_uses} for each in namespaces]
+    status = {"total": {"hard": hard, "used": used}, "namespaces": within}
     spec = {"quota": {"hard": hard}, "selector": {"labels": {"matchLabels": {"team": "a"}}}}
     head = {"apiVersion": "quota.openshift.io/v1", "kind": "ClusterResourceQuota", "metadata": {"name": name}}
     return {**head, "spec": spec, "status": status}

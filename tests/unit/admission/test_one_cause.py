@@ -92,3 +92,12 @@ def test_a_user_that_the_namespace_forbids_is_reported_once() -> None:
         )
         users = [each.rule for each in decision.denied if each.violation.path.endswith("runAsUser")]
         assert users == rules
+
+
+def test_a_field_that_the_namespace_and_the_api_server_forbid_is_told_once() -> None:
+    context = {"Worker.template.spec.containers.0.securityContext": {"procMount": "Unmasked"}}
+    for level, rules in (("baseline", ["pod-security"]), ("privileged", ["pod-template"])):
+        decision = validate(
+            request(changed(context)), policy=load_policy(None), view=labelled(enforce=level), today=date.min
+        )
+        assert [each.rule for each in decision.denied] == rules

@@ -134,6 +134,7 @@ def test_all_else_is_refused_with_an_example(value: object) -> None:
         ("4 Gi", "Write 4Gi."),
         ("1,5", 'Write "1.5".'),
         ("8 cores", 'Write "8".'),
+        ("One", 'Write "1".'),
         ("\uff15", r'"\uff15" is not a quantity. Write a number'),
         ("1e1000", '"1e1000" has an exponent beyond 99'),
         ("7" * 65, "text of 65 characters is too long"),

@@ -724,6 +724,38 @@ class TestIgnoreOthers:
         assert "Rename it to kind." in result.stdout
         assert "1 worker, at least 2 required" in result.stdout, "in the same round"
 
+    @pytest.mark.parametrize("flags", [(), ("--ignore-others",)])
+    @pytest.mark.parametrize("head", ["kind: MPIJob\n", "kind: MPIJob\napiVersion: kubeflow.org/v2beta1\n"])
+    def test_a_job_without_a_kind_is_rejected(self, head: str, flags: tuple[str, ...], check: Check) -> None:
+        text = f"kind: MPIJob\n{yaml.dump({key: each for key, each in GOOD.items() if key != 'kind'})}"
+        result = check("a.yaml", *flags, files={"a.yaml": text.replace(head, "")})
+        assert result.exit_code == 1
+        assert "kind: is missing [schema] (line 1)\n     Write MPIJob.\n" in result.stdout
+
+    def test_a_field_that_is_moved_or_renamed_is_on_its_own_line(self, check: Check) -> None:
+        text = (
+            "apiVersion: kubeflow.org/v2beta1\n"
+            "kind: MPIJob\n"
+            "metadata: {name: a}\n"
+            "spec:\n"
+            "  cleanPodPolicy: running\n"
+            "  mpiReplicaSpecs:\n"
+            "    launcher:\n"
+            "      template:\n"
+            "       spec:\n"
+            "        container:\n"
+            "          name: a\n"
+            "          Image: A:1\n"
+            "    workers:\n"
+            "      Replicas: 1\n"
+            "      template: {spec: {containers: [{name: a, image: a:1}]}}\n"
+        )
+        result = check("a.yaml", files={"a.yaml": text})
+        lines = [line for line in result.stdout.splitlines() if "(line" in line]
+        assert [line.rpartition(" (line ")[2] for line in lines if "[schema]" not in line] == ["12)", "5)", "14)"], (
+            lines
+        )
+
     @pytest.mark.parametrize(
         "head", ["kubeflow.org/v1, kind: MXJob", "kubeflow.org/v1, kind: PyTorchJob", "v1, kind: Job"]
     )

@@ -33,7 +33,7 @@ def test_the_examples_do_what_they_say() -> None:
     typed = [line for line in shown if line.startswith("$ ")]
     assert all(path.name in result.stdout for path in FILES)
     assert ["bad-" in line for line in (typed[0], typed[-1])] == [True, False], "rejections first"
-    assert sum(-(-len(line) // 100) or 1 for line in shown) <= 60, "two screens, 100 columns wide"
+    assert sum(-(-len(line) // 80) or 1 for line in shown) <= 48, "two screens of 24 rows and 80 columns"
     bad = sum(path.name.startswith("bad-") for path in FILES)
     assert f"\n{len(FILES)} jobs: {len(FILES) - bad} admitted, {bad} rejected\n" in result.stdout
     assert "What to try next:\n" in result.stdout

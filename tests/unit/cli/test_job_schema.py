@@ -168,6 +168,14 @@ def test_good(changes: Json) -> None:
             "Move it to spec.runPolicy.backoffLimit.",
         ),
         ({f"{OF_CONTAINER}.image": REMOVE, f"{SPEC}.image": "a:1"}, f"{POD}.image", f"Move it to {CONTAINER}.image."),
+        ({f"{OF_CONTAINER}.cmd": ["a"]}, f"{CONTAINER}.cmd", "Rename it to command."),
+        ({f"{OF_CONTAINER}.entrypoint": ["a"]}, f"{CONTAINER}.entrypoint", "Rename it to command."),
+        ({f"{OF_CONTAINER}.environment": [{"name": "A"}]}, f"{CONTAINER}.environment", "Rename it to env."),
+        (
+            {f"{SPEC}.containers": REMOVE, f"{SPEC}.container": [{"name": "a", "image": "a:1"}]},
+            f"{POD}.container",
+            "Rename it to containers.",
+        ),
     ],
 )
 def test_a_field_that_jobs_do_not_have(changes: Json, path: str, fix: str) -> None:
@@ -206,7 +214,7 @@ def test_a_field_that_jobs_do_not_have(changes: Json, path: str, fix: str) -> No
             {"spec.slotsPerWorker": "many"},
             "spec.slotsPerWorker",
             "must be a whole number, not text",
-            'Write a whole number in place of "many".',
+            'Write a whole number, such as 1, in place of "many".',
         ),
         (
             {"spec.slotsPerWorker": 1.5},
@@ -218,7 +226,7 @@ def test_a_field_that_jobs_do_not_have(changes: Json, path: str, fix: str) -> No
             {"spec.slotsPerWorker": True},
             "spec.slotsPerWorker",
             "must be a whole number, not true",
-            "Write a whole number in place of true.",
+            "Write a whole number, such as 1, in place of true.",
         ),
         (
             {"spec.runLauncherAsWorker": "True"},
@@ -279,7 +287,7 @@ def test_a_field_that_jobs_do_not_have(changes: Json, path: str, fix: str) -> No
             {"spec.mpiReplicaSpecs": REMOVE},
             "spec.mpiReplicaSpecs",
             "is missing",
-            "Add it, such as mpiReplicaSpecs: {Launcher: ..., Worker: ...}.",
+            "Add it.",
         ),
         (
             {"spec.mpiImplementation": "openmpi"},
@@ -479,11 +487,49 @@ def test_the_packaged_schema() -> None:
         ),
         ({"spec.runPolicy": {"activeDeadlineSeconds": "24:00:00"}}, "spec.runPolicy.activeDeadlineSeconds", "86400"),
         ({"spec.slotsPerWorker": "8x"}, "spec.slotsPerWorker", "8"),
+        ({f"{SPEC}.nodeSelector": [{"gpu": True}, {"b": "c"}]}, f"{POD}.nodeSelector", '{"gpu": "true", "b": "c"}'),
+        ({f"{OF_CONTAINER}.ports": [22]}, f"{CONTAINER}.ports[0]", '{"containerPort": 22}'),
+        (
+            {f"{OF_CONTAINER}.readinessProbe": {"tcpSocket": 22}},
+            f"{CONTAINER}.readinessProbe.tcpSocket",
+            '{"port": 22}',
+        ),
+        ({f"{OF_CONTAINER}.ports": "22"}, f"{CONTAINER}.ports", '[{"containerPort": 22}]'),
+        ({"spec.mpiImplementation": "IntelMPI"}, "spec.mpiImplementation", "Intel"),
         ({"metadata.labels": ["a"]}, "metadata.labels", 'a mapping, such as {team: nlp}, in place of ["a"]'),
     ],
 )
 def test_what_is_written_alone(changes: Json, path: str, fix: str) -> None:
     assert [(found[0], found[2]) for found in told(changes)] == [(path, f"Write {fix}.")]
+
+
+def test_a_container_in_no_list_keeps_what_it_is_to_run() -> None:
+    container = {"name": "a", "image": "a:1", "cmd": "sleep 1"}
+    assert [each[1:] for each in told({f"{SPEC}.containers": REMOVE, f"{SPEC}.container": container})] == [
+        (UNKNOWN, "Rename it to containers."),
+        ("must be a list, not a mapping", f"Write {json.dumps([container])}."),
+        (UNKNOWN, "Rename it to command."),
+        ("must be a list, not text", 'Write ["sleep", "1"].'),
+    ]
+
+
+def test_what_is_long_is_not_cut() -> None:
+    roles = changed({f"{OF_CONTAINER}.args": ["x" * 300]})["spec"]["mpiReplicaSpecs"]
+    assert [each[2] for each in told({"spec.mpiReplicaSpecs": [{role: each} for role, each in roles.items()]})] == [
+        "Remove the dashes before its fields."
+    ]
+    container = roles["Worker"]["template"]["spec"]["containers"][0]
+    assert [each[2] for each in told({f"{SPEC}.containers": container})] == ['Put "- " before its first field.']
+
+
+def test_what_belongs_in_a_misspelt_role_is_there_for_the_rules() -> None:
+    job = changed({})
+    roles = job["spec"]["mpiReplicaSpecs"]
+    spec = roles["Worker"].pop("template")["spec"]
+    renamed = {"Launcher": roles["Launcher"], "workers": {**roles["Worker"], "spec": spec}}
+    verdict = SchemaVerdict({**job, "spec": {**job["spec"], "mpiReplicaSpecs": renamed}}, SCHEMA)
+    assert verdict.mended["spec"]["mpiReplicaSpecs"]["Worker"]["template"] == {"spec": spec}
+    assert verdict.mended["spec"]["mpiReplicaSpecs"].keys() == {"Launcher", "Worker"}
 
 
 def test_misspelt_roles_are_those_that_were_meant() -> None:

@@ -105,7 +105,7 @@ def test_an_image_that_is_mounted_as_a_volume(image: str, settings: Json, messag
 
 @pytest.mark.parametrize("image", [REMOVE, None, ""])
 def test_missing(image: object) -> None:
-    fix = "Name the image, such as registry.example.com/team/app:1.0."
+    fix = "Write its name, as <registry>/<name>:<tag>."
     assert violations("images", {IMAGE: image}) == [Violation(PATH, "is missing", fix=fix, reason=CauseReason.REQUIRED)]
 
 
@@ -117,12 +117,17 @@ def test_missing(image: object) -> None:
         (
             "my app:1",
             '"my app:1" contains a blank or a character outside ASCII',
-            'Write it like "registry.example.com/team/app:1.0".',
+            "Write it as <registry>/<name>:<tag>.",
         ),
         (
             "quay.io/app: 2.1",
             '"quay.io/app: 2.1" contains a blank or a character outside ASCII',
             'Write "quay.io/app:2.1".',
+        ),
+        (
+            "docker pull quay.io/app:1",
+            '"docker pull quay.io/app:1" contains a blank or a character outside ASCII',
+            'Write "quay.io/app:1".',
         ),
         ("quay.io/app:<tag>", '"<tag>" is not a tag', 'Write "quay.io/app:1.0", with your tag.'),
         ("quay.io/app:${TAG}", '"${TAG}" is not a tag', 'Write "quay.io/app:1.0", with your tag.'),
@@ -149,12 +154,12 @@ def test_missing(image: object) -> None:
         (
             "quay.io/team/app@sha256:abc",
             'a sha256 digest has 64 characters out of 0-9 and a-f, not "abc"',
-            "Write it like registry.example.com/team/app:1.0.",
+            "Write it as <registry>/<name>:<tag>.",
         ),
         (
             "a" * 2000,
             "an image reference has at most 1024 characters, this one has 2000",
-            "Write it like registry.example.com/team/app:1.0.",
+            "Write it as <registry>/<name>:<tag>.",
         ),
     ],
 )

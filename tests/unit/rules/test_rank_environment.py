@@ -123,6 +123,34 @@ def test_what_only_ranks_could_read(name: str, command: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("script", "names"),
+    [
+        ("export PYTHONPATH=/w; mpirun -np 8 x", ["PYTHONPATH"]),
+        ("PYTHONPATH=/w mpirun -np 8 x", ["PYTHONPATH"]),
+        ("cd /w && env HF_HOME=/data timeout 1h mpirun -np 8 x", ["HF_HOME"]),
+        (
+            "export LD_LIBRARY_PATH=/opt/lib:$LD_LIBRARY_PATH HF_HOME=/data\nmpirun -np 8 x",
+            ["LD_LIBRARY_PATH", "HF_HOME"],
+        ),
+        ("python prepare.py; export NCCL_DEBUG=INFO HF_HOME=/data; mpirun -np 8 x", ["NCCL_DEBUG"]),
+        ("export HF_HOME=/data; mpirun -x HF_HOME -np 8 x", []),
+        ("export NP=8 PATH=/w:$PATH TZ=UTC; mpirun -np $NP x", []),
+        ("export LD_LIBRARY_PATH=/opt/ompi/lib:$LD_LIBRARY_PATH; /opt/ompi/bin/mpirun -np 8 x", []),
+        ("export WHERE=/data; cd $WHERE; mpirun -np 8 x", []),
+        ("mpirun -np 8 bash -c 'cd /w; export HF_HOME=/data; x'", []),
+        ("HF_HOME=/data; mpirun -np 8 x", []),
+        ("export HF_HOME=/data; mpirun $OPTIONS x", []),
+        ("cat >run.sh <<EOF\nexport NCCL_DEBUG=INFO\nEOF\nmpirun -np 8 run.sh", []),
+    ],
+)
+def test_what_the_launchers_script_exports(script: str, names: list[str]) -> None:
+    fault = f"{', '.join(names)} {'does' if len(names) == 1 else 'do'} not reach the ranks on workers"
+    result = check(["bash", "-c", script])
+    assert found(result) == ([f"{ON_LAUNCHER.replace('env[0]', 'command')}{fault}"] if names else [])
+    assert [each.fix for each in result] == ([f"Add -x {' -x '.join(names)} to mpirun."] if names else [])
+
+
+@pytest.mark.parametrize(
     "command",
     [
         ["bash", "-c", "python download.py; mpirun -np 8 x"],

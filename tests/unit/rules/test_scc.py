@@ -1,14 +1,21 @@
 """scc: whether an SCC that the pods may use accepts them."""
 
+import re
 from typing import Any
 
 import pytest
 
+from tests.support.jobs import changed
 from tests.support.openshift import DEFAULT_SCCS, grants, project, view
-from tests.support.paths import EXAMPLES
+from tests.support.paths import DOCS, EXAMPLES
 from tests.support.rule_checks import found, run, violations
 from webhook.api import yaml
+from webhook.cli import job_check
+from webhook.cli.files import Manifest
+from webhook.cli.init import FRAMEWORKS
+from webhook.cli.job_world import JobWorld
 from webhook.cluster.snapshot import Snapshot
+from webhook.policy.in_force import load_policies
 
 WORKER = "spec.mpiReplicaSpecs[Worker].template"
 CONTEXT = "Worker.template.spec.containers.0.securityContext"
@@ -38,6 +45,66 @@ def test_examples_are_rejected_under_restricted_v2_and_accepted_under_nonroot_v2
     rejected = found(run("scc", job, view=view()))
     assert [each.partition(": ")[2] for each in rejected] == [f'SCC "restricted-v2" rejects 1000: {RANGE}'] * 2
     assert run("scc", job, view=view({"default": ["nonroot-v2"]})) == []
+
+
+def rows() -> list[tuple[str, bool]]:
+    """The examples and frameworks in the table of docs/openshift.md, and whether their image has a user of its own."""
+    lines = (DOCS / "openshift.md").read_text().splitlines()
+    found = [line.split("|")[1] for line in lines if line.startswith(("| `openmpi-pi`", "| `horovod-gpu`"))]
+    return [(name, index == 0) for index, cell in enumerate(found) for name in re.findall("`([^`]+)`", cell)]
+
+
+def test_page_names_every_example() -> None:
+    paths = [*EXAMPLES.glob("*.yaml"), *(EXAMPLES / "frameworks").glob("*.yaml")]
+    assert sorted(name for name, _ in rows()) == sorted(path.stem for path in paths if not path.stem.startswith("bad-"))
+
+
+@pytest.mark.parametrize(("name", "has_user"), rows())
+def test_page_says_what_becomes_of_each_example(name: str, has_user: bool) -> None:
+    folder = EXAMPLES / "frameworks" if name in FRAMEWORKS else EXAMPLES
+    (job,) = yaml.load_all((folder / f"{name}.yaml").read_text())
+    job["metadata"].pop("namespace", None)
+    assert checked(job) == (["scc"] if has_user else ["ssh-paths"])
+    assert checked(job, "restricted-v3") == ([] if has_user else ["ssh-paths"])
+    assert checked(job, "nonroot-v2") == ([] if has_user else ["ssh-paths"])
+
+
+@pytest.mark.parametrize("name", [name for name, has_user in rows() if not has_user])
+def test_changes_of_the_page_are_enough_for_the_others(name: str) -> None:
+    folder = EXAMPLES / "frameworks" if name in FRAMEWORKS else EXAMPLES
+    text = (folder / f"{name}.yaml").read_text().replace("- --allow-run-as-root\n", "\n")
+    (job,) = yaml.load_all(text.replace("--allow-run-as-root, ", ""))
+    job["metadata"].pop("namespace", None)
+    (patch,) = [yaml.load_all(each) for each in page_blocks("sshAuthMountPath")]
+    wanted = patch[0]["spec"]
+    changes: dict[str, Any] = {"spec.sshAuthMountPath": wanted["sshAuthMountPath"]}
+    for role, replica in wanted["mpiReplicaSpecs"].items():
+        (container,) = replica["template"]["spec"]["containers"]
+        changes |= {
+            f"{role}.template.spec.containers.0.{key}": value for key, value in container.items() if key != "name"
+        }
+    assert checked(changed(changes, job)) == ["scc"]
+    assert checked(changed(changes, job), "restricted-v3") == []
+
+
+def page_blocks(text: str) -> list[str]:
+    found = re.findall("```yaml\n(.*?)```", (DOCS / "openshift.md").read_text(), re.DOTALL)
+    return [each for each in found if text in each]
+
+
+def checked(job: Any, *may_use: str) -> list[str]:
+    """The rules that find something that counts, in a project whose default account may use these SCCs too."""
+    world = JobWorld(view({"default": may_use}), schema=None, instead=load_policies(None))
+    decision = job_check.check(Manifest("job.yaml", job), world, namespace="team-a").validation
+    return sorted({finding.rule for _, finding in decision.findings})
+
+
+def test_anyuid_does_not_allow_what_sshd_of_root_needs() -> None:
+    changes = {CONTEXT: {"capabilities": {"add": ["SYS_CHROOT"]}}}
+    assert check(changes, view({"default": ["anyuid"]})) == [
+        f'{WORKER}.spec.containers[0].securityContext.capabilities.add: SCC "anyuid" rejects "SYS_CHROOT": '
+        "capability may not be added"
+    ]
 
 
 def test_further_rejections_are_named_after_the_first() -> None:

@@ -151,6 +151,7 @@ def test_refused(slots: int, settings: Json, message: str, fix: str) -> None:
     [
         (sized(1, 8, "mpirun x"), "1 slot but 8 GPUs per worker", "Set it to 8."),
         (sized(2, 1, "mpirun x"), "2 slots but 1 GPU per worker", "Set it to 1."),
+        (sized(4, 2, "mpirun -np 4 x"), "4 slots but 2 GPUs per worker", "Set it to 2."),
         (sized(1, 8, "mpirun -N 8 x"), "1 slot but 8 GPUs per worker", "Set it to 8."),
         (sized(1, 8, "mpirun --map-by ppr:1:nodes x"), "1 slot but 8 GPUs per worker", "Set it to 8."),
         (sized(1, 8, "mpirun --map-by node x"), "1 slot but 8 GPUs per worker", "Set it to 8."),

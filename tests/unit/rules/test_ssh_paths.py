@@ -372,7 +372,12 @@ def test_open_mpi_does_not_start_as_root(changes: Json, fix: str) -> None:
         ROOT | {COMMAND: ["mpirun", "--allow-run-as-root", "-np", "8", "x"]},
         ROOT | {ENV: [ALLOW, CONFIRM]},
         ROOT | {COMMAND: ["bash", "-c", "export OMPI_ALLOW_RUN_AS_ROOT=1; mpirun -np 8 x"]},
-        ROOT | {COMMAND: ["bash", "-c", "su mpiuser -c 'mpirun -np 8 x'"]},
+        ROOT | {COMMAND: ["bash", "-c", "su mpiuser -c 'mpirun -np 8 x'"], "spec.sshAuthMountPath": HOME},
+        ROOT | {COMMAND: ["bash", "-c", "cp -r /root/.ssh /home/mpi; gosu mpi mpirun -np 8 x"]},
+        {COMMAND: ["bash", "-c", "su mpi -c 'make'; mpirun --allow-run-as-root -np 8 x"]},
+        {COMMAND: ["sudo", "mpirun", "--allow-run-as-root", "-np", "8", "x"]},
+        {COMMAND: ["gosu", "root", "mpirun", "--allow-run-as-root", "-np", "8", "x"]},
+        {COMMAND: ["bash", "-c", "su -c 'mpirun -np 8 x' mpiuser"]},
         ROOT | {"Launcher.template.spec.containers.0.envFrom": [{"configMapRef": {"name": "a"}}]},
         ROOT | {"spec.mpiImplementation": "Intel", COMMAND: ["mpirun", "-np", "8", "x"]},
         ROOT | {COMMAND: ["horovodrun", "-np", "8", "x"]},
@@ -397,6 +402,24 @@ def test_the_key_of_a_root_that_may_run_mpirun() -> None:
     copied = {COMMAND: ["bash", "-c", "cp -r /home/mpiuser/.ssh /root; mpirun --allow-run-as-root x"]}
     assert violations("ssh-paths", {"spec.sshAuthMountPath": HOME} | copied) == []
     assert violations("ssh-paths", {"spec.sshAuthMountPath": "/root/.ssh/"} | command) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["bash", "-c", "gosu mpi mpirun -np 8 x"],
+        ["gosu", "mpi", "mpirun", "-np", "8", "x"],
+        ["bash", "-c", "su mpi -c 'cd /w && mpirun -np 8 x'"],
+        ["bash", "-c", "su - mpi -c 'mpirun -np 8 x'"],
+        ["runuser", "-u", "mpi", "--", "mpirun", "-np", "8", "x"],
+        ["sudo", "-E", "-u", "mpi", "mpirun", "-np", "8", "x"],
+    ],
+)
+def test_the_key_of_another_user_that_starts_mpirun(command: list[str]) -> None:
+    (violation,) = violations("ssh-paths", {COMMAND: command})
+    assert found([violation]) == [f"(advice) {FIELD}: mpi runs mpirun, and the key is for root"]
+    assert violation.fix == "Set it to .ssh in the home of mpi."
+    assert fits_a_warning("ssh-paths", violation)
 
 
 def test_user_that_an_scc_chooses_has_no_key_of_root() -> None:

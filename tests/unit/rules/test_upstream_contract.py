@@ -352,7 +352,7 @@ INTEL, MPICH = ({"spec.mpiImplementation": name} for name in ("Intel", "MPICH"))
         (
             env("OMPI_MCA_orte_default_hostfile", "/hosts"),
             "OMPI_MCA_orte_default_hostfile",
-            "Use mpirun -mca orte_default_hostfile /hosts.",
+            "Remove it.",
         ),
         (
             env("OMPI_MCA_orte_keep_fqdn_hostnames", "false"),

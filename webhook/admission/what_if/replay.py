@@ -129,7 +129,7 @@ class Replayer:
     def _compare(self, namespace: str, name: str, before: Decision, after: Decision) -> None:
         job = f"{namespace}/{name}"
         if after.denied and not before.denied:
-            self.result.newly_denied[job] = sorted({finding.rule for finding in after.denied})
+            self.result.newly_denied[job] = sorted({finding.rule for finding in after.denied if not finding.cause})
         elif before.denied and not after.denied:
             self.result.newly_admitted.append(job)
         for action, old, new in (

@@ -89,7 +89,7 @@ class AuditReport:
         """Number of jobs that break each rule, by action; the rule that rejects most comes first."""
         found: dict[str, Counter[str]] = {}
         for job in self.breaking:
-            for rule, action in {(finding.rule, action) for action, finding in job.findings}:
+            for rule, action in {(finding.rule, action) for action, finding in job.decision.findings}:
                 found.setdefault(rule, Counter())[action] += 1
         return dict(sorted(found.items(), key=lambda each: (-each[1][Action.DENY], -each[1].total(), each[0])))
 

@@ -21,7 +21,12 @@ from webhook.rules.network_policy import Peers, Posture, Settings
 LABEL: Final = NETWORK_POLICY
 """The object's label with its posture."""
 NETWORK_POLICY_KIND: Final = OwnedKind(
-    "networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", LABEL, foreign="the job is not isolated"
+    "networking.k8s.io/v1",
+    "NetworkPolicy",
+    "networkpolicies",
+    LABEL,
+    foreign="the job is not isolated",
+    unordered=("policyTypes",),
 )
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 # The port of sshd in plain images; 2222, that of upstream's, is one of those that any process may listen on.

@@ -18,7 +18,7 @@ from webhook.kit.settings import RangeRuleSettings, RuleSettings
 from webhook.parts.trainer import job_sets, upstream
 from webhook.parts.trainer.shape import OtherPods, Shape
 from webhook.policy.in_force import Policy
-from webhook.rules import Rule, Violation
+from webhook.rules import Rule, Violation, pod_template
 
 _AS_LAUNCHER: Final = replica_path(LAUNCHER)
 
@@ -108,6 +108,8 @@ def selected(policy: Policy, shape_of: ShapeOf, *, runtime: bool) -> Policy:
 
 
 def _fitted(rule: Rule, shape_of: ShapeOf) -> Rule:
+    if rule.id == "pod-template":  # the shape has the volumes that Trainer adds
+        rule = structs.replace(rule, check=lambda job, _, ctx: pod_template.violations(job, ctx, added={}))
     fitted = _besides(rule, shape_of)
 
     def with_others(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:

@@ -20,6 +20,7 @@ _STANDARD: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 _BYTES: Final = frozenset({"memory", "ephemeral-storage"})
 _MEBIBYTE: Final = 2**20 * quantity.NANO
 _ACCELERATORS: Final = frozenset(name for name in DEFAULT_ACCELERATORS if "*" not in name)
+_MAX_CORES: Final = 4096 * quantity.NANO
 _MILLI: Final = quantity.NANO // 1000
 _LONGEST: Final = 253 + 1 + 63
 _MEANT: Final = {
@@ -89,6 +90,10 @@ def _amounts(written: Mapping[str, object], path: str, found: Faults) -> dict[st
                 _in_bytes(f"{path}[{name}]", amount, str(value), found)
         elif name != "cpu":
             _whole(name, amount, f"{path}[{name}]", found)
+        elif amount > _MAX_CORES:
+            number = str(value).rstrip("EGKMPTik")
+            meant = f"{number}m" if quantity.parse(number) >= 100 * quantity.NANO else number  # m is for thousandths
+            found.add(f"{path}[{name}]", f"means {quantity.format(amount)} cores", f'Write "{meant}".', advisory=True)
     return amounts
 
 
@@ -147,12 +152,8 @@ def page_size(name: str) -> int | None:
 
 
 def _name_problem(name: str) -> str | None:
-    return (
-        _problem(name) if len(name) <= _LONGEST else f"is too long for the name of a resource: {len(name)} characters"
-    )
-
-
-def _problem(name: str) -> str | None:
+    if len(name) > _LONGEST:
+        return f"is too long for the name of a resource: {len(name)} characters"
     if problem := names.label_key_problem(name):
         return f'"{name}" {problem}'
     if "/" not in name:

@@ -160,6 +160,18 @@ def test_what_a_runtime_leaves_to_its_jobs():
     assert [rule for *_, rule in refused(decide(train_job(), base))] == ["images", "pod-template"]
 
 
+@pytest.mark.parametrize("index", [NODE, LAUNCHER])
+@pytest.mark.parametrize(("name", "allowed"), [("ssh-auth", False), ("mpi-job-config", False), ("mpi-ssh-auth", True)])
+def test_volumes_that_only_the_mpi_operator_adds_may_not_be_mounted(index, name, allowed):
+    base = runtime()
+    pods(base, index)["containers"][0]["volumeMounts"] = [{"name": name, "mountPath": "/mnt"}]
+
+    assert decide(base).allowed, "a patch may add the volume"
+    assert decide(train_job(), base).allowed is allowed
+    patches = [patch(role, {"volumes": [{"name": name, "emptyDir": {}}]}) for role in ("node", "launcher")]
+    assert decide(train_job(patches=patches), base).allowed
+
+
 def test_claims_that_jobset_makes_may_be_mounted():
     base = runtime()
     base["spec"]["template"]["spec"]["volumeClaimPolicies"] = [{"templates": [{"metadata": {"name": "data"}}]}]

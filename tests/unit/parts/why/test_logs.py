@@ -35,7 +35,7 @@ TABLE = {
     "a rank's library": (
         "python3: error while loading shared libraries: libcudart.so.12: cannot open shared object file\n",
         "no-library",
-        "python3 lacks the library libcudart.so.12 on a worker, since a login by ssh has no LD_LIBRARY_PATH",
+        "python3 lacks the library libcudart.so.12: a login by ssh sets no LD_LIBRARY_PATH on workers",
     ),
     "Open MPI 4, binding": (
         "A request was made to bind to that would result in binding more\nprocesses than cpus on a resource:\n\n"
@@ -200,6 +200,56 @@ TABLE = {
         "shared-memory",
         "/dev/shm is too small",
     ),
+    "mpirun's own library": (
+        "mpirun: error while loading shared libraries: libopen-rte.so.40: cannot open shared object file: No such file "
+        "or directory\n",
+        "no-library",
+        "mpirun in the launcher lacks the library libopen-rte.so.40",
+    ),
+    "git, which survives ssh, and a rank that is killed": (
+        "Host key verification failed.\nfatal: Could not read from remote repository.\n"
+        "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
+        "rank-killed",
+        "a rank was killed on w-0 (signal 9), most likely for memory",
+    ),
+    "the GPU's memory, survived without a word, and a rank that is killed": (
+        "CUDA out of memory, halving the batch\nepoch 1\n"
+        "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
+        "rank-killed",
+        "a rank was killed on w-0 (signal 9), most likely for memory",
+    ),
+    "NCCL, which connects at last, and a rank that is killed": (
+        "w-0:3:3 [0] NCCL WARN socketStartConnect: Connect to 10.0.0.2<4000> failed : Connection refused, retrying\n"
+        "w-0:3:3 NCCL INFO Init COMPLETE\nepoch 1\n"
+        "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n",
+        "rank-killed",
+        "a rank was killed on w-0 (signal 9), most likely for memory",
+    ),
+    "the first of two, whatever the table has first": (
+        "terminate called after throwing an instance of 'std::runtime_error'\n  what():  no mesh\n"
+        "train: Unexpected bus error encountered in worker.\n",
+        "program-aborted",
+        "the program ended itself: no mesh",
+    ),
+    "a program's own words, written after mpirun's report": (
+        "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 6 (Aborted).\n"
+        "train: solver.cpp:12: int main(): Assertion `n > 0' failed.\n",
+        "program-aborted",
+        "the program ended itself: train: solver.cpp:12: int main(): Assertion `n > 0' failed.",
+    ),
+    "ssh, after which a script only says that mpirun failed": (
+        "ssh: Could not resolve hostname w-0: no name\nWarning: Permanently added 'w-1' (ED25519) to the list of known "
+        f"hosts.\n{'-' * 74}\nORTE was unable to reliably start one or more "
+        f"daemons.\n{'-' * 74}\ntraining failed\n",
+        "no-name",
+        "the launcher found no address for w-0",
+    ),
+    "Horovod, elastic": (
+        "Traceback (most recent call last):\n  x\nRuntimeError: Failed to execute discovery script: "
+        "/etc/mpi/discover_hosts.sh. Exit code: 127\n",
+        "no-discovery",
+        "horovodrun lists the workers by /etc/mpi/discover_hosts.sh, which ended with exit code 127",
+    ),
     "a daemon that dies, of which mpirun names no host": (
         "ORTE has lost communication with a remote daemon.\n",
         "worker-lost",
@@ -262,8 +312,7 @@ def test_every_recorded_log_belongs_to_a_scenario() -> None:
         ),
         (
             "no-daemon-library.openmpi-5",
-            "/opt/mpi/bin/prted lacks the library libprrte.so.3 on a worker, since a login by ssh has no "
-            "LD_LIBRARY_PATH",
+            "/opt/mpi/bin/prted lacks the library libprrte.so.3: a login by ssh sets no LD_LIBRARY_PATH on workers",
         ),
     ],
 )
@@ -299,6 +348,11 @@ RAISES = "Traceback (most recent call last):\nValueError: loss is nan\n"
         "no space left on device\n",
         "Permission denied (\npublickey\n)\n",
         "git@github.com: Permission denied (publickey).\nfatal: Could not read from remote repository.\n",
+        "Connection closed by 140.82.121.4 port 22\nfatal: Could not read from remote repository.\n",
+        "me@data.host: Permission denied (publickey).\nrsync error: unexplained error (code 255)\n",
+        "ssh: Could not resolve hostname w-0: no name\nssh: Could not resolve hostname w-1: no name\nepoch 1\n",
+        "gcc: error: unrecognized argument in option '-march=foo'\n",
+        "sudo: /etc/sudo.conf: bad permissions\n",
         "NCCL INFO Call to connect returned Connection refused, retrying\n",
         f"ssh: Could not resolve hostname w-0: no name\nall workers up\nepoch 1\n{RAISES}",
         f"Connection closed by 10.0.0.3 port 22\nepoch 1\n{RAISES}",

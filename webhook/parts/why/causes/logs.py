@@ -1,26 +1,38 @@
 """Reads the log of a program that failed, as a person would. The messages that it knows are in `logs.yaml`."""
 
+import math
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import accumulate, islice, pairwise
 from pkgutil import get_data
 from typing import Final, NamedTuple
 
+from msgspec import Struct, convert
+from msgspec.structs import replace
+
 from webhook.api import yaml
 from webhook.parts.why.limits import MAX_LINES_WITH_ERRORS, MAX_LOG_LINE_CHARACTERS
 
 
-class Known(NamedTuple):
+class Known(Struct, frozen=True, forbid_unknown_fields=True):
     """A message and what it means."""
 
     id: str
-    pattern: re.Pattern[str]
+    patterns: tuple[str, ...]
     text: str
-    fix: str
-    rules: frozenset[str]
-    early: bool
+    fix: str = ""
+    rules: frozenset[str] = frozenset()
+    early: bool = False
     """The launcher may have started before its workers."""
+    passes: bool = False
+    """It may be over without any change."""
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """All patterns in one, which `re` keeps."""
+        return re.compile("|".join(self.patterns))
 
 
 OF_SSHD: Final = frozenset({"wrong-key", "ssh-closed", "no-sshd", "no-daemon"})
@@ -32,6 +44,10 @@ BY_SSHD: Final = frozenset({"strict-modes", "sshd-chroot", "sshd-pam", "no-host-
 _CONNECTING: Final = OF_SSHD | {"key-permissions", "host-key", "no-name", "no-route"}
 # These may follow from an exception, of another rank too: they count if the program went on after it.
 _RESULTS: Final = frozenset({"nccl-timeout", "program-aborted", "rank-terminated", "rank-ended"})
+# What mpirun reports of ranks and daemons, mostly after the cause; in the table each is the cause of those below it.
+_LATE: Final = frozenset({"rank-killed", "rank-terminated", "rank-crashed", "worker-lost", "rank-ended", "no-daemon"})
+# A program may go on after these.
+_SURVIVED: Final = _CONNECTING - _LATE | {"gpu-memory", "nccl-network"}
 _RAN: Final = re.compile(
     r"Primary job  terminated|(?:mpirun|mpiexec|prterun|prte) detected that one|noticed that process rank"
     r"|BAD TERMINATION"
@@ -46,6 +62,8 @@ _EXCEPTION: Final = re.compile(r"(?!(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b
 _UNCAUGHT: Final = re.compile(r"\[rank\d+\]:")  # which PyTorch writes before what ends a rank
 _CHAINED: Final = ("During handling of the above", "The above exception was")
 _RULE: Final = re.compile(r"^[-=*]{40,}\s*$", re.MULTILINE)
+# From here on the output is not the program's.
+_REPORT: Final = re.compile(rf"[-=*]{{40,}}\s*$|\[mpiexec\b|.*{re.escape(_TRACEBACK)}")
 _ERROR: Final = re.compile(r"\b(?:ERROR|FATAL|[Ff]atal|(?:[Ee]|\w+E)rror:)")
 # What mpirun, torchrun and their kin write when a rank has failed, whatever that was.
 _TRAILER: Final = re.compile(
@@ -55,26 +73,16 @@ _TRAILER: Final = re.compile(
 _NOISE: Final = re.compile(
     r"\[(?:proxy|mpiexec)\b.*|Connection to \S+ closed.*|.* more process(?:es)? ha(?:s|ve) sent help message.*"
     r"|\[\S+:\d+\] Set MCA parameter.*|.*setpgid\(.*|This typically refers to a problem.*|Please see the FAQ.*"
-    r"|Primary job .*|a non-zero exit code\. Per .*|wandb: .*"
+    r"|Primary job .*|a non-zero exit code\. Per .*|wandb: .*|.*\bNCCL INFO .*|Warning: Permanently added .*"
     r"|\[?[EW]\d{4} .*\b(?:failed \(exitcode|closing signal).*|\[[\d,]+\](?:<\w+>:?)?"
 )
 
 
 @cache
-def messages() -> tuple[Known, ...]:
-    """All that are known; each is the cause of those after it."""
-    (table,) = yaml.load_all(get_data(__package__, "logs.yaml") or b"")
-    return tuple(
-        Known(
-            each["id"],
-            re.compile("|".join(each["patterns"])),
-            each["text"],
-            each.get("fix", ""),
-            frozenset(each.get("rules", ())),
-            each.get("early", False),
-        )
-        for each in table
-    )
+def messages(table: str = "logs.yaml") -> tuple[Known, ...]:
+    """All that are known."""
+    (messages,) = yaml.load_all(get_data(__package__, table) or b"")
+    return convert(messages, tuple[Known, ...])
 
 
 class Raised(NamedTuple):
@@ -86,23 +94,42 @@ class Raised(NamedTuple):
 
 
 def known(log: str) -> Known | None:
-    """The first of these that the log has, with what it names filled in; none that the job survived."""
+    """The first in the log, with what it names filled in; none that the job survived."""
     # Patterns look back within a line, so a long one would take its square.
     lines = "".join(f"{line[:MAX_LOG_LINE_CHARACTERS]}\n" for line in log.splitlines())
     exception, after = _raised(lines)
     own = exception if exception and not _SECOND.search(exception.text) else None
     failed = own.start if own else 0
     ran = max((found.end() for found in _RAN.finditer(lines)), default=0)
-    for each in messages():
-        start = max(ran, failed) if each.id in _CONNECTING else failed
-        if found := each.pattern.search(lines, start):
-            if own and each.id in _RESULTS and not _own_line(lines[after : lines.rfind("\n", 0, found.start()) + 1]):
-                continue
-            named = [group for group in found.groups() if group]
-            text = each.text.format(*(shown[:200] for shown in named), *("a worker",) * 2)
-            also = f"; before that Python raised: {own.text}" if own and each.id in _RESULTS | {"rank-crashed"} else ""
-            return each._replace(text=f"{text}{also}")
+    outputs = [*_outputs(lines)]
+    matches = (
+        (each, found)
+        for each in messages()
+        for found in each.pattern.finditer(lines, max(ran, failed) if each.id in _CONNECTING else failed)
+    )
+    for each, found in sorted(matches, key=lambda pair: math.inf if pair[0].id in _LATE else pair[1].end()):
+        raised = own is not None and found.start() < own.end
+        following = bisect_left(outputs, (found.end(),))
+        if each.id in _SURVIVED and not raised and any(went_on for _, went_on in outputs[following : following + 1]):
+            continue
+        if own and each.id in _RESULTS and not _own_line(lines[after : lines.rfind("\n", 0, found.start()) + 1]):
+            continue
+        named = [group for group in found.groups() if group]
+        text = each.text.format(*(shown[:200] for shown in named), *("a worker",) * 2)
+        also = f"; before that Python raised: {own.text}" if own and each.id in _RESULTS | {"rank-crashed"} else ""
+        return replace(each, text=f"{text}{also}")
     return None
+
+
+def _outputs(lines: str) -> Iterator[tuple[int, bool]]:
+    """Where the program wrote a line that is no such message (True), and where a report of a failure begins (False)."""
+    start = 0
+    for line in lines.splitlines():
+        if _REPORT.match(line):
+            yield start, False
+        elif any(_texts([line])) and not any(each.id in _SURVIVED and each.pattern.search(line) for each in messages()):
+            yield start, True
+        start += len(line) + 1
 
 
 class Said(NamedTuple):

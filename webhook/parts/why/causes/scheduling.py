@@ -23,7 +23,6 @@ _NODES: Final = re.compile(
     r"(?<!\d)\d+/\d+ nodes are available: (?P<why>.*?)(?:\. preemption:.*|\. no new claims.*)?$", re.MULTILINE
 )
 _ROOM: Final = re.compile(r"Insufficient (\S+?)[.,]?(?: |$)|Too many pods")
-_INSUFFICIENT: Final = re.compile(r"Insufficient ([^\s,]+?)[.,]?(?: |$)")
 _TAINT: Final = re.compile(r"untolerated taint \{([^:}]+): ?([^}]*)\}")
 _OF_NODES: Final = ("node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 """Taints of nodes that are not ready, or not for jobs."""
@@ -100,7 +99,7 @@ def _cause(sight: Sight, said: str, pods: list[Json]) -> Cause:
 
 def _held(sight: Sight, pod: Json, why: str) -> str:
     """What other pods of the job hold of the devices that this one waits for."""
-    for device in (name for name in _INSUFFICIENT.findall(why) if "/" in name and _asks(pod, name)):
+    for device in (name for name in _ROOM.findall(why) if "/" in name and _asks(pod, name)):
         holders = [other for other in sight.current if loose.text(other, "spec", "nodeName") and _asks(other, device)]
         if holders:
             held = sum(_asks(other, device) for other in holders)
