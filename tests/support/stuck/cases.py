@@ -174,14 +174,14 @@ CASES: Final = (
     Case(
         "limit-range",
         "A LimitRange allows no container that large",
-        r"a LimitRange rejects the pods:  maximum memory usage per Container is 2Gi",
+        r"a LimitRange rejects the pods: maximum memory usage per Container is 2Gi",
         {f"{CONTAINER}.resources": {"limits": {"cpu": 1, "memory": "8Gi"}}},
         namespace=BOUNDED,
     ),
     Case(
         "pod-security",
         "The namespace's Pod Security level refuses the pods",
-        r'Pod Security rejects the pods:  violates PodSecurity "restricted',
+        r'Pod Security rejects the pods: violates PodSecurity "restricted',
         namespace=RESTRICTED,
     ),
     Case(

@@ -132,7 +132,7 @@ async def test_an_installation_is_never_touched(api, registration, path, labels)
 
 async def test_a_half_done_installation_is_undone(api, registration):
     api.refusals["POST", VALIDATING.removesuffix(f"/{NAME}")] = (403, "you may not")
-    with pytest.raises(ClusterError, match=r"refuses: you may not \(403\)$"):
+    with pytest.raises(ClusterError, match=r"rejected the request: you may not \(403\)$"):
         await registration.install(WANTED)
     assert api.objects == {}
 

@@ -203,7 +203,7 @@ def test_what_a_queue_suggests(workers: int, gpus: int, rules: Json, nominal: in
         (
             job(5),
             {"tier": {"maxWorkers": 2}, "worker-count": {"min": 3}},
-            ["Ask your administrator: fewer than 3 are refused too, or ask"],
+            ["Ask your administrator: fewer than 3 are rejected too, or ask"],
         ),
         (
             job(4) | {AS_WORKER: True},

@@ -391,7 +391,7 @@ class TestClaims:
         choices = {"name": "r", "firstAvailable": [{"deviceClassName": "gpu.nvidia.com", "count": 17}, small]}
         other = device_class("other.example.com")
         view = Snapshot([claim_template("t", choices), other])
-        fault = "a worker asks for up to 17 GPUs, at most 16 allowed"
+        fault = "a worker requests up to 17 GPUs, at most 16 allowed"
         assert [each.message for each in violations("gpus", claims("t"), view=view)] == [fault]
         assert violations("gpus", claims("t"), settings={"max": 17, "min": 1}, view=view) == []
         unreadable = violations("gpus", claims("t", "unreadable"), view=view)

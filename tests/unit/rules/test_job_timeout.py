@@ -64,7 +64,7 @@ def test_good(changes: Json) -> None:
             f"metadata.annotations[{TIMEOUT}]",
             "691200 s are longer than 7d (604800 s)",
             "Set it to 7d or less and remove spec.runPolicy.activeDeadlineSeconds if you wrote it, "
-            "or ask who may exempt jobs from it.",
+            "or ask for an exemption.",
         ),
         (
             job(timeout="soon"),

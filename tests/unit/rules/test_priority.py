@@ -173,7 +173,7 @@ def of_class(name: str, value: int, **more: object) -> Json:
 
 CLASSES = [of_class("high", 10), of_class("meek", 5, preemptionPolicy="Never")]
 DEFAULTS = [*CLASSES, of_class("usual", 7, globalDefault=True), of_class("more", 9, globalDefault=True)]
-NEITHER = "no PriorityClass: the pods are refused"
+NEITHER = "no PriorityClass: the pods are rejected"
 
 
 @pytest.mark.parametrize(

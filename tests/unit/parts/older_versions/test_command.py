@@ -97,7 +97,7 @@ def test_a_job_that_would_be_refused_says_what_is_first_to_be_done(convert: Chec
     result = convert("-", stdin=json.dumps(full(version)))
     assert result.exit_code == 1
     assert yaml.load_all(result.stdout)[0]["apiVersion"] == "kubeflow.org/v2beta1"
-    refused = result.stderr.partition(": rejected\n  1.  spec.")[2]
+    refused = result.stderr.partition(": rejected\n  1. spec.")[2]
     assert "[" in refused
 
 

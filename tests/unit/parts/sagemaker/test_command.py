@@ -29,7 +29,7 @@ def convert(program: Check) -> Check:
 def test_what_is_to_be_filled_in_is_refused_until_it_is(convert: Check) -> None:
     result = convert()
     assert result.exit_code == 1
-    assert ": rejected\n  1.  " in result.stderr
+    assert ": rejected\n  1. " in result.stderr
     assert (
         "volumes[0].persistentVolumeClaim.claimName: is still to be filled in [schema]\n"
         "     Put here: the claim with the data of channel train (s3://example-datasets/train).\n" in result.stderr

@@ -179,7 +179,7 @@ def test_a_user_who_may_not_read_the_job(cluster: Cluster) -> None:
     cluster.api.refusals["GET", f"{JOBS}/train"] = (403, "no")
     found = cluster.why("team-a/train")
     assert (found.exit_code, found.stdout) == (2, "")
-    assert "refuses: no (403)" in found.stderr
+    assert "rejected the request: no (403)" in found.stderr
 
 
 def test_no_secret_is_requested(cluster: Cluster) -> None:

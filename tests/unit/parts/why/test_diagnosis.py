@@ -264,7 +264,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
     "Pod Security": (
         refused('pods "x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true'),
         State.STUCK,
-        'does not run: 2 of 2 workers cannot be created, Pod Security rejects the pods:  violates PodSecurity '
+        'does not run: 2 of 2 workers cannot be created, Pod Security rejects the pods: violates PodSecurity '
         '"restricted:latest": runAsNonRoot != true',
     ),
     "SCC": (
@@ -288,13 +288,13 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
     "another webhook": (
         refused('admission webhook "a.b" denied the request: no'),
         State.STUCK,
-        "does not run: 2 of 2 workers cannot be created, an admission webhook rejects the pods:  "
+        "does not run: 2 of 2 workers cannot be created, an admission webhook rejects the pods: "
         '"a.b" denied the request: no',
     ),
     "invalid template": (
         refused('Pod "x" is invalid: spec.containers[0].image: Required value'),
         State.STUCK,
-        "does not run: 2 of 2 workers cannot be created, the API server rejects the pods:  is invalid: "
+        "does not run: 2 of 2 workers cannot be created, the API server rejects the pods: is invalid: "
         "spec.containers[0].image: Required value",
     ),
     "anything else": (
