@@ -1,7 +1,7 @@
-"""A job in a file against the schema of MPIJobs, as the API server goes by it before any rule is asked.
+"""A job in a file against the schema of MPIJobs, as the API server applies it before any rule.
 
-kubectl asks it to refuse fields that it does not know (`--validate=strict`, the default); for other clients it takes
-them out and sends a warning. A value of a wrong type is refused for all.
+It rejects unknown fields for kubectl (`--validate=strict`, the default); for other clients it drops them and sends a
+warning. A value of a wrong type is rejected for all.
 """
 
 import json
@@ -42,7 +42,7 @@ class _Around(NamedTuple):
 
 
 class SchemaVerdict:
-    """What the API server would refuse in a job, nulls included, and the job with all of it fixed, for the rules."""
+    """The fields that the API server would reject in a job, nulls included, and the fixed job for the rules."""
 
     def __init__(self, document: Mapping[str, Any], schema: CrdSchema) -> None:
         self.violations: list[Violation] = []
@@ -288,7 +288,7 @@ def _words_of(command: str) -> list[str] | None:
 
 
 def _shown(value: Any) -> str:
-    """As it stands in YAML and JSON."""
+    """As written in YAML and JSON."""
     return shortened(json.dumps(value, ensure_ascii=False), 300)
 
 

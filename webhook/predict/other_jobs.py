@@ -21,7 +21,7 @@ class JobRecord(Protocol):
 
     @property
     def uid(self) -> str:
-        """Of its metadata."""
+        """The uid in its metadata."""
 
     @property
     def over(self) -> bool:

@@ -153,7 +153,7 @@ def _has_claims(pod: ReplicaSpec) -> bool:
 
 
 def _meant(job: MPIJob, slots: int, gpus: int) -> bool:
-    """Whether a rank is to have several GPUs, or each worker so many ranks, or mpirun starts what starts more."""
+    """Whether ranks are meant to have several GPUs, or workers more ranks, or mpirun starts what starts more."""
     return any(
         (slots < gpus and call.ranks == slots * _nodes(job)) or _exactly_per_node(call) == slots or mpirun.starter(call)
         for call in job.mpirun_calls

@@ -454,7 +454,7 @@ def test_of_a_running_job_that_asks_for_nothing_else_nothing_is_said(new: Json) 
 @pytest.mark.parametrize("skip", [{}, {SKIP: ID}])
 @pytest.mark.parametrize("left", [{}, {LABEL: ""}], ids=["taken out", "emptied"])
 def test_a_suspended_job_keeps_its_queue(left: dict[str, str], skip: dict[str, str]) -> None:
-    """It would never be resumed, whoever wrote the label and whatever the policy injects now."""
+    """It would never be resumed, whatever the origin of the label and whatever the policy injects now."""
     stored = mpijob(metadata={"labels": {LABEL: "training"}}, run_policy={"suspend": True})
     stored["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(stored)}
     new = mpijob(metadata={"labels": left, "annotations": skip}, run_policy={"suspend": True})

@@ -212,7 +212,7 @@ def test_the_priority_of_the_class_may_be_stated(changes: Json, objects: list[Js
             stating(policy="PreemptLowerPriority", name="meek"),
             CLASSES,
             'preemptionPolicy: is PreemptLowerPriority, but only Never is taken (PriorityClass "meek": the pods are '
-            "refused)",
+            "rejected)",
         ),
         (
             stating(0),
