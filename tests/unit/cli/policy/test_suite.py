@@ -307,7 +307,6 @@ def test_unusable(text: str, told: list[str]) -> None:
 @pytest.mark.parametrize(
     ("case", "told"),
     [
-        ("change: {kind: null}", "line 7: the change leaves no MPIJob"),
         ("change: {kind: Pod, apiVersion: v1}", "line 7: the change leaves no MPIJob"),
         ("change: {metadata.name.x: 1}", "line 7: metadata.name.x: there is a value before x, which has no fields"),
         (
