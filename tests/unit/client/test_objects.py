@@ -80,7 +80,7 @@ async def test_a_single_object(tmp_path: Path) -> None:
             assert found is not None
             assert found["metadata"]["name"] == "team-a"
             assert await get(api, "/api/v1/namespaces/team-b") is None
-            with pytest.raises(ApiError, match=r"refuses: no \(403\)"):
+            with pytest.raises(ApiError, match=r"rejected the request: no \(403\)"):
                 await get(api, "/api/v1/namespaces/team-c")
         finally:
             await api.close()
@@ -111,7 +111,7 @@ async def test_an_answer_that_is_no_object_is_a_failed_call(tmp_path: Path, body
 
 @pytest.mark.parametrize("body", NO_OBJECTS)
 async def test_a_refusal_needs_no_object(tmp_path: Path, body: str | bytes) -> None:
-    with pytest.raises(ApiError, match=r"refuses: no reason given \(502\)") as caught:
+    with pytest.raises(ApiError, match=r"rejected the request: no reason given \(502\)") as caught:
         await answered(tmp_path, body, lambda client: client.request("GET", "/version"), status=502)
     assert caught.value.status == 502
 
