@@ -127,8 +127,8 @@ def test_nothing_is_lost_when_a_replica_is_killed(deployment: Deployment, replic
     assert sum(load.failed.values()) <= 2 * load.threads
 
 
-def test_what_somebody_breaks_is_put_right(deployment: Deployment, replicas: list[Backend]) -> None:
-    """Each of these keeps jobs out until it is mended, so it is mended soon."""
+def test_changed_certificates_are_repaired(deployment: Deployment, replicas: list[Backend]) -> None:
+    """Each of these faults blocks jobs until it is fixed, so it is fixed soon."""
     cluster = deployment.cluster
     foreign = base64.b64encode(Authority("foreign", lifetime=timedelta(days=1)).certificate_pem).decode()
     breaks: list[list[Any]] = [
@@ -140,7 +140,7 @@ def test_what_somebody_breaks_is_put_right(deployment: Deployment, replicas: lis
         before = deployment.secret()
         cluster.kubectl("patch", *broken)
         assert before
-        cluster.wait_for(f"{broken[0]} to be mended", lambda: _admits(deployment), timeout=30)
+        cluster.wait_for(f"{broken[0]} to be fixed", lambda: _admits(deployment), timeout=30)
         for kind in KINDS:
             cluster.wait_for("the CA", lambda kind=kind: b"foreign" not in deployment.bundle(kind) or None)  # type: ignore[misc]
 
@@ -223,7 +223,7 @@ def _lasts(deployment: Deployment) -> bool:
     return current is not None and current.not_after > datetime.now(UTC) + timedelta(minutes=10)
 
 
-def test_events_tell_of_a_rotation(deployment: Deployment, replicas: list[Backend]) -> None:
+def test_events_report_a_rotation(deployment: Deployment, replicas: list[Backend]) -> None:
     cluster = deployment.cluster
     events = cluster.wait_for("Events", lambda: cluster.get("events", "-n", SPACE)["items"])
     assert {event["involvedObject"]["name"] for event in events} == {SECRET}

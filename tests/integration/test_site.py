@@ -153,7 +153,7 @@ class Opened:
 
 @pytest.fixture(params=["light", "dark"])
 def opened(request: pytest.FixtureRequest, chromium: Any, address: str) -> Iterator[Opened]:
-    """A browser in light and in dark. At the end nothing was asked of anybody else."""
+    """A browser in light and in dark mode. At the end no other host was contacted."""
     context = chromium.new_context(color_scheme=request.param, viewport={"width": WIDE, "height": 900})
     context.set_default_timeout(PATIENCE_MS)
     page = Opened(context.new_page(), request.param)
@@ -166,7 +166,7 @@ def opened(request: pytest.FixtureRequest, chromium: Any, address: str) -> Itera
     assert [url for url in page.requested if not url.startswith((address, "data:"))] == []
 
 
-def test_in_a_browser_it_is_searched_and_read_by_everybody(opened: Opened, address: str) -> None:
+def test_site_is_accessible_and_searchable_in_a_browser(opened: Opened, address: str) -> None:
     found = []
     for name in PAGES:
         opened.tab.goto(f"{address}{name}.html")
@@ -195,7 +195,7 @@ def test_search_puts_the_page_with_the_answer_first(chromium: Any, address: str)
 
 def test_the_playground_on_it_gives_verdicts_in_the_browser_alone(opened: Opened) -> None:
     opened.tab.get_by_role("link", name="Playground", exact=True).click()
-    opened.tab.locator("#status", has_text="one-worker would be refused, 2 problems").wait_for()
+    opened.tab.locator("#status", has_text="one-worker would be rejected, 2 problems").wait_for()
     found = opened.faults("playground")
     loaded = len(opened.requested)
     mend_a_job(opened.tab)

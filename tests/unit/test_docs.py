@@ -211,7 +211,7 @@ def test_the_most_frequent_messages_are_those_of_the_corpus() -> None:
     said: list[str] = []
     jobs: Counter[str] = Counter()
     for job in corpus.jobs():
-        told = re.findall(r"^  (?:warning|refused): (.*\])$", job.golden.read_text(encoding="utf-8"), re.MULTILINE)
+        told = re.findall(r"^  (?:warning|rejected): (.*\])$", job.golden.read_text(encoding="utf-8"), re.MULTILINE)
         jobs.update({line.rpartition("[")[2].removesuffix("]") for line in told})
         said += told
     rows = re.findall(r"^\| `(.+)` `\[([a-z-]+)\]` \| ([^|]+) \|$", page("rejections.md"), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The pages that are played, and what is to stand in them and in the recorded sessions."""
+"""The pages that are played, and the texts in them and in the recorded sessions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ FOLDER: Final = DOCS / "sessions"
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Somebody who follows some pages."""
+    """A user who follows some pages."""
 
     title: str
     pages: tuple[Path, ...]
@@ -42,7 +42,7 @@ PAGES: Final = tuple(page for session in SESSIONS.values() for page in session.p
 
 
 def played(stage: Stage) -> Mapping[Path, str]:
-    """Every file as it has to be."""
+    """Every file with its new content."""
     found = {}
     for name, session in SESSIONS.items():
         screen = []

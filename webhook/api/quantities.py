@@ -1,22 +1,21 @@
-"""Every place in a pod template where Kubernetes' programs decode a quantity."""
+"""Every place in a pod template where programs of Kubernetes decode a quantity."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from webhook.api.pod import DownwardItem, PodTemplate, ResourceFieldRef, ResourceRequirements, Volume
 
 Where = tuple[object, ...]
-"""The parts of a path, put together only for a fault: a job has dozens of quantities."""
+"""The parts of a path, joined only for a fault: a job has dozens of quantities."""
 Written = tuple[Where, Mapping[str, object]]
-"""Quantities as written, by name of the resource; one that is a field of its own has the name ""."""
+"""Quantities as written, by resource name; a single-value field has the name ""."""
 
 
 def place(where: Where, name: str) -> str:
-    """Where the quantity of this name stands below its template."""
+    """The path of the quantity of this name below its template."""
     return "".join(map(str, where)) + (f"[{name}]" if name else "")
 
 
 def of_template(template: PodTemplate) -> Iterator[Written]:
-    """Those of a template."""
     spec = template.spec
     if spec is None:
         return

@@ -1,4 +1,4 @@
-"""What a pod of a template asks for, counted the way Kubernetes counts it, and which resources are accelerators.
+"""The requests of a template's pod, counted the way Kubernetes counts them, and which resources are accelerators.
 
 https://github.com/kubernetes/component-helpers/blob/v0.35.4/resource/helpers.go (`PodRequests`)
 """
@@ -16,10 +16,10 @@ from webhook.api.pod_resources import Use, at_once, is_sidecar
 from webhook.api.quantity import Quantity, QuantityError
 
 DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
-"""What comes before the name of a DeviceClass in the extended resource that each has."""
+"""Prefix of the extended resource that each DeviceClass has."""
 
 DEVICES_OF_CLASS: Final = ".deviceclass.resource.k8s.io/devices"
-"""What comes after it in the resource of quotas for devices by claims."""
+"""Suffix of the quotas' resource for devices by claims."""
 
 DEFAULT_ACCELERATORS: Final = (
     "nvidia.com/gpu",
@@ -45,13 +45,13 @@ DEFAULT_ACCELERATORS: Final = (
     f"{DEVICE_CLASS}neuron.aws.com",
     f"{DEVICE_CLASS}tpu.google.com",
 )
-"""Resource names and patterns: `*` stands for any text."""
+"""Resource names and patterns: `*` matches any text."""
 
 _NEAR_DOMAIN: Final = 0.9
 
 
 def misspelt_accelerator(name: str) -> str | None:
-    """The accelerator that was meant by another spelling, such as `nvidia.com/GPUs` or `nvidia/gpu`."""
+    """The accelerator that another spelling means, such as `nvidia.com/GPUs` or `nvidia/gpu`."""
     if "/" not in name or len(name) > _NAME_MAX_LENGTH or name in DEFAULT_ACCELERATORS:
         return None
     domain, device = name.lower().rstrip("s").split("/", 1)
@@ -70,7 +70,7 @@ RDMA_DEVICES: Final = (
 """Resource names and patterns of adapters whose traffic does not go through the kernel."""
 
 CORES: Final = ("aws.amazon.com/neuroncore",)
-"""Accelerators of which one device has several (https://awsdocs-neuron.readthedocs-hosted.com)."""
+"""Accelerators with several per device (https://awsdocs-neuron.readthedocs-hosted.com)."""
 MAX_CORES_PER_DEVICE: Final = {"aws.amazon.com/neuron": 8, "aws.amazon.com/neurondevice": 8}
 """Trainium2 has 8, earlier devices 2."""
 
@@ -87,16 +87,16 @@ def is_accelerator(name: str, patterns: tuple[str, ...]) -> bool:
     return name in names or (wildcards is not None and wildcards.match(name) is not None)
 
 
-@lru_cache(maxsize=256)  # by what policies hold, and never by what a job does
+@lru_cache(maxsize=256)  # the patterns come from policies, never from jobs
 def _sorted_out(patterns: tuple[str, ...]) -> tuple[frozenset[str], re.Pattern[str] | None]:
-    """The patterns that are plain names, and one expression for all others."""
+    """The patterns without a wildcard, and one expression for all others."""
     wildcards = [pattern for pattern in patterns if _WILDCARD.search(pattern)]
     expression = re.compile("|".join(map(translate, wildcards))) if wildcards else None
     return frozenset(patterns).difference(wildcards), expression
 
 
 def counted_accelerators(asked: Mapping[str, Quantity]) -> Iterator[tuple[str, int]]:
-    """The accelerators in what a pod asks for, by their names in metrics."""
+    """The accelerators in a pod's requests, by their names in metrics."""
     for name, amount in asked.items():
         known = name_in_metrics(name)
         if known and amount > 0:
@@ -104,15 +104,15 @@ def counted_accelerators(asked: Mapping[str, Quantity]) -> Iterator[tuple[str, i
 
 
 def name_in_metrics(resource: str) -> str:
-    """What an accelerator is called in DEFAULT_ACCELERATORS, empty for other resources.
+    """The name of an accelerator in DEFAULT_ACCELERATORS, empty for other resources.
 
-    What a pattern stands for has the pattern's name: users write the rest, and could make as many as they like.
+    A match of a pattern gets the pattern as its name, because users could write any number of different names.
     """
     return next((known for known in DEFAULT_ACCELERATORS if is_accelerator(resource, (known,))), "")
 
 
 def read(value: object) -> Quantity:
-    """The quantity, 0 for one that cannot be read: the rule `upstream-contract` refuses those."""
+    """The quantity, 0 for one that cannot be read: the rule `upstream-contract` rejects those."""
     try:
         return quantity.parse(value)
     except QuantityError:
@@ -120,7 +120,7 @@ def read(value: object) -> Quantity:
 
 
 def requested(container: Container, name: str) -> Quantity:
-    """What is reserved for the container: its request, else its limit, which then becomes the request, else 0."""
+    """The amount reserved for the container: its request, else its limit, which then becomes the request, else 0."""
     resources = container.resources
     if resources is None:
         return Quantity(0)
@@ -130,7 +130,7 @@ def requested(container: Container, name: str) -> Quantity:
 
 
 def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
-    """How many accelerators, of all kinds, the container gets; a negative number of one counts as none."""
+    """Accelerators of all kinds that the container gets; a negative number counts as none."""
     resources = container.resources
     if resources is None:
         return 0
@@ -146,22 +146,22 @@ def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
 
 
 def asking_for_devices(template: PodTemplate) -> list[tuple[str, Container]]:
-    """(place in the template, container) of those that ask for resources with a domain: what devices are called."""
-    found: list[tuple[str, Container]] = []
+    """(path in the template, container) of those that request resources with a domain, as devices have."""
+    requesting: list[tuple[str, Container]] = []
     if (spec := template.spec) is None:
-        return found
+        return requesting
     for kind, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
         for index, container in enumerate(containers or ()):
             if (asked := container.resources) is None:
                 continue
             names = (*(asked.limits or ()), *(asked.requests or ()))
             if "/" in "".join(names):
-                found.append((f"spec.{kind}[{index}]", container))
-    return found
+                requesting.append((f"spec.{kind}[{index}]", container))
+    return requesting
 
 
 def extended_resources(containers: Iterable[Container]) -> set[str]:
-    """The names with a domain that containers ask for: what devices are called."""
+    """The names with a domain in the containers' requests, as devices have."""
     return {
         name
         for container in containers
@@ -173,7 +173,7 @@ def extended_resources(containers: Iterable[Container]) -> set[str]:
 
 
 def pod_total(template: PodTemplate, amount: Callable[[Container], int]) -> int:
-    """The most that is in use at once in a pod, where a container uses `amount(container)` (not negative)."""
+    """The maximum in use at once in a pod, if a container uses `amount(container)` (not negative)."""
     counts = [amount(each) for each in template.containers]
     if not template.init_containers:
         return sum(counts)

@@ -1,9 +1,9 @@
 """Objects that a job owns, one of a kind for each job, named after it.
 
-The object is created, never applied, where it seems to be missing: a server-side apply would adopt an object of that
-name that somebody else has made. Only what the job controls is applied over, and with its uid, so that the API server
-refuses it if it is another one by then. The job is its owner: the garbage collector deletes it, and no right to delete
-is needed.
+If the object seems to be missing it is created, never applied: a server-side apply would adopt an object of that name
+from another owner. Only objects that the job controls are applied over, with their uid, so that the API server rejects
+the call if the object was replaced. The job is its owner: the garbage collector deletes it, and no right to delete is
+needed.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ JOB_NAME: Final = "training.kubeflow.org/job-name"
 RESYNC: Final = 600.0
 UNKNOWN_PAUSE: Final = 30.0
 LATE_PAUSE: Final = 1.0  # a cache, or the garbage collector, is a moment behind
-PATIENCE: Final = 60.0  # with the garbage collector: anybody can write an owner that it never comes for
+PATIENCE: Final = 60.0  # for the garbage collector: any user can write an owner that it never deletes
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
 

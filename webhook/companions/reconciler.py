@@ -138,7 +138,7 @@ class Reconciler(Generic[Key]):
             else:
                 self.results[DONE] += 1
                 if self._failures.pop(key, 0) and not self._failures:
-                    self.log.info("companion recovered", companion=self.name)
+                    self.log.info("controller recovered", companion=self.name)
                 if again is not None:
                     self.add(key, again)
             finally:
@@ -153,7 +153,7 @@ class Reconciler(Generic[Key]):
         self._last = wire.place(error) if ours else str(error)
         if failures == 1:
             tell = self.log.error if ours else self.log.warning
-            tell("companion failed", companion=self.name, reason=self._last)
+            tell("controller failed", companion=self.name, reason=self._last)
         self.add(key, min(LAST_DELAY, FIRST_DELAY * 2 ** min(failures - 1, 30)) * self.uniform(0.5, 1))
 
 

@@ -72,7 +72,7 @@ def injection(entry: Injection, plugin: str, told: Told) -> Injection:
         except RAISED as error:
             patch.take_back(done, untyped.decode(before))
             told(error)
-            notes = [Caution("failed, so nothing was injected; tell your administrator")]
+            notes = [Caution("failed, so nothing was injected; inform your administrator")]
         yield from notes
 
     forms = tuple(structs.replace(form, holds=_holds(form, told)) for form in entry.forms)

@@ -58,17 +58,17 @@ class OwnRule(RuleSettings):
         None, description="CEL: which jobs it is about, as `object.metadata.name.startsWith('big-')`; absent for all."
     )
     expression: Source | None = Field(
-        None, description="CEL that is true of every good job. Required, unless the action is off."
+        None, description="CEL that is true for every valid job. Required, unless the action is off."
     )
     message: Text | None = Field(
-        None, description="What is wrong with a job of which it is not true. Required, unless the action is off."
+        None, description="The fault of a job for which it is false. Required, unless the action is off."
     )
-    fix: Text | None = Field(None, description="What the user has to do; absent shows the expression.")
+    fix: Text | None = Field(None, description="The fix for the user; absent shows the expression.")
     field: Text = Field("spec", description="The field of the job that the message is about, as users write it.")
     on_error: Literal["skip", "deny"] = Field(
         "skip",
-        description="What becomes of a job for which it has no value, as it reads a field that is missing or takes too"
-        " long: skip lets it through and tells the administrator, deny makes it a violation.",
+        description="The outcome for a job for which it has no value, because a field is missing or it takes too"
+        " long: skip admits the job and informs the administrator, deny makes it a violation.",
     )
 
     @model_validator(mode="after")
@@ -117,8 +117,8 @@ def check(_job: MPIJob, settings: OwnRule, ctx: Context) -> Iterator[Violation]:
     elif outcome.fault:
         if settings.on_error == "deny":
             why = shortened(outcome.fault, 120)
-            fix = "Ask your administrator: the policy says that a job is refused then."
-            yield Violation(settings.field, f"it cannot be found out whether the rule is kept ({why})", fix=fix)
+            fix = "Ask your administrator: the policy rejects such jobs."
+            yield Violation(settings.field, f"the rule could not be evaluated ({why})", fix=fix)
     elif not outcome.holds:
         yield Violation(settings.field, (settings.message or "").rstrip(" ."), fix=settings.advice)
 

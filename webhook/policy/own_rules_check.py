@@ -38,7 +38,7 @@ def check(document: PolicyDocument, text: str, outcomes: Sequence[Outcome]) -> C
             faults.append((("rules", PREFIX, index, name), outcome.fault))
         elif outcome.fault:
             rule = document.own_rules[index]
-            leads_to = "such a job is refused" if rule.on_error == "deny" else "such a job is let through"
+            leads_to = "such a job is rejected" if rule.on_error == "deny" else "such a job is admitted"
             notes.append(f"rules.{PREFIX}[{index}].{name}: a usual job gives it no value, {leads_to}: {outcome.fault}")
     return Checked(tuple(faults_at(faults, text)), tuple(notes))
 

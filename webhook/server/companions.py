@@ -64,7 +64,7 @@ def _unread(watch: Watch[Any, Any]) -> dict[str, str]:
     """What the controllers cannot read, for the administrator. A kind that is not installed is not a concern."""
     if watch.known or watch.not_installed or not watch.reason:
         return {}
-    return {f"unknown-{watch.kind.name}": f"nothing is known of {watch.kind.name}: {watch.reason}"}
+    return {f"unknown-{watch.kind.name}": f"no information about {watch.kind.name}: {watch.reason}"}
 
 
 async def run_reconciler(

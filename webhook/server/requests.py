@@ -71,9 +71,9 @@ class Request:
     length: int | None = None
     """The Content-Length."""
     peer: str = ""
-    """The address of whoever sent it."""
+    """The client's address."""
     certificate: Mapping[str, Any] = field(default_factory=dict)
-    """What TLS has made sure of whoever sent it."""
+    """The client's certificate, verified by TLS."""
     started: float = 0.0
     """When its head was there."""
     deadline: float = 0.0
@@ -106,7 +106,9 @@ def expect_client(request: Request, names: Set[str]) -> None:
     subject = {value for part in certificate.get("subject", ()) for kind, value in part if kind == "commonName"}
     subject |= {value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"}
     if not subject & names:
-        raise Refused(HTTPStatus.FORBIDDEN, "the client certificate is for somebody else", ", ".join(sorted(subject)))
+        raise Refused(
+            HTTPStatus.FORBIDDEN, "the client certificate names a different client", ", ".join(sorted(subject))
+        )
 
 
 def expect_review(request: Request) -> None:

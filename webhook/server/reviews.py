@@ -1,7 +1,7 @@
 """The review port: a request is checked and decoded, a pipeline decides, the decision is sent back. No rule lives here.
 
-A decision is HTTP 200. Everything else is a fault, of the client (4xx) or of ours (5xx), and leaves the verdict to the
-administrator's failurePolicy: overload, a deadline or a bug must never look like a refusal of the user's job.
+A decision is HTTP 200. Everything else is a fault, of the client (4xx) or of the service (5xx), and leaves the verdict
+to the administrator's failurePolicy: overload, a deadline or a bug must never look like a rejection of the user's job.
 """
 
 import asyncio
@@ -48,10 +48,9 @@ class ReviewHandler:
     is None.
 
     At most `max_in_flight` reviews wait for the cluster at once, and any more that need it are refused: all the others
-    go on. A review may take `SHARE_OF_TIMEOUT` of the client's timeout, or of `timeout` seconds where these are less.
-    What is asked of the cluster for it gets what is left of that. Where there are `clients`, the certificate of whoever
-    sends a review has to be for one of these names; that it is of the right CA, TLS has seen to. `options` of
-    `serve` switch hooks of optional parts on.
+    go on. A review may take `SHARE_OF_TIMEOUT` of the client's timeout, or of `timeout` seconds if these are less.
+    Queries of the cluster get the time that is left. With `clients`, the client's certificate must name one of them;
+    TLS has checked its CA. `options` of `serve` switch hooks of optional parts on.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class ReviewHandler:
         self._options = options
 
     def expect(self, request: Request) -> None:
-        """Look at a request whose head is there, and set its deadline; Refused for what is no review."""
+        """Check a request whose head is complete, and set its deadline; Refused if it is not a review."""
         if len(request.target) > MAX_TARGET_CHARACTERS:
             raise Refused(HTTPStatus.REQUEST_URI_TOO_LONG, "the path is too long")
         request.hook, asked = requests.parse(request.target)
@@ -104,19 +103,19 @@ class ReviewHandler:
             if (part := requests.OF_PARTS.get(hook)) and part.answer:
                 reply: Reply = await resolve_name(part.answer)(request, self._telemetry)
                 return reply
-            asked = review.decode(request.body)
+            request_review = review.decode(request.body)
             if hook == "policy":
-                return await self._review_policy(asked, request)
-            await self._read_namespace(asked.namespace, request)
+                return await self._review_policy(request_review, request)
+            await self._read_namespace(request_review.namespace, request)
             if hook == "ssh-keys":
-                return await self._ssh_keys(asked, request)
-            decision = self._decide(hook, request, asked, self.view)
+                return await self._ssh_keys(request_review, request)
+            decision = self._decide(hook, request, request_review, self.view)
             if self.cluster is not None and request.missing_grants:
                 await self._read_grants(self.cluster, request)
-                decision = self._decide(hook, request, asked, self.view)
+                decision = self._decide(hook, request, request_review, self.view)
             if self.cluster is not None and (decision.depends_on_quota or decision.requested):
-                decision = await self._settled(self.cluster, hook, request, asked, decision)
-            return self._decided(hook, request, asked, decision)
+                decision = await self._settled(self.cluster, hook, request, request_review, decision)
+            return self._decided(hook, request, request_review, decision)
         except Exception as error:  # noqa: BLE001 - see there
             return self._without_decision(request, error)
 
@@ -140,7 +139,7 @@ class ReviewHandler:
                 await cluster.grants.read(request.missing_grants)
 
     def _without_decision(self, request: Request, error: Exception) -> Reply:
-        """The reply where a decision has failed: a fault of ours is a 500, never a verdict."""
+        """The reply if a decision has failed: a fault of the service is a 500, never a verdict."""
         if isinstance(error, Refused):
             return self.refuse(request, error)
         if isinstance(error, ReviewError):
@@ -277,7 +276,7 @@ class ReviewHandler:
 
     async def _policy_impact(self, cluster: ClusterLink, after: PolicySet, deadline: float) -> list[str]:
         if self._replaying.locked():
-            return ["what it would change is unknown: other changes of policies are being looked at; apply it again"]
+            return ["impact not computed: other policy changes are being evaluated; apply it again"]
         async with self._replaying:
             return await cluster.policy_impact(
                 self.policies, after, today=self.now().date(), time_left=lambda: deadline - monotonic()

@@ -84,14 +84,14 @@ class Service:
         assert self.ca_pem is not None, "checked before anything is started"  # noqa: S101 - for the type checker
         api = await calls.connect(self.settings.kubeconfig)
         self.registration = Registration(api)
-        wanted = registration.configurations(
+        configurations = registration.configurations(
             registration.by_url(self.url, self.ca_pem),
             labels={registration.MADE_BY: registration.BY_REGISTER},
             policy_namespace=self.settings.policy_namespace,
             options=self.settings.options,
             match_conditions=await registration.has_match_conditions(api),
         )
-        await self.registration.install(wanted)
+        await self.registration.install(configurations)
         try:
             await registration.make_namespace(api, self.settings.policy_namespace)
         except ClusterError as error:  # quotas are then judged by the cache alone

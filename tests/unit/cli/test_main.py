@@ -122,7 +122,7 @@ def test_output_that_the_terminal_cannot_show(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "webhook", "check", str(job)]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=env)
     assert result.returncode == 1
-    assert ": default/\\u4e00: refused\n" in result.stdout
+    assert ": default/\\u4e00: rejected\n" in result.stdout
     assert result.stderr.startswith("not judged: ")
 
 

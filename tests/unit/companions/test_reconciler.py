@@ -72,13 +72,13 @@ async def test_what_fails_is_tried_again_and_the_others_go_on(monkeypatch: pytes
         await until(lambda: reconciler.results == {DONE: 3, FAILED: 3})
         assert reconciler.failing == 0
         assert reconciler.problem == ""
-    assert [level for level, event, _ in log.lines if event == "companion failed"] == ["warning", "error"]
-    assert log.events("companion failed")[0]["reason"] == "the API server refuses: no"
-    assert "object" not in log.events("companion failed")[1]["reason"]
-    assert log.told[-1] == "companion recovered"
+    assert [level for level, event, _ in log.lines if event == "controller failed"] == ["warning", "error"]
+    assert log.events("controller failed")[0]["reason"] == "the API server refuses: no"
+    assert "object" not in log.events("controller failed")[1]["reason"]
+    assert log.told[-1] == "controller recovered"
 
 
-def test_a_lasting_failure_is_tried_ever_less_often_and_told() -> None:
+def test_a_lasting_failure_is_tried_ever_less_often_and_reported() -> None:
     tries: list[float] = []
 
     async def reconcile(_: str) -> None:
@@ -91,7 +91,7 @@ def test_a_lasting_failure_is_tried_ever_less_often_and_told() -> None:
             await asyncio.sleep(1500)
             assert reconciler.problem == "1 failed and will be tried again; the last: no right"
             assert (reconciler.failing, reconciler.waiting, reconciler.idle) == (1, 0, False)
-            assert len(log.events("companion failed")) == 1
+            assert len(log.events("controller failed")) == 1
 
     run(main())
     pauses = [later - earlier for earlier, later in pairwise(tries)]
@@ -174,7 +174,7 @@ class Api:
 
 
 def called(*calls: int, burst: int, pause: float = 0) -> list[float]:
-    """When so many calls come through, 10 a second; there is a `pause` after each number of them."""
+    """The times of these numbers of calls, 10 a second; a `pause` follows each number."""
     api: Any = Api()
 
     async def call() -> None:

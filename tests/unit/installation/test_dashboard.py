@@ -25,7 +25,7 @@ RECORDED = {rule["record"]: rule["expr"] for group in rule_groups() for rule in 
 OF_PODS = {"namespace", "pod"}
 OF_CONTAINERS = {*OF_PODS, "container"}
 FOREIGN = {
-    # Of the API server, and of every process: https://kubernetes.io/docs/reference/instrumentation/metrics/
+    # Metrics of the API server, and of every process: https://kubernetes.io/docs/reference/instrumentation/metrics/
     "apiserver_admission_webhook_admission_duration_seconds_bucket": {"name", "le"},
     "apiserver_admission_webhook_rejection_count": {"name", "error_type"},
     "apiserver_admission_webhook_fail_open_count": {"name"},
@@ -119,7 +119,7 @@ def test_prometheus_can_read_every_query(tmp_path: Path) -> None:
 
 
 def test_bars_count_from_the_first_one_on_and_over_restarts(tmp_path: Path) -> None:
-    """Of a series that was there, of one that came, of one whose process was started again, and of one that went."""
+    """For an existing series, a new one, one whose process restarted, and one that ended."""
     series = {"stays": "5+0x30 5+1x10", "comes": "_x20 3+0x20", "again": "9+0x10 9+1x10 0+1x20", "goes": "7+0x20 8x5"}
     (expr,) = (query for query in QUERIES if "mpijob_webhook_deadline_events_total[" in query)
     counted = expr.replace("mpijob_webhook_deadline_events_total", "n_total").replace("outcome", "rule")

@@ -163,7 +163,7 @@ def test_version_and_image_are_set_in_one_place() -> None:
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_every_optional_component_is_told_of(overlay: str) -> None:
+def test_every_optional_component_is_mentioned(overlay: str) -> None:
     text = (MANIFESTS / "overlays" / overlay / "kustomization.yaml").read_text(encoding="utf-8")
     named = set(re.findall(r"\.\./\.\./components/([\w-]+)", text))
     assert named <= COMPONENTS

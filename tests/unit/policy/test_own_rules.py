@@ -57,11 +57,11 @@ def test_the_action_is_that_of_any_rule(action: str, where: str) -> None:
     assert decide(policy(rule(SLOTS), mode="warn")).allowed
 
 
-def test_nobody_is_asked_for_a_rule_that_is_off() -> None:
+def test_no_query_for_a_rule_that_is_off() -> None:
     pipelines.validate(request(changed()), policy=policy(rule(SLOTS, action="off")), view=NothingKnown(), today=TODAY)
 
 
-def test_a_rule_without_a_value_refuses_nobody_and_is_told() -> None:
+def test_a_rule_without_a_value_rejects_no_job_and_is_reported() -> None:
     found = decide(policy(rule("object.spec.nothing == 1")))
     assert found.allowed
     fault = {"custom/mine": 'Key not found in map : "nothing"'}
@@ -69,11 +69,11 @@ def test_a_rule_without_a_value_refuses_nobody_and_is_told() -> None:
     assert found.response("1").audit_annotations["rule-faults"] == f"custom/mine: {fault['custom/mine']}"
 
 
-def test_or_it_refuses_where_the_policy_says_so() -> None:
+def test_rule_without_a_value_rejects_with_on_error_deny() -> None:
     found = decide(policy(rule("object.spec.nothing == 1", onError="deny")))
     assert said(found) == [
-        'spec: it cannot be found out whether the rule is kept (Key not found in map : "nothing").'
-        " Ask your administrator: the policy says that a job is refused then. [custom/mine]"
+        'spec: the rule could not be evaluated (Key not found in map : "nothing").'
+        " Ask your administrator: the policy rejects such jobs. [custom/mine]"
     ]
 
 
@@ -93,13 +93,13 @@ def test_a_job_too_large_for_custom_rules_is_rejected_whatever_is_done_on_errors
     assert "custom/mine" not in {each.rule for each in kept.denied}
 
 
-def test_what_is_unknown_of_the_namespace_refuses_nobody() -> None:
+def test_what_is_unknown_of_the_namespace_rejects_no_job() -> None:
     found = decide(policy(rule("namespaceObject.metadata.labels.tier == 'x'", onError="deny")))
     assert found.allowed
     assert found.rule_faults == {}
 
 
-def test_where_nobody_submits_a_rule_about_users_refuses_nobody() -> None:
+def test_rule_about_users_rejects_no_job_without_a_user() -> None:
     found = policy(rule("request.userInfo.username == 'alice'", onError="deny"))
     assert not decide(found, username="bob").allowed
     unknown = decide(found, username="")
@@ -199,7 +199,7 @@ def test_documents_add_up_and_the_higher_has_its_say() -> None:
         (rule("true", onError="warn"), "rules.custom[0].onError: must be skip or deny"),
     ],
 )
-def test_what_is_written_wrong_is_told_with_its_field(written: dict[str, Any], fault: str) -> None:
+def test_what_is_written_wrong_is_reported_with_its_field(written: dict[str, Any], fault: str) -> None:
     with pytest.raises(PolicyError) as error:
         load_policy(document(written))
     assert fault in str(error.value)
@@ -238,7 +238,7 @@ def test_a_policy_is_tried_before_it_is_in_force() -> None:
         " '(int, string)'",
     ]
     assert checked.notes == (
-        "rules.custom[2].expression: a usual job gives it no value, such a job is let through:"
+        "rules.custom[2].expression: a usual job gives it no value, such a job is admitted:"
         ' Key not found in map : "team"',
     )
 

@@ -119,7 +119,7 @@ async def test_a_stale_cache_is_named_and_keeps_from_readiness_only_while_others
 
 
 JOB = msgspec.Raw(msgspec.json.encode(jobs.GOOD))
-UNKNOWN = "what it would change is unknown: existing jobs"
+UNKNOWN = "impact not computed: existing jobs"
 
 
 class Lists:

@@ -38,7 +38,7 @@ async def test_what_cannot_be_read_is_a_concern_and_reviews_go_on() -> None:
     async with AsyncExitStack() as stack:
         await run_watch(stack, around, watch)
         await until(lambda: watch.ran)
-        told = "[!]unknown-launchers: nothing is known of launchers: forbidden: jobs.batch is forbidden"
+        told = "[!]unknown-launchers: no information about launchers: forbidden: jobs.batch is forbidden"
         assert readiness.report() == f"{told}\nreadyz check passed\n"
         assert telemetry.registry.get_sample_value("mpijob_webhook_cache_synced", {"kind": "launchers"}) == 0
         watch.known = True
@@ -47,7 +47,7 @@ async def test_what_cannot_be_read_is_a_concern_and_reviews_go_on() -> None:
         assert readiness.report() == "readyz check passed\n"
 
 
-async def test_how_a_companion_does_is_measured_and_told() -> None:
+async def test_state_of_a_controller_is_measured_and_reported() -> None:
     async def reconcile(key: str) -> None:
         if key == "bad":
             raise ApiError(403, "no right")

@@ -68,7 +68,7 @@ def test_another_api_version_is_denied_by_validate_alone(connection, version):
 def test_the_message_for_another_api_version(connection):
     body = jobs.body(jobs.GOOD, kind={"group": "kubeflow.org", "version": "v1", "kind": "MPIJob"})
     assert connection.post("/validate-mpijob", body).answer["status"]["message"] == (
-        'MPIJob "train" is refused, 1 problem to mend:\n'
+        'MPIJob "train" was rejected: 1 problem\n'
         '1. apiVersion: "kubeflow.org/v1" is not served, the MPI operator knows only kubeflow.org/v2beta1 [schema]\n'
         "   Write kubeflow.org/v2beta1, or run `mpijob-webhook convert FILE`, which also says what the image needs."
     )

@@ -136,7 +136,7 @@ def test_a_cluster_that_does_not_answer_is_counted_and_logged_as_that():
 
 
 @pytest.mark.parametrize("usable", [True, False])
-def test_what_is_reserved_is_asked_of_the_ledger_and_of_the_cache_only_where_that_fails(usable):
+def test_reservations_come_from_the_ledger_or_else_the_cache(usable):
     class Quotas(SlowCluster):
         @property
         def ledger(self):
@@ -209,7 +209,7 @@ def test_a_namespace_that_is_not_cached_is_read_once_for_a_review(found, status,
     [(CACHED, GOOD), (NothingKnown(), GOOD.replace(b'"namespace":"team-a"', b'"namespace":""'))],
     ids=["cached", "of the whole cluster, as a ClusterTrainingRuntime"],
 )
-def test_a_namespace_is_not_read_in_vain(view, body):
+def test_namespace_is_not_read_unless_needed(view, body):
     with live() as service:
         handler = service.service.handler
         cluster = handler.cluster = Namespaces(ClusterError("away"))

@@ -67,7 +67,7 @@ def test_a_drain_makes_no_more_ahead():
         assert made < 1000
 
 
-def test_who_waits_for_a_key_keeps_nobody_and_is_sent_to_try_again(monkeypatch):
+def test_review_that_waits_for_a_key_gets_503_without_blocking_others(monkeypatch):
     """It is not a denial, whatever the operator's patience; and other reviews go on."""
     gate = threading.Event()
 

@@ -1,4 +1,4 @@
-"""The review of a policy ConfigMap: refused when it is broken, and what it would change when it is not. Pure.
+"""The review of a policy ConfigMap: rejects a broken one, and reports what a valid one would change. Pure.
 
 https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
 """
@@ -30,34 +30,33 @@ class _Metadata(msgspec.Struct, rename="camel"):
 
 
 class ConfigMap(msgspec.Struct):
-    """The part of a ConfigMap that is read."""
+    """The fields of a ConfigMap that the review reads."""
 
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
     data: dict[str, str] | None = None
 
     @property
     def is_policy(self) -> bool:
-        """Whether its label says so."""
         return (self.metadata.labels or {}).get(store.LABEL) == "true"
 
 
 @dataclass(slots=True)
 class PolicyVerdict:
-    """What the review of a policy ConfigMap found."""
+    """The outcome of the review of a policy ConfigMap."""
 
     uid: str
     name: str
     error: PolicyError | None = None
     after: PolicySet | None = None
-    """The policies as they would be; None when nothing would change or the document is broken."""
+    """The policies after the change; None if nothing would change or the document is broken."""
     notes: list[str] = field(default_factory=list)
     document: PolicyDocument | None = None
-    """What the ConfigMap holds, where it is good."""
+    """The parsed ConfigMap, if it is valid."""
     text: str = ""
-    """What it was read from."""
+    """The text that `document` was read from."""
 
     def add_trial(self, outcomes: Sequence[Outcome]) -> None:
-        """Reject the document if one of its own rules cannot be evaluated, or takes too much."""
+        """Reject the document if one of its custom rules cannot be evaluated, or takes too long."""
         assert self.document is not None, "its rules were tried"  # noqa: S101 - for the type checker
         checked = own_rules_check.check(self.document, self.text, outcomes)
         if checked.faults:
@@ -82,7 +81,7 @@ class PolicyVerdict:
         causes[0].message = first_of(causes[0].message, len(faults) + more)
         lines = [*(_cut(str(fault)) for fault in faults), *([f"... and {more} more"] if more else [])]
         details = StatusDetails(name=self.name, kind="ConfigMap", causes=causes)
-        message = "\n".join([f'policy "{self.name}" is broken, and refused:', *lines])
+        message = "\n".join([f'policy "{self.name}" was rejected:', *lines])
         return AdmissionResponse(
             uid=self.uid,
             allowed=False,
@@ -116,13 +115,13 @@ def verdict_on(
             verdict.after = PolicySet(others, policies.cluster_version)
             verdict.notes.append(f'policy "{verdict.name}" goes: what it set falls back to other policies or defaults')
         if new is not None and (value := (new.metadata.labels or {}).get(store.LABEL)) is not None:
-            verdict.notes.append(f'this is no policy: the label {store.LABEL} is "{value}". Set it to "true".')
+            verdict.notes.append(f'this is not a policy: the label {store.LABEL} is "{value}". Set it to "true".')
         return verdict
     try:
         data = new.data or {}
         found = store.read_from(data, policy_model(), MAX_LISTED_FINDINGS)
     except PolicyError as error:
-        # Without its traceback: that leads to the verdict, and what was read would go with neither for minutes.
+        # A copy without the traceback, which refers to the verdict: the cycle would keep all that was read in memory.
         verdict.error = PolicyError(*error.faults, more=error.more)
         return verdict
     layer = Layer(verdict.name, found, new.metadata.resource_version, layers.digest_of(data[store.KEY]))
@@ -138,7 +137,7 @@ def _notes(
     yield from _selected(layer, namespaces)
     for index, exemption in enumerate(layer.document.exemptions):
         if exemption.expired(now.date()):
-            yield f"exemptions[{index}]: it ended on {exemption.expires}, and exempts nobody"
+            yield f"exemptions[{index}]: it ended on {exemption.expires} and has no effect"
         for name in _unknown(exemption.namespaces, namespaces):
             yield f'exemptions[{index}].namespaces: there is no namespace "{name}"'
     others = [other for other in others if may_meet(layer, other)]
@@ -152,7 +151,7 @@ def _notes(
 
 
 def _selected(layer: Layer, namespaces: Sequence[Namespace] | None) -> Iterator[str]:
-    """Whether the document's selector names namespaces that are not there, or selects none at all."""
+    """Notes on a selector that names missing namespaces, or selects none at all."""
     selector = layer.document.selector
     if selector is None or namespaces is None:
         return

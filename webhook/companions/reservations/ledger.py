@@ -251,14 +251,14 @@ class QuotaLedger:
 
     async def _round(self, namespace: str, batch: list[WaitingJob]) -> None:
         """Judge jobs, reserve and answer; ApiError 409 and no answer if another replica has written."""
-        known = await self._read(namespace)
+        caches = await self._read(namespace)
         lease = await self._api.reservations(namespace)
         entries = (before := self._current.of(lease)).copy()
-        view = Overlay(self._view, namespace, {**known, RESERVATIONS: {("", ""): replace(lease, entries=entries)}})
+        view = Overlay(self._view, namespace, {**caches, RESERVATIONS: {("", ""): replace(lease, entries=entries)}})
         decisions = await self._judge(batch, entries, view, room.Room(Context(namespace=namespace, view=view)))
         left_out = await self._api.write(lease, entries) if entries != before else []
         quiet = min(self._view.silence(PODS), self._view.silence(RESOURCE_QUOTAS)) > limits.PODS_MOVE_SECONDS
-        settled = quiet and not before and known[RESOURCE_QUOTAS] == self._view.within(RESOURCE_QUOTAS, namespace)
+        settled = quiet and not before and caches[RESOURCE_QUOTAS] == self._view.within(RESOURCE_QUOTAS, namespace)
         for job, decision in decisions.items():
             if settled or isinstance(decision, Exception) or not decision.denied:
                 self._answer(job, decision, left_out)
@@ -269,14 +269,14 @@ class QuotaLedger:
         """The namespace's current objects. A pod newer than the quotas would be missing in both `used` and the jobs'
         remainder.
         """
-        known = self._other_pods(namespace)
-        known[PODS] = copy(self._view.within(PODS, namespace))
-        known[RESOURCE_QUOTAS] = await self._api.records(RESOURCE_QUOTAS, namespace)
+        caches = self._other_pods(namespace)
+        caches[PODS] = copy(self._view.within(PODS, namespace))
+        caches[RESOURCE_QUOTAS] = await self._api.records(RESOURCE_QUOTAS, namespace)
         jobs = self._view.within(MPI_JOBS, namespace)
         few = not isinstance(jobs, Answer) and len(jobs) <= limits.MAX_LISTED_JOBS
         if few and self._view.silence(MPI_JOBS) > limits.MAX_SILENCE_SECONDS:
-            known[MPI_JOBS] = await self._api.records(MPI_JOBS, namespace)
-        return known
+            caches[MPI_JOBS] = await self._api.records(MPI_JOBS, namespace)
+        return caches
 
     def _other_pods(self, namespace: str) -> Known:
         """The cached pods of jobs of other kinds."""

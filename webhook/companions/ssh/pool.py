@@ -76,7 +76,7 @@ def fingerprint(public: bytes) -> str:
 
 
 def _private(key: PrivateKey) -> bytes:
-    # Ed25519 has no older format. Of the others, every version of OpenSSH and other clients read the older one.
+    # Ed25519 has no older format. For the others, every version of OpenSSH and other clients read the older one.
     is_new = isinstance(key, ed25519.Ed25519PrivateKey)
     style = PrivateFormat.OpenSSH if is_new else PrivateFormat.TraditionalOpenSSL
     return key.private_bytes(Encoding.PEM, style, NoEncryption())

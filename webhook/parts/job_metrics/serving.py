@@ -1,4 +1,4 @@
-"""Starts what goes by the lives of jobs, and watches them."""
+"""Starts the consumers of the lives of jobs, and watches the jobs."""
 
 from contextlib import AsyncExitStack
 
@@ -8,7 +8,7 @@ from webhook.server.companions import Surroundings, run_reconciler, run_watch
 
 
 async def start(stack: AsyncExitStack, around: Surroundings) -> None:
-    """Until `stack` ends, as far as the options ask for it."""
+    """Runs until `stack` ends, as far as the options require."""
     options, link, telemetry = around.settings.options, around.link, around.telemetry
     if options.isdisjoint(("--deadline-events", "--job-metrics")):
         return

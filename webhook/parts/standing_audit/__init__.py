@@ -1,6 +1,6 @@
-"""Which jobs that exist break the policy of today: `serve --audit`, and `--audit-reports` for report objects.
+"""The existing jobs that break the current policy: `serve --audit`, and `--audit-reports` for report objects.
 
-`standing` works the verdicts out again and again, `metrics` has their numbers, `reports` writes them down, and
+`standing` computes the verdicts periodically, `metrics` has their numbers, `reports` writes them to objects, and
 `serving` starts them.
 """
 

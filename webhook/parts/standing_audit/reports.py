@@ -149,7 +149,7 @@ class Reports:
                     await watch.settled()
 
     def concerns(self) -> dict[str, str]:
-        """Why there are no reports, for the administrator."""
+        """Why reports are missing, for the administrator."""
         if not all(watch.not_installed for watch in self.watches):
             return {}
         missing = "neither reports.openreports.io nor policyreports.wgpolicyk8s.io is installed"

@@ -12,7 +12,7 @@ from webhook.server.metrics import MetricSet
 
 
 async def start(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None] | None:
-    """Until `stack` ends; what is returned is to be called when policies have changed."""
+    """Runs until `stack` ends; call the returned function when policies have changed."""
     options = around.settings.options
     if options.isdisjoint(("--audit", "--audit-reports")):
         return None

@@ -1,7 +1,7 @@
-"""What is promised already: what admitted jobs will still take, as far as their pods do not exist yet.
+"""Promises so far: what admitted jobs will still take, as far as their pods do not exist yet.
 
-A pod that exists is in the quota's `used`, so it is not counted here. Sums over the jobs and pods of a namespace are
-kept up to date with each change, so that a verdict costs the same however many of them there are.
+An existing pod is in the quota's `used`, so it is not counted here. Sums over the jobs and pods of a namespace are
+updated with each change, so that a verdict costs the same however many of them there are.
 """
 
 from collections import Counter, defaultdict
@@ -29,23 +29,23 @@ Pods = Group[ByNamespace, Owned]
 
 
 class Made(Counter[tuple[str, str, str]]):
-    """How many pods exist, by `_owner`."""
+    """The number of existing pods, by `_owner`."""
 
     def of(self, job: str, uid: str, role: str) -> int:
-        """How many of a role of the job."""
+        """The number of pods of a role of the job."""
         return self.get((role, uid, job) if role == WORKER else (role, "", job), 0)
 
 
 @dataclass(eq=False)
 class Outstanding:
-    """What the jobs of a namespace that are not over will still take. A suspended job takes nothing."""
+    """What the active jobs of a namespace will still take. A suspended job takes nothing."""
 
     made: Made
     """The pods that exist."""
     missing: Counter[PodShape] = field(default_factory=Counter)
-    """How many pods are still to come, by shape."""
+    """The number of missing pods, by shape."""
     running: Counter[tuple[PodShape, ...]] = field(default_factory=Counter)
-    """How many jobs there are, by the shapes of their pods."""
+    """The number of jobs, by the shapes of their pods."""
 
     def running_but(self, job: MPIJobRecord | None) -> Counter[tuple[PodShape, ...]]:
         """`running` without the job."""
@@ -55,7 +55,7 @@ class Outstanding:
         return running
 
     def of(self, job: MPIJobRecord) -> Iterator[tuple[PodsRecord, int]]:
-        """What of `missing` is the job's, by role."""
+        """The job's part of `missing`, by role."""
         for pods in () if job.suspended else job.pods:
             yield pods, max(pods.count - self.made.of(job.name, job.uid, pods.role), 0)
 
@@ -74,13 +74,13 @@ class Outstanding:
                 _add(self.missing, pods.shape, max(pods.count - after, 0) - max(pods.count - before, 0))
 
     def copy(self, made: Made | None = None) -> "Outstanding":
-        """The same, with these pods from now on."""
+        """A copy, with these pods from now on."""
         return Outstanding(self.made if made is None else made, self.missing.copy(), self.running.copy())
 
 
 @dataclass(eq=False)
 class PodCounts:
-    """The existing pods and what is still outstanding; made by `pod_counts`."""
+    """The existing pods and the outstanding ones; made by `pod_counts`."""
 
     made: Made
     _jobs: Jobs | None = None
@@ -106,7 +106,7 @@ class PodCounts:
                     self._outstanding.pods_changed(job, role, before, before + step)
 
     def copy(self) -> "PodCounts":
-        """The same, for the pods as they are now."""
+        """A copy for the current pods."""
         made = self.made.copy()
         if self._jobs is None or self._outstanding is None:
             return PodCounts(made)
@@ -116,12 +116,12 @@ class PodCounts:
 
 
 def pod_counts(pods: Pods) -> PodCounts:
-    """How many pods there are by owner."""
+    """The number of pods by owner."""
     return PodCounts(Made(key for key in map(_owner, pods.values()) if key is not None))
 
 
 def without_pods(jobs: Jobs) -> Outstanding:
-    """What is outstanding where there are no pods at all."""
+    """The outstanding pods in a namespace without pods."""
     return _outstanding(jobs, Made())
 
 
@@ -134,12 +134,12 @@ def promised(
     charges: Callable[[PodShape], tuple[Charge, ...]],
     others: Mapping[str, PodsMade] = MappingProxyType({}),
 ) -> list[Alternatives]:
-    """What the jobs of a namespace, those that are stored and those that are only reserved, will still take.
+    """What the jobs of a namespace, stored or only reserved, will still take.
 
-    Under one name there is one job at most: the stored one as it is, or any of those that were admitted since, each of
-    which may be another job or an update. `job` finds a stored one by its name; the job named `but` does not count.
-    `charges` is what a pod of a stored job takes. A suspended job takes nothing beyond what is reserved for it.
-    Reservations of jobs that are over do not belong here. Those of another kind count where `others` has its pods.
+    A name has one job at most: the stored one as it is, or any of those that were admitted since, each of which may be
+    another job or an update. `job` finds a stored one by its name; the job named `but` does not count. `charges` is
+    what a pod of a stored job takes. A suspended job takes nothing beyond its reservation. Leave out reservations of
+    jobs that have ended. Those of another kind count if `others` has its pods.
     """
     missing = stored.missing.copy()
     if (own := job(but)) is not None:
@@ -152,7 +152,7 @@ def promised(
             continue
         twin = job(each.name)
         stored_already = twin is not None and twin.uid == each.uid
-        if each.name == but or (stored_already and each.new):  # all of it can be seen of the job
+        if each.name == but or (stored_already and each.new):  # the job itself shows all of it
             continue
         if twin is not None and each.name not in reserved:
             for pods, count in stored.of(twin):
@@ -167,9 +167,9 @@ def promised(
 
 
 def _reserved(reservation: Reservation, made: Callable[[str], int], *, objects: bool) -> list[Load]:
-    """What is still missing of a reservation, its `objects` included: a job that is stored is in `used` itself.
+    """The missing part of a reservation, including its `objects`: a stored job is in `used` itself.
 
-    `made` says how many pods of a role exist.
+    `made` returns the number of existing pods of a role.
     """
     loads: list[Load] = []
     exists = 0
@@ -191,9 +191,9 @@ def _outstanding(jobs: Jobs, made: Made) -> Outstanding:
 
 
 def _owner(pod: Owned) -> tuple[str, str, str] | None:
-    """(role, uid, name) of the job that a pod belongs to, None for one of something else.
+    """(role, uid, name) of the job that owns a pod, None for another pod.
 
-    The operator makes the workers, a Job of Kubernetes makes the launcher: only its name says whose it is.
+    The operator creates the workers, a Job of Kubernetes creates the launcher: only its name tells the owner.
     """
     owner = pod.owner
     if owner is None:
@@ -209,7 +209,7 @@ def _shapes(job: MPIJobRecord) -> tuple[PodShape, ...]:
 
 
 def _add(tally: Counter[Any], key: Any, count: int) -> None:
-    """Count so many more, or fewer; what is 0 is not kept."""
+    """Count more, or fewer; zeros are removed."""
     tally[key] += count
     if not tally[key]:
         del tally[key]

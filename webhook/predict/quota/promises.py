@@ -31,7 +31,7 @@ Pairs = tuple[tuple[str, Quantity], ...]
 
 @dataclass(frozen=True, slots=True)
 class Promises:
-    """By what is known of jobs, pods and reservations."""
+    """Promises from the known jobs, pods and reservations."""
 
     ctx: Context
     jobs: Jobs | None
@@ -45,22 +45,25 @@ class Promises:
 
     @classmethod
     def of(cls, ctx: Context, quotas: Quotas) -> "Promises":
-        """Those of the namespace in question; `quotas` are its own."""
+        """The promises of the context's namespace; `quotas` are its own."""
         counts, jobs = _pod_counts(ctx), ctx.view.within(MPI_JOBS, ctx.namespace)
-        known = jobs if isinstance(jobs, Group) else Group({} if jobs is UNKNOWN else jobs)
+        stored_jobs = jobs if isinstance(jobs, Group) else Group({} if jobs is UNKNOWN else jobs)
         made = None if counts is None else counts.made
         priority = default_priority_class(ctx, quotas)
         return cls(
             ctx=ctx,
-            jobs=None if jobs is UNKNOWN else known,
+            jobs=None if jobs is UNKNOWN else stored_jobs,
             made=made,
-            stored=counts.outstanding(known) if counts is not None and made else known.derived(without_pods),
+            stored=counts.outstanding(stored_jobs)
+            if counts is not None and made
+            else stored_jobs.derived(without_pods),
             default_priority=priority,
             charges=_charges(ctx, priority),
         )
 
     def at_most(self, quotas: Quotas, *, but: str = "") -> Mapping[str, Amounts]:
-        """By the names of quotas, what all jobs but one of that name will take, whichever of each name is stored.
+        """By the names of quotas, what all jobs except the one of that name will take, whichever of each name is
+        stored.
 
         The time does not count for the job: with 5,000 jobs of different sizes and 10 quotas it is 100 ms.
         """
@@ -78,7 +81,7 @@ class Promises:
         return promised(self.stored, reserved, job=self._job, but=but, charges=self.charges, others=others)
 
     def running_but(self, name: str) -> Mapping[tuple[PodShape, ...], int] | None:
-        """How many jobs there are by the shapes of their pods, without the one of that name; None when unknown."""
+        """The number of jobs by the shapes of their pods, without the one of that name; None for unknown."""
         return None if self.jobs is None else self.stored.running_but(self._job(name))
 
     def _job(self, name: str) -> MPIJobRecord | None:
@@ -86,7 +89,7 @@ class Promises:
 
 
 def _pod_counts(ctx: Context) -> PodCounts | None:
-    """How many pods exist in the namespace; None when unknown."""
+    """The number of pods in the namespace; None for unknown."""
     pods = ctx.view.within(PODS, ctx.namespace)
     if pods is UNKNOWN:
         return None
@@ -94,7 +97,7 @@ def _pod_counts(ctx: Context) -> PodCounts | None:
 
 
 def _reserved(ctx: Context) -> Iterator[Reservation]:
-    """What is reserved for jobs that are not over."""
+    """Reservations for jobs that have not ended."""
     found = ctx.view.within(RESERVATIONS, ctx.namespace)
     for each in () if found is UNKNOWN else found.values():
         for entry in each.entries:
@@ -133,7 +136,7 @@ def _charges(ctx: Context, default_priority: str | None) -> Callable[[PodShape],
 
 
 _Defaults = tuple[Pairs, Pairs, Pairs | None, str | None]
-# What pods of a shape take, for as long as a stored job has the shape, with the defaults of so many namespaces.
+# The charges of pods of a shape, cached while a stored job has the shape, for several sets of defaults.
 _CHARGES: WeakKeyDictionary[PodShape, dict[_Defaults, tuple[Charge, ...]]] = WeakKeyDictionary()
 
 

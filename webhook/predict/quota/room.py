@@ -1,4 +1,4 @@
-"""Whether jobs certainly fit, one after the other, without looking at each beside all that is promised."""
+"""Whether jobs certainly fit, one after the other, without comparing each with all promises."""
 
 from collections.abc import Iterable
 
@@ -13,14 +13,14 @@ from webhook.predict.quota.fit import Load, charged
 from webhook.predict.quota.promises import Promises
 
 Limits = dict[str, tuple[Amounts, tuple[Scope, ...]]]
-"""What quotas count, and up to what."""
+"""The counted resources of quotas, and their limits."""
 
 
 class Room:
-    """What the quotas of a namespace have left at least, whoever of those that were promised something takes it.
+    """The minimum that the quotas of a namespace have left if all promises are used.
 
-    What is promised is added up once, so a hundred jobs cost hardly more than one. Who does not fit here may fit all
-    the same: a job that is sent again counts beside itself.
+    Promises are added up once, so a hundred jobs cost hardly more than one. A job that does not fit here may fit all
+    the same: a resent job is counted twice.
     """
 
     def __init__(self, ctx: Context) -> None:
@@ -40,7 +40,7 @@ class Room:
         )
 
     def promise(self, reservation: Reservation) -> None:
-        """It counts from now on."""
+        """Count it from now on."""
         loads = _loads(reservation)
         for quota in self._quotas:
             promised = self._promised[quota.name]
@@ -49,7 +49,7 @@ class Room:
 
 
 def limits(quotas: Iterable[ResourceQuota]) -> Limits:
-    """Of quotas by their names, all that does not come and go with pods."""
+    """The limits of quotas by name, for what does not come and go with pods."""
     return {quota.name: (quota.hard, quota.scopes) for quota in quotas}
 
 

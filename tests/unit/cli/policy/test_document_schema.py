@@ -144,7 +144,7 @@ def test_what_every_setting_accepts_is_what_the_reference_says() -> None:
     for entry in explanations.entries():
         for setting in entry.settings:
             field = f"{entry.kind}s.{entry.id}.{setting.name}".replace("[]", "[0]")
-            # Of a mapping with settings of its own these say what is accepted.
+            # For a mapping with settings of its own, these say what is accepted.
             assert accepted(field) == ("" if setting.type == "mapping" else setting.type)
 
 
@@ -176,8 +176,8 @@ class TestStartingDocument:
     def test_comments_say_what_is_meant_and_what_is_accepted(self) -> None:
         assert (
             "\n  # The number of workers stays within what the cluster supports.\n  worker-count:\n"
-            "    # What a violation leads to: deny, warn, audit or off.\n    action: deny\n"
-            "    # Fewest workers a job may ask for; 0 for a launcher by itself. Value: whole number, 0 or more.\n"
+            "    # The action for a violation: deny, warn, audit or off.\n    action: deny\n"
+            "    # Minimum number of workers; 0 admits a launcher alone. Value: whole number, 0 or more.\n"
             "    min: 2\n"
         ) in self.TEXT
         assert max(map(len, self.TEXT.splitlines())) <= 120

@@ -129,7 +129,7 @@ async def test_a_job_that_is_sent_again_and_stored_is_in_the_place_of_the_one_be
 
 
 async def test_a_job_that_did_not_fit_a_moment_ago_is_reserved_once_it_fits() -> None:
-    """Refused jobs that come again and again write nothing."""
+    """Rejected jobs that are sent again and again write nothing."""
     world = World()
     await world.submit("a", "b", "c")
     writes = world.api.writes

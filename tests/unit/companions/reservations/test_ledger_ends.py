@@ -1,4 +1,6 @@
-"""When a reservation ends: by itself, with its job, when all have seen the job, or where room is scarce."""
+"""The end of a reservation: after its time, with its job, when all replicas have seen the job, or when room is
+scarce.
+"""
 
 import asyncio
 
@@ -23,7 +25,7 @@ async def test_what_a_dead_replica_left_goes_and_what_another_reserves_stays() -
     assert world.reserved == ["b", "c"]
 
 
-async def test_a_reservation_ends_by_itself() -> None:
+async def test_a_reservation_ends_alone() -> None:
     world = World()
     await world.submit("a", "b", "c")
     assert await world.submit("d") == []

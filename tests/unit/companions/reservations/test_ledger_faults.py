@@ -112,7 +112,7 @@ async def test_a_write_with_an_unknown_outcome_does_not_overwrite_the_next_one()
 
 
 async def test_who_fits_does_not_wait_for_the_cache_to_say_so() -> None:
-    """The watch on Leases has stalled, and shows what somebody has withdrawn."""
+    """The watch on Leases has stalled, and still shows a withdrawn reservation."""
     world = World()
     await world.submit("x", "y", "z", ledger=world.replica())
     stale = world.view.all(RESERVATIONS)
@@ -145,7 +145,7 @@ async def test_a_fault_with_one_job_is_not_that_of_the_others() -> None:
 
 
 @pytest.mark.parametrize("garbage", ["{", "[]x", '[{"reservation": 3}]', "null"])
-async def test_reservations_that_nobody_can_read_count_for_nothing(garbage: str) -> None:
+async def test_unreadable_reservations_do_not_count(garbage: str) -> None:
     world = World()
     await world.submit("a")
     world.api.leases[LEASE]["metadata"]["annotations"][ENTRIES] = garbage

@@ -14,7 +14,7 @@ from tests.support.virtual_time import run
 from webhook.companions.reservations.limits import LIFETIME_SECONDS
 
 CLOCKS = 4.0  # seconds by which what two replicas know of the API server's clock may differ
-LATE = 20.0  # seconds after which nobody waits for anything
+LATE = 20.0  # seconds after which nothing is waited for
 
 Step = tuple[float, str, str, int, int]
 """When, what, the name of a job, how many workers, which replica."""
@@ -90,7 +90,7 @@ class Play:
                 cluster.note("stalled", where)
 
     async def send(self, replica: Replica, name: str, workers: int, *, old: Any = None, dry_run: bool = False) -> None:
-        """Somebody applies a job."""
+        """A user applies a job."""
         self.uids += 1
         uid = f"uid-{self.uids}" if old is None else old["metadata"]["uid"]
         job = document(name, workers, uid)
@@ -116,10 +116,10 @@ def test_replicas_never_admit_more_than_the_quota_allows(
 
 @settings(PROPERTY, max_examples=60)
 @given(SEEDS, REPLICAS, GPUS, plans(["create", "create", "dry-run", "large"], "a"))
-def test_where_calls_work_nobody_is_refused_who_fits(
+def test_fitting_job_is_admitted_while_calls_work(
     seed: int, replicas: list[float], gpus: int, plan: list[Step]
 ) -> None:
-    """Nor does anybody wait in vain. Who is refused would not have fitted beside those that are admitted."""
+    """Nor does any review wait without need. A rejected job would not have fitted together with the admitted ones."""
     cluster = Cluster(Random(seed), gpus, Weather())
     play = Play(cluster, replicas)
     # Each job has another name: of two with one name the second holds its room until it is clear which one is stored.
@@ -132,7 +132,7 @@ def test_where_calls_work_nobody_is_refused_who_fits(
 
 @settings(PROPERTY, max_examples=60)
 @given(SEEDS, st.integers(1, 12), st.integers(0, 8), st.tuples(st.integers(1, 5), st.sampled_from(MOMENTS)), REPLICAS)
-def test_a_replica_that_is_killed_at_any_step_keeps_nobody_out_for_long(
+def test_replica_killed_at_any_step_blocks_jobs_only_briefly(
     seed: int, gpus: int, more: int, dies: Moment, ahead: list[float]
 ) -> None:
     """As many are admitted as fit, whether it has written, answered some, or not yet."""

@@ -1,4 +1,4 @@
-"""What a replica has not heard of yet: jobs behind a stalled watch, pods, and quotas that count them."""
+"""Facts that a replica has not seen yet: jobs behind a stalled watch, pods, and quotas that count them."""
 
 import asyncio
 import json
@@ -128,8 +128,8 @@ GPUS = {"requests.nvidia.com/gpu": 8}
 
 
 @pytest.mark.parametrize("heard", [True, False])
-async def test_the_first_pod_that_nobody_has_seen_yet_is_not_counted_twice(heard: bool) -> None:
-    """The quota counts it, whether this replica has heard of that or not, and nothing is reserved any more."""
+async def test_uncached_first_pod_is_not_counted_twice(heard: bool) -> None:
+    """The quota counts it, whether this replica has seen that or not, and nothing is reserved any more."""
     world = World()
     used = quota(GPUS, {"requests.nvidia.com/gpu": 1}, namespace="team")
     world.api.objects["resourcequotas"] = [used]

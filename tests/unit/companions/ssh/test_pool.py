@@ -103,7 +103,7 @@ async def test_it_is_filled_one_at_a_time_and_steps_back(maker):
         assert os.getpriority(os.PRIO_PROCESS, 0) == ours
 
 
-async def test_it_is_filled_no_faster_than_asked_for(maker, monkeypatch):
+async def test_it_is_filled_no_faster_than_requested(maker, monkeypatch):
     pauses = []
     real = asyncio.sleep
 
@@ -215,7 +215,7 @@ async def test_one_that_gives_up_leaves_its_key_to_the_next(maker):
         assert (await second).private == b"private 1"
 
 
-async def test_a_failure_is_told_to_the_one_who_waits(maker):
+async def test_failure_is_reported_to_the_waiting_review(maker):
     maker.error = RuntimeError("no entropy")
     async with pool(maker) as keys:
         with pytest.raises(RuntimeError, match="no entropy"):

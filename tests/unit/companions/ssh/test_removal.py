@@ -1,4 +1,4 @@
-"""The keys of jobs that have ended go, and no others, whatever happens meanwhile; and there is no call too many."""
+"""The keys of ended jobs are removed, and no others, whatever happens meanwhile, without superfluous calls."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -93,7 +93,7 @@ class World:
 
 
 def after(scenario: Callable[[World], Awaitable[None]], api: Api, *ended: str) -> World:
-    """What has become of a replica that finds these jobs ended, after `scenario`."""
+    """The state of a replica that finds these jobs ended, after `scenario`."""
 
     async def main() -> World:
         world = World(api)
@@ -109,7 +109,7 @@ def after(scenario: Callable[[World], Awaitable[None]], api: Api, *ended: str) -
 
 
 async def nothing_more(_: World) -> None:
-    """They are all that there is."""
+    """There are no other objects."""
 
 
 @pytest.fixture

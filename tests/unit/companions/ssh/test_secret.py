@@ -50,7 +50,7 @@ def test_the_operators_secret_gets_a_pair(keys):
     assert answer.patch_type == "JSONPatch"
 
 
-def test_rsa_is_asked_for_by_default():
+def test_rsa_is_requested_by_default():
     assert wanted(OPERATORS, "rsa-4096").algorithm == "rsa-4096"
 
 

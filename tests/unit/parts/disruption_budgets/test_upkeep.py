@@ -1,4 +1,4 @@
-"""Every running job has its PodDisruptionBudget where the policy sets one, and nobody else's is touched."""
+"""Every running job has its PodDisruptionBudget if the policy sets one, and those of other owners are left alone."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

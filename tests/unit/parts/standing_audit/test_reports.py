@@ -207,7 +207,7 @@ async def test_a_fight_gets_slower(cluster: KeptObjects, monkeypatch: pytest.Mon
         assert len(cluster.writes()) == 1
 
 
-async def test_a_refusal_is_tried_again_and_told(cluster: KeptObjects) -> None:
+async def test_a_refusal_is_tried_again_and_reported(cluster: KeptObjects) -> None:
     store(cluster, "job")
     world = World(cluster)
 

@@ -80,7 +80,7 @@ def sums(jobs: Jobs, reservations: list[Reservation], pods: Pods, but: str = "")
 
 
 def test_of_jobs_with_one_name_one_is_stored_at_most() -> None:
-    """Somebody sends a job again, in another size: it has another uid."""
+    """A user sends a job again, in another size: it has another uid."""
     again = Reservation("v", "job-u", (ReservedPods(WORKER, 5, (RESERVED,)),), (OBJECTS,))
     assert sums(group([]), [reserved(3), again], Group()) == {"RESERVED": 5, "OBJECTS": 1}
     assert sums(group([]), [reserved(8), again], Group()) == {"RESERVED": 9, "OBJECTS": 1}
@@ -206,7 +206,7 @@ def apply(change: tuple[str, tuple[object, ...]], jobs: Jobs, pods: Pods) -> Non
 
 @PROPERTY
 @given(CHANGES, CHANGES)
-def test_sums_stay_what_they_would_be_if_they_were_made_anew(
+def test_incremental_sums_equal_recomputed_ones(
     first: list[tuple[str, tuple[object, ...]]], second: list[tuple[str, tuple[object, ...]]]
 ) -> None:
     jobs: Jobs = Group()

@@ -1,4 +1,4 @@
-"""Whether jobs certainly fit: never more than beside the quota itself, and one after the other."""
+"""Whether jobs certainly fit: never more than the quota itself admits, and one after the other."""
 
 import pytest
 
