@@ -127,6 +127,11 @@ def _by_shell(document: Json, path: str, _: re.Match[str]) -> None:
     target[key] = ["sh", "-c", *target[key]]
 
 
+def _as_one_text(document: Json, path: str, _: re.Match[str]) -> None:
+    container, key = _parts(document, path)
+    container[key] = ["bash", "-c", " ".join([*container[key], *container.pop("args", [])])]
+
+
 def _split(document: Json, path: str, found: re.Match[str]) -> None:
     target, key = _parts(document, path)
     words = _value(f"[{found[1]}]")
@@ -146,6 +151,7 @@ _FORMS: Final[tuple[tuple[str, Callable[[Json, str, re.Match[str]], None]], ...]
     (r"Write .+?, such as (.+), in place of", _write),
     (r'Put "sh", "-c" before it\.$', _by_shell),
     (r"Split it: (.*)\.$", _split),
+    (r"Write all of it as one text", _as_one_text),
     (r"Write (/\S+/sshd)\.$", _program),
     (r"(?:Use|Write --hostfile) (/etc/mpi/hostfile)\.$", _hostfile),
     (r"Start sshd with .*: (\[.*\])\.$", _write),
