@@ -6,7 +6,7 @@ warning. A value of a wrong type is rejected for all.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from math import ceil, isfinite
 from typing import Any, Final, NamedTuple
@@ -46,13 +46,20 @@ class _Around(NamedTuple):
 class SchemaVerdict:
     """The fields that the API server would reject in a job, nulls included, and the fixed job for the rules."""
 
-    def __init__(self, document: Mapping[str, Any], schema: CrdSchema) -> None:
+    def __init__(
+        self,
+        document: Mapping[str, Any],
+        schema: CrdSchema,
+        written_at: Callable[[str, Any], str] = lambda path, value: "",
+    ) -> None:
+        """`written_at` is the text in the file of the value at a path, empty if that is unknown."""
         self.violations: list[Violation] = []
         self.unread: list[str] = []
         """Where a value is of a type from which nothing can be made; for the rules it is not there."""
         self.written: dict[str, str] = {}
         """The places of fields before they got their right name or place; outer ones come first."""
         self._unknown = f"is not a field of an MPIJob ({schema.origin}): kubectl rejects it, other clients drop it"
+        self._written_at = written_at
         self._around: list[_Around] = []
         self._moved: dict[str, Any] = {}
         self._missing: list[str] = []
@@ -118,7 +125,9 @@ class SchemaVerdict:
         fitting = {name: shape.fields[name].type for name in free if _takes(shape.fields[name], given)}
         if (other := _OTHER_NAMES.get(lower, f"{key}s")) in fitting:
             return other
-        of_items = {field for each in (given if isinstance(given, list) else ()) if _is(each, "object") for field in each}
+        of_items = {
+            field for each in (given if isinstance(given, list) else ()) if _is(each, "object") for field in each
+        }
         able = [name for name in fitting if (item := shape.fields[name].items) and of_items <= item.fields.keys()]
         if of_items and len(able) == 1:
             return able[0]
@@ -175,6 +184,8 @@ class SchemaVerdict:
         wanted, shown = _words(shape.type), _shown(value)
         given = shown if isinstance(value, int | float) else _words(_KINDS.get(type(value), "empty"))
         meant = _meant(value, shape)
+        if isinstance(value, int | float) and shape.type == "string" and len(self.violations) < MAX_SCHEMA_FAULTS:
+            meant = self._written_at(path, value) or meant
         if meant is None:
             example = EXAMPLES.get(path.rpartition(".")[2])
             fix = f"Write {wanted}{f', such as {example},' if example else ''} in place of {shown}."

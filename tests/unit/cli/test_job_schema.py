@@ -411,6 +411,16 @@ def check(tmp_path: Path, job: Json) -> tuple[int, str]:
     return result.exit_code, result.stdout
 
 
+@pytest.mark.parametrize("text", ["3.10", "1.0", "010", "0x1F", "yes", "1"])
+def test_a_number_in_place_of_text_is_quoted_as_it_is_written(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(
+        json.dumps(changed({f"{OF_CONTAINER}.env": [{"name": "A", "value": "@"}]}), indent=1).replace('"@"', text)
+    )
+    result = CliRunner().invoke(main, ["check", str(path)], catch_exceptions=False)
+    assert f'Write "{text}"' in result.stdout
+
+
 def test_the_rules_are_asked_in_the_same_round(tmp_path: Path) -> None:
     """They see the job as it is when the advice has been followed, so that nothing is left for a second round."""
     wrong = {"Worker.replicas": REMOVE, "Worker.replica": 1, "spec.slotPerWorker": 8}
