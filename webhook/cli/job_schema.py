@@ -6,7 +6,7 @@ warning. A value of a wrong type is rejected for all.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from math import ceil, isfinite
 from typing import Any, Final, NamedTuple
@@ -17,6 +17,7 @@ from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import meant_role
 from webhook.api.names import choose, closest_name
 from webhook.api.quantity import IN_WORDS
+from webhook.cli.files import Manifest, written_at
 from webhook.cli.limits import MAX_SCHEMA_FAULTS
 from webhook.cli.policy import job_fields
 from webhook.rules import CauseReason, Violation, shortened
@@ -46,20 +47,14 @@ class _Around(NamedTuple):
 class SchemaVerdict:
     """The fields that the API server would reject in a job, nulls included, and the fixed job for the rules."""
 
-    def __init__(
-        self,
-        document: Mapping[str, Any],
-        schema: CrdSchema,
-        written_at: Callable[[str, Any], str] = lambda path, value: "",
-    ) -> None:
-        """`written_at` is the text in the file of the value at a path, empty if that is unknown."""
+    def __init__(self, document: Mapping[str, Any], schema: CrdSchema, source: Manifest | None = None) -> None:
         self.violations: list[Violation] = []
         self.unread: list[str] = []
         """Where a value is of a type from which nothing can be made; for the rules it is not there."""
         self.written: dict[str, str] = {}
         """The places of fields before they got their right name or place; outer ones come first."""
         self._unknown = f"is not a field of an MPIJob ({schema.origin}): kubectl rejects it, other clients drop it"
-        self._written_at = written_at
+        self._source = source
         self._around: list[_Around] = []
         self._moved: dict[str, Any] = {}
         self._missing: list[str] = []
@@ -144,18 +139,13 @@ class SchemaVerdict:
         for around in reversed(self._around):
             if key in _OF_METADATA and (metadata := _metadata(around)):
                 return {_joined(metadata, key): _TEXTS}
-            if len(places := self._free(key, value, around)) == 1:
-                return places
-        for around in reversed(self._around):
             level = [around]
-            while level := [below for each in level for below in _below(each)]:
-                if places := {at: field for each in level for at, field in self._free(key, value, each).items()}:
-                    return places if len(places) == 1 or len(places) == len(level) else {}
+            while level:
+                places = {_joined(each.path, at): field for each in level for at, field in _places(key, value, each)}
+                if len(places) in {1, len(level)} and places.keys().isdisjoint(self._moved):
+                    return places
+                level = [] if places else [below for each in level for below in _below(each)]
         return {}
-
-    def _free(self, key: str, value: Any, around: _Around) -> dict[str, Shape]:
-        places = {_joined(around.path, at): field for at, field in _places(key, value, around)}
-        return {at: field for at, field in places.items() if at not in self._moved}
 
     def _value(self, value: Any, shape: Shape, path: str) -> Any:
         if shape.type == ANY:
@@ -184,8 +174,8 @@ class SchemaVerdict:
         wanted, shown = _words(shape.type), _shown(value)
         given = shown if isinstance(value, int | float) else _words(_KINDS.get(type(value), "empty"))
         meant = _meant(value, shape)
-        if isinstance(value, int | float) and shape.type == "string" and len(self.violations) < MAX_SCHEMA_FAULTS:
-            meant = self._written_at(path, value) or meant
+        if self._source and shape.type == "string" and len(self.violations) < MAX_SCHEMA_FAULTS:
+            meant = written_at(self._source, path, value) or meant
         if meant is None:
             example = EXAMPLES.get(path.rpartition(".")[2])
             fix = f"Write {wanted}{f', such as {example},' if example else ''} in place of {shown}."
@@ -226,12 +216,15 @@ def _joined(path: str, name: str) -> str:
 def _below(around: _Around) -> Iterator[_Around]:
     """The objects in it on the way to a pod and its container, also those that are still to be made."""
     for name, field in around.shape.fields.items():
-        path, present = _joined(around.path, name), around.value.get(name)
-        if name in _WAY and field.values is not None:
-            roles = present.items() if isinstance(present, dict) else ()
-            yield from (_Around(each, field.values, f"{path}[{role}]") for role, each in roles if _is(each, "object"))
-        elif name in _WAY and (first := _first(name, present, field)):
-            yield _Around(first.value or {}, first.shape, _joined(around.path, first.path))
+        if name not in _WAY or (first := _first(name, around.value.get(name), field)) is None:
+            continue
+        inner = first._replace(path=_joined(around.path, first.path))
+        if (role := field.values) is None:
+            yield inner
+        else:
+            yield from (
+                _Around(each, role, f"{inner.path}[{key}]") for key, each in inner.value.items() if _is(each, "object")
+            )
 
 
 def _first(name: str, present: Any, shape: Shape) -> _Around | None:
@@ -239,7 +232,7 @@ def _first(name: str, present: Any, shape: Shape) -> _Around | None:
     path = name
     if shape.items is not None and (name == "containers" if present is None else _is(present, "array")):
         path, shape, present = f"{name}[0]", shape.items, present[0] if present and len(present) == 1 else present
-    return _Around(present, shape, path) if present is None or isinstance(present, dict) else None
+    return _Around(present or {}, shape, path) if present is None or isinstance(present, dict) else None
 
 
 def _metadata(around: _Around) -> str | None:
@@ -256,7 +249,8 @@ def _places(key: str, value: Any, around: _Around) -> list[tuple[str, Shape]]:
     places: list[tuple[str, Shape]] = []
     for name, field in around.shape.fields.items() if "[" not in key and "]" not in key else ():
         first = _first(name, around.value.get(name), field)
-        if first is None or key in (first.value or ()) or _is_of_pod(name, around.shape):
+        of_pods = (name == "metadata" and around.path) or _is_of_pod(name, around.shape)
+        if first is None or key in first.value or of_pods:
             continue
         path, inner = first.path, first.shape
         if inner.values is not None and _is_entry(key, value, name, inner.values, around.shape):

@@ -71,8 +71,7 @@ _IMAGE: Final = re.compile(r"(?:^|/)(?:mpioperator/(?:mpi-pi:)?(openmpi|intel|mp
 _OF_EVERY_MPI: Final = frozenset(("mpirun", "mpiexec"))
 # Options of Open MPI that some releases of MPICH take too.
 _OF_SOME: Final = frozenset(("H", "N", "report-bindings"))
-_BUILTINS: Final = frozenset((".", "cd", "export", "set", "source", "ulimit", "unset"))
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
+_OF_A_SHELL: Final = re.compile(r"(?:[.]|cd|export|set|source|ulimit|unset)(?=\s)|[A-Za-z_]\w*=\S*")
 _OPERATORS: Final = frozenset(("&&", "||", "|", ">", ">>", "<", "2>&1", "&>"))
 # Nearly mpirun or mpiexec, where a command starts.
 _NEAR_MPIRUN: Final = re.compile(
@@ -141,7 +140,9 @@ def _program(container: Container, path: str) -> Iterator[Violation]:
         yield Violation(f"{path}.command", "is not split into words", fix, advisory=True)
         return
     if program not in shell.SHELLS:
-        if container.command and (word := _of_a_shell(container.argv)):
+        starts = _OF_A_SHELL.match(" ".join(container.command or ()))
+        if starts or (container.command and not _OPERATORS.isdisjoint(container.argv)):
+            word = next((each for each in container.argv if each in _OPERATORS), "") if not starts else starts[0]
             fix = 'Write all of it as one text after "bash", "-c".'
             yield Violation(f"{path}.command", f'"{shortened(word, 20)}" needs a shell', fix, advisory=True)
         return
@@ -154,13 +155,6 @@ def _program(container: Container, path: str) -> Iterator[Violation]:
         field = "command" if len(container.argv) - len(rest) < len(container.command or ()) else "args"
         fault = f'{program} ignores "{shortened(" ".join(rest), MAX_SHOWN_ARGUMENTS_CHARACTERS)}"'
         yield Violation(f"{path}.{field}", fault, "Add it to the text after -c.", advisory=True)
-
-
-def _of_a_shell(argv: Sequence[str]) -> str:
-    """A word that only a shell understands."""
-    if argv[0] in _BUILTINS or _ASSIGNMENT.match(argv[0]):
-        return argv[0]
-    return next((word for word in argv if word in _OPERATORS), "")
 
 
 def _lost_words(argv: Sequence[str]) -> Sequence[str]:
