@@ -30,8 +30,8 @@ _OPTION: Final = re.compile(rf"(?:^|\s)(?:{_FLAGS}p|-o\s*(?i:Port)\s?[= ])\s*(\d
 _CALL: Final = re.compile(
     r"(?:^|[\s;&|(/'\"])(?:sshd(?=[\s;&|)'\"]|\Z)|(?:service\s+|init\.d/)sshd?\s+(?:re)?start\b)([^\n;&|]*)"
 )
-# Its own configuration file, or a port that is written into one.
-_CONFIGURED: Final = re.compile(r"\s-f|\bPort\b")
+# A port that is written into a configuration file.
+_CONFIGURED: Final = re.compile(r"\bPort\b")
 # Options of sshd with a configuration file, or with a port that is a variable of the shell.
 _UNCLEAR: Final = re.compile(rf"\s{_FLAGS}[fp]")
 # A command of a script, and its end; a redirection has an & of its own.

@@ -32,7 +32,7 @@ def port(**changes: Any) -> int | None:
         (["sh", "-c", "mkdir -p /run/sshd && /usr/sbin/sshd -D -p 2222; sleep 5"], 2222),
         (["sh", "-c", "mkdir -p /run/sshd; /usr/sbin/sshd -De"], DEFAULT),
         (["bash", "-c", "service ssh start\nsleep infinity"], DEFAULT),
-        (["sh", "-c", "/etc/init.d/ssh start; sleep infinity"], DEFAULT),
+        (["sh", "-c", "/etc/init.d/ssh start && tail -f /dev/null"], DEFAULT),
         (["sh", "-c", "echo Port 2222 >> /etc/ssh/sshd_config; service ssh start; sleep 5"], None),
         (["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"], None),
         (["sh", "-c", "sed -i 's/#Port 22/Port 2222/' /etc/ssh/sshd_config; /usr/sbin/sshd -D"], None),
