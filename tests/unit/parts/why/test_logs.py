@@ -558,14 +558,14 @@ def test_the_last_line_is_the_programs_and_not_of_mpiruns_report(release: str) -
         ("step\nERROR: no data\n", "ERROR: no data", ""),
         (
             "[w:7] PML add procs failed\n[w:7] *** An error occurred in MPI_Init\n[w:7] *** reported by process [1,0]\n"
-            "[w:7] *** on a NULL communicator\n[w:7] *** Unknown error\n[w:7] *** MPI_ERRORS_ARE_FATAL (processes in this "
-            "communicator will now abort,\n[w:7] ***    and MPI will try to terminate your MPI job as well)\n",
+            "[w:7] *** on a NULL communicator\n[w:7] *** Unknown error\n[w:7] *** MPI_ERRORS_ARE_FATAL (processes in "
+            "this communicator will now abort,\n[w:7] ***    and MPI will try to terminate your MPI job as well)\n",
             "[w:7] *** An error occurred in MPI_Init",
             "",
         ),
         (
-            "*** An error occurred in MPI_Init\n*** on a NULL communicator\n*** MPI_ERRORS_ARE_FATAL (processes in this "
-            "communicator will now abort,\n***    and potentially your MPI job)\n",
+            "*** An error occurred in MPI_Init\n*** on a NULL communicator\n*** MPI_ERRORS_ARE_FATAL (processes in "
+            "this communicator will now abort,\n***    and potentially your MPI job)\n",
             "An error occurred in MPI_Init",
             "",
         ),
