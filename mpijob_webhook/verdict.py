@@ -16,7 +16,7 @@ from webhook.cli.terminal import counted
 
 @dataclass(frozen=True)
 class Verdict:
-    """What would become of a job. It is true where the job would be admitted."""
+    """The verdict on a job. It is true if the job would be admitted."""
 
     _verdict: job_verdict.Verdict
     _world: JobWorld
@@ -72,9 +72,9 @@ class Verdict:
         return "\n".join(self._html())
 
     def _html(self) -> Iterator[str]:
-        word = "admitted" if self.allowed else "refused"
+        word = "admitted" if self.allowed else "rejected"
         yield f"<p><strong>{escape(self._verdict.title)}: {word}</strong></p>"
-        for title, problems in (("What to mend", self.causes), ("Warnings", self.warnings)):
+        for title, problems in (("Problems", self.causes), ("Warnings", self.warnings)):
             if problems:
                 yield f"<p>{title}</p>\n<ol>"
                 yield from (f"<li>{_field(problem)}{_lines(problem.message)}</li>" for problem in problems)

@@ -1,4 +1,4 @@
-"""Writes the example of each framework anew, as `mpijob-webhook init` writes it: `make examples`."""
+"""Regenerates the example of each framework, as `mpijob-webhook init` writes it: `make examples`."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,7 @@ def jobs() -> dict[Path, str]:
 
 
 def text(**said: Any) -> str:
-    """A job; the image, where nobody publishes one, is an example."""
+    """A job; without a published image, its image is an example."""
     framework = FRAMEWORKS[said["framework"]]
     return first_job.text(first_job.wish({**_SAID, "image": framework["image"] or _OWN, **said}, ()))
 

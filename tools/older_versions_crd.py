@@ -37,7 +37,7 @@ _V1ALPHA1: Final = {
 
 
 class _Dumper(yaml.SafeDumper):
-    """What several versions have stands there once."""
+    """Writes what several versions share once."""
 
 
 def text() -> str:
@@ -73,7 +73,7 @@ def operations() -> list[dict[str, Any]]:
 
 
 def crd(client_config: dict[str, Any]) -> dict[str, Any]:
-    """The operator's CRD with all versions, converted by whoever is at `client_config`."""
+    """The operator's CRD with all versions, converted by the webhook at `client_config`."""
     found: dict[str, Any] = jsonpatch.apply_patch(
         yaml.safe_load(assets().mpijob_crd.read_text(encoding="utf-8")),
         yaml.safe_load(FILE.read_text(encoding="utf-8")),
@@ -84,7 +84,7 @@ def crd(client_config: dict[str, Any]) -> dict[str, Any]:
 
 def _version(name: str, spec: dict[str, Any], status: Any, required: list[str] | None = None) -> dict[str, Any]:
     schema = {"type": "object", "properties": spec, **({"required": required} if required else {})}
-    warning = f"kubeflow.org/{name} of MPIJob goes away: `{PROGRAM} convert FILE` writes the job anew."
+    warning = f"kubeflow.org/{name} of MPIJob goes away: `{PROGRAM} convert FILE` converts the job."
     return {
         "name": name,
         "served": True,

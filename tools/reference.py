@@ -2,7 +2,9 @@
 
 import ast
 import inspect
+import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
@@ -24,6 +26,7 @@ from webhook.api import yaml
 from webhook.cli import explanations
 from webhook.cli.explanations import Explanation, Setting
 from webhook.cli.main import main
+from webhook.cli.policy.document_schema import schema_of_tests
 from webhook.kit.importance import Importance
 from webhook.parts.job_metrics.metrics import JOB_METRICS
 from webhook.parts.standing_audit.metrics import AUDIT_METRICS
@@ -37,6 +40,8 @@ from webhook.server.namespace_labels import BEYOND
 
 NOTICE: Final = "<!-- Written by `make docs` out of the code: changes here are lost. -->\n"
 HELP_WIDTH: Final = 100
+ROOT: Final = Path(__file__).parents[1]
+MONITORING: Final = ROOT / "manifests/components/monitoring"
 
 
 def pages() -> dict[str, str]:
@@ -52,6 +57,7 @@ def pages() -> dict[str, str]:
             "metrics": _metrics(),
             "pod-security": _pod_security(),
             "limits": _limits(),
+            "panels": _panels(),
         }.items()
     }
 
@@ -98,6 +104,11 @@ def _policy(entries: Iterable[Explanation]) -> Iterator[str]:
     yield "\n## Everything at its default\n"
     defaults = pipelines.load_policy(None).document.model_dump(mode="json", by_alias=True)
     yield f"```yaml\n{yaml.dump(defaults)}```"
+    yield "\n## Tests of policies\n"
+    schema = schema_of_tests()
+    owners = {"": schema, **{f"{name}.": node for name, node in schema["$defs"].items()}}
+    fields = {f"{owner}{name}": field for owner, node in owners.items() for name, field in node["properties"].items()}
+    yield from _table(("Field", "Meaning"), ((f"`{name}`", field["description"]) for name, field in fields.items()))
 
 
 def _commands() -> Iterator[str]:
@@ -145,6 +156,22 @@ def _limits() -> Iterator[str]:
     names = (each.name for each in chain.from_iterable(walk_packages(p.__path__, f"{p.__name__}.") for p in packages))
     modules = (import_module(name) for name in sorted(names) if name.endswith(".limits"))
     yield from _table(("Package", "Limit", "Value", "Of what"), chain.from_iterable(map(_limits_of, modules)))
+
+
+def _panels() -> Iterator[str]:
+    yield "# Panels of the dashboards\n"
+    yield "[Dashboards](../dashboard.md) says how to install them and what they need."
+    for name in ("dashboard", "job-dashboard"):
+        (document,) = yaml.load_all((MONITORING / f"{name}.yaml").read_text(encoding="utf-8"))
+        for panel in chain.from_iterable(json.loads(text)["panels"] for text in document["data"].values()):
+            if panel["type"] != "row":
+                yield f"| {panel['title']} | {panel['description']} |"
+                continue
+            yield f"\n## {panel['title']}\n"
+            picture = "-".join(re.findall(r"\w+", panel["title"].lower()))
+            if (ROOT / "docs/dashboard" / f"{picture}.png").exists():
+                yield f"![The panels of this row](../dashboard/{picture}.png)\n"
+            yield "| Panel | Shows |\n| --- | --- |"
 
 
 def _limits_of(module: ModuleType) -> Iterator[tuple[str, str, str, str]]:

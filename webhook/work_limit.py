@@ -32,7 +32,7 @@ class _Decision:
         self.armed = False
         """Whether the process has a limit."""
         self.until = inf
-        """The thread's processor time at which the decision ends; infinite while there is no decision."""
+        """The thread's processor time at which the decision ends; infinite between decisions."""
 
     def on_timer(self, *_: object) -> None:
         """The signal's handler."""

@@ -7,7 +7,7 @@ export function summary({ jobs, faults }) {
   if (faults.length && !jobs.length) return `This cannot be judged: ${count(faults.length, "fault")}.`;
   const each = jobs.map(
     (job) =>
-      `${job.name || "the job"} would be ${job.allowed ? "admitted" : "refused"}` +
+      `${job.name || "the job"} would be ${job.allowed ? "admitted" : "rejected"}` +
       (job.causes.length ? `, ${count(job.causes.length, "problem")}` : "") +
       (job.warnings.length ? `, ${count(job.warnings.length, "warning")}` : ""),
   );
@@ -27,7 +27,7 @@ function showJob(job, explanations, goTo, named) {
   return e(
     "article",
     {},
-    ...(named ? [e("h2", {}, `${job.namespace}/${job.name}: ${job.allowed ? "admitted" : "refused"}`)] : []),
+    ...(named ? [e("h2", {}, `${job.namespace}/${job.name}: ${job.allowed ? "admitted" : "rejected"}`)] : []),
     ...(job.updates ? [e("p", {}, "The cluster has it already, so this is judged as a change to it.")] : []),
     ...list("Problems", job.causes.map((each) => finding(each, "problem"))),
     ...list("Warnings", job.warnings.map((each) => finding(each, "warning"))),

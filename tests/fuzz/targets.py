@@ -1,6 +1,6 @@
-"""What is fuzzed: for each reader of what strangers write, a function of bytes that raises where a promise is broken.
+"""The fuzz targets: for each parser of foreign input, a function of bytes that raises if a promise is broken.
 
-The bytes are the text itself: a person can read the files of the corpus, and put what somebody reports among them.
+The bytes are the text itself: people can read the files of the corpus, and add reported inputs.
 """
 
 import json
@@ -28,7 +28,7 @@ from webhook.api.review import AdmissionRequest, GroupVersionKind, ReviewError
 from webhook.api.untyped import mapping
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.snapshot import Snapshot
-from webhook.kit.own_rules import Outcome
+from webhook.kit.custom_rules import Outcome
 from webhook.parts.trainer import kinds, pipeline
 from webhook.policy import document
 from webhook.policy.document import PolicyError
@@ -68,7 +68,7 @@ def _everything_on() -> PolicySet:
 
 
 def decode(data: bytes) -> None:
-    """A body gets an answer or is none: never a fault of ours."""
+    """A body gets an answer or is rejected, without a fault of this service."""
     with suppress(ReviewError):
         _answers(review.decode(data))
 
@@ -122,7 +122,7 @@ def quantities(data: bytes) -> None:
 
 
 def policies(data: bytes) -> None:
-    """A policy can be used or its faults are told."""
+    """A policy can be used or its faults are reported."""
     with suppress(PolicyError):
         load_policy(data)
 

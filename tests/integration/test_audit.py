@@ -98,7 +98,7 @@ def test_the_numbers_follow_policies_and_jobs(cluster: Cluster, account: Path) -
         cluster.apply([policy_configmap(FEW)])
         cluster.wait_for("the new policy", lambda: metric(replica, namespace) == 3 or None, timeout=60)
         scale(cluster, namespace, "large-0", 3)
-        cluster.wait_for("the mended job", lambda: metric(replica, namespace) == 2 or None, timeout=60)
+        cluster.wait_for("the fixed job", lambda: metric(replica, namespace) == 2 or None, timeout=60)
         cluster.kubectl("delete", "mpijob", "large-1", "-n", namespace)
         create(cluster, namespace, "new", 9)
         create(cluster, namespace, "newer", 9)

@@ -1,4 +1,4 @@
-"""The bundle for clusters without a network: made once, and installed where there is no route to anywhere."""
+"""The bundle for clusters without a network: built once, and installed without any route."""
 
 import json
 import os
@@ -80,7 +80,7 @@ def test_the_bill_of_materials_has_what_is_installed_and_nothing_else(bundle: Bu
     parts = {(re.sub(r"[-_.]+", "-", each["name"]).lower(), each["version"]) for each in found["components"]}
     locked = {tuple(line.split()[0].split("==")) for line in bundle.text("requirements.txt").splitlines()}
     own = ("mpijob-webhook", __version__)
-    # Of npm, in the page, which is in the wheel where it is built.
+    # Packages of npm, in the page, which the wheel contains if it is built.
     of_page = {(package.name, package.version) for package in page_packages.packages() if building.PAGE.is_dir()}
     wanted = {*locked, *of_page}
     assert parts | {own} == {(re.sub(r"[-_.]+", "-", name).lower(), version) for name, version in wanted}

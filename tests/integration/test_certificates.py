@@ -3,6 +3,7 @@
 import base64
 import json
 import ssl
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -21,6 +22,7 @@ from tests.support.installation.balancer import Backend, Balancer
 from tests.support.installation.deployment import HOST, SECRET, SELF_MANAGED, SERVICE, SPACE, Deployment
 from tests.support.installation.load import ADMITTED, Load
 from tests.support.jobs import GOOD, changed
+from tests.support.paths import ROOT
 from tests.support.rare import rare
 from webhook.installation import registration
 
@@ -84,6 +86,36 @@ def test_nothing_is_refused_during_a_rolling_restart(deployment: Deployment, rep
     assert (load.failed, load.lost) == ({}, [])
 
 
+@rare
+def test_nothing_is_rejected_while_the_first_release_is_upgraded(
+    deployment: Deployment, replicas: list[Backend], tmp_path: Path
+) -> None:
+    deployment.under = ("/usr/bin/env", f"PYTHONPATH={first_release(tmp_path)}", "PYTHONSAFEPATH=1")
+    older = [deployment.start(*SELF_MANAGED, *QUICK) for _ in replicas]
+    deployment.under = ()
+    for backend in replicas:
+        deployment.stop(backend)
+    with Load(deployment.cluster.kubeconfig, JOBS, JOB) as load:
+        for backend in older:
+            deployment.start(*SELF_MANAGED, *QUICK)
+            deployment.stop(backend)
+    report("upgrade from 0.1.0", load)
+    assert load.first[ADMITTED] > 0
+    assert (load.failed, load.lost) == ({}, [])
+
+
+def first_release(folder: Path) -> Path:
+    """The code of 0.1.0: that of its tag, or of the commit whose changelog begins with it."""
+    cut = ("git", "log", "--reverse", "--format=%H", "-S## 0.1.0 - ", "--", "CHANGELOG.md")
+    for command in (("git", "tag", "-l", "v0.1.0"), cut):
+        if found := subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split():
+            archive = ("git", "archive", found[0], "webhook", "certs")
+            packed = subprocess.run(archive, cwd=ROOT, capture_output=True, check=True).stdout
+            subprocess.run(["tar", "-x", "-C", folder], input=packed, check=True)
+            return folder
+    pytest.skip("the checkout has no history")
+
+
 def test_nothing_is_lost_when_a_replica_is_killed(deployment: Deployment, replicas: list[Backend]) -> None:
     with Load(deployment.cluster.kubeconfig, JOBS, JOB) as load:
         time.sleep(1)
@@ -95,8 +127,8 @@ def test_nothing_is_lost_when_a_replica_is_killed(deployment: Deployment, replic
     assert sum(load.failed.values()) <= 2 * load.threads
 
 
-def test_what_somebody_breaks_is_put_right(deployment: Deployment, replicas: list[Backend]) -> None:
-    """Each of these keeps jobs out until it is mended, so it is mended soon."""
+def test_changed_certificates_are_repaired(deployment: Deployment, replicas: list[Backend]) -> None:
+    """Each of these faults blocks jobs until it is fixed, so it is fixed soon."""
     cluster = deployment.cluster
     foreign = base64.b64encode(Authority("foreign", lifetime=timedelta(days=1)).certificate_pem).decode()
     breaks: list[list[Any]] = [
@@ -108,7 +140,7 @@ def test_what_somebody_breaks_is_put_right(deployment: Deployment, replicas: lis
         before = deployment.secret()
         cluster.kubectl("patch", *broken)
         assert before
-        cluster.wait_for(f"{broken[0]} to be mended", lambda: _admits(deployment), timeout=30)
+        cluster.wait_for(f"{broken[0]} to be fixed", lambda: _admits(deployment), timeout=30)
         for kind in KINDS:
             cluster.wait_for("the CA", lambda kind=kind: b"foreign" not in deployment.bundle(kind) or None)  # type: ignore[misc]
 
@@ -191,7 +223,7 @@ def _lasts(deployment: Deployment) -> bool:
     return current is not None and current.not_after > datetime.now(UTC) + timedelta(minutes=10)
 
 
-def test_events_tell_of_a_rotation(deployment: Deployment, replicas: list[Backend]) -> None:
+def test_events_report_a_rotation(deployment: Deployment, replicas: list[Backend]) -> None:
     cluster = deployment.cluster
     events = cluster.wait_for("Events", lambda: cluster.get("events", "-n", SPACE)["items"])
     assert {event["involvedObject"]["name"] for event in events} == {SECRET}

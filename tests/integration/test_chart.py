@@ -1,4 +1,4 @@
-"""What real helm makes of the chart, beside what real kustomize makes of the overlays and components."""
+"""Real helm renders the chart as real kustomize renders the overlays and components."""
 
 import json
 import os

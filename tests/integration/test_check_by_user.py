@@ -1,6 +1,6 @@
-"""`check --kubeconfig` of somebody who is no more than `edit` in one namespace gives the verdicts of the API server.
+"""`check --kubeconfig` of a user with only `edit` in one namespace gives the verdicts of the API server.
 
-So does the page of `playground`, for which the same is read when its user asks for it.
+So does the page of `playground`, which reads the same objects on request.
 """
 
 import json
@@ -150,7 +150,7 @@ def test_the_verdicts_are_those_of_the_api_server(world: World) -> None:
     assert unread in ([], ["not judged: what depends on reservations of quotas (no permission to read them)"])
 
 
-def test_who_may_not_read_is_told_what_was_not_judged(world: World) -> None:
+def test_user_without_read_rights_sees_what_was_not_judged(world: World) -> None:
     nobody = world.cluster.kubeconfig_for("bob")
     world.cluster.kubectl("create", "rolebinding", "bob", "--clusterrole=edit", "--user=bob", "-n", TEAM)
     files = world.written({"job": jobs()["six-workers"]})
@@ -204,7 +204,7 @@ def test_the_page_gives_the_same_verdicts(world: World) -> None:
     assert differ == []
 
 
-def test_on_the_page_too_who_may_not_read_is_told_what_was_not_judged(world: World) -> None:
+def test_page_shows_user_without_read_rights_what_was_not_judged(world: World) -> None:
     nobody = world.cluster.kubeconfig_for("eve")
     world.cluster.kubectl("create", "rolebinding", "eve", "--clusterrole=edit", "--user=eve", "-n", TEAM)
     job = jobs()["ten-workers"]
@@ -212,8 +212,8 @@ def test_on_the_page_too_who_may_not_read_is_told_what_was_not_judged(world: Wor
     with page(world, nobody) as ask:
         read = ask("cluster", {})
         unread = "\n".join(read["problems"])
-        assert "nothing is known of nodes: forbidden" in unread
-        assert "nothing is known of policies: " in unread
+        assert "no information about nodes: forbidden" in unread
+        assert "the policies are unknown: " in unread
         (judged,) = ask("check", {"job": json.dumps(job), "cluster": read["text"]})["jobs"]
     assert judged["namespace"] == TEAM
     (denied,) = [each["what"] for each in judged["notJudged"] if each["why"] == "no permission to read them"]
@@ -233,7 +233,7 @@ def test_the_user_is_who_is_exempted(world: World) -> None:
     assert "gpus" in json.dumps(next(iter(verdicts.values()))["causes"])
 
 
-def test_who_may_exempt_a_job_is_asked(world: World) -> None:
+def test_right_to_exempt_a_job_is_queried(world: World) -> None:
     job = jobs()["ten-workers-asking"]
     files = world.written({"asking": job})
     verdicts, _ = world.check(*files)

@@ -55,7 +55,7 @@ def test_the_api_server_is_known_by_its_certificate(cluster: Cluster, folder: Pa
     flags = ("--client-ca", str(folder / "ca.crt"), "--client-name", "kube-apiserver")
     with service.running(cluster, *flags) as replica:
         cluster.wait_for("the hooks to be called", lambda: "created" in create(cluster) or None)
-        # Somebody else on the network has none.
+        # Other clients on the network have no certificate.
         with pytest.raises(OSError, match=r"certificate required|reset|EOF|closed"):
             service.review_of(replica, example(PI, namespace="team"))
 
@@ -63,5 +63,5 @@ def test_the_api_server_is_known_by_its_certificate(cluster: Cluster, folder: Pa
 @pytest.mark.timeout(180)
 def test_an_api_server_by_another_name_is_refused(cluster: Cluster, folder: Path) -> None:
     with service.running(cluster, "--client-ca", str(folder / "ca.crt"), "--client-name", "somebody-else"):
-        words = "the client certificate is for somebody else"
+        words = "the client certificate names a different client"
         cluster.wait_for("the refusal", lambda: words in create(cluster) or None)

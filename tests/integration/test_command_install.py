@@ -1,4 +1,4 @@
-"""docs/command.md, done to the letter by somebody who has a checkout, Python and pipx."""
+"""docs/command.md, followed exactly by a user with a checkout, Python and pipx."""
 
 import os
 import shutil

@@ -32,7 +32,7 @@ bindkey '^X' tell
 zle-line-init() { print -r -- ready > told }
 zle -N zle-line-init
 """
-# Of a zsh that is not installed where it looks for itself.
+# For a zsh that is not installed in its own prefix.
 UNPACKED = """
 module_path=({root}/usr/lib/*/zsh/*(/))
 fpath=({root}/usr/share/zsh/functions/**/*(/))

@@ -1,4 +1,4 @@
-"""The first rule of somebody who cloned this: what `docs/development.md` says, to the letter."""
+"""A contributor's first rule, made exactly as `docs/development.md` says."""
 
 import os
 import re

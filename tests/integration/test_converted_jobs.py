@@ -22,7 +22,7 @@ pytestmark = [rare, pytest.mark.usefixtures("webhook")]
 
 @pytest.fixture
 def claim(operator_cluster: Cluster, namespace: str) -> Iterator[str]:
-    """A claim that is bound, as nobody here makes volumes."""
+    """A claim that is already bound, because this cluster creates no volumes."""
     volume: Json = {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -74,7 +74,7 @@ JOBS = {
 def test_a_converted_job_runs_to_its_end(operator_cluster: Cluster, namespace: str, name: str) -> None:
     job = {**JOBS[name], "metadata": {**JOBS[name]["metadata"], "namespace": namespace}}
     title = job["metadata"]["name"]
-    # The service hears of the claim after kubectl does.
+    # The service sees the claim after kubectl does.
     created = lambda: operator_cluster.kubectl("create", "-f", "-", stdin=job, check=False).returncode == 0  # noqa: E731
     operator_cluster.wait_for("the job to be admitted", lambda: created() or None, timeout=60)
     ended = lambda: has_condition(operator_cluster.get("mpijob", title, "-n", namespace), "Succeeded")  # noqa: E731

@@ -59,7 +59,7 @@ def exported(job: dict[str, Any], name: str = "train") -> dict[str, Any]:
     return {**{key: job[key] for key in ("apiVersion", "kind", "spec")}, "metadata": {**metadata, "name": name}}
 
 
-def test_the_creator_applies_an_exported_job_again_and_nobody_else_does(
+def test_only_the_creator_can_apply_an_exported_job_again(
     cluster: Cluster, namespace: str, stored: dict[str, Any]
 ) -> None:
     for flags in ([], ["--server-side", "--force-conflicts"]):
@@ -100,7 +100,7 @@ def test_an_impersonated_user_is_the_creator(cluster: Cluster, namespace: str, s
     assert made["metadata"]["annotations"][CREATED_BY] == "eve"
 
 
-def test_without_the_mutating_hook_it_cannot_be_written_either(
+def test_creator_cannot_be_forged_without_the_mutating_hook(
     cluster: Cluster, namespace: str, stored: dict[str, Any]
 ) -> None:
     """The last test of this file: the hook is gone."""

@@ -76,7 +76,7 @@ def test_nothing_is_written(deployment: Installed) -> None:
 
 @pytest.fixture(scope="module")
 def unattended(deployment: Installed, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """The same, with a replica that serves files, so that nobody mends what a test breaks."""
+    """The same, with a replica that serves files, so that nothing repairs what a test breaks."""
     folder = tmp_path_factory.mktemp("files")
     stored = deployment.secret()
     pair = Authority.load(stored["ca.crt"], stored["ca.key"]).issue([HOST], lifetime=timedelta(days=10))
@@ -131,7 +131,7 @@ BROKEN: dict[str, tuple[tuple[str, ...], str | None, str, str, str]] = {
         (VALIDATING, NAME),
         None,
         "configuration-missing",
-        "there is no ValidatingWebhookConfiguration: jobs are not checked and broken policies are not refused",
+        "there is no ValidatingWebhookConfiguration: jobs are not checked and broken policies are not rejected",
         "kubectl apply -k manifests/overlays/mine",
     ),
     "a hook is gone": (
@@ -181,7 +181,7 @@ BROKEN: dict[str, tuple[tuple[str, ...], str | None, str, str, str]] = {
         ("clusterrolebinding", "mpijob-webhook-view"),
         None,
         "right-missing",
-        "what rules ask about them is unknown, which refuses nobody",
+        "they are unknown to rules, which rejects no job",
         "kubectl apply -k manifests/overlays/mine",
     ),
     "no right to follow policies": (
@@ -218,7 +218,7 @@ def test_what_is_broken_is_found(unattended: Installed, case: str) -> None:
     assert code == any(each["severity"] == "problem" for each in findings.values())
     assert status.exit_code == id_.startswith("certificate-")
     after, code = report(cluster)
-    assert (after, code) == ({}, 0), "and nothing is found when it is mended"
+    assert (after, code) == ({}, 0), "and nothing is found when it is fixed"
 
 
 def test_a_configuration_that_comes_after_kueue(unattended: Installed) -> None:
@@ -269,7 +269,7 @@ def test_a_replica_that_is_down(unattended: Installed) -> None:
     assert "describe pods" in findings["replicas-few"]["fix"]
 
 
-def test_nobody_answers(unattended: Installed) -> None:
+def test_unreachable_service_is_diagnosed(unattended: Installed) -> None:
     cluster = unattended.cluster
     (backend,) = unattended.balancer.backends
     unattended.balancer.backends.remove(backend)
@@ -356,7 +356,7 @@ def disarmed(cluster: Cluster) -> Iterator[None]:
         yield
 
 
-def test_somebody_without_rights(unattended: Installed) -> None:
+def test_user_without_rights_gets_unknown_diagnoses(unattended: Installed) -> None:
     """Nothing is a problem only because one may not see it."""
     kubeconfig = unattended.cluster.kubeconfig_for("nobody", [])
     findings, code = report(unattended.cluster, kubeconfig=kubeconfig)

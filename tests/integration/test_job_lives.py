@@ -1,4 +1,4 @@
-"""Deadlines that are told and metrics of jobs: two replicas with the rights of their components alone, one killed.
+"""Deadline Events and metrics of jobs: two replicas with only the rights of their components, one killed.
 
 MPIJOB_LIVES sets how many jobs of each of the seven kinds there are; `make lives` takes 72.
 """
@@ -92,7 +92,7 @@ def create(cluster: Cluster, *found: Any) -> None:
 
 
 def told(cluster: Cluster, namespace: str) -> Counter[tuple[str, str]]:
-    """How many Events of ours there are, by job and reason."""
+    """The number of the service's Events, by job and reason."""
     found = cluster.get("events.events.k8s.io", "-n", namespace)["items"]
     ours = [each for each in found if each.get("reportingController") == OURS]
     return Counter((each["regarding"]["name"], each["reason"]) for each in ours)
@@ -103,7 +103,7 @@ def samples(replica: Replica, path: str = "/metrics/jobs") -> dict[str, float]:
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[:1] != "#")}
 
 
-def test_without_its_right_nothing_is_told_and_the_administrator_is(cluster: Cluster, account: Path) -> None:
+def test_missing_right_to_write_events_is_reported_to_the_administrator(cluster: Cluster, account: Path) -> None:
     assert not default_overlay.may(cluster, "create", "events")
     namespace = cluster.create_namespace()
     with service.running(cluster, *FLAGS, "--kubeconfig", str(account), name="denied", register=False) as replica:
@@ -122,7 +122,7 @@ def test_without_its_right_nothing_is_told_and_the_administrator_is(cluster: Clu
         assert not default_overlay.may(cluster, verb, "events")
 
 
-def test_what_came_while_no_replica_ran_is_told(cluster: Cluster, account: Path, rights: None) -> None:
+def test_deadline_during_downtime_is_reported(cluster: Cluster, account: Path, rights: None) -> None:
     namespace = cluster.create_namespace()
     create(cluster, asking(namespace, "told", "1s"))
     cluster.wait_for("the launcher", lambda: _started(cluster, namespace, "told"), timeout=60)

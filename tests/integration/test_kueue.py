@@ -1,4 +1,4 @@
-"""The real Kueue beside the real operator: a queued job waits, is admitted and runs."""
+"""The real Kueue with the real operator: a queued job waits, is admitted and runs."""
 
 from collections.abc import Iterator
 from typing import Any

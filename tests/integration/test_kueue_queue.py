@@ -127,8 +127,8 @@ SEED = 20261121
 JOBS = 16
 
 
-def test_no_job_is_left_suspended_that_nobody_would_start(cluster: Cluster) -> None:
-    """Jobs that name no queue: each runs in the end, but for those that their own user has suspended."""
+def test_injected_queue_never_leaves_a_job_suspended(cluster: Cluster) -> None:
+    """Jobs that name no queue: each runs in the end, except those that their own user has suspended."""
     chosen = random.Random(SEED)
     places = {place.build(cluster): place for place in PLACES}
     for namespace, place in places.items():
@@ -209,7 +209,7 @@ def test_start_stop_and_requeue_pass_our_hooks(cluster: Cluster, managed: str, k
 
 def test_applying_a_file_again_and_again_changes_nothing(cluster: Cluster, managed: str) -> None:
     apply = ("apply", "-f", "-")
-    # Of its files this one has a list that an apply replaces, the environment of the launcher.
+    # This file has a list that an apply replaces, the environment of the launcher.
     manifest = pi(managed, "applied")
     cluster.kubectl(*apply, stdin=manifest)
     job = Job(cluster, managed, "applied")
@@ -268,7 +268,7 @@ def test_a_device_that_the_queue_does_not_count_stays_out_and_the_job_runs(clust
     job.wait_for("Running")
     cluster.kubectl("delete", "configmap", "test", "-n", NAMESPACE)
 
-    # What would become of it with the device.
+    # Its outcome with the device.
     by_hand = pi(managed, "stuck")
     worker = by_hand["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
     worker["resources"]["limits"][DEVICE] = 1
@@ -357,7 +357,7 @@ def strip(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_either_order_of_the_hooks_comes_to_the_same(cluster: Cluster, managed: str, order: str) -> None:
-    """Of a job whose launcher is a worker Kueue changes the template too, so that ours is called again."""
+    """For a job whose launcher is a worker Kueue changes the template too, so that our hook is called again."""
     manifest = changed({"spec.runLauncherAsWorker": True}, pi(managed, f"in-{order[:7]}"))
     job, told = create(cluster, manifest)
     assert told.count("kueue-queue training") == 1

@@ -36,7 +36,7 @@ def test_the_launcher_of_a_namespace_with_a_quota_is_made(operator_cluster: Clus
     def get(*what: str) -> Any:
         return operator_cluster.get(*what, "-n", namespace)
 
-    # The replica hears of the quota in a moment; until then it has no reason to inject anything.
+    # The replica sees the quota after a moment; until then it has no reason to inject anything.
     dry_run = ("create", "--dry-run=server", "-o", "yaml", "-f", "-")
     operator_cluster.wait_for(
         "the injection", lambda: "512Mi" in operator_cluster.kubectl(*dry_run, stdin=job, check=False).stdout or None

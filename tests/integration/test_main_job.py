@@ -28,7 +28,7 @@ def test_upstreams_pi_is_mutated_and_what_the_operator_makes_carries_it(
     template = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]
     template["metadata"] = {"annotations": {KEEP_RUNNING: "yes"}}
     created = operator_cluster.kubectl("create", "-f", "-", stdin=job)
-    assert "istio" in created.stderr  # each change is told as a warning
+    assert "istio" in created.stderr  # each change is shown as a warning
 
     stored = operator_cluster.get("mpijob", "pi", "-n", namespace)
     assert stored["metadata"]["labels"] == {"training.kubeflow.org/job-type": "mpijob"}
@@ -92,7 +92,7 @@ def test_every_problem_is_in_one_refusal(cluster: Cluster, namespace: str) -> No
         assert problem in result.stderr
 
 
-def test_the_api_servers_audit_log_tells_what_was_decided(cluster: Cluster, namespace: str) -> None:
+def test_the_api_servers_audit_log_reports_what_was_decided(cluster: Cluster, namespace: str) -> None:
     good = example(EXAMPLES["pi"], namespace=namespace, name="audited")
     cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=good)
     cluster.kubectl("create", "-f", "-", stdin=changed({"Worker.replicas": 1}, good), check=False)

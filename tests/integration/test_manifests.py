@@ -51,7 +51,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def overlays(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the overlays, with two more, as an administrator might write them.
 
-    `everything` is the default one with every optional component, and an image of theirs; `hooked` adds the hooks.
+    `everything` is the default one with every optional component, and the administrator's image; `hooked` adds the
+    hooks.
     """
     folder = tmp_path_factory.mktemp("manifests") / "manifests"
     shutil.copytree(MANIFESTS, folder)
@@ -78,7 +79,7 @@ def inventory(cluster: Cluster) -> set[str]:
 
 
 def delete(cluster: Cluster, folder: Path) -> None:
-    """As the runbook says: first the webhooks, for nobody is left to answer them, then the rest."""
+    """As the runbook says: first the webhooks, because no service is left to answer them, then the rest."""
     for resource in RESOURCES.values():
         cluster.kubectl("delete", resource, NAME, "--ignore-not-found")
     cluster.kubectl("delete", "-k", folder, "--ignore-not-found", "--timeout=60s", timeout=90)

@@ -120,7 +120,7 @@ def idle(replica: Replica) -> bool:
     return metric(replica, "waiting") == 0
 
 
-def test_without_its_rights_none_is_made_and_the_administrator_is_told(cluster: Cluster, flags: list[str]) -> None:
+def test_missing_rights_for_network_policies_are_reported(cluster: Cluster, flags: list[str]) -> None:
     everything = [
         (verb, what)
         for what in ("networkpolicies.networking.k8s.io", "events")
@@ -203,7 +203,7 @@ def selected(cluster: Cluster, namespace: str, policy: Any) -> list[Any]:
     return found
 
 
-def test_what_somebody_changes_or_removes_is_put_back(cluster: Cluster, replica: Replica) -> None:
+def test_changed_or_removed_network_policy_is_restored(cluster: Cluster, replica: Replica) -> None:
     namespace = cluster.create_namespace()
     create(cluster, job(namespace, "train"), job(namespace, "other"))
     good = cluster.wait_for("both", partial(made, cluster, namespace, "train", "other"))["mpijob-train"]
@@ -228,7 +228,7 @@ def test_what_somebody_changes_or_removes_is_put_back(cluster: Cluster, replica:
     assert "NetworkPolicyPutBack" in shown
 
 
-def test_a_job_may_choose_anew(cluster: Cluster, replica: Replica) -> None:
+def test_job_may_change_its_posture(cluster: Cluster, replica: Replica) -> None:
     namespace = cluster.create_namespace()
     create(cluster, job(namespace, "train", "isolated"))
     cluster.wait_for("it", partial(made, cluster, namespace, "train"))

@@ -43,7 +43,7 @@ def converting(cluster: Cluster) -> Iterator[None]:
 def test_a_job_in_each_version(cluster: Cluster, namespace: str) -> None:
     job = horovod(namespace, mainContainer="mpi")
     created = cluster.kubectl("create", "-f", "-", stdin=job)
-    assert "kubeflow.org/v1 of MPIJob goes away: `mpijob-webhook convert FILE` writes the job anew" in created.stderr
+    assert "kubeflow.org/v1 of MPIJob goes away: `mpijob-webhook convert FILE` converts the job" in created.stderr
 
     new = read(cluster, namespace, "horovod", "v2beta1")
     assert "command" not in container(new)
@@ -164,7 +164,7 @@ def test_what_the_operator_could_not_read_is_stored_in_no_version(cluster: Clust
 
 
 def test_what_an_older_client_could_not_read_is_shown_to_none(cluster: Cluster, namespace: str) -> None:
-    """An annotation says what was written in an older version, and anybody may write one."""
+    """An annotation stores what was written in an older version, and any user may write one."""
     cluster.kubectl("create", "-f", "-", stdin=horovod(namespace))
     new = read(cluster, namespace, "horovod", "v2beta1")
     before = read(cluster, namespace, "horovod", "v1")["spec"]

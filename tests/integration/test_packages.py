@@ -60,7 +60,7 @@ def installed(packages: Packages, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Path:
-    """A folder with modules that have the names of ours, and would break whatever imported them."""
+    """A folder with modules that have the same names as the service's, and would break any import of them."""
     for name in ("webhook", "certs", "yaml", "manifests"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong one')")
     (tmp_path / "good.yaml").write_text(yaml.dump(GOOD))

@@ -114,10 +114,10 @@ def violations(page: Opened) -> list[str]:
     return [f"{each['id']}: {node['html']} {node['failureSummary']}" for each in found for node in each["nodes"]]
 
 
-def test_a_job_is_refused_mended_and_admitted(opened: Opened, request: pytest.FixtureRequest) -> None:
+def test_rejected_job_is_admitted_after_the_fix(opened: Opened, request: pytest.FixtureRequest) -> None:
     scheme = request.node.callspec.params["opened"]
     opened.write("job", BAD)
-    opened.expect_status("openmpi-pi would be refused, 1 problem")
+    opened.expect_status("openmpi-pi would be rejected, 1 problem")
     cause = opened.tab.locator("li.problem")
     assert "200 workers, at most 100 allowed" in cause.inner_text()
     line = next(number for number, text in enumerate(BAD.splitlines(), 1) if "replicas: 200" in text)
@@ -150,7 +150,7 @@ def test_a_policy_and_a_cluster_count(opened: Opened) -> None:
         "policy",
         "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nrules: {worker-count: {min: 3}}\n",
     )
-    opened.expect_status("would be refused, 1 problem")
+    opened.expect_status("would be rejected, 1 problem")
     opened.tab.keyboard.press("Backspace")
     opened.tab.keyboard.press("Backspace")
     opened.tab.keyboard.press("Backspace")
@@ -163,7 +163,7 @@ def test_a_policy_and_a_cluster_count(opened: Opened) -> None:
     opened.tab.locator("#cluster summary").click()
     opened.tab.locator("#cluster select").select_option(label="Quota of gpus")
     opened.tab.locator("#job select").select_option(label="Horovod gpu")
-    opened.expect_status("horovod-resnet would be refused")
+    opened.expect_status("horovod-resnet would be rejected")
     assert "only 2 of 8 GPUs are free" in opened.tab.locator("li.problem").first.inner_text()
     opened.picture("quota")
     assert violations(opened) == []
@@ -175,7 +175,7 @@ def test_a_link_carries_everything(opened: Opened) -> None:
     link = opened.tab.evaluate("location.href")
     other = opened.tab.context.new_page()
     other.goto(link)
-    other.locator("#status", has_text="openmpi-pi would be refused, 1 problem").wait_for(timeout=PATIENCE_MS)
+    other.locator("#status", has_text="openmpi-pi would be rejected, 1 problem").wait_for(timeout=PATIENCE_MS)
     assert "replicas: 200" in other.locator("#job .cm-content").inner_text()
     other.close()
 
@@ -195,7 +195,7 @@ def test_a_cluster_is_read_and_what_could_not_be_is_said(chromium: Any, tmp_path
             page.tab.locator("#cluster summary").click()
             page.tab.get_by_role("button", name="Read the cluster").click()
             page.tab.get_by_text("Some objects could not be read: 1 problem").click()
-            page.tab.get_by_text("nothing is known of nodes: forbidden: nodes is forbidden").wait_for()
+            page.tab.get_by_text("no information about nodes: forbidden: nodes is forbidden").wait_for()
             page.tab.get_by_text("nodes: no permission to read them").wait_for()
             page.expect_status("1 warning")
             page.picture("cluster")
@@ -217,7 +217,7 @@ def test_what_is_no_text_in_a_link_is_left_out(opened: Opened) -> None:
     packed = zlib.compress(b'{"job": 5, "policy": {}, "cluster": null}', wbits=-zlib.MAX_WBITS)
     other = opened.tab.context.new_page()
     other.goto(f"{opened.tab.url.partition('#')[0]}#{base64.urlsafe_b64encode(packed).decode().rstrip('=')}")
-    other.locator("#status", has_text="would be refused").wait_for(timeout=PATIENCE_MS)
+    other.locator("#status", has_text="would be rejected").wait_for(timeout=PATIENCE_MS)
     other.close()
 
 
@@ -239,7 +239,7 @@ def test_fields_are_completed_and_explained_by_keys_alone(opened: Opened) -> Non
     opened.tab.locator("#policy summary").click()
     opened.write("policy", "rules:\n  worker-count:\n    max: 3")
     opened.tab.locator("#policy .cm-line", has_text="max").get_by_text("max").hover()
-    opened.tab.get_by_text("Most workers a job may ask for").wait_for()
+    opened.tab.get_by_text("Maximum number of workers").wait_for()
 
 
 def test_it_fits_a_small_screen(opened: Opened) -> None:
@@ -257,8 +257,8 @@ def test_one_headline_for_one_job(opened: Opened) -> None:
     opened.expect_status("openmpi-pi would be admitted")
     assert opened.tab.get_by_text("admitted").count() == 1
     opened.write("job", f"{GOOD}---\n{BAD.replace('openmpi-pi', 'large')}")
-    opened.expect_status("large would be refused")
+    opened.expect_status("large would be rejected")
     assert opened.tab.locator("article h2").all_inner_texts() == [
         "default/openmpi-pi: admitted",
-        "default/large: refused",
+        "default/large: rejected",
     ]

@@ -70,7 +70,7 @@ def test_in_a_browser_nothing_leaves_it(address: str) -> None:
         context.on("request", lambda each: requested.append(each.url))
         context.on("console", lambda said: said.type == "error" and errors.append(said.text))
         tab.goto(address)
-        tab.locator("#status", has_text="one-worker would be refused, 2 problems").wait_for()
+        tab.locator("#status", has_text="one-worker would be rejected, 2 problems").wait_for()
         loaded = len(requested)
         mend_a_job(tab)
         assert tab.get_by_text("nothing that you write leaves it").is_visible()

@@ -54,7 +54,7 @@ def test_once_shows_a_success_and_a_refusal() -> None:
     assert not Path(cluster_folder(done.stdout)).exists()
 
 
-def test_stays_until_it_is_told_to_stop(tmp_path: Path) -> None:
+def test_playground_runs_until_interrupted(tmp_path: Path) -> None:
     output = tmp_path / "output"
     with output.open("wb") as sink, subprocess.Popen(COMMAND, stdout=sink, stderr=sink) as playground:
         try:

@@ -40,7 +40,7 @@ def labelled(cluster: Cluster, **modes: str) -> Iterator[str]:
 
 
 def dry_run(cluster: Cluster, job: dict[str, Any]) -> str:
-    """What kubectl says, beside the object, when the job is created but not stored."""
+    """kubectl's output, next to the object, when the job is created but not stored."""
     return cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=job, check=False).stderr
 
 

@@ -46,7 +46,7 @@ def no_policies(cluster: Cluster, replicas: list[service.Replica]) -> Iterator[N
 
 
 def verdict(replica: service.Replica, namespace: str, workers: int) -> bool:
-    """Whether the replica admits a job with so many workers, asked as the API server would ask."""
+    """Whether the replica admits a job with this number of workers, by a review as the API server sends it."""
     job = changed({"Worker.replicas": workers}, example(PI, namespace=namespace))
     allowed: bool = review_of(replica, job)["allowed"]
     return allowed

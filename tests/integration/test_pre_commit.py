@@ -55,5 +55,5 @@ def test_the_hook_passes_and_refuses(tmp_path: Path) -> None:
     made(theirs)
     refused = run(*hook, folder=theirs)
     assert refused.returncode == 1
-    assert "\nbad.yaml: team-a/train: refused" in refused.stdout
-    assert "\n--policy=bad.yaml: team-a/train: refused" in refused.stdout
+    assert "\nbad.yaml: team-a/train: rejected" in refused.stdout
+    assert "\n--policy=bad.yaml: team-a/train: rejected" in refused.stdout

@@ -51,7 +51,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 
 
 def once_more(run: Run, expr: str) -> list[float]:
-    """What it is now; jobs come again where that is nothing, as a rate needs two looks at what comes."""
+    """The current value; if it is nothing, jobs are sent again, because a rate needs two samples."""
     found = numbers(run, expr)
     if not found:
         submit(run, rounds=1, pause=0.1)

@@ -24,7 +24,7 @@ from tests.support.jobs import changed
 from tests.support.policies import quick_keys
 from tests.support.rare import rare
 from webhook.cluster.resources.reservations import LABEL
-from webhook.companions.reservations.limits import LIFETIME_SECONDS
+from webhook.controllers.reservations.limits import LIFETIME_SECONDS
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
@@ -213,9 +213,7 @@ def test_what_a_deleted_job_had_is_free_at_once(deployment: Deployment, replicas
         cluster.wait_for("its pods to be gone", lambda: not cluster.get("pods", "-n", quota)["items"] or None)
 
 
-def test_a_ledger_that_cannot_be_written_refuses_nobody(
-    deployment: Deployment, replicas: list[Backend], quota: str
-) -> None:
+def test_unwritable_ledger_rejects_no_job(deployment: Deployment, replicas: list[Backend], quota: str) -> None:
     cluster = deployment.cluster
     policy = {
         "apiVersion": "admissionregistration.k8s.io/v1",

@@ -69,7 +69,7 @@ def manifests(cluster: Cluster) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def account(cluster: Cluster, manifests: list[Any]) -> Path:
-    """The service account's kubeconfig. All is installed but the webhooks: their Service has nobody behind it."""
+    """The service account's kubeconfig. Everything is installed except the webhooks: their Service has no endpoints."""
     cluster.apply([found for found in manifests if found["kind"] not in RESOURCES])
     for name in (TEAM, "kueue-system"):
         cluster.kubectl("create", "namespace", name)
@@ -102,7 +102,7 @@ def running(cluster: Cluster, manifests: list[Any], account: Path, name: str) ->
 
 
 def test_every_cache_is_in_sync(installed: Installed) -> None:
-    """Of each resource, in one of its versions."""
+    """For each resource, in one of its versions."""
     places = {WatchedPlace.OWN: OURS, WatchedPlace.KUEUE: "kueue-system"}
     wanted = [{kind.name for kind in kinds(resource, places)} for resource in watched_resources()]
 
@@ -153,9 +153,9 @@ def test_missing_rights_and_configurations_are_concerns_of_a_ready_replica(
         with running(cluster, manifests, account, "poor") as poor:
             replica = service.Replica(poor.address, poor.ops, Path())
             wanted = [
-                *(f"[!]unknown-{kind}: nothing is known of {kind}: forbidden" for kind in kinds),
+                *(f"[!]unknown-{kind}: no information about {kind}: forbidden" for kind in kinds),
                 "leases.coordination.k8s.io in mpijob-webhook: two jobs may get the same quota",
-                "subjectaccessreviews.authorization.k8s.io: exemptions by annotation are refused",
+                "subjectaccessreviews.authorization.k8s.io: exemptions by annotation are rejected",
                 "there is no MutatingWebhookConfiguration: nothing is injected into jobs",
                 "there is no ValidatingWebhookConfiguration: jobs are not checked",
                 "readyz check passed",
@@ -173,7 +173,7 @@ def test_missing_rights_and_configurations_are_concerns_of_a_ready_replica(
         cluster.apply(roles)
 
 
-def test_who_may_exempt_is_asked(cluster: Cluster, installed: Installed) -> None:
+def test_right_to_exempt_is_queried(cluster: Cluster, installed: Installed) -> None:
     metadata = {"metadata.namespace": TEAM, "metadata.annotations": EXEMPT}
     job = jobs.changed({"Worker.replicas": 1, **metadata})
     refused = installed.review("validate-mpijob", job, username="dora")

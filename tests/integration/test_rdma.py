@@ -29,7 +29,7 @@ ADAPTERS = "adapters"
 
 @pytest.fixture(scope="module")
 def replica(operator_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The service, registered, with networks of Multus and nodes that have adapters beside GPUs."""
+    """The service, registered, with networks of Multus and nodes with adapters and GPUs."""
     definition = networks_definition()
     operator_cluster.apply([definition])
     operator_cluster.kubectl("wait", "--for=condition=Established", f"crd/{definition['metadata']['name']}")

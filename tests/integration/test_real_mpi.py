@@ -128,7 +128,7 @@ def start(operator_cluster: Cluster, jobs: str, sshd: Sshd, tmp_path: Path) -> S
 
 
 def started(cluster: Cluster, namespace: str, name: str, sshd: Sshd, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the job's launcher beside its workers, as the operator made them."""
+    """Run the job's launcher together with its workers, as the operator made them."""
 
     def get(kind: str, of: str) -> Any:
         return cluster.wait_for(f"{kind} {of}", lambda: cluster.get(kind, of, "-n", namespace))

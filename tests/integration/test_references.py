@@ -34,7 +34,7 @@ def job(namespace: str, name: str, **changes: Any) -> dict[str, Any]:
 
 
 def foreign(kind: str, name: str) -> dict[str, Any]:
-    """An object of somebody else, with the name of one of the operator's."""
+    """An object of another owner, with the name of one of the operator's."""
     pod = {"containers": [{"name": "a", "image": "x"}], "restartPolicy": "Never"}
     kinds: dict[str, dict[str, Any]] = {
         "Service": {"apiVersion": "v1", "spec": {"ports": [{"port": 80}]}},
@@ -124,7 +124,7 @@ def warned(replica: Replica, made: dict[str, Any], text: str) -> bool:
 
 
 def test_references(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
-    """What is missing is told in a warning, and no longer once it is there."""
+    """A missing object causes a warning, and no longer once it exists."""
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     volumes = [
         {"name": "data", "persistentVolumeClaim": {"claimName": "datset"}},

@@ -1,4 +1,4 @@
-"""`serve --register` beside a real API server: installs itself, gets reviews, and leaves nothing behind."""
+"""`serve --register` with a real API server: installs itself, gets reviews, and leaves nothing behind."""
 
 import signal
 import subprocess
@@ -28,7 +28,7 @@ def configurations(cluster: Cluster) -> dict[str, Any]:
 
 @pytest.fixture
 def nothing_left(cluster: Cluster) -> Iterator[None]:
-    """Before and after the test there is no configuration of ours."""
+    """Before and after the test the service's configurations do not exist."""
     assert configurations(cluster) == {}
     yield
     for resource in configurations(cluster):
@@ -77,7 +77,7 @@ def test_registered_from_ready_to_sigterm(cluster: Cluster, namespace: str) -> N
             ["worker-count"]
         ]
     assert configurations(cluster) == {}
-    assert apply_pi(cluster, namespace, "after", workers=1).returncode == 0  # nobody is asked any more
+    assert apply_pi(cluster, namespace, "after", workers=1).returncode == 0  # the webhook is no longer called
 
 
 @pytest.mark.usefixtures("nothing_left")
@@ -154,7 +154,7 @@ def test_cut_short_it_still_removes_itself(cluster: Cluster) -> None:
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_a_dangerous_configuration_is_told(cluster: Cluster) -> None:
+def test_a_dangerous_configuration_is_reported(cluster: Cluster) -> None:
     hook = {
         "name": GUARDED,
         "failurePolicy": "Fail",

@@ -24,14 +24,14 @@ WARNING = (
     'Warning: spec.mpiReplicaSpecs[Launcher]: the injection "istio" is required and n...ts values are missing too '
     f"[{RULE}]\n"
 )
-FIX = "Submit it again; if that does not help, another webhook takes it out, so ask your administrator."
+FIX = "Submit it again; if that does not help, another webhook removes it: ask your administrator."
 
 
 @pytest.fixture(scope="module", params=["deny", "warn", "off"])
 def required(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[str]:
-    """What it leads to that the injection is missing, with the service that has this as its policy."""
+    """The action for a missing injection, with the service that has this as its policy."""
     policy = tmp_path_factory.mktemp("policy") / "policy.yaml"
     policy.write_text(f"{HEADER}injections: {{istio: {{required: {request.param}}}}}\n")
     with service.running(cluster, "--policy", str(policy)):

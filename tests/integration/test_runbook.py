@@ -98,7 +98,7 @@ def test_rotation_by_hand(installation: Installed) -> None:
     cluster = installation.cluster
     cluster.wait_for("rest", lambda: phase(installation) == "steady")
     (before,) = installation.serials()
-    rotate, status, restart, rolled_out, distrust = commands("Rotate by hand")[:5]
+    rotate, status, restart, rolled_out, distrust = commands("Rotate a certificate by hand")[:5]
     assert installation.run(rotate).returncode == 0
     assert "damaged" not in installation.run(status).stdout, "what is prescribed is no damage"
     cluster.wait_for("a new CA", lambda: phase(installation) == "retiring")

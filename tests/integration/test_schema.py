@@ -122,5 +122,5 @@ def test_the_command_asks_the_cluster(cluster: Cluster, published: CrdSchema, tm
     job.write_text(json.dumps(changed({"spec.slotPerWorker": 8})))
     done = CliRunner().invoke(main, ["check", str(job), "--kubeconfig", str(cluster.kubeconfig)])
     assert done.exit_code == 1
-    assert f"spec.slotPerWorker: is no field of an MPIJob ({published.origin}): kubectl refuses it" in done.stdout
+    assert f"spec.slotPerWorker: is not a field of an MPIJob ({published.origin}): kubectl rejects it" in done.stdout
     assert published.origin.startswith("the CRD of https://")

@@ -1,4 +1,4 @@
-"""Every command of roll-out.md, administrators.md and users.md, typed on a real cluster, prints what the pages show."""
+"""Every command of the pages, typed on a real cluster, prints what the pages show."""
 
 import difflib
 import re
@@ -28,7 +28,7 @@ def played(stage: Stage) -> Mapping[Path, str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["roll-out.md", "administrators.md", "users.md", *(f"sessions/{each}.txt" for each in texts.SESSIONS)]
+    "name", [*(path.name for path in texts.PAGES), *(f"sessions/{each}.txt" for each in texts.SESSIONS)]
 )
 def test_what_is_shown_is_what_came(played: Mapping[Path, str], name: str) -> None:
     path = DOCS / name
@@ -42,6 +42,6 @@ def test_it_is_a_cluster_without_the_prometheus_operator(stage: Stage) -> None:
 
 
 def test_the_image_that_is_pushed_is_the_one_that_runs(stage: Stage, played: Mapping[Path, str]) -> None:
-    text = (DOCS / "administrators.md").read_text(encoding="utf-8")
+    text = (DOCS / "install.md").read_text(encoding="utf-8")
     (pushed,) = re.findall(r"^\$ docker push (\S+)", text, re.MULTILINE)
     assert stage.deployed_image == pushed

@@ -26,7 +26,29 @@ from webhook.rules import REGISTRY
 pytestmark = [pytest.mark.timeout(900), rare]
 PATIENCE_MS = 240_000
 WIDE, NARROW = 1360, 400
-PAGES = ("index", "users", "rules/worker-count", "injections/topology", "policies/hipaa", "messages", "benchmarks")
+PAGES = (
+    "index",
+    "rejections",
+    "reference/policy",
+    "rules/worker-count",
+    "injections/topology",
+    "policies/hipaa",
+    "messages",
+    "benchmarks",
+)
+
+QUESTIONS = {
+    "quota": "quotas",
+    "rotate certificate": "runbook",
+    "dev shm": "pod-security",
+    "why is my job rejected": "rejections",
+    "no matches for kind": "convert",
+    "uninstall": "runbook",
+    "exempt": "exemptions",
+    "Kueue queue": "quotas",
+    "topology": "topology",
+    "custom rule": "own-rules",
+}
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +143,9 @@ class Opened:
             self.tab.evaluate((build.dependency("axe-core") / "axe.min.js").read_text())
             violations = self.tab.evaluate("async () => (await axe.run()).violations")
             found += [f"{name}: {each['id']}: {node['html']}" for each in violations for node in each["nodes"]]
+            scrolled = "[...document.querySelectorAll('.table-wrapper')].some(e => e.scrollWidth > e.clientWidth + 1)"
+            if self.tab.evaluate(scrolled):
+                found.append(f"{name} has a table that is cut off at {width}")
             if (needs := self.tab.evaluate("document.documentElement.scrollWidth")) > width:
                 found.append(f"{name} is {needs} pixels wide where there are {width}")
         return found
@@ -128,7 +153,7 @@ class Opened:
 
 @pytest.fixture(params=["light", "dark"])
 def opened(request: pytest.FixtureRequest, chromium: Any, address: str) -> Iterator[Opened]:
-    """A browser in light and in dark. At the end nothing was asked of anybody else."""
+    """A browser in light and in dark mode. At the end no other host was contacted."""
     context = chromium.new_context(color_scheme=request.param, viewport={"width": WIDE, "height": 900})
     context.set_default_timeout(PATIENCE_MS)
     page = Opened(context.new_page(), request.param)
@@ -141,7 +166,7 @@ def opened(request: pytest.FixtureRequest, chromium: Any, address: str) -> Itera
     assert [url for url in page.requested if not url.startswith((address, "data:"))] == []
 
 
-def test_in_a_browser_it_is_searched_and_read_by_everybody(opened: Opened, address: str) -> None:
+def test_site_is_accessible_and_searchable_in_a_browser(opened: Opened, address: str) -> None:
     found = []
     for name in PAGES:
         opened.tab.goto(f"{address}{name}.html")
@@ -153,9 +178,24 @@ def test_in_a_browser_it_is_searched_and_read_by_everybody(opened: Opened, addre
     assert found == []
 
 
+def test_search_puts_the_page_with_the_answer_first(chromium: Any, address: str) -> None:
+    with chromium.new_context() as context:
+        tab = context.new_page()
+        tab.set_default_timeout(PATIENCE_MS)
+        first = {}
+        for question in QUESTIONS:
+            tab.goto(f"{address}search.html?q={question}")
+            tab.locator(".search-summary", has_text="Search finished").wait_for()
+            results = tab.locator("#search-results li > a").evaluate_all("all => all.map(e => e.getAttribute('href'))")
+            first[question] = results[0].partition(".html")[0]
+        tab.goto(f"{address}own-rules.html")
+        assert tab.locator(".highlighted").count() == 0, "the words of the last search"
+    assert first == QUESTIONS
+
+
 def test_the_playground_on_it_gives_verdicts_in_the_browser_alone(opened: Opened) -> None:
     opened.tab.get_by_role("link", name="Playground", exact=True).click()
-    opened.tab.locator("#status", has_text="one-worker would be refused, 2 problems").wait_for()
+    opened.tab.locator("#status", has_text="one-worker would be rejected, 2 problems").wait_for()
     found = opened.faults("playground")
     loaded = len(opened.requested)
     mend_a_job(opened.tab)

@@ -1,6 +1,6 @@
-"""Jobs whose workers take their time, queued by the real Kueue and not, with real sshd and mpirun: none fails for it.
+"""Jobs with slow workers, queued by the real Kueue and not, with real sshd and mpirun: none fails for it.
 
-The same jobs without the injection are the figure beside it.
+The same jobs without the injection are the figure for comparison.
 """
 
 import os
@@ -89,7 +89,7 @@ def job(index: int, namespace: str, chosen: random.Random) -> dict[str, Any]:
 
 
 def lives(cluster: Cluster, sshd: Sshd, folder: Path, labels: dict[str, str]) -> list[Life]:
-    """What becomes of JOBS jobs, half of them in a queue."""
+    """The outcome of JOBS jobs, half of them in a queue."""
     chosen = random.Random(SEED)
     both = places(cluster, labels)
     drawn = [(index, both[index // 2 % 2], [chosen.uniform(5, SLOWEST) for _ in range(2)]) for index in range(JOBS)]

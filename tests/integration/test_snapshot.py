@@ -33,7 +33,7 @@ LOOK_AT_CLUSTER = {
 
 @dataclass
 class World:
-    """The same cluster twice: what the watches saw, and what stands in the file."""
+    """The same cluster twice: from the watches, and from the file."""
 
     cluster: Cluster
     live: LiveView
@@ -133,7 +133,7 @@ def test_two_of_the_same_cluster_are_the_same(world: World, tmp_path: Path) -> N
     assert snapshot(world.cluster.kubeconfig, tmp_path / "again.yaml").read_text() == world.text
 
 
-def test_whoever_may_only_look_into_a_namespace_gets_what_is_in_it(world: World, tmp_path: Path) -> None:
+def test_snapshot_with_rights_in_one_namespace_has_its_objects(world: World, tmp_path: Path) -> None:
     cluster = world.cluster
     cluster.kubectl("create", "rolebinding", "view", "--clusterrole=view", "--user=alice", "-n", TEAM)
     alice = cluster.kubeconfig_for("alice")

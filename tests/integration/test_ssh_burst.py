@@ -1,6 +1,6 @@
 """As many jobs as the API server takes: each gets a key of its own, and deleting them leaves none.
 
-MPIJOB_SSH_JOBS sets how many; `make burst` takes a thousand. What counts is that there are more than keys made ahead.
+MPIJOB_SSH_JOBS sets how many; `make burst` takes a thousand. There must be more than keys made ahead.
 """
 
 import os
@@ -37,5 +37,5 @@ def test_each_of_many_jobs_has_a_key_of_its_own(operator_cluster: Cluster, names
 
     operator_cluster.kubectl("delete", "mpijobs", "--all", "-n", namespace, "--wait=false")
     secrets = ["secrets", "-n", namespace]
-    # The garbage collector hears of a new kind of object within half a minute.
+    # The garbage collector sees a new kind of object within half a minute.
     operator_cluster.wait_for("the keys to go", lambda: not operator_cluster.get(*secrets)["items"], timeout=120)

@@ -61,7 +61,9 @@ def down(operator_cluster: Cluster) -> Iterator[Cluster]:
 
 @pytest.mark.parametrize("name", SECRETS)
 def test_no_other_secret_needs_the_service(down: Cluster, namespace: str, name: str) -> None:
-    """Created, changed in every way and deleted while nobody answers: no condition is true, and none is an error."""
+    """Created, changed in every way and deleted while the service is down: no match condition is met, and none is an
+    error.
+    """
 
     def kubectl(*args: str, **more: Any) -> Any:
         return down.kubectl(*args, "-n", namespace, **more)

@@ -23,7 +23,7 @@ pytestmark = [rare, pytest.mark.timeout(600)]
 HOSTNAME = "kubernetes.io/hostname"
 AMD, AMD_PRESENT = "amd.com/gpu", "feature.node.kubernetes.io/amd-gpu"
 GAUDI, XE = "habana.ai/gaudi", "gpu.intel.com/xe"
-# What the schema asks for beside the version.
+# Other fields that the schema requires.
 INFO = (
     "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeProxyVersion",
     "operatingSystem", "architecture",
@@ -36,7 +36,7 @@ LEVEL, GROUP, ANYWHERE = (
 
 
 def devices(resource: str, count: int, prefix: str, **labels: str) -> list[dict[str, Any]]:
-    """Nodes with eight devices, which no label of their vendor tells, but for `labels`."""
+    """Nodes with eight devices, with no label of their vendor, only `labels`."""
     found = gpu_nodes(count, gpus=0, racks=1, prefix=prefix)
     for node in found:
         node["status"]["capacity"][resource] = node["status"]["allocatable"][resource] = "8"

@@ -1,4 +1,4 @@
-"""TrainJobs and runtimes before the real Kubeflow Trainer, JobSet and simulated nodes, and what becomes of them."""
+"""TrainJobs and runtimes before the real Kubeflow Trainer, JobSet and simulated nodes, and their outcome."""
 
 import copy
 from collections.abc import Iterator
@@ -126,8 +126,7 @@ def fails(*rules):
     return {f"{JOB_SET}.failurePolicy": {"rules": named}}
 
 
-# What is wrong in the runtime's spec, and what of it Trainer, JobSet or Kubernetes says: nobody but the log of a
-# controller hears of it.
+# Faults of the runtime's spec, and the error of Trainer, JobSet or Kubernetes: only the log of a controller shows it.
 REFUSED_LATER = {
     "long-name": ({}, "pod names generated for this JobSet will exceed 63 characters"),
     "depends-on-the-next": (
@@ -223,7 +222,7 @@ def of_broken(case):
 
 @pytest.fixture(scope="module")
 def stored(operator_cluster, checked):
-    """All that is broken, where nothing is checked: what becomes of it takes its time."""
+    """All broken objects, without a check: their outcome takes time."""
     for case in REFUSED_LATER:
         operator_cluster.kubectl("create", "-f", "-", stdin=broken_runtime(checked, case, UNCHECKED))
     for case in REFUSED_LATER:
@@ -314,7 +313,7 @@ def test_what_is_refused_by_rules(operator_cluster, checked, namespace):
     assert "spec.trainer.image" in refused
     assert "spec.trainer.numNodes: 300 workers (the launcher is one of them), at most 100 allowed" in refused
     assert "Set numNodes to 100 or fewer." in refused
-    assert "spec.trainer.resourcesPerNode: a worker asks for 20 GPUs, at most 16 allowed" in refused
+    assert "spec.trainer.resourcesPerNode: a worker requests 20 GPUs, at most 16 allowed" in refused
 
 
 def test_pods_that_the_namespace_would_refuse(operator_cluster, checked):
@@ -492,7 +491,7 @@ def slots(cluster, namespace, config_map):
     ("example", "as_worker"), [each for each in CONVERTED if not any(name in each[0] for name in NOT_OF_OPEN_MPI)]
 )
 def test_a_converted_job_has_the_pods_of_the_mpi_job(operator_cluster, checked, namespace, example, as_worker):
-    """Of the job as the cluster has it, with what was injected and the API server's defaults."""
+    """The pods of a converted job with its injections and the API server's defaults."""
     cluster, written = operator_cluster, mpi_job(example, namespace, runLauncherAsWorker=as_worker)
     name = written["metadata"]["name"]
     created = create(cluster, namespace, written)

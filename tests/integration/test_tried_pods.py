@@ -80,7 +80,7 @@ def test_a_launcher_that_a_policy_refuses_is_a_warning(operator_cluster: Cluster
     assert done.returncode == 0, done.stderr
     (line,) = [line for line in done.stdout.splitlines() if SAYS in line]
     assert line.strip().startswith(
-        "warning: spec.mpiReplicaSpecs[Launcher].template: the API server refuses this pod: "
+        "warning: spec.mpiReplicaSpecs[Launcher].template: the API server rejects this pod: "
     )
     assert "Worker].template: the API server" not in done.stdout
     assert "tries the pods of the jobs by a dry run, which creates nothing" in done.stderr
@@ -94,7 +94,9 @@ def test_a_pod_that_nothing_refuses_has_no_warning(operator_cluster: Cluster, st
     assert "not judged: what depends on the job's pods" not in done.stderr
 
 
-def test_who_may_not_create_pods_is_told_and_tries_none(operator_cluster: Cluster, strict: str, tmp_path: Path) -> None:
+def test_pods_are_not_tried_without_the_right_to_create_them(
+    operator_cluster: Cluster, strict: str, tmp_path: Path
+) -> None:
     viewer = operator_cluster.kubeconfig_for("tried-pods-viewer")
     operator_cluster.kubectl(
         "create", "rolebinding", "viewer", "--clusterrole=view", "--user=tried-pods-viewer", "-n", strict

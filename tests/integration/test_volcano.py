@@ -1,6 +1,6 @@
-"""Volcano and coscheduling with the real operator: what it makes of jobs for each, and what Volcano's admission says.
+"""Volcano and coscheduling with the real operator: its objects for each, and the verdict of Volcano's admission.
 
-No scheduler of theirs runs: the operator asks for PodGroups, and Volcano's admission is asked about each.
+No scheduler of Volcano runs: the operator creates PodGroups, and Volcano's admission reviews each.
 """
 
 import json
@@ -103,7 +103,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id[:20])
-def test_what_volcano_refuses_we_refuse_and_nothing_else_for_its_form(cluster: Cluster, case: Case) -> None:
+def test_form_of_min_resources_is_rejected_exactly_as_by_volcano(cluster: Cluster, case: Case) -> None:
     refused = volcano.admits(cluster, case.name) or ""
     assert (case.theirs in refused) if case.theirs else not refused
     view = Snapshot(cluster.get(QUEUES)["items"])
@@ -190,7 +190,7 @@ def test_without_it_the_operator_takes_the_queue_of_the_namespace_away(cluster: 
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.ours], ids=lambda case: case.id[:20])
-def test_the_user_is_told(cluster: Cluster, namespace: str, case: Case) -> None:
+def test_the_user_is_warned(cluster: Cluster, namespace: str, case: Case) -> None:
     job = changed({POLICY: {"queue": case.name}, "metadata.namespace": namespace})
 
     def told() -> str | None:

@@ -132,7 +132,7 @@ async def test_a_frozen_api_server_is_noticed_and_found_again(
             await watch.settled()
             os.kill(frozen, signal.SIGSTOP)
             try:
-                # The kernel still accepts connections, and then nobody says hello.
+                # The kernel still accepts connections, and then no TLS handshake follows.
                 await until(lambda: watch.restarts[FaultReason.STALLED] and watch.restarts[FaultReason.UNREACHABLE])
             finally:
                 os.kill(frozen, signal.SIGCONT)

@@ -154,7 +154,7 @@ def test_a_job_that_is_not_there(world: World, asked: str, told: str) -> None:
     assert (found.exit_code, found.stderr) == (2, f"error: {told}\n")
 
 
-def test_who_may_read_little_is_told_what_was_not_read(world: World) -> None:
+def test_user_with_few_rights_sees_what_was_not_read(world: World) -> None:
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "Role",

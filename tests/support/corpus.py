@@ -73,11 +73,11 @@ class Job:
 
     def outcome(self) -> str:
         """The text of its outcome file."""
-        lines = [f"# What becomes of {self.path.name}. Written by `{COMMAND}`: changes here are lost."]
+        lines = [f"# Outcomes for {self.path.name}. Written by `{COMMAND}`: changes here are lost."]
         shown: dict[tuple[str, str], str] = {}
         for title, verdict in self.verdicts.items():
             lines += ["", f"{title}: {_word(verdict)}"]
-            lines += [f"  refused: {refusal}" for refusal in _refusals(verdict)]
+            lines += [f"  rejected: {refusal}" for refusal in _refusals(verdict)]
             lines += [f"  warning: {warning}" for warning in verdict.warnings]
             for author, added in _injected(verdict).items():
                 text = "".join(f"\n    {place}: {value}" for place, value in added)
@@ -133,7 +133,7 @@ def _cluster(name: str) -> Snapshot:
 
 
 def _word(verdict: Verdict) -> str:
-    return "admitted" if verdict.allowed else "refused"
+    return "admitted" if verdict.allowed else "rejected"
 
 
 def _refusals(verdict: Verdict) -> list[str]:
@@ -171,7 +171,7 @@ def _table(folder: str) -> Iterator[str]:
 def _cell(verdict: Verdict) -> str:
     """The verdict in a word, with the rules behind it."""
     decision = verdict.validation
-    named = {"refused": decision.denied, "warned": decision.warned}
+    named = {"rejected": decision.denied, "warned": decision.warned}
     parts = [f"{word}: {', '.join(sorted({each.rule for each in found}))}" for word, found in named.items() if found]
     return "; ".join(parts) or "admitted"
 

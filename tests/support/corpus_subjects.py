@@ -53,7 +53,7 @@ SUBJECTS: Final = {
         "`nvidia.com/gpu`, `amd.com/gpu`, `habana.ai/gaudi`, `aws.amazon.com/neuron`, `aws.amazon.com/neuroncore` "
         "(16 for each worker); 20 jobs use claims of dynamic resource allocation.",
         "All of these count as accelerators. `gpu-nodes` and `shared-memory` see to their nodes and their "
-        "`/dev/shm`. How many devices a claim gives is in its template, so nothing is refused for it.",
+        "`/dev/shm`. How many devices a claim gives is in its template, so nothing is rejected for it.",
     ),
     "one-rank-per-node": Subject(
         "One rank for each node",
@@ -73,7 +73,7 @@ SUBJECTS: Final = {
         "Shared memory",
         "102 mount a memory volume at `/dev/shm`, of 1Gi to 512Gi or without a size; 34 the node's own by hostPath.",
         "`shared-memory` injects the volume where workers with accelerators mount nothing there. A hostPath is "
-        "refused where Pod Security refuses it.",
+        "rejected where Pod Security rejects it.",
     ),
     "rdma-resources": Subject(
         "Resources for RDMA",

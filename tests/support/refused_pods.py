@@ -133,7 +133,8 @@ CASES: Final[Mapping[str, Case]] = {
             f"{SPEC}.volumes": [{"name": "files", "configMap": {"name": "c"}}],
             f"{BOX}.env": [{"name": "A", "valueFrom": {"fileKeyRef": FILE}}],
         },
-        'spec.containers[0].env[0].valueFrom.fileKeyRef.volumeName: volume "files" is no emptyDir. Name an emptyDir.',
+        'spec.containers[0].env[0].valueFrom.fileKeyRef.volumeName: volume "files" is not an emptyDir.'
+        " Name an emptyDir.",
         taken=False,
     ),
     # Accepted by the API server, but not started by the kubelet.

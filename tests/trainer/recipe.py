@@ -1,4 +1,4 @@
-"""What is built of Kubeflow Trainer and JobSet, beside the control plane and only for the tests that need it."""
+"""Builds Kubeflow Trainer and JobSet, in addition to the control plane and only for the tests that need it."""
 
 from pathlib import Path
 from typing import Final

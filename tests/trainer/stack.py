@@ -1,4 +1,4 @@
-"""Kubeflow Trainer and JobSet beside a test cluster, with their own webhooks.
+"""Kubeflow Trainer and JobSet with a test cluster, with their own webhooks.
 
 Nothing of them is changed; what the kubelet and cert-manager would do, mounting certificates and filling caBundles, is
 done here.
@@ -24,7 +24,7 @@ CRDS: Final = tuple(
     [f"{plural}.trainer.kubeflow.org" for plural in ("clustertrainingruntimes", "trainingruntimes", "trainjobs")]
     + ["jobsets.jobset.x-k8s.io"]
 )
-# JobSet's hooks for pods are about exclusive placement, which nobody asks for here.
+# JobSet's hooks for pods are about exclusive placement, which these tests do not use.
 _NOT_NEEDED: Final = ("mpod.kb.io", "vpod.kb.io")
 _CONFIGURATIONS: Final = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 
@@ -90,7 +90,7 @@ def _start(cluster: Cluster, name: str, built: Path, authority: Authority) -> No
 
 
 def _here(configuration: Manifest, name: str, url: str, bundle: str) -> Manifest:
-    """A configuration that leads to this host."""
+    """A configuration that calls this host."""
     hooks = [
         {**hook, "clientConfig": {"url": url + hook["clientConfig"]["service"]["path"], "caBundle": bundle}}
         for hook in configuration["webhooks"]

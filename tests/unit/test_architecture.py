@@ -31,7 +31,7 @@ PACKAGES = sorted(
 )
 
 
-def test_nothing_is_in_webhook_but_the_rooms_of_the_contract() -> None:
+def test_webhook_has_only_the_packages_of_the_contract() -> None:
     found = {path.name for path in (ROOT / "webhook").iterdir() if path.name != "__pycache__"}
     assert found == {*ROOMS, "__init__.py", "__main__.py", "limits.py", "work_limit.py"}
     assert len(ROOMS) == len(set(ROOMS))

@@ -47,7 +47,7 @@ def test_a_file_that_is_called_like_an_option_is_a_file(tmp_path: Path, monkeypa
         result = CliRunner().invoke(main, called, catch_exceptions=False)
         assert result.exit_code == 1, result.output
         for name in ("--x.yaml", "--policy=mine.yaml"):
-            assert f"{name}: team-a/train: refused" in result.output
+            assert f"{name}: team-a/train: rejected" in result.output
 
 
 def shown(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Jobs in the shapes of real ones: what becomes of each is pinned, and they show everything that there is."""
+"""Jobs in the shapes of real ones: the outcome of each is pinned, and together they cover every rule and injection."""
 
 import re
 from difflib import unified_diff
@@ -14,7 +14,7 @@ EACH = pytest.mark.parametrize("job", JOBS, ids=lambda job: f"{job.subject}/{job
 
 
 @EACH
-def test_what_becomes_of_a_job_is_as_it_was(job):
+def test_outcome_of_a_corpus_job_is_unchanged(job):
     expected, found = job.golden.read_text(encoding="utf-8").splitlines(), job.outcome().splitlines()
     difference = "\n".join(unified_diff(expected, found, "as it was", "as it is", n=1, lineterm=""))
     assert not difference, f"if this is meant, run `{COMMAND}`:\n{difference}"
@@ -30,7 +30,7 @@ def test_the_page_is_as_the_jobs_are():
 
 def test_every_injection_does_something():
     found = {author for job in JOBS for verdict in job.verdicts.values() for author in verdict.mutation.authors}
-    # The first does nothing in a queue, where the policy of the corpus is in force; nobody submits these jobs.
+    # The first does nothing in a queue, where the policy of the corpus is in force; the second needs a user.
     others = {"worker-readiness", "created-by"}
     missing = set(injections.REGISTRY) - found - others
     assert not missing, f"tests/corpus: a job, or a setting in its policy.yaml, where these do something: {missing}"

@@ -11,6 +11,7 @@ import pytest
 from tests.support import corpus
 from tests.support.paths import DOCS, EXAMPLES, MANIFESTS, ROOT
 from tools import reference
+from tools.site_docs import contents
 from webhook import injections
 from webhook.api import annotations, yaml
 from webhook.cli import explanations, files
@@ -23,13 +24,17 @@ from webhook.parts.standing_audit.metrics import AUDIT_METRICS
 from webhook.policy.document import PolicyDocument
 from webhook.server.metrics import METRICS
 
-WRITTEN = (
-    "index.md", "users.md", "administrators.md", "policies.md", "roll-out.md", "ci.md", "clients.md", "command.md",
-    "runbook.md", "pod-security.md", "development.md", "architecture.md", "real-jobs.md", "why.md", "trainer.md",
-    "dashboard.md", "older-versions.md",
-)  # fmt: skip
+WRITTEN = tuple(sorted(path.name for path in DOCS.glob("*.md")))
+EVIDENCE = ("reference/requirements.md", "reference/failures.md")
 PAGES = reference.pages()
 COMMANDS = dict(reference.commands())
+
+
+def test_every_page_is_in_the_index_and_in_the_navigation_of_the_site() -> None:
+    listed = {*contents.USERS, *contents.ADMINISTRATORS, *contents.CONTRIBUTORS}
+    written = {name.removesuffix(".md") for name in (*WRITTEN, *EVIDENCE)}
+    assert {*listed, "index"} == written | {"SECURITY", "CHANGELOG", "README"}
+    assert [name for name in WRITTEN if name != "index.md" and f"({name}" not in page("index.md")] == []
 
 
 def page(name: str) -> str:
@@ -43,7 +48,7 @@ def test_the_generated_pages_are_as_the_code_is(name: str) -> None:
 
 def test_no_generated_page_is_left_over() -> None:
     found = {str(path.relative_to(DOCS)) for path in (DOCS / "reference").iterdir()}
-    assert found == {*PAGES, "reference/licences.md"}  # which tests/unit/test_licences.py holds
+    assert found == {*PAGES, *EVIDENCE, "reference/licences.md"}  # which tests/unit/test_licences.py holds
 
 
 @pytest.mark.parametrize("entry", explanations.entries(), ids=lambda entry: f"{entry.kind}:{entry.id}")
@@ -74,7 +79,7 @@ def test_every_command_and_option_is_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name.startswith("policy ")])
 def test_every_policy_command_is_shown_to_administrators(name: str) -> None:
-    assert f"mpijob-webhook {name}" in page("administrators.md")
+    assert f"mpijob-webhook {name}" in page("write-policies.md")
 
 
 def test_every_metric_is_there() -> None:
@@ -86,8 +91,9 @@ def test_every_metric_is_there() -> None:
 
 def test_every_annotation_that_users_may_set_is_there() -> None:
     keys = [value for value in vars(annotations).values() if isinstance(value, str) and value.startswith("training.op")]
+    shown = "".join(page(f"{name}.md") for name in contents.USERS)
     assert keys
-    assert [key for key in keys if key not in page("users.md")] == []
+    assert [key for key in keys if key not in shown] == []
 
 
 READY_MADE = sorted({path.stem for path in (MANIFESTS / "policies").glob("*.yaml")} - {"kustomization"})
@@ -120,7 +126,7 @@ def test_every_policy_that_is_shown_can_be_used(tmp_path: Path) -> None:
             assert policy.labelled
 
 
-@pytest.mark.parametrize("name", [*WRITTEN, *PAGES])
+@pytest.mark.parametrize("name", [*WRITTEN, *PAGES, *EVIDENCE, "../README.md", "../SECURITY.md", "../CHANGELOG.md"])
 def test_links_lead_somewhere(name: str) -> None:
     for target in re.findall(r"\]\(([^)]+)\)", page(name)):
         if target.startswith("https://"):
@@ -195,7 +201,7 @@ def test_commands_that_are_shown_exist() -> None:
 
 
 def test_the_refusal_in_the_texts_is_the_real_one() -> None:
-    lines = re.findall(r"^\* (spec\S+): (.*) \[([a-z-]+)\](?: \(and 1 more\))?$", page("users.md"), re.MULTILINE)
+    lines = re.findall(r"^\* (spec\S+): (.*) \[([a-z-]+)\](?: \(and 1 more\))?$", page("rejections.md"), re.MULTILINE)
     verdict = _checked("bad-one-worker.yaml").as_json()
     causes = [(cause["field"], cause["message"], cause["rule"]) for cause in verdict["causes"]]
     assert lines == causes
@@ -205,19 +211,19 @@ def test_the_most_frequent_messages_are_those_of_the_corpus() -> None:
     said: list[str] = []
     jobs: Counter[str] = Counter()
     for job in corpus.jobs():
-        told = re.findall(r"^  (?:warning|refused): (.*\])$", job.golden.read_text(encoding="utf-8"), re.MULTILINE)
+        told = re.findall(r"^  (?:warning|rejected): (.*\])$", job.golden.read_text(encoding="utf-8"), re.MULTILINE)
         jobs.update({line.rpartition("[")[2].removesuffix("]") for line in told})
         said += told
-    rows = re.findall(r"^\| `(.+)` `\[([a-z-]+)\]` \| ([^|]+) \|$", page("users.md"), re.MULTILINE)
+    rows = re.findall(r"^\| `(.+)` `\[([a-z-]+)\]` \| ([^|]+) \|$", page("rejections.md"), re.MULTILINE)
     for text, rule, _ in rows:
         assert any(text in line and line.endswith(f"[{rule}]") for line in said), text
     missing = {rule for rule, count in jobs.items() if count >= 3} - {rule for _, rule, _ in rows}
-    assert not missing, f"a row of the table of messages in docs/users.md for {missing}"
+    assert not missing, f"a row of the table of messages in docs/rejections.md for {missing}"
 
 
 def test_the_output_of_check_in_the_texts_is_the_real_one() -> None:
     title, *shown = (
-        page("users.md").partition("$ mpijob-webhook check openmpi-pi.yaml\n")[2].partition("```")[0].split("\n")
+        page("injections.md").partition("$ mpijob-webhook check openmpi-pi.yaml\n")[2].partition("```")[0].split("\n")
     )
     assert title == "openmpi-pi.yaml: default/openmpi-pi: admitted"
     real = [click.unstyle(line) for line in _checked("openmpi-pi.yaml").as_text()]
@@ -228,18 +234,20 @@ def test_the_output_of_check_in_the_texts_is_the_real_one() -> None:
 
 def test_users_read_of_every_injection_why_and_what_to_do_otherwise() -> None:
     rows = re.findall(
-        r"^\| \[`(.*)`\]\(reference/injections\.md#(.*)\) \| (.+) \| (.+) \| (.+) \|$", page("users.md"), re.MULTILINE
+        r"^\| \[`(.*)`\]\(reference/injections\.md#(.*)\) \| (.+) \| (.+) \| (.+) \|$",
+        page("injections.md"),
+        re.MULTILINE,
     )
     listed = [name for name, *_ in rows]
     missing = [name for name in injections.REGISTRY if name not in listed]
-    assert not missing, f"a row of the table in docs/users.md for {missing}"
-    assert listed == list(injections.REGISTRY), "docs/users.md: the order is that of `mpijob-webhook rules`"
+    assert not missing, f"a row of the table in docs/injections.md for {missing}"
+    assert listed == list(injections.REGISTRY), "docs/injections.md: the order is that of `mpijob-webhook rules`"
     assert all(name == anchor for name, anchor, *_ in rows)
 
 
 @pytest.mark.parametrize("setting", ["`required`", "`injectOnly`", "`injectionWarnings`"])
 def test_what_all_injections_share_is_shown_to_administrators(setting: str) -> None:
-    section = page("administrators.md").partition("\n## Injections\n")[2].partition("\n## ")[0]
+    section = page("write-policies.md").partition("\n## Injections\n")[2].partition("\n## ")[0]
     assert f"- {setting}" in section or f"| {setting} |" in section
     assert f"{setting.strip('`')}: " in section.partition("```yaml\n")[2].partition("```")[0]
 

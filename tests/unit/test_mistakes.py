@@ -28,7 +28,7 @@ RUN: Final = "Launcher.template.spec.containers.0.command"
 PLACE: Final = "spec.mpiReplicaSpecs[Worker].template.spec.containers[0]"
 GPU: Final = "nvidia.com/gpu"
 QUEUE: Final = "metadata.labels.kueue\\.x-k8s\\.io/queue-name"
-NO_FIELD: Final = "is no field of an MPIJob (mpi-operator v0.8.0): kubectl refuses it, other clients lose it."
+NO_FIELD: Final = "is not a field of an MPIJob (mpi-operator v0.8.0): kubectl rejects it, other clients drop it."
 ALICE: Final = UserInfo("alice")
 EMPTY: Final = {"name": "d", "emptyDir": {}}
 REF: Final = {"fieldRef": {"fieldPath": "metadata.name"}}
@@ -46,7 +46,7 @@ class Mistake:
     done: Mapping[str, Any]
     """What the message says to do."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Of the rule that rejects the job."""
+    """The settings of the rule that rejects the job."""
     namespace: str = "team-a"
 
 
@@ -219,7 +219,8 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         'spec.serviceAccountName: "My SA" contains "M"; allowed are lower case letters, digits, "-" and "."',
     ),
     "a priority as a number": mistake(
-        "pod.priority: «1000→»", "spec.priority: is 1000, but only 0 is taken (no PriorityClass: the pods are refused)."
+        "pod.priority: «1000→»",
+        "spec.priority: is 1000, but only 0 is taken (no PriorityClass: the pods are rejected).",
     ),
     "a label with a space": mistake(
         "metadata.labels: {project: «llm training→llm-training»}",
@@ -317,7 +318,7 @@ RULES: Final[Mapping[str, Mistake]] = {
         {"spec.runPolicy.schedulingPolicy.minAvailable": 5},
     ),
     "gpus": mistake(
-        "first.resources: {limits: {nvidia.com/gpu: «8→4»}}", "Ask for 4 or fewer for each", settings={"max": 4}
+        "first.resources: {limits: {nvidia.com/gpu: «8→4»}}", "Request 4 or fewer for each", settings={"max": 4}
     ),
     "images": mistake(
         "first.image: «→'registry.example.com/team/app:1.0'»",

@@ -43,7 +43,7 @@ def test_a_refused_job() -> None:
     (cause,) = verdict.causes
     assert (cause.rule, cause.field) == ("worker-count", "spec.mpiReplicaSpecs[Worker].replicas")
     assert cause.message == "1 worker, at least 2 required. Set replicas to 2 or more. [worker-count]"
-    assert verdict.message.startswith('MPIJob "train" is refused, 1 problem to mend:\n')
+    assert verdict.message.startswith('MPIJob "train" was rejected: 1 problem\n')
     assert "\x1b" not in repr(verdict)
     assert verdict.as_json() == job_check.check(Manifest("the job", ONE_WORKER), job_world.of_nothing()).as_json()
 
@@ -71,7 +71,7 @@ class Text(HTMLParser):
 
 def test_jupyter_shows_html() -> None:
     text = Text(mpijob_webhook.check(BAD)._repr_html_()).text
-    assert "team-a/<b>: refused" in text, "what a user wrote is no HTML"
+    assert "team-a/<b>: rejected" in text, "what a user wrote is no HTML"
     assert "spec.mpiReplicaSpecs[Worker].replicas1 worker, at least 2 required." in text
     text = Text(mpijob_webhook.check(changed({"spec.runPolicy.ttlSecondsAfterFinished": 1}))._repr_html_()).text
     assert re.search(r"Warnings\s+spec.runPolicy.ttlSecondsAfterFinished", text)
@@ -133,7 +133,7 @@ def test_a_cluster_is_a_path_or_objects(cluster: Any) -> None:
 
 
 def test_what_is_in_a_cluster_are_mappings() -> None:
-    with pytest.raises(ValueError, match="cluster: 1 is no mapping"):
+    with pytest.raises(ValueError, match="cluster: 1 is not a mapping"):
         mpijob_webhook.check(GOOD, cluster=[1])  # type: ignore[list-item]
 
 

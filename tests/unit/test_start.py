@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 
-def test_no_package_that_happens_to_be_installed_is_asked_for_plugins() -> None:
+def test_unnamed_packages_are_not_searched_for_plugins() -> None:
     """pydantic would read the metadata of every package for them, in each start of the command."""
     read = "import webhook.kit.settings; from pydantic.plugin import _loader; print(_loader._plugins)"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYDANTIC_")}

@@ -42,7 +42,7 @@ def files() -> dict[str, str]:
 
 
 def write() -> None:
-    """Write the chart anew."""
+    """Write the chart."""
     (CHART / "templates").mkdir(parents=True, exist_ok=True)
     wanted = {CHART / name for name in files()}
     for path in CHART.rglob("*.*"):
@@ -64,7 +64,7 @@ def _templates() -> dict[str, str]:
     base = {
         Path(name).stem: [_labelled(each, whole=True) for each in _objects(f"base/{name}")]
         for name in kustomization("base")["resources"]
-        if name != "namespace.yaml"  # helm's --create-namespace, or whoever installs
+        if name != "namespace.yaml"  # created by helm's --create-namespace, or by the user
     }
     found = [each for objects in base.values() for each in objects]
     extra: dict[str, list[tuple[Json, str]]] = {}
@@ -154,7 +154,7 @@ def _labelled(found: Json, *, whole: bool) -> Json:
 
 
 def _operations(folder: str, patch: Json) -> Json:
-    """Those of a patch, which may stand in a file of its own."""
+    """The operations of a patch, which may be in its own file."""
     path = patch.get("path")
     (found,) = load_all((MANIFESTS / folder / path).read_text(encoding="utf-8") if path else patch["patch"])
     return found

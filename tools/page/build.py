@@ -37,7 +37,7 @@ def built() -> Path:
             shutil.rmtree(partial, ignore_errors=True)  # of a build that was ended
             shutil.copytree(SOURCES, partial / "work", ignore=shutil.ignore_patterns(DEPENDENCIES))
             node, npm = _node()
-            # No package may run a script of its own: npm's settings beside the lock file say so.
+            # No package may run a script of its own: npm's settings next to the lock file say so.
             _run([*npm, "ci"], partial / "work", node)
             _run([str(node), "build.mjs", str(partial / "page")], partial / "work", node)
             shutil.move(partial / "work" / DEPENDENCIES, partial / DEPENDENCIES)

@@ -78,7 +78,7 @@ def _wheels() -> Path:
 
 
 def _ours() -> bytes:
-    """Our modules, and the YAML parser without libyaml, for which there is no such wheel."""
+    """Our modules, and the YAML parser without libyaml, which has no such wheel."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
         parser = Path(yaml.__file__).parent

@@ -11,7 +11,7 @@ from webhook.parts.playground.page_data import page_data
 
 
 def write(folder: Path) -> None:
-    """Put all of it into a folder, which is made anew."""
+    """Write all of it into a folder, which is emptied first."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(build.built(), folder)
     (folder / "loopback.js").unlink()

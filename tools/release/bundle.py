@@ -1,7 +1,7 @@
 """Everything for a cluster without a network in one folder: `make bundle IMAGE=registry.example.com/ml/mpijob-webhook`.
 
-It is made for the Python and the machine that it is made with, so make it with the Python that the image will have.
-What each file is for stands in docs/disconnected.md.
+It fits the Python and the machine that build it, so build it with the Python of the image. docs/disconnected.md
+explains each file.
 """
 # ruff: noqa: T201 - a command prints
 
@@ -25,7 +25,7 @@ from webhook.api.images import ImageError, ImageReference, parse
 LOCKS = ("requirements/run.txt", "requirements/build.txt", "requirements/bundle.txt")
 PAGE_LOCK = "page/package-lock.json"
 SUMS = "SHA256SUMS"
-# As in the Dockerfile, but for what needs a network: the base brings Python and pip.
+# As in the Dockerfile, except steps that need a network: the base brings Python and pip.
 RECIPE = """\
 # The image, out of the wheels beside this file. BASE has python3 {python} with venv and pip; name it by its digest:
 #   podman build --build-arg BASE=registry.example.com/base/python@sha256:... --tag {image} .

@@ -15,7 +15,7 @@ from webhook.api import yaml
 
 ROOT: Final = Path(__file__).parents[2]
 Check = Callable[[Path, str], str]
-"""Of a checkout and a version: what is to be done, or "" where nothing is."""
+"""For a checkout and a version: the open task, or "" for none."""
 
 
 def committed(root: Path, version: str) -> str:

@@ -11,7 +11,7 @@ from tools.release import page_packages
 
 LOCK: Final = Path(__file__).parents[2] / "requirements" / "run.txt"
 ALLOWED: Final = frozenset({"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "MPL-2.0", "PSF-2.0"})
-"""All may be given on with the image, beside Apache-2.0; of MPL-2.0 nothing is changed."""
+"""Licences that may be distributed with the image, which is Apache-2.0; packages under MPL-2.0 are unchanged."""
 # What packages write that name no SPDX expression: https://spdx.org/licenses.
 _SAID: Final = {
     "3-Clause BSD License": "BSD-3-Clause",

@@ -1,4 +1,4 @@
-"""Files for OpenShift's oc-mirror and for mirror sets, with the one image that there is.
+"""Files for OpenShift's oc-mirror and for mirror sets, with the only image.
 
 The kinds: https://docs.redhat.com/en/documentation/openshift_container_platform/4.20/html/disconnected_environments
 """

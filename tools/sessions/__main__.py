@@ -1,4 +1,4 @@
-"""Write the outputs that the pages show, and the recorded sessions, anew: `make sessions`."""
+"""Regenerates the outputs in the pages, and the recorded sessions: `make sessions`."""
 
 import tempfile
 from pathlib import Path

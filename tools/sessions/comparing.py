@@ -1,4 +1,4 @@
-"""Whether two outputs are the same but for what differs from run to run: times, random names, addresses."""
+"""Whether two outputs are the same except for what differs from run to run: times, random names, addresses."""
 
 import re
 from typing import Final

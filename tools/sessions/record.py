@@ -1,6 +1,6 @@
 """A session as text, and as an asciicast that a terminal or a browser can play.
 
-The format: https://docs.asciinema.org/manual/asciicast/v2/. Its times are those of somebody who types and reads, not
+The format: https://docs.asciinema.org/manual/asciicast/v2/. Its times are those of a person who types and reads, not
 those of the run, so that the same session is the same file.
 """
 

@@ -29,7 +29,7 @@ from webhook.api import yaml
 from webhook.installation.registration import RESOURCES
 
 TEAM, USER = "team-a", "alice"
-# The output of a command that nobody has run yet.
+# The output of a command that has not been run yet.
 UNKNOWN: Final = "?\n"
 JOBS: Final = DOCS / "sessions"
 KINDS: Final = tuple(kind.lower() for kind in RESOURCES)
@@ -114,7 +114,7 @@ class Stage(Deployment):
 def run(line: str, folder: Path, config: Path, tools: Path) -> subprocess.CompletedProcess[str]:
     """A line of a page, in the shell of its reader; both streams as a terminal shows them."""
     env = {**os.environ, "PATH": f"{tools}:{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    # Without bytecode each command would compile all its modules anew.
+    # Without bytecode each command would compile all its modules.
     env |= {"KUBECONFIG": str(config), "KUBERC": "off", "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": ""}
     return subprocess.run(
         ["bash", "-c", line],
@@ -152,7 +152,7 @@ def staged(folder: Path) -> Iterator[Stage]:
 
 
 def _prepare(stage: Stage) -> None:
-    """What is there before anybody types: a checkout, jobs from before, and a user who may edit in one namespace."""
+    """The state before the session: a checkout, jobs from before, and a user who may edit in one namespace."""
     cluster = stage.cluster
     shutil.copytree(ROOT / "manifests", stage.checkout / "manifests")
     served_here(stage.checkout, stage.balancer.port)

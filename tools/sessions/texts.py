@@ -1,4 +1,4 @@
-"""The pages that are played, and what is to stand in them and in the recorded sessions."""
+"""The pages that are played, and the texts in them and in the recorded sessions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ FOLDER: Final = DOCS / "sessions"
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Somebody who follows some pages."""
+    """A user who follows some pages."""
 
     title: str
     pages: tuple[Path, ...]
@@ -24,18 +24,25 @@ class Session:
     """Without the rights of an administrator."""
 
 
+def _pages(*names: str) -> tuple[Path, ...]:
+    return tuple(DOCS / f"{name}.md" for name in names)
+
+
 # In the order in which they are played, on one cluster: who submits jobs comes when the service is installed.
 SESSIONS: Final = {
     "administrator": Session(
-        "The first two hours of an administrator", (DOCS / "roll-out.md", DOCS / "administrators.md")
+        "The first two hours of an administrator",
+        _pages("roll-out", "install", "write-policies", "exemptions", "operations"),
     ),
-    "data-scientist": Session("The first two hours of a data scientist", (DOCS / "users.md",), as_user=True),
+    "data-scientist": Session(
+        "The first two hours of a data scientist", _pages("first-job", "rejections", "injections"), as_user=True
+    ),
 }
 PAGES: Final = tuple(page for session in SESSIONS.values() for page in session.pages)
 
 
 def played(stage: Stage) -> Mapping[Path, str]:
-    """Every file as it has to be."""
+    """Every file with its new content."""
     found = {}
     for name, session in SESSIONS.items():
         screen = []

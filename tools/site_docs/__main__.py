@@ -2,26 +2,20 @@
 
 import argparse
 import json
+import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 
 from sphinx.cmd.build import main as sphinx
 
 from tools.site_docs import entries, policies
+from tools.site_docs.contents import ADMINISTRATORS, CONTRIBUTORS, REFERENCE, USERS
 from tools.site_docs.sources import Sources, toctree
 
-USERS = [
-    "users", "real-jobs", "why", "clients", "command", "ci", "gitops", "topology", "pod-security", "openshift",
-    "messages", "reference/rules", "reference/injections",
-]  # fmt: skip
-ADMINISTRATORS = [
-    "administrators", "policies", "own-rules", "roll-out", "dashboard", "runbook", "disconnected", "older-versions",
-    "trainer", "benchmarks", "SECURITY", "reference/policy", "reference/cli", "reference/metrics",
-    "reference/pod-security", "reference/limits", "reference/licences",
-]  # fmt: skip
-CONTRIBUTORS = ["architecture", "development", "requirements", "CHANGELOG", "README"]
 ACCESSIBLE = {
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
@@ -30,11 +24,14 @@ ACCESSIBLE = {
     '<th class="head text-right"><p></p></th>': '<td class="head text-right"></td>',
     "<pre>": '<pre tabindex="0">',
 }
+_TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
+_HEAD = re.compile(r'<t[hd] class="head[^>]*>(.*?)</t[hd]>', re.DOTALL)
 # Where Sphinx writes a page of this name comes the real one, so that navigation and search lead to it.
 PLAYGROUND = "playground/index"
 LEADS_TO_IT = (
     f"\nOr try it: the [playground]({PLAYGROUND}.md) shows the verdict on a job while you type, in your browser.\n"
 )
+SCORER = Path(__file__).with_name("scorer.js")
 PLAY = "# Playground\n\nType a job, and see its verdict while you do, in your browser alone.\n"
 
 
@@ -57,16 +54,22 @@ def main() -> int:
         if playground:
             sources.put(f"{PLAYGROUND}.md", PLAY)
             _append(sources, "index.md", LEADS_TO_IT)
-        _append(sources, "index.md", _navigation([PLAYGROUND, *USERS] if playground else USERS))
+        _append(sources, "index.md", _navigation((PLAYGROUND, *USERS) if playground else USERS))
         _append(sources, "policies.md", toctree(f"/policies/{name}" for name in policies.NAMES))
         for kind in entries.REFERENCE:
             _append(sources, f"reference/{kind}s.md", toctree(f"/{name}" for name in entries.names(kind)))
-        failed: int = sphinx(
-            ["-W", "--keep-going", "-q", "-n", "-c", str(Path(__file__).parent), str(sources.folder), str(folder)]
+        scorer = Path(temporary) / "scorer.js"
+        scorer.write_text(
+            f"const READERS = {json.dumps([*USERS, *ADMINISTRATORS])};\n{SCORER.read_text('utf-8')}", "utf-8"
         )
+        options = ["-W", "--keep-going", "-q", "-n", "-c", str(Path(__file__).parent)]
+        failed: int = sphinx([*options, "-D", f"html_search_scorer={scorer}", str(sources.folder), str(folder)])
     shutil.rmtree(folder / ".doctrees", ignore_errors=True)
     for page in folder.rglob("*.html"):
         page.write_text(_for_everybody(page.read_text(encoding="utf-8")), encoding="utf-8")
+    # Sphinx marks the words of a search on the next page that is opened, whichever it is, and has no option for that.
+    script = folder / "_static" / "sphinx_highlight.js"
+    script.write_text(script.read_text("utf-8").replace("ENABLED = true", "ENABLED = false"), "utf-8")
     if playground:
         _put_in_place(playground, (folder / PLAYGROUND).parent)
     return failed
@@ -83,11 +86,22 @@ def _for_everybody(html: str) -> str:
     """What the theme leaves out, for those who have a keyboard or hear the page."""
     for old, new in ACCESSIBLE.items():
         html = html.replace(old, new)
-    return html
+    return _TABLE.sub(_labelled, html)
 
 
-def _navigation(users: list[str]) -> str:
-    parts = {"For users": users, "For administrators": ADMINISTRATORS, "For contributors": CONTRIBUTORS}
+def _labelled(table: re.Match[str]) -> str:
+    """Each cell with the name of its column, which a narrow screen shows."""
+    names = cycle([re.sub("<.*?>", "", name) for name in _HEAD.findall(table[0])] or [""])
+    return re.sub(r'<td(?! class="head)', lambda cell: f'{cell[0]} data-label="{next(names)}"', table[0])
+
+
+def _navigation(users: Sequence[str]) -> str:
+    parts = {
+        "For users": users,
+        "For administrators": ADMINISTRATORS,
+        "Reference": REFERENCE,
+        "For contributors": CONTRIBUTORS,
+    }
     return "".join(toctree(pages, caption) for caption, pages in parts.items())
 
 

@@ -21,5 +21,5 @@ pygments_dark_style = "a11y-high-contrast-dark"
 myst_heading_anchors = 6
 # Math would be loaded from elsewhere, and dollars are shells'.
 myst_enable_extensions: list[str] = []
-# Recorded sessions and formats of our own are no language that can be read to the end.
+# Pygments cannot read recorded sessions and our own formats to the end.
 suppress_warnings = ["misc.highlighting_failure"]

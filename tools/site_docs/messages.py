@@ -10,7 +10,7 @@ from tests.support.bad_jobs.cases import Cause, cases, causes
 from tests.support.jobs import REMOVE
 from webhook.api import yaml
 
-# A message that more mistakes lead to is not of one of them: it was there before.
+# A message that more mistakes cause does not belong to one of them: it was there before.
 FEW = 3
 MAX_SHOWN_CHARACTERS = 2_000
 SHOWN_CHARACTERS = 40
@@ -22,7 +22,7 @@ class Message:
 
     said: Cause
     mistake: str
-    """In words, and empty where no single one leads to it."""
+    """In words; empty if no single one causes it."""
 
     def as_markdown(self) -> str:
         """What is said, and what to do."""

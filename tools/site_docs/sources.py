@@ -46,7 +46,7 @@ class Sources:
         done: set[str] = set()
         while missing := sorted(self.linked - done):
             for path in missing:
-                self.put(self.place(path), "---\norphan: true\n---\n" + self._shown(path))
+                self.put(self.place(path), "---\norphan: true\nnosearch: true\n---\n" + self._shown(path))
             done.update(missing)
 
     def page(self, path: str, text: str) -> None:

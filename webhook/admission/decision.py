@@ -1,4 +1,4 @@
-"""What was decided about one job, and the reply that says so."""
+"""The decision about one job, and the reply made of it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,50 +20,49 @@ QUOTA_RULE = "resource-quota"
 
 
 class Decision(msgspec.Struct):
-    """What was decided, for the reply, the log, the metrics and the command line."""
+    """A decision, for the reply, the log, the metrics and the command line."""
 
     denied: list[Finding] = msgspec.field(default_factory=list)
-    """Findings that refuse the job."""
+    """Findings that reject the job."""
     warned: list[Finding] = msgspec.field(default_factory=list)
     """Findings that the user reads as warnings, the worst first."""
     audited: list[Finding] = msgspec.field(default_factory=list)
     """Findings for the audit log alone."""
     rule_faults: dict[str, str] = msgspec.field(default_factory=dict)
-    """Why own rules of the policy could not be evaluated, by their ids: of the policy, not of the job."""
+    """Why custom rules could not be evaluated, by rule id: a fault of the policy, not of the job."""
     exempted: list[tuple[Finding, str]] = msgspec.field(default_factory=list)
-    """Findings that were excused, with the reason."""
+    """Excused findings, each with the reason."""
     requested: list[str] = msgspec.field(default_factory=list)
     """Rules that deny unless the requester may exempt jobs from them."""
     told: dict[str, list[str]] = msgspec.field(default_factory=dict)
-    """What each injection says, in the order of their ids."""
+    """The notes of each injection, in the order of their ids."""
     news: list[str] = msgspec.field(default_factory=list)
-    """The injections that put in what the user has not been told of."""
+    """Injections that added something the user has not read about yet."""
     injection_warnings: InjectionWarnings = "each"
     """How warnings report what was injected."""
     skipped: str = ""
-    """Why nothing was looked at; empty when it was."""
+    """Why the job was not checked; empty if it was."""
     name: str = ""
-    """Of the object, for messages."""
+    """The object's name, for messages."""
     group: str = mpijob.GROUP
     kind: str = "MPIJob"
-    """Of the object."""
     patch: list[dict[str, object]] = msgspec.field(default_factory=list)
     """JSON Patch operations."""
     authors: list[str] = msgspec.field(default_factory=list)
-    """The injection behind each operation of `patch`; only the last, which writes the record, may have none."""
+    """The injection behind each operation of `patch`. Only the last one, which writes the record, may have none."""
     document: dict[str, Any] | None = None
     """The object with the patch applied, without its managedFields."""
     reservation: Reservation | None = None
-    """What the job takes of the namespace's quotas; None where none counts it."""
+    """What the job takes of the namespace's quotas; None if no quota counts it."""
     refused_gpus: dict[str, int] = msgspec.field(default_factory=dict)
-    """What a job asks for that is refused when it is created."""
+    """Accelerators that a rejected new job requests."""
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
-    """Added to those of the audit log."""
+    """Annotations for the audit log."""
     policy: str = ""
-    """Which policies decided, in which versions; empty for the built-in defaults alone."""
+    """The policies and versions that decided; empty for the built-in defaults alone."""
 
     def add(self, finding: Finding, action: Action) -> None:
-        """Note a finding by what it leads to."""
+        """Record a finding under the action it triggers."""
         {Action.DENY: self.denied, Action.WARN: self.warned}.get(action, self.audited).append(finding)
 
     @property
@@ -73,7 +72,7 @@ class Decision(msgspec.Struct):
         return ((action, finding) for action, found in by_action for finding in found if not finding.cause)
 
     def put_worst_first(self) -> None:
-        """Sort the findings, once all are there, and keep no more than a reply is made of.
+        """Sort the findings, once all are recorded, and cut them to what a reply can hold.
 
         A finding follows only from one that triggers the same action or a stronger one, and comes after it.
         """
@@ -87,22 +86,21 @@ class Decision(msgspec.Struct):
 
     @property
     def allowed(self) -> bool:
-        """Whether the API server may go on."""
         return not self.denied
 
     @property
     def depends_on_quota(self) -> bool:
-        """Whether a quota counts the job, and no other rule refuses it: then the quota of this moment decides."""
+        """Whether a quota counts the job and no other rule rejects it: then the current quota decides."""
         return self.reservation is not None and all(finding.rule == QUOTA_RULE for finding in self.denied)
 
     @property
     def message(self) -> str:
-        """The text of the refusal, empty for an admitted job."""
+        """The text of the rejection; empty for an admitted job."""
         return messages.denial(self.name, self.denied, self.kind) if self.denied else ""
 
     @property
     def warnings(self) -> list[str]:
-        """What a user sees beside the verdict: findings, what could not be injected, then what was."""
+        """Warnings next to the verdict: findings, failed injections, then injections."""
         if not (self.warned or self.told or self.news):
             return []
         findings = [finding.warning for finding in self.warned]
@@ -111,7 +109,7 @@ class Decision(msgspec.Struct):
 
     @property
     def cautions(self) -> list[str]:
-        """What could not be injected, whatever the policy has users told; the worst first."""
+        """What could not be injected, the worst first, whatever `injection_warnings` says."""
         injected = {*self.authors}
         found = [
             (author, note)
@@ -123,16 +121,16 @@ class Decision(msgspec.Struct):
 
     @property
     def notes(self) -> list[str]:
-        """Everything that injections say, whatever the policy has users told."""
+        """All notes of injections, whatever `injection_warnings` says."""
         return [visible(f"{author}: {note}") for author, notes in self.told.items() for note in notes]
 
     @property
     def hints(self) -> list[str]:
-        """What injections say of fields that they leave alone."""
+        """What injections report about fields that they leave alone."""
         return [note for notes in self.told.values() for note in notes if isinstance(note, Hint)]
 
     def _injected(self) -> list[str]:
-        """What was injected, as far as users are to be told."""
+        """The injections, as far as `injection_warnings` lets users see them."""
         if self.injection_warnings == "one-line":
             briefs = {author: self._brief(author) for author in self.news if not is_quiet(author)}
             return [messages.injected(briefs, self.hints)] if briefs else []
@@ -145,7 +143,6 @@ class Decision(msgspec.Struct):
         return ""
 
     def response(self, uid: str) -> review.AdmissionResponse:
-        """The reply for the request `uid`."""
         return review.AdmissionResponse(
             uid=uid,
             allowed=self.allowed,
@@ -167,7 +164,7 @@ class Decision(msgspec.Struct):
 
     def _audit(self) -> dict[str, str]:
         injected = dict.fromkeys(self.authors)
-        found = {
+        values = {
             "denied": _ids(self.denied),
             "warned": _ids(self.warned),
             "audited": _ids(self.audited),
@@ -180,11 +177,10 @@ class Decision(msgspec.Struct):
             "policy": self.policy,
             **self.annotations,
         }
-        return {key: visible(value) for key, value in found.items() if value}
+        return {key: visible(value) for key, value in values.items() if value}
 
 
 def is_quiet(injection_id: str) -> bool:
-    """Whether users need not know of the injection."""
     entry = REGISTRY.get(injection_id)
     return entry is not None and entry.quiet
 

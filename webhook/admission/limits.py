@@ -1,11 +1,11 @@
-"""Limits of replies."""
+"""Limits of replies, of annotations that are read, and of a metric."""
 
 from typing import Final
 
 MAX_NAMED_JOBS: Final = 3
-"""Jobs that the impact of a policy names."""
+"""Jobs named in the impact of a policy."""
 MAX_NAMED_INJECTIONS: Final = 6
-"""Injections that the impact of a policy names."""
+"""Injections named in the impact of a policy."""
 MAX_WARNINGS: Final = 10
 """Warnings of a reply: the API server drops those beyond 4,096 characters."""
 MAX_WARNING_CHARACTERS: Final = 120
@@ -13,15 +13,15 @@ MAX_WARNING_CHARACTERS: Final = 120
 MAX_IDS_CHARACTERS: Final = 256
 """Characters of a warning that lists ids: the API server may cut longer ones."""
 MAX_LISTED_FINDINGS: Final = 50
-"""Findings that a rejection lists."""
+"""Findings listed in a rejection."""
 MAX_COUNTED_GPUS: Final = 10_000
 """GPUs of one rejected job that a metric counts: `replicas` may be wrong by some zeros."""
 MAX_FAULT_CHARACTERS: Final = 500
 """Characters of one fault of a policy: a key or value may have any length."""
 MAX_SKIP_CHARACTERS: Final = 1024
-"""Characters of the annotation with injections to skip that are read: room for all ids."""
+"""Characters that are read of the annotation with injections to skip: all ids fit."""
 MAX_UNKNOWN_SHOWN: Final = 3
-"""Unknown injections that a warning names."""
+"""Unknown injections named in a warning."""
 MAX_SHOWN_VALUE_CHARACTERS: Final = 30
 """Characters of a value in a warning."""
 MAX_SHOWN_PATH_CHARACTERS: Final = 60
@@ -29,4 +29,4 @@ MAX_SHOWN_PATH_CHARACTERS: Final = 60
 MAX_UNKNOWN_ANNOTATIONS: Final = 5
 """Unknown annotations of a job that are compared with those of the service."""
 MAX_FINDINGS_PER_DECISION: Final = 1_000
-"""Findings of each kind that a reply is made of: each costs a text, outside of the limit on processor time."""
+"""Findings of each kind in a reply. Building their texts is not under the limit on processor time."""

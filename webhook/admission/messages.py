@@ -3,10 +3,10 @@
 The API server drops warnings beyond 4,096 characters in total and cuts long ones, so they stay short and few (apiserver
 `pkg/endpoints/filters/warning.go`).
 
-One cause gives one message: where the advice of one rule fixes a fault, another rule does not report it too. What is
-computed from a rejected value (`Violation.follows`) is reported after its cause and not counted.
+One cause gives one message: if the fix of one rule also fixes another finding, that finding is left out. A finding
+that is computed from a rejected value (`Violation.follows`) is reported after its cause and not counted.
 
-- Amounts outside of a LimitRange that also contradict each other: the advice for the range names both amounts.
+- Amounts outside of a LimitRange that also contradict each other: the fix for the range names both amounts.
 - A field that both the Pod Security level and the API server's check of a pod forbid.
 - What the init container of `launcher-wait` copies from the launcher's first container.
 """
@@ -28,9 +28,9 @@ from webhook.kit.settings import Action
 from webhook.rules import REGISTRY, CauseReason, Violation
 
 SCHEMA = "schema"
-"""In place of a rule where a job is not what its schema says."""
+"""Stands for the rule in findings about the schema."""
 
-# Where to read what was injected, and why: as much as there is room for.
+# Where to read what was injected and why, the longest text that fits.
 _WHERE = (f" (kubectl get mpijob NAME -o yaml; {PROGRAM} explain NAME)", f" ({PROGRAM} explain NAME)")
 
 _PATH_PART = re.compile(r"\[[^\]]*\]?|[^\[][^.\[]*")
@@ -40,7 +40,9 @@ ROLE_DEPTH = 3  # spec, mpiReplicaSpecs, [Worker]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A violation and the rule that found it. What users wrote is made visible here, whatever the rule makes of it."""
+    """A violation and the rule that found it. Control characters in users' values are made visible here, for every
+    rule.
+    """
 
     rule: str
     violation: Violation
@@ -48,7 +50,7 @@ class Finding:
     """The rule from whose violation this follows: it is not counted."""
 
     def __post_init__(self) -> None:
-        """Nothing of the violation reaches anybody but through a finding."""
+        """Every message is built from a finding, so this is the one place for it."""
         found = self.violation
         worded = visible_lines if found.of_lines else visible
         path, message, fix = visible(found.path), worded(found.message), worded(found.fix)
@@ -57,13 +59,13 @@ class Finding:
 
     @property
     def importance(self) -> tuple[Importance, bool]:
-        """Less is worse: what the rule declares, then what is certain before what is likely."""
+        """For sorting, the worst first: the rule's importance, then certain before likely."""
         rule = REGISTRY.get(self.rule)
         return rule.importance if rule is not None else Importance.HARMS, self.violation.advisory
 
     @property
     def label(self) -> str:
-        """The rule, as it stands in messages."""
+        """The rule's id, as messages show it."""
         return f"[{self.rule}, follows from {self.cause}]" if self.cause else f"[{self.rule}]"
 
     @property
@@ -77,9 +79,9 @@ class Finding:
     def warning(self) -> str:
         """Field, fault and fix on one line.
 
-        Where that is too long, these are left out in turn: the middle of the field's path, what the fault has in
-        parentheses, the fix, the middle of the fault; never the rule, nor when it begins to refuse. The first line of a
-        long fault is a heading, and its second line stands for all of it.
+        If the line is too long, these parts are left out in turn: the middle of the field's path, the parts of the
+        fault in parentheses, the fix, the middle of the fault. The rule stays, and so does the date from which it
+        rejects. The first line of a long fault is a heading, so its second line represents the fault.
         """
         path, fault = self.violation.path, self.violation.message
         heading, *lines = fault.split("\n")
@@ -100,12 +102,12 @@ class Finding:
 
 
 def denial(name: str, findings: Sequence[Finding], kind: str = "MPIJob") -> str:
-    """The text of a refusal: every violation, numbered, with field, fault, fix and rule.
+    """The text of a rejection: every violation, numbered, with field, fault, fix and rule.
 
-    A fault of several lines stands as it is, indented only where there are other violations.
+    A fault of several lines is kept as it is; it is indented only if there are other violations.
     """
     problems = "1 problem" if len(findings) == 1 else f"{len(findings)} problems"
-    lines = [f'{kind} "{visible(name)}" is refused, {problems} to mend:']
+    lines = [f'{kind} "{visible(name)}" was rejected: {problems}']
     for number, finding in enumerate(findings[:MAX_LISTED_FINDINGS], start=1):
         violation = finding.violation
         if "\n" in violation.message:
@@ -120,12 +122,12 @@ def denial(name: str, findings: Sequence[Finding], kind: str = "MPIJob") -> str:
 
 
 def first_of(text: str, number: int) -> str:
-    """The first of several causes: the OpenShift console shows that one alone."""
+    """The first of several causes: the OpenShift console shows only that one."""
     return text if number < 2 else f"{text} (and {number - 1} more)"
 
 
 def warnings(texts: Sequence[str]) -> list[str]:
-    """At most ten warnings, the first ones first."""
+    """At most ten warnings, in their order."""
     unique = list(dict.fromkeys(map(visible, texts)))
     kept = unique[:MAX_WARNINGS]
     if len(unique) > MAX_WARNINGS:
@@ -134,15 +136,15 @@ def warnings(texts: Sequence[str]) -> list[str]:
 
 
 def injected(briefs: Mapping[str, str], hints: Iterable[str] = ()) -> str:
-    """One line for all injections: their ids, each with its brief where it has one, where to read more, and hints.
+    """One line for all injections: their ids, each with its brief if it has one, where to read more, and hints.
 
-    Those with a brief come first. What is too much goes in turn: where to read more, and brief after brief. Where the
-    ids alone are too long, so is the line, and only what the API server might cut goes. Hints stay.
+    Injections with a brief come first. If the line is too long, the pointer to more is left out, then one brief after
+    the other. A long list of ids is cut only where the API server would cut it. Hints stay.
     """
     return _injected(tuple(briefs.items()), "".join(f"; {hint}" for hint in hints))
 
 
-@lru_cache(maxsize=256)  # a word or two of each injection: the same for most jobs
+@lru_cache(maxsize=256)  # the ids and briefs are the same for most jobs
 def _injected(told: tuple[tuple[str, str], ...], hints: str) -> str:
     briefs = dict(told)
     ids = sorted(briefs, key=lambda author: not briefs[author])
@@ -171,12 +173,12 @@ def shorten(text: str) -> str:
 
 
 def _length(text: str) -> int:
-    """In bytes of UTF-8: so the API server counts."""
+    """In bytes of UTF-8, as the API server counts."""
     return len(text.encode(errors="replace"))
 
 
 def _cut(text: str, room: int) -> str:
-    """`text` without its middle: a fault ends with what it comes to, after the names that users have made long."""
+    """`text` without its middle: the end of a fault says what is wrong, after names of any length."""
     data = text.encode(errors="replace")
     if len(data) <= room:
         return text
@@ -186,7 +188,7 @@ def _cut(text: str, room: int) -> str:
 
 
 def _elided(path: str, room: int) -> str:
-    """`path` with the role of the job and as much of its end as there is room for."""
+    """`path` with the role of the job and as much of its end as fits."""
     if _length(path) <= room:
         return path
     parts = _PATH_PART.findall(path)
@@ -203,12 +205,12 @@ _BOUNDS: Final = "limit-range"
 _LEVEL: Final = "pod-security"
 _PODS: Final = "pod-template"
 _OF_AMOUNTS: Final = frozenset({"pod-template", "gpus"})
-# The first of these in a path is not looked for again: the name of a resource may hold very many.
+# The atomic group stops backtracking: the name of a resource may contain many such parts.
 _PAIR: Final = re.compile(r"(?>(.+?\.resources)\.(?:limits|requests)\[)(.+)\]", re.DOTALL)
 
 
 def told_once(denied: Iterable[Finding]) -> list[Finding]:
-    """The findings that refuse a job, without those that another one mends."""
+    """The findings that reject a job, without those that the fix of another one fixes."""
     found = list(denied)
     bounded = {_pair(each) for each in found if each.rule == _BOUNDS} - {None}
     of_level = {each.violation.path for each in found if each.rule == _LEVEL}
@@ -228,7 +230,9 @@ def following(finding: Finding, causes: Iterable[Finding]) -> Finding:
 
 
 def without_copies(found: list[tuple[Finding, Action]], job: MPIJob) -> list[tuple[Finding, Action]]:
-    """Without what is found again in the init container that waits, which copies the launcher's first container."""
+    """The findings without those repeated in the waiting init container, which copies the launcher's first
+    container.
+    """
     init = job.launcher.template.init_containers if found and job.launcher else ()
     index = next((index for index, each in enumerate(init) if each.name == WAIT_CONTAINER), None)
     if index is None:
@@ -245,11 +249,11 @@ def without_copies(found: list[tuple[Finding, Action]], job: MPIJob) -> list[tup
 
 
 def _of_amount(finding: Finding) -> bool:
-    """Whether it is about how much, and not about what is asked for."""
+    """Whether it is about an amount, not about which resource is requested."""
     return finding.rule in _OF_AMOUNTS and finding.violation.reason is not CauseReason.NOT_SUPPORTED
 
 
 def _pair(finding: Finding) -> tuple[str, ...] | None:
-    """Where a request and its limit are, and of what."""
+    """The path of the resources and the resource, if the finding is about a request or limit."""
     match = _PAIR.fullmatch(finding.violation.path)
     return match.groups() if match else None

@@ -1,6 +1,6 @@
-"""decide(hook, request): which pipeline a review goes through. Pure: given request, policy and cluster view.
+"""decide(hook, request): the choice of the pipeline for a review. Pure: given request, policy and cluster view.
 
-ReviewError for an object that is no JSON.
+ReviewError for an object that is not JSON.
 """
 
 from collections.abc import Callable, Mapping

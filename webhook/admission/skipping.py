@@ -20,18 +20,18 @@ BY_CONTROLLER = "an update by a controller"
 BEING_DELETED = "being deleted"
 OWNED = "owned by a controller"
 COPY = "a copy made by Kueue"
-# What a job says of itself.
+# Claims that a job makes about itself.
 CLAIMED = frozenset({OWNED, COPY})
 UNCHANGED = "nothing changed that is checked"
 _RULES_READ: Final = frozenset(("labels", "annotations"))
 _METADATA: Final = _RULES_READ | {"finalizers", "ownerReferences"}
-"""What users write of the metadata, so custom rules may read it."""
+"""Metadata that users write, so custom rules may read it."""
 
 
 def reason_to_inject_nothing(
     request: review.AdmissionRequest, job: MPIJob, old: MPIJob | None, policy: Policy, view: ClusterView
 ) -> str:
-    """Why nothing may be injected into this object; empty if it may."""
+    """Why the object gets no injections; empty if it gets them."""
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
     if request.operation == "UPDATE" and is_by_controller(request, policy, view):
@@ -48,13 +48,13 @@ def reason_to_inject_nothing(
 def is_being_deleted(old: MPIJob | None) -> bool:
     """Whether the stored job is being deleted.
 
-    What a submitted object says of it means nothing: server-side apply keeps `deletionTimestamp` as the user wrote it.
+    The submitted object does not count: server-side apply keeps `deletionTimestamp` as the user wrote it.
     """
     return old is not None and old.metadata.deletion_timestamp is not None
 
 
 def only_claims(request: review.AdmissionRequest, reason: str, policy: Policy, view: ClusterView) -> bool:
-    """Whether the `reason` is only what the job says of itself. Any user may write that, so it is not believed."""
+    """Whether the `reason` is only a claim of the job. Any user may write that, so it is not trusted."""
     return reason in CLAIMED and not is_by_controller(request, policy, view)
 
 
@@ -70,8 +70,8 @@ def reason_to_check_nothing(request: review.AdmissionRequest, policy: Policy, vi
     """Why this object is admitted without a check; empty if it is checked.
 
     A controller's update passes only if it changes what such controllers change. Anything else is checked, since the
-    account may be taken over. Values are compared byte by byte, since the API server writes both objects alike, so it
-    takes a few milliseconds for any job.
+    account may be taken over. Values are compared byte by byte, which takes a few milliseconds for any job; the API
+    server writes both objects alike.
     """
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
@@ -93,10 +93,10 @@ def passes_unjudged(
     *,
     controllers_change: Callable[[review.AdmissionRequest], bool] | None = None,
 ) -> bool:
-    """Whether an update of an object passes that cannot be judged.
+    """Whether an update of an object that cannot be judged passes.
 
-    Anyone may leave labels, annotations and spec as they are. A controller may make the `controllers_change`, by
-    default what Kueue changes in a spec. A user may not: rules read these fields.
+    An update passes if it leaves labels, annotations and spec as they are. A controller may also change the
+    `controllers_change`, by default what Kueue changes in a spec. A user may not, because rules read these fields.
     """
     pair = _pair(request)
     if pair is None:
@@ -127,7 +127,7 @@ class _Parts(msgspec.Struct):
 
 
 def _pair(request: review.AdmissionRequest) -> tuple[_Parts, _Parts] | None:
-    """The new object of an update and the stored one; None where there are not two that can be read."""
+    """The new and the stored object of an update; None unless both can be read."""
     if request.operation != "UPDATE":
         return None
     try:
@@ -157,7 +157,7 @@ def only_kueues_change(request: review.AdmissionRequest) -> bool:
 
 
 def _but_for_kueue(document: msgspec.Raw) -> Iterator[object]:
-    """The parts of a spec that Kueue does not change, those first that are read with the least work."""
+    """The parts of a spec that Kueue does not change, the cheapest ones to read first."""
     spec = msgspec.json.decode(document, type=_Spec).spec
     run_policy = spec.pop("runPolicy", msgspec.Raw(b"{}"))
     replicas = spec.pop("mpiReplicaSpecs", msgspec.Raw(b"{}"))
@@ -174,14 +174,14 @@ def _but_for_kueue(document: msgspec.Raw) -> Iterator[object]:
 
 
 def _bytes(value: Any) -> Any:
-    """`value` with bytes in the place of Raw, which is never equal to another."""
+    """`value` with bytes in place of Raw, because two Raws are never equal."""
     if isinstance(value, dict):
         return {key: _bytes(item) for key, item in value.items()}
     return bytes(value)
 
 
 def finding(api_version: str) -> Finding:
-    """The refusal: an older job can be converted."""
+    """The rejection of another API version; an older job can be converted."""
     fix = f"Write {mpijob.API_VERSION}."
     if api_version in mpijob.OLDER_VERSIONS:
         converts = f"un `{PROGRAM} convert FILE`, which also says what the image needs."

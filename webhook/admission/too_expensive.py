@@ -31,7 +31,7 @@ class _Named(msgspec.Struct):
 
 
 def injection(request: AdmissionRequest, policy: Policy, view: ClusterView) -> Decision:
-    """Inject only what no user may leave out, and warn the user."""
+    """Inject only what no user can skip, and warn the user."""
     decision = inject_unskippable(request, policy=policy, view=view)
     if decision.patch:
         caution = f"{TOO_EXPENSIVE}, so nothing was injected but {', '.join(decision.news)}"
@@ -42,7 +42,7 @@ def injection(request: AdmissionRequest, policy: Policy, view: ClusterView) -> D
 
 
 def no_injection(request: AdmissionRequest, policy: Policy) -> Decision:
-    """Inject nothing, and warn the user: even that took too long."""
+    """Inject nothing, and warn the user, because even the required injections took too long."""
     decision = _decision(request, policy, skipped=TOO_EXPENSIVE)
     decision.told[RULE] = [Caution(NOTHING_INJECTED)]
     return decision
@@ -55,7 +55,7 @@ def verdict(
     *,
     controllers_change: Callable[[AdmissionRequest], bool] | None = None,
 ) -> Decision:
-    """Reject the object, as far as the policy's mode lets anything be rejected; see `passes_unjudged` for updates."""
+    """Reject the object, if the policy's mode rejects anything; see `passes_unjudged` for updates."""
     if passes_unjudged(request, policy, view, controllers_change=controllers_change):
         return _decision(request, policy, skipped=AS_STORED)
     decision = _decision(request, policy)

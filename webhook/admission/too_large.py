@@ -1,4 +1,4 @@
-"""Objects that are too large to decode: that takes memory, and time in which nothing can be interrupted."""
+"""Objects that are too large to decode. Decoding takes memory, and it cannot be interrupted."""
 
 import msgspec
 
@@ -12,11 +12,11 @@ AS_STORED = f"{TOO_LARGE}, and stored before as it is"
 
 
 def finding(document: msgspec.Raw) -> Finding | None:
-    """Why the object is not decoded, whatever the policy says; None where it is."""
+    """The reason not to decode the object, whatever the policy says; None if it is decoded."""
     data = bytes(document)
     if len(data) > limits.MAX_OBJECT_BYTES:
         return _finding(len(data), "bytes", limits.MAX_OBJECT_BYTES)
-    # Those in texts count too: to leave them out the object would have to be read.
+    # Brackets in texts count too; leaving them out would require parsing the object.
     if len(data) > limits.MAX_NESTED_VALUES:
         nested = data.count(b"{") + data.count(b"[")
         if nested > limits.MAX_NESTED_VALUES:

@@ -5,22 +5,22 @@ from typing import Final
 from webhook.api.limits import MAX_SHOWN_KEY_BYTES
 
 DEBUG_MODE: Final = "training.openshift.io/debug-mode"
-"""`"true"`: keep the pods after the end, to look into them."""
+"""`"true"`: keep the pods after the end for inspection."""
 
 TIMEOUT: Final = "training.openshift.io/timeout"
-"""How long the job may run, as `webhook.api.duration` reads it."""
+"""The maximum run time, as `webhook.api.duration` reads it."""
 
 TIMEOUT_ACTION: Final = "training.openshift.io/timeout-action"
-"""What happens then: `terminate` (also when absent) or `notify-only`."""
+"""The action at that time: `terminate` (the default) or `notify-only`."""
 
 GPU_PRODUCT: Final = "training.openshift.io/gpu-product"
-"""The GPUs that will do: names as nodes have them in a label, with commas between them."""
+"""Acceptable GPUs: values of the nodes' product label, separated by commas."""
 
 WORKER_READINESS: Final = "training.openshift.io/worker-readiness"
-"""`"true"`: the launcher starts when the workers' sshd answers; the port of sshd: the same; `"false"`: it does not."""
+"""`"true"` or the port of sshd: the launcher starts when the workers' sshd answers; `"false"`: it does not wait."""
 
 SKIP: Final = "training.openshift.io/skip"
-"""Ids of injections that are to leave the job alone, separated by commas."""
+"""Ids of injections that the job skips, separated by commas."""
 
 INJECTED: Final = "training.openshift.io/injected"
 """Ids of the injections that changed the job at its creation, separated by commas: for people."""
@@ -29,19 +29,19 @@ TERMINATE: Final = "terminate"
 NOTIFY_ONLY: Final = "notify-only"
 
 QUEUE: Final = "training.openshift.io/queue"
-"""Kueue's LocalQueue that the job is to wait in; empty for none."""
+"""The LocalQueue of Kueue for the job; empty for none."""
 
 NETWORKS: Final = "training.openshift.io/networks"
-"""Further networks for the pods that compute, as `namespace/name@interface` with commas between; empty for none."""
+"""Further networks for the pods that compute, as `namespace/name@interface` separated by commas; empty for none."""
 
 RDMA: Final = "training.openshift.io/rdma"
 """`"true"`: the pods that compute get RDMA devices; `"false"`: they do not."""
 
 NETWORK_POLICY: Final = "training.openshift.io/network-policy"
-"""Which traffic the job's pods accept and send: `none`, `default`, `restricted` or `isolated`."""
+"""The traffic that the job's pods accept and send: `none`, `default`, `restricted` or `isolated`."""
 
 MIGRATED_FROM: Final = "training.openshift.io/migrated-from"
-"""What the job was made from, such as `sagemaker`: for people and for statistics."""
+"""The kind of job it was converted from, such as `sagemaker`: for people and for statistics."""
 
 CREATED_BY: Final = "training.openshift.io/created-by"
 """The user who created the job: only admission writes it."""
@@ -50,7 +50,6 @@ OF_USERS: Final = (
     CREATED_BY, DEBUG_MODE, GPU_PRODUCT, INJECTED, MIGRATED_FROM, NETWORK_POLICY, NETWORKS, QUEUE, RDMA, SKIP, TIMEOUT,
     TIMEOUT_ACTION, WORKER_READINESS,
 )  # fmt: skip
-"""All of them."""
 
 
 def mention(key: str, value: str) -> str:

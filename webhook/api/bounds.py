@@ -1,7 +1,7 @@
-"""What a LimitRange says of one resource: least, most, and how far a limit may be above its request.
+"""The limits of a LimitRange for one resource: minimum, maximum, and the ratio of limit to request.
 
-https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/limitranger/admission.go
-(`minConstraint`, `maxConstraint`, `limitRequestRatioConstraint`)
+https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/limitranger/admission.go (`minConstraint`,
+`maxConstraint`, `limitRequestRatioConstraint`)
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ _PRECISE: Final = 2**48
 
 
 class Bound(Enum):
-    """Which of the bounds."""
+    """The kinds of bounds."""
 
     MIN = "min"
     MAX = "max"
@@ -36,18 +36,18 @@ class Fit(NamedTuple):
 
 
 ANY: Final = Fit(Quantity(0), Quantity(0))
-"""No amount is asked for: choose any request and limit that keep the bounds."""
+"""Any request and limit within the bounds are fine, because no amount was requested."""
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """Bounds for a request and its limit, None where there is none. A ratio counts billionths, as a quantity does."""
+    """Bounds for a request and its limit; None means unbounded. A ratio counts billionths, like a quantity."""
 
     min: Quantity | None = None
     max: Quantity | None = None
     ratio: Quantity | None = None
 
     def broken(self, request: Quantity | None, limit: Quantity | None) -> Iterator[Bound]:
-        """The bounds that this request and limit break; None stands for a request or limit that is not set."""
+        """The bounds that this request and limit break; None stands for an unset one."""
         if self.min is not None and (request is None or request < self.min or (limit is not None and limit < self.min)):
             yield Bound.MIN
         if self.max is not None and (limit is None or limit > self.max or (request is not None and request > self.max)):
@@ -56,7 +56,6 @@ class Bounds(msgspec.Struct, frozen=True):
             yield Bound.RATIO
 
     def __and__(self, other: "Bounds") -> "Bounds":
-        """Both at once."""
         return Bounds(
             _of_both(max, self.min, other.min),
             _of_both(min, self.max, other.max),
@@ -64,9 +63,9 @@ class Bounds(msgspec.Struct, frozen=True):
         )
 
     def fitting(self, request: Quantity | None, limit: Quantity | None, *, equal: bool = False) -> Fit | None:
-        """A request and a limit that keep all bounds, as near as possible to those asked for; None if none does.
+        """The request and limit within all bounds that are nearest to the given ones; None if there are none.
 
-        With `equal` the two are the same, as they must be for what is not overcommitted.
+        With `equal` the two are the same, which resources that cannot be overcommitted require.
         """
         if self.min is not None and self.max is not None and self.min > self.max:
             return None
@@ -101,11 +100,11 @@ class Bounds(msgspec.Struct, frozen=True):
         return observed <= float(quantity.whole(self.ratio))
 
     def _raised(self, limit: Quantity, ratio: Quantity) -> Quantity:
-        """The least request within the ratio of the limit, in thousandths, or in whole units where those are many."""
+        """The least request within the ratio of the limit, in thousandths, or in whole units if the number is large."""
         unit = quantity.NANO if limit > 1000 * quantity.NANO else _MILLI
         request = -(-limit * quantity.NANO // (ratio * unit)) * unit
         while request < limit and not self._near(Quantity(request), limit):
-            # One unit more is lost in rounding.
+            # One unit is lost in rounding.
             request += max(unit, -(-request // (_PRECISE * unit)) * unit)
         return Quantity(min(request, limit))
 

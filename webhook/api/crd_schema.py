@@ -1,6 +1,6 @@
-"""The schema of MPIJobs in a short form: names, types and what is required, out of their CRD.
+"""The schema of MPIJobs in a short form: names, types and required fields, read from their CRD.
 
-`mpijob_schema.json` beside this file is that of the pinned release of mpi-operator; `make schema` writes it.
+`mpijob_schema.json` next to this file belongs to the pinned release of mpi-operator; `make schema` writes it.
 """
 
 import json
@@ -21,7 +21,7 @@ TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "boolean": ((bool,), "true or false"),
     "quantity": ((int, str), "text or a whole number"),
 }
-"""What Python reads each type as, and the type in words."""
+"""The Python types of each type, and its name in messages."""
 EXAMPLES: Final = {
     "accessModes": "[ReadWriteOnce]", "action": "FailJob", "annotations": "{team: nlp}", "apiVersion": "v1",
     "claimName": "data", "containerPort": "8080",
@@ -35,16 +35,16 @@ EXAMPLES: Final = {
     "volumes": "[{name: data, persistentVolumeClaim: {claimName: data}}]", "args": "[train.py]",
     "topologyKey": "kubernetes.io/hostname", "weight": "1", "whenUnsatisfiable": "DoNotSchedule",
 }  # fmt: skip
-"""A value of each field that may be missing, or of another type."""
+"""Examples of fields that may be missing, or have another type."""
 
 
 def such_as(field: str) -> str:
-    """What to do where the field is missing or empty."""
+    """The fix for a missing or empty field."""
     name = field.rpartition(".")[2]
     return f"Add it, such as {name}: {EXAMPLES[name]}." if name in EXAMPLES else "Add it."
 
 
-# A CRD says nothing of the object's own metadata, which the API server itself knows
+# A CRD does not describe the object's own metadata, which the API server knows
 # (https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/apis/meta/v1/types.go, ObjectMeta).
 _TEXTS: Final = (
     "creationTimestamp", "deletionTimestamp", "generateName", "name", "namespace", "resourceVersion", "selfLink", "uid",
@@ -75,25 +75,25 @@ _METADATA: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a value may be."""
+    """The allowed shape of a value."""
 
     type: str
     """A type of OpenAPI, `quantity` for text or a whole number, `any`."""
     fields: Mapping[str, "Shape"] = field(default_factory=dict)
     required: tuple[str, ...] = ()
     values: "Shape | None" = None
-    """Of a mapping with any keys."""
+    """For a mapping with any keys."""
     items: "Shape | None" = None
-    """Of a list."""
+    """For a list."""
     keys: tuple[str, ...] = ()
-    """What tells the items of a list apart: no two have the same."""
+    """The fields that identify an item of a list: no two items have the same values."""
     choices: tuple[str, ...] = ()
     default: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class CrdSchema:
-    """The shape of an MPIJob, and whose it is."""
+    """The shape of an MPIJob, and its source."""
 
     origin: str
     root: Shape
@@ -101,13 +101,13 @@ class CrdSchema:
 
 @cache
 def packaged() -> CrdSchema:
-    """That of the pinned release of mpi-operator."""
+    """The schema of the pinned release of mpi-operator."""
     written = json.loads(get_data(__package__, FILE) or b"")
     return CrdSchema(written["origin"], of_short_form(written["shapes"]))
 
 
 def short_form(openapi: Mapping[str, Any], definitions: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-    """Every shape once, the whole object last. A shape names others by their place in the list, scalars by type."""
+    """Every shape once, the whole object last. A shape refers to others by their index, to scalars by type."""
     shapes: dict[str, int] = {}
 
     def refer(node: Mapping[str, Any]) -> str | int:
@@ -126,13 +126,13 @@ def short_form(openapi: Mapping[str, Any], definitions: Mapping[str, Any] | None
 def of_short_form(entries: Iterable[Mapping[str, Any]]) -> Shape:
     """The shape of the whole object."""
     shapes: list[Shape] = []
-    for entry in entries:  # each refers to earlier ones alone
+    for entry in entries:  # each refers to earlier ones only
         shapes.append(_shape(entry, shapes))
     return shapes[-1]
 
 
 def _short(node: Mapping[str, Any], refer: Callable[[Mapping[str, Any]], str | int]) -> dict[str, Any]:
-    """What counts of a node, empty for one of which only the type does."""
+    """The constraints of a node; empty if only its type matters."""
     if properties := node.get("properties"):
         shape: dict[str, Any] = {"fields": {name: refer(each) for name, each in sorted(properties.items())}}
         return {**shape, "required": sorted(node["required"])} if node.get("required") else shape

@@ -1,4 +1,4 @@
-"""An MPIJob as the JSON object that it is, to be written into, beside the job that is read: both of one text."""
+"""An MPIJob as a writable JSON object, together with the typed job, both decoded from the same text."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from webhook.api.mpijob import MPIJob
 
 
 class _Metadata(msgspec.Struct, forbid_unknown_fields=True, rename="camel", gc=False):
-    """Of an object that is stored, or is about to be. Half of the text are `managedFields`, which nobody reads."""
+    """The metadata of a stored object. `managedFields` are half of the text and never read."""
 
     name: Any = UNSET
     generate_name: Any = UNSET
@@ -45,12 +45,13 @@ _metadata = msgspec.json.Decoder(dict[str, Raw] | None)
 def decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:
     """The job in JSON `data`, and the object without its `managedFields`.
 
-    ShapeError with the path of the first field of a wrong type; DecodeError where only what nobody reads is faulty.
+    ShapeError with the path of the first field of a wrong type; DecodeError if the fault is in a field that is not
+    read.
     """
     try:
         return _decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return mpijob.decode(data), object_of(data)  # these have the words
+        return mpijob.decode(data), object_of(data)  # these raise the readable errors
 
 
 def _decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:
@@ -66,9 +67,9 @@ def _decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:
 
 
 def object_of(data: bytes | Raw) -> dict[str, Any]:
-    """The JSON object `data` as it is, but for `metadata.managedFields`.
+    """The JSON object `data` as it is, except `metadata.managedFields`.
 
-    DecodeError where it is no object, or its metadata is none.
+    DecodeError if it or its metadata is not an object.
     """
     decode = untyped.decode
     document: dict[str, Any] = {}
@@ -81,7 +82,9 @@ def object_of(data: bytes | Raw) -> dict[str, Any]:
 
 
 def without_status(data: Raw) -> Raw:
-    """The object without its status, which the API server drops after the mutating hook: no user's status may count."""
+    """The object without its status, which the API server drops after the mutating hook: a user's status must not
+    count.
+    """
     try:
         parts = _parts.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -92,6 +95,6 @@ def without_status(data: Raw) -> Raw:
 
 
 def _fields(parsed: msgspec.Struct) -> dict[str, Any]:
-    """What was written, by the names of the JSON."""
+    """The fields that are set, by their JSON names."""
     pairs = zip(parsed.__struct_encode_fields__, structs.astuple(parsed), strict=True)
     return {name: value for name, value in pairs if value is not UNSET}

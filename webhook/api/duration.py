@@ -1,7 +1,7 @@
-"""Durations as users write them: `90m`, `72h`, `1h30m`, `7d`. One is a number of whole seconds.
+"""Durations as users write them: `90m`, `72h`, `1h30m`, `7d`. A duration is a whole number of seconds.
 
-The grammar is that of Go (https://pkg.go.dev/time#ParseDuration) with days, and without signs, blanks and units below
-a second: what it measures (`activeDeadlineSeconds`) counts seconds.
+The grammar is that of Go (https://pkg.go.dev/time#ParseDuration) with days, and without signs, blanks and units below a
+second, because `activeDeadlineSeconds` counts seconds.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Final
 from webhook.api.limits import MAX_DURATION_CHARACTERS
 
 MAX_SECONDS: Final = 2**31 - 1
-"""The longest `activeDeadlineSeconds` that Kubernetes takes on a pod, 68 years (core validation, `ValidatePodSpec`)."""
+"""The maximum `activeDeadlineSeconds` of a pod, 68 years (core validation, `ValidatePodSpec`)."""
 
 
 _UNITS: Final = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
@@ -22,16 +22,16 @@ _GRAMMAR: Final = re.compile(f"(?:{_PART.pattern})+")
 
 
 class DurationError(ValueError):
-    """The text is not a duration; the message is a short predicate, to stand after the text."""
+    """The text is not a duration; the message is a short predicate to follow the text."""
 
 
 def is_written_well(text: str) -> bool:
-    """Whether it is a number and a unit, or several, of whatever amount."""
+    """Whether it is one or more numbers with units, whatever the amount."""
     return len(text) <= MAX_DURATION_CHARACTERS and _GRAMMAR.fullmatch(text) is not None
 
 
 def meant(text: str) -> str | None:
-    """A duration in other words, such as `3 days` or `24:00:00`, as it is written here."""
+    """The correct spelling of a duration written otherwise, such as `3 days` or `24:00:00`."""
     clock = re.sub(r"(\d+):(\d\d):(\d\d)", r"\1h\2m\3s", text.strip().lower()[:MAX_DURATION_CHARACTERS])
     short = re.sub(r"([0-9])\s*([dhms])[a-z]*\s*", r"\1\2", clock)
     return short if is_written_well(short) else None
@@ -46,7 +46,7 @@ def parse(text: str) -> int:
         raise DurationError("is not a duration like 72h or 7d")
     seconds = sum(Fraction(number) * _UNITS[unit] for number, unit in _PART.findall(text))
     if not seconds:
-        raise DurationError("is no time at all")
+        raise DurationError("is zero")
     if seconds.denominator != 1:
         raise DurationError("is not whole seconds")
     if seconds > MAX_SECONDS:
@@ -55,7 +55,7 @@ def parse(text: str) -> int:
 
 
 def spell(seconds: int) -> str:
-    """The shortest text that `parse` reads as so many seconds (0 or more), as `3d` or `1h30m`."""
+    """The shortest text that `parse` reads as this number of seconds (0 or more): `3d` or `1h30m`."""
     parts = []
     for unit, size in _UNITS.items():
         count, seconds = divmod(seconds, size)

@@ -1,7 +1,7 @@
-"""Which variables of the launcher's environment mpirun passes on to the ranks.
+"""The variables of the launcher's environment that mpirun passes on to the ranks.
 
 Hydra (MPICH, Intel MPI) and horovodrun pass on all. Open MPI passes on its own, and those that its option `-x` names;
-`*` at the end of a name stands for any text. Where a command line cannot be read, `-x` counts anywhere in it.
+`*` at the end of a name stands for any text. If a command line cannot be read, `-x` counts anywhere in it.
 """
 
 import re
@@ -16,9 +16,9 @@ from webhook.api.mpirun_options import OPEN_MPI, PAIRS
 
 # `-x NAME` or `-x NAME=value`, also in a variable of the shell that holds options for mpirun.
 _EXPORT: Final = re.compile(r"""(?:^|[\s'"=])--?x[\s\\'"]++([A-Za-z_]\w*+=?)""")
-# Open MPI gives these to ranks by itself (`orte/mca/schizo/ompi`, prrte `src/mca/schizo/ompi`).
+# Open MPI always passes these on (`orte/mca/schizo/ompi`, prrte `src/mca/schizo/ompi`).
 _OF_OPEN_MPI: Final = ("OMPI_", "PRTE_", "PMIX_")
-# What passes on fewer than all.
+# Options of Hydra that restrict what is passed on.
 _ONLY_SOME: Final = frozenset(("envlist", "envnone", "genvlist", "genvnone"))
 
 
@@ -30,23 +30,23 @@ class Exports:
         spoken = [mpirun.dialect(call.program, implementation) for call in calls]
         self.all = all(each is not OPEN_MPI for each in spoken) if calls else implementation != "OpenMPI"
         self.selective = bool(calls) and all(each is OPEN_MPI for each in spoken)
-        """Open MPI alone decides."""
+        """Only Open MPI starts ranks."""
         options = [option for call in calls for option in call.options or ()]
         read = bool(calls) and all(call.options is not None for call in calls)
         self.certain = read and all(name not in _ONLY_SOME for name, _ in options)
-        """Nothing passes on more, or less, than what is read here."""
+        """Exactly the variables read here are passed on."""
         self.named: set[str] = set()
-        """By `-x`."""
+        """Variables named by `-x`."""
         self.assigned: set[str] = set()
-        """Those that the command line gives a value itself."""
+        """Variables with a value on the command line."""
         for by_x, given in _of_options(options) if read else _of_text(text):
             name, equals, _ = given.partition("=")
-            if by_x:  # a name that only a shell could tell may be any
+            if by_x:  # a name that depends on the shell may be any
                 self.named.add("*" if "$" in name else name)
             if equals or not by_x:
                 self.assigned.add(name)
         self._starts: list[str] = []
-        """What is before a `*`, in order, and none that begins with another."""
+        """The texts before a `*`, sorted; none is the start of another."""
         for start in sorted(name[:-1] for name in self.named if name[-1:] == "*"):
             if not self._starts or not start.startswith(self._starts[-1]):
                 self._starts.append(start)
@@ -60,7 +60,7 @@ class Exports:
 
     def names(self, name: str) -> bool:
         """Whether `-x` names the variable."""
-        # The last that is not behind the name is the only one with which it may begin.
+        # Only the last one that is not after the name can be its start.
         place = bisect_right(self._starts, name)
         return name in self.named or (place > 0 and name.startswith(self._starts[place - 1]))
 
@@ -70,7 +70,7 @@ class Exports:
 
 
 def _of_options(options: Sequence[tuple[str, Sequence[str]]]) -> Iterator[tuple[bool, str]]:
-    """Whether it is `-x`, and its value."""
+    """For each option: whether it is `-x`, and its value."""
     return ((name == "x", values[0]) for name, values in options if values and (name == "x" or name in PAIRS))
 
 

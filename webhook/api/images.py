@@ -2,7 +2,7 @@
 
 https://github.com/distribution/reference/blob/v0.6.0/normalize.go (`ParseNormalizedNamed`), with two differences:
 
-* a reference of more than 1024 characters is refused (upstream bounds the repository to 255 but not the registry);
+* a reference of more than 1024 characters is rejected (upstream limits the repository to 255 but not the registry);
 * a dotted first segment that is a valid path segment but no host name (`my_hub.example/app`) is the registry here, as
   it is to container runtimes, while upstream then reports an empty registry.
 
@@ -28,7 +28,7 @@ _REGISTRY: Final = re.compile(rf"(?:{_HOST_PART}(?:\.{_HOST_PART})*|\[[a-fA-F0-9
 _REPOSITORY: Final = re.compile(rf"{_PATH_PART}(?:/{_PATH_PART})*")
 _FOREIGN: Final = re.compile(r"[^!-~]")
 _TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-# An image that is on the node already. The start of an id after `sha256:` is enough for containerd, if no image on the
+# An image that is already on the node. The start of an id after `sha256:` is enough for containerd, if no image on the
 # node has that name (containerd v1.7.28 `pkg/cri/server/helpers.go` localResolve, go-digest `digestset` Set.Lookup).
 _IMAGE_ID: Final = re.compile(r"[a-f0-9]{64}|sha256:[a-f0-9]+")
 _HEX: Final = re.compile(r"[a-f0-9]*")
@@ -53,7 +53,7 @@ class ImageReference(msgspec.Struct, frozen=True):
 
     @property
     def effective_tag(self) -> str | None:
-        """The tag that is pulled: `latest` where neither tag nor digest is named, None where a digest decides."""
+        """The tag that is pulled: `latest` if the reference has neither tag nor digest, None if it has a digest."""
         if self.digest is not None:
             return None
         return self.tag or "latest"
@@ -116,7 +116,7 @@ def _check_name(registry: str, repository: str) -> None:
         raise ImageError(f"{shown} has upper case letters, an image name is lower case: {_HELP}")
     if not _REPOSITORY.fullmatch(repository):
         raise ImageError(
-            f"{shown} is not an image name: between slashes stand lower case letters and digits, "
+            f"{shown} is not an image name: between slashes use lower case letters and digits, "
             f'with single ".", "_", "__" or any "-" inside'
         )
     if len(repository) > REPOSITORY_MAX_LENGTH:
@@ -146,7 +146,7 @@ def _show(text: str, limit: int = 80) -> str:
 
 
 def registry_problem(prefix: str) -> str | None:
-    """What keeps the text from being an entry for `in_registry`; a predicate in one line, or None."""
+    """Why the text is not an entry for `in_registry`, as a predicate in one line, or None."""
     if "://" in prefix:
         return "starts with a scheme: remove everything up to and including ://"
     host, slash, path = prefix.partition("/")
@@ -162,7 +162,7 @@ def registry_problem(prefix: str) -> str | None:
 
 
 def in_registry(reference: ImageReference, prefix: str) -> bool:
-    """Whether the image lies under an allow-list entry: a registry (`quay.io`), or one with a path (`quay.io/team`).
+    """Whether the image is in an allow-list entry: a registry (`quay.io`), or one with a path (`quay.io/team`).
 
     Paths match whole segments, hosts ignore case, ports must be equal. An entry with a `registry_problem` matches none.
     """

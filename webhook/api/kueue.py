@@ -1,4 +1,4 @@
-"""What Kueue's objects have in common, in `v1beta2` and in `v1beta1`: quotas, conditions and Kueue's own arithmetic.
+"""Common parts of Kueue's objects in `v1beta2` and `v1beta1`: quotas, conditions and Kueue's own arithmetic.
 
 Kueue counts cpu in thousandths and all else in whole units, both rounded up, in 64 bits that saturate; the largest
 number means unlimited (kueue `pkg/resources/{amount,requests}.go`, v0.18.3).
@@ -23,10 +23,11 @@ PRIORITY_CLASS: Final = PREFIX + "priority-class"
 """The label with the WorkloadPriorityClass of a job."""
 
 FOREIGN: Final = (PREFIX + "multikueue-origin", PREFIX + "prebuilt-workload-name")
-"""Labels or annotations of a copy of a job from another cluster, and of a job whose Workload somebody else made.
+"""Labels or annotations of a copy of a job from another cluster, and of a job with a prebuilt Workload.
 
-Kueue compares such a job with its Workload, and ends the Workload where they differ
-(kueue `pkg/controller/jobframework`, "prebuilt workload is out of sync")."""
+Kueue compares such a job with its Workload, and finishes the Workload if they differ (kueue
+`pkg/controller/jobframework`, "prebuilt workload is out of sync").
+"""
 
 FRAMEWORK: Final = "kubeflow.org/mpijob"
 """MPIJobs in Kueue's list of frameworks."""
@@ -35,19 +36,19 @@ UNLIMITED: Final = 2**63 - 1
 
 _CPU: Final = "cpu"
 _MILLI: Final = NANO // 1000
-# From here on a quota counts as unlimited.
+# A quota of this or more counts as unlimited.
 _CPU_LIMIT: Final = UNLIMITED // 1000 * 1000
 
 
 class FlavorResource(NamedTuple):
-    """A resource of a flavor: what there is a quota for."""
+    """A resource of a flavor: the unit of quotas."""
 
     flavor: str
     resource: str
 
 
 class Quota(NamedTuple):
-    """Amounts in Kueue's units. Without a borrowing or lending limit all may be borrowed or lent."""
+    """Amounts in Kueue's units. Without a borrowing or lending limit, everything may be borrowed or lent."""
 
     nominal: int = 0
     borrowing_limit: int | None = None
@@ -58,7 +59,7 @@ Quotas = Mapping[FlavorResource, Quota]
 
 
 class Group(NamedTuple):
-    """Resources that a pod set gets from one and the same flavor, which is tried in this order."""
+    """Resources that a pod set gets from the same flavor; the flavors are tried in this order."""
 
     covered: frozenset[str]
     flavors: tuple[str, ...]
@@ -73,7 +74,7 @@ class Condition(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class QueueStatus(msgspec.Struct, omit_defaults=True):
-    """The status, of which only the conditions count."""
+    """The status; only the conditions are read."""
 
     conditions: list[Condition] | None = None
 
@@ -102,7 +103,7 @@ class ResourceGroup(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 def without_kueues(template: Mapping[str, Any]) -> dict[str, Any]:
-    """A pod template without what Kueue changes of it when it starts and stops a job.
+    """A pod template without the changes that Kueue makes when it starts and stops a job.
 
     Source: kueue `pkg/podset/podset.go`.
     """
@@ -137,12 +138,12 @@ def quotas(written: Iterable[ResourceGroup] | None) -> Quotas:
 
 
 def stopped(policy: str | None) -> str:
-    """`Hold` or `HoldAndDrain` when it is stopped, else nothing."""
+    """`Hold` or `HoldAndDrain` if it is stopped, else empty."""
     return "" if policy in {None, "None"} else str(policy)
 
 
 def inactive_reason(status: QueueStatus | None) -> str:
-    """Kueue's reason why the queue takes no workload; empty when it is active or nothing is known."""
+    """Kueue's reason why the queue takes no workload; empty if it is active or unknown."""
     for condition in (status and status.conditions) or ():
         if condition.type == "Active" and condition.status == "False":
             return condition.reason or "Unknown"
@@ -150,13 +151,12 @@ def inactive_reason(status: QueueStatus | None) -> str:
 
 
 def is_active(status: QueueStatus | None) -> bool:
-    """Whether Kueue has said that the queue takes workloads."""
+    """Whether Kueue has reported that the queue takes workloads."""
     conditions = (status and status.conditions) or ()
     return any(condition.type == "Active" and condition.status == "True" for condition in conditions)
 
 
 def amount(resource: str, value: Quantity) -> int:
-    """The quantity in Kueue's units."""
     if resource == _CPU:
         milli = -(-value // _MILLI)
         return milli if milli < _CPU_LIMIT else UNLIMITED
@@ -164,7 +164,7 @@ def amount(resource: str, value: Quantity) -> int:
 
 
 def text(resource: str, value: int) -> str:
-    """The amount for a person, as a quantity."""
+    """The amount as a quantity, for messages."""
     if value >= UNLIMITED:
         return "unlimited"
     return quantity.format(Quantity(value * (_MILLI if resource == _CPU else NANO)))
@@ -176,7 +176,7 @@ def plus(one: int, other: int) -> int:
 
 
 def minus(one: int, other: int) -> int:
-    """The difference; unlimited stays unlimited, but for unlimited less unlimited, which is nothing."""
+    """The difference; unlimited stays unlimited, except that unlimited minus unlimited is nothing."""
     if one == UNLIMITED:
         return 0 if other == UNLIMITED else UNLIMITED
     return one - other

@@ -22,7 +22,9 @@ class SelectorError(ShapeError):
 
 
 class Requirement(msgspec.Struct, frozen=True):
-    """One condition on one label: its value is among `values`, or, with None, it is present. `wanted` False negates."""
+    """A condition on a label: its value is one of `values`, or, with None, the label is present. `wanted` False
+    negates.
+    """
 
     key: str
     values: frozenset[str] | None
@@ -30,7 +32,7 @@ class Requirement(msgspec.Struct, frozen=True):
 
 
 class Selector(msgspec.Struct, frozen=True):
-    """All requirements hold. None instead of requirements selects nothing, no requirement selects everything."""
+    """All requirements must be met. None instead of requirements selects nothing, no requirement selects everything."""
 
     requirements: tuple[Requirement, ...] | None
 

@@ -7,11 +7,11 @@ MAX_OBJECT_BYTES: Final = 1536 * 1024
 MAX_NESTED_VALUES: Final = 20_000
 """Mappings and lists in an object: decoded, an empty one takes hundreds of bytes. No timer interrupts that call."""
 MAX_CHARACTERS_BEFORE_PROGRAM: Final = 200
-"""Characters before mpirun in which assignments and a folder are looked for: that search is quadratic."""
+"""Characters before mpirun in which assignments and a folder are searched: the search is quadratic."""
 MAX_CHARACTERS_BEFORE_EMPTY_CALL: Final = 10_000
-"""Characters before an mpirun without a program in which quotes are counted: many such calls make that quadratic."""
+"""Characters before an mpirun without a program in which quotes are counted: many such calls make it quadratic."""
 MAX_WORDS_OF_STARTERS: Final = 12
-"""Words of a command in which programs such as `timeout` are looked for that start another."""
+"""Words of a command in which programs that start another one are searched, such as `timeout`."""
 MAX_UID_CHARACTERS: Final = 256
 """Characters of a review's uid, which the reply repeats."""
 MAX_QUANTITY_CHARACTERS: Final = 64
@@ -23,7 +23,7 @@ MAX_IMAGE_CHARACTERS: Final = 1024
 MAX_CACHED_TEXT_CHARACTERS: Final = 256
 """Characters of a text whose visible form is cached."""
 MAX_NAMES_LOOKED_AT: Final = 2000
-"""Names among which a similar one is looked for: a namespace may have thousands."""
+"""Names among which a similar one is searched: a namespace may have thousands."""
 MAX_NAMES_COMPARED: Final = 16
 """Names that are compared letter by letter, which takes hundreds of microseconds each."""
 MAX_SHOWN_KEY_BYTES: Final = 12
@@ -33,6 +33,6 @@ MAX_DURATION_CHARACTERS: Final = 16
 MAX_MCA_VALUE_CHARACTERS: Final = 1000
 """Characters of an MCA parameter that is injected."""
 MAX_ALIASED_VALUES: Final = 100_000
-"""Values that aliases may repeat in a YAML document: memory."""
+"""Values that aliases may repeat in a YAML document, to limit memory."""
 MAX_YAML_DEPTH: Final = 200
-"""Levels of a YAML document: Python's recursion. Kubernetes' deepest schemas have fewer than 100."""
+"""Levels of a YAML document, to limit recursion. Kubernetes' deepest schemas have fewer than 100."""

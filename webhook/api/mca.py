@@ -1,4 +1,4 @@
-"""MCA parameters, Open MPI's settings: in the words of mpirun's command line, or in variables named `OMPI_MCA_NAME`.
+"""MCA parameters, Open MPI's settings: options of mpirun's command line, or variables named `OMPI_MCA_NAME`.
 
 https://docs.open-mpi.org/en/v5.0.x/mca.html
 """
@@ -11,7 +11,7 @@ from webhook.api.pod import Container
 
 ENV_PREFIX: Final = "OMPI_MCA_"
 ENV_LIST: Final = "mca_base_env_list"
-"""The parameter that lists variables for the ranks. Open MPI 4 fails where mpirun has `-x` as well."""
+"""The parameter that lists variables for the ranks. Open MPI 4 fails if mpirun has `-x` as well."""
 _OPTIONS: Final = frozenset(("mca", "gmca", "omca", "gomca", "prtemca"))
 # `$` is a variable to the shell and to Kubernetes, a backtick to the shell.
 _EXPANDED: Final = frozenset("$`")
@@ -20,7 +20,7 @@ _EXPANDED: Final = frozenset("$`")
 def parameters(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """(name, value) of each parameter: `-mca NAME VALUE`, `--mca NAME VALUE`, for Open MPI 5 also `--mca=NAME VALUE`.
 
-    The other words need not be understood: nothing else looks like this.
+    The other words need no parsing, because no other option has this form.
     """
     for index, word in enumerate(words):
         if not word.startswith("-"):
@@ -39,5 +39,5 @@ def lists_variables(container: Container) -> bool:
 
 
 def is_literal(value: str) -> bool:
-    """Whether `value` is what the program gets, with nothing in it that somebody expands before."""
+    """Whether the program gets `value` unchanged: neither a shell nor Kubernetes expands any of it."""
     return value.isprintable() and len(value) <= MAX_MCA_VALUE_CHARACTERS and _EXPANDED.isdisjoint(value)

@@ -1,11 +1,11 @@
-"""What others than its user write into the metadata of an object."""
+"""Metadata of an object that its user does not write."""
 
 from typing import Final
 
 import msgspec
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-"""kubectl's copy of what was applied."""
+"""kubectl's copy of the applied object."""
 
 SET_BY_SERVER: Final = (
     "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields",
@@ -15,7 +15,7 @@ SET_BY_SERVER: Final = (
 
 
 class OwnerReference(msgspec.Struct, rename="camel", gc=False):
-    """An owner; `controller` is true for at most one of an object's."""
+    """An owner; `controller` is true for at most one of an object's owners."""
 
     api_version: str = ""
     kind: str = ""

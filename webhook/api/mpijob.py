@@ -23,12 +23,12 @@ IMPLEMENTATIONS = ("OpenMPI", "Intel", "MPICH")
 
 GROUP = "kubeflow.org"
 API_VERSION = "kubeflow.org/v2beta1"
-# Of operators before it; training-operator has the first.
+# Versions of earlier operators; training-operator has the first.
 OLDER_VERSIONS = ("kubeflow.org/v1", "kubeflow.org/v1alpha2", "kubeflow.org/v1alpha1")
 # Values of `managedBy`, by default the operator (`types.go`, `KubeflowJobController` and `MultiKueueController`).
 MPI_OPERATOR = "kubeflow.org/mpi-operator"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
-# The annotation that the operator hands on to Volcano, as it does `schedulingPolicy.queue`
+# The annotation that the operator passes on to Volcano, like `schedulingPolicy.queue`
 # (https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/podgroup.go).
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 AT_STARTUP = "AtStartup"
@@ -55,12 +55,12 @@ class ObjectMeta(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def uid(self) -> str:
-        """The object's id, empty before it is stored."""
+        """The object's id; empty before it is stored."""
         return self.written_uid or ""
 
 
 class SchedulingPolicy(msgspec.Struct, rename="camel", gc=False):
-    """Gang scheduling wishes."""
+    """Settings for gang scheduling."""
 
     min_available: Int32 | None = None
     queue: str | None = None
@@ -70,7 +70,7 @@ class SchedulingPolicy(msgspec.Struct, rename="camel", gc=False):
 
 
 class RunPolicy(msgspec.Struct, rename="camel", gc=False):
-    """Life and end of the job; times in seconds."""
+    """When the job ends and what remains of it; times in seconds."""
 
     clean_pod_policy: str | None = None
     ttl_seconds_after_finished: Int32 | None = None
@@ -102,28 +102,27 @@ class MPIJobSpec(msgspec.Struct, rename="camel", gc=False):
 
 
 class JobCondition(msgspec.Struct, gc=False, omit_defaults=True):
-    """What the operator says of the job."""
+    """A condition that the operator reports."""
 
     type: str = ""
     status: str = ""
 
 
 class JobStatus(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """What the operator has written; nothing of a job that it refuses."""
+    """The operator's status; empty if the operator rejects the job."""
 
     conditions: list[JobCondition | None] | None = None
     completion_time: str | None = None
 
     def has(self, *types: str) -> bool:
-        """Whether one of these conditions is true."""
         return any(one and one.type in types and one.status == "True" for one in self.conditions or ())
 
     @property
     def ended(self) -> bool:
-        """Whether the operator has seen the job to its end.
+        """Whether the operator has recorded the end of the job.
 
-        A job with an evicted worker is Failed too, and the operator goes on: only `completionTime` shows that it ended
-        (`isFinished` of mpi-operator `pkg/controller/mpi_job_controller_status.go`).
+        A job with an evicted worker is Failed too, and the operator continues: only `completionTime` shows that it
+        ended (`isFinished` of mpi-operator `pkg/controller/mpi_job_controller_status.go`).
         """
         return bool(self.completion_time) and self.has("Succeeded", "Failed")
 
@@ -139,7 +138,7 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     @property
     def status(self) -> JobStatus:
-        """What the operator has written; an empty status where it cannot be read, which a user may have written."""
+        """The operator's status; an empty one if it cannot be read, since a user may have written it."""
         try:
             return _status_decoder.decode(self.raw_status) or JobStatus() if self.raw_status else JobStatus()
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -157,45 +156,43 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     @property
     def run_policy(self) -> RunPolicy:
-        """The run policy, an empty one when there is none."""
         return self.spec.run_policy or RunPolicy()
 
     @property
     def managed_here(self) -> bool:
-        """Whether the operator of this cluster makes the job's pods, rather than another controller."""
+        """Whether the operator of this cluster creates the job's pods, rather than another controller."""
         return is_managed_here(self.run_policy.managed_by)
 
     @property
     def launcher(self) -> ReplicaSpec | None:
-        """The Launcher spec."""
         specs = self.spec.mpi_replica_specs
         return specs.get(LAUNCHER) if specs else None
 
     @property
     def worker(self) -> ReplicaSpec | None:
-        """The Worker spec."""
         specs = self.spec.mpi_replica_specs
         return specs.get(WORKER) if specs else None
 
     @property
     def workers(self) -> int:
-        """How many worker pods the operator would make: 0 without a Worker spec or without its `replicas`."""
+        """The number of worker pods that the operator would create: 0 without a Worker spec or without its
+        `replicas`.
+        """
         count = worker.replicas if (worker := self.worker) else 0
         return count if count and count > 0 else 0
 
     @property
     def owned(self) -> bool:
-        """Whether the job says that another object controls it."""
+        """Whether the job claims to have a controller as its owner."""
         return any(owner.controller for owner in self.metadata.owner_references or ())
 
     @property
     def suspended(self) -> bool:
-        """Whether the job waits, for a user or for Kueue."""
         return bool(self.run_policy.suspend)
 
     @cached_property
     def mpirun_calls(self) -> tuple[Invocation, ...]:
-        """Calls of mpirun and its like by the launcher's first container; see `mpirun.find`. They are read once."""
+        """Calls of mpirun and similar programs by the launcher's first container; see `mpirun.find`. Cached."""
         if self.launcher is None or not self.launcher.template.containers:
             return ()
         own = self.launcher.template.containers[0]
@@ -204,16 +201,16 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
 
     @property
     def mpi_implementation(self) -> str:
-        """Whose mpirun it is; Open MPI's where the job does not say (`default.go`)."""
+        """The implementation of mpirun; Open MPI's by default (`default.go`)."""
         return self.spec.mpi_implementation or "OpenMPI"
 
     @property
     def active_here(self) -> bool:
-        """Whether the operator of this cluster makes the job's pods now."""
+        """Whether the operator of this cluster creates the job's pods now."""
         return self.managed_here and not self.suspended
 
     def misnamed(self, role: str) -> str | None:
-        """The key that was probably meant for `role`, where that is not there."""
+        """The key that was probably meant for `role`, if the job has none for it."""
         specs = self.spec.mpi_replica_specs or {}
         if role in specs:
             return None
@@ -233,13 +230,13 @@ class MPIJob(msgspec.Struct, rename="camel", dict=True):
         return found
 
     def computing(self) -> list[tuple[str, str, ReplicaSpec]]:
-        """Those of `replicas` whose pods run ranks: the Launcher only with `runLauncherAsWorker`."""
+        """The `replicas` whose pods run ranks: the Launcher only with `runLauncherAsWorker`."""
         pods = self.replicas()
         return pods if self.spec.run_launcher_as_worker else [each for each in pods if each[0] == WORKER]
 
 
 def is_managed_here(managed_by: str | None) -> bool:
-    """Whether the operator of this cluster makes the pods of a job with this manager."""
+    """Whether the operator of this cluster creates the pods of a job with this manager."""
     return managed_by in {None, MPI_OPERATOR}
 
 
@@ -250,7 +247,7 @@ def meant_role(key: str) -> str | None:
 
 
 def replica_path(role: str) -> str:
-    """Where the replica spec of `role` stands in the user's YAML."""
+    """The path of the replica spec of `role` in the user's YAML."""
     return f"spec.mpiReplicaSpecs[{role}]"
 
 
@@ -268,7 +265,7 @@ def decode(data: bytes | msgspec.Raw) -> MPIJob:
 
 
 def _bad_replica(data: bytes | msgspec.Raw) -> str:
-    """Which key of mpiReplicaSpecs does not decode: msgspec's own paths leave map keys out."""
+    """The key of mpiReplicaSpecs that does not decode: msgspec's own paths leave map keys out."""
     try:
         replicas = untyped.decode(data)["spec"]["mpiReplicaSpecs"]
     except (msgspec.DecodeError, RecursionError, LookupError, TypeError):
@@ -282,7 +279,8 @@ def _bad_replica(data: bytes | msgspec.Raw) -> str:
 
 
 def apply_operator_defaults(job: MPIJob) -> MPIJob:
-    """Fill in what the operator assumes in memory and never stores (`default.go`); changes and returns `job`.
+    """Fill in the defaults that the operator assumes in memory and never stores (`default.go`); changes and returns
+    `job`.
 
     A Worker without `replicas` counts as 0, whatever the field's documentation says, and 0 is then invalid.
     """

@@ -1,8 +1,8 @@
 """Finds mpirun in a container's command line and reads how many ranks it starts.
 
-Nothing is guessed. Options are read only if it is known how many words they take, up to the first word that is no
-option: that is the program, whose own `-n` means something else. Where the number of ranks is not certain (a shell
-variable, an unknown option, several programs, hosts that the user names) it is None.
+Nothing is guessed. Options are read only if their number of words is known, up to the first other word: that is the
+program, whose own `-n` means something else. If the number of ranks is not certain (a shell variable, an unknown
+option, several programs, hosts that the user names) it is None.
 """
 
 import re
@@ -23,25 +23,25 @@ HOSTFILE: Final = f"{CONFIG_FOLDER}/hostfile"
 
 
 class Invocation(msgspec.Struct, frozen=True, gc=False):
-    """One call of mpirun or its like."""
+    """One call of mpirun or a similar program."""
 
     program: str
     ranks: int | None = None
-    """How many it starts; None if the command line does not show it."""
+    """Ranks that it starts; None if the command line does not show the number."""
     per_node: bool = False
-    """It says itself how many go to each worker."""
+    """The call itself says how many ranks go to each worker."""
     refuses: bool = False
-    """More ranks than slots are an error to it."""
+    """More ranks than slots are an error."""
     oversubscribe: bool = False
-    """The user asked for more ranks than slots to be allowed."""
+    """The user allows more ranks than slots."""
     words: tuple[str, ...] = ()
-    """What follows it, as far as no shell is needed to know."""
+    """The words after it that can be read without a shell."""
     options: tuple[tuple[str, tuple[str, ...]], ...] | None = None
-    """(name without dashes, values) of those before the program that it starts; None if they are unknown."""
+    """(name without dashes, values) of the options before the program that it starts; None if they are unknown."""
     unread: str = ""
-    """The option of which nothing is known, and at which reading ended."""
+    """The unknown option at which reading ended."""
     started: str = ""
-    """The program that it starts; empty where that is unknown."""
+    """The program that it starts; empty if that is unknown."""
     starts_nothing: bool = False
     """No program follows its options."""
     without_shell: bool = False
@@ -62,20 +62,20 @@ ON_EACH_NODE: Final = frozenset(
 LAUNCHERS: Final = frozenset(("mpirun", "mpiexec", *_OWN_DIALECT))
 
 NAMES: Final = ("mpirun", "mpiexec", "orterun", "prterun", "horovodrun")
-"""Every call has one of them in its text."""
+"""Every call contains one of these names."""
 _PROGRAM: Final = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun)(?=[\s;&|)<>]|\Z)")
-_HOSTFILE_VARIABLE: Final = "OMPI_MCA_orte_default_hostfile"  # by the operator, as `webhook.api.operator_env` has it
+_HOSTFILE_VARIABLE: Final = "OMPI_MCA_orte_default_hostfile"  # set by the operator, see `webhook.api.operator_env`
 _AS_USER: Final = frozenset(("runuser", "su"))
-# What may stand before it where a shell expects a command: an operator, a keyword, the quote of `su USER -c "`, then
+# Text that may precede it at the start of a shell command: an operator, a keyword, the quote of `su USER -c "`, then
 # programs that start it, and a folder.
 _BEFORE: Final = re.compile(
     rf"(?:^|[\n;&|(]|(?:\b(?:{'|'.join(filter(str.isalpha, shell.KEYWORDS))}|exec|time|nohup|env|command)|[!{{])[ \t]"
     r"|\b(?:su|runuser)\b[^\n;&|'\"]*[ \t]-c[ \t]+(['\"]))"
     rf"[ \t]*+{shell.STARTS}(?:\$\{{?\w++\}}?)?(?:[^\s;&|()<>'\"`$={{}}#]*/)?\Z"
 )
-# The end of a command: no substitution, after which words may follow.
+# The end of a command; a substitution is not one, because words may follow it.
 _END: Final = re.compile(r"[ \t]*+(?:\r?\n|;|\)|\|\|?|&&|&(?!>)|\Z)")
-# A file of the image or of a volume may start anything, and so may a variable.
+# A file of the image or of a volume may start any program, and so may a variable.
 _FILE: Final = re.compile(
     r"(?<![\w/.~-])(?!/(?:bin|dev|proc|sbin|usr/bin|usr/sbin)/)[\w.~-]*+/|\.(?:py|sh)\b|\$"
     r"|\b(?:entrypoint|init|run|start|supervisord)\b"
@@ -90,7 +90,7 @@ def find(
     *,
     env_from: bool = False,
 ) -> list[Invocation]:
-    """The calls of mpirun and its like that a container makes, as far as its command line shows them.
+    """The calls of mpirun and similar programs by a container, as far as its command line shows them.
 
     `implementation` is the job's `mpiImplementation`: it says whose mpirun that is. `env` is the container's, which has
     more variables than these with `env_from`.
@@ -122,7 +122,7 @@ def find(
 
 
 def taken_for_a_file(argv: Sequence[str]) -> str:
-    """What the shell looks for as a file because `-c` is missing, where it would start mpirun; empty for nothing."""
+    """The word that the shell takes for a file because `-c` is missing, if it would start mpirun; else empty."""
     if shell.script(argv)[0]:
         return ""
     word = next((word for word in argv[1:] if not word.startswith("-")), "")
@@ -130,17 +130,17 @@ def taken_for_a_file(argv: Sequence[str]) -> str:
 
 
 def shows(container: Container) -> bool:
-    """Whether its command shows all that the container runs."""
+    """Whether its command shows everything that the container runs."""
     return bool(container.argv) and not _FILE.search(" ".join(container.argv))
 
 
 def mentions(container: Container) -> bool:
-    """Whether the container may run mpirun or its like."""
+    """Whether the container may run mpirun or a similar program."""
     return bool(find(container.command, container.args, None))
 
 
 def runs(container: Container) -> bool:
-    """Whether it does for certain."""
+    """Whether the container certainly runs it."""
     return any(call.words for call in find(container.command, container.args, None))
 
 
@@ -168,9 +168,9 @@ def _calls(
 
 
 def _is_whole(script: str, start: int, end: int) -> bool:
-    """Whether a command ends where its words do, rather than at what only a shell could read.
+    """Whether a command ends where its words do, rather than at something that only a shell can read.
 
-    A list of words for later, `RUN=(mpirun -np 2)`, is no command, nor is a text in quotes.
+    A list of words for later, `RUN=(mpirun -np 2)`, is not a command, and neither is a text in quotes.
     """
     if start > MAX_CHARACTERS_BEFORE_EMPTY_CALL or not (found := _END.match(script, end)):
         return False
@@ -197,7 +197,7 @@ def _read(program: str, words: Sequence[str], implementation: str | None) -> Inv
     started = "".join(given[position : position + 1])
     if started.startswith("-"):
         return Invocation(program, words=given, unread=started)
-    if not started.strip():  # a blank behind the backslash at the end of a line is a word
+    if not started.strip():  # a blank after the backslash at the end of a line is a word
         return Invocation(program, words=given, starts_nothing=True)
     # A variable may hold more options, and a colon starts a second program with ranks of its own.
     if (started.startswith("$") and "/" not in started) or ":" in given[position + 1 :]:
@@ -257,7 +257,7 @@ def _summed_up(
 
 
 class PerNode(NamedTuple):
-    """How many ranks a call gives to each node."""
+    """Ranks that a call starts on each node."""
 
     option: str
     ranks: int
@@ -266,7 +266,7 @@ class PerNode(NamedTuple):
 
 
 def per_node(call: Invocation) -> PerNode | None:
-    """What the call says of each node; None if it says nothing, or nothing certain."""
+    """The ranks that the call starts on each node; None if it does not say, or not certainly."""
     given = [(name, "".join(values)) for name, values in call.options or ()]
     found = [_per_node(*each) for each in given if _is_per_node(*each)]
     return found[0] if found and len({each and each[1:] for each in found}) == 1 else None
@@ -296,20 +296,19 @@ def starter(call: Invocation) -> str | None:
 
 
 def dialect(program: str, implementation: str | None) -> Dialect:
-    """What this program understands in a job with this `mpiImplementation`."""
+    """The options of this program in a job with this `mpiImplementation`."""
     return _OWN_DIALECT.get(program) or (OPEN_MPI if implementation == "OpenMPI" else HYDRA)
 
 
 def oversubscribes(text: str) -> bool:
-    """Whether an option or environment variable lets more ranks start than there are slots."""
+    """Whether an option or environment variable allows more ranks than slots."""
     plain = text.lower().replace("_", "")
     return "oversubscribe" in plain and "nooversubscribe" not in plain
 
 
 def oversubscribes_by_env(container: Container) -> bool:
-    """Whether a variable of the container does."""
     env = container.env or ()
-    # All of them at once first: hardly any does.
+    # Search all of them at once first: hardly any container has one.
     texts = "".join([text for variable in env for text in (variable.name, variable.value or "")])
     if "oversubscribe" not in texts.lower().replace("_", ""):
         return False

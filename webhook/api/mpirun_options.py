@@ -1,4 +1,4 @@
-"""The options of Open MPI 4 and 5, of Hydra (MPICH and Intel MPI) and of horovodrun: how many words each takes.
+"""The options of Open MPI 4 and 5, of Hydra (MPICH and Intel MPI) and of horovodrun, with the number of their words.
 
 Options that would make the number of ranks a guess (an appfile, elastic Horovod) or that take a value only sometimes
 are left out on purpose: a call with one of them is not read.
@@ -18,11 +18,11 @@ class Dialect(msgspec.Struct, frozen=True):
     """One family of launchers."""
 
     options: dict[str, tuple[str, int]]
-    """(name without dashes, how many words follow it) of an option, by its name and with one dash and two."""
+    """(name without dashes, number of words that follow) of an option, by its name with one dash and with two."""
     ranks: frozenset[str]
-    """The options that say how many ranks to start."""
+    """Options with the number of ranks to start."""
     refuses: bool
-    """More ranks than slots are an error, rather than sharing slots."""
+    """More ranks than slots are an error; slots are not shared."""
     needs_hostfile: bool
     """Without a hostfile it starts every rank on the launcher."""
 
@@ -80,7 +80,7 @@ HOSTS: Final = frozenset(
 """Options that replace the list of hosts."""
 
 PER_NODE: Final = frozenset(("N", "grr", "npernode", "npersocket", "perhost", "pernode", "ppn", "ppr", "rr"))
-"""Options that say how many ranks go to each host."""
+"""Options with the number of ranks on each host."""
 
 PAIRS: Final = frozenset(("env", "genv"))
 """Options that are followed by `NAME VALUE` or `NAME=VALUE`."""

@@ -1,7 +1,7 @@
-"""Syntax of Kubernetes names and labels: each `*_problem` says what is wrong with a text, or None.
+"""Syntax of Kubernetes names and labels: each `*_problem` returns the fault of a text, or None.
 
-A problem is a predicate in one line, to stand after the name of the thing: `metadata.name "Train" contains "T"; ...`.
-It repeats no more than one character of the text, so its length is bounded. The rules are those of
+A problem is a predicate in one line that follows the name of the thing: `metadata.name "Train" contains "T"; ...`. It
+repeats no more than one character of the text, so its length is limited. The rules are those of
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/util/validation/validation.go and
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/validate/content/kube.go
 """
@@ -34,7 +34,7 @@ GENERATED_BASE_MAX_LENGTH: Final = DNS_LABEL_MAX_LENGTH - GENERATED_SUFFIX_LENGT
 def _syntax(
     pattern: str, allowed: str, *, allowed_text: str, ends_text: str, max_length: int
 ) -> Callable[[str], str | None]:
-    """The check of a syntax: what is wrong with a text, None for nothing."""
+    """A function that returns the fault of a text by this syntax, or None."""
     is_good = re.compile(pattern).fullmatch
     is_allowed = re.compile(allowed).match
 
@@ -54,7 +54,7 @@ def _syntax(
 
 
 def _show(char: str) -> str:
-    """The character itself only where nobody can mistake it for another one."""
+    """The character itself only if it cannot be mistaken for another one."""
     return f'"{char}"' if " " <= char <= "~" else f"the character U+{ord(char):04X}"
 
 
@@ -73,7 +73,7 @@ dns_1035_label_problem: Final = _syntax(
     ends_text="with a lower case letter and end with a lower case letter or a digit",
     max_length=DNS_LABEL_MAX_LENGTH,
 )
-"""What keeps the text from being the name of a Service."""
+"""The syntax of the name of a Service."""
 
 dns_1123_label_problem: Final = _syntax(
     _DNS_LABEL,
@@ -82,7 +82,7 @@ dns_1123_label_problem: Final = _syntax(
     ends_text="and end with a lower case letter or a digit",
     max_length=DNS_LABEL_MAX_LENGTH,
 )
-"""What keeps the text from being the name of a namespace, container or volume."""
+"""The syntax of the name of a namespace, container or volume."""
 
 dns_1123_subdomain_problem: Final = _syntax(
     _DNS_SUBDOMAIN,
@@ -91,7 +91,7 @@ dns_1123_subdomain_problem: Final = _syntax(
     ends_text='and end with a lower case letter or a digit, and so must every part between two "."',
     max_length=DNS_SUBDOMAIN_MAX_LENGTH,
 )
-"""What keeps the text from being the name of most objects."""
+"""The syntax of the names of most objects."""
 
 label_value_problem: Final = _syntax(
     rf"(?:{_LABEL_NAME})?",
@@ -100,7 +100,7 @@ label_value_problem: Final = _syntax(
     ends_text=_LABEL_ENDS,
     max_length=LABEL_VALUE_MAX_LENGTH,
 )
-"""What keeps the text from being a label's value. An empty value is valid."""
+"""The syntax of a label's value. An empty value is valid."""
 
 _label_name_problem: Final = _syntax(
     _LABEL_NAME,
@@ -113,7 +113,7 @@ _is_label_key: Final = re.compile(rf"(?:{_DNS_SUBDOMAIN}/)?{_LABEL_NAME}").fullm
 
 
 def label_key_problem(text: str) -> str | None:
-    """What keeps the text from being a label's key, or any other qualified name: `name` or `example.com/name`."""
+    """The syntax of a label's key, or any other qualified name: `name` or `example.com/name`."""
     if len(text) <= LABEL_NAME_MAX_LENGTH and _is_label_key(text):
         return None  # no part can be too long
     prefix, slash, name = text.rpartition("/")
@@ -129,7 +129,7 @@ def label_key_problem(text: str) -> str | None:
 
 
 def corrected(text: str, problem: Callable[[str], str | None], room: int = DNS_SUBDOMAIN_MAX_LENGTH) -> str | None:
-    """The text with "-" for what the syntax does not take, and cut to `room`; None if that is not enough."""
+    """The text with "-" for invalid characters, cut to `room`; None if that is not enough."""
     lower = text.lower()
     spellings = ((r"[^\w./-]+", text), (r"[^\w.-]+", text), (r"[^a-z0-9.-]+", lower), (r"[^a-z0-9-]+", lower))
     for other, written in spellings:
@@ -144,13 +144,13 @@ def corrected(text: str, problem: Callable[[str], str | None], room: int = DNS_S
 
 
 def advice(text: str, problem: Callable[[str], str | None]) -> str:
-    """What to write in place of the text."""
+    """The fix for an invalid name."""
     meant = corrected(text, problem)
     return f"Write {meant}." if meant else "Use lower case letters, digits and -."
 
 
 def choose(value: str, choices: Iterable[str]) -> str:
-    """What to write in place of a value that is none of the choices."""
+    """The fix for a value that is not one of the choices."""
     plain = {re.sub("[^a-z0-9]", "", choice.lower()): choice for choice in choices}
     written = re.sub("[^a-z0-9]", "", value[:DNS_LABEL_MAX_LENGTH].lower())
     near = get_close_matches(written, plain, n=1, cutoff=0.8) or [text for text in plain if text in written]
@@ -158,7 +158,9 @@ def choose(value: str, choices: Iterable[str]) -> str:
 
 
 def is_generated(name: str, prefix: str) -> bool:
-    """Whether the API server makes, or has made, the name out of `generateName`; with another name that is unused."""
+    """Whether the API server makes, or has made, the name from `generateName`, which it ignores next to another
+    name.
+    """
     base = prefix[:GENERATED_BASE_MAX_LENGTH]
     made = name.startswith(base) and len(name) == len(base) + GENERATED_SUFFIX_LENGTH
     return bool(prefix) and (not name or made)
@@ -166,11 +168,11 @@ def is_generated(name: str, prefix: str) -> bool:
 
 _LENGTHS: Final = 3
 _SHORTEST_PART: Final = 3
-"""Less than that is in many names by chance, as "d" in "shared-memory"."""
+"""Shorter parts are in many names by chance, such as "d" in "shared-memory"."""
 
 
 def closest_name(name: str, known: Iterable[str]) -> str | None:
-    """The one of `known` that is most like `name`, None where none is near. Of very many only some are looked at."""
+    """The one of `known` that is most like `name`, None if none is close. Among many names only some are compared."""
     if not 0 < len(name) <= DNS_SUBDOMAIN_MAX_LENGTH:
         return None
     near = [

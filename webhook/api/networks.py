@@ -1,4 +1,4 @@
-"""The annotation by which a pod asks Multus for further networks.
+"""The annotation by which a pod requests further networks from Multus.
 
 https://github.com/k8snetworkplumbingwg/multus-cni/blob/v4.2.2/docs/how-to-use.md
 """
@@ -12,7 +12,7 @@ from webhook.api import names
 
 NETWORKS: Final = "k8s.v1.cni.cncf.io/networks"
 DEFAULT_NETWORK: Final = "v1.multus-cni.io/default-network"
-"""The annotation by which a pod asks Multus for another network in place of the cluster's own."""
+"""The annotation by which a pod replaces the cluster's own network."""
 
 RESOURCE_NAME: Final = "k8s.v1.cni.cncf.io/resourceName"
 """On a NetworkAttachmentDefinition: the device that each attachment to it uses."""
@@ -50,9 +50,9 @@ _decoder = msgspec.json.Decoder(list[_Selection])
 
 
 def parse(text: str) -> list[Network]:
-    """The networks in either notation: `[namespace/]name[@interface]` with commas between, or a list in JSON.
+    """The networks in either notation: `[namespace/]name[@interface]` separated by commas, or a list in JSON.
 
-    NetworksError for what is neither. Names are not checked.
+    NetworksError for anything else. Names are not checked.
     """
     if not text.strip():
         return []
@@ -66,22 +66,22 @@ def parse(text: str) -> list[Network]:
 
 
 def parse_strictly(text: str) -> list[Network]:
-    """The networks in the notation with commas, for what this service writes itself: names are checked too."""
+    """The networks in the notation with commas, for texts that this service writes itself: names are checked too."""
     if _in_json(text):
         raise NetworksError("is not [namespace/]name[@interface], with commas between several")
-    found = parse(text)
-    for network in found:
+    networks = parse(text)
+    for network in networks:
         for part in filter(None, network):
             # Network Resources Injector takes no other names.
             if problem := names.dns_1123_label_problem(part):
                 raise NetworksError(f"has a name that {problem}")
         if len(network.interface) > _INTERFACE_MAX_LENGTH:
             raise NetworksError(f"has an interface of more than {_INTERFACE_MAX_LENGTH} characters")
-    return found
+    return networks
 
 
 def extended(text: str, more: Iterable[Network]) -> str:
-    """`text`, which `parse` can read, with `more` networks at its end; what is there stays as it is written."""
+    """`text`, which `parse` can read, with `more` networks at its end; the existing text stays as it is."""
     if not _in_json(text):
         return _start(text) + ", ".join(map(str, more))
     fields = ({key: value for key, value in network._asdict().items() if value} for network in more)
@@ -94,7 +94,7 @@ def extends(text: str, original: str) -> bool:
 
 
 def _start(text: str) -> str:
-    """The text up to where the next network comes."""
+    """The text up to the position of the next network."""
     start = text.rstrip()
     if _in_json(text):
         start = start.removesuffix("]").rstrip()

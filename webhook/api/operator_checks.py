@@ -1,7 +1,7 @@
-"""Whether the operator refuses a job for good: then it never makes a pod of it, until somebody changes the job.
+"""Whether the operator rejects a job for good: then it creates no pods for it until a user changes the job.
 
-https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/apis/kubeflow/validation/validation.go, which is asked on every
-sync before anything is made; a job that fails gets no status. The rule `upstream-contract` says what is wrong with it.
+https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/apis/kubeflow/validation/validation.go runs on every sync
+before anything is created; a job that fails gets no status. The rule `upstream-contract` reports the fault.
 """
 
 from typing import Final
@@ -13,12 +13,12 @@ RESTART_POLICIES: Final = ("Never", "OnFailure")
 
 
 def never_begun(job: MPIJob) -> bool:
-    """Whether the operator has refused the job, with its defaults applied, each time it looked at it."""
+    """Whether the operator has rejected the job, with its defaults applied, on every sync so far."""
     return not job.status.conditions and refused(job)
 
 
 def refused(job: MPIJob) -> bool:
-    """Whether the operator would refuse the job, with its defaults applied, if it looked at it now."""
+    """Whether the operator would reject the job, with its defaults applied, on the next sync."""
     spec, policy = job.spec, job.run_policy
     last_worker = f"{job.metadata.name}-worker-{max(job.workers, 1) - 1}"
     counts = (policy.ttl_seconds_after_finished, policy.active_deadline_seconds, policy.backoff_limit)

@@ -1,6 +1,6 @@
 """Variables that the operator appends to the first containers.
 
-Where a variable is there twice, a container gets the last value. So the operator's value replaces the user's.
+If a variable appears twice, a container gets the last value. So the operator's value replaces the user's.
 
 https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/mpi_job_controller.go (`newWorker`,
 `newLauncherPodTemplate`). NVIDIA_DRIVER_CAPABILITIES is left out: it has no effect without devices.
@@ -28,13 +28,13 @@ _SLOTS: Final = {"OpenMPI": "OMPI_MCA_orte_set_default_slots", "Intel": "I_MPI_P
 
 
 def values(role: str, job: MPIJob) -> dict[str, tuple[str, ...]]:
-    """By name the values that mean what the operator writes; `job` has the operator's defaults or none."""
-    found: dict[str, tuple[str, ...]] = {"K_MPI_JOB_ROLE": (role.lower(),)}
+    """By name, all values equivalent to the operator's; `job` may or may not have the operator's defaults."""
+    variables: dict[str, tuple[str, ...]] = {"K_MPI_JOB_ROLE": (role.lower(),)}
     if role == LAUNCHER:
         implementation = job.spec.mpi_implementation or "OpenMPI"
-        found |= _OF_IMPLEMENTATION.get(implementation, {})
+        variables |= _OF_IMPLEMENTATION.get(implementation, {})
         if slots := _SLOTS.get(implementation):
-            found[slots] = (str(job.spec.slots_per_worker or 1),)
+            variables[slots] = (str(job.spec.slots_per_worker or 1),)
         if not job.spec.run_launcher_as_worker:
-            found["NVIDIA_VISIBLE_DEVICES"] = _NO_DEVICES
-    return found
+            variables["NVIDIA_VISIBLE_DEVICES"] = _NO_DEVICES
+    return variables

@@ -1,7 +1,8 @@
-"""What a converted job leaves to its user: texts that no cluster takes for a value, and that say what belongs there.
+"""Placeholders in a converted job: texts that no cluster accepts, with a description of the value for the user to fill
+in.
 
-An image of such a text is refused, a claim of it never found. `check` looks for them itself, so that all are told, each
-in the words of the conversion.
+An image with such a text is rejected, and a claim of this name does not exist. `check` searches for placeholders, so
+that it reports all of them, in the words of the conversion.
 """
 
 from collections.abc import Iterator
@@ -11,12 +12,12 @@ MARK: Final = "FILL-IN: "
 
 
 def fill_in(what: str) -> str:
-    """A text in the place of `what`."""
+    """A placeholder for `what`."""
     return f"{MARK}{what}"
 
 
 def find(document: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """The path of each, and what belongs there."""
+    """The path and description of each placeholder."""
     if isinstance(document, dict):
         for key, value in document.items():
             bracket = "." in key or "/" in key or path.endswith("mpiReplicaSpecs")

@@ -11,16 +11,16 @@ import msgspec
 
 WINDOWS: Final = "windows"
 OS_LABEL: Final = "kubernetes.io/os"
-# The older name of a claim's `storageClassName`; it wins where both are there (component-helpers
+# The older form of a claim's `storageClassName`; it wins if both are set (component-helpers
 # `storage/volume/helpers.go`, `GetPersistentVolumeClaimClass`).
 STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 SHARED_MEMORY = "shared-memory"
-"""The volume that the injection of this name adds: nobody who mistypes the name of his own means it."""
+"""The volume that the injection of this name adds. It is never suggested for a misspelt volume name."""
 
 
 class Presence(msgspec.Struct, gc=False):
-    """A field of which only counts that it is there; what it holds is not read."""
+    """A field that is only checked for presence."""
 
 
 class ResourceRequirements(msgspec.Struct, gc=False):
@@ -78,7 +78,7 @@ class ClaimMeta(msgspec.Struct, gc=False):
 
 
 class ClaimSpec(msgspec.Struct, rename="camel", gc=False):
-    """What a claim asks for."""
+    """The spec of a claim."""
 
     storage_class_name: str | None = None
     volume_attributes_class_name: str | None = None
@@ -93,19 +93,19 @@ class Claim(msgspec.Struct, gc=False):
 
     @property
     def storage_class(self) -> str | None:
-        """The storage class that is asked for: None for the cluster's default, empty for none."""
+        """The requested storage class: None for the cluster's default, empty for none."""
         annotations = (self.metadata and self.metadata.annotations) or {}
         return annotations.get(STORAGE_CLASS, self.spec.storage_class_name if self.spec else None)
 
 
 class Ephemeral(msgspec.Struct, rename="camel", gc=False):
-    """A claim that comes and goes with the pod."""
+    """A claim with the lifetime of the pod."""
 
     volume_claim_template: Claim | None = None
 
 
 class Csi(msgspec.Struct, gc=False):
-    """A volume that a CSI driver makes for the pod."""
+    """A volume that a CSI driver creates for the pod."""
 
     driver: str = ""
 
@@ -168,12 +168,12 @@ class Volume(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def without_claim(self) -> str | None:
-        """The field of storage that needs no claim, None where there is none."""
+        """The field of storage that needs no claim; None if there is none."""
         return next((name for attribute, name in _WITHOUT_CLAIM if getattr(self, attribute) is not None), None)
 
     @property
     def scratch(self) -> EmptyDir | None:
-        """The scratch space, which a volume without a source is too; None for any other volume."""
+        """The scratch space, which a volume without a source also is; None for any other volume."""
         if self.empty_dir is not None:
             return self.empty_dir
         return None if any(getattr(self, name) is not None for name in _SOURCES) else EmptyDir()
@@ -185,7 +185,7 @@ _WITHOUT_CLAIM = _FIELDS[next(i for i, (name, _) in enumerate(_FIELDS) if name =
 
 
 class ValueFrom(msgspec.Struct, rename="camel", gc=False):
-    """Where the value of a variable comes from."""
+    """The source of a variable's value."""
 
     config_map_key_ref: ConfigMapSource | None = None
     field_ref: Presence | None = None
@@ -193,7 +193,7 @@ class ValueFrom(msgspec.Struct, rename="camel", gc=False):
 
 
 class EnvFrom(msgspec.Struct, rename="camel", gc=False):
-    """Variables that come all at once."""
+    """The source of many variables."""
 
     config_map_ref: ConfigMapSource | None = None
 
@@ -207,7 +207,7 @@ class EnvVar(msgspec.Struct, rename="camel", gc=False):
 
 
 class VolumeMount(msgspec.Struct, rename="camel", gc=False):
-    """Where a volume appears in the container."""
+    """The path of a volume in the container."""
 
     name: str = ""
     mount_path: str = ""
@@ -221,7 +221,7 @@ class Capabilities(msgspec.Struct, gc=False):
 
 
 class SecurityContext(msgspec.Struct, rename="camel", gc=False):
-    """Who a container runs as; `webhook.predict.pod_security.pod` has what Pod Security reads."""
+    """The user of a container; `webhook.predict.pod_security.pod` has what Pod Security reads."""
 
     capabilities: Capabilities | None = None
     privileged: bool | None = None
@@ -230,7 +230,7 @@ class SecurityContext(msgspec.Struct, rename="camel", gc=False):
 
 
 class PodSecurityContext(msgspec.Struct, rename="camel", gc=False):
-    """What holds for containers that say nothing, and the group that owns the volumes."""
+    """Defaults for the containers, and the group that owns the volumes."""
 
     fs_group: int | None = None
     run_as_non_root: bool | None = None
@@ -247,7 +247,7 @@ class ContainerPort(msgspec.Struct, rename="camel", gc=False):
 
 
 class TcpSocket(msgspec.Struct, gc=False):
-    """A connection."""
+    """A probe that opens a TCP connection."""
 
     port: object = None
     host: str | None = None
@@ -280,7 +280,7 @@ class Container(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def argv(self) -> list[str]:
-        """What it runs, as far as its image does not say."""
+        """What it runs, as far as its image does not decide."""
         return [*(self.command or ()), *(self.args or ())]
 
     @property
@@ -302,13 +302,13 @@ class Container(msgspec.Struct, rename="camel", gc=False):
 
 
 class Named(msgspec.Struct, gc=False):
-    """Anything that is referred to by its name: pull secrets."""
+    """A reference by name, as to a pull secret."""
 
     name: str = ""
 
 
 class Toleration(msgspec.Struct, gc=False):
-    """Taints that the pod bears; without an operator it is `Equal`, without an effect every one."""
+    """Tolerated taints; without an operator it is `Equal`, without an effect it matches every effect."""
 
     key: str | None = None
     operator: str | None = None
@@ -317,7 +317,7 @@ class Toleration(msgspec.Struct, gc=False):
 
 
 class NodeRequirement(msgspec.Struct, gc=False):
-    """One condition on one label of a node."""
+    """A condition on a label of a node."""
 
     key: str = ""
     operator: str = ""
@@ -325,20 +325,20 @@ class NodeRequirement(msgspec.Struct, gc=False):
 
 
 class NodeTerm(msgspec.Struct, rename="camel", gc=False):
-    """Conditions that hold together; a term without any selects no node."""
+    """Conditions that must all be met; a term without any selects no node."""
 
     match_expressions: Sequence[NodeRequirement] | None = None
     match_fields: Sequence[NodeRequirement] | None = None
 
 
 class NodeTerms(msgspec.Struct, rename="camel", gc=False):
-    """Terms of which one has to hold."""
+    """Terms of which one must be met."""
 
     node_selector_terms: Sequence[NodeTerm] | None = None
 
 
 class NodeAffinity(msgspec.Struct, rename="camel", gc=False):
-    """Where pods must run; what they only prefer is not read."""
+    """The required node affinity; preferences are not read."""
 
     required_during_scheduling_ignored_during_execution: NodeTerms | None = None
 
@@ -350,7 +350,7 @@ class PodLabels(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
 
 
 class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """Pods to be near to or far from: which, of which namespaces, and the label of nodes that says what near is."""
+    """Pods to be near to or far from: their labels and namespaces, and the nodes' label that defines near."""
 
     topology_key: str = ""
     label_selector: PodLabels | None = None
@@ -359,7 +359,7 @@ class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=Tr
 
 
 class WeightedPodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """Pods that it would be better to be near to, or far from."""
+    """A preference for pods to be near to, or far from."""
 
     pod_affinity_term: PodAffinityTerm | None = None
 
@@ -372,7 +372,7 @@ class PodAffinity(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
 
     @property
     def terms(self) -> Iterator[PodAffinityTerm]:
-        """What is required, then what is preferred."""
+        """The required terms, then the preferred ones."""
         yield from self.required_during_scheduling_ignored_during_execution or ()
         for weighted in self.preferred_during_scheduling_ignored_during_execution or ():
             if weighted.pod_affinity_term is not None:
@@ -394,7 +394,7 @@ class PodOS(msgspec.Struct, gc=False):
 
 
 class PodResourceClaim(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """Devices for the pod: by a claim that exists, or by one that is made for it of a template."""
+    """Devices for the pod: from an existing claim, or from one that is created from a template."""
 
     name: str = ""
     resource_claim_name: str | None = None
@@ -402,7 +402,7 @@ class PodResourceClaim(msgspec.Struct, rename="camel", gc=False, omit_defaults=T
 
 
 class PodSpec(msgspec.Struct, rename="camel", gc=False):
-    """The pod's spec."""
+    """The spec of a pod."""
 
     containers: Sequence[Container] | None = None
     init_containers: Sequence[Container] | None = None
@@ -436,7 +436,6 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def for_windows(self) -> bool:
-        """Whether the pod says that it runs on Windows."""
         by_name = self.os is not None and self.os.name == WINDOWS
         return by_name or (self.node_selector or {}).get(OS_LABEL) == WINDOWS
 
@@ -456,22 +455,19 @@ class PodTemplate(msgspec.Struct, gc=False):
 
     @property
     def labels(self) -> dict[str, str]:
-        """Labels, empty when there are none."""
         return (self.metadata and self.metadata.labels) or {}
 
     @property
     def annotations(self) -> dict[str, str]:
-        """Annotations, empty when there are none."""
         return (self.metadata and self.metadata.annotations) or {}
 
     @property
     def node_selector(self) -> dict[str, str]:
-        """Labels that a node must have, empty when there are none."""
         return (self.spec and self.spec.node_selector) or {}
 
     @property
     def node_terms(self) -> Sequence[NodeTerm]:
-        """Terms of the required node affinity, of which one has to hold; empty when there are none."""
+        """Terms of the required node affinity, of which one must be met."""
         affinity = self.spec and self.spec.affinity and self.spec.affinity.node_affinity
         required = affinity and affinity.required_during_scheduling_ignored_during_execution
         return (required and required.node_selector_terms) or []
@@ -494,14 +490,13 @@ class PodTemplate(msgspec.Struct, gc=False):
 
     @property
     def user(self) -> int | None:
-        """Who the first container runs as; None where the image decides."""
+        """The user of the first container; None if the image decides."""
         own = (self.containers[0].security_context if self.containers else None) or SecurityContext()
         of_pod = (self.spec.security_context if self.spec else None) or PodSecurityContext()
         return of_pod.run_as_user if own.run_as_user is None else own.run_as_user
 
     @property
     def init_containers(self) -> Sequence[Container]:
-        """Init containers in order."""
         return (self.spec and self.spec.init_containers) or []
 
     @property

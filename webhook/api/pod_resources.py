@@ -1,8 +1,8 @@
-"""What a pod asks for and may use, counted as Kubernetes counts it for quotas, limit ranges, scheduling and Kueue.
+"""Requests and limits of a pod, counted as Kubernetes counts them for quotas, limit ranges, scheduling and Kueue.
 
 https://github.com/kubernetes/component-helpers/blob/v0.35.4/resource/helpers.go (`PodRequests`, `PodLimits`) and
-https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/v1/defaults.go (`SetDefaults_Pod`), with the
-feature gate PodLevelResources on, which it is since 1.34.
+https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/v1/defaults.go (`SetDefaults_Pod`), with the feature
+gate PodLevelResources on, as it is since 1.34.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,14 +17,14 @@ Amounts = Mapping[str, Quantity]
 """Quantities by resource name."""
 
 HUGE_PAGES: Final = "hugepages-"
-"""What the names of such resources begin with; the size of a page follows."""
+"""The prefix of such resources; the size of a page follows."""
 
 _MILLI: Final = quantity.NANO // 1000
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerResources:
-    """A container's part; `path` is where the container stands below the pod template."""
+    """A container's part; `path` is the container's path below the pod template."""
 
     path: str
     name: str = ""
@@ -39,7 +39,7 @@ class ContainerResources:
 
 @dataclass(frozen=True, slots=True)
 class PodResources:
-    """Containers, then init containers, in order; what the pod as a whole asks for; what its runtime costs on top."""
+    """Containers, then init containers, in order; the resources of the pod as a whole; the overhead of its runtime."""
 
     containers: tuple[ContainerResources, ...] = ()
     requests: Amounts = field(default_factory=dict)
@@ -50,7 +50,7 @@ class PodResources:
         return hash((self.containers, _hashable(self.requests), _hashable(self.limits), _hashable(self.overhead)))
 
     def with_defaults(self, *, requests: Amounts, limits: Amounts) -> "PodResources":
-        """The pod with these amounts in each container that does not name the resource: what LimitRanges do."""
+        """The pod with these amounts in each container that does not name the resource, as LimitRanges add them."""
         if not (requests or limits):
             return self
         containers = tuple(
@@ -72,9 +72,9 @@ class PodResources:
 
 
 def of_template(template: PodTemplate) -> PodResources:
-    """The pod's resources once the API server has filled in what it can: requests from limits, and the pod's own.
+    """The pod's resources with the API server's defaults: requests from limits, and the pod's own.
 
-    A quantity that cannot be read is left out: the rule `upstream-contract` refuses it.
+    A quantity that cannot be read is left out: the rule `upstream-contract` rejects it.
     """
     spec = template.spec
     if spec is None:
@@ -88,7 +88,7 @@ def of_template(template: PodTemplate) -> PodResources:
 
 
 def requests(pod: PodResources) -> dict[str, Quantity]:
-    """What the pod asks for, overhead included."""
+    """The pod's requests, including overhead."""
     total = container_requests(pod)
     total.update((name, amount) for name, amount in pod.requests.items() if is_pod_level(name))
     _add(total, pod.overhead)
@@ -96,7 +96,7 @@ def requests(pod: PodResources) -> dict[str, Quantity]:
 
 
 def limits(pod: PodResources) -> dict[str, Quantity]:
-    """What the pod may use, overhead included where there is a limit."""
+    """The pod's limits, including overhead on a resource with a limit."""
     total = container_limits(pod)
     total.update((name, amount) for name, amount in pod.limits.items() if is_pod_level(name))
     for name, amount in pod.overhead.items():
@@ -106,22 +106,22 @@ def limits(pod: PodResources) -> dict[str, Quantity]:
 
 
 def container_requests(pod: PodResources) -> dict[str, Quantity]:
-    """The most that the containers ask for at once."""
+    """The maximum that the containers request at once."""
     return at_once(Use(each.requests, each.init, each.sidecar) for each in pod.containers)
 
 
 def container_limits(pod: PodResources) -> dict[str, Quantity]:
-    """The most that the containers may use at once; one without a limit counts as nothing."""
+    """The maximum that the containers may use at once; one without a limit counts as nothing."""
     return at_once(Use(each.limits, each.init, each.sidecar) for each in pod.containers)
 
 
 def is_sidecar(init_container: Container) -> bool:
-    """Whether the init container goes on running beside the containers."""
+    """Whether the init container keeps running alongside the containers."""
     return init_container.restart_policy == "Always"
 
 
 def is_pod_level(name: str) -> bool:
-    """Whether what the pod as a whole says of the resource counts."""
+    """Whether pod-level requests and limits exist for the resource."""
     return name in {"cpu", "memory"} or name.startswith(HUGE_PAGES)
 
 
@@ -131,7 +131,7 @@ def is_overcommitted(name: str) -> bool:
 
 
 def read_amounts(values: Mapping[str, object] | None) -> dict[str, Quantity]:
-    """The quantities as the API server keeps them in a pod, rounded up to thousandths; those that can be read."""
+    """The quantities as the API server stores them in a pod, rounded up to thousandths; those that can be read."""
     amounts = {}
     for name, value in (values or {}).items():
         try:
@@ -152,14 +152,14 @@ def _rounded(amount: Quantity) -> Quantity:
 
 def _container(kind: str, index: int, container: Container) -> ContainerResources:
     init = kind == "initContainers"
-    asked = container.resources
-    most = read_amounts(asked.limits) if asked is not None else {}
+    resources = container.resources
+    most = read_amounts(resources.limits) if resources is not None else {}
     return ContainerResources(
         path=f"spec.{kind}[{index}]",
         name=container.name,
         init=init,
         sidecar=init and is_sidecar(container),
-        requests={**most, **read_amounts(asked.requests)} if asked is not None else {},
+        requests={**most, **read_amounts(resources.requests)} if resources is not None else {},
         limits=most,
     )
 
@@ -185,7 +185,7 @@ def _with_pod_level(pod: PodResources, asked: ResourceRequirements) -> PodResour
 
 
 class Use(NamedTuple):
-    """What a container uses while it runs, and when that is."""
+    """The amounts that a container uses while it runs, and when it runs."""
 
     amounts: Amounts
     init: bool = False
@@ -193,9 +193,9 @@ class Use(NamedTuple):
 
 
 def at_once(uses: Iterable[Use]) -> dict[str, Quantity]:
-    """The most of each resource that is in use at once in a pod.
+    """The maximum of each resource in use at once in a pod.
 
-    Containers run side by side. Init containers run before, one after the other; sidecars go on from their turn.
+    Containers run in parallel. Init containers run before them, one after the other; sidecars keep running.
     """
     total: dict[str, Quantity] = {}
     sidecars: dict[str, Quantity] = {}

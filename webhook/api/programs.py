@@ -1,4 +1,4 @@
-"""Which programs a container starts, as far as its command line shows them."""
+"""The programs that a container starts, as far as its command line shows them."""
 
 import re
 from typing import Final
@@ -8,10 +8,10 @@ from webhook.api.pod import Container
 
 _QUOTED: Final = re.compile(r""""(?:[^"\\]++|\\.)*+"|'[^']*+'""", re.DOTALL)
 _BETWEEN: Final = re.compile(r"[\n;&|(){}]+")
-# What a shell puts into a word: a number, a variable, the output of commands.
+# Parts of a word that a shell replaces: a number, a variable, the output of commands.
 _NUMBER: Final = re.compile(r"\$\(\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)\)|\$\{[^{}$]*+\}")
 _SUBSTITUTED: Final = re.compile(r"\$\(([^()]*+)\)|`([^`]*+)`")
-# Words of the shell that start no program.
+# Shell built-ins that start no program.
 _BUILT_IN: Final = frozenset(
     (
         *(":", "[", "[[", "alias", "break", "case", "cd", "continue", "declare", "done", "echo", "esac", "exit"),
@@ -26,22 +26,22 @@ TOOLS: Final = frozenset(
         *("touch", "wc", "whoami"),
     )
 )
-"""They start no ranks and no sshd, and their variables are not the user's."""
+"""Programs that start no ranks and no sshd, and do not read the user's variables."""
 INSTALLERS: Final = frozenset(
     (
         *("apk", "apt", "apt-get", "conda", "curl", "dnf", "git", "mamba", "micromamba", "microdnf", "pip", "pip3"),
         *("source", "tar", "unzip", "uv", "wget", "yum"),
     )
 )
-"""They start no ranks and no sshd either, but may read variables and write files."""
+"""Programs that start no ranks and no sshd either, but may read variables and write files."""
 _SCRIPT: Final = re.compile(r"\.sh$|/init\.d/")
 _READS_MORE: Final = frozenset((".", "eval", "source"))
-# Files of which a shell gets variables and functions, and no more.
+# Files that only define variables and functions for the shell.
 _OF_ENVIRONMENTS: Final = re.compile(r"(?:\.|source) (?:\S*/)?(?:activate|conda\.sh|\.?bashrc|\.?profile|setvars\.sh)")
 
 
 def started_by(container: Container) -> frozenset[str] | None:
-    """The names of the programs, without folders; None where the image, a file or a variable names more of them."""
+    """The names of the programs, without folders; None if the image, a file or a variable may start others."""
     if not container.command:
         return None
     words = shell.unwrapped(container.argv)
@@ -62,7 +62,7 @@ def started_by(container: Container) -> frozenset[str] | None:
 
 
 def _names(command: str) -> frozenset[str] | None:
-    """The program of one command: none for a word of the shell."""
+    """The program of one command; none for a shell built-in."""
     words = command.split()
     while words and words[0] in shell.KEYWORDS:
         del words[0]

@@ -5,10 +5,10 @@ is rounded after parsing. Grammar, rounding (away from zero, beyond nano) and ca
 at 2**63-1, one with a decimal unit does not) are those of `resource.ParseQuantity`:
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/resource/quantity.go
 
-Refused here although `ParseQuantity` takes it:
+Rejected here although `ParseQuantity` takes it:
 
 * text without a digit (`Gi`, `+`, `.`), which it reads as 0, and surrounding blanks, which are dropped when it decodes
-  JSON: the pattern for quantities in CRD schemas refuses both, so no stored MPIJob holds one;
+  JSON: the pattern for quantities in CRD schemas rejects both, so no stored MPIJob has one;
 * more than 64 characters, or an exponent beyond +-99: a few bytes of text must not become an integer of gigabytes.
   `ParseQuantity` cuts the exponent to 32 bits instead, and so reads `1e4294967296` as 1.
 """
@@ -55,7 +55,7 @@ class QuantityError(ValueError):
 
 
 def parse(value: object) -> Quantity:
-    """Nano units of a quantity as it stands in JSON or YAML: text, an integer, or a finite float.
+    """Nano units of a quantity in JSON or YAML: text, an integer, or a finite float.
 
     Any JSON number is a quantity to `Quantity.UnmarshalJSON`, while CRD schemas admit integers and text only. A float
     counts as the shortest decimal that names it: `0.1` is exactly 100m. All else, bool included, is a `QuantityError`.
@@ -83,11 +83,11 @@ def are_readable(values: Iterable[object]) -> bool:
     return True
 
 
-@lru_cache(maxsize=4096)  # a cluster's jobs repeat a few hundred texts; 64 characters each bound the memory
+@lru_cache(maxsize=4096)  # a cluster's jobs repeat a few hundred texts; at 64 characters each they need little memory
 def _parse_text(text: str) -> Quantity:
     match = _GRAMMAR.fullmatch(text)
     if match is None:
-        shown = json.dumps(text) if text else "empty text"  # escapes what only looks like a digit or a blank
+        shown = json.dumps(text) if text else "empty text"  # escapes look-alikes of digits and blanks
         raise QuantityError(f"{shown} is not a quantity", _meant(IN_WORDS.get(text.strip().lower(), text)) or _FIX)
     sign, digits, fraction, unit = match.groups(default="")
     exponent = 0 if unit in _BINARY else _DECIMAL[unit] if unit in _DECIMAL else int(unit[1:])
@@ -102,7 +102,7 @@ def _parse_text(text: str) -> Quantity:
 
 
 def _meant(text: str) -> str:
-    """What to write for a number with a unit of another spelling, such as `16 GB`; empty where that is not certain."""
+    """The quantity for a number with a unit of another spelling, such as `16 GB`; empty if that is not certain."""
     found = _WITH_WORD.fullmatch(text)
     if found is None:
         return ""
@@ -129,7 +129,7 @@ def whole(quantity: Quantity) -> int:
 
 
 def format(quantity: Quantity) -> str:  # noqa: A001 - the counterpart of `parse`, always used as quantity.format
-    """Shortest exact text for a person: `32`, `1500m`, `4Gi`.
+    """Shortest exact text for people: `32`, `1500m`, `4Gi`.
 
     Whole numbers below a million stay plain, so that 1024 GPUs are not `1Ki`. `parse` reads the text back to the same
     quantity, unless that is above the cap for binary units.

@@ -8,11 +8,11 @@ from typing import Final
 import msgspec
 
 from webhook.api import pod_resources, quantity
+from webhook.api.accelerators import DEVICE_CLASS
 from webhook.api.pod import Claim, PodSpec, PodTemplate
 from webhook.api.pod_resources import Amounts, PodResources
 from webhook.api.quantity import Quantity
 from webhook.api.quota_scopes import ClaimTraits, ObjectTraits, PodTraits, Traits
-from webhook.api.resources import DEVICE_CLASS
 
 ONE: Final = Quantity(quantity.NANO)
 
@@ -22,12 +22,12 @@ REQUESTS: Final = "requests."
 _STORAGE: Final = "requests.storage"
 _CLAIMS: Final = "persistentvolumeclaims"
 _BY_CLASS: Final = ".storageclass.storage.k8s.io/"
-# Kubernetes' own names, of which those of device classes are extended resources all the same.
+# Kubernetes' own names; those of device classes are extended resources all the same.
 _NATIVE: Final = "kubernetes.io/"
 
 
 class Charge(msgspec.Struct, frozen=True):
-    """What one object takes (nano units), and what it is like, which decides by which quotas it is counted."""
+    """The amounts of one object (nano units), and the traits that decide which quotas count it."""
 
     traits: Traits
     usage: dict[str, int]
@@ -35,7 +35,7 @@ class Charge(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class PodShape:
-    """What counts of a pod template: what it asks for, what scopes ask about it, and the claims that come with it."""
+    """The parts of a pod template that quotas count: requests, traits for scopes, and the claims that come with it."""
 
     resources: PodResources
     runtime_class: str = ""
@@ -46,19 +46,19 @@ class PodShape:
     """The pod as a whole has resources, so its containers do not decide whether it is best effort."""
     claims: tuple["ClaimShape", ...] = ()
     device_claims: tuple[str, ...] = ()
-    """The ResourceClaimTemplates of which each pod gets a claim."""
+    """The ResourceClaimTemplates from which each pod gets a claim."""
 
     def __hash__(self) -> int:
         return self._hash
 
     @cached_property
     def _hash(self) -> int:
-        """Shapes are looked up often, and have much in them."""
+        """Computed once: shapes are large and looked up often."""
         return hash((self.resources, self.runtime_class, self.priority_class, self.claims, self.device_claims))
 
 
 class ClaimShape(msgspec.Struct, frozen=True):
-    """A claim that comes and goes with each pod; without a class it gets the cluster's default, which is not known."""
+    """A claim with the lifetime of a pod; without a class it gets the cluster's default, which is unknown here."""
 
     storage_class: str = ""
     volume_attributes_class: str = ""
@@ -66,7 +66,7 @@ class ClaimShape(msgspec.Struct, frozen=True):
 
 
 def pod_shape(template: PodTemplate, resources: PodResources | None = None) -> PodShape:
-    """What counts of a template; its `resources` are read unless they are given."""
+    """The shape of a template; its `resources` are computed unless they are given."""
     spec = template.spec or PodSpec()
     deadline = spec.active_deadline_seconds
     ephemeral = (volume.ephemeral for volume in spec.volumes or () if volume.ephemeral is not None)
@@ -88,10 +88,10 @@ def pod_shape(template: PodTemplate, resources: PodResources | None = None) -> P
 
 
 def pod_charges(shape: PodShape, *, certain: bool, default_priority: str | None) -> tuple[Charge, ...]:
-    """What one pod takes, then each of its claims.
+    """The charge of one pod, then of each of its claims.
 
-    The resources are those when the API server has filled in defaults; not `certain` when it may fill in more.
-    `default_priority` is the PriorityClass of pods that name none, None when it is unknown.
+    The resources include the API server's defaults; not `certain` means that it may add more. `default_priority` is the
+    PriorityClass of pods that name none, None if it is unknown.
     """
     best_effort: bool | None = _is_best_effort(shape)
     if best_effort and not certain:
@@ -121,13 +121,15 @@ def pod_usage(resources: PodResources) -> dict[str, int]:
 
 
 def _positive(amounts: Amounts) -> Iterator[tuple[str, int]]:
-    """A negative amount counts as none: its pod is never made, and must not be a credit to others."""
+    """A negative amount counts as none: its pod is never created, and must not be a credit to others."""
     return ((name, max(amount, 0)) for name, amount in amounts.items())
 
 
 @cache
 def object_charges(*, launcher: bool) -> tuple[Charge, ...]:
-    """The job itself, and what the operator makes for it besides pods: Service, ConfigMap, Secret and launcher Job."""
+    """The job itself, and what the operator creates for it besides pods: Service, ConfigMap, Secret and launcher
+    Job.
+    """
     names = ["count/mpijobs.kubeflow.org"]
     for kind in ("services", "configmaps", "secrets"):
         names += kind, f"count/{kind}"
@@ -137,7 +139,7 @@ def object_charges(*, launcher: bool) -> tuple[Charge, ...]:
 
 
 def is_extended(name: str) -> bool:
-    """Whether it is the name of a resource that quotas count as `requests.<name>`."""
+    """Whether quotas count the resource as `requests.<name>`."""
     if name.startswith(DEVICE_CLASS):
         return True
     return "/" in name and _NATIVE not in name and not name.startswith(REQUESTS)
@@ -166,7 +168,7 @@ def _claim(claim: Claim) -> ClaimShape:
 
 
 def _is_best_effort(shape: PodShape) -> bool:
-    """`ComputePodQOS`: nobody asks for CPU or memory, or is limited in it."""
+    """`ComputePodQOS`: no container requests or limits CPU or memory."""
     resources = shape.resources
     if shape.pod_level:
         stated = (resources.requests, resources.limits)
@@ -180,7 +182,7 @@ def _is_best_effort(shape: PodShape) -> bool:
 
 
 def _looks_elsewhere(spec: PodSpec) -> bool:
-    """Whether its affinity to other pods is about those of other namespaces."""
+    """Whether its pod affinity refers to other namespaces."""
     if spec.affinity is None:
         return False
     return any(

@@ -1,4 +1,4 @@
-"""Which objects a quota counts: its scopes and scope selectors against what pods and claims are like.
+"""The objects that a quota counts: its scopes and scope selectors against the traits of pods and claims.
 
 `podMatchesScopeFunc` and `pvcMatchesScopeFunc`; any other object is counted by quotas without scopes only.
 """
@@ -10,14 +10,14 @@ VOLUME_ATTRIBUTES_CLASS = "VolumeAttributesClass"
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """One condition of a quota; one from the list `scopes` has the operator Exists."""
+    """A condition of a quota; one from the list `scopes` has the operator Exists."""
 
     name: str
     operator: str = "Exists"
     values: tuple[str, ...] = ()
 
     def admits(self, value: str) -> bool:
-        """Whether an object with this value of what the scope is about (empty for none) meets the condition."""
+        """Whether an object with this value of the scope's trait (empty for none) meets the condition."""
         match self.operator:
             case "In":
                 return value != "" and value in self.values
@@ -30,7 +30,7 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 class PodTraits(msgspec.Struct, frozen=True, omit_defaults=True, tag="pod"):
-    """What scopes ask about a pod. None is unknown: no scope about it is met."""
+    """Traits of a pod that scopes read. None is unknown: it meets no scope."""
 
     best_effort: bool | None = False
     terminating: bool = False
@@ -38,7 +38,6 @@ class PodTraits(msgspec.Struct, frozen=True, omit_defaults=True, tag="pod"):
     cross_namespace: bool = False
 
     def meets(self, scope: Scope) -> bool:
-        """Whether the pod is within the scope."""
         if scope.name == PRIORITY_CLASS:
             return self.priority_class is not None and scope.admits(self.priority_class)
         return {
@@ -51,17 +50,16 @@ class PodTraits(msgspec.Struct, frozen=True, omit_defaults=True, tag="pod"):
 
 
 class ClaimTraits(msgspec.Struct, frozen=True, omit_defaults=True, tag="claim"):
-    """What scopes ask about a PersistentVolumeClaim."""
+    """Traits of a PersistentVolumeClaim that scopes read."""
 
     volume_attributes_class: str = ""
 
     def meets(self, scope: Scope) -> bool:
-        """Whether the claim is within the scope."""
         return scope.name == VOLUME_ATTRIBUTES_CLASS and scope.admits(self.volume_attributes_class)
 
 
 class ObjectTraits(msgspec.Struct, frozen=True, tag="object"):
-    """What scopes ask about an object of another kind: nothing."""
+    """Any other object: it has no traits."""
 
     def meets(self, scope: Scope) -> bool:
         """False: a quota with a scope counts no such object."""

@@ -1,4 +1,4 @@
-"""AdmissionReview `admission.k8s.io/v1`: the request that we read and the response that we write.
+"""AdmissionReview `admission.k8s.io/v1`: the request and the response.
 
 https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
 """
@@ -15,7 +15,7 @@ API_VERSION = "admission.k8s.io/v1"
 
 
 class ReviewError(ValueError):
-    """The body is not an AdmissionReview that can be answered; `uid` is set when at least that was readable."""
+    """The body is not an AdmissionReview that can be answered; `uid` is set if at least that was readable."""
 
     def __init__(self, message: str, uid: str = "") -> None:
         super().__init__(message)
@@ -23,7 +23,7 @@ class ReviewError(ValueError):
 
 
 class GroupVersionKind(msgspec.Struct, gc=False):
-    """What kind of object it is."""
+    """The kind of an object."""
 
     group: str = ""
     version: str = ""
@@ -31,7 +31,7 @@ class GroupVersionKind(msgspec.Struct, gc=False):
 
 
 class UserInfo(msgspec.Struct, gc=False):
-    """Who sent the request to the API server."""
+    """The user who sent the request to the API server."""
 
     username: str = ""
     groups: list[str] | None = None
@@ -68,7 +68,7 @@ class _Options(msgspec.Struct, rename="camel", gc=False):
 
 
 class _InParts(AdmissionRequest, gc=False):
-    """One whose object nobody has read yet: it may not be JSON."""
+    """A request whose object has not been read yet: it may not be JSON."""
 
 
 class AdmissionReview(msgspec.Struct, rename="camel", gc=False):
@@ -88,7 +88,7 @@ class StatusCause(msgspec.Struct, gc=False):
 
 
 class StatusDetails(msgspec.Struct, omit_defaults=True, gc=False):
-    """Which object was refused, and why."""
+    """The rejected object and the causes."""
 
     name: str = ""
     group: str = ""
@@ -106,7 +106,9 @@ class ResponseStatus(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class AdmissionResponse(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
-    """The answer; `patch` and `patch_type` are given together or not at all (the API server refuses one alone)."""
+    """The response; `patch` and `patch_type` must be given together or not at all (the API server rejects one
+    alone).
+    """
 
     uid: str
     allowed: bool
@@ -131,9 +133,9 @@ class _UidOnly(msgspec.Struct, gc=False):
     request: Request | None = None
 
 
-# What stands before and after the object in what the API server writes, and what stands for it while it is cut out.
+# The text before and after the object in what the API server writes, and the placeholder while it is cut out.
 _BEFORE, _AFTER, _STAND_IN = b'"object":', b',"oldObject":', b"0"
-# Of larger bodies the decoding is not what costs.
+# For larger bodies the decoding is not what costs.
 _SMALL = 32 * 1024
 _FAULTS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _review = msgspec.json.Decoder(AdmissionReview)
@@ -142,9 +144,9 @@ _encoder = msgspec.json.Encoder()
 
 
 def decode(body: bytes) -> AdmissionRequest:
-    """The request in `body`; ReviewError for anything else, with its uid where that can still be read.
+    """The request in `body`; ReviewError for anything else, with its uid if that can still be read.
 
-    Who cannot decode its object has to `confirm` that this is JSON at all.
+    A caller that cannot decode the object must `confirm` that it is JSON at all.
     """
     try:
         review = _in_parts(body) or _review.decode(body)
@@ -161,7 +163,7 @@ def decode(body: bytes) -> AdmissionRequest:
 
 
 def confirm(request: AdmissionRequest) -> None:
-    """ReviewError where the object of a request that was decoded is not JSON."""
+    """ReviewError if the object of a decoded request is not JSON."""
     try:
         if isinstance(request, _InParts):
             msgspec.json.decode(request.object, type=msgspec.Raw)
@@ -170,13 +172,13 @@ def confirm(request: AdmissionRequest) -> None:
 
 
 def _in_parts(body: bytes) -> AdmissionReview | None:
-    """The review of a job whose object is cut out and not read: to read it twice would be a third of all decoding.
+    """The review of a job with the object cut out and unread: reading it twice would be a third of all decoding.
 
-    None where it is not certain that the object begins there. That it ends there is certain once both are decoded: with
-    less or more of it, braces would be left over.
+    None if it is not certain that the object begins there. Its end is certain once both are decoded: with less or more
+    of it, braces would be left over.
     """
     start = body.find(_BEFORE) + len(_BEFORE)
-    end = body.rfind(_AFTER, start)  # from the end, where it stands in the review of a new job
+    end = body.rfind(_AFTER, start)  # from the end, its position in the review of a new job
     if end < 0 or len(body) > _SMALL:
         return None
     try:
@@ -196,7 +198,6 @@ def encode(response: AdmissionResponse) -> bytes:
 
 
 def encode_patch(operations: list[dict[str, object]]) -> bytes:
-    """A JSON patch."""
     return _encoder.encode(operations)
 
 

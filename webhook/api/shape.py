@@ -1,4 +1,4 @@
-"""Objects of the wrong shape: one error with the path in the user's YAML and words that a user knows."""
+"""Objects of the wrong shape: one error with the path in the user's YAML, in terms that a user knows."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _BEYOND = re.compile(r"\AExpected `int` (?P<side>[<>])= (?P<bound>-?[0-9]+)\Z")
 
 
 class ShapeError(ValueError):
-    """A field has the wrong type; `path` is where, as in `spec.mpiReplicaSpecs[Worker].replicas`."""
+    """A field has the wrong type; `path` is its path, such as `spec.mpiReplicaSpecs[Worker].replicas`."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path}: {message}" if path else message)

@@ -1,6 +1,6 @@
 """What a shell, or a container without one, runs: its script, the words of a command, and the program behind `env`.
 
-Nothing is expanded but variables that have one value for certain.
+Only variables that certainly have one value are expanded.
 """
 
 import re
@@ -12,7 +12,7 @@ from webhook.api.limits import MAX_CHARACTERS_BEFORE_PROGRAM, MAX_WORDS_OF_START
 
 SHELLS: Final = frozenset(("sh", "ash", "bash", "dash", "ksh", "zsh"))
 KEYWORDS: Final = ("!", "{", "do", "elif", "else", "if", "then", "until", "while")
-"""Words of the shell that a command follows."""
+"""Words of the shell that precede a command."""
 
 # Programs that start another one, in three parts: their names, options whose value is the next word (None: no options
 # are read), and words that must follow.
@@ -47,7 +47,7 @@ _NAMES_OF_STARTERS: Final = frozenset(re.findall(r"[a-z][a-z-]+", " ".join(names
 _BLANKS: Final = re.compile(r"\s")
 
 VARIABLE: Final = re.compile(r"\$(?:\{(\w+)([^}]*+)\}|(\w+))")
-"""`$NAME`, and `${NAME}` with what else is in the braces."""
+"""`$NAME`, and `${NAME}` with anything else in the braces."""
 REFERENCE: Final = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*+)\)")
 """`$(NAME)`, which Kubernetes replaces, and `$$`, which it does not."""
 _PLAIN: Final = re.compile(r"[\w./:,@%+=-]+", re.ASCII)
@@ -57,7 +57,7 @@ _ASSIGNED: Final = re.compile(
     r"(?=[ \t]*(?:[\n;&]|\Z))"
 )
 _NAME: Final = re.compile(r"(?<![\w$])(?<!\$\{)[A-Za-z_]\w*")
-# What may set any variable, and what may set one or not.
+# Commands that may set any variable, and commands that may or may not set one.
 _OTHER_SCRIPT: Final = re.compile(r"\b(?:eval|source)\b|(?:\A|[\n;&|])[ \t]*\.[ \t]")
 _BRANCH: Final = re.compile(r"\b(?:case|for|function|if|select|until|while)\b|\(\)|&&|\|\|")
 
@@ -66,14 +66,14 @@ _REDIRECTION: Final = rf"(?:\d|&)?(?:>>|>\||<>|>|<<<|<)(?:&(?:\d|-)|[ \t]*+{_PAR
 _WORD: Final = re.compile(rf"[ \t]*+(?:{_REDIRECTION}|({_PARTS}))", re.DOTALL)
 REDIRECTION: Final = re.compile(_REDIRECTION, re.DOTALL)
 _QUOTING: Final = re.compile(r"""['"]|\\(.)""", re.DOTALL)
-# A shell removes comments, and a backslash at the end of a line. The group matches quoted text, which it keeps.
+# Comments, and a backslash at the end of a line, which a shell removes. The group matches quoted text, which it keeps.
 _LEFT_OUT: Final = re.compile(
     r"""('[^']*+'|"(?:[^"\\]++|\\.)*+"|\\[^\n])|\\\n|(?:^|(?<=[\s;&|()]))\#[^\n]*+""", re.DOTALL
 )
 
 
 def unwrapped(argv: Sequence[str]) -> Sequence[str]:
-    """The words from the program on that `env A=B`, `timeout 1h`, `tini --` and the like start."""
+    """The words from the program on that `env A=B`, `timeout 1h`, `tini --` and similar programs start."""
     if not argv or (argv[0].rpartition("/")[2] not in _NAMES_OF_STARTERS and "=" not in argv[0]):
         return argv
     start = "".join(
@@ -94,12 +94,12 @@ def plain(script: str) -> str:
 
 
 def has_here_document(script: str) -> bool:
-    """Whether it has lines that may never run."""
+    """Whether it has a here-document, whose lines may never run."""
     return "<<" in script and "<<" in script.replace("<<<", "")
 
 
 def script(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """What a shell runs by `-c` (or `-lc`, `-ec`, ...), empty without it, and the words that follow it."""
+    """The script that a shell runs by `-c` (or `-lc`, `-ec`, ...), empty without it, and the words that follow it."""
     position, by_c = 1, False
     while position < len(argv) and (option := argv[position])[:1] in {"-", "+"}:
         position += 1
@@ -114,7 +114,7 @@ def script(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
 
 
 def words(script: str, position: int, limit: int) -> tuple[list[str], int]:
-    """The words of one command, and where they end: at an operator, a line's end, or what only a shell could expand."""
+    """The words of one command, and where they end: at an operator, a line's end, or an expansion."""
     found = []
     while match := _WORD.match(script, position, limit):
         position = match.end()
@@ -124,15 +124,15 @@ def words(script: str, position: int, limit: int) -> tuple[list[str], int]:
 
 
 def is_plain(value: str) -> bool:
-    """Whether a shell makes nothing else of it."""
+    """Whether a shell leaves it unchanged."""
     return _PLAIN.fullmatch(value) is not None
 
 
 class Variables:
-    """Those that have one value in all of a script."""
+    """Variables that have the same value throughout a script."""
 
     def __init__(self, script: str, env: Mapping[str, str | None], *, complete: bool) -> None:
-        """`env` is the container's, with None for values that are not known; not `complete`: it has more than these."""
+        """`env` is the container's, with None for unknown values; not `complete`: it has more than these."""
         self._env = env
         # A name without a dollar sign may get another value there.
         self._written = Counter(_NAME.findall(script))
@@ -147,7 +147,7 @@ class Variables:
                     self._values[name] = found.end(), value or env.get(name, default if complete else None)
 
     def replaced(self, word: str, position: int) -> str:
-        """The word with the values that they have at this character of the script."""
+        """The word with the variables' values at this character of the script."""
         return VARIABLE.sub(lambda found: self._value(found, position), word)
 
     def _value(self, found: re.Match[str], position: int) -> str:

@@ -1,4 +1,4 @@
-"""How the workers start sshd, and on which port it listens. The operator leaves both to the image and the job."""
+"""How the workers start sshd, and its port. The operator leaves both to the image and the job."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ SSH_OPTIONS: Final = frozenset(
 )
 _PARAMETERS: Final = frozenset(("plm_rsh_args", "plm_ssh_args"))
 
-# Options without a value, of sshd and of ssh, which may stand before one with a value in the same word.
+# Options without a value, of sshd and of ssh, that may precede one with a value in the same word.
 _FLAGS: Final = "-[46DdeGiqTtVv]*"
 _OPTION: Final = re.compile(rf"(?:^|\s)(?:{_FLAGS}p|-o\s*(?i:Port)\s?[= ])\s*(\d{{1,5}})(?=\s|\Z)")
 _CALL: Final = re.compile(
@@ -36,23 +36,23 @@ _CONFIGURED: Final = re.compile(r"\bPort\b")
 _UNCLEAR: Final = re.compile(rf"\s{_FLAGS}[fp]")
 # A command of a script, and its end; a redirection has an & of its own.
 _COMMAND: Final = re.compile(r"((?:[^\n;&|()]|(?<=[<>])&|&(?=>))++)(&&|\|\||[\n;&|()]|\Z)")
-# Where the command is sshd: its folder.
+# sshd as a command; the group is its folder.
 _SSHD: Final = re.compile(
     rf"\s*+(?:(?:{'|'.join(map(re.escape, shell.KEYWORDS))})\s++)*+{shell.STARTS}([^\s'\"=]*/)?sshd(?=\s|\Z)"
 )
 _QUOTED: Final = re.compile(r""""[^"]*+"|'[^']*+'""")
 _GROUP_INSTEAD: Final = re.compile(r"\|\|\s*+\{[^{}]*+\}")
-# They end at once, and listen on no port.
+# Programs that end at once, and listen on no port.
 _SHORT: Final = frozenset(
     ("chmod", "chown", "cp", "echo", "exit", "export", "ln", "mkdir", "rm", "sed", "set", "ssh-keygen", "touch", "true")
 )
-# Options by which it stays in the foreground, and by which it does something else than to listen.
+# Options for the foreground, and options with which sshd does not listen.
 _STAYS: Final = re.compile(r"\s-[46eqr]*[Dd]")
 _TELLS: Final = re.compile(r"\s-[46DdeqrR]*[GQTVit]|[$`]")
 
 
 def port(job: MPIJob, default: int | None) -> int | None:
-    """The port; `default` where sshd runs with its usual configuration, None where it may be any.
+    """The port; `default` if sshd runs with its usual configuration, None if it may be any.
 
     It is in sshd's own options, in the worker's `ports`, or in the options of ssh that the launcher uses.
     """
@@ -69,12 +69,12 @@ def port(job: MPIJob, default: int | None) -> int | None:
 
 
 def starts(container: Container) -> bool:
-    """Whether the container starts sshd, as far as it shows what it starts; without a command the image does."""
+    """Whether the container starts sshd, as far as its command shows; without a command the image starts it."""
     return not container.argv or _CALL.search(text(container)) is not None
 
 
 class Call(NamedTuple):
-    """A start of sshd where a shell or the kubelet expects a command."""
+    """A start of sshd as a command of a shell or the kubelet."""
 
     by_path: bool
     options: str
@@ -82,24 +82,24 @@ class Call(NamedTuple):
 
     @property
     def in_foreground(self) -> bool:
-        """Whether its options keep it where it was started."""
+        """Whether its options keep it in the foreground."""
         return _STAYS.search(self.options) is not None
 
 
 class Calls(NamedTuple):
-    """What is certain of a container's starts of sshd."""
+    """The certain facts about a container's starts of sshd."""
 
     all: Sequence[Call] = ()
     last: Call | None = None
-    """The last thing that the container runs."""
+    """The last program that the container runs."""
     alone: bool = False
-    """It runs no other program that may listen on a port."""
+    """The container runs no other program that may listen on a port."""
 
 
 def calls(container: Container) -> Calls:
     """The starts of sshd in the container's command or in a shell's script.
 
-    Without a command the image decides what becomes of `args`, so only a shell's script in them is read.
+    Without a command the image decides how `args` are used, so only a shell's script in them is read.
     """
     argv = shell.unwrapped(container.argv)
     program = argv[0].rpartition("/")[2] if argv else ""
@@ -111,24 +111,23 @@ def calls(container: Container) -> Calls:
         return Calls()
     script = _GROUP_INSTEAD.sub("|| false", _QUOTED.sub("''", shell.plain(script)))
     commands = [each for each in _COMMAND.finditer(script) if each[1].strip()]
-    found = [_call(*each.groups()) for each in commands]
+    sshd_calls = [_call(*each.groups()) for each in commands]
     last, alone, instead = None, True, False
-    for call, command in zip(found, commands, strict=True):
-        # What follows || runs only if sshd does not start.
+    for call, command in zip(sshd_calls, commands, strict=True):
+        # The command after || runs only if sshd does not start.
         if call or not (instead or command[1].split()[0] in _SHORT):
             last, alone = call, alone and call is not None
         instead = call is not None and command[2] == "||"
-    starts = [call for call in found if call]
+    starts = [call for call in sshd_calls if call]
     return Calls(starts, last, alone and len(starts) == 1)
 
 
 def ends_in(container: Container) -> bool:
-    """Whether sshd is the last thing that the container runs."""
     return calls(container).last is not None
 
 
 def _call(command: str, end: str) -> Call | None:
-    """The start of sshd that the command is, unless it is in parentheses, or tells something and ends."""
+    """The command's start of sshd; None if it is in parentheses, or sshd prints something and ends."""
     match = _SSHD.match(command)
     if match is None or end in {"(", ")", "|"}:
         return None
@@ -137,12 +136,12 @@ def _call(command: str, end: str) -> Call | None:
 
 
 def ports(options: str) -> list[int]:
-    """Those that the options of sshd name, in place of its configuration's."""
+    """The ports in the options of sshd, which replace those of its configuration."""
     return [int(found) for found in _OPTION.findall(options)]
 
 
 def text(container: Container) -> str:
-    """What the container runs."""
+    """The text that the container runs."""
     return " ".join(container.argv)
 
 

@@ -1,4 +1,4 @@
-"""Taints of nodes, and whether a pod bears them (kubernetes `core/v1/toleration.go`, `ToleratesTaint`)."""
+"""Taints of nodes, and whether a pod tolerates them (kubernetes `core/v1/toleration.go`, `ToleratesTaint`)."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -32,7 +32,7 @@ def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> l
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether it bears the taint; one that compares numbers (`Gt`, `Lt`, new in 1.35) is taken to."""
+    """Whether it tolerates the taint; one that compares numbers (`Gt`, `Lt`, new in 1.35) is assumed to."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:

@@ -1,4 +1,4 @@
-"""Text that users wrote, made fit for a message."""
+"""Users' text, made safe for messages."""
 
 from functools import lru_cache
 
@@ -6,17 +6,17 @@ from webhook.api.limits import MAX_CACHED_TEXT_CHARACTERS
 
 
 def visible(text: str) -> str:
-    """`text` with escapes for all that is not to be seen as it stands: control characters such as those that begin
-    colours, ends of lines, marks that turn the direction of writing, halves of characters.
+    """`text` with escapes for control characters such as colour codes, line ends, marks that change the direction of
+    writing, and halves of characters.
 
-    So nobody can forge a line of a message, or hide one. What the API server drops a warning for is not left either
+    So no user can forge or hide a line of a message. It also escapes what makes the API server drop a warning
     (apimachinery `pkg/util/net/http.go`, `NewWarningHeader`).
     """
     return text if _is_printable(text) else "".join(map(_visible, text))
 
 
 def visible_lines(text: str) -> str:
-    """The same for a text that is made of lines."""
+    """`visible` for a text of several lines."""
     return "\n".join(map(visible, text.split("\n")))
 
 
@@ -24,7 +24,7 @@ def _is_printable(text: str) -> bool:
     return _is_short_printable(text) if len(text) <= MAX_CACHED_TEXT_CHARACTERS else text.isprintable()
 
 
-@lru_cache(maxsize=1024)  # messages are mostly the same; each character costs as much as one of Python's own steps
+@lru_cache(maxsize=1024)  # messages repeat, and each character costs a step of the interpreter
 def _is_short_printable(text: str) -> bool:
     return text.isprintable()
 

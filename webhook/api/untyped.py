@@ -1,4 +1,4 @@
-"""JSON of which nothing is certain: what is of another type than it should be is not there."""
+"""JSON of unknown shape: a value of the wrong type counts as missing."""
 
 from math import isinf
 from typing import Any, Final
@@ -23,7 +23,7 @@ def decode(data: bytes | str | msgspec.Raw) -> Any:
 
 
 def without_nulls(value: Any) -> Any:
-    """The value as the API server has it: no key of a mapping has null."""
+    """The value as the API server stores it: without keys whose value is null."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -32,17 +32,17 @@ def without_nulls(value: Any) -> Any:
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """`value`, or nothing where it is no mapping."""
+    """`value`, or an empty mapping if it is another type."""
     return value if isinstance(value, dict) else {}
 
 
 def mappings(value: Any) -> list[dict[str, Any]]:
-    """The items of a list, each a mapping; nothing where it is no list."""
+    """The items of a list, `{}` for each that is not a mapping; empty if it is another type."""
     return [mapping(item) for item in value] if isinstance(value, list) else []
 
 
 def at(value: Any, *keys: str) -> dict[str, Any]:
-    """The mapping at the end of these keys; an empty one where there is none."""
+    """The mapping at the end of these keys; empty if there is none."""
     for key in keys:
         value = mapping(value).get(key)
     return mapping(value)

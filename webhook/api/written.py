@@ -1,4 +1,4 @@
-"""The pod templates of a job as they stand in its JSON."""
+"""The pod templates of a job as written in its JSON."""
 
 from typing import Final
 

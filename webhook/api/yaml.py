@@ -1,8 +1,8 @@
-"""YAML and JSON as kubectl reads them, and nothing that JSON could not carry.
+"""YAML and JSON as kubectl reads them, restricted to what JSON can express.
 
 Scalars follow kubectl's parser (https://github.com/yaml/go-yaml/blob/v2.4.3/resolve.go, through sigs.k8s.io/yaml), not
 PyYAML: `1e-4` is a number, `y` is true, `10:30` and `2026-01-31` are text, `2.0` is 2. A key written twice is an error
-instead of a silent loss. Aliases and depth are bounded, so that a few lines cannot become gigabytes.
+instead of a silent loss. Aliases and depth are limited, so that a few lines cannot become gigabytes.
 """
 
 import re
@@ -18,7 +18,7 @@ from webhook.api.limits import MAX_ALIASED_VALUES, MAX_YAML_DEPTH
 try:
     from yaml import CSafeDumper as _SafeDumper
     from yaml import CSafeLoader as _Loader
-except ImportError:  # without libyaml, as in a browser: slower, and other words for what is wrong
+except ImportError:  # without libyaml, as in a browser: slower, and with other error texts
     from yaml import SafeDumper as _SafeDumper  # type: ignore[assignment]
     from yaml import SafeLoader as _Loader  # type: ignore[assignment]
 
@@ -34,7 +34,7 @@ _INTEGER: Final = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NO_NUMBER: Final = re.compile(r"\.(?:nan|NaN|NAN)|[-+]?\.(?:inf|Inf|INF)")
 _NUMERIC: Final = re.compile("|".join(pattern.pattern for pattern in (_INTEGER, _FLOAT, _NO_NUMBER)))
-# What YAML 1.1 takes for the end of a line, and JSON does not.
+# Line ends in YAML 1.1 that are not line ends in JSON.
 _BREAKS: Final = re.compile("[\\r\x85\u2028\u2029]")
 # JSON writes a character beyond U+FFFF as two escapes, YAML as one.
 _JSON_PAIR: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
@@ -45,11 +45,11 @@ _TYPES: Final[dict[str, type | tuple[type, ...]]] = {
 
 
 class YamlError(ValueError):
-    """The text is not YAML, or not YAML that can be used; the message has line and column."""
+    """The text is not usable YAML; the message has line and column."""
 
 
 def load_all(text: str | bytes) -> list[Any]:
-    """Every document in `text` as JSON values, empty ones left out; YamlError for what cannot be read.
+    """Every document in `text` as JSON values, without empty ones; YamlError if it cannot be read.
 
     Mappings have text as keys, numbers are finite. Values that an alias repeats are the same objects.
     """
@@ -63,9 +63,9 @@ def load_all(text: str | bytes) -> list[Any]:
 
 
 def split(text: str | bytes) -> list[str]:
-    """Each document that is not empty as a text of its own, whose lines have the numbers that they have in `text`.
+    """The text of each document that is not empty; its lines have the numbers that they have in `text`.
 
-    YamlError for what `load_all` does not accept.
+    YamlError if `load_all` does not accept it.
     """
     load_all(text)
     text = _readable(text)
@@ -84,7 +84,7 @@ def split(text: str | bytes) -> list[str]:
 def lines(text: str | bytes, to: Iterable[Path] | None = None) -> dict[Path, int]:
     """The line (from 1) of each value of the first document in `text`, by path; `load_all` must have accepted it.
 
-    With `to` of those alone that are on the way to these paths.
+    With `to`, only values on the way to these paths.
     """
     found: dict[Path, int] = {}
     wanted = None if to is None else {path[:end] for path in to for end in range(len(path) + 1)}
@@ -109,7 +109,7 @@ def _note_lines(node: yaml.Node, path: Path, found: dict[Path, int], wanted: Set
 
 
 def _readable(text: str | bytes) -> str:
-    """What the parser can take; UnicodeError for bytes that are no text."""
+    """The text for the parser; UnicodeError for bytes that are not text."""
     if isinstance(text, bytes):
         text = text.decode("utf-8-sig")
     return _JSON_PAIR.sub(_join_pair, text) if text.lstrip().startswith(("{", "[")) else text
@@ -121,7 +121,7 @@ def dump(value: Any) -> str:
 
 
 def dump_document(value: Any) -> str:
-    """`value` as a document of its own, as kubectl prints it: list items are not indented. Five times as fast."""
+    """`value` as a document, as kubectl prints it: list items are not indented. Five times as fast as `dump`."""
     return yaml.dump(
         value, Dumper=_FastDumper, sort_keys=False, allow_unicode=True, width=1_000_000, explicit_start=True
     )
@@ -147,7 +147,7 @@ class _FastDumper(_SafeDumper):
 
 
 def _text(dumper: Any, text: str) -> yaml.ScalarNode:
-    """Text that is read as text again: by the rules of above, not by those of PyYAML."""
+    """Text that is read as text again, by the rules above, not by those of PyYAML."""
     style = None
     if _BREAKS.search(text):
         style = '"'
@@ -246,7 +246,7 @@ def _scalar(event: events.ScalarEvent) -> Any:
 
 
 def _plain(text: str, event: events.Event) -> Any:
-    """What a scalar without quotes means."""
+    """The value of a scalar without quotes."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "+-.0123456789":
@@ -261,7 +261,7 @@ def _plain(text: str, event: events.Event) -> Any:
     if _NO_NUMBER.fullmatch(text):
         raise _error(f"{text} is a number that JSON does not have", event)
     if _FLOAT.fullmatch(digits) and isfinite(value := float(digits)):
-        # Go writes whole numbers without a point, up to this bound.
+        # Go writes whole numbers without a point, up to this limit.
         return int(value) if value.is_integer() and abs(value) < 1e21 else value
     return text
 
@@ -313,14 +313,14 @@ _MEANT: Final = {
     "did not find expected ',' or ']'": "a list in brackets is not closed: write ], or a comma between its entries",
     "did not find expected ',' or '}'": "a mapping in braces is not closed: write }, or a comma between its entries",
     "found unexpected end of stream": "quotes are not closed",
-    "found unknown escape character": r"a backslash in double quotes stands for an escape: use single quotes, or \\",
+    "found unknown escape character": r"a backslash in double quotes starts an escape: use single quotes, or \\",
     "did not find expected alphabetic or numeric character": "text that begins with * or & needs quotes",
     "block sequence entries are not allowed in this context": "a list begins on a line of its own: write `- ` below",
 }
 
 
 def words(error: yaml.YAMLError, text: str) -> str:
-    """What is wrong with `text`, with line and column where they are known."""
+    """The fault of `text`, with line and column if they are known."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
         problem = str(error.problem or error.context)
@@ -332,6 +332,6 @@ def words(error: yaml.YAMLError, text: str) -> str:
 
 
 def _at_start(mark: Any, text: str) -> str:
-    """About a character with which nothing begins."""
+    """For a character that cannot start a value."""
     found = text[mark.index : mark.index + 1]
     return _TAB if found == "\t" else f"no text begins with {found} unless it is in quotes"

@@ -12,10 +12,10 @@ import msgspec
 from webhook.api import untyped
 from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.cel import limits
-from webhook.kit.own_rules import Expression, Outcome, Variables
+from webhook.kit.custom_rules import Expression, Outcome, Variables
 from webhook.work_limit import uncounted
 
-NOT_INSTALLED: Final = "own rules need the package cel-expr-python, which is not installed here"
+NOT_INSTALLED: Final = "custom rules need the package cel-expr-python, which is not installed here"
 TOO_SLOW: Final = f"it took more than {limits.MAX_REVIEW_SECONDS * 1000:.0f} ms of processor time"
 _LARGE_NUMBER: Final = re.compile(rb"[0-9]{19}")
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, OverflowError, RecursionError)

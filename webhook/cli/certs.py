@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def certs() -> None:
-    """Look at the certificates of an installation.
+    """Inspect the certificates of an installation.
 
     \b
     Examples:
@@ -44,7 +44,7 @@ def status(
 ) -> NoReturn:
     """Show which certificates are stored, trusted and served, until when, and what needs doing.
 
-    Of Secrets it reads the one with the CA, or the one that is mounted; no private key is shown.
+    It reads only the Secret with the CA, or the mounted one; no private key is shown.
 
     \b
     Examples:

@@ -13,7 +13,7 @@ from webhook.installation.doctor.checks.installed import unseen
 from webhook.installation.doctor.unread import Unread
 
 COLUMNS: Final = ("CERTIFICATE", "SUBJECT", "EXPIRES", "LEFT", "SHA-256")
-# Enough to tell certificates apart.
+# Enough characters to tell certificates apart.
 SHOWN: Final = 16
 DAY: Final = timedelta(days=1)
 MEANING: Final = {
@@ -27,12 +27,12 @@ MEANING: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CertsStatus:
-    """What was found, judged at `now`."""
+    """The certificates, judged at `now`."""
 
     found: Certificates
     status: TrustStatus
     unread: tuple[str, ...]
-    """What could not be read."""
+    """Sources that could not be read."""
 
     @classmethod
     def at(cls, now: datetime, found: Certificates) -> "CertsStatus":
@@ -42,7 +42,7 @@ class CertsStatus:
 
     @property
     def issues(self) -> tuple[Issue, ...]:
-        """What needs doing, besides what the certificates themselves say."""
+        """Problems, in addition to those of the certificates themselves."""
         more = []
         if self.found.source == FILES and self.found.data is None:
             text = f"the Secret {self.found.secret} does not exist"
@@ -54,17 +54,15 @@ class CertsStatus:
 
     @property
     def origin(self) -> str:
-        """Where they come from."""
+        """The source of the certificates."""
         secret = f"{self.found.namespace}/{self.found.secret}"
         if self.found.source == SELF_MANAGED:
             phase = self.status.phase
             return f"Self-managed, CA in Secret {secret}" + (f": {phase} ({MEANING[phase]})" if phase else "")
-        return (
-            f"From Secret {secret}, which somebody else renews" if self.found.source == FILES else "Of unknown origin"
-        )
+        return f"From Secret {secret}, renewed by another tool" if self.found.source == FILES else "Of unknown origin"
 
     def as_text(self) -> Iterator[str]:
-        """The table, and below it what is wrong."""
+        """The table, and the problems below it."""
         yield heading(printable(self.origin))
         rows = [COLUMNS, *map(_row, self.status.certificates)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -88,7 +86,7 @@ class CertsStatus:
             yield "nothing needs doing"
 
     def as_json(self) -> dict[str, Any]:
-        """The same as plain data; times are RFC 3339."""
+        """As plain data; times are RFC 3339."""
         return {
             "source": self.found.source,
             "secret": self.found.secret,

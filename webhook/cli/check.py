@@ -14,7 +14,7 @@ import click
 from webhook.cli import options
 from webhook.cli.terminal import UNUSABLE, caution, complain, fail, faint, printable
 from webhook.client.access import DEFAULT_NAMESPACE, Access
-from webhook.kit.parts import parts
+from webhook.kit.optional_parts import parts
 
 if TYPE_CHECKING:
     from webhook.cli.files import Manifest
@@ -36,15 +36,13 @@ CHECKS: Final = tuple(part.check for part in parts() if part.check)
 @click.option("--level", metavar="LEVEL[@VERSION]", help="Check all pods by this Pod Security level, and no rules.")
 @options.flags({each.option: each.help for each in CHECKS})
 @options.namespace_option("For jobs that name no namespace. Default: that of the cluster's context.")
-@click.option("-R", "--recursive", is_flag=True, help="Look into directories however deep; what is hidden is left out.")
-@click.option(
-    "--ignore-others", is_flag=True, help="Pass over files without an MPIJob, whatever they are; 0 if all are."
-)
+@click.option("-R", "--recursive", is_flag=True, help="Search directories at any depth, except hidden ones.")
+@click.option("--ignore-others", is_flag=True, help="Skip files without an MPIJob, whatever they are; 0 if all are.")
 @click.option(
     "--fail-on",
     type=click.Choice(["deny", "warn"]),
     default="deny",
-    help="What ends with 1: a refusal, or also a warning. What was injected is no warning.",
+    help="What ends with 1: a rejection, or also a warning. Injections are not warnings.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show only jobs that fail.")
 @click.option(
@@ -72,28 +70,27 @@ def check(
 ) -> NoReturn:
     """Check the MPIJobs in files, without a cluster.
 
-    Each job goes the way that it goes through the webhook: what is missing is injected, then every rule looks at it. A
-    FILE may hold several documents and lists, be JSON, be a directory (its .yaml, .yml and .json files), a pattern such
-    as 'jobs/**/*.yaml', or be - for standard input. Objects of other kinds are passed over.
+    Each job is handled as by the webhook: missing fields are injected, then every rule checks it. A FILE may hold
+    several documents and lists, be JSON, be a directory (its .yaml, .yml and .json files), a pattern such as
+    'jobs/**/*.yaml', or be - for standard input. Objects of other kinds are skipped.
 
-    With --kubeconfig, --context or --as, what counts is that cluster: its schema of MPIJobs, its policies, and what
-    rules look at, in the namespaces of the jobs and as far as you may read it. The component `check-by-users` of the
-    manifests gives data scientists the right. Where you may create pods, the API server is also asked by a dry run
-    whether it would take the pods of each job, which creates nothing: what refuses pods on that cluster is a warning.
-    Or a --cluster file, as `mpijob-webhook snapshot` writes it, stands for the cluster. --policy takes the place of its
-    policies. Without a cluster the built-in policy counts, and the schema of mpi-operator v0.8.0. What could not be
-    judged, and why, is said at the end.
+    With --kubeconfig, --context or --as, that cluster counts: its schema of MPIJobs, its policies, and the objects that
+    rules read, in the namespaces of the jobs and as far as you may read them. The component `check-by-users` of the
+    manifests gives data scientists the right. If you may create pods, a dry run also checks whether the API server
+    accepts the pods of each job; it creates nothing, and a rejection is a warning. A --cluster file, as `mpijob-webhook
+    snapshot` writes it, can replace the cluster. --policy replaces its policies. Without a cluster the built-in policy
+    counts, and the schema of mpi-operator v0.8.0. The last lines say what could not be judged, and why.
 
-    A job that the cluster holds already is checked as a change to it, as `kubectl apply` would make it. What is wrong
-    with it as it stands, for which that is not refused, is shown as a warning.
+    A job that exists in the cluster is checked as an update by `kubectl apply`. Existing faults, for which the update
+    is not rejected, are warnings.
 
-    Fields that MPIJobs do not have are refused, as kubectl has the API server do it (other clients lose them with no
-    more than a warning), and so are values of a wrong type.
+    Unknown fields are rejected, as the API server does it for kubectl (for other clients it drops them with a warning),
+    and so are values of a wrong type.
 
-    With --trainer, TrainJobs and runtimes are judged as new ones, and not by their schemas. A runtime has to be among
-    the FILEs, in the --cluster file, or in the cluster: without it a TrainJob is not judged, which is said at the end.
+    With --trainer, TrainJobs and runtimes are judged as new ones, and not by their schemas. A runtime must be among the
+    FILEs, in the --cluster file, or in the cluster: without it a TrainJob is not judged, and the last lines say so.
 
-    With --level, what is checked are the pods of all Kubernetes' workloads and of MPIJobs, as they are written.
+    With --level, the pods of all Kubernetes' workloads and of MPIJobs are checked, as they are written.
 
     \b
     Examples:
@@ -111,7 +108,7 @@ def check(
     \b
     Exit code:
       0  every job would be admitted
-      1  at least one would be refused, or with --fail-on warn has a warning
+      1  at least one would be rejected, or with --fail-on warn has a warning
       2  unusable input: a file, the policy or the cluster file is broken, or there is nothing to check
     """
     known = {each.option: each for each in CHECKS}
@@ -125,26 +122,26 @@ def check(
 
     kinds = ("MPIJob", *chain.from_iterable(each.kinds for each in checks))
     only = (*kinds, *manifests.JOB_SIGNS) if ignore_others else ()
-    found, errors = manifests.load(files, recursive=recursive, only=only)
+    objects, errors = manifests.load(files, recursive=recursive, only=only)
     world, subject = None, "pods"
     if level is not None:
         judge = _by_level(level, namespace or DEFAULT_NAMESPACE)
     else:
         subject = ", ".join(("MPIJob", *(each.subject for each in checks)))
-        spaces = [each.namespace or namespace for each in found if each.kind in kinds]
+        spaces = [each.namespace or namespace for each in objects if each.kind in kinds]
         world = world_of(policy, cluster, access, spaces, policy_namespace)
         if access != Access():
             world.try_pods = _try_pods(access, announced=output != "text" or quiet)
         namespace = namespace or world.namespace
-        others = [resolve_name(each.judge)(found, world, namespace, cluster, access) for each in checks]
+        others = [resolve_name(each.judge)(objects, world, namespace, cluster, access) for each in checks]
         judge = _by_rules(world, namespace, others)
-    judged = [*map(judge, found)]
+    judged = [*map(judge, objects)]
     verdicts = [verdict for verdict in judged if verdict is not None]
     failing = [each for each in verdicts if any(fail_on == "warn" or not problem.warns for problem in each.problems())]
     shown = failing if quiet else verdicts
     talks = output == "text" and not quiet
     if talks:
-        skipped = (each for each, verdict in zip(found, judged, strict=True) if verdict is None)
+        skipped = (each for each, verdict in zip(objects, judged, strict=True) if verdict is None)
         _note(f"{each.source}: passed over {_passed_over(each)}" for each in skipped)
     if output in {"text", "json", "yaml"}:
         summary = (level_check if world is None else job_verdict).summary(verdicts)
@@ -167,7 +164,7 @@ def check(
 
 
 def _try_pods(access: Access, *, announced: bool) -> "TryPods":
-    """Tries pods, and says so before the first."""
+    """Tries pods, and prints a line before the first."""
     from webhook.client import tried_pods
 
     def announce() -> None:
@@ -194,7 +191,7 @@ def _passed_over(manifest: "Manifest") -> str:
 def world_of(
     policy: Path | None, cluster: Path | None, access: Access, namespaces: Sequence[str | None], policy_namespace: str
 ) -> "JobWorld":
-    """All that the verdicts depend on besides the jobs, which are in these namespaces."""
+    """Everything besides the jobs that the verdicts depend on; the jobs are in these namespaces."""
     from webhook.cli import job_check, job_world
     from webhook.cli.files import ManifestError
 
@@ -225,7 +222,7 @@ def world_of(
 
 
 def _by_rules(world: "JobWorld", namespace: str, others: "Sequence[Judge]") -> "Judge":
-    """Judges MPIJobs, and what one of the `others` judges; None for anything else."""
+    """Judges MPIJobs, and objects that one of the `others` judges; None for anything else."""
     from webhook.cli import job_check
 
     def judge(manifest: "Manifest") -> Any:

@@ -18,7 +18,7 @@ _UNREADABLE: Final = Rule("The file cannot be read.")
 def in_form(
     form: str, verdicts: Iterable[Verdict], errors: Iterable[ManifestError], *, warnings_fail: bool
 ) -> Iterator[str]:
-    """Verdicts and files that cannot be read, in lines: `junit`, `sarif` or `github`."""
+    """Verdicts and unreadable files, in lines: `junit`, `sarif` or `github`."""
     unread = [unusable(each.file, UNREADABLE, str(each).removeprefix(f"{each.file}: ")) for each in errors]
     found = [*unread, *(_checked(each, as_faults=warnings_fail and form == "junit") for each in verdicts)]
     return ci_reports.in_form(form, found, "check", _rules(found))
@@ -34,7 +34,7 @@ def _checked(verdict: Verdict, *, as_faults: bool) -> Checked:
 
 
 def _rules(found: Sequence[Checked]) -> dict[str, Rule]:
-    """Those of the problems that there are."""
+    """The rules of the problems."""
     known: dict[str, Any] = {entry.id: entry for entry in explanations.entries()}
     met = sorted({problem.rule for each in found for problem in each.problems})
     return {

@@ -25,15 +25,15 @@ FINGERPRINT: Final = "field/v1"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong, and where."""
+    """A problem, and its place."""
 
     rule: str
     message: str
     line: int | None = None
     field: str = ""
-    """Of an object: the path in its YAML."""
+    """The path in the object's YAML."""
     warns: bool = False
-    """It deserves a look, and is no fault."""
+    """It is a warning, not a fault."""
 
     @property
     def text(self) -> str:
@@ -43,14 +43,14 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was looked at: a test, a job, a file."""
+    """The subject of a check: a test, a job, a file."""
 
     file: str
     name: str
     line: int | None = None
     problems: Sequence[Problem] = ()
     unusable: bool = False
-    """It could not be looked at, for the reasons in `problems`."""
+    """It could not be checked, for the reasons in `problems`."""
 
     @property
     def faults(self) -> Sequence[Problem]:
@@ -59,19 +59,18 @@ class Checked:
 
     @property
     def warnings(self) -> Sequence[Problem]:
-        """The others."""
         return [problem for problem in self.problems if problem.warns]
 
 
 class Rule(NamedTuple):
-    """What a kind of problem is about."""
+    """The description of a kind of problem."""
 
     summary: str
     explanation: str = ""
 
 
 def unusable(file: str, rule: str, message: str, line: int | None = None) -> Checked:
-    """A file that could not be looked at."""
+    """A file that could not be checked."""
     return Checked(file, "the file", line, [Problem(rule, message, line)], unusable=True)
 
 
@@ -86,7 +85,7 @@ def in_form(form: str, found: Sequence[Checked], name: str, rules: Mapping[str, 
 
 
 def junit(found: Iterable[Checked], name: str) -> str:
-    """A testsuite for each file, a testcase for each thing that was looked at; warnings are its output."""
+    """A testsuite for each file, a testcase for each subject; warnings are its output."""
     everything = list(found)
     top = ET.Element("testsuites", {"name": name, **_counts(everything)})
     for file, group in groupby(everything, key=lambda each: each.file):
@@ -108,7 +107,7 @@ def junit(found: Iterable[Checked], name: str) -> str:
 
 
 def sarif(found: Iterable[Checked], rules: Mapping[str, Rule]) -> dict[str, Any]:
-    """A log with one run; `rules` are the ids that a problem may have, with what each means."""
+    """A log with one run; `rules` are the possible ids of problems, each with its meaning."""
     results = [
         {
             "ruleId": problem.rule,
@@ -126,7 +125,7 @@ def sarif(found: Iterable[Checked], rules: Mapping[str, Rule]) -> dict[str, Any]
 
 
 def github(found: Iterable[Checked]) -> Iterator[str]:
-    """A line for each problem, which GitHub shows beside the line of the file."""
+    """A line for each problem, which GitHub shows next to the line of the file."""
     for each in found:
         for problem in each.problems:
             line = problem.line or each.line
@@ -154,7 +153,7 @@ def _described(rule: str, about: Rule) -> dict[str, Any]:
 
 
 def _fingerprint(checked: Checked, problem: Problem) -> str:
-    """By which a problem is known again when lines are added above it: what has no field goes by its text."""
+    """Identifies a problem after lines are added above it: by its field, or else by its text."""
     parts = (checked.file, checked.name, problem.rule, problem.field or problem.message)
     return sha256(fsencode("\0".join(parts))).hexdigest()
 

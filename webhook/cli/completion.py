@@ -1,4 +1,4 @@
-"""The command `completion`: what makes a shell complete commands, options and names."""
+"""The command `completion`: the script with which a shell completes commands, options and names."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import click

@@ -1,4 +1,4 @@
-"""What becomes of each object in files of jobs from elsewhere: its new text, and the report about it."""
+"""The outcome for each object in files of other kinds of jobs: its new text, and the report about it."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,29 +18,29 @@ from webhook.converters.report import Converted, Note, Outcome
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What became of one object."""
+    """The outcome for one object."""
 
     source: str
     """The file."""
     head: str
-    """What became of it in a line, or why it cannot be converted."""
+    """The outcome in a line, or why it cannot be converted."""
     document: Mapping[str, Any] | None = None
-    """What it is now; None where it cannot be converted."""
+    """The new object; None if it cannot be converted."""
     notes: Sequence[Note] = ()
-    """What became of its fields."""
+    """Notes about its fields."""
     verdict: Verdict | None = None
-    """On what it is now; None where it was left as it is."""
+    """The verdict on the new object; None if it was left as it is."""
     is_job: bool = True
     needs: Mapping[str, Any] | None = None
-    """Another object that has to be there first."""
+    """Another object that must exist first."""
 
     @property
     def good(self) -> bool:
-        """Nothing has to be done before it can be submitted, as far as `check` sees."""
+        """Whether it can be submitted as it is, as far as `check` sees."""
         return self.document is not None and (self.verdict is None or self.verdict.allowed)
 
     def report(self) -> Iterator[str]:
-        """In lines; colours are in them."""
+        """In lines, with colours."""
         yield self.head
         for outcome in Outcome:
             notes = [note for note in self.notes if note.outcome is outcome]
@@ -51,7 +51,6 @@ class Conversion:
             yield from self.verdict.as_text(short=True)
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "file": self.source,
             "object": self.document,
@@ -63,13 +62,13 @@ class Conversion:
 
 
 def checked(converted: Converted, head: str, source: str) -> Conversion:
-    """What a job was converted to, with the verdict of `check` on it."""
+    """A converted job, with the verdict of `check` on it."""
     verdict = job_check.check(Manifest(source, converted.document), job_world.of_nothing())
     return Conversion(source, head, converted.document, [*converted.report.notes], verdict)
 
 
 def end(outcomes: Sequence[Conversion], errors: list[ManifestError], output: str, nothing: str) -> NoReturn:
-    """Print the new jobs, and the reports; `nothing` is the error where there is no job and no other."""
+    """Print the new jobs and the reports; `nothing` is the error without any job and without another error."""
     if output == "json":
         options.show(output, (), [outcome.as_json() for outcome in outcomes])
     for outcome in outcomes if output == "text" else ():

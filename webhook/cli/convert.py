@@ -6,29 +6,28 @@ from typing import Final
 import click
 
 from webhook.cli.lazy_commands import commands
-from webhook.kit.parts import parts
+from webhook.kit.optional_parts import parts
 
 FIRST: Final = "mpijob"
 
 
 class OfFiles(click.Group):
-    """A group whose first subcommand may go without its name: `convert FILE...`."""
+    """A group whose first subcommand may be left out: `convert FILE...`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The arguments, with the name of the subcommand before them."""
         known = {*self.commands, *self.get_help_option_names(ctx)}
         return super().parse_args(ctx, [FIRST, *args] if args and args[0] not in known else args)
 
 
 @click.group(cls=OfFiles, commands=commands(dict(chain.from_iterable(part.conversions.items() for part in parts()))))
 def convert() -> None:
-    """Write jobs from elsewhere as MPIJobs, or MPIJobs as TrainJobs.
+    """Convert other jobs to MPIJobs, or MPIJobs to TrainJobs.
 
-    MPIJobs are of kubeflow.org/v2beta1 then. Without the name of a command, `mpijob-webhook convert FILE...` is
+    The MPIJobs are of kubeflow.org/v2beta1. Without the name of a command, `mpijob-webhook convert FILE...` is
     `mpijob-webhook convert mpijob FILE...`.
 
-    Standard output has the new jobs, standard error a report on each: what moved, what means something else now, what
-    is lost, what is left to do, and what `mpijob-webhook check` says of it without a cluster.
+    Standard output has the new jobs, standard error a report on each: what moved, what has another meaning now, what is
+    lost, what is left to do, and the verdict of `mpijob-webhook check` without a cluster.
 
     \b
     Examples:
@@ -39,6 +38,6 @@ def convert() -> None:
     \b
     Exit code:
       0  every job is converted and would be admitted
-      1  at least one cannot be converted, or would be refused before something is changed
+      1  at least one cannot be converted, or would be rejected before something is changed
       2  unusable input
     """

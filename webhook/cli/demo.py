@@ -12,12 +12,12 @@ from webhook.cli.terminal import fail
 @click.command()
 @click.argument("files", nargs=-1, metavar="[FILE...]")
 def demo(files: tuple[str, ...]) -> NoReturn:
-    """Show on examples what the webhook does.
+    """Demonstrate the webhook with examples.
 
     The real service starts on 127.0.0.1 with a certificate of its own, and gets each job as the API server would send
     it: mutate, apply the patch, validate. You see what kubectl would show, and what was injected. No cluster is needed.
 
-    Without FILE the examples of this project are shown: Open MPI, Intel MPI, MPICH and Horovod, and some bad ones.
+    Without FILE it shows the examples of this project: Open MPI, Intel MPI, MPICH and Horovod, and some bad ones.
 
     \b
     Examples:

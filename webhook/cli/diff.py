@@ -14,16 +14,16 @@ from webhook.client.access import Access
 @click.command()
 @about_jobs
 def diff(*, job: str | None, access: Access, namespace: str | None, policy_namespace: str, output: str) -> NoReturn:
-    """Show what would be put into jobs now.
+    """Show what would be injected into jobs now.
 
-    A job of the cluster stands beside itself as it would be if it were created now: with what the policies of today
-    inject, from the cluster of today. A job from before the webhook, or before a policy, differs in what it lacks; it
-    gets that when it is created again.
+    A job of the cluster is compared with itself as a new job, with the injections of the current policies and cluster.
+    A job that is older than the webhook, or than a policy, lacks some injections; it gets them when it is created
+    again.
 
-    Without NAME it is every job of the namespace. For a file `kubectl diff -f` shows it, with the change itself: it
-    asks the API server, which asks the webhook.
+    Without NAME it compares every job of the namespace. For a file use `kubectl diff -f`, which also shows the change
+    itself: it sends a dry run to the API server, which calls the webhook.
 
-    It reads what you may read. What could not be read is named at the end. It ends as `kubectl diff` does.
+    It reads what you may read; the last lines name what could not be read. The exit codes are those of `kubectl diff`.
 
     \b
     Examples:
@@ -33,17 +33,17 @@ def diff(*, job: str | None, access: Access, namespace: str | None, policy_names
 
     \b
     Exit code:
-      0  nothing would be put in
+      0  nothing would be injected
       1  something would
-      2  there is no such job, or the cluster cannot be asked; the message says why
+      2  the job does not exist, or the cluster cannot be read; the message says why
     """
     from webhook.cli import job_diff
 
-    found = read_jobs(
+    diffs = read_jobs(
         access, job, namespace, lambda api, space, name: job_diff.diffs(api, space, name, policy_namespace)
     )
-    show(output, (line for each in found for line in each.as_text()), [each.as_json() for each in found])
+    show(output, (line for each in diffs for line in each.as_text()), [each.as_json() for each in diffs])
     if output == "text":
-        for why, names in {why: names for each in found for why, names in each.unjudged.items()}.items():
+        for why, names in {why: names for each in diffs for why, names in each.unjudged.items()}.items():
             click.echo(faint(printable(f"not judged: what depends on {', '.join(names)} ({why})")), err=True)
-    sys.exit(1 if any(each.differs for each in found) else 0)
+    sys.exit(1 if any(each.differs for each in diffs) else 0)

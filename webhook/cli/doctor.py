@@ -35,16 +35,16 @@ def doctor(
     probe: str,
     output: str,
 ) -> NoReturn:
-    """Say what is wrong with an installation.
+    """Report problems of an installation.
 
-    It looks at versions, clocks, replicas, webhook configurations and their order, certificates, rights, policies and
-    Kueue. Nothing is written; with --probe the API server is asked to create a job as a dry run, which stores nothing.
-    What you may not read is reported as unknown: a cluster-admin sees all.
+    It checks versions, clocks, replicas, webhook configurations and their order, certificates, rights, policies and
+    Kueue. Nothing is written; --probe creates a job as a dry run, which stores nothing. What you may not read is
+    reported as unknown: a cluster-admin sees all.
 
-    The certificate that is served can be seen where the endpoints can be reached, so mostly not from outside of the
-    cluster. There, let kubectl forward a port, and name it with --address.
+    The served certificate can be read if the endpoints can be reached, so usually not from outside of the cluster. From
+    there, let kubectl forward a port, and name it with --address.
 
-    The name in brackets is what the runbook explains.
+    The runbook explains the name in brackets.
 
     \b
     Examples:
@@ -57,7 +57,7 @@ def doctor(
     Exit code:
       0  no problem; there may be warnings
       1  at least one problem
-      2  the cluster cannot be looked at; the message says why
+      2  the cluster cannot be read; the message says why
     """
     from webhook.installation.doctor import checks
     from webhook.installation.doctor.facts import Location
@@ -80,7 +80,7 @@ WIDTH: Final = max(map(len, Severity))
 
 @dataclass(frozen=True, slots=True)
 class DoctorReport:
-    """What the checks of an installation came to."""
+    """The outcome of the checks of an installation."""
 
     host: str
     namespace: str
@@ -89,27 +89,25 @@ class DoctorReport:
 
     @property
     def good(self) -> bool:
-        """Whether there is no problem."""
         return not any(diagnosis.severity is Severity.PROBLEM for _, diagnosis in self.diagnoses)
 
     def as_text(self) -> Iterator[str]:
-        """A line for each diagnosis, and one below it for what to do."""
+        """A line for each diagnosis, with the fix on the line below it."""
         yield heading(printable(f"{PROGRAM} in namespace {self.namespace} of the cluster at {self.host}"))
         width = max(len(name) for name, _ in self.diagnoses)
-        said = ""  # what many unknown things have in common is said once
+        last_fix = ""  # a reason that many unknown diagnoses share is printed once
         for name, diagnosis in self.diagnoses:
             severity = PAINT[diagnosis.severity](f"{diagnosis.severity:<{WIDTH}}")
             id_ = faint(f" [{diagnosis.id}]") if diagnosis.id else ""
             yield f"{severity}  {name:<{width}}  {printable(diagnosis.text)}{id_}"
-            if diagnosis.fix and diagnosis.fix != said:
+            if diagnosis.fix and diagnosis.fix != last_fix:
                 yield f"{'':{WIDTH + width + 4}}to do: {printable(diagnosis.fix)}"
-            said = diagnosis.fix if diagnosis.severity is Severity.UNKNOWN else said
+            last_fix = diagnosis.fix if diagnosis.severity is Severity.UNKNOWN else last_fix
         counts = Counter(diagnosis.severity for _, diagnosis in self.diagnoses)
         words = [_count(counts[each], each) for each in reversed(Severity) if counts[each]]
         yield ", ".join(words)
 
     def as_json(self) -> dict[str, Any]:
-        """The same as plain data."""
         return {
             "cluster": self.host,
             "namespace": self.namespace,

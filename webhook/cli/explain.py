@@ -1,4 +1,4 @@
-"""The commands `explain` and `rules`: what there is to know about each rule and injection."""
+"""The commands `explain` and `rules`: the documentation of each rule and injection."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -24,7 +24,7 @@ def _names(_: click.Context, __: click.Parameter, incomplete: str) -> list[Compl
 def explain(name: str) -> NoReturn:
     """Explain a rule or an injection, and its settings.
 
-    Every refusal and warning ends with the name of its rule in brackets. `mpijob-webhook rules` lists the names.
+    Every rejection and warning ends with the name of its rule in brackets. `mpijob-webhook rules` lists the names.
 
     \b
     Examples:
@@ -34,7 +34,7 @@ def explain(name: str) -> NoReturn:
     \b
     Exit code:
       0  explained
-      2  there is no such rule or injection
+      2  the rule or injection does not exist
     """
     from webhook.cli import explanations
 

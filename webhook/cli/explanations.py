@@ -10,7 +10,7 @@ from webhook import injections, rules
 from webhook.api import yaml
 from webhook.cli.terminal import heading
 from webhook.injections import Injection
-from webhook.kit.own_rules import PREFIX
+from webhook.kit.custom_rules import PREFIX
 from webhook.kit.settings import Settings
 from webhook.policy.document import API_VERSION, KIND
 from webhook.policy.in_force import policy_model
@@ -22,10 +22,10 @@ class Setting:
     """One setting."""
 
     name: str
-    """In the policy: `a.b` inside of a, `a[].b` in the items of a."""
+    """The path in the policy: `a.b` inside of a, `a[].b` in the items of a."""
     type: str
     default: str
-    """As YAML; empty where there is none: the setting is required, or the ones inside of it have defaults."""
+    """As YAML; empty if there is none: the setting is required, or its inner settings have defaults."""
     description: str
     required: bool = False
 
@@ -39,26 +39,25 @@ class Explanation:
     summary: str
     """The first line of its docstring."""
     explanation: str
-    """The rest of it."""
+    """The rest of the docstring."""
     default: str
-    """A rule's action, an injection's on or off."""
+    """The action of a rule, on or off for an injection."""
     since: str
     settings: tuple[Setting, ...] = ()
     defaults: Mapping[str, Any] | None = None
     """The settings' values."""
     plugin: str = ""
-    """The plug-in that it comes from."""
+    """The plug-in that has it."""
 
     @property
     def policy(self) -> str:
-        """A policy document that sets everything to its default, empty where nothing can be set."""
+        """A policy document that sets everything to its default; empty if it has no settings."""
         if self.defaults is None:
             return ""
         section = {self.id: dict(self.defaults)}
         return yaml.dump({"apiVersion": API_VERSION, "kind": KIND, f"{self.kind}s": section})
 
     def as_text(self) -> Iterator[str]:
-        """The whole explanation in lines."""
         word = "action" if self.kind == "rule" else "default"
         of = f" of the plug-in {self.plugin}" if self.plugin else ""
         yield heading(self.id) + f" ({self.kind}{of}, {word}: {self.default}, since {self.since})"
@@ -78,7 +77,7 @@ class Explanation:
 
 
 def _other_rules() -> Iterator[Explanation]:
-    """Rules that have no module, among them `custom`: the rules that a policy itself says."""
+    """Rules without a module, among them `custom`: the rules that a policy itself defines."""
     schema = policy_model().model_json_schema()
     custom = resolved(schema["properties"]["rules"], schema["$defs"])["properties"][PREFIX]
     settings = tuple(_settings(resolved(custom["items"], schema["$defs"]), schema["$defs"], prefix="[]."))
@@ -87,7 +86,7 @@ def _other_rules() -> Iterator[Explanation]:
 
 
 def entries() -> list[Explanation]:
-    """Every rule, then every injection, each in the order of their ids."""
+    """Every rule, then every injection, each sorted by id."""
     found = [_rule(rule) for rule in rules.REGISTRY.values()]
     return sorted([*_other_rules(), *found], key=lambda entry: entry.id) + [
         _injection(i) for i in injections.REGISTRY.values()
@@ -95,12 +94,12 @@ def entries() -> list[Explanation]:
 
 
 def find(entry_id: str) -> list[Explanation]:
-    """The rule, the injection, or both that are called so."""
+    """The rule, the injection, or both with this id."""
     return [entry for entry in entries() if entry.id == entry_id]
 
 
 def similar(entry_id: str) -> list[str]:
-    """Up to three ids that may be meant."""
+    """Up to three similar ids."""
     known = list(dict.fromkeys(entry.id for entry in entries()))
     return get_close_matches(entry_id.lower().replace("_", "-"), known, n=3, cutoff=0.5)
 
@@ -147,7 +146,7 @@ def _settings(schema: Mapping[str, Any], definitions: Mapping[str, Any], prefix:
 
 
 def resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A JSON schema with what it refers to in `definitions`."""
+    """A JSON schema with its references to `definitions` resolved."""
     reference = schema.get("$ref", "").removeprefix("#/$defs/")
     return {**definitions[reference], **schema} if reference else schema
 

@@ -25,39 +25,36 @@ JOB_SIGNS: Final = ("mpiReplicaSpecs", f"{GROUP}/")
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One object and the file that it came from, as the user named it. Mappings hold no nulls, as in the API server."""
+    """An object and its file, as the user named it. Mappings hold no nulls, as in the API server."""
 
     source: str
     document: dict[str, Any]
     number: int = 1
-    """Which document of the file it is in."""
+    """The number of the document in the file."""
     written: dict[str, Any] | None = None
-    """The object with its nulls; None where there are none."""
+    """The object with its nulls; None if there are none."""
     place: tuple[str | int, ...] = ()
-    """Where it is in the document, if that is a list."""
+    """The path in the document, if that is a list."""
     content: bytes = field(default=b"", repr=False, compare=False)
-    """That of the file."""
+    """The content of the file."""
     moved: dict[str, str] = field(default_factory=dict, compare=False)
-    """Where fields are in the file that messages name as they will be, outer ones first."""
+    """The places in the file of fields that messages name by their right path, outer ones first."""
 
     @property
     def kind(self) -> str:
-        """Its kind, empty for a job of which it is missing."""
+        """Empty for a job without a kind."""
         return _head(self.document, "kind")
 
     @property
     def api_version(self) -> str:
-        """Its API version, empty where none is written."""
         return _head(self.document, "apiVersion")
 
     @property
     def namespace(self) -> str:
-        """Its namespace, empty where none is written."""
         return _text(self.document.get("metadata"), "namespace")
 
     @property
     def name(self) -> str:
-        """Its name, empty where none is written."""
         return _text(self.document.get("metadata"), "name")
 
     @property
@@ -86,13 +83,12 @@ class ManifestError(ValueError):
 def load(
     arguments: Iterable[str], *, recursive: bool = False, only: Collection[str] = ()
 ) -> tuple[list[Manifest], list[ManifestError]]:
-    """Every object in the named files, and the files that cannot be used with the reason.
+    """Every object in the named files, and the reasons why other files cannot be used.
 
-    `-` is standard input. A directory stands for the .yaml, .yml and .json files directly in it, or however deep with
-    `recursive`, and a pattern for what it fits. Lists are opened, also lists of lists. A file with a fault contributes
-    nothing.
+    `-` is standard input. A directory stands for its .yaml, .yml and .json files, with `recursive` at any depth, and a
+    pattern for its matches. Lists are opened, also lists of lists. A file with a fault contributes nothing.
 
-    With `only`, files without any of these words, such as a kind, are passed over, and so are documents that are no
+    With `only`, files without any of these words, such as a kind, are skipped, and so are documents that are not
     Kubernetes objects.
     """
     manifests: list[Manifest] = []
@@ -113,7 +109,7 @@ def load(
 
 
 def read(source: str) -> bytes:
-    """The content of a file, or of standard input for `-`; ManifestError when it cannot be read."""
+    """The content of a file, or of standard input for `-`; ManifestError if it cannot be read."""
     try:
         if source == STDIN:
             content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
@@ -128,7 +124,7 @@ def read(source: str) -> bytes:
 
 
 def objects(source: str, entry: Any) -> list[Manifest]:
-    """The object `entry` of the file `source`, or what is in it if it is a list; ManifestError for anything else."""
+    """The object `entry` of the file `source`, or its items if it is a list; ManifestError for anything else."""
     return [
         Manifest(source, without_nulls(document), written=document, place=place)
         for place, document in _objects(entry, source)
@@ -136,7 +132,7 @@ def objects(source: str, entry: Any) -> list[Manifest]:
 
 
 def files(argument: str, *, recursive: bool = False) -> list[str]:
-    """The file itself, or the files that a directory or a pattern stands for; ManifestError when there are none."""
+    """The file itself, or the files of a directory or pattern; ManifestError if there are none."""
     try:
         path = Path(argument)
         if argument != STDIN and path.is_dir():
@@ -147,7 +143,7 @@ def files(argument: str, *, recursive: bool = False) -> list[str]:
             fitting = glob(argument, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
             found, missing = [each for each in fitting if Path(each).is_file()], "fits no file"
     except (OSError, ValueError) as error:
-        where = str(getattr(error, "filename", None) or argument)  # a folder in it, perhaps
+        where = str(getattr(error, "filename", None) or argument)  # perhaps a folder in it
         raise ManifestError(f"{where}: {_reason(error)}", where) from None
     if not found:
         raise ManifestError(f"{argument}: {missing}", argument)
@@ -155,20 +151,20 @@ def files(argument: str, *, recursive: bool = False) -> list[str]:
 
 
 def _within(folder: Path, *, recursive: bool) -> list[str]:
-    """The files of a directory; what is hidden below it, such as .git, is left out where that is searched."""
-    found = []
+    """The files of a directory. A recursive search skips hidden folders, such as .git."""
+    paths = []
     for path in folder.iterdir():
         if recursive and path.name.startswith("."):
             continue
         if path.suffix in SUFFIXES and path.is_file():
-            found.append(str(path))
+            paths.append(str(path))
         elif recursive and path.is_dir() and not path.is_symlink():
-            found += _within(path, recursive=True)
-    return found
+            paths += _within(path, recursive=True)
+    return paths
 
 
 def documents(source: str) -> Iterator[tuple[str, Any]]:
-    """Each document of a file, or of standard input for `-`, with a name for it; ManifestError when there are none."""
+    """Each document of a file, or of standard input for `-`, with a name for it; ManifestError if there are none."""
     shown, found = _documents(source, read(source))
     if not found:
         raise ManifestError(f"{shown}: is empty", shown)
@@ -181,30 +177,30 @@ def documents(source: str) -> Iterator[tuple[str, Any]]:
 
 
 def parse(content: bytes, source: str, *, only: Collection[str] = ()) -> list[Manifest]:
-    """Every object in the content of a file; see `load`. ManifestError when it cannot be used."""
-    # Without them text in UTF-16, which Windows writes, reads as what it is too, and is not passed over unread.
+    """Every object in the content of a file; see `load`. ManifestError if it cannot be used."""
+    # Without these characters, text in UTF-16, which Windows writes, also contains the words and is not skipped unread.
     text = content.translate(None, b"\0-_ ").lower()
     kinds = [kind.lower().encode() for kind in only]
     if only and not any(kind in text for kind in kinds):
         return []
     try:
-        shown, found = _documents(source, content)
+        shown, documents = _documents(source, content)
     except ManifestError:
         known = rb"(?m)kind[\"']?\s*:\s*.{0,99}(%b)|^[\"']?mpireplicaspecs[\"']?:" % b"|".join(kinds)
         if only and not re.search(known, text):
-            return []  # YAML of another program, or none: the kind is just spoken of
+            return []  # YAML of another program, or no YAML: the kind is only mentioned
         raise
-    several = len(found) > 1
+    several = len(documents) > 1
     return [
         Manifest(shown, without_nulls(document), number, document, place, content)
-        for number, entry in enumerate(found, start=1)
+        for number, entry in enumerate(documents, start=1)
         if not only or _head(entry, "kind") or job_signs(entry)
         for place, document in _objects(entry, shown, f": document {number}" if several else "")
     ]
 
 
 def _documents(source: str, content: bytes) -> tuple[str, list[Any]]:
-    """The name of a file for people, and what is in it."""
+    """The name of a file for people, and its documents."""
     shown = STDIN_TITLE if source == STDIN else source
     try:
         return shown, yaml.load_all(content)
@@ -213,7 +209,7 @@ def _documents(source: str, content: bytes) -> tuple[str, list[Any]]:
 
 
 def _head(entry: Any, field: str) -> str:
-    """Its kind or API version, also where the field is spelt otherwise; empty where there is none."""
+    """Its kind or API version, also if the field is misspelt; empty if it has none."""
     spelt = (key for key in entry if str(key).lower() == field.lower()) if isinstance(entry, dict) else ()
     return next((text for key in (field, *spelt) if (text := _text(entry, key))), "")
 
@@ -227,7 +223,7 @@ def job_signs(entry: Any) -> int:
 def _objects(
     entry: Any, file: str, where: str = "", place: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
-    """The object itself, or what is in it if it is a list. `MPIJobList` and the like may leave out the items' kind."""
+    """The object itself, or its items if it is a list. `MPIJobList` and similar kinds may leave out the items' kind."""
     if not isinstance(entry, dict):
         raise ManifestError(f"{file}{where}: is {_KINDS.get(type(entry), 'a number')}, not a Kubernetes object", file)
     if not (kind := _head(entry, "kind")) and not job_signs(entry):
@@ -256,9 +252,9 @@ _KINDS: Final = {str: "text", list: "a list", bool: "true or false", type(None):
 
 
 def line_of(manifest: Manifest, path: str = "") -> int | None:
-    """The line (from 1) of the field at `path` in an object, else of what it would be in; None where no file is known.
+    """The line (from 1) of the field at `path` in an object, else of its parent; None if the file is unknown.
 
-    Paths are written as messages have them.
+    Paths are written as in messages.
     """
     if not manifest.content:
         return None
@@ -271,8 +267,8 @@ def line_of(manifest: Manifest, path: str = "") -> int | None:
     return next((lines[place[:end]] for end in range(len(place), -1, -1) if place[:end] in lines), None)
 
 
-# The objects of a file are asked about in turn.
+# Callers look up the objects of one file after the other.
 @lru_cache(maxsize=1)
 def _lines(content: bytes) -> Sequence[Mapping[tuple[str | int, ...], int]]:
-    """Of each document that is not empty."""
+    """For each document that is not empty."""
     return [yaml.lines(part) for part in yaml.split(content)]

@@ -24,13 +24,14 @@ def _text(name: str) -> str:
 
 
 FRAMEWORKS: Final = {row["name"]: row for row in csv.DictReader(_text("frameworks.csv").splitlines())}
-"""What the image must have (`needs`), a published one that has it, what it runs, the file with the job; `starter`: one
-process on each worker starts the others."""
+"""What the image must have (`needs`), a published image that has it, its program, the file with the job; `starter`: one
+process on each worker starts the others.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the job is to be."""
+    """The options of the new job."""
 
     framework: str
     name: str
@@ -45,7 +46,7 @@ class Wishes:
 
 
 def wish(said: Mapping[str, Any], program: Sequence[str], gpu_resource: str = GPU) -> Wishes:
-    """What was said, and defaults; ValueError where there is none."""
+    """The options of the user, and defaults; ValueError for one without a default."""
     name = said["framework"]
     framework = FRAMEWORKS[name]
     image = said["image"] or framework["image"]
@@ -80,7 +81,7 @@ def _started(program: Sequence[str], starter: str) -> Sequence[str]:
 
 
 def text(wishes: Wishes) -> str:
-    """The job."""
+    """The job in YAML."""
     framework = FRAMEWORKS[wishes.framework]
     slots = 1 if framework["starter"] else max(wishes.gpus, 1)
     values = {
@@ -107,7 +108,7 @@ def text(wishes: Wishes) -> str:
 
 
 def _lines(template: str, values: Mapping[str, Any], optional: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """The template with its values; a name that has a line to itself stands for several lines, or for none."""
+    """The template with its values; a name on its own line stands for several lines, or for none."""
     for line in template.splitlines():
         name = line.strip().removeprefix("$")
         if name in optional:
@@ -139,6 +140,6 @@ def _items(words: Sequence[str]) -> list[str]:
 
 
 def _value(value: str) -> str:
-    """A text, in quotes where YAML would take it for something else."""
+    """A text, quoted if YAML would read it as another type."""
     item = yaml.dump([value]).removeprefix("- ").rstrip("\n")
     return item if "\n" not in item else yaml.dump_inline(value)

@@ -51,10 +51,10 @@ def init(
 ) -> NoReturn:
     """Write a first job, with comments.
 
-    The job runs PROGRAM, or an example that the image has. With a cluster its GPUs are those that its nodes have.
+    The job runs PROGRAM, or an example in the image. With a cluster, the job requests the GPUs of its nodes.
 
-    It is then checked, as `mpijob-webhook check` does it: by the built-in policy, or by a cluster's. Standard error
-    tells what came of it.
+    The job is then checked as by `mpijob-webhook check`, with the built-in policy or a cluster's. Standard error has
+    the verdict.
 
     \b
     Examples:
@@ -66,7 +66,7 @@ def init(
     \b
     Exit code:
       0  written, and it would be admitted
-      1  written, and it would be refused
+      1  written, and it would be rejected
       2  unusable input: an option, or the cluster
     """
     from webhook.cli import first_job
@@ -94,8 +94,8 @@ def _judged(wishes: "Wishes", world: "JobWorld") -> "Verdict":
 
 
 def _gpus_of(world: "JobWorld") -> str:
-    """The name of the GPUs that most nodes have; NVIDIA's where no node is known to have any."""
-    from webhook.api.resources import DEFAULT_ACCELERATORS
+    """The name of the GPUs that most nodes have; NVIDIA's if no node is known to have any."""
+    from webhook.api.accelerators import DEFAULT_ACCELERATORS
     from webhook.cli.first_job import GPU
     from webhook.cluster.resources.nodes import NODES
     from webhook.cluster.view import UNKNOWN

@@ -1,4 +1,4 @@
-"""What was injected into a job, by injection: why, what each says of it, and what it added."""
+"""The additions to a job, by injection: its purpose, its notes, and its patch."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from webhook.kit.patch import Path
 
 # Six spaces and a mark come before it, on a line of 120 characters at most.
 WIDTH: Final = 112
-# Of a value beside a long field.
+# Characters of a value next to a long field.
 LEAST: Final = 20
 APPENDED: Final = "-"
 
@@ -24,30 +24,27 @@ Operation = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """What one injection added to a job."""
+    """The additions of one injection to a job."""
 
     id: str
-    """Of the injection."""
     reason: str
-    """What it is for, in a sentence; empty for an injection that is there no longer."""
+    """Its purpose in a sentence; empty for an injection that no longer exists."""
     notes: Sequence[str]
-    """What it says of this job."""
+    """Its notes on this job."""
     patch: Sequence[Operation]
-    """What it added (RFC 6902)."""
+    """Its additions (RFC 6902)."""
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
         return {"id": self.id, "reason": self.reason, "notes": [*self.notes], "patch": [*self.patch]}
 
     def as_text(self) -> Iterator[str]:
-        """For people, in lines."""
         yield heading(self.id) + (f": {self.reason}" if self.reason else "")
         yield from (f"  {printable(note)}" for note in self.notes)
         yield from (f"  {line}" for line in additions(self.patch))
 
 
 def by_injection(decision: Decision) -> list[Injected]:
-    """What each injection added, in the order in which it happened, without the annotation that lists them."""
+    """The additions of each injection, in their order, without the annotation that lists them."""
     # That annotation comes last and has no author.
     pairs = zip(decision.authors, decision.patch, strict=False)
     return [
@@ -62,12 +59,12 @@ def by_injection(decision: Decision) -> list[Injected]:
 
 
 def fields(patch: Iterable[Operation]) -> list[str]:
-    """The fields that were added, each once; the list for an appended item."""
+    """The added fields, without duplicates; the list for an appended item."""
     return list(dict.fromkeys(field(_target(operation)[0]) for operation in patch))
 
 
 def report(entries: Sequence[Injected], *, updates: bool) -> Iterator[str]:
-    """All of them in lines, nothing for none; `updates`: an update only puts back what the job has lost."""
+    """All of them in lines, nothing for none; `updates`: an update only restores what the job has lost."""
     if entries:
         yield "put back from the stored job:" if updates else "injected:"
     for entry in entries:
@@ -75,7 +72,7 @@ def report(entries: Sequence[Injected], *, updates: bool) -> Iterator[str]:
 
 
 def additions(patch: Iterable[Operation]) -> Iterator[str]:
-    """For people, in lines: the fields and their values as YAML. What was appended to one list is shown together."""
+    """In lines: the fields and their values as YAML. Items appended to the same list are shown together."""
     return (f"{added('+')} {printable(line)}" for line in _additions(patch))
 
 
@@ -92,7 +89,7 @@ def _additions(patch: Iterable[Operation]) -> Iterator[str]:
 
 
 def _target(operation: Operation) -> tuple[Path, Any]:
-    """(path, value) of an operation, without the parents that it made; the list for an appended item."""
+    """(path, value) of an operation, without the parents that it creates; the list for an appended item."""
     tokens = (token.replace("~1", "/").replace("~0", "~") for token in operation["path"].split("/")[1:])
     path: list[str | int] = [int(token) if token.isdecimal() else token for token in tokens]
     value = operation["value"]
@@ -105,6 +102,6 @@ def _target(operation: Operation) -> tuple[Path, Any]:
 
 
 def _cut(text: str, *, room: int) -> str:
-    """The start of a long text; a field is never cut, and some of its value is always there."""
+    """The start of a long text; a field is never cut, and a part of its value is always shown."""
     room = max(room, LEAST)
     return text if len(text) <= room else f"{text[: room - 3]}..."

@@ -1,9 +1,9 @@
 """The verdict on jobs in files: the same pipelines as in the server, without a server and without a cluster.
 
 What the API server does before and between the webhooks is done here too: nulls are dropped, the namespace is filled
-in, fields that a client cannot set are cleared, Kueue's webhook suspends a job in a queue, and the job is judged by the
-schema of MPIJobs (`job_schema`) and by what holds for the metadata of every object: the rules see it
-with the first mended, so that all is told at once.
+in, fields that a client cannot set are cleared, and Kueue's webhook suspends a job in a queue. The job is judged by the
+schema of MPIJobs (`job_schema`) and by the API server's checks of every object's metadata. The rules see the job with
+faults of the schema fixed, so that all problems are reported at once.
 
 The metadata is validated as the API server does it for every object:
 https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/validation/objectmeta.go
@@ -51,17 +51,17 @@ from webhook.rules import CauseReason, Violation, shortened
 
 
 def judge(metadata: Any) -> list[Violation]:
-    """What the API server refuses; values of a wrong type are the schema's to refuse, and nothing here."""
+    """Metadata that the API server rejects; values of a wrong type are left to the schema."""
     if not isinstance(metadata, dict):
         return []
-    found = Faults()
-    _name(metadata, found)
-    check_labels(_texts(metadata.get("labels")), "metadata.labels", found)
-    check_annotations(_texts(metadata.get("annotations")), "metadata.annotations", found)
+    faults = Faults()
+    _name(metadata, faults)
+    check_labels(_texts(metadata.get("labels")), "metadata.labels", faults)
+    check_annotations(_texts(metadata.get("annotations")), "metadata.annotations", faults)
     for index, finalizer in enumerate(metadata.get("finalizers") or ()):
         if isinstance(finalizer, str) and (problem := names.label_key_problem(finalizer)):
-            found.add(f"metadata.finalizers[{index}]", f'"{shown(finalizer)}" {problem}', texts.LETTERS)
-    return [Violation(one.path, one.message, one.fix, CauseReason[one.kind.name]) for one in found]
+            faults.add(f"metadata.finalizers[{index}]", f'"{shown(finalizer)}" {problem}', texts.LETTERS)
+    return [Violation(one.path, one.message, one.fix, CauseReason[one.kind.name]) for one in faults]
 
 
 def _name(metadata: Mapping[str, Any], found: Faults) -> None:
@@ -95,7 +95,7 @@ MPI_JOB: Final = GroupVersionKind(mpijob.GROUP, mpijob.API_VERSION.partition("/"
 
 
 def is_job(manifest: Manifest) -> bool:
-    """Whether it is a job, or was meant as one: two of kind, group and spec show that, one where there is no kind."""
+    """Whether it is a job, or was meant as one: it has two of kind, group and spec, or one without a kind."""
     kind = re.sub("[-_ ]", "", manifest.kind.lower()).removesuffix("s")
     near = get_close_matches(kind, ["mpijob"], cutoff=_NEAR_KIND)
     return kind == "mpijob" or bool(near) + files.job_signs(manifest.document) > bool(kind)
@@ -103,8 +103,8 @@ def is_job(manifest: Manifest) -> bool:
 
 def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") -> Verdict:
     """The verdict on one MPIJob; `namespace` is for jobs that name none."""
-    found = [*_of_head(manifest)]
-    if not found:
+    head_findings = [*_of_head(manifest)]
+    if not head_findings:
         return _check(manifest, world, namespace)
     head = {"apiVersion": mpijob.API_VERSION, "kind": MPI_JOB.kind}
     rest = {key: value for key, value in (manifest.written or manifest.document).items() if key.lower() not in _HEAD}
@@ -113,16 +113,16 @@ def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") ->
         verdict = Verdict(manifest, manifest.namespace or namespace, validation=Decision(name=manifest.title))
     else:
         verdict = _check(meant, world, namespace)
-    verdict.validation.denied[:0] = found
+    verdict.validation.denied[:0] = head_findings
     return replace(verdict, manifest=replace(manifest, moved=verdict.manifest.moved))
 
 
 def _of_head(manifest: Manifest) -> Iterator[Finding]:
-    """What is wrong with `kind` and `apiVersion`."""
+    """Faults of `kind` and `apiVersion`."""
     spelt = {_HEAD[key.lower()]: key for key in manifest.document if key.lower() in _HEAD}
     for field, key in spelt.items():
         if field not in manifest.document:
-            yield Finding(SCHEMA, Violation(key, "is no field of an MPIJob", f"Rename it to {field}."))
+            yield Finding(SCHEMA, Violation(key, "is not a field of an MPIJob", f"Rename it to {field}."))
     if manifest.kind != MPI_JOB.kind:
         fault = f'"{shortened(manifest.kind)}" is not supported' if manifest.kind else "is missing"
         violation = Violation(spelt.get("kind", "kind"), fault, f"Write {MPI_JOB.kind}.", CauseReason.NOT_SUPPORTED)
@@ -139,14 +139,14 @@ def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     of_metadata = judge(manifest.document.get("metadata"))
     unfilled = {path: _unfilled(path, what) for path, what in placeholders.find(manifest.document)}
     others = [each for each in (*judged.violations, *of_metadata) if each.path not in unfilled]
-    found = [Finding(SCHEMA, violation) for violation in (*unfilled.values(), *others)]
+    schema_findings = [Finding(SCHEMA, violation) for violation in (*unfilled.values(), *others)]
     verdict = _by_rules(replace(manifest, document=judged.mended), world, namespace)
     denied, warned = verdict.validation.denied, verdict.validation.warned
     open_places = (*unfilled, *judged.unread)
-    for findings in (denied, warned):  # what else is wrong there may not be once they are filled in
+    for findings in (denied, warned):  # other faults in the metadata may be gone once it is filled in
         findings[:] = [finding for finding in findings if not _within(finding.violation.path, open_places)]
     said = {finding.violation.path for finding in denied}
-    denied[:0] = [finding for finding in found if finding.violation.path not in said]
+    denied[:0] = [finding for finding in schema_findings if finding.violation.path not in said]
     return replace(verdict, manifest=replace(manifest, moved=judged.written))
 
 
@@ -159,7 +159,7 @@ def _unfilled(path: str, what: str) -> Violation:
 
 
 def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
-    """The verdict of the webhook on a job that the API server has read."""
+    """The verdict of the webhook on a job that the API server has accepted."""
     view, policy = NotingView(world.cluster), world.policy(namespace)
     stored = world.cluster.jobs.get((namespace, manifest.name))
     request = review(manifest, namespace=namespace, stored=stored, user=world.user)
@@ -178,7 +178,7 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
         validation = decide(request, view=view, granted=granted)
     standing: list[Finding] = []
     if stored is not None:
-        # Its own pods and quota must not keep it out.
+        # Its own pods and quota must not count against it.
         new = msgspec.structs.replace(request, operation="CREATE", old_object=_encode(None))
         refused = decide(new, view=WithoutJobs(world.cluster)).denied
         standing = [finding for finding in refused if finding not in validation.denied]
@@ -228,7 +228,7 @@ def review(
     stored: Mapping[str, Any] | None = None,
     kind: GroupVersionKind = MPI_JOB,
 ) -> AdmissionRequest:
-    """What the API server would send to the first webhook."""
+    """The review that the API server would send to the first webhook."""
     document = manifest.created_in(namespace)
     return AdmissionRequest(
         uid="check",
@@ -243,7 +243,7 @@ def review(
 
 
 def _last_applied(stored: Mapping[str, Any]) -> Any:
-    """What kubectl applied before, which tells a field that the user took out from one that was injected."""
+    """What kubectl applied before: it tells a field that the user removed from one that was injected."""
     try:
         return msgspec.json.decode(stored["metadata"]["annotations"][LAST_APPLIED])
     except (LookupError, TypeError, msgspec.DecodeError):
@@ -251,7 +251,9 @@ def _last_applied(stored: Mapping[str, Any]) -> Any:
 
 
 def _applied(stored: Mapping[str, Any], new: Mapping[str, Any], previous: Any) -> dict[str, Any]:
-    """`stored` after `kubectl apply` of `new`: mappings are merged, lists replaced, fields no longer applied go."""
+    """`stored` after `kubectl apply` of `new`: mappings are merged, lists replaced, fields no longer applied are
+    removed.
+    """
     before: Mapping[str, Any] = previous if isinstance(previous, dict) else {}
     result = {key: value for key, value in stored.items() if key in new or key not in before}
     for key, value in new.items():
@@ -266,7 +268,7 @@ def _encode(document: Mapping[str, Any] | None) -> msgspec.Raw:
 
 
 def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:
-    """What the verdicts do without, and why, in lines."""
+    """What the verdicts could not use, and why, in lines."""
     unknown = frozenset[str]().union(*(verdict.unknown for verdict in verdicts))
     for why, kinds in world.reasons(unknown).items():
         what = "a cluster" if why == NO_CLUSTER and len(kinds) > MAX_KINDS_LISTED else ", ".join(kinds)

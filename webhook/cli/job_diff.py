@@ -1,4 +1,4 @@
-"""What `diff` shows of the jobs in a cluster: each beside itself with what admission would put in now."""
+"""What `diff` shows for the jobs of a cluster: each next to itself with today's injections."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,14 +22,14 @@ from webhook.client.calls import Client
 from webhook.cluster.view import NotingView
 from webhook.cluster.without_jobs import WithoutJobs
 
-# Admission does not touch these; a job that is created has none of them.
+# Admission does not compare these; a new job has none of them.
 _BOOKKEEPING: Final = frozenset({LAST_APPLIED, INJECTED, CREATED_BY})
 _LEFT_OUT: Final = frozenset({"managedFields", *SET_BY_SERVER})
 
 
 @dataclass(frozen=True, slots=True)
 class JobDiff:
-    """A job, and what would be put in."""
+    """A job, and what would be injected."""
 
     namespace: str
     name: str
@@ -37,15 +37,14 @@ class JobDiff:
     admitted: Mapping[str, Any]
     injected: Sequence[Injected]
     unjudged: Mapping[str, Sequence[str]]
-    """What the injections go without, by why."""
+    """Resources that the injections could not use, by the reason."""
 
     @property
     def differs(self) -> bool:
-        """Whether anything would be put in."""
         return _compared(self.live) != _compared(self.admitted)
 
     def as_text(self) -> Iterator[str]:
-        """In lines, as `kubectl diff` shows a change; colours are in them."""
+        """In lines, as `kubectl diff` shows a change, with colours."""
         title = f"{self.namespace}/{self.name}"
         lines = unified_diff(
             _lines(self.live), _lines(self.admitted), f"live/{title}", f"admitted/{title}", lineterm=""
@@ -55,7 +54,6 @@ class JobDiff:
             yield paint(line)
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "namespace": self.namespace,
             "name": self.name,
@@ -66,17 +64,17 @@ class JobDiff:
 
 
 async def diffs(api: Client, namespace: str, name: str, policy_namespace: str) -> list[JobDiff]:
-    """Of the job `name`, ClusterError where there is none; else of all jobs of the namespace."""
+    """The diff of the job `name` (ClusterError if it does not exist), or of all jobs of the namespace."""
     jobs = sorted(await stored_jobs(api, namespace, name), key=lambda job: str(job["metadata"]["name"]))
     world = await world_sources.of_cluster(api, [namespace], policy_namespace=policy_namespace, with_schema=False)
-    found = []
+    result = []
     for job in jobs:
         view = NotingView(world.cluster)
         request = resubmitted.creation(msgspec.json.encode(job))
         mutation = resubmitted.inject(request, world.policy(namespace), WithoutJobs(view)) if request else Decision()
         entries, unjudged = injected.by_injection(mutation), world.reasons(view.unknown)
-        found.append(JobDiff(namespace, job["metadata"]["name"], job, mutation.document or job, entries, unjudged))
-    return found
+        result.append(JobDiff(namespace, job["metadata"]["name"], job, mutation.document or job, entries, unjudged))
+    return result
 
 
 def _compared(job: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,5 +85,5 @@ def _compared(job: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _lines(job: Mapping[str, Any]) -> list[str]:
-    """In one order of keys, as kubectl has it: a key that was put in elsewhere is no difference."""
+    """With sorted keys, as in kubectl: a key in another position is not a difference."""
     return yaml.dump(json.loads(json.dumps(_compared(job), sort_keys=True))).splitlines()

@@ -1,6 +1,6 @@
-"""The JSON Schema of MPIJobs for editors: that of the CRD, with the bounds of a policy's rules.
+"""The JSON Schema of MPIJobs for editors: that of the CRD, with the limits of a policy's rules.
 
-A bound is in it where a rule refuses what is beyond. What depends on other fields, on the cluster or on who submits the
+A limit is in it if a rule rejects values beyond it. What depends on other fields, on the cluster or on who submits the
 job is left to `check`.
 """
 
@@ -33,7 +33,7 @@ _CHOICES: Final[Mapping[str, Path]] = {
 
 
 def json_schema(policy: Policy) -> Schema:
-    """The schema of jobs where this policy counts."""
+    """The schema of jobs under this policy."""
     schema = _Writer(crd_schema.packaged().root).schema
     descriptions, bounds_of_operator = yaml.load_all(get_data(__package__, "job_document_schema.yaml") or b"")
     _add(schema, descriptions)
@@ -52,7 +52,7 @@ def json_schema(policy: Policy) -> Schema:
 
 
 def _bounds(policy: Policy) -> Iterator[tuple[Path, Schema, str]]:
-    """The field, its bound, and what is told of it besides."""
+    """The field, its limits, and a note about them."""
     for rule, path in _CHOICES.items():
         settings: Any = policy.settings(rule)
         if policy.action(rule) is Action.DENY:
@@ -75,7 +75,7 @@ def _bounds(policy: Policy) -> Iterator[tuple[Path, Schema, str]]:
 
 
 def _counted(policy: Policy) -> Schema:
-    """The bounds of the workers where the launcher counts, and where it does not."""
+    """The limits of the workers if the launcher counts, and if it does not."""
     workers = policy.admitted.workers
     most = {} if workers.most is None else {"maximum": workers.most - 1}
     counts = {"properties": {"runLauncherAsWorker": {"const": True}}, "required": ["runLauncherAsWorker"]}
@@ -94,7 +94,7 @@ def _of_workers(bound: Schema) -> Schema:
 
 
 def _add(schema: Schema, more: Schema) -> None:
-    """Add what `more` says of a schema and of its properties."""
+    """Merge `more` into a schema and its properties."""
     for name, part in more.get("properties", {}).items():
         _add(schema["properties"][name], part)
     schema |= {key: value for key, value in more.items() if key != "properties"}
@@ -107,7 +107,7 @@ def _at(schema: Schema, path: Path) -> Schema:
 
 
 class _Writer:
-    """Writes shapes as JSON Schema: what is used in several places once, under `$defs`."""
+    """Writes shapes as JSON Schema: shapes that are used in several places once, under `$defs`."""
 
     def __init__(self, root: Shape) -> None:
         self._used: Counter[int] = Counter()

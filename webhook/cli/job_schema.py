@@ -1,7 +1,7 @@
-"""A job in a file against the schema of MPIJobs, as the API server goes by it before any rule is asked.
+"""A job in a file against the schema of MPIJobs, as the API server applies it before any rule.
 
-kubectl asks it to refuse fields that it does not know (`--validate=strict`, the default); for other clients it takes
-them out and sends a warning. A value of a wrong type is refused for all.
+It rejects unknown fields for kubectl (`--validate=strict`, the default); for other clients it drops them and sends a
+warning. A value of a wrong type is rejected for all.
 """
 
 import json
@@ -42,15 +42,15 @@ class _Around(NamedTuple):
 
 
 class SchemaVerdict:
-    """What the API server would refuse in a job, nulls included, and the job with all of it fixed, for the rules."""
+    """The fields that the API server would reject in a job, nulls included, and the fixed job for the rules."""
 
     def __init__(self, document: Mapping[str, Any], schema: CrdSchema) -> None:
         self.violations: list[Violation] = []
         self.unread: list[str] = []
         """Where a value is of a type from which nothing can be made; for the rules it is not there."""
         self.written: dict[str, str] = {}
-        """Where fields were before they got their right name or place; outer ones come first."""
-        self._unknown = f"is no field of an MPIJob ({schema.origin}): kubectl refuses it, other clients lose it"
+        """The places of fields before they got their right name or place; outer ones come first."""
+        self._unknown = f"is not a field of an MPIJob ({schema.origin}): kubectl rejects it, other clients drop it"
         self._around: list[_Around] = []
         self._moved: dict[str, Any] = {}
         self._missing: list[str] = []
@@ -288,7 +288,7 @@ def _words_of(command: str) -> list[str] | None:
 
 
 def _shown(value: Any) -> str:
-    """As it stands in YAML and JSON."""
+    """As written in YAML and JSON."""
     return shortened(json.dumps(value, ensure_ascii=False), 300)
 
 

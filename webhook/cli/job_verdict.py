@@ -1,4 +1,4 @@
-"""What would become of a job in a file, for people and for programs."""
+"""The verdict on a job in a file, for people and for programs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,50 +15,47 @@ from webhook.cli.terminal import bad, caution, counted, good, printable
 from webhook.policy.in_force import Policy
 
 PODS = "pods"
-"""In the place of a rule: what the API server says against pods."""
+"""In the place of a rule: why the API server rejects pods."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What would become of one job."""
+    """The verdict on one job."""
 
     manifest: Manifest
     namespace: str
     validation: Decision
     mutation: Decision = field(default_factory=Decision)
     updates: bool = False
-    """The cluster has it already, so it was checked as a change to it."""
+    """The job exists in the cluster, so the file was checked as an update."""
     standing: Sequence[Finding] = ()
-    """What is wrong with the job as it stands, for which the change to it is not refused."""
+    """Existing faults of the job, for which the update is not rejected."""
     unknown: frozenset[str] = frozenset()
-    """What the verdict does without, by the names of resources."""
+    """Resources that the verdict could not use, by name."""
     policy: Policy | None = None
-    """What decided; None where no policy had a say."""
+    """The policy that decided; None if there was none."""
     refused_pods: Mapping[str, str] = field(default_factory=dict)
-    """What the API server says against the pods, by their role."""
+    """Why the API server rejects the pods, by their role."""
 
     @property
     def title(self) -> str:
-        """The job's namespace and name."""
         return f"{self.namespace}/{self.manifest.title}" if self.namespace else self.manifest.title
 
     @property
     def allowed(self) -> bool:
-        """Whether the job would be admitted."""
         return self.validation.allowed
 
     @property
     def warnings(self) -> list[str]:
-        """What kubectl would print as warnings."""
+        """The warnings that kubectl would print."""
         return [*self.mutation.warnings, *self.validation.warnings]
 
     @property
     def injected(self) -> list[Injected]:
-        """What each injection added to the job."""
         return injected.by_injection(self.mutation)
 
     def as_json(self) -> dict[str, Any]:
-        """For programs; `causes` are all violations that refuse the job."""
+        """For programs; `causes` are all violations that reject the job."""
         return {
             "file": self.manifest.source,
             "document": self.manifest.number,
@@ -82,26 +79,26 @@ class Verdict:
         }
 
     def problems(self) -> Iterator[Problem]:
-        """What the job is refused for, then what deserves a look."""
+        """The reasons for a rejection, then the warnings."""
         yield from map(_problem, self.validation.denied)
         yield from self.cautions()
 
     def cautions(self) -> Iterator[Problem]:
-        """What deserves a look, whether the job is refused or not; what was injected does not."""
+        """Warnings, whether the job is rejected or not; injections are not among them."""
         yield from (replace(_problem(found), warns=True) for found in self.validation.warned)
         for rule, fault in self.validation.rule_faults.items():
             yield Problem(rule, f"the policy's rule {rule} could not be evaluated: {fault}", warns=True)
         for text in (*self.validation.cautions, *self.mutation.cautions):
             yield Problem(text.partition(": ")[0], text, warns=True)
         for role, said in self.refused_pods.items():
-            told = f"the API server refuses this pod: {said}"
+            told = f"the API server rejects this pod: {said}"
             yield Problem(PODS, told, field=f"{replica_path(role)}.template", warns=True)
         for found in self.standing:
-            told = f"as it stands it would be refused if it were new: {found.sentence}"
+            told = f"it would be rejected if it were new: {found.sentence}"
             yield Problem(found.rule, told, field=found.violation.path, warns=True)
 
     def _refusal(self) -> Iterator[str]:
-        """The message without its first line, each problem with the line that it is on."""
+        """The message without its first line, each problem with its line in the file."""
         left = [*self.validation.denied]
         for line in self.validation.message.splitlines()[1:]:
             starts = left and line.startswith(f"{len(self.validation.denied) - len(left) + 1}. ")
@@ -112,8 +109,8 @@ class Verdict:
         return f" (line {number})" if number else ""
 
     def as_text(self, *, short: bool = False) -> Iterator[str]:
-        """For people, in lines; colours are in them. `short` leaves out what was injected."""
-        verdict = good("admitted") if self.allowed else bad("refused")
+        """For people, in lines, with colours. `short` leaves out what was injected."""
+        verdict = good("admitted") if self.allowed else bad("rejected")
         update = " (as a change to the job that the cluster has)" if self.updates else ""
         yield f"{printable(f'{self.manifest.source}: {self.title}')}: {verdict}{update}"
         for line in self._refusal():
@@ -137,10 +134,10 @@ def _cause(found: Finding) -> dict[str, str]:
 
 
 def summary(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """In lines; nothing for no job at all."""
+    """In lines; empty without any job."""
     if verdicts:
         refused = sum(not verdict.allowed for verdict in verdicts)
-        yield f"{counted(len(verdicts), 'job')}: {len(verdicts) - refused} admitted, {refused} refused"
+        yield f"{counted(len(verdicts), 'job')}: {len(verdicts) - refused} admitted, {refused} rejected"
     for identity in dict.fromkeys(verdict.policy.identity for verdict in verdicts if verdict.policy):
         if identity:
             yield printable(f"decided by: {identity}")

@@ -1,4 +1,4 @@
-"""What the verdict on a job depends on besides the job: a cluster, its policies, and who submits it.
+"""Everything besides the job that a verdict depends on: a cluster, its policies, and who submits it.
 
 `world_sources` reads it from an API server.
 """
@@ -31,7 +31,7 @@ PODS: Final = "the job's pods"
 DENIED: Final = "no permission to read them"
 NO_CLUSTER: Final = "none is known: see --kubeconfig and --cluster"
 
-# Of resources that users who submit jobs do not know by their names.
+# Resources whose names users who submit jobs may not know.
 _IN_WORDS: Final = {
     "kueue-configmaps": "Kueue's configuration",
     "other-pods": "pods of others",
@@ -46,34 +46,34 @@ TryPods = Callable[[str, Mapping[str, Mapping[str, object]]], Mapping[str, str] 
 
 @dataclass(slots=True)
 class JobWorld:
-    """What is known besides the job."""
+    """The facts besides the job."""
 
     cluster: Snapshot = field(default_factory=lambda: Snapshot([]))
-    """What the cluster holds."""
+    """The objects of the cluster."""
     schema: CrdSchema | None = None
-    """None leaves the schema out."""
+    """None skips the schema."""
     policies: PolicySet | None = None
-    """Those of the cluster; None where they are unknown."""
+    """The policies of the cluster; None if they are unknown."""
     instead: PolicySet | None = None
-    """Those that count in place of all of them, in every namespace."""
+    """The policies that replace all of them, in every namespace."""
     user: UserInfo | None = None
-    """Who submits the job; None for unknown."""
+    """The user who submits the job; None for unknown."""
     namespace: str = DEFAULT_NAMESPACE
-    """Where a job goes that names no namespace."""
+    """The namespace of a job that names none."""
     may_exempt: MayExempt | None = None
-    """Asks which rules the user may exempt jobs from in a namespace."""
+    """Queries which rules the user may exempt jobs from in a namespace."""
     try_pods: TryPods | None = None
-    """Asks by a dry run which pods the API server would refuse in a namespace; None where the user may not."""
+    """Tries by a dry run which pods the API server would reject in a namespace; None if the user may not."""
     today: date = field(default_factory=clock.today)
-    """The day on which exemptions end or hold."""
+    """The day by which exemptions expire."""
     origin: str = ""
     """Where the cluster keeps its policies, for people."""
     why: Mapping[str, str] = field(default_factory=dict)
-    """Why nothing is known of a resource, by its name."""
+    """Why a resource is unknown, by its name."""
     otherwise: str = NO_CLUSTER
-    """Why nothing is known of the others."""
+    """Why all other resources are unknown."""
     problems: list[str] = field(default_factory=list)
-    """What is wrong with the policies, in lines."""
+    """Faults of the policies, in lines."""
     unread: Sequence[str] = ()
     """What could not be read, in lines."""
 
@@ -91,7 +91,6 @@ class JobWorld:
         ]
 
     def policy(self, namespace: str) -> Policy:
-        """The policy that counts in a namespace."""
         if self.instead is not None:
             return self.instead.for_any_namespace()
         if self.policies is None:
@@ -100,14 +99,14 @@ class JobWorld:
         return self.policies.for_namespace(known)
 
     def left_out(self, namespace: str) -> list[str]:
-        """The policies that may be for a namespace or not, because its labels are unknown."""
+        """The policies that may or may not select a namespace, because its labels are unknown."""
         known = self.cluster.get(NAMESPACES, namespace)
         if self.instead or isinstance(known, Namespace):
             return []
         return [layer.name for layer in self.layers if layer.document.selector is not None]
 
     def reasons(self, unknown: Iterable[str]) -> dict[str, list[str]]:
-        """What is not known, by why; of kinds that the cluster does not have the service knows no more."""
+        """Unknown resources, by the reason; kinds that the cluster does not have are left out, as in the service."""
         found: dict[str, list[str]] = {}
         for name in sorted(unknown):
             why = self.why.get(name, self.otherwise)
@@ -122,7 +121,7 @@ def of_nothing() -> JobWorld:
 
 
 def of_file(path: Path, *, policy_namespace: str) -> JobWorld:
-    """The cluster in a file; ManifestError when it cannot be used."""
+    """The cluster in a file; ManifestError if it cannot be used."""
     found, errors = files.load([str(path)])
     if errors:
         raise errors[0]
@@ -133,7 +132,7 @@ def of_file(path: Path, *, policy_namespace: str) -> JobWorld:
 
 
 def of_objects(found: Sequence[Manifest], origin: str, *, policy_namespace: str) -> JobWorld:
-    """The cluster that these objects are; SnapshotError when it cannot be used."""
+    """A cluster of these objects; SnapshotError if it cannot be used."""
     heads = [manifest.document for manifest in found if manifest.kind == KIND]
     unknown = {str(what): str(why) for head in heads for what, why in (head.get("unknown") or {}).items()}
     # A reading names the namespace too.
@@ -151,7 +150,7 @@ def of_objects(found: Sequence[Manifest], origin: str, *, policy_namespace: str)
 
 
 def _policies(found: Iterable[Manifest], namespace: str) -> tuple[tuple[Layer, ...], list[str]]:
-    """What the service makes of the ConfigMaps, with what it remembered of them when they were good; and problems."""
+    """The policies of the ConfigMaps, or their last valid version as the service stored it; and problems."""
     sources, remembered = [], {}
     for configmap in (each for each in found if (each.kind, each.namespace) == ("ConfigMap", namespace)):
         document = configmap.document

@@ -1,4 +1,4 @@
-"""The same command as a plug-in of kubectl: `kubectl mpijob`, and what kubectl asks for to complete it.
+"""The same command as a plug-in of kubectl: `kubectl mpijob`, and its completion.
 
 https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/
 """
@@ -18,12 +18,12 @@ NAME: Final = "kubectl mpijob"
 # https://github.com/spf13/cobra/blob/v1.10.1/completions.go, ShellCompDirective
 DEFAULT, NO_FILES, FOLDERS = 0, 4, 16
 OPTIONS: Final = frozenset({"-n", "--namespace", "--context", "--kubeconfig", "--as", "--as-group", "--as-uid"})
-"""kubectl's own, which its users write before a command too."""
+"""kubectl's own options, which its users also write before a command."""
 _COMMANDS: Final = re.compile(rf"\b{PROGRAM} (?=(?:{'|'.join(COMMANDS)})\b)")
 
 
 class Formatter(click.HelpFormatter):
-    """Writes help as it is for whoever types `kubectl mpijob`."""
+    """Writes the help for users who type `kubectl mpijob`."""
 
     def getvalue(self) -> str:
         """The help, with its examples under the name of the plug-in."""
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def ordered(words: Sequence[str]) -> list[str]:
-    """The words with kubectl's options, where they stand before the command, behind it."""
+    """The words, with kubectl's options moved from before the command to after it."""
     end = 0
     while end < len(words) and words[end].partition("=")[0] in OPTIONS:
         end += 1 if "=" in words[end] else 2
@@ -46,13 +46,13 @@ def ordered(words: Sequence[str]) -> list[str]:
     met: click.Command = command
     while isinstance(met, click.Group) and at < len(rest) and (found := met.commands.get(rest[at])):
         at, met = at + 1, found
-    # Without a command there is something else to be said first.
+    # Without a command the error comes first.
     at = at or len(rest)
     return [*rest[:at], *options, *rest[at:]]
 
 
 def complete() -> None:
-    """`kubectl_complete-mpijob`: a candidate a line with what it means, then what else the shell may offer."""
+    """`kubectl_complete-mpijob`: a candidate with its meaning on each line, then the directive for the shell."""
     from click.shell_completion import ShellComplete  # noqa: PLC0415 - whoever runs a command need not wait for it
 
     *words, incomplete = sys.argv[1:] or [""]

@@ -8,7 +8,7 @@ import click
 
 
 class _Commands(Mapping[str, click.Command]):
-    """The file of a command is imported when it is asked for, and that of no other."""
+    """Imports only the file of the command that is looked up."""
 
     def __init__(self, where: Mapping[str, str]) -> None:
         self._where = where

@@ -14,7 +14,7 @@ from webhook.predict.pod_security.advice import advice
 from webhook.predict.pod_security.levels import parse_level, parse_version
 from webhook.predict.pod_security.pod import convert
 
-# Where the pod templates are, by API group and kind; a pod is its own.
+# The path of the pod template, by API group and kind; a pod is its own.
 _TEMPLATE: Final = ("spec", "template")
 TEMPLATES: Final[Mapping[tuple[str, str], tuple[tuple[str, ...], ...]]] = {
     ("", "Pod"): ((),),
@@ -29,7 +29,7 @@ TEMPLATES: Final[Mapping[tuple[str, str], tuple[tuple[str, ...], ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A check that says no (empty for a field of the wrong type), the field in the object, the fault and the fix."""
+    """A failed check (empty for a field of the wrong type), the field in the object, the fault and the fix."""
 
     check: str
     path: str
@@ -39,7 +39,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class LevelVerdict:
-    """Whether the pods of an object keep the level; `message` is what Pod Security says of each template."""
+    """Whether the pods of an object meet the level; `message` is what Pod Security says of each template."""
 
     manifest: Manifest
     namespace: str
@@ -54,11 +54,10 @@ class LevelVerdict:
 
     @property
     def allowed(self) -> bool:
-        """Whether all of them do."""
         return not self.causes
 
     def as_json(self) -> dict[str, Any]:
-        """For programs, with the keys that the verdict on a job has."""
+        """For programs, with the same keys as the verdict on a job."""
         return {
             "kind": self.manifest.kind,
             "name": self.manifest.title,
@@ -74,12 +73,11 @@ class LevelVerdict:
         }
 
     def problems(self) -> Iterator[Problem]:
-        """What is not within the level."""
         for cause in self.causes:
             yield Problem("pod-security", f"{cause.fault}. {cause.fix}", field=cause.path)
 
     def as_text(self, *, short: bool = False) -> Iterator[str]:
-        """For people, in lines; colours are in them. `short` leaves out the empty line at the end."""
+        """For people, in lines, with colours. `short` leaves out the empty line at the end."""
         verdict = good("within") if self.allowed else bad("not within")
         yield f"{printable(f'{self.manifest.source}: {self.title}')}: {verdict} {self.level}"
         for number, cause in enumerate(self.causes, start=1):
@@ -102,12 +100,12 @@ def parse(text: str) -> LevelVersion:
 
 
 def check(manifest: Manifest, level: LevelVersion, *, namespace: str = "default") -> LevelVerdict | None:
-    """The verdict on an object, None for one of a kind without pods; `namespace` is for objects that name none."""
+    """The verdict on an object, None for a kind without pods; `namespace` is for objects that name none."""
     group, slash, _ = manifest.api_version.partition("/")
     templates = TEMPLATES.get((group if slash else "", manifest.kind))
     if templates is None:
         return None
-    causes, said = [], []
+    causes, denials = [], []
     for steps in templates:
         where = _shown(steps)
         try:
@@ -117,33 +115,33 @@ def check(manifest: Manifest, level: LevelVersion, *, namespace: str = "default"
             continue
         results = evaluate(*level, template)
         if results:
-            said.append(f"{where.rstrip('.')}: {messages.denial(level, results)}".removeprefix(": "))
+            denials.append(f"{where.rstrip('.')}: {messages.denial(level, results)}".removeprefix(": "))
         causes += [
             Cause(result.check, f"{where}{result.paths[0]}", messages.details([result]), advice(result, template))
             for result in results
         ]
-    return LevelVerdict(manifest, manifest.namespace or namespace, level, tuple(causes), "\n".join(said))
+    return LevelVerdict(manifest, manifest.namespace or namespace, level, tuple(causes), "\n".join(denials))
 
 
 def summary(verdicts: Sequence[LevelVerdict]) -> Iterator[str]:
-    """In a line; nothing for no object at all."""
+    """In a line; empty without any object."""
     if verdicts:
         broken = sum(not verdict.allowed for verdict in verdicts)
         yield f"{counted(len(verdicts), 'object')}: {len(verdicts) - broken} within {verdicts[0].level}, {broken} not"
 
 
 def _at(document: Any, steps: tuple[str, ...]) -> Any:
-    """What is at the end of the steps, an empty mapping where the way ends before; ShapeError for another shape."""
+    """The value at the end of the steps, an empty mapping if it is missing; ShapeError for another shape."""
     for depth, step in enumerate(steps):
         if not isinstance(document, dict):
-            # The path starts at the template, so what is around it is named whole.
+            # The error's path starts at the template, so the fields around it are spelt out.
             raise ShapeError("", f"{'.'.join(steps[:depth])} must be a mapping")
         document = document.get(step, {})
     return document
 
 
 def _shown(steps: tuple[str, ...]) -> str:
-    """The path of a template, to put before a path in it: with a dot at the end, or empty."""
+    """The path of a template as a prefix for paths in it: with a dot at the end, or empty."""
     if steps[:2] == ("spec", "mpiReplicaSpecs"):
         return f"{replica_path(steps[2])}.template."
     return "".join(f"{step}." for step in steps)

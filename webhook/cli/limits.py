@@ -11,12 +11,12 @@ MAX_VALUE_CHARACTERS: Final = 300
 MAX_GIT_SECONDS: Final = 30
 """Seconds that git may take to read a revision."""
 MAX_FILE_BYTES: Final = 64 * 2**20
-"""Bytes of a file that is checked: memory."""
+"""Bytes of a checked file, to limit memory."""
 MAX_KINDS_LISTED: Final = 3
-"""Of objects that are not known; without a cluster more are called a cluster."""
+"""Kinds of unknown objects that are listed; without a cluster, more are summed up as "a cluster"."""
 MAX_NAMES_LISTED: Final = 5
-"""Of the jobs that a namespace has, where none is called as the one that is not there."""
+"""Names of jobs listed for a namespace, if none is similar to the missing one."""
 MAX_VERDICTS_IN_FULL: Final = 3
-"""With more jobs, those with nothing to say of are only counted, and what was injected is left out."""
+"""With more jobs, those without findings are only counted, and injections are not shown."""
 MAX_SCHEMA_FAULTS: Final = 50
 """Faults against the schema that are reported for a job."""

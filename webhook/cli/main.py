@@ -13,7 +13,7 @@ import click
 from webhook.cli import version
 from webhook.cli.lazy_commands import commands
 from webhook.cli.terminal import caution, printable
-from webhook.kit.parts import parts
+from webhook.kit.optional_parts import parts
 
 COMMANDS: Final = {
     **{
@@ -27,11 +27,11 @@ COMMANDS: Final = {
     "rules": "webhook.cli.explain:rules",
     **{name: where for part in parts() for name, where in part.commands.items()},
 }  # fmt: skip
-"""Where each command is, by its name."""
+"""The module of each command."""
 
 
 TELLS_OF_PLUGINS: Final = frozenset({"plugins", "serve", "doctor"})
-"""Commands that say themselves what is wrong with plug-ins."""
+"""Commands that report problems of plug-ins themselves."""
 
 
 @click.group(
@@ -59,20 +59,20 @@ TELLS_OF_PLUGINS: Final = frozenset({"plugins", "serve", "doctor"})
 def main(ctx: click.Context, plugins: str) -> None:
     """Admission webhook for Kubeflow MPIJobs (kubeflow.org/v2beta1).
 
-    A job gets, at the moment it is submitted, the verdict that the cluster would otherwise give minutes later; and what
-    it needs to run well is injected. The same verdict can be had without a cluster.
+    A job gets, when it is submitted, the verdict that the cluster would otherwise give minutes later, and missing
+    settings are injected. The same verdict is available without a cluster.
 
     \b
     To start with:
-      mpijob-webhook demo                  what it does, shown on examples
-      mpijob-webhook init                  a first job, from a few questions
-      mpijob-webhook check job.yaml        what would become of my job?
+      mpijob-webhook demo                  a demonstration with examples
+      mpijob-webhook init                  a first job
+      mpijob-webhook check job.yaml        would my job be admitted?
       mpijob-webhook why team-a/train      why does my job not run?
       mpijob-webhook explain worker-count  what is this rule about?
 
     Colours appear on a terminal only, and not where NO_COLOR is set.
     """
-    # What a command imports lives until the end: to look through it for garbage takes a fifth of a short command.
+    # The imports of a command live until the end: searching them for garbage takes a fifth of a short command.
     gc.set_threshold(10_000)
     atexit.register(gc.freeze)
     # https://no-color.org
@@ -91,7 +91,7 @@ def _load(ctx: click.Context, plugins: str) -> None:
     if ctx.invoked_subcommand in TELLS_OF_PLUGINS:
         return
     _warn(at_first := loading.problems())
-    # And at the end of what has failed by then.
+    # And at the end, those that failed by then.
     ctx.call_on_close(lambda: _warn(dict(loading.problems().items() - at_first.items())))
 
 

@@ -1,4 +1,4 @@
-"""What the commands have in common: options, exit codes, types of values, and how an outcome is shown."""
+"""The commands' common options, exit codes, types of values, and output."""
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -21,11 +21,11 @@ T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., NoReturn])
 
 REFUSED: Final = 1
-"""The exit code of a command that did its work, and the answer is no: refused, broken, different, incomplete."""
+"""The exit code of a command that worked and whose answer is no: rejected, broken, different, incomplete."""
 
 
 def files_too(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """For arguments that are names of files, and also others: shells complete the names of files."""
+    """For arguments that may be names of files: shells complete these too."""
     return [CompletionItem(incomplete, type="file")]
 
 
@@ -48,18 +48,18 @@ CLUSTER_FILE: Final = click.option(
     "--cluster", type=FILE, help="What the cluster holds, as `kubectl get ... -o yaml` prints it."
 )
 EMPTY: Final[dict[str, Any]] = {"default": "", "show_default": False}
-"""An option that is empty by default, about which --help says nothing."""
+"""An option that is empty by default; --help shows no default."""
 
 
 def utf8_text(value: str) -> str:
-    """A text that goes into a job; an argument may be any bytes, for file names are."""
+    """A text that goes into a job; arguments may be any bytes, because names of files are."""
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise click.BadParameter("is not text in UTF-8")
     return value
 
 
 def object_name(value: str) -> str:
-    """A name of an object that fits into a label too, where those of namespaces and queues are put; empty for none."""
+    """A name of an object that is also valid in a label, as those of namespaces and queues must be; empty for none."""
     from webhook.api import names  # noqa: PLC0415 - for quick --help
 
     if value and (problem := names.label_value_problem(value) or names.dns_1123_subdomain_problem(value)):
@@ -95,12 +95,12 @@ DURATION: Final[dict[str, Any]] = {"type": duration_seconds, "metavar": "DURATIO
 
 
 def namespace_option(help_text: str, *names: str, **more: Any) -> Callable[[Callable[..., NoReturn]], Any]:
-    """The option -n; `-n=team-a`, which kubectl takes, is refused here, and not taken for the namespace `=team-a`."""
+    """The option -n. `-n=team-a`, which kubectl accepts, is an error here, and not the namespace `=team-a`."""
     return click.option("-n", "--namespace", *names, type=object_name, metavar="NAMESPACE", help=help_text, **more)
 
 
 def about_a_cluster(which: str = "The cluster. Default: as kubectl.") -> Callable[[Callable[..., NoReturn]], Command]:
-    """The options that say which cluster, and as whom; the command gets them as `access`. They are kubectl's."""
+    """kubectl's options for the cluster and the user; the command gets them as `access`."""
 
     def decorate(command: Callable[..., NoReturn]) -> Any:
         @wraps(command)
@@ -129,7 +129,7 @@ def about_a_cluster(which: str = "The cluster. Default: as kubectl.") -> Callabl
 
 
 def about_an_installation(command: Command) -> Command:
-    """The options of a command that looks at an installation in a cluster."""
+    """The options of a command that inspects an installation in a cluster."""
     return _with(
         about_a_cluster()(command),
         click.option("--policy-namespace", metavar="NAMESPACE", default=PROGRAM, help="Where the service is."),
@@ -141,7 +141,7 @@ def about_an_installation(command: Command) -> Command:
 
 
 def _job_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Those in the namespace of the command line, as far as the cluster answers at once."""
+    """The jobs in the namespace of the command line, if the cluster answers at once."""
     import asyncio  # noqa: PLC0415 - keeps --help and completion quick
 
     from webhook.cli.stored_jobs import JOBS  # noqa: PLC0415
@@ -171,12 +171,12 @@ def flags(texts: Mapping[str, str]) -> Callable[[Command], Command]:
 
 
 def given(options: Iterable[str], values: dict[str, Any]) -> frozenset[str]:
-    """Those of `flags` that are on; their values are taken out of those of click."""
+    """The `flags` that are on; they are removed from the values of click."""
     return frozenset(option for option in options if values.pop(option.removeprefix("--").replace("-", "_")))
 
 
 def about_jobs(command: Command) -> Command:
-    """The argument and the options of a command about a job of a cluster, or about all of a namespace."""
+    """The argument and the options of a command for one job of a cluster, or for all of a namespace."""
     return _with(
         command,
         click.argument("job", required=False, metavar="[[NAMESPACE/]NAME]", shell_complete=_job_names),
@@ -190,7 +190,7 @@ def about_jobs(command: Command) -> Command:
 def read_jobs(
     access: Access, job: str | None, namespace: str | None, read: "Callable[[Client, str, str], Awaitable[T]]"
 ) -> T:
-    """What `read` gets for the namespace and the name, which is empty where none is given."""
+    """The result of `read` for the namespace and the name, which is empty if none is given."""
     space, _, name = (job or "").rpartition("/")
     if space and namespace and space != namespace:
         fail(f"{job} is not in namespace {namespace}: name one of the two")
@@ -198,9 +198,9 @@ def read_jobs(
 
 
 def about_new_policies(command: Command) -> Command:
-    """The options of a command that compares what a cluster has with what it would have."""
+    """The options of a command that compares a cluster's policies with new ones."""
     return _with(
-        about_a_cluster("The cluster to ask. Default without --cluster: as kubectl.")(command),
+        about_a_cluster("The cluster. Default without --cluster: as kubectl.")(command),
         click.option("--policy", "files", multiple=True, metavar="FILE", help="Policies to apply; may be repeated."),
         click.option("--without", multiple=True, metavar="NAME", help="A policy to delete; may be repeated."),
         CLUSTER_FILE,
@@ -216,7 +216,7 @@ def _with(command: Command, *options: Callable[[Command], Command]) -> Command:
 
 
 def with_api(access: Access, ask: "Callable[[Client], Awaitable[T]]") -> T:
-    """What `ask` gets through a client; the command ends where the API server cannot be used."""
+    """The result of `ask` with a client; the command ends if the API server cannot be used."""
     import asyncio  # noqa: PLC0415 - keeps --help and completion quick
 
     from webhook.client import calls  # noqa: PLC0415
@@ -241,7 +241,7 @@ def show(output: str, text: Iterable[str], value: Any) -> None:
     elif output == "yaml":
         from webhook.api import yaml  # noqa: PLC0415 - keeps --help and completion quick
 
-        # Some text is of a type of its own, which YAML would tell.
+        # Some texts are of subclasses of str, which YAML would mark.
         click.echo(yaml.dump(json.loads(json.dumps(value))), nl=False)
     else:
         for line in text:

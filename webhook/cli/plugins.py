@@ -1,4 +1,4 @@
-"""The command `plugins`: which plug-ins are installed, what they bring, and what is wrong with them."""
+"""The command `plugins`: the installed plug-ins, their rules and injections, and their problems."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def plugins(output: str) -> NoReturn:
     """List plug-ins: packages with rules and injections.
 
-    Only those are in force, and imported at all, that are named: with --plugins before the command, or in the variable
+    A plug-in is imported and in force only if it is named: with --plugins before the command, or in the variable
     MPIJOB_WEBHOOK_PLUGINS. `rules` lists their rules and injections among the others, and `explain` explains them.
 
     \b
@@ -33,7 +33,7 @@ def plugins(output: str) -> NoReturn:
     \b
     Exit code:
       0  listed
-      1  one that is named is broken
+      1  a named plug-in is broken
     """
     from webhook.plugins import loading
 

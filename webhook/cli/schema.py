@@ -1,4 +1,4 @@
-"""The command `schema`: what editors need to know of jobs."""
+"""The command `schema`: JSON Schemas of jobs for editors."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import json
@@ -13,7 +13,7 @@ from webhook.cli.options import POLICY
 def schema() -> None:
     """Write the JSON Schemas of documents, for editors.
 
-    That of policies is written by `mpijob-webhook policy schema`.
+    `mpijob-webhook policy schema` writes that of policies.
 
     \b
     Examples:
@@ -31,8 +31,8 @@ def schema() -> None:
 def job(*, policy: Path | None) -> None:
     """Write the JSON Schema of MPIJobs.
 
-    It has the fields of the CRD, and the bounds of the policy: how many workers, how long a name, which choices. What
-    depends on several fields or on the cluster `mpijob-webhook check` knows.
+    It has the fields of the CRD, and the limits of the policy: number of workers, length of names, choices.
+    `mpijob-webhook check` also checks what depends on several fields or on the cluster.
 
     An editor with a YAML language server takes it from the first line of a file:
     # yaml-language-server: $schema=mpijob.schema.json

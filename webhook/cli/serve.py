@@ -1,4 +1,4 @@
-"""The command `serve`: how the service listens, where its certificate comes from, what it follows."""
+"""The command `serve`: its addresses, the source of its certificate, and the policies and cluster that it follows."""
 
 import gc
 import sys
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 from webhook.cli.options import ADDRESS, DURATION, FILE, KUEUE_NAMESPACE, POLICY, POLICY_NAMESPACE, flags, given
-from webhook.kit import parts
+from webhook.kit import optional_parts
 
 if TYPE_CHECKING:
     from webhook.client.calls import Address
@@ -24,7 +24,9 @@ COUNT: Final = click.IntRange(min=1)
 @POLICY
 @POLICY_NAMESPACE
 @KUEUE_NAMESPACE
-@click.option("--register", is_flag=True, help="For development: tell the API server of this process until it ends.")
+@click.option(
+    "--register", is_flag=True, help="For development: register this process with the API server until it ends."
+)
 @click.option("--tls-cert", type=FILE, help="Certificate chain (PEM). Default: one made for this process.")
 @click.option("--tls-key", type=FILE, help="Its private key (PEM).")
 @click.option("--tls-ca", type=FILE, help="The CA (PEM) that it must lead to, if that file exists.")
@@ -58,7 +60,7 @@ COUNT: Final = click.IntRange(min=1)
     metavar="COUNT",
     type=click.IntRange(min=0),
     default=128,
-    help="RSA key pairs to have ready for new jobs; 0 makes each when it is asked for.",
+    help="RSA key pairs to have ready for new jobs; 0 makes each on request.",
 )
 @click.option(
     "--ssh-keys-rate",
@@ -68,7 +70,7 @@ COUNT: Final = click.IntRange(min=1)
     help="How many of those to make ahead each second, at most: one takes half a second of a processor.",
 )
 @click.option("--remove-keys", is_flag=True, help="Delete a job's SSH keys when it has ended; needs the right to.")
-@flags(parts.options())
+@flags(optional_parts.options())
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", help="Logs are JSON lines on standard error.")
 def serve(
     *, listen: "Address | None", ops_listen: "Address | None", register: bool, timeout: float, **settings: Any
@@ -95,7 +97,7 @@ def serve(
       2    could not start; the message says why
       130  ended at once by a second signal (143: SIGTERM)
     """
-    # Looking through what is imported here for garbage takes a tenth of the start. `run` switches it on again.
+    # Searching the imports here for garbage takes a tenth of the start. `run` switches it on again.
     gc.disable()
     from webhook.server.process import ServeSettings, run  # noqa: PLC0415 - keeps --help and completion quick
 
@@ -107,7 +109,7 @@ def serve(
                 ops_listen=ops_listen or (host, 0 if register else 8081),
                 register=register,
                 timeout_seconds=timeout,
-                options=given(parts.options(), settings),
+                options=given(optional_parts.options(), settings),
                 **settings,
             )
         )

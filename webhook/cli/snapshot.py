@@ -1,4 +1,4 @@
-"""The command `snapshot`: what a cluster holds, written to a file."""
+"""The command `snapshot`: the objects of a cluster, written to a file."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 HEADING: Final = f"""\
 # What rules look at in a cluster, for `{PROGRAM} check --cluster` and `{PROGRAM} policy ... --cluster`.
-# The first object says what was read completely: what is missing there does not exist. Jobs stand here as they are
-# stored, with their environment: show this file to nobody who may not see them.
+# The first object says what was read completely: what is missing there does not exist. Jobs are as they are
+# stored, with their environment: show this file only to people who may see them.
 """
 
 
@@ -30,19 +30,18 @@ HEADING: Final = f"""\
 @options.POLICY_NAMESPACE
 @options.KUEUE_NAMESPACE
 @click.option("-o", "--output", type=options.FILE, help="The file to write. Default: standard output.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 def snapshot(
     *, access: Access, namespaces: tuple[str, ...], output: Path | None, force: bool, **where: Any
 ) -> NoReturn:
-    """Write what a cluster holds to a file.
+    """Write the objects of a cluster to a file.
 
-    The file is what the other commands take with --cluster: the jobs and policies there are, and of quotas, queues,
-    nodes and all else only the fields that rules look at. No Secret is read, and no ConfigMap's data but that of
-    policies and of Kueue's configuration. Jobs are kept as they are stored, with their environment: the file can be
-    read by its owner alone.
+    Other commands take the file with --cluster. It has all jobs and policies, and of quotas, queues, nodes and other
+    objects only the fields that rules read. No Secret is read, and only those ConfigMaps with policies and Kueue's
+    configuration. Jobs are written as they are stored, with their environment: only the owner of the file can read it.
 
-    With --namespace, what is in other namespaces is unknown, not absent; rights to look into those suffice. Whatever
-    cannot be read is reported and stays unknown, which never refuses a job.
+    With --namespace, objects in other namespaces are unknown, not absent; the right to read the named ones suffices.
+    Objects that cannot be read are reported and stay unknown, which never rejects a job.
 
     \b
     Examples:
@@ -52,7 +51,7 @@ def snapshot(
 
     \b
     Exit code:
-      0  written; kinds that the cluster does not have are no fault
+      0  written; kinds that the cluster does not have do not count as a fault
       1  written, but some of it could not be read
       2  not written; the message says why
     """
@@ -87,7 +86,7 @@ def text(taken: "Reading") -> Iterator[str]:
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:
-    """Put a file in place whole or not at all, for its owner alone; OSError when that is not possible."""
+    """Write the whole file or nothing, readable by its owner only; OSError if that is not possible."""
     with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
         try:
             file.writelines(pieces)

@@ -1,4 +1,4 @@
-"""The jobs that a cluster has, by name or all of a namespace, and why there is none of a name."""
+"""The jobs of a cluster, by name or all of a namespace, and why a name does not exist."""
 
 from typing import Final
 from urllib.parse import quote
@@ -13,7 +13,7 @@ JOBS: Final = f"/apis/{mpijob.API_VERSION}/namespaces/%s/mpijobs"
 
 
 async def stored_jobs(api: Client, namespace: str, name: str) -> list[KubernetesObject]:
-    """The job `name`, ClusterError with the reason where there is none; without a name all of the namespace."""
+    """The job `name`, ClusterError with the reason if it does not exist; without a name all of the namespace."""
     path = JOBS % quote(namespace, safe="")
     if not name:
         return await listed(api, path)
@@ -24,7 +24,7 @@ async def stored_jobs(api: Client, namespace: str, name: str) -> list[Kubernetes
 
 
 async def _not_found(api: Client, namespace: str, name: str) -> str:
-    """Why there is no such job: its kind, its namespace or its name."""
+    """Why the job does not exist: its kind, its namespace or its name does not exist."""
     path = JOBS % quote(namespace, safe="")
     try:
         names = [job["metadata"]["name"] for job in await listed(api, path, metadata_only=True)]

@@ -1,4 +1,4 @@
-"""What the commands print: text from users' files made harmless, and the colours (click drops them off a terminal)."""
+"""The output of the commands: users' text made harmless, and colours (click drops them off a terminal)."""
 
 from typing import Final, NoReturn
 
@@ -14,32 +14,26 @@ def printable(text: str) -> str:
 
 
 def heading(text: str) -> str:
-    """A title."""
     return click.style(text, bold=True)
 
 
 def good(text: str) -> str:
-    """What went well."""
     return click.style(text, fg="green", bold=True)
 
 
 def bad(text: str) -> str:
-    """What went wrong."""
     return click.style(text, fg="red", bold=True)
 
 
 def caution(text: str) -> str:
-    """What deserves a look."""
     return click.style(text, fg="yellow")
 
 
 def added(text: str) -> str:
-    """What was added."""
     return click.style(text, fg="green")
 
 
 def faint(text: str) -> str:
-    """What is there for orientation only."""
     return click.style(text, dim=True)
 
 
@@ -49,12 +43,11 @@ def counted(number: int, noun: str) -> str:
 
 
 def complain(*problems: object) -> None:
-    """Each problem on a line of standard error."""
     for problem in problems:
         click.echo(f"{bad('error')}: {printable(str(problem))}", err=True)
 
 
 def fail(*problems: object) -> NoReturn:
-    """Complain, and end the command as unusable."""
+    """Print the problems, and end the command as unusable."""
     complain(*problems)
     raise SystemExit(UNUSABLE)

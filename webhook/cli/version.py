@@ -1,4 +1,4 @@
-"""The option `--version`: which version this is, of which commit, and what it runs on."""
+"""The option `--version`: the version, its commit, and its environment."""
 # ruff: noqa: PLC0415 - whoever runs a command need not wait for it
 
 from collections.abc import Iterator
@@ -9,7 +9,6 @@ from webhook import PROGRAM, __version__
 
 
 def show(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    """Print it and end."""
     if wanted and not ctx.resilient_parsing:
         for line in lines():
             click.echo(line)
@@ -17,7 +16,7 @@ def show(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 def lines() -> Iterator[str]:
-    """The version alone in the first line, for scripts; then the facts that a report of a fault needs."""
+    """The version alone in the first line, for scripts; then the facts for a report of a fault."""
     import json
     import platform
     from pathlib import Path

@@ -1,4 +1,6 @@
-"""The main job, shown: the real service on loopback, reviews as the API server sends them, and what a user sees."""
+"""The main task as a demonstration: the real service on loopback, reviews as the API server sends them, and the user's
+view.
+"""
 
 import asyncio
 import copy
@@ -42,23 +44,23 @@ class DemoError(Exception):
 
 
 def show(files: Sequence[str]) -> bool:
-    """Show the jobs in `files`, else the examples; whether each example did what its name says.
+    """Show the jobs in `files`, else the examples; returns whether each example did what its name says.
 
-    ManifestError where there is no job to show, DemoError or StartError where the service fails.
+    ManifestError without a job to show, DemoError or StartError if the service fails.
     """
     jobs = _jobs(files or [str(path) for path in _examples()])
     admitted = asyncio.run(_show(jobs, short=not files))
-    outcome = f"{len(admitted)} admitted, {len(jobs) - len(admitted)} refused"
+    outcome = f"{len(admitted)} admitted, {len(jobs) - len(admitted)} rejected"
     click.echo("\n" + heading(f"{counted(len(jobs), 'job')}: {outcome}"))
     surprises = [] if files else [job for job in jobs if (job in admitted) == Path(job.source).name.startswith(BAD)]
     for job in surprises:
-        click.echo(f"{bad('unexpected')}: {printable(job.source)} was {'admitted' if job in admitted else 'refused'}")
+        click.echo(f"{bad('unexpected')}: {printable(job.source)} was {'admitted' if job in admitted else 'rejected'}")
     click.echo(NEXT_STEPS)
     return not surprises
 
 
 def _examples() -> list[Path]:
-    """Bad ones first."""
+    """The bad ones first."""
     folder = next(folder for folder in EXAMPLES if folder.is_dir())
     return sorted(folder.glob("*.yaml"), key=lambda path: (not path.name.startswith(BAD), path.name))
 
@@ -74,9 +76,9 @@ def _jobs(files: Sequence[str]) -> list[Manifest]:
 
 
 async def _show(jobs: Sequence[Manifest], *, short: bool) -> list[Manifest]:
-    """Print what becomes of each job: mutate, apply the patch, validate; those that were admitted.
+    """Print the outcome for each job: mutate, apply the patch, validate. Returns the admitted ones.
 
-    `short` leaves out comments and what was injected, and all but a line of what is like an earlier job.
+    `short` leaves out comments and injections, and all but a line if an earlier job is similar.
     """
     settings = ServeSettings(listen=LOOPBACK, ops_listen=LOOPBACK, drain_seconds=0, ssh_keys_ready=0)
     admitted, seen = [], set[bool]()
@@ -104,7 +106,7 @@ def _client(service: Service) -> aiohttp.ClientSession:
 
 
 async def _post(client: aiohttp.ClientSession, path: str, job: Manifest, document: Mapping[str, Any]) -> dict[str, Any]:
-    """The response in the AdmissionReview that comes back."""
+    """The response in the AdmissionReview of the reply."""
     group, _, version = job.api_version.rpartition("/")
     review = {
         "apiVersion": "admission.k8s.io/v1",
@@ -139,7 +141,7 @@ def apply(document: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]) 
         target: Any = result
         for token in parents:
             target = target[int(token)] if isinstance(target, list) else target[token]
-        value = copy.deepcopy(operation["value"])  # later operations may reach into it
+        value = copy.deepcopy(operation["value"])  # later operations may change it
         if isinstance(target, list):
             target.insert(len(target) if last == "-" else int(last), value)
         else:
@@ -156,7 +158,7 @@ def _outcome(
     short: bool,
     again: bool,
 ) -> Iterator[str]:
-    """What the file says of itself, what kubectl would show, and what was injected; last what is shown `again`."""
+    """The file's first comment, what kubectl would show, and what was injected; then what is shown `again`."""
     name = manifests.STDIN if job.source == manifests.STDIN_TITLE else printable(Path(job.source).name)
     comment = takewhile(lambda line: line.startswith("#"), job.content.decode(errors="replace").splitlines())
     if not short:
@@ -171,7 +173,7 @@ def _outcome(
             yield from ("", "Injected into the job in the cluster:")
             yield from (f"  {line}" for line in injected.additions(patch))
         return
-    # As kubectl words a status with causes (`StatusErr` in kubectl `pkg/cmd/util/helpers.go`).
+    # In kubectl's words for a status with causes (`StatusErr` in kubectl `pkg/cmd/util/helpers.go`).
     details = validation["status"]["details"]
     causes = [printable(f"{cause['field']}: {cause['message']}") for cause in details["causes"]]
     head = bad(printable(f'The {details["kind"]} "{details["name"]}" is invalid:'))

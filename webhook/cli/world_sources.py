@@ -1,7 +1,7 @@
-"""What the verdicts on jobs depend on, read from an API server.
+"""Everything that the verdicts on jobs depend on, read from an API server.
 
-Of a cluster only what the user may read is known. To be as good as the service it takes the rights of the optional
-component `check-by-users`, and no others.
+Only what the user may read of a cluster is known. The rights of the optional component `check-by-users` give the same
+verdicts as the service, and no other rights are necessary.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -41,8 +41,8 @@ async def of_cluster(
 ) -> JobWorld:
     """What the user may read of a cluster, of these `resources` or of all.
 
-    ClusterError when it cannot be used at all, or something `needed` cannot be read, which has the name of a resource.
-    None among the namespaces stands for that of the kubeconfig's context. What is stored needs no schema.
+    ClusterError if it cannot be used at all, or a resource in `needed` cannot be read. None among the namespaces stands
+    for that of the kubeconfig's context. Stored jobs need no schema.
     """
     schema = await published_schema(api) if with_schema else None
     within = sorted({each or api.namespace for each in namespaces})
@@ -70,28 +70,28 @@ async def take(
     resources: Collection[Resource[Any, Any]] = (),
     tell: Callable[[str], None] = lambda _: None,
 ) -> Reading:
-    """Read a cluster with its policies, in all namespaces or in these; ClusterError when it cannot be used."""
+    """Read a cluster with its policies, in all namespaces or in these; ClusterError if it cannot be used."""
     places = {WatchedPlace.OWN: policy_namespace, WatchedPlace.KUEUE: kueue_namespace}
     more = {"MPIJob": stored}
     reading = await read(api, places=places, namespaces=namespaces, more=more, resources=resources, tell=tell)
     path = f"/api/v1/namespaces/{quote(policy_namespace, safe='')}/configmaps"
     try:
-        found = await listed(api, path, labelSelector=f"{store.LABEL}=true")
+        configmaps = await listed(api, path, labelSelector=f"{store.LABEL}=true")
         remembered = await get(api, f"{path}/{store.REMEMBERED}")
     except ApiError as error:
         reading.head.unknown[POLICIES] = f"forbidden: {error}" if error.status == 403 else str(error)
-        reading.problems.append(f"nothing is known of policies: {error}")
+        reading.problems.append(f"the policies are unknown: {error}")
         return reading
-    for policy in found:
+    for policy in configmaps:
         reading.add(_configmap(policy, {store.LABEL: "true"}, keys=(store.KEY,)))
     if remembered:
         reading.add(_configmap(remembered, {}, keys=remembered.get("data") or ()))
-    tell(f"policies: {len(found)}")
+    tell(f"policies: {len(configmaps)}")
     return reading
 
 
 def _configmap(found: KubernetesObject, labels: dict[str, str], *, keys: Iterable[str]) -> KubernetesObject:
-    """Nothing else of a ConfigMap is kept."""
+    """A ConfigMap with nothing else."""
     metadata = {
         key: found["metadata"][key] for key in ("name", "namespace", "resourceVersion") if key in found["metadata"]
     }
@@ -100,13 +100,13 @@ def _configmap(found: KubernetesObject, labels: dict[str, str], *, keys: Iterabl
 
 
 def stored(job: KubernetesObject) -> KubernetesObject:
-    """What is kept of a job besides what rules look at: a change to it is judged by all of its spec."""
+    """The parts of a job that are stored besides what rules read: an update is judged by all of its spec."""
     mpijob.decode(msgspec.json.encode(job))  # a job that cannot be read would make the file unusable
     return {"metadata": {key: job["metadata"][key] for key in KEPT if key in job["metadata"]}, "spec": job["spec"]}
 
 
 async def published_schema(api: Client) -> CrdSchema:
-    """The schema of MPIJobs that the API server publishes, which all may read; ClusterError where it has none."""
+    """The schema of MPIJobs that the API server publishes to all users; ClusterError if it has none."""
     try:
         document = await api.request("GET", OPENAPI)
     except ApiError as error:
@@ -122,12 +122,12 @@ async def published_schema(api: Client) -> CrdSchema:
 
 
 async def may_exempt(api: Client, namespace: str, rules: Iterable[str]) -> dict[str, bool]:
-    """For each rule whether the user of `api` may exempt jobs from it."""
+    """For each rule, whether the user of `api` may exempt jobs from it."""
     return {rule: await access_reviews.has_right(api, access_reviews.exempting(namespace, rule)) for rule in rules}
 
 
 async def _user(api: Client) -> UserInfo | None:
-    """Who one is for the API server; None where it does not say (before Kubernetes 1.28)."""
+    """The user as the API server knows it; None if it does not say (before Kubernetes 1.28)."""
     review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     try:
         answer = await api.request("POST", SELF, review)

@@ -100,7 +100,7 @@ class Client:
             headers["Content-Type"] = patch or (JSON_PATCH if isinstance(body, list) else APPLY)
         answer = _json(await self._authorised(method, path, body, headers))
         if answer is None:
-            raise ClusterError(f"what answers at {self.host} is no API server")
+            raise ClusterError(f"what answers at {self.host} is not an API server")
         return answer
 
     async def text(self, path: str) -> str:
@@ -144,7 +144,7 @@ class Client:
     def _refusal(self, status: int, message: str) -> str:
         if status == 401:
             return f"the API server at {self.host} does not accept the credentials (401)"
-        return f"the API server at {self.host} refuses: {message} ({status})"
+        return f"the API server at {self.host} rejected the request: {message} ({status})"
 
 
 async def connect(access: Access | Path | None) -> Client:
@@ -216,7 +216,7 @@ def _words(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return "its certificate does not verify"
     if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
-        return "that is no URL"
+        return "that is not a URL"
     if isinstance(error, TypeError | AttributeError | LookupError):
         return "it is not a complete kubeconfig"
     if type(error) is aiohttp.ClientConnectorError and error.errno:

@@ -33,7 +33,7 @@ async def get(api: Caller, path: str) -> KubernetesObject | None:
             return None
         raise
     if not isinstance(document.get("metadata"), dict):
-        raise ClusterError(f"what answers for {path} is no API server")
+        raise ClusterError(f"what answers for {path} is not an API server")
     return document
 
 
@@ -46,7 +46,7 @@ async def listed(api: Client, path: str, *, metadata_only: bool = False, **query
         metadata, items = answer.get("metadata") or {}, answer.get("items") or []
         is_list = str(answer.get("kind")).endswith("List") and isinstance(items, list)
         if not (is_list and isinstance(metadata, dict)):
-            raise ClusterError(f"what answers at {api.host} is no API server")
+            raise ClusterError(f"what answers at {api.host} is not an API server")
         return Page(PageMetadata(token=str(metadata.get("continue") or "")), items)
 
     try:

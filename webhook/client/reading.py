@@ -121,7 +121,7 @@ class _Reader:
             self.tell(f"{what}: {NOT_INSTALLED}")
         else:
             self.reading.head.unknown[what] = str(fault)
-            self.reading.problems.append(f"nothing is known of {what}: {fault}")
+            self.reading.problems.append(f"no information about {what}: {fault}")
 
     def _keep(self, resource: Resource[Any, Any], data: msgspec.Raw, extent: Extent) -> None:
         metadata = wire.decode(wire.objects, data).metadata
@@ -176,14 +176,14 @@ async def _served(connection: Connection, resource: Resource[Any, Any], namespac
 
 
 async def _all(connection: Connection, resource: Resource[Any, Any], version: str, namespace: str) -> list[msgspec.Raw]:
-    found = pages(
+    read_pages = pages(
         partial(connection.list_page, metadata_only=resource.metadata_only),
         resource.path(version, quote(namespace, safe="")),
         limit=SNAPSHOT_OBJECTS_PER_PAGE,
         labelSelector=resource.label_selector,
         fieldSelector=resource.field_selector,
     )
-    return [each async for page in found for each in page.items or ()]
+    return [each async for page in read_pages for each in page.items or ()]
 
 
 def _merged(before: KubernetesObject, after: KubernetesObject) -> KubernetesObject:

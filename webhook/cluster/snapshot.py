@@ -45,7 +45,7 @@ class Head(msgspec.Struct, rename="camel", omit_defaults=True):
     unknown: dict[str, str] = {}
 
     def document(self) -> dict[str, Any]:
-        """The object that stands in the file."""
+        """The object in the file."""
         return {"apiVersion": API_VERSION, "kind": KIND, **msgspec.to_builtins(self)}
 
 
@@ -88,7 +88,7 @@ class Snapshot:
         record: T | None = part.contents.records.get(key)
         if record is not None:
             return record
-        # A namespace may be known by itself.
+        # A single namespace may be known.
         within = cast("ByNamespace", key)[0] if resource.is_namespaced else str(key)
         return ABSENT if part.is_complete(within) else UNKNOWN
 

@@ -1,6 +1,6 @@
-"""What makes MPIJobs of `kubeflow.org/v2beta1` of other jobs has in common; optional parts have a converter each.
+"""What the converters to `kubeflow.org/v2beta1` have in common; each converter is an optional part.
 
-Whatever is moved, changed in meaning or lost, and what is left for the user to do, goes into a `report`. `fields` takes
-a job apart, `stored_jobs` leaves out what a new job does not have, and `secret_names` finds what looks like a secret.
-Pure: no files, no network, no clock.
+A `report` lists what was moved, changed in meaning or lost, and what the user still has to do. `fields` reads a job
+field by field, `stored_jobs` leaves out what a new job does not have, and `secret_names` finds what looks like a
+secret. Pure: no files, no network, no clock.
 """

@@ -1,4 +1,4 @@
-"""Fields of a job, taken out of a mapping one by one: what is left at the end is what nobody knew."""
+"""Fields are taken out of a mapping one by one; those that remain are unknown."""
 
 from collections.abc import Collection
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ _NAMES = {dict: "a mapping", list: "a list", str: "text", int: "a whole number"}
 
 
 def take(source: dict[str, Any], key: str, kind: type[T], path: str) -> T | None:
-    """Take out the value of `key`: None where it is not set, ConversionError for a wrong type."""
+    """Take out the value of `key`: None if it is not set, ConversionError for a wrong type."""
     value = source.pop(key, None)
     if value is None:
         return None
@@ -21,29 +21,29 @@ def take(source: dict[str, Any], key: str, kind: type[T], path: str) -> T | None
 
 
 def containers(template: dict[str, Any], path: str) -> list[dict[str, Any]]:
-    """The containers of a pod template, of which there is one at least; ConversionError otherwise."""
+    """The containers of a pod template, at least one; ConversionError otherwise."""
     pod = template.get("spec")
     found = pod.get("containers") if isinstance(pod, dict) else None
     if not isinstance(found, list) or not found or not all(isinstance(container, dict) for container in found):
-        raise ConversionError(f"{path}.spec.containers", "is no list of containers")
+        raise ConversionError(f"{path}.spec.containers", "is not a list of containers")
     return found
 
 
 def keep(source: dict[str, Any], target: dict[str, Any], *keys: str) -> None:
-    """Move fields that mean the same in both."""
+    """Move fields that have the same meaning in both."""
     for key in keys:
         if key in source:
             target[key] = source.pop(key)
 
 
 def drop_unknown(source: Collection[str], path: str, report: Report) -> None:
-    """Tell of each field that is left."""
+    """Report each remaining field as lost."""
     for key in source:
         report.lost(f"{path}.{key}", "MPIJobs have no such field")
 
 
 def copied(value: Any) -> Any:
-    """A copy that may be changed in place, of what is in a file of JSON or YAML: `deepcopy` takes ten times as long."""
+    """A copy of JSON or YAML values that may be changed in place; `deepcopy` takes ten times as long."""
     if isinstance(value, dict):
         return {key: each if isinstance(each, str) else copied(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -52,12 +52,11 @@ def copied(value: Any) -> Any:
 
 
 def maps(source: Any, key: str) -> list[dict[str, Any]]:
-    """The mappings in the list `key`; what is no mapping is for the schema to refuse."""
+    """The mappings in the list `key`; the schema rejects other items."""
     value = source.get(key) if isinstance(source, dict) else None
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def texts(source: dict[str, Any], key: str) -> list[str]:
-    """The texts in the list `key`."""
     value = source.get(key)
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

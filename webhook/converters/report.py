@@ -1,4 +1,4 @@
-"""What became of the fields of a job that was converted."""
+"""The report on the fields of a converted job."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Outcome(Enum):
-    """What a note tells, in the words of the report."""
+    """The kinds of notes, in the words of the report."""
 
     MAPPED = "mapped"
     CHANGED = "changed in meaning"
@@ -17,11 +17,11 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What became of one field."""
+    """The outcome for one field."""
 
     outcome: Outcome
     field: str
-    """Where it was in the old job."""
+    """Its path in the old job."""
     text: str
 
 
@@ -37,32 +37,31 @@ class Report:
     """All notes on a job."""
 
     notes: dict[Note, None] = field(default_factory=dict)
-    """In their order, each once: one template of v1alpha1 becomes two."""
+    """In their order, without duplicates: one template of v1alpha1 becomes two."""
 
     def mapped(self, field: str, text: str) -> None:
-        """It means what it meant, in another place or form."""
+        """The field has the same meaning, in another place or form."""
         self.notes[Note(Outcome.MAPPED, field, text)] = None
 
     def changed(self, field: str, text: str) -> None:
-        """It is there, or its default is, and does something else than before."""
+        """The field or its default has another effect than before."""
         self.notes[Note(Outcome.CHANGED, field, text)] = None
 
     def lost(self, field: str, text: str) -> None:
-        """It is no longer there."""
+        """The field is dropped."""
         self.notes[Note(Outcome.LOST, field, text)] = None
 
     def to_do(self, field: str, text: str) -> None:
-        """It is for the user to do."""
+        """The user has to do something about the field."""
         self.notes[Note(Outcome.TO_DO, field, text)] = None
 
     def of(self, outcome: Outcome) -> Iterator[Note]:
-        """Those that tell this."""
         return (note for note in self.notes if note.outcome is outcome)
 
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A job of v2beta1, and what became of the fields of the one that it was made of."""
+    """A job of v2beta1, and the report on the fields of the original."""
 
     document: dict[str, Any]
     report: Report

@@ -4,17 +4,16 @@ import re
 from typing import Final
 
 ADVICE: Final = (
-    "looks like a secret, and whoever may read the job reads it: put it into a Secret, and name that in its place"
+    "looks like a secret, which any user who may read the job can read: put it into a Secret, and refer to that"
     " (env: valueFrom.secretKeyRef)"
 )
 _NAME: Final = re.compile(
     r"(?:.*[_-])?(?:pass(?:word|wd|phrase)|secret|token|credentials?|(?:api|access|secret|private)[_-]?key)",
     re.IGNORECASE,
 )
-# Of texts, where a token is a word: [PAD].
+# Tokens of a text, which are words: [PAD].
 _WORD: Final = re.compile(r"(?:.*[_-])?(?:bos|cls|eos|mask|pad|sep|unk)[_-]token", re.IGNORECASE)
 
 
 def is_named_so(name: str) -> bool:
-    """Whether the name says it."""
     return bool(_NAME.fullmatch(name)) and not _WORD.fullmatch(name)

@@ -1,4 +1,4 @@
-"""What a stored job leaves behind when it is made into a new one."""
+"""The parts of a stored job that a new job does not have."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from webhook.converters.report import Report
 
 
 def life(status: Any, report: Report) -> None:
-    """What became of the job: made anew, it begins at the beginning."""
+    """The status of the job: a converted job starts from the beginning."""
     if status is None:
         return
     report.lost("status", "is that of the job that ran")
     states = [each.get("type") for each in maps(status, "conditions") if each.get("status") == "True"]
-    states += [status.get("launcherStatus")] if isinstance(status, dict) else []  # of v1alpha1
+    states += [status.get("launcherStatus")] if isinstance(status, dict) else []  # v1alpha1
     if ended := next((each for each in ("Succeeded", "Failed") if each in states), ""):
         report.to_do("status", f"the job has ended ({ended}): leave it out, or it runs once more")
     elif "Running" in states or "Active" in states:
@@ -21,7 +21,7 @@ def life(status: Any, report: Report) -> None:
 
 
 def metadata(written: dict[str, Any], report: Report) -> dict[str, Any]:
-    """The metadata for a job that is created, without what is the stored job's."""
+    """The metadata for a new job, without what the API server and controllers wrote."""
     kept = dict(written)
     for key in SET_BY_SERVER:
         if key in kept:

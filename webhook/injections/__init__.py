@@ -1,9 +1,9 @@
-"""The injections: one file each (`rdma`, a large one, a package), found by its presence. Each adds what was left open.
+"""The injections: one file each (a large one, such as `rdma`, is a package), found by its presence.
 
 The docstring of an injection's module is what `mpijob-webhook explain` and the reference show: first line the summary.
-An injection sees the job as it was submitted, adds through a `PatchBuilder`, and reports each addition in a short note.
-The user's own value always wins, and injecting twice adds nothing. No injection denies a job, replaces a value or takes
-a risk on what is unknown.
+An injection sees the job as it was submitted, adds missing fields through a `PatchBuilder`, and reports each addition
+in a short note. The user's own value always wins, and injecting twice adds nothing. No injection rejects a job,
+replaces a value or takes a risk when something is unknown.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,9 +26,9 @@ Inject = Callable[[MPIJob, S, Context, PatchBuilder], Iterator[str]]
 class Injection(msgspec.Struct, frozen=True):
     """A registered injection.
 
-    `inject` reads the job as it was submitted (no defaults of the operator), writes to the PatchBuilder, and yields
-    a short note for what it did (a Note, where the one line for all injections should have a detail too); a Caution
-    for what it could not do; a Hint for what it does not change.
+    `inject` reads the job as it was submitted (no defaults of the operator) and writes to the PatchBuilder. It yields a
+    short note for each addition (a Note if the line for all injections should have a detail), a Caution for what it
+    could not do, and a Hint for what it does not change.
     """
 
     id: str
@@ -36,20 +36,21 @@ class Injection(msgspec.Struct, frozen=True):
     inject: Callable[[MPIJob, Any, Context, PatchBuilder], Iterator[str]]
     since: str
     unskippable: bool = False
-    """No job goes without it: the annotation `training.openshift.io/skip` has no effect on it, and it also goes into
-    new jobs that claim to be made by a controller or by Kueue. Any user may write those.
+    """No job can skip it: the annotation `training.openshift.io/skip` has no effect on it, and it also goes into new
+    jobs that claim to be made by a controller or by Kueue. Any user may write those.
     """
     forms: tuple[Form, ...] = ()
-    """What it can write, for updates: see `webhook.kit.forms`."""
+    """The values that it can write, for updates: see `webhook.kit.forms`."""
     importance: Importance = Importance.HARMS
-    """Of its Cautions."""
+    """The importance of its Cautions."""
     unmet: Callable[[MPIJob, Any, Context], str] | None = None
     """For policies that require it: how to fix a job that lacks the value of its first form, empty for any other.
-    Without this a job lacks what the injection would still add."""
+    Without this, a job lacks whatever the injection would still add.
+    """
     quiet: bool = False
-    """Users need not know of it: neither a warning nor the annotation `training.openshift.io/injected` lists it."""
+    """Users do not read about it: neither a warning nor the annotation `training.openshift.io/injected` lists it."""
     plugin: str = ""
-    """The plug-in that it comes from; empty for one of this package."""
+    """The plug-in that has it; empty for one of this package."""
 
     @property
     def documentation(self) -> tuple[str, str]:
@@ -58,7 +59,7 @@ class Injection(msgspec.Struct, frozen=True):
 
 
 class Note(str):
-    """A note on what was injected, with the detail that stands behind the id where all injections share a line."""
+    """A note on what was injected, with a detail for the line in which all injections share."""
 
     __slots__ = ("brief",)
     brief: str
@@ -71,13 +72,13 @@ class Note(str):
 
 
 class Hint(str):
-    """What a user should know of a field that the injection leaves alone: with the list of injections, no warning."""
+    """Information about a field that the injection leaves alone: part of the list of injections, not a warning."""
 
     __slots__ = ()
 
 
 class Caution(str):
-    """A note on what was asked for and could not be injected: the user is always warned of it, in a line of its own."""
+    """A note on what was requested and could not be injected: always a warning, in its own line."""
 
     __slots__ = ()
 
@@ -96,7 +97,7 @@ def injection(
     unmet: Callable[[MPIJob, S, Context], str] | None = None,
     quiet: bool = False,
 ) -> Callable[[Inject[S]], Inject[S]]:
-    """Register the decorated function as the injection `injection_id`, there since version `since`."""
+    """Register the decorated function as the injection `injection_id`, which exists since version `since`."""
     if not all(isinstance(form, Form) and isinstance(form.path, tuple) for form in forms):
         raise TypeError("`forms` must be a tuple of Form, each with a tuple as its path")
 

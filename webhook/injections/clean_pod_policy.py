@@ -1,12 +1,12 @@
 """Workers end with the job, unless the user wants to look into them.
 
-Without `cleanPodPolicy` the operator keeps every worker after the end of the job: its sshd waits for ever and holds
-its GPUs (mpi-operator `pkg/apis/kubeflow/v2beta1/default.go`; the field's documentation says otherwise). `Running` ends
-them. The annotation `training.openshift.io/debug-mode: "true"` asks for `None`: the workers stay, to be looked into.
-In debug mode the launcher also gets `restartPolicy: Never` where it names none: with the operator's default, OnFailure,
-its pod restarts in place, and at `backoffLimit` Kubernetes deletes it together with its log. With Never each failed pod
-stays (kubernetes `pkg/controller/job`, `deleteActivePods`). Outside debug mode the list of injections says so, whether
-or not the job has a `cleanPodPolicy`.
+Without `cleanPodPolicy` the operator keeps every worker after the end of the job: its sshd waits for ever and holds its
+GPUs (mpi-operator `pkg/apis/kubeflow/v2beta1/default.go`; the field's documentation says otherwise). `Running` ends
+them. With the annotation `training.openshift.io/debug-mode: "true"` the policy is `None`: the workers stay for
+inspection. In debug mode the launcher also gets `restartPolicy: Never` if it has none. With the operator's default,
+OnFailure, its pod restarts in place, and at `backoffLimit` Kubernetes deletes it together with its log. With Never each
+failed pod stays (kubernetes `pkg/controller/job`, `deleteActivePods`). Outside debug mode the list of injections says
+so, whether or not the job has a `cleanPodPolicy`.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ EFFECT = {
 
 
 class Settings(InjectionSettings):
-    """What becomes of the workers when the job ends."""
+    """What happens to the workers when the job ends."""
 
     policy: Literal["Running", "All", "None"] = Field(
         "Running", description="The cleanPodPolicy of jobs that set none and are not in debug mode."

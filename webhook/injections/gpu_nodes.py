@@ -1,23 +1,23 @@
-"""Pods that ask for GPUs go to nodes with GPUs, of the product that the job names, past the taint that guards them.
+"""Pods that request GPUs go to nodes with GPUs, of the product that the job names, past the taint that guards them.
 
-Three things, each only for a pod template that asks for accelerators:
+Three things are injected, each only into a pod template that requests accelerators:
 
-- a node affinity to the label that says that a node has them, such as `nvidia.com/gpu.present`. By default it is a
-  preference, for a node group that is scaled up from nothing may come without the label. As a requirement it is added
-  to every term of a required node affinity, since one of those is enough for the scheduler. It becomes a preference
-  where nobody knows the nodes, and is left out where no node has the label: the GPUs that a pod asks for keep it off
-  other nodes in any case.
-- the product that the annotation `training.openshift.io/gpu-product` of the job names, or several with commas between
-  them, always as a requirement: the user asks for it.
+- a node affinity to the label that shows that a node has them, such as `nvidia.com/gpu.present`. By default it is a
+  preference, because a node group that is scaled up from zero may come without the label. As a requirement it is added
+  to every term of a required node affinity, since the scheduler needs only one of them to match. It becomes a
+  preference if the nodes are unknown, and is left out if no node has the label: the requested GPUs keep a pod off other
+  nodes in any case.
+- the product that the annotation `training.openshift.io/gpu-product` of the job names, or several separated by commas.
+  This is always a requirement, because the user chose it.
 - a toleration for the taint of nodes with these accelerators, if its effect is NoSchedule and its key the name of the
-  resource or one of the vendor's `taints`. Other taints are left alone: they keep nodes for somebody else. The
+  resource or one of the vendor's `taints`. Other taints are left alone: they reserve nodes for other pods. The
   admission plugin ExtendedResourceToleration of Kubernetes does the same.
 
-Devices that a pod gets by a resource claim do not show their vendor, and may be no GPU. Such a pod gets nothing but the
-preference, and that only where nodes have the label of a single vendor.
+Devices from a resource claim do not show their vendor, and may not be GPUs. Such a pod gets only the preference, and
+only if the nodes have the label of a single vendor.
 
-A key that the job's own `nodeSelector` or any term of its node affinity has stays as the user has it, and is added to
-no other term.
+A key that the job's own `nodeSelector` or any term of its node affinity has is kept as the user wrote it, and is added
+to no other term.
 """
 
 from collections.abc import Iterator
@@ -27,9 +27,9 @@ import msgspec
 from pydantic import AfterValidator, Field
 
 from webhook.api import annotations, names
+from webhook.api.accelerators import accelerators, extended_resources, is_accelerator
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodTemplate
-from webhook.api.resources import accelerators, extended_resources, is_accelerator
 from webhook.api.taints import untolerated
 from webhook.api.untyped import mapping
 from webhook.cluster.view import UNKNOWN, Unknown
@@ -70,7 +70,7 @@ Key = Annotated[str, AfterValidator(_key)]
 class Vendor(PolicySettings):
     """What nodes with the accelerators of a vendor look like."""
 
-    resources: ResourceNames = Field(description="What pods ask for; `*` stands for any text.")
+    resources: ResourceNames = Field(description="Resources that pods request; `*` matches any text.")
     present: Key = Field("", description="The label of nodes that have it, with the value true; empty for none.")
     product: Key = Field("", description="The label with the name of the product; empty for none.")
     taints: tuple[Key, ...] = Field(
@@ -148,7 +148,7 @@ FORMS: Final = (
 
 @injection("gpu-nodes", Settings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Each template by itself, for each vendor whose accelerators it asks for."""
+    """For each template, each vendor whose accelerators it requests."""
     nodes = all_nodes(ctx.view)
     products = _products(job)
     done = _Done()
@@ -170,7 +170,9 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 class _Pods(msgspec.Struct, frozen=True):
-    """A pod template, where its spec stands, and what it asks for; no `resources` but a claim that may be for them."""
+    """A pod template, the path of its spec, and the resources it requests; `resources` is empty for a claim that may be
+    one.
+    """
 
     spec: Path
     template: PodTemplate
@@ -179,13 +181,13 @@ class _Pods(msgspec.Struct, frozen=True):
 
 
 class _Done(msgspec.Struct):
-    """What came of it."""
+    """What the injection did."""
 
     notes: dict[str, None] = msgspec.field(default_factory=dict)
     absent: dict[str, None] = msgspec.field(default_factory=dict)
     """Labels that no node has."""
     asks: bool = False
-    """Some pod wants GPUs."""
+    """Some pod requests GPUs."""
     served: bool = False
     """Some pod is drawn to a product."""
     kept: bool = False
@@ -208,7 +210,7 @@ def _unserved(job: MPIJob, products: list[str], done: _Done) -> Iterator[Caution
     if not products:
         yield Caution(f"{mention} has no effect: not the name of a product, or several with commas")
     elif not done.asks:
-        yield Caution(f"{mention} has no effect: no pod asks for a GPU")
+        yield Caution(f"{mention} has no effect: no pod requests a GPU")
     elif done.kept:
         yield Caution(f"{mention} has no effect: the job's own choice of nodes stays")
     else:
@@ -218,23 +220,23 @@ def _unserved(job: MPIJob, products: list[str], done: _Done) -> Iterator[Caution
 def _asked(
     template: PodTemplate, settings: Settings, nodes: AllNodes | Unknown
 ) -> Iterator[tuple[Vendor, frozenset[str]]]:
-    """The vendors that the pods need, each with the resources that they ask for; with none for devices by claim."""
-    found = False
+    """The vendors that the pods need, each with the requested resources; none of these for devices by claim."""
+    has_request = False
     containers = (*template.containers, *template.init_containers)
     extended = extended_resources(containers)
     for vendor in settings.vendors if extended else ():
         resources = frozenset([name for name in extended if is_accelerator(name, vendor.resources)])
         if resources and any(accelerators(container, vendor.resources) for container in containers):
-            found = True
+            has_request = True
             yield vendor, resources
-    if not found and template.spec and template.spec.resource_claims and nodes is not UNKNOWN:
+    if not has_request and template.spec and template.spec.resource_claims and nodes is not UNKNOWN:
         present = [vendor for vendor in settings.vendors if vendor.present in nodes.labels]
         if len(present) == 1:
             yield present[0], frozenset()
 
 
 def _strength(pods: _Pods, settings: Settings, nodes: AllNodes | Unknown) -> str:
-    """How nodes with the vendor's label are asked for: `absent` if they should be required, but there are none."""
+    """The strength of the affinity: `absent` if it should be required but no node has the label."""
     present = pods.vendor.present
     if settings.node_affinity == "off" or not present:
         return "off"

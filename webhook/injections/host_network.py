@@ -3,12 +3,12 @@
 Two workers with `hostNetwork: true` on one node share its ports: the second sshd cannot start, and the job fails
 (mpi-operator issue 593). In the host network every declared port is a host port, and the scheduler never puts two pods
 with the same host port on one node, whichever jobs they belong to. So the first container of such workers gets the port
-of sshd in its `ports`. A worker of which any container declares a port already is left alone: it has a node of its own,
-and the API server refuses a port that is declared twice. Workers beyond the number of nodes wait.
+of sshd in its `ports`. A worker with a declared port in any container is left alone: it has a node of its own, and the
+API server rejects a port that is declared twice. Workers beyond the number of nodes wait.
 
 Off unless a policy sets `enabled`, for clusters that admit jobs to the host network. The port is read from sshd's
-options, or from the options of ssh that the launcher uses; where neither shows it, it is the setting `port`. Where sshd
-has a configuration file of its own, a warning asks the user to declare the port.
+options, or from the options of ssh that the launcher uses; if neither shows it, it is the setting `port`. If sshd has
+its own configuration file, a warning says that the user must declare the port.
 """
 
 from collections.abc import Iterator

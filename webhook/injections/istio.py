@@ -1,13 +1,12 @@
 """MPI pods stay out of the Istio mesh.
 
-A sidecar refuses the direct connections between pods that MPI and sshd make, and as long as it runs the launcher does
+A sidecar breaks the direct connections between pods that MPI and sshd make, and as long as it runs the launcher does
 not complete, nor does the job (mpi-operator issues 407 and 480). `sidecar.istio.io/inject: "false"` goes on both pod
 templates, as label and as annotation because releases of Istio differ in what they read, and as annotation on the job
 for tools that look there.
 
-A user who asks for the sidecar gets it: on a template, or on the job for both templates. Of label and annotation Istio
-prefers the label (istio `pkg/kube/inject/inject.go`, `injectRequired`), so no label goes beside an annotation that says
-yes.
+A user can keep the sidecar: on a template, or on the job for both templates. Istio prefers the label to the annotation
+(istio `pkg/kube/inject/inject.go`, `injectRequired`), so a template whose annotation says yes gets no label.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,7 +23,7 @@ from webhook.kit.settings import InjectionSettings
 
 KEY = "sidecar.istio.io/inject"
 OFF = {KEY: "false"}
-# What Istio reads as yes, and the empty text, which leaves it to the namespace. Anything else is no.
+# Values that Istio reads as yes, and the empty text, which leaves it to the namespace. All others mean no.
 NOT_OFF = frozenset({"", "y", "yes", "true", "on"})
 
 
@@ -38,16 +37,16 @@ FORMS: Final = (
 @injection("istio", InjectionSettings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Add what keeps the sidecar away, and warn where the user wants it."""
-    wanted, added = [], []
+    wanting, added = [], []
     for role, _, replica in job.replicas():
         if is_wanted(job, replica.template):
-            wanted.append(role)
+            wanting.append(role)
             continue
         path = (*template_path(role), "metadata")
         if patch.add_entries((*path, "labels"), OFF) | patch.add_entries((*path, "annotations"), OFF):
             added.append(role)
-    if wanted:
-        yield Caution(f"{KEY} stays on for {' and '.join(wanted)}: a sidecar blocks MPI ports and the launcher's end")
+    if wanting:
+        yield Caution(f"{KEY} stays on for {' and '.join(wanting)}: a sidecar blocks MPI ports and the launcher's end")
     elif patch.add_entries(("metadata", "annotations"), OFF):
         added.append("job")
     if added:
@@ -55,7 +54,7 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
 
 
 def is_wanted(job: MPIJob, template: PodTemplate) -> bool:
-    """Whether the user asks for the sidecar, in the template or for the whole job."""
+    """Whether the user wants the sidecar, in the template or for the whole job."""
     return _wanted(template.labels, template.annotations, default=_wanted(job.labels, job.annotations, default=False))
 
 

@@ -1,22 +1,21 @@
 """Every job ends at some point: a time limit from an annotation, else the default.
 
 `training.openshift.io/timeout: "72h"` becomes `spec.runPolicy.activeDeadlineSeconds`, which the operator copies to the
-launcher's Job: when it is over, Kubernetes ends the launcher, and the job has failed, however far it has come. The time
+launcher's Job: when it is over, Kubernetes ends the launcher, and the job has failed, whatever its progress. The time
 counts from the start of the launcher, and again after a suspension. For longer, write the annotation, or
 `activeDeadlineSeconds` itself: a value of the user's stays. With `training.openshift.io/timeout-action: notify-only`
-the limit is the longest that the rule `job-timeout` allows, and none where that allows any; with the component
-`deadline-events` an Event tells when the time of the annotation is over.
+the limit is the maximum of the rule `job-timeout`, or none if the rule has no maximum. With the component
+`deadline-events` an Event then reports when the time of the annotation is over.
 
 Where the rule `job-timeout` has a maximum and the job a limit, the workers get that maximum as `activeDeadlineSeconds`
-of their own template. They normally end with the launcher. They would not with `cleanPodPolicy: None`, after
-`kubectl delete --cascade=orphan`, or if no launcher ever starts: a worker is never ready with `WaitForWorkersReady`, or
-the API server rejects the launcher. The limit counts from the start of each worker, and quotas count these pods in the
-scope `Terminating`.
+of their own template. They normally end with the launcher. They would not with `cleanPodPolicy: None`, after `kubectl
+delete --cascade=orphan`, or if no launcher ever starts: a worker is never ready with `WaitForWorkersReady`, or the API
+server rejects the launcher. The limit counts from the start of each worker, and quotas count these pods in the scope
+`Terminating`.
 
 A new job that claims to be owned by a controller, or copied by Kueue, gets the limit too, since any user may write
-that. Only if one of the policy's `controllers` creates such a job in a cluster with Kueue it gets none. Kueue does not
-compare this field.
-The annotation `training.openshift.io/skip` has no effect on this injection.
+that. A job created by one of the policy's `controllers` in a cluster with Kueue gets none. Kueue does not compare this
+field. The annotation `training.openshift.io/skip` has no effect on this injection.
 """
 
 from collections.abc import Iterator
@@ -38,12 +37,12 @@ NO_LIMIT = "no limit"
 
 
 class Settings(InjectionSettings):
-    """The limit of jobs that ask for none."""
+    """The limit of jobs without the annotation."""
 
     default: DurationOrNone = Field(
         "24h",
         description="How long a job without the annotation may run, as 90m, 72h or 7d; null for no limit. Where the "
-        "rule `job-timeout` refuses as much, it is what that one allows.",
+        "rule `job-timeout` has a lower maximum, that is used.",
     )
 
 
@@ -82,7 +81,7 @@ def _limit_job(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilde
             yield Caution(f"{annotations.mention(annotations.TIMEOUT, asked)} {error}; {timeout or NO_LIMIT} applies")
             origin = "the default"
     if timeout is None and ctx.old is not None and ctx.old.run_policy.active_deadline_seconds is not None:
-        patch.add(PATH, ctx.old.run_policy.active_deadline_seconds)  # without a default a job keeps what it has
+        patch.add(PATH, ctx.old.run_policy.active_deadline_seconds)  # without a default a job keeps its limit
     if timeout is not None and patch.add(PATH, duration.parse(timeout)):
         seconds = duration.parse(timeout)
         yield Note(f"the job is ended and fails after {timeout} ({seconds} s); {origin}", brief=timeout)
@@ -93,7 +92,7 @@ def _longest(job: MPIJob, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     seconds = ctx.admitted.seconds.most
     if seconds is None:
         return
-    with suppress(duration.DurationError):  # which the rule refuses
+    with suppress(duration.DurationError):  # which the rule rejects
         seconds = max(seconds, duration.parse(job.annotations.get(annotations.TIMEOUT, "")))
     if patch.add(PATH, seconds):
         yield Note(
@@ -103,7 +102,7 @@ def _longest(job: MPIJob, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
 
 
 def _default(settings: Settings, ctx: Context) -> str | None:
-    """The default, or what the policy's rules admit where that is less: what is injected is not refused."""
+    """The default, or the rules' maximum if that is less, so that no rule rejects what is injected."""
     most = ctx.admitted.seconds.most
     if settings.default is None or most is None or duration.parse(settings.default) <= most:
         return settings.default

@@ -4,7 +4,7 @@ Nothing happens unless `priorityClass` is set: a WorkloadPriorityClass of Kueue'
 namespace, a job that has none gets it in the label `kueue.x-k8s.io/priority-class`. It decides about the place in the
 queue and about preemption, and does not reach the pods.
 
-A class that does not exist is never injected: Kueue would not look at the job. A warning says so.
+A class that does not exist is never injected, because Kueue would ignore the job. A warning says so.
 """
 
 from collections.abc import Iterator

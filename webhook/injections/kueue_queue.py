@@ -2,26 +2,26 @@
 
 A job that names no queue gets the label `kueue.x-k8s.io/queue-name` and `suspend: true`, together; Kueue resumes it.
 The queue is the one that the job's annotation `training.openshift.io/queue` names, else the policy's `queue`, else the
-LocalQueue `default` of the namespace, else the only one that it has. An empty annotation asks for no queue.
+LocalQueue `default` of the namespace, else the namespace's only LocalQueue. An empty annotation means no queue.
 
 No job stays suspended for ever. Nothing is injected unless it is certain that Kueue manages MPIJobs in the namespace,
 that the queue takes jobs now, and that the PriorityClass that the job names exists: without that class Kueue ignores
 the job. If a queue cannot be used, a warning says why.
 
-A job with `suspend: true` is one that its user wants to start: it is put into a queue only where the annotation asks
-for one, or where Kueue suspends every job (a LocalQueue `default`, `manageJobsWithoutQueueName`), for in a queue Kueue
-resumes it. `suspend: false` is what the API server puts into every job: Kueue, too, takes no notice of it.
+A user who writes `suspend: true` wants to start the job later: it is put into a queue only if the annotation names one,
+or if Kueue suspends every job (a LocalQueue `default`, `manageJobsWithoutQueueName`), because Kueue resumes jobs in a
+queue. `suspend: false` is the API server's default for every job, and Kueue ignores it too.
 
 A job that names a queue of Volcano (`spec.runPolicy.schedulingPolicy.queue`, or Volcano's annotation) stays out of
-Kueue's, unless the annotation asks for one. Where Volcano is not installed it names a LocalQueue. If there is none of
-that name, the job is put into the usual queue, and a warning says so.
+Kueue's, unless the annotation names one. Where Volcano is not installed it names a LocalQueue. If that does not exist,
+the job is put into the usual queue, and a warning says so.
 
-An update with another annotation moves a job that waits, and leaves it where it is if that queue cannot be used. A job
-that runs stays in its queue, and one that waits stays in some queue, for Kueue refuses all else: delete it and submit
-it again.
+An update with another annotation moves a waiting job, and leaves it where it is if that queue cannot be used. A running
+job stays in its queue, and a waiting one stays in some queue, because Kueue rejects all other changes: delete the job
+and submit it again.
 
 With `required`, a job without a Kueue queue is rejected if Kueue manages the namespace and the operator of this cluster
-runs the job. That includes updates, and jobs that ask for no queue or name one of Volcano's.
+runs the job. That includes updates, jobs that opt out of a queue, and jobs in one of Volcano's.
 
 Not guaranteed: Kueue starts a job without waiting if its owner is another MPIJob that Kueue has admitted. While it is
 unknown whether Kueue manages the namespace, no job is rejected. Kueue's own configuration decides about TrainJobs, Jobs
@@ -85,27 +85,27 @@ def _without_queue(job: MPIJob, settings: Settings, ctx: Context) -> str:
 @injection("kueue-queue", Settings, since="0.1", forms=FORMS, unmet=_without_queue)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Inject label and `suspend`, or say why not."""
-    asked = job.annotations.get(annotations.QUEUE)
-    shown = annotations.mention(annotations.QUEUE, asked or "")
+    requested = job.annotations.get(annotations.QUEUE)
+    shown = annotations.mention(annotations.QUEUE, requested or "")
     if QUEUE_NAME in job.labels:
-        if asked and job.labels[QUEUE_NAME] != asked:
+        if requested and job.labels[QUEUE_NAME] != requested:
             yield Caution(f"{shown} has no effect on a job with the label {QUEUE_NAME}")
         return
-    name = _by_default(job, settings, ctx) if asked is None else asked
-    invalid = f"{shown} is no name that a queue can have" if asked and names.label_value_problem(asked) else ""
+    name = _by_default(job, settings, ctx) if requested is None else requested
+    invalid = f"{shown} is not a valid name of a queue" if requested and names.label_value_problem(requested) else ""
     if ctx.old is not None and (here := ctx.old.labels.get(QUEUE_NAME)):
         if not ctx.old.suspended:
-            yield from _stay(here, asked, patch)
+            yield from _stay(here, requested, patch)
         else:
             reason = invalid or (_obstacle(job, name, ctx, patch) if name not in {"", here} else "")
-            yield from _move(here, name, _NO_WAY_OUT if asked == "" else reason, patch)
+            yield from _move(here, name, _NO_WAY_OUT if requested == "" else reason, patch)
         return
     if not name:
         return
-    # Kueue puts a job in there whatever we do; where that is a mistake the rule `local-queue` says so.
-    by_kueue = name == queues.DEFAULT and not (asked or settings.queue)
+    # Kueue puts a job in there in any case; if that is a mistake, the rule `local-queue` reports it.
+    by_kueue = name == queues.DEFAULT and not (requested or settings.queue)
     reason = invalid or _obstacle(job, name, ctx, patch)
-    if job.suspended and not (reason or asked or by_kueue or suspends_all(ctx.view, ctx.namespace)):
+    if job.suspended and not (reason or requested or by_kueue or suspends_all(ctx.view, ctx.namespace)):
         reason = "spec.runPolicy.suspend is true. Remove it."
     if reason:
         if not by_kueue:
@@ -114,7 +114,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         patch.add(SUSPEND, value=True, over=False)
         yield Note(f"put into queue {name}, which starts the job when there is room", brief=name)
         field, named = volcano.queue_of(job)
-        if named and asked is None and named != name:
+        if named and requested is None and named != name:
             yield Caution(f"in queue {name}: there is no queue {annotations.quoted(named)} ({field})")
 
 
@@ -131,7 +131,7 @@ def _by_default(job: MPIJob, settings: Settings, ctx: Context) -> str:
 
 
 def _stay(here: str, asked: str | None, patch: PatchBuilder) -> Iterator[str]:
-    """An update of a running job: Kueue refuses another queue, and none (`validateUpdateForQueueName`)."""
+    """An update of a running job: Kueue rejects another queue, and none (`validateUpdateForQueueName`)."""
     if asked is not None and asked != here:
         shown = annotations.quoted(asked)
         yield Caution(f"stays in queue {here}, not {shown}: to move a running job, delete it and submit it again")
@@ -139,7 +139,7 @@ def _stay(here: str, asked: str | None, patch: PatchBuilder) -> Iterator[str]:
 
 
 def _move(here: str, name: str, reason: str, patch: PatchBuilder) -> Iterator[str]:
-    """An update of a job that waits: it moves to another queue if that takes it, else it keeps its place."""
+    """An update of a waiting job: it moves to another queue if that takes it, else it keeps its place."""
     if reason:
         yield Caution(f"stays in queue {here}: {reason}")
     to = here if reason or not name else name

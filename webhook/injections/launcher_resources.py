@@ -1,21 +1,21 @@
-"""A launcher that states no resources gets small ones, where a quota or LimitRange would refuse its pod otherwise.
+"""A launcher that states no resources gets small ones, where a quota or LimitRange would reject its pod otherwise.
 
-A ResourceQuota on CPU or memory refuses every pod with a container that does not state them, and so does a LimitRange
-with a bound and no default. Most launchers only start ranks by ssh and state nothing: the job is stored, its workers
-run, and its launcher is never made. So each container of the launcher gets what the namespace asks for and nobody has
-stated: small requests, and limits only where a limit is asked for. A limit is never below a request that is there.
+A ResourceQuota on CPU or memory rejects every pod with a container that does not state them, and so does a LimitRange
+with a minimum or maximum and no default. Most launchers only start ranks by ssh and state nothing: the job is stored,
+its workers run, and its launcher is never created. So each container of the launcher gets what the namespace requires
+and the job does not state: small requests, and limits only if a limit is required. A limit is never below an existing
+request.
 
 With `when: always` every launcher container gets the requests that it does not have, in every namespace.
 
-In a queue of Kueue's whose flavors are all topology-aware, a launcher that requests nothing of them never starts (`no
-TAS flavor assigned`). It gets small requests of CPU and memory where the ClusterQueue covers them, and else `"0"` of a
-device that it covers. It also gets `"0"` of each accelerator that a LimitRange would add to it by default.
+In a queue of Kueue's whose flavors are all topology-aware, a launcher that requests none of their resources never
+starts (`no TAS flavor assigned`). It gets small requests of CPU and memory if the ClusterQueue covers them, and else
+`"0"` of a device that it covers. It also gets `"0"` of each accelerator that a LimitRange would add to it by default.
 
-Nothing is injected into a launcher that computes too (`runLauncherAsWorker`), into a pod with resources of its own,
-where the job's ClusterQueue does not cover what would be injected, or where it would be out of the bounds of a
-LimitRange: the rules `resource-quota` and `limit-range` say then what to write. With `when: always` it is also left out
-where the ClusterQueue has quota for the job without it, and could never have as much. Nothing is injected while the
-LimitRanges of the namespace are not known.
+Nothing is injected into a launcher that computes too (`runLauncherAsWorker`), into a pod with resources of its own, if
+the job's ClusterQueue does not cover the amounts, or if a LimitRange forbids them: the rules `resource-quota` and
+`limit-range` then say what to write. With `when: always` it is also left out if the ClusterQueue has quota for the job
+without it, and could never have as much. Nothing is injected while the LimitRanges of the namespace are unknown.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,11 +29,11 @@ from msgspec import structs
 from pydantic import AfterValidator, Field, model_validator
 
 from webhook.api import mpijob, quantity, untyped
+from webhook.api.accelerators import is_accelerator
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.pod_resources import PodResources
 from webhook.api.quantity import Quantity, QuantityError
-from webhook.api.resources import is_accelerator
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
@@ -59,11 +59,11 @@ _NONE: Final = "0"
 _OF_CONTAINER = compiled(r"spec\.(?P<kind>containers|initContainers)\[(?P<index>\d+)\]\.resources")
 
 Key = tuple[int, str, str]
-"""Which container (init containers after the others), `requests` or `limits`, resource."""
+"""Container (init containers after the others), `requests` or `limits`, resource."""
 
 
 class When(StrEnum):
-    """In which namespaces."""
+    """The namespaces in which it is injected."""
 
     NEEDED = "needed"
     ALWAYS = "always"
@@ -86,15 +86,13 @@ Amounts = Annotated[dict[str, str], AfterValidator(_amounts)]
 
 
 class Settings(InjectionSettings):
-    """How much, and where."""
+    """The amounts, and where they are injected."""
 
     when: When = Field(
-        When.NEEDED, description="needed: where a quota or LimitRange would refuse the launcher; or always."
+        When.NEEDED, description="needed: if a quota or LimitRange would reject the launcher; or always."
     )
     requests: Amounts = Field({"cpu": "100m", "memory": "512Mi"}, description="What is requested for a container.")
-    limits: Amounts = Field(
-        {"cpu": "1", "memory": "2Gi"}, description="The limits of a container, where one has to be stated."
-    )
+    limits: Amounts = Field({"cpu": "1", "memory": "2Gi"}, description="The limits of a container, if one is required.")
 
     @model_validator(mode="after")
     def _in_order(self) -> "Settings":
@@ -119,7 +117,6 @@ FORMS: Final = tuple(
 
 @injection("launcher-resources", Settings, since="0.1", importance=Importance.FAILS, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Set what is missing."""
     launcher = next((pods for pods in job_pods(job, ctx) if pods.role == LAUNCHER), None)
     if launcher is None or not launcher.certain or job.spec.run_launcher_as_worker:
         return
@@ -147,7 +144,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _of_topologies(job: MPIJob, launcher: JobPods, ctx: Context, patch: PatchBuilder) -> frozenset[str]:
-    """The resources of which Kueue needs a request of the launcher, to find it a topology-aware flavor."""
+    """The resources that Kueue must see in the launcher's requests to assign a topology-aware flavor."""
     name = queues.of_job(ctx.view, ctx.namespace, patch.get(("metadata", "labels", QUEUE_NAME)))
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name and name is not UNKNOWN else None
     config = configuration(ctx.view)
@@ -171,7 +168,7 @@ def _write(launcher: JobPods, amounts: Mapping[Key, str], patch: PatchBuilder) -
 
 
 def _in_vain(job: MPIJob, launcher: JobPods, amounts: Mapping[Key, str], ctx: Context, patch: PatchBuilder) -> str:
-    """Why the job would wait for ever with these amounts, which nobody asks for; empty where it may start."""
+    """Why the job would wait for ever with these amounts, which it did not request; empty if it may start."""
     label = patch.get(("metadata", "labels", QUEUE_NAME))
     if not amounts or never_has(job, ctx, RESOURCES, label=label):
         return ""
@@ -184,8 +181,8 @@ def _in_vain(job: MPIJob, launcher: JobPods, amounts: Mapping[Key, str], ctx: Co
 
 
 def _needed(job: MPIJob, ctx: Context, launcher: JobPods) -> Iterator[Key]:
-    """What the namespace asks for and nobody has stated."""
-    # Quota arithmetic is for new jobs. An update needs the same result, to see what comes back.
+    """What the namespace requires and the job does not state."""
+    # Quotas are computed only for new jobs. An update needs the same result, to see what comes back.
     found = assess(job, structs.replace(ctx, operation="CREATE", old=None, memo=Memo()))
     if found is not None:
         part = next(part for part in found.demand.parts if part.role == LAUNCHER)
@@ -215,7 +212,7 @@ def _unrequested(settings: Settings, launcher: JobPods) -> Iterator[Key]:
 
 
 def _of(settings: Settings, launcher: JobPods, key: Key) -> str:
-    """The amount of the policy; a limit is not below the request, a request not above the limit, that is there."""
+    """The policy's amount, adjusted to the existing request or limit: a limit is not below the request."""
     index, field, name = key
     container = launcher.resources.containers[index]
     text = (settings.limits if field == LIMITS else settings.requests)[name]
@@ -228,7 +225,9 @@ def _of(settings: Settings, launcher: JobPods, key: Key) -> str:
 
 
 def _within_limit_ranges(launcher: JobPods, amounts: Mapping[Key, str], ctx: Context) -> Mapping[Key, str]:
-    """These amounts; where a ratio forbids them, requests as high as limits; none where a bound forbids that too."""
+    """These amounts; where a ratio forbids them, requests as high as limits; none where a maximum or minimum forbids
+    that too.
+    """
     level = {key: amounts.get((key[0], LIMITS, key[2]), text) for key, text in amounts.items()}
     return next((each for each in (amounts, level) if not _breaks_a_bound(launcher, each, ctx)), {})
 

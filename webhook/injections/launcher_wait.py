@@ -1,23 +1,24 @@
 """The launcher starts when every worker's sshd answers, also in a queue: an init container waits for them.
 
-mpirun does not wait for workers. Where one has no address yet, ssh says "Could not resolve hostname" and the launcher
+mpirun does not wait for workers. If one has no address yet, ssh says "Could not resolve hostname" and the launcher
 fails. The operator's own `launcherCreationPolicy: WaitForWorkersReady` does not help jobs that are suspended or queued
 (mpi-operator issue 615), waits without a limit, and can block a gang for ever (mpi-operator issue 608). So the
 launcher's pod gets an init container, `wait-for-workers`, with the launcher's image. It tries ssh to every host of the
-operator's hostfile and never logs in: a host is up when ssh gets as far as its key. Its log names the workers that are
-missing. After `timeoutSeconds` the launcher starts all the same, because mpirun may be able to go on, and says best why
-it cannot. An operator that keeps the launcher suspended until the workers are ready (mpi-operator pull request 868)
-leaves nothing to wait for.
+operator's hostfile and never logs in: a host is up when ssh gets as far as its key. Its log names the missing workers.
+After `timeoutSeconds` the launcher starts all the same, because mpirun may be able to continue, and reports best why it
+cannot. If the operator keeps the launcher suspended until the workers are ready (mpi-operator pull request 868), the
+container ends at once.
 
-The init container needs a shell. With `when: shell` it goes only where there certainly is one: the launcher's command
-is a shell, or its image is the one in which the workers run sshd. sshd lets in no user whose login shell is missing
-(OpenSSH `auth.c`, `allowed_user`), so in an image without a shell sshd cannot start a rank. `when: ownShell` leaves
-out the second kind, and `when: always` counts on a shell in every image. Without ssh in it the launcher starts at once.
+The init container needs a shell. With `when: shell` it is injected only if there certainly is one: the launcher's
+command is a shell, or its image is the one in which the workers run sshd. sshd rejects a user whose login shell is
+missing (OpenSSH `auth.c`, `allowed_user`), so in an image without a shell sshd cannot start a rank. `when: ownShell`
+leaves out the second kind, and `when: always` assumes a shell in every image. If the image has no ssh, the launcher
+starts at once.
 
-Nothing is injected where waiting could do harm or has no use: the workers do not show that they start sshd, the
-launcher writes or mounts a configuration of ssh, the job is elastic (`discover_hosts.sh`), an Istio sidecar is wanted,
-or the operator waits: with `launcherCreationPolicy: WaitForWorkersReady`, outside of queues and gangs. With the
-annotation below it must also have a readiness probe of the workers to wait for. The annotation
+Nothing is injected if waiting could do harm or has no use: the workers do not show that they start sshd, the launcher
+writes or mounts a configuration of ssh, the job is elastic (`discover_hosts.sh`), an Istio sidecar is wanted, or the
+operator waits: with `launcherCreationPolicy: WaitForWorkersReady`, outside of queues and gangs. With the annotation
+below it must also have a readiness probe of the workers to wait for. The annotation
 `training.openshift.io/worker-readiness` decides for one job: `"false"` turns it off, `"true"` or the port of sshd adds
 it whatever the image.
 
@@ -82,7 +83,7 @@ exit 0
 MOUNT: Final = {"name": "mpi-job-config", "mountPath": mpirun.CONFIG_FOLDER, "readOnly": True}
 """The operator adds the volume (mpi-operator `newLauncherPodTemplate`)."""
 NO_GPUS: Final = {"name": "NVIDIA_VISIBLE_DEVICES", "value": ""}
-"""As the operator's own for the launcher: an image for GPUs asks for all of them, and for a driver."""
+"""Like the operator's own for the launcher: an image for GPUs requires all of them and a driver by default."""
 _NO_RIGHTS: Final = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 _COPIED: Final = ("image", "imagePullPolicy")
 _COPIED_RIGHTS: Final = MappingProxyType(
@@ -124,7 +125,7 @@ class Settings(InjectionSettings):
 
 
 def _is_ours(_: str, container: Any) -> bool:
-    """Whether `_container` can have written it. Later versions also have to know this SCRIPT."""
+    """Whether `_container` can have written it. Later versions must also recognise this SCRIPT."""
     own = mapping(container)
     command = own.get("command")
     if (
@@ -206,7 +207,7 @@ def _container(own: Any, shell: str, seconds: int, port: int | None) -> dict[str
 
 
 def _can_wait(launcher: PodTemplate, worker: PodTemplate, when: Shells) -> bool:
-    """Whether waiting does no harm: the workers start sshd, and there is a shell that `when` counts on."""
+    """Whether waiting is safe: the workers start sshd, and there is a shell as `when` requires."""
     own, other = launcher.containers[0], worker.containers[0]
     if not sshd.starts(other):
         return False
@@ -223,7 +224,7 @@ def _can_wait(launcher: PodTemplate, worker: PodTemplate, when: Shells) -> bool:
 
 
 def _own_shell(container: Container) -> str:
-    """The shell that the container runs, empty where it runs none."""
+    """The shell that the container runs; empty if it runs none."""
     program = next(iter(shell.unwrapped(container.argv)), "")
     return program if _is_shell(program) else ""
 

@@ -7,4 +7,4 @@ MAX_NETWORKS_CHARACTERS: Final = 4096
 MAX_GPU_PRODUCTS: Final = 16
 """GPU products in the annotation of a job: each becomes a value of a node affinity."""
 MAX_RDMA_DEVICES: Final = 64
-"""RDMA devices of a pod that a policy may ask for."""
+"""RDMA devices that a policy may set for one pod."""

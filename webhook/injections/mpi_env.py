@@ -1,10 +1,10 @@
 """Current MPI releases find their hosts, wait for them, and log in as the job says.
 
-The operator tells mpirun in environment variables of the launcher where the hostfile is, and to try ssh more than once.
-Open MPI 5 and current MPICH read other names: without the hostfile Open MPI 5 runs every rank on the launcher and
-reports success (mpi-operator issue 842), and with one try of ssh a worker that is not up yet fails the job. The names
-that they read go on the launcher's first container. Earlier releases ignore them, the options of mpirun outrank them,
-and Intel MPI needs none.
+The operator sets environment variables of the launcher with the path of the hostfile, and with more than one attempt of
+ssh. Open MPI 5 and current MPICH read other names: without the hostfile Open MPI 5 runs every rank on the launcher and
+reports success (mpi-operator issue 842), and with a single attempt of ssh a worker that is not up yet fails the job.
+The names that they read go on the launcher's first container. Earlier releases ignore them, the options of mpirun
+override them, and Intel MPI needs none.
 
 Open MPI 5 does not read `plm_rsh_args` either, which holds options of ssh such as a port. Its value is copied to
 `PRTE_MCA_plm_ssh_args`, from mpirun's command line (`-mca plm_rsh_args "-p 2222"`) or from the launcher's variable
@@ -29,7 +29,7 @@ from webhook.kit.settings import InjectionSettings
 # The operator's own values (mpi-operator `pkg/controller/mpi_job_controller.go`).
 SSH_ARGS: Final = "-o ConnectionAttempts=10"
 
-# What Open MPI calls the options of ssh up to release 4, and from 5 on.
+# The parameter for options of ssh up to Open MPI 4, and from 5 on.
 OLD: Final = "plm_rsh_args"
 NEW: Final = "plm_ssh_args"
 NEW_VARIABLE: Final = f"PRTE_MCA_{NEW}"
@@ -60,14 +60,14 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
     container = job.launcher.template.containers[0]
     env = (*template_path(LAUNCHER), "spec", "containers", 0, "env")
     variables = VARIABLES.get(job.spec.mpi_implementation or "OpenMPI", {})
-    asked = _ssh_args(container, job.mpirun_calls) if NEW_VARIABLE in variables else ""
-    if asked:
-        variables = {**variables, NEW_VARIABLE: _with_attempts(asked)}
+    ssh_args = _ssh_args(container, job.mpirun_calls) if NEW_VARIABLE in variables else ""
+    if ssh_args:
+        variables = {**variables, NEW_VARIABLE: _with_attempts(ssh_args)}
     added = [name for name, value in variables.items() if patch.append(env, {"name": name, "value": value})]
     if added:
-        copied = f", with {OLD}" if asked and NEW_VARIABLE in added else ""
+        copied = f", with {OLD}" if ssh_args and NEW_VARIABLE in added else ""
         yield f"added {', '.join(added)} to the launcher{copied}"
-    if asked is None and NEW_VARIABLE in added:
+    if ssh_args is None and NEW_VARIABLE in added:
         yield Caution(f"{OLD} is not fixed text, and Open MPI 5 does not read it: set {NEW_VARIABLE}")
 
 
@@ -75,10 +75,10 @@ def _ssh_args(container: Container, calls: Iterable[Invocation]) -> str | None:
     """The options of ssh that the launcher gives Open MPI 4, empty for none, None if they are unknown."""
     text = " ".join(container.argv)
     if NEW in text:
-        return ""  # its author knows
+        return ""  # the user has set it
     if OLD in text:
         values = [value for call in calls for name, value in mca.parameters(call.words) if name == OLD]
-        # Elsewhere it is part of what a variable holds, or of a script that is written first.
+        # Any other occurrence is part of a variable's value, or of a script that is written first.
         return _literal(*set(values)) if text.count(OLD) == len(values) else None
     return _literal(*(one.value for one in container.env or () if one.name == OLD_VARIABLE))
 
@@ -91,5 +91,5 @@ def _literal(*values: str | None) -> str | None:
 
 
 def _with_attempts(options: str) -> str:
-    """ssh takes the first value that it finds for an option, so the job's own goes first."""
+    """ssh uses the first value of an option, so the job's own come first."""
     return options if "connectionattempts" in options.lower() else f"{options} {SSH_ARGS}"

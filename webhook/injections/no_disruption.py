@@ -32,7 +32,7 @@ ANNOTATIONS: Final = MappingProxyType(
 
 
 class Settings(InjectionSettings):
-    """Where it is on."""
+    """Whether it is on."""
 
     enabled: bool = Field(False, description="Whether anything is injected.")
     budget: bool = Field(False, description="Whether each job gets a PodDisruptionBudget while it runs.")
@@ -47,7 +47,6 @@ FORMS: Final = tuple(
 
 @injection("no-disruption", Settings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Annotate both templates, as far as the user has not."""
     added = [
         role
         for role, _, replica in job.replicas()

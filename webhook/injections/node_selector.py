@@ -1,10 +1,10 @@
 """Pods run on the nodes that the policy gives to their namespace.
 
-Nothing happens unless `labels` are set. Both pod templates get them as `nodeSelector`, each label by itself: where a
-template has its key already, in `nodeSelector` or in the required node affinity, the user's choice stays and a warning
-says so. So it does not keep jobs off other nodes; the rule `compliance` does.
+Nothing happens unless `labels` are set. Both pod templates get each of them as `nodeSelector`. If a template already
+has the key, in `nodeSelector` or in the required node affinity, the user's choice stays and a warning says so. So this
+injection does not keep jobs off other nodes; the rule `compliance` does.
 
-Kueue reads these labels too: a pod that asks for a label goes only to flavors that have no other value for it.
+Kueue reads these labels too: a pod that has a label goes only to flavors that have no other value for it.
 """
 
 from collections.abc import Iterator

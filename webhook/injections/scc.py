@@ -1,16 +1,16 @@
 """On OpenShift, the pods get what the SCCs that they may use need to run them.
 
-OpenShift admits a pod under the first of its Security Context Constraints (SCC) that accepts it, and fills in what this
-one wants. Two things it does not fill in:
+OpenShift admits a pod under the first of its Security Context Constraints (SCC) that accepts it, and fills in what that
+SCC requires. It does not fill in two things:
 
-* `hostUsers: false`, where the pods may use no SCC that accepts them as they are, but one that accepts them in a user
-  namespace. So `restricted-v3`, which every ServiceAccount may use, accepts users from 1000 to 65534, as those of
+* `hostUsers: false`, if the pods may use no SCC that accepts them as they are, but one that accepts them in a user
+  namespace. So `restricted-v3`, which every ServiceAccount may use, accepts users from 1000 to 65534, such as those of
   upstream's images. The pods' volumes need a file system with id-mapped mounts; NFS has none;
-* `NET_BIND_SERVICE` for the worker's first container, where the SCC drops all capabilities and allows this one, and the
-  container does not run as root: the sshd of upstream's images has it as file capability, and the kernel starts no
+* `NET_BIND_SERVICE` for the worker's first container, if the SCC drops all capabilities and allows this one, and the
+  container does not run as root: the sshd of upstream's images has that file capability, and the kernel starts no
   program whose file capabilities were all dropped (mpi-operator `build/base/Dockerfile`, `setcap`).
 
-Elsewhere, and where the SCCs or who may use them are unknown, nothing is injected.
+Elsewhere, and if the SCCs or their users are unknown, nothing is injected.
 """
 
 from collections.abc import Iterator
@@ -45,19 +45,19 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
         try:
             template = convert(patch.get(where) or {})
         except ShapeError:
-            continue  # the API server's schema has the words for it
-        spec, found = template.spec, outcome(role, template, ctx)
-        if spec is None or found is None:
+            continue  # the API server's schema rejects it
+        spec, admitted_as = template.spec, outcome(role, template, ctx)
+        if spec is None or admitted_as is None:
             continue
-        if found.rejections and spec.host_users is None:
+        if admitted_as.rejections and spec.host_users is None:
             template = replace(template, spec=replace(spec, host_users=False))
             tried = outcome(role, template, ctx)
             if tried is None or tried.rejections or not patch.add((*where, "spec", "hostUsers"), False):
                 continue
-            found = tried
-            yield f"put the {role.lower()} into a user namespace for SCC {found.scc}"
-        dropped = (found.first.capabilities or Capabilities()).drop or ()
+            admitted_as = tried
+            yield f"put the {role.lower()} into a user namespace for SCC {admitted_as.scc}"
+        dropped = (admitted_as.first.capabilities or Capabilities()).drop or ()
         capabilities = (*where, "spec", "containers", 0, *_CAPABILITIES)
         loses = role == WORKER and "ALL" in dropped and patch.get(capabilities) is None
         if loses and may_add(KEPT, role, template, ctx) and patch.add((*capabilities, "add"), [KEPT]):
-            yield f"gave the worker {KEPT}: SCC {found.scc} drops it"
+            yield f"gave the worker {KEPT}: SCC {admitted_as.scc} drops it"

@@ -1,20 +1,19 @@
 """Where the level restricted is enforced, containers get what that level needs.
 
-Where the namespace's label `pod-security.kubernetes.io/enforce` says `restricted`, or the rule `pod-security` refuses
-what is below `floor: restricted` and the job is not exempt from it, each container and init container gets
-`runAsNonRoot: true`, `allowPrivilegeEscalation: false`, `capabilities.drop: ["ALL"]` and `seccompProfile.type:
-RuntimeDefault`, as far as the version that is enforced asks for it and neither container nor pod says anything. What
-the user wrote stays; the rule `pod-security` judges it: so a privileged container gets no `allowPrivilegeEscalation`,
-which the API server does not take beside it. A container that is explicitly for root (`runAsUser: 0`) gets nothing at
-all: it will not start here, and what is injected would only hide why. Elsewhere nothing is injected, nor what the pods'
-SCC fills in on OpenShift.
+If the namespace's label `pod-security.kubernetes.io/enforce` says `restricted`, or the rule `pod-security` rejects what
+is below `floor: restricted` and the job is not exempt from it, each container and init container gets `runAsNonRoot:
+true`, `allowPrivilegeEscalation: false`, `capabilities.drop: ["ALL"]` and `seccompProfile.type: RuntimeDefault`, as far
+as the enforced version requires it and neither container nor pod sets it. The user's own values stay, and the rule
+`pod-security` judges them: so a privileged container gets no `allowPrivilegeEscalation`, which the API server does not
+accept together with it. A container that is explicitly for root (`runAsUser: 0`) gets nothing: it will not start here,
+and injected fields would only hide why. Elsewhere nothing is injected, nor what the pods' SCC fills in on OpenShift.
 
 The worker's first container keeps `NET_BIND_SERVICE`, the one capability that restricted allows: the sshd of upstream's
-images has it as file capability, and the kernel starts no program whose file capabilities were all dropped
-(mpi-operator `build/base/Dockerfile`, `setcap`).
+images has that file capability, and the kernel starts no program whose file capabilities were all dropped (mpi-operator
+`build/base/Dockerfile`, `setcap`).
 
 An image that is made for root does not run like this: it needs another user, and the job an `sshAuthMountPath` in the
-home of that user. The rule `ssh-paths` says so.
+home of that user. The rule `ssh-paths` reports it.
 """
 
 import re
@@ -36,7 +35,7 @@ from webhook.predict.pod_security.pod import Capabilities, ContainerSecurityCont
 from webhook.predict.pod_security.subject import Subject
 from webhook.predict.scc.outcome import outcome
 
-# What each field that a check names gets, by the end of its path.
+# The value of each field that a check names, by the end of its path.
 VALUES: Final[dict[str, object]] = {
     "allowPrivilegeEscalation": False,
     "capabilities.drop": ["ALL"],
@@ -49,7 +48,7 @@ _TOKEN = re.compile(r"[^.\[\]]+")
 
 
 class Settings(InjectionSettings):
-    """What workers keep."""
+    """The capabilities that workers keep."""
 
     net_bind_service: bool = Field(
         True, description="Whether the worker's first container keeps NET_BIND_SERVICE, for its sshd."
@@ -79,7 +78,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         try:
             template = convert(patch.get(where) or {})
         except ShapeError:
-            continue  # the API server's schema has the words for it
+            continue  # the API server's schema rejects it
         if of_scc := outcome(role, template, ctx):
             template = of_scc.filled
         for path, field in _open(template, enforced.version):
@@ -93,10 +92,12 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _open(template: PodTemplate, version: Version) -> Iterator[tuple[Path, str]]:
-    """The fields that restricted misses at `version`, or has other values in: path in the template, key of VALUES."""
+    """The fields that are missing for restricted at `version`, or have other values: path in the template, key of
+    VALUES.
+    """
     subject = Subject(template)
     roots = {place.path for place in of_root.places(subject)}
-    # The API server takes no container that escalates by itself and may not escalate.
+    # The API server rejects a privileged container with `allowPrivilegeEscalation: false`.
     left = {("allowPrivilegeEscalation", place.path) for place in subject.containers if _escalates(place.security)}
     for result in evaluate(Level.RESTRICTED, version, template):
         for path in result.paths:

@@ -1,15 +1,15 @@
-"""Workers with accelerators get room in `/dev/shm`: a memory volume where they mount nothing there.
+"""Workers with accelerators get room in `/dev/shm`: a memory volume, unless they mount something there.
 
 NCCL and the data loaders of the frameworks pass data between processes through `/dev/shm`. Container runtimes give it
 64 MiB, and a job that needs more ends with "No space left on device" or a bus error after minutes of work. Each
-container that asks for an accelerator, or for a resource claim, gets an `emptyDir` with `medium: Memory` there.
+container that requests an accelerator or a resource claim gets an `emptyDir` with `medium: Memory` there.
 
 What is written to it counts as memory of the container, so its `sizeLimit` is never above the memory limit of the
-container or of the pod as a whole: the size of the policy or the memory limit, whichever is less. Where there is
-neither, no `sizeLimit` is set. Nothing is added to requests or limits, so quotas count what they counted before.
+container or of the pod as a whole: the size of the policy or the memory limit, whichever is less. Without either, no
+`sizeLimit` is set. Nothing is added to requests or limits, so quotas count what they counted before.
 
-Nothing is injected where the pod uses the host's IPC namespace or mounts `/dev` as a whole, nor where a volume is
-called `shared-memory` already, nor into pods for Windows.
+Nothing is injected if the pod uses the host's IPC namespace or mounts `/dev` as a whole, if a volume is already called
+`shared-memory`, or if the pods are for Windows.
 """
 
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ from typing import Any, Final
 from pydantic import Field, field_validator
 
 from webhook.api import quantity
+from webhook.api.accelerators import DEFAULT_ACCELERATORS, accelerators, read
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import SHARED_MEMORY, Container, PodTemplate
 from webhook.api.pod_resources import PodResources
 from webhook.api.quantity import Quantity, QuantityError
-from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, read
 from webhook.api.untyped import at
 from webhook.injections import injection
 from webhook.kit.context import Context
@@ -33,7 +33,7 @@ from webhook.kit.settings import InjectionSettings, ResourceNames
 from webhook.predict.job_pods import job_pods
 
 SHM: Final = "/dev/shm"  # noqa: S108 - a path in a container
-# A mount there hides what the runtime has at /dev/shm, or brings the host's.
+# A mount there hides the runtime's /dev/shm, or brings the host's.
 AROUND: Final = frozenset({SHM, "/dev", "/"})
 
 
@@ -41,13 +41,13 @@ _MEBIBYTE = 2**20 * quantity.NANO
 
 
 class Settings(InjectionSettings):
-    """How much."""
+    """The size."""
 
     size: str | None = Field(
         None, description="The most that may be written to it, as 64Gi; null for the container's memory limit."
     )
     resources: ResourceNames = Field(
-        DEFAULT_ACCELERATORS, description="Names of the resources that are accelerators; * stands for any text."
+        DEFAULT_ACCELERATORS, description="Names of the resources that are accelerators; * matches any text."
     )
 
     @field_validator("size")
@@ -116,13 +116,13 @@ def _needs_it(container: Container, patterns: tuple[str, ...]) -> bool:
     claims = container.resources.claims if container.resources is not None else None
     if not (claims or accelerators(container, patterns)):
         return False
-    # A relative path is taken from the root, and a leading // means the same as /.
+    # The runtime takes a relative path from the root, and a leading // like /.
     mounted = {normpath(f"/{mount.mount_path.lstrip('/')}") for mount in container.volume_mounts or ()}
     return mounted.isdisjoint(AROUND)
 
 
 def _limits(resources: PodResources, chosen: list[int], spec: Path, patch: PatchBuilder) -> Iterator[Quantity | None]:
-    """The memory limits of the containers, also those that were injected just now."""
+    """The memory limits of the containers, including those that were injected just now."""
     for index in chosen:
         if index < len(resources.containers):
             yield resources.containers[index].limits.get("memory")
@@ -130,7 +130,7 @@ def _limits(resources: PodResources, chosen: list[int], spec: Path, patch: Patch
 
 
 def _size(settings: Settings, limits: list[Quantity | None]) -> str | None:
-    """The policy's size, no larger than the least of these memory limits; one of a few bytes is a slip."""
+    """The policy's size, no larger than the least of these memory limits; a limit of a few bytes is a typo."""
     known = [limit for limit in limits if limit and limit >= _MEBIBYTE]
     least = min(known, default=None)
     if settings.size is None:

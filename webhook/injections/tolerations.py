@@ -1,7 +1,7 @@
 """Pods may run on tainted nodes that the policy opens to their namespace.
 
-Nothing happens unless `tolerations` are set. Both pod templates get those that no toleration of theirs covers already;
-where one of the user's is wider, or differs only in `tolerationSeconds`, it stays alone.
+Nothing happens unless `tolerations` are set. Both pod templates get those that their own tolerations do not cover. If
+one of the user's is wider, or differs only in `tolerationSeconds`, only that one stays.
 
 A toleration allows pods on nodes and does not direct them there: the injection `node-selector` does.
 """
@@ -35,7 +35,7 @@ class Wanted(PolicySettings):
         None, description="The taint's effect; null for every one."
     )
     toleration_seconds: int | None = Field(
-        None, ge=-(2**63), le=2**63 - 1, description="How long NoExecute is borne; null for ever."
+        None, ge=-(2**63), le=2**63 - 1, description="Seconds for which NoExecute is tolerated; null for ever."
     )
 
     @model_validator(mode="after")
@@ -99,7 +99,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _covers(own: Toleration, wanted: Wanted) -> bool:
-    """Whether `own` bears every taint that `wanted` does (kubernetes `core/v1/toleration.go`, `ToleratesTaint`)."""
+    """Whether `own` tolerates every taint that `wanted` does (kubernetes `core/v1/toleration.go`, `ToleratesTaint`)."""
     if own.effect and own.effect != wanted.effect:
         return False
     if own.operator == EXISTS:

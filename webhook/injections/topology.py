@@ -1,34 +1,36 @@
 """The workers of a job come near to each other: in one rack, else one block, else one zone.
 
 Workers get a preferred pod affinity to the other workers of their job, one term for each of `keys` that some node has
-as a label, the first with the greatest weight. It is a wish: where a rack has no room left the next worker goes to
+as a label, the first with the greatest weight. It is a preference: if a rack has no room left the next worker goes to
 another one, and a cluster that scales up from nothing is not held back. The scheduler alone would rather spread the
 workers, since they all belong to one Service.
 
-Where some node could hold all of them, the first key is `kubernetes.io/hostname`: four workers of one GPU share a node
-of eight. They have to state their CPU or a device, and none may have a claim or use a port of the node. A job that
-needs several nodes, such as a test of the network, has a pod anti-affinity by that key. Where more than a hundred nodes
+If some node could hold all of them, the first key is `kubernetes.io/hostname`: four workers of one GPU share a node
+of eight. They must state their CPU or a device, and none may have a claim or use a port of the node. A job that
+needs several nodes, such as a test of the network, has a pod anti-affinity by that key. If more than a hundred nodes
 could hold a worker, the scheduler scores only some of them (`percentageOfNodesToScore` of its configuration), and a
 worker may go elsewhere.
 
-The launcher starts the ranks and does no work of its own, so it goes where it likes; with `runLauncherAsWorker` it is
-one of the workers. The term names the job. For a job with `generateName` it has `matchLabelKeys` instead, which an API
-server before Kubernetes 1.31 drops; it goes in only where a kubelet of that version or a newer one is seen.
+The launcher starts the ranks and does no work of its own, so the scheduler may put it anywhere; with
+`runLauncherAsWorker` it is one of the workers. The term names the job. For a job with `generateName` it has
+`matchLabelKeys` instead, which an API server before Kubernetes 1.31 drops; it is injected only if some kubelet has that
+version or a newer one.
 
-Without `keys` of the policy's own these are tried, the nearest first: the labels of NVIDIA's topograph, Google Cloud,
-AWS and Oracle Cloud, then `topology.kubernetes.io/rack`, `topology.kubernetes.io/block` and
-`topology.kubernetes.io/zone`. Where nobody knows the nodes, only keys that the policy names go in.
+If the policy has no `keys`, these are tried, the nearest first: the labels of NVIDIA's topograph, Google Cloud, AWS and
+Oracle Cloud, then `topology.kubernetes.io/rack`, `topology.kubernetes.io/block` and `topology.kubernetes.io/zone`. If
+the nodes are unknown, only keys that the policy names are used.
 
 In a queue of Kueue's with topology-aware scheduling pod affinity means nothing. There the workers get the annotation
 `kueue.x-k8s.io/podset-preferred-topology` with the narrowest level above the node, with `runLauncherAsWorker` launcher
 and workers as one `kueue.x-k8s.io/podset-group-name`. In a queue that has other flavors too, the annotation would keep
-pods from those: they get it only if they fit nowhere else, and the launcher
-`kueue.x-k8s.io/podset-unconstrained-topology` if that is what it takes. Where the queue is not known, or what it has,
-the affinity goes in: should the queue be topology-aware, Kueue names the node of each pod and the wish has no effect.
+pods from those: they get it only if they fit nowhere else. The launcher gets
+`kueue.x-k8s.io/podset-unconstrained-topology` if it needs it to start. If the queue or its flavors are unknown, the
+affinity is injected: should the queue be topology-aware, Kueue chooses the node of each pod and the affinity has no
+effect.
 
 Nothing happens to a job whose templates have a pod affinity, `topologySpreadConstraints`, a pod anti-affinity by
-another label than `kubernetes.io/hostname`, or a topology annotation of Kueue's: its user has chosen. The copy of
-another job is drawn to that job's workers: a warning says so.
+another label than `kubernetes.io/hostname`, or a topology annotation of Kueue's: its user has chosen. A job copied from
+another one may have an affinity to that job's workers: a warning says so.
 """
 
 from collections.abc import Iterator
@@ -106,7 +108,7 @@ def _keys(keys: tuple[str, ...] | None) -> tuple[str, ...] | None:
 
 
 class Settings(InjectionSettings):
-    """What near means."""
+    """The labels that show which nodes are near."""
 
     keys: Annotated[tuple[str, ...] | None, AfterValidator(_keys)] = Field(
         None,
@@ -164,7 +166,9 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _copied_from(job: MPIJob) -> str:
-    """The job whose workers these are drawn to by what was injected into that one; empty for none."""
+    """The job whose workers this one has an injected affinity to, because it was copied from that job; empty for
+    none.
+    """
     template = job.worker.template if job.worker is not None else None
     affinity = template.spec.affinity if template is not None and template.spec is not None else None
     terms = affinity.pod_affinity.terms if affinity is not None and affinity.pod_affinity is not None else ()
@@ -176,7 +180,7 @@ def _copied_from(job: MPIJob) -> str:
 
 
 def _chosen(template: PodTemplate) -> bool:
-    """Whether the user has said where pods go, seen from other pods."""
+    """Whether the user has placed the pods relative to other pods."""
     if not _ANNOTATIONS.isdisjoint(template.annotations):
         return True
     spec = template.spec
@@ -191,12 +195,12 @@ def _chosen(template: PodTemplate) -> bool:
 
 
 def _of_queue(ctx: Context, patch: PatchBuilder) -> Choice | None:
-    """What the queue that the job will be in needs."""
+    """What the job's future queue needs."""
     name = queues.of_job(ctx.view, ctx.namespace, patch.get(("metadata", "labels", QUEUE_NAME)))
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name and name is not UNKNOWN else None
     if queue is None:
         return None
-    # With what other injections have injected, for that counts too.
+    # With the fields of other injections, which count too.
     document = msgspec.json.encode(patch.document)
     return choice(mpijob.decode(document), structs.replace(ctx, document=document, memo=Memo()), queue)
 
@@ -225,7 +229,7 @@ def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder,
         return
     name = None if job.metadata.generate_name else job.metadata.name or None
     if name is not None and names.label_value_problem(name):
-        return  # the name is refused, and a copy of it in a selector would be told as another fault
+        return  # the name is rejected, and a copy of it in a selector would be reported as another fault
     if name is None and (nodes is UNKNOWN or nodes.kubelet < MATCH_LABEL_KEYS_SINCE):
         yield Caution("workers do not come together: with generateName that needs nodes of Kubernetes 1.31")
         return
@@ -240,7 +244,7 @@ def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder,
 
 
 def _share_a_node(job: MPIJob, ctx: Context, roles: list[str]) -> bool:
-    """Whether some node, were it empty, holds all pods of these roles with the most that they may use."""
+    """Whether some node, if empty, holds all pods of these roles with the most that they may use."""
     together = [pods for pods in job_pods(job, ctx) if pods.role in roles]
     count = sum(pods.count for pods in together)
     for pods in together:
@@ -254,7 +258,9 @@ def _share_a_node(job: MPIJob, ctx: Context, roles: list[str]) -> bool:
 
 
 def _keeps_apart(template: PodTemplate) -> bool:
-    """Whether two such pods may not share a node: for an anti-affinity, a port of the node, or devices by claims."""
+    """Whether two such pods may not share a node, because of an anti-affinity, a port of the node, or devices by
+    claims.
+    """
     spec = template.spec
     far = spec and spec.affinity and spec.affinity.pod_anti_affinity
     ports = (port for _, _, container in template.each_container for port in container.ports or ())

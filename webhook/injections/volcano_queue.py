@@ -1,14 +1,13 @@
 """A job that names no queue of Volcano's gets the queue of its namespace.
 
 That is the one in the annotation `scheduling.volcano.sh/queue-name` of the Namespace, else `queue`; it goes into
-`spec.runPolicy.schedulingPolicy.queue`. Volcano itself puts the namespace's queue into the PodGroup when that is made,
-but the operator takes it out again when it next looks at the job: without this all jobs of the namespace end in
-`default`.
+`spec.runPolicy.schedulingPolicy.queue`. Volcano itself puts the namespace's queue into a new PodGroup, but the operator
+removes it when it next reconciles the job: without this injection all jobs of the namespace end in `default`.
 
-It is off unless the policy switches it on: only where the operator runs with `--gang-scheduling=volcano` the queue
-means anything. A job that names a queue, in the field or in the same annotation of its own, keeps it, and one in a
-queue of Kueue's gets none. A queue that does not exist is not injected, and a warning says so; nothing happens where
-Volcano is not installed, or its queues or the Namespace are not known.
+It is off unless the policy switches it on: the queue has a meaning only if the operator runs with
+`--gang-scheduling=volcano`. A job that names a queue, in the field or in the same annotation of its own, keeps it, and
+one in a queue of Kueue's gets none. A queue that does not exist is not injected, and a warning says so. Nothing happens
+if Volcano is not installed, or its queues or the Namespace are unknown.
 """
 
 from collections.abc import Iterator
@@ -48,7 +47,6 @@ FORMS: Final = (Form(FIELD, a_text, ComesBack.WRITTEN_TODAY),)
 
 @injection("volcano-queue", Settings, since="0.1", importance=Importance.FAILS, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Add the queue."""
     if not job.managed_here or volcano.queue_of(job)[1] or patch.get(KUEUE_LABEL):
         return
     if not (name := _of_namespace(ctx.view, ctx.namespace) or settings.queue):

@@ -8,15 +8,14 @@ lets the launcher itself wait.
 
 A readiness probe of the user's stays. `launcherCreationPolicy: AtStartup` is replaced, because it is the field's
 default and looks the same. The annotation `training.openshift.io/worker-readiness` may name the port. Otherwise it is
-read from sshd's options, the worker's `ports` or the launcher's options of ssh; where none of them shows it, it is the
-setting `port`. Without these nothing is injected, with a warning unless the launcher itself waits: the port stands in
+read from sshd's options, the worker's `ports` or the launcher's options of ssh; if none of them shows it, it is the
+setting `port`. Without these nothing is injected, with a warning unless the launcher itself waits: the port is set in
 the image, upstream's base image has 2222, and with a probe of another port the launcher would never start.
 
-Jobs that are suspended or queued, or that Kueue itself will queue, get nothing, nor does a job where the webhook cannot
-see that: the operator creates their launcher at once, whatever the policy says (mpi-operator issue 615). Nor do jobs
-whose gang includes a launcher that does not exist yet (mpi-operator issue 608): `schedulingPolicy.minAvailable` has to
-be the number of workers or less. Leave it off where the operator runs with `--gang-scheduling`: nothing in a job shows
-that.
+Jobs that are suspended or queued, or that Kueue itself will queue, get nothing, nor does a job for which this is
+unknown: the operator creates their launcher at once, whatever the policy says (mpi-operator issue 615). Nor do jobs
+whose gang includes a launcher that does not exist yet (mpi-operator issue 608): `schedulingPolicy.minAvailable` must be
+at most the number of workers. Leave it off if the operator runs with `--gang-scheduling`: nothing in a job shows that.
 """
 
 from collections.abc import Iterator
@@ -41,7 +40,7 @@ PROBE: Final = (*template_path(WORKER), "spec", "containers", 0, "readinessProbe
 
 
 class Settings(InjectionSettings):
-    """Where it is on, and where sshd listens."""
+    """Whether it is on, and the port of sshd."""
 
     enabled: bool = Field(False, description="Whether anything is injected.")
     port: int | None = Field(
@@ -66,7 +65,7 @@ FORMS: Final = (
 
 @injection("worker-readiness", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Inject the probe and the policy, or neither."""
+    """Inject both the probe and the policy, or nothing."""
     policy = AT_STARTUP if job.spec.launcher_creation_policy is None else job.spec.launcher_creation_policy
     if not job.workers or job.worker is None or policy not in {AT_STARTUP, WAIT_FOR_WORKERS}:
         return
@@ -97,7 +96,7 @@ def annotated_port(job: MPIJob) -> int | None:
 
 
 def operator_can_wait(job: MPIJob, ctx: Context, patch: PatchBuilder) -> bool:
-    """Whether `WaitForWorkersReady` has an effect, and an end."""
+    """Whether `WaitForWorkersReady` has an effect and cannot wait for ever."""
     return _is_queued(ctx, patch) is False and not _gang_has_launcher(job)
 
 

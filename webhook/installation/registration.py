@@ -18,7 +18,7 @@ from typing import Any
 from webhook import PROGRAM
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get
-from webhook.kit import parts
+from webhook.kit import optional_parts
 from webhook.policy.store import LABEL
 
 NAME = "admission.mpijob.training.openshift.io"
@@ -114,7 +114,7 @@ def configurations(
         hook["timeoutSeconds"] = POLICY_TIMEOUT_SECONDS
     more = [
         hook
-        for part in parts.of(options)
+        for part in optional_parts.of(options)
         if part.webhooks
         for hook in resolve_name(part.webhooks)(client_config, policy_namespace, match_conditions)
     ]
@@ -253,15 +253,15 @@ class Registration:
 
     async def _stale(self, path: str) -> str | None:
         """The uid of an earlier `--register`'s object at `path`; ClusterError if the object has another origin."""
-        found = await get(self._client, path)
-        if found is None:
+        stored = await get(self._client, path)
+        if stored is None:
             return None
-        if (found["metadata"].get("labels") or {}).get(MADE_BY) != BY_REGISTER:
+        if (stored["metadata"].get("labels") or {}).get(MADE_BY) != BY_REGISTER:
             raise ClusterError(
                 f"{path.rsplit('/', 2)[-2]}/{NAME} exists and was not made by --register; "
                 "use another cluster, or uninstall the webhook from this one first"
             )
-        return str(found["metadata"]["uid"])
+        return str(stored["metadata"]["uid"])
 
     async def _delete(self, path: str, uid: str) -> None:
         """Delete the object with this uid; no error if it is gone, or if another object has its name by now."""

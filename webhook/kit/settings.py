@@ -102,7 +102,7 @@ def _qualified(resources: tuple[str, ...]) -> tuple[str, ...]:
 
 
 ResourceNames = Annotated[tuple[str, ...], AfterValidator(_qualified)]
-"""Names of extended resources, or patterns in which `*` stands for any text."""
+"""Names of extended resources, or patterns in which `*` matches any text."""
 
 
 def _duration(value: object) -> object:
@@ -148,7 +148,7 @@ class Settings(BaseModel):
 class RuleSettings(Settings):
     """What every rule has."""
 
-    action: ActionField = Field(Action.DENY, description="What a violation leads to: deny, warn, audit or off.")
+    action: ActionField = Field(Action.DENY, description="The action for a violation: deny, warn, audit or off.")
 
     def on(self, cluster_version: str) -> Self:
         """The settings for an API server of this version, such as v1.35."""
@@ -158,7 +158,7 @@ class RuleSettings(Settings):
 class WarningRuleSettings(RuleSettings):
     """What a rule has that only warns, unless an administrator decides otherwise."""
 
-    action: ActionField = Field(Action.WARN, description="What a violation leads to: deny, warn, audit or off.")
+    action: ActionField = Field(Action.WARN, description="The action for a violation: deny, warn, audit or off.")
 
 
 class RangeRuleSettings(RuleSettings):
@@ -191,7 +191,7 @@ class UncheckedRuleSettings(RuleSettings):
 
     model_config = ConfigDict(extra="allow")
 
-    action: ActionField = Field(Action.OFF, description="What a violation leads to: deny, warn, audit or off.")
+    action: ActionField = Field(Action.OFF, description="The action for a violation: deny, warn, audit or off.")
 
 
 class UncheckedInjectionSettings(InjectionSettings):

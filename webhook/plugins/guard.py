@@ -17,7 +17,7 @@ from pydantic import ValidationError, create_model, model_validator
 from webhook.api import mpijob, untyped
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, Injection
-from webhook.kit.admitted import ANYTHING, Admitted
+from webhook.kit.advice_bounds import ANYTHING, Admitted
 from webhook.kit.context import Context, Memo
 from webhook.kit.forms import Form, Holds
 from webhook.kit.patch import PatchBuilder, PatchConflict
@@ -72,7 +72,7 @@ def injection(entry: Injection, plugin: str, told: Told) -> Injection:
         except RAISED as error:
             patch.take_back(done, untyped.decode(before))
             told(error)
-            notes = [Caution("failed, so nothing was injected; tell your administrator")]
+            notes = [Caution("failed, so nothing was injected; inform your administrator")]
         yield from notes
 
     forms = tuple(structs.replace(form, holds=_holds(form, told)) for form in entry.forms)

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ValidationError
 
 from webhook import injections, rules
 from webhook.api.text import visible
-from webhook.kit.admitted import Admitted
-from webhook.kit.own_rules import PREFIX
+from webhook.kit.advice_bounds import Admitted
+from webhook.kit.custom_rules import PREFIX
 from webhook.kit.registry import Registry
 from webhook.kit.settings import InjectionSettings, RuleSettings, Settings
 from webhook.plugins import guard
@@ -201,7 +201,9 @@ def _take_in(point: "EntryPoint", group: _Group, plugin: str) -> None:
 
 def _check_id(entry_id: str, group: _Group) -> None:
     if not _ID.fullmatch(entry_id) or len(entry_id) > MAX_ID_CHARACTERS:
-        raise PluginFault(f"is no id: small letters, digits and single hyphens, {MAX_ID_CHARACTERS} characters at most")
+        raise PluginFault(
+            f"is not a valid id: small letters, digits and single hyphens, {MAX_ID_CHARACTERS} characters at most"
+        )
     if entry_id in RESERVED or hasattr(BaseModel, entry_id.replace("-", "_")):
         raise PluginFault("has a name that is reserved; begin it with the name of your organisation")
     if (there := group.registry.get(entry_id)) is not None:

@@ -19,31 +19,31 @@ from webhook.api import yaml
 from webhook.api.labels import Selector
 from webhook.api.names import closest_name
 from webhook.api.text import visible
-from webhook.kit.own_rules import PREFIX, is_own
+from webhook.kit.custom_rules import PREFIX, is_own
 from webhook.kit.settings import Action, InjectionSettings, RuleSettings, Settings
 from webhook.policy import faults
+from webhook.policy.custom_rules import OwnRule, OwnRules
 from webhook.policy.exemptions import EVERY_RULE, Exemption
 from webhook.policy.faults import Location
 from webhook.policy.limits import MAX_CUSTOM_RULES, MAX_ENTRIES
-from webhook.policy.own_rules import OwnRule, OwnRules
 
 
 def beyond(document: Any) -> list[tuple[Location, str]]:
     """(location, reason) of parts of a YAML document that exceed the limits of a policy; checked before anything
     else.
     """
-    found: list[tuple[Location, str]] = []
+    faults: list[tuple[Location, str]] = []
     places: list[tuple[Location, Any]] = [((), document)]
     for path, value in places:  # it grows in the loop
         if not isinstance(value, dict | list):
             continue
         what, most = ("rules", MAX_CUSTOM_RULES) if path == ("rules", PREFIX) else ("entries", MAX_ENTRIES)
         if len(value) > most:
-            found.append((path, f"has {len(value):,} {what}, at most {most:,} are taken"))
+            faults.append((path, f"has {len(value):,} {what}, at most {most:,} are taken"))
             continue
         inner = value.items() if isinstance(value, dict) else enumerate(value)
         places += [((*path, key), each) for key, each in inner]
-    return found
+    return faults
 
 
 API_VERSION: Literal["policy.training.openshift.io/v1"] = "policy.training.openshift.io/v1"
@@ -125,7 +125,7 @@ def _selector(value: Any) -> Any:
 def _names_of_params(params: dict[str, Any]) -> dict[str, Any]:
     for name in params:
         if not (name.isascii() and name.isidentifier()):
-            raise ValueError(f'"{name}" is no name that an expression can read: letters, digits and _ alone')
+            raise ValueError(f'"{name}" cannot be read by an expression: use only letters, digits and _')
     return params
 
 
@@ -141,29 +141,29 @@ class PolicyDocument(Settings):
         None, description="A label selector: the namespaces that the document is for; absent for all."
     )
     mode: Literal["enforce", "warn", "audit"] = Field(
-        "enforce", description="A ceiling on every rule's action: warn and audit let every job through."
+        "enforce", description="The strictest action of every rule: warn and audit admit every job."
     )
     inject_only: tuple[str, ...] | None = Field(None, description=INJECT_ONLY)
     controllers: tuple[str, ...] = Field(
         CONTROLLERS,
-        description="Kueue and Kubernetes' own controllers, believed in clusters with Kueue only: users whose updates"
+        description="Kueue and Kubernetes' own controllers, trusted only in clusters with Kueue: users whose updates"
         " of jobs get no injections, and pass unchecked if they change nothing but metadata and what Kueue changes to"
         " start and stop a job; and who may create owned jobs and Kueue's copies without injections.",
     )
     injection_warnings: InjectionWarnings = Field(
         "one-line",
         description="How warnings report what was injected into a job: one-line for all, each its own line, or none."
-        " What was asked for and could not be injected is always reported.",
+        " Failed requests for an injection are always reported.",
     )
     ssh_keys: SshKeys = Field(
         "rsa-4096",
         description="The algorithm of each job's own SSH key pair; operator leaves the operator's pair (ECDSA P-521).",
     )
     params: Annotated[dict[str, JsonValue], AfterValidator(_names_of_params)] = Field(
-        {}, description="Values for own rules, which read them as params.NAME. Those of all documents add up."
+        {}, description="Values for custom rules, which read them as params.NAME. Those of all documents add up."
     )
     exemptions: tuple[Exemption, ...] = Field(
-        (), description="Who need not follow which rules, until when, and why. Those of all documents add up."
+        (), description="Who is exempt from which rules, until when, and why. Those of all documents add up."
     )
     rules: Settings = Field(default_factory=Settings.model_construct)
     injections: Settings = Field(default_factory=Settings.model_construct)
@@ -251,7 +251,7 @@ def _section(name: str, entries: Mapping[str, Described], description: str, *, o
         for key, entry in entries.items()
     }
     if own_rules:
-        fields[PREFIX] = (OwnRules, Field((), description="Rules that the policy itself says, in CEL."))
+        fields[PREFIX] = (OwnRules, Field((), description="Custom rules of the policy, in CEL."))
     section = create_model(name, __base__=Settings, __doc__=description, **fields)
     return (section, Field(default_factory=section.model_construct, description=description))
 

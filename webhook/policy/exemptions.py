@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from webhook.kit.own_rules import PREFIX, is_own
+from webhook.kit.custom_rules import PREFIX, is_own
 from webhook.kit.settings import Settings
 
 EVERY_RULE = "*"
@@ -37,7 +37,7 @@ class Exemption(Settings):
 
     rules: tuple[str, ...] = Field(
         min_length=1,
-        description='Ids of rules, as gpus, or custom/ID for an own rule and custom for all of these; or "*" for all.',
+        description='Ids of rules, as gpus, or custom/ID for a custom rule and custom for all of them; or "*" for all.',
     )
     namespaces: tuple[str, ...] = Field((), description="Names of namespaces; empty for all that the document covers.")
     users: tuple[str, ...] = Field((), description="User names, as the API server knows them.")

@@ -49,15 +49,15 @@ def first(
         if not (fault["type"] == "extra_forbidden" and fault["loc"] in left_out)
         and not (fault["type"] == "too_short" and fault["loc"] in broken)  # a broken entry does not count
     ]
-    found: list[tuple[Location, str]] = []
+    kept_faults: list[tuple[Location, str]] = []
     for fault in reported[:most]:
         location: Location = fault["loc"]
         reason = _reason(fault, location, model)
         if members := [str(member[-1]) for member, owner in left_out.items() if owner == location]:
             verb = "belongs" if len(members) == 1 else "belong"
             reason = f"{INDENTED} {', '.join(members[:MAX_LISTED_CHOICES])} {verb} to it"
-        found.append((location, reason))
-    return found, len(reported) - len(found)
+        kept_faults.append((location, reason))
+    return kept_faults, len(reported) - len(kept_faults)
 
 
 def _left_out(faults: Iterable[Any], model: type[BaseModel]) -> Iterator[tuple[Location, Location]]:

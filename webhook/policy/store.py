@@ -99,16 +99,16 @@ def load_file(name: str, text: str | bytes, model: type[PolicyDocument]) -> tupl
         parts = yaml.split(text) or [""]
     except yaml.YamlError as error:
         raise PolicyError(PolicyFault("", str(error))) from None
-    found: list[Layer] = []
+    loaded: list[Layer] = []
     faults: list[PolicyFault] = []
     for number, part in enumerate(parts, start=1):
         try:
-            found.append(_of_part(part, name if len(parts) == 1 else f"{name}, document {number}", model))
+            loaded.append(_of_part(part, name if len(parts) == 1 else f"{name}, document {number}", model))
         except PolicyError as error:
             faults += error.faults
     if faults:
         raise PolicyError(*faults)
-    return tuple(found)
+    return tuple(loaded)
 
 
 def _of_part(text: str, name: str, model: type[PolicyDocument]) -> Layer:

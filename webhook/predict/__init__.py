@@ -1,8 +1,8 @@
-"""What Kubernetes, Kueue and the operator would say of a job later, worked out at admission.
+"""Predictions of what Kubernetes, Kueue and the operator would do with a job later, computed at admission.
 
-Modules that decide follow the source of the real component, name it, and are held against it in `tests/conformance`;
-wording and advice stand beside them. All are pure: what is known of the cluster comes in through the context, and what
-is unknown counts in the job's favour. No policy: whether a prediction denies, warns or is ignored is decided above.
-The operator's defaults are set by `webhook.api.mpijob.apply_operator_defaults`. `other_jobs` has the kinds of jobs that
-optional parts add to quotas and to Kueue.
+Modules that decide follow the source of the real component, name it, and are compared with it in `tests/conformance`;
+wording and advice are in modules next to them. All are pure: facts of the cluster come in through the context, and
+unknown facts count in the job's favour. There is no policy here: the caller decides whether a prediction denies, warns
+or is ignored. `webhook.api.mpijob.apply_operator_defaults` sets the operator's defaults. `other_jobs` has the kinds of
+jobs that optional parts add to quotas and to Kueue.
 """

@@ -1,4 +1,4 @@
-"""Which pods get a token for the API server, as the API server itself decides when a pod is created.
+"""The pods that get a token for the API server, as the API server decides when a pod is created.
 
 `shouldAutomount` of
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/serviceaccount/admission.go
@@ -12,7 +12,7 @@ DEFAULT_ACCOUNT = "default"
 
 
 def gets_token(pod: PodSpec | None, view: ClusterView, namespace: str) -> bool | Unknown:
-    """What the pod says counts, then what its account says. UNKNOWN is true: count such a pod as one with a token."""
+    """By the pod's field, then by its account's. UNKNOWN is true: count such a pod as one with a token."""
     if pod is not None and pod.automount_service_account_token is not None:
         return pod.automount_service_account_token
     name = (pod and (pod.service_account_name or pod.service_account)) or DEFAULT_ACCOUNT

@@ -1,7 +1,7 @@
 """The networks that Multus will attach to a pod, and the devices that they use.
 
-Network Resources Injector refuses a pod that names a NetworkAttachmentDefinition which does not exist. It adds to the
-first container one device for each attachment whose network names one, unless a container asks for that device already
+Network Resources Injector rejects a pod that names a NetworkAttachmentDefinition which does not exist. It adds to the
+first container one device for each attachment whose network names one, unless a container already requests that device
 (network-resources-injector `pkg/webhook/webhook.go`). That is after admission by Kueue, so Kueue never counts it.
 """
 
@@ -20,12 +20,12 @@ from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.kit.context import Context
 
 _LENGTH: Final = 36
-"""Of a network in a message: two names of 63 characters are longer than a warning may be."""
+"""Characters of a network in a message: two names of 63 characters are longer than a warning may be."""
 
 
 @dataclass(slots=True)
 class Attachments:
-    """Of one template: what its annotation lists, what is to be added, and why some cannot be."""
+    """For one template: the networks in its annotation, the additions, and why some cannot be added."""
 
     text: str
     there: list[Network] = field(default_factory=list)
@@ -39,37 +39,39 @@ class Attachments:
 
 
 def attachments(text: str, wanted: Iterable[Network], ctx: Context) -> Attachments:
-    """What becomes of a template's annotation when `wanted` networks are added that are not there."""
-    found = Attachments(text)
+    """The result for a template's annotation if the missing ones of the `wanted` networks are added."""
+    result = Attachments(text)
     try:
-        found.there = networks.parse(text)
+        result.there = networks.parse(text)
     except NetworksError as error:
-        found.problems.append(f"{networks.NETWORKS} {error}")
-        return found
-    there = {network.within(ctx.namespace) for network in found.there}
-    interfaces = {_interface(network, place): network for place, network in enumerate(found.there, start=1)}
+        result.problems.append(f"{networks.NETWORKS} {error}")
+        return result
+    there = {network.within(ctx.namespace) for network in result.there}
+    interfaces = {_interface(network, place): network for place, network in enumerate(result.there, start=1)}
     for network in wanted:
         key = network.within(ctx.namespace)
         if key in there:
             continue
-        interface = _interface(network, len(found.there) + len(found.added) + 1)
+        interface = _interface(network, len(result.there) + len(result.added) + 1)
         definition = ctx.view.get(NETWORK_ATTACHMENT_DEFINITIONS, key)
         named = f"NetworkAttachmentDefinition {_shortened('/'.join(key))}"
         if definition is ABSENT:
-            found.problems.append(f"{named} does not exist")
+            result.problems.append(f"{named} does not exist")
         elif definition is UNKNOWN:
-            found.problems.append(f"whether there is a {named} is not known")
+            result.problems.append(f"whether there is a {named} is not known")
         elif other := interfaces.get(interface):
             shown = annotations.quoted(str(other))
-            found.problems.append(f"{_shortened(str(network))} would have the interface {interface}, which {shown} has")
+            result.problems.append(
+                f"{_shortened(str(network))} would have the interface {interface}, which {shown} has"
+            )
         else:
-            found.added.append(network)
+            result.added.append(network)
             interfaces[interface] = network
-    return found
+    return result
 
 
 def devices(attached: Iterable[Network], ctx: Context) -> Counter[str] | None:
-    """How many of each device these networks use; None where one of them is not known, or names what is no device."""
+    """The number of each device that these networks use; None if a network is unknown or names an invalid device."""
     counted: Counter[str] = Counter()
     for network in attached:
         definition = ctx.view.get(NETWORK_ATTACHMENT_DEFINITIONS, network.within(ctx.namespace))
@@ -83,7 +85,7 @@ def devices(attached: Iterable[Network], ctx: Context) -> Counter[str] | None:
 
 
 def listed(attached: Sequence[Network], *, room: int) -> str:
-    """As many of the networks as there is room for, at least the first, and how many more there are."""
+    """As many of the networks as fit, at least the first, and the number of the others."""
     shown: list[str] = []
     for network in attached:
         name = _shortened(str(network))
@@ -99,5 +101,5 @@ def _shortened(name: str) -> str:
 
 
 def _interface(network: Network, place: int) -> str:
-    """As Multus names it by its place in the list, where the annotation does not (multus-cni `pkg/multus`)."""
+    """The name in the annotation, else Multus' name by the position in the list (multus-cni `pkg/multus`)."""
     return network.interface or f"net{place}"

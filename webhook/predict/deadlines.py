@@ -1,7 +1,7 @@
-"""When a job's time is over.
+"""The end of a job's time.
 
-The clock is that of the launcher's Job, since that is what ends a job: it counts `activeDeadlineSeconds` of that Job (a
-later change of the MPIJob is not copied there) from its `startTime`, which each resume sets anew (kubernetes
+The clock is that of the launcher's Job, since that is what ends a job. It counts `activeDeadlineSeconds` of that Job (a
+later change of the MPIJob is not copied there) from its `startTime`, which each resume resets (kubernetes
 `pkg/controller/job/job_controller.go`). With `timeout-action: notify-only` the same clock counts the seconds of the
 annotation too, and nothing ends.
 """
@@ -21,28 +21,26 @@ FIELD: Final = "activeDeadlineSeconds"
 
 
 class Deadline(msgspec.Struct, frozen=True):
-    """A limit of a launcher that counts: seconds, and from when on (since 1970)."""
+    """A limit of a launcher: seconds, and their start (since 1970)."""
 
     seconds: int
     started: float
     ends_job: bool
-    """Whether the job ends then; it is only told otherwise."""
+    """Whether the job ends then; otherwise users are only notified."""
 
     @property
     def near(self) -> float:
-        """When most of the time is over."""
         return self.started + NEAR * self.seconds
 
     @property
     def end(self) -> float:
-        """When all of it is over."""
         return self.started + self.seconds
 
 
 def deadlines(job: JobLife, launcher: Launcher | None) -> list[Deadline]:
-    """The limits that count now, the earliest first; none while the job is suspended, or has ended.
+    """The current limits, the earliest first; none while the job is suspended, or after it has ended.
 
-    A limit of more than 68 years is none: nobody sees its end, and not every clock can say when that is.
+    A limit of more than 68 years is left out: it is never reached, and not every clock can represent it.
     """
     if launcher is None or launcher.owner != job.uid or launcher.started is None:
         return []
@@ -58,12 +56,12 @@ def deadlines(job: JobLife, launcher: Launcher | None) -> list[Deadline]:
 
 
 def remaining(job: JobLife, launcher: Launcher | None, now: float) -> float | None:
-    """The seconds until the job is ended; None for one that is not, or whose time does not count now."""
+    """The seconds until the job is terminated; None if it has no limit, or no current one."""
     return next((max(0.0, each.end - now) for each in deadlines(job, launcher) if each.ends_job), None)
 
 
 def in_words(job: JobLife, launcher: Launcher | None, now: float) -> str:
-    """A line for the user about the time that the job has; empty where it has ended, or has no limit."""
+    """A line for the user about the job's remaining time; empty if it has ended, or has no limit."""
     if job.over:
         return ""
     counting = deadlines(job, launcher)
@@ -71,15 +69,15 @@ def in_words(job: JobLife, launcher: Launcher | None, now: float) -> str:
         limit = job.limit if launcher is None or launcher.owner != job.uid else launcher.limit
         if limit is None:
             return ""
-        return f"its {duration.spell(limit)} count from the start of the launcher, and anew after each suspension"
+        return f"its {duration.spell(limit)} count from the start of the launcher, and again after each suspension"
     lines = []
     for each in counting:
         left = duration.spell(math.ceil(max(0.0, each.end - now)))
-        what = f"is ended ({FIELD})" if each.ends_job else f"has used what it asked for ({TIMEOUT})"
+        what = f"is ended ({FIELD})" if each.ends_job else f"has used its requested time ({TIMEOUT})"
         lines.append(f"{left} of {duration.spell(each.seconds)} left: at {moment(each.end)} it {what}")
     return "; ".join(lines)
 
 
 def moment(seconds: float) -> str:
-    """The first whole second that is not before it, as RFC 3339 in UTC."""
+    """The first whole second at or after it, as RFC 3339 in UTC."""
     return datetime.fromtimestamp(math.ceil(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,11 +1,11 @@
 """The accelerators that a pod gets, by extended resources and by claims (dynamic resource allocation).
 
-Devices of a class go by two names of extended resources, and a claim on the class counts as these: the one that the
-class names, and `deviceclass.resource.kubernetes.io/` with the name of the class, which every class has.
+Devices of a class have two names as extended resources, and a claim on the class counts as both: the one that the class
+names, and `deviceclass.resource.kubernetes.io/` with the name of the class, which every class has.
 https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#extended-resource
 
-A template gives each pod a claim of its own. What a claim that several pods name has is shared by them, so how many
-devices that is for each is unknown, as it is where the template or the class cannot be read.
+A template gives each pod a claim of its own. Several pods that name the same claim share it, so the number of devices
+for each is unknown, as it is if the template or the class cannot be read.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from webhook.api import resources
+from webhook.api import accelerators
 from webhook.api.mpijob import ReplicaSpec
 from webhook.api.pod import Container, PodResourceClaim, PodTemplate
 from webhook.api.quota_charges import ONE, Charge
@@ -29,38 +29,38 @@ from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView
 from webhook.kit.context import Context
 
 _CLAIM_COUNT: Final = "count/resourceclaims.resource.k8s.io"
-# As many as a claim can have (`AllocationResultsMaxSize`), which is what quotas take for all that a node has.
+# The maximum of a claim (`AllocationResultsMaxSize`), which quotas count for "all devices of a node".
 _MOST_DEVICES: Final = 32
 _SPECIAL: Final = re.compile(r"([*?\[])")
 
 
 class Devices(msgspec.Struct, frozen=True, gc=False):
-    """How many accelerators: at least so many, and at most; None for an unknown number."""
+    """The minimum and maximum number of accelerators; None for an unknown maximum."""
 
     least: int = 0
     most: int | None = 0
     asked: int = 0
-    """What bounds are held against: the largest of several choices, and the least of an unknown number."""
+    """The number that limits are compared with: the largest of several choices, and the least of an unknown number."""
     by_claim: bool = False
     """Whether any of them come by claims."""
 
     @property
     def known(self) -> int:
-        """How many, 0 where that is not known for certain."""
+        """The number; 0 if it is uncertain."""
         return self.least if self.least == self.most else 0
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """Why it is unknown how many accelerators a claim has."""
+    """Why the number of a claim's accelerators is unknown."""
 
     why: str
     fix: str
     known: bool = True
-    """Whether the cluster was read: what cannot be read rejects no job."""
+    """Whether the cluster was read: unreadable objects never reject a job."""
 
 
 def names(patterns: tuple[str, ...], ctx: Context) -> tuple[str, ...]:
-    """The patterns of accelerators, with the extended resources behind which there are devices that they name."""
+    """The patterns of accelerators, and the extended resources whose devices they match."""
     return ctx.once(_names, patterns)
 
 
@@ -69,34 +69,36 @@ def _names(patterns: tuple[str, ...], ctx: Context) -> tuple[str, ...]:
     if classes is UNKNOWN:
         return patterns
     found = (
-        each for each in classes.values() if resources.is_accelerator(resources.DEVICE_CLASS + each.name, patterns)
+        each
+        for each in classes.values()
+        if accelerators.is_accelerator(accelerators.DEVICE_CLASS + each.name, patterns)
     )
     behind = (each.extended_resource for each in found)
     return (*patterns, *(_SPECIAL.sub(r"[\1]", name) for name in behind if name))
 
 
 def backed(name: str, ctx: Context) -> bool:
-    """Whether devices stand behind the extended resource, which then no node shows."""
-    return name.startswith(resources.DEVICE_CLASS) or name in ctx.once(_extended_resources, ctx.view)
+    """Whether the extended resource is backed by a device class; then no node shows it."""
+    return name.startswith(accelerators.DEVICE_CLASS) or name in ctx.once(_extended_resources, ctx.view)
 
 
 def _extended_resources(view: ClusterView, _: Context) -> frozenset[str]:
-    """Those of all device classes."""
+    """The extended resources of all device classes."""
     classes = view.all(DEVICE_CLASSES)
     return frozenset(() if classes is UNKNOWN else (each.extended_resource for each in classes.values()))
 
 
 def asking(template: PodTemplate, ctx: Context) -> list[tuple[str, Container]]:
-    """(place in the template, container) of those that ask for resources with a domain, once in a review."""
+    """(path in the template, container) of those that request resources with a domain, computed once in a review."""
     return ctx.once(_asking, template)
 
 
 def _asking(template: PodTemplate, _: Context) -> list[tuple[str, Container]]:
-    return resources.asking_for_devices(template)
+    return accelerators.asking_for_devices(template)
 
 
 def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
-    """The accelerators of a pod of this template, counted once in a review; `patterns` say which resources are."""
+    """The accelerators of a pod of this template, counted once in a review; `patterns` match their resources."""
     known = ctx.once(_by_patterns, template)
     if (found := known.get(patterns)) is None:
         found = known[patterns] = _of_pod(template, patterns, ctx)
@@ -123,33 +125,33 @@ def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> D
 
 
 def _counted(template: PodTemplate, wanted: tuple[str, ...]) -> int:
-    """Those that come by extended resources."""
-    return resources.pod_total(template, lambda container: resources.accelerators(container, wanted))
+    """The accelerators requested as extended resources."""
+    return accelerators.pod_total(template, lambda container: accelerators.accelerators(container, wanted))
 
 
 def claimed_resource(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> str:
-    """The resource of quotas that is all the accelerators of a pod; empty unless one request of one claim has them."""
-    if resources.pod_total(template, lambda container: resources.accelerators(container, names(patterns, ctx))):
+    """The quotas' resource for all the accelerators of a pod; empty unless one request of one claim has them."""
+    if accelerators.pod_total(template, lambda container: accelerators.accelerators(container, names(patterns, ctx))):
         return ""
-    found = []
+    matching = []
     for claim in _claims(template):
         name = (claim and claim.resource_claim_template_name) or ""
         known = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, name))
         if not isinstance(known, ResourceClaimTemplate):
             return ""
-        found += [each for each in known.requests if any(_bounds(one, patterns, ctx) != (0, 0) for one in each)]
-    choices = found[0] if len(found) == 1 else ()
+        matching += [each for each in known.requests if any(_bounds(one, patterns, ctx) != (0, 0) for one in each)]
+    choices = matching[0] if len(matching) == 1 else ()
     certain = len(choices) == 1 and _bounds(choices[0], patterns, ctx)[1] is not None
-    return f"{choices[0].device_class}{resources.DEVICES_OF_CLASS}" if certain else ""
+    return f"{choices[0].device_class}{accelerators.DEVICES_OF_CLASS}" if certain else ""
 
 
 def of_each(replica: ReplicaSpec | None, patterns: tuple[str, ...], ctx: Context) -> int:
-    """How many accelerators a pod of this role asks for."""
+    """The number of accelerators that a pod of this role requests."""
     return 0 if replica is None else of_pod(replica.template, patterns, ctx).asked
 
 
 def charges(claim_templates: Iterable[str], ctx: Context) -> tuple[Charge, ...]:
-    """What the claims of a pod take of quotas; the devices of a template that is not known are not counted.
+    """What the claims of a pod take of quotas; the devices of an unknown template are not counted.
 
     https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/quota/v1/evaluator/core/resource_claims.go
     """
@@ -162,14 +164,14 @@ def charges(claim_templates: Iterable[str], ctx: Context) -> tuple[Charge, ...]:
 
 
 def by_claims(templates: Iterable[str], namespace: str, view: ClusterView) -> Iterator[tuple[str, int]]:
-    """The accelerators that a pod gets by claims of its own, by their names in metrics, as far as the number is known.
+    """The accelerators that a pod gets by its own claims, by their names in metrics, as far as the number is known.
 
-    Of several choices it is the first, which it gets where it can.
+    If there are several choices the first counts, which the pod gets if possible.
     """
     for name in templates:
         found = view.get(RESOURCE_CLAIM_TEMPLATES, (namespace, name))
         for first, *_ in found.requests if isinstance(found, ResourceClaimTemplate) else ():
-            known = resources.name_in_metrics(resources.DEVICE_CLASS + first.device_class)
+            known = accelerators.name_in_metrics(accelerators.DEVICE_CLASS + first.device_class)
             if known and first.count and not first.admin:
                 yield known, first.count
 
@@ -182,7 +184,7 @@ def _claim_usage(requests: Iterable[tuple[DeviceChoice, ...]]) -> dict[str, int]
             count = _MOST_DEVICES if choice.count is None else choice.count
             most[choice.device_class] = max(most.get(choice.device_class, 0), count)
         for device_class, count in most.items():
-            name = f"{device_class}{resources.DEVICES_OF_CLASS}"
+            name = f"{device_class}{accelerators.DEVICES_OF_CLASS}"
             usage[name] = usage.get(name, 0) + count * ONE
     return usage
 
@@ -223,7 +225,7 @@ def _unknown(
 
 
 def _vague(choice: DeviceChoice, template: str, patterns: tuple[str, ...], ctx: Context) -> Reason | None:
-    """Why the number of accelerators of one choice is unknown."""
+    """Why the number of accelerators of a choice is unknown."""
     least, most = _bounds(choice, patterns, ctx)
     if most is not None:
         return None
@@ -242,7 +244,7 @@ def _foreign(
     if others is None or choice.admin or choice.device_class in others or _bounds(choice, patterns, ctx) != (0, 0):
         return None
     why = f'its DeviceClass ("{choice.device_class}") is not among those that count'
-    return Reason(why, "Use a DeviceClass of accelerators, or ask who may allow this one.")
+    return Reason(why, "Use a DeviceClass of accelerators, or ask your administrator to allow this one.")
 
 
 def _unseen(kind: str, name: str, answer: Answer) -> Reason:
@@ -261,7 +263,7 @@ def _claims(template: PodTemplate) -> Sequence[PodResourceClaim | None]:
 
 
 def _claimed(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Iterator[Devices]:
-    """For each request of each claim of the pod."""
+    """The devices of each request of each claim of the pod."""
     for claim in _claims(template):
         if claim is None:
             continue
@@ -290,8 +292,8 @@ def _bounds(choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context) -> tu
 
 
 def _is_accelerator(device_class: str, patterns: tuple[str, ...], ctx: Context) -> bool | None:
-    """None where only the class could tell, and that cannot be read."""
-    if resources.is_accelerator(resources.DEVICE_CLASS + device_class, patterns):
+    """None if only the class could tell, and it cannot be read."""
+    if accelerators.is_accelerator(accelerators.DEVICE_CLASS + device_class, patterns):
         return True
     found = ctx.view.get(DEVICE_CLASSES, device_class)
-    return resources.is_accelerator(found.extended_resource, patterns) if isinstance(found, DeviceClass) else None
+    return accelerators.is_accelerator(found.extended_resource, patterns) if isinstance(found, DeviceClass) else None

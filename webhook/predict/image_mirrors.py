@@ -1,6 +1,6 @@
 """Where nodes of OpenShift pull an image from, by the mirror sets of the cluster.
 
-Of the sources that an image lies under, the longest counts, as in the nodes' registries.conf. A set of digests never
+Among the sources that contain an image the longest counts, as in the nodes' registries.conf. A set of digests never
 serves a tag, and the other way round.
 https://github.com/containers/image/blob/v5.36.2/docs/containers-registries.conf.5.md
 """
@@ -19,10 +19,10 @@ from webhook.cluster.view import UNKNOWN, ClusterView
 
 
 class TagSource(Enum):
-    """What a node does for a tag of an image that is mirrored by digest only."""
+    """Where a node looks for a tag of an image that is mirrored by digest only."""
 
-    ITSELF = auto()  # asks the registry that the image names
-    NOBODY = auto()  # may not ask it
+    ITSELF = auto()  # the registry that the image names
+    NOBODY = auto()  # nowhere: it may not use that registry
 
 
 def any_digests(view: ClusterView) -> bool:
@@ -32,7 +32,7 @@ def any_digests(view: ClusterView) -> bool:
 
 
 def tag_source(reference: ImageReference, view: ClusterView) -> TagSource | None:
-    """Where nodes get the tag of an image of which only digests are mirrored; None for all else, and if unknown."""
+    """Where nodes get the tag of an image of which only digests are mirrored; None for other images, and if unknown."""
     if reference.digest is not None:
         return None
     digests, tags = view.all(IMAGE_DIGEST_MIRROR_SETS), view.all(IMAGE_TAG_MIRROR_SETS)
@@ -50,7 +50,7 @@ def tag_source(reference: ImageReference, view: ClusterView) -> TagSource | None
 
 
 def _holding(reference: ImageReference, sources: Iterator[MirroredSource]) -> Iterator[MirroredSource]:
-    """Those with mirrors that the image lies under."""
+    """The sources with mirrors that contain the image."""
     registry = reference.registry.lower()
     for each in sources:
         if not each.mirrors:

@@ -1,8 +1,8 @@
-"""The pods that the operator will make of a job, and what each of them asks for in its namespace.
+"""The pods that the operator will create for a job, and their requests in its namespace.
 
 The operator passes `resources`, `overhead` and `runtimeClassName` of a template on as they are (mpi-operator
-`newWorker` and `newLauncherPodTemplate`). The API server then fills in what LimitRanges have as defaults, and the
-overhead of the RuntimeClass.
+`newWorker` and `newLauncherPodTemplate`). The API server then fills in the defaults of LimitRanges, and the overhead of
+the RuntimeClass.
 """
 
 from collections.abc import Iterator
@@ -23,16 +23,16 @@ from webhook.kit.context import Context
 
 
 class _Additions(msgspec.Struct, frozen=True):
-    """What the cluster adds to pods of a template."""
+    """The cluster's additions to pods of a template."""
 
     defaults: Defaults
     overhead: Amounts | None
     known: bool
-    """False where there may be more."""
+    """False if there may be more."""
 
 
 class JobPods(msgspec.Struct, frozen=True, dict=True):
-    """The pods of one role. Their quantities are parsed when somebody asks for them."""
+    """The pods of one role. Their quantities are parsed on first use."""
 
     role: str
     path: str
@@ -43,19 +43,19 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def resources(self) -> PodResources:
-        """As the API server will store them; where `disputed`, the least that the pods may get."""
+        """As the API server will store them; if `disputed`, the least that the pods may get."""
         filled_in, overhead = self.additions.defaults, self.additions.overhead
         resources = self._written.with_defaults(requests=filled_in.requests, limits=filled_in.limits)
         return resources if overhead is None else resources.with_overhead(overhead)
 
     @property
     def certain(self) -> bool:
-        """False where the cluster may add requests or limits that are unknown here."""
+        """False if the cluster may add requests or limits that are unknown here."""
         return self.additions.known and not self.disputed
 
     @cached_property
     def disputed(self) -> frozenset[str]:
-        """Resources for which a container gets a default on which LimitRanges differ."""
+        """Resources for which LimitRanges have different defaults."""
         filled_in = self.additions.defaults
         if not (filled_in.disputed_requests or filled_in.disputed_limits):
             return frozenset()
@@ -66,7 +66,7 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def by_default(self) -> Iterator[tuple[int, str]]:
-        """Container and resource of what LimitRanges add for containers that do not name the resource."""
+        """(container, resource) of the defaults that LimitRanges add."""
         filled_in = {**self.additions.defaults.requests, **self.additions.defaults.limits}
         for index, container in enumerate(self._written.containers):
             named = {*container.requests, *container.limits}
@@ -74,21 +74,21 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def requests(self) -> dict[str, Quantity]:
-        """What one pod asks for, overhead included."""
+        """The requests of one pod, including overhead."""
         return pod_resources.requests(self.resources)
 
     @cached_property
     def limits(self) -> dict[str, Quantity]:
-        """What one pod may use, overhead included."""
+        """The limits of one pod, including overhead."""
         return pod_resources.limits(self.resources)
 
     @cached_property
     def shape(self) -> PodShape:
-        """What quotas count of one pod."""
+        """The shape of one pod for quotas."""
         return pod_shape(self.template, self.resources)
 
     def charges(self, default_priority: str | None) -> tuple[Charge, ...]:
-        """What one pod takes of quotas, and each of its claims, but for devices; `default_priority` as there."""
+        """What one pod takes of quotas, and each of its claims, except devices; `default_priority` as there."""
         return pod_charges(self.shape, certain=self.certain, default_priority=default_priority)
 
     @cached_property
@@ -97,9 +97,9 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
 
 
 def job_pods(job: MPIJob, ctx: Context) -> tuple[JobPods, ...]:
-    """The launcher, then the workers, as they will be when the job is not suspended; no role without a pod.
+    """The launcher, then the workers, once the job is not suspended; roles without a pod are left out.
 
-    None at all for a job that is managed by another controller: its pods are made elsewhere.
+    Empty for a job that another controller manages: its pods are created elsewhere.
     """
     return ctx.once(_job_pods, job)
 
@@ -109,7 +109,7 @@ def _job_pods(job: MPIJob, ctx: Context) -> tuple[JobPods, ...]:
         return ()
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     filled_in = NO_DEFAULTS if ranges is UNKNOWN or not ranges else defaults(ranges.values())
-    found = []
+    result = []
     for role, path, replica in job.replicas():
         count = 1 if role == LAUNCHER else job.workers
         if not count:
@@ -119,5 +119,5 @@ def _job_pods(job: MPIJob, ctx: Context) -> tuple[JobPods, ...]:
             runtime = ctx.view.get(RUNTIME_CLASSES, name)
             known = known and runtime is not UNKNOWN
             overhead = runtime.overhead if isinstance(runtime, RuntimeClass) else None
-        found.append(JobPods(role, path, count, replica.template, _Additions(filled_in, overhead, known)))
-    return tuple(found)
+        result.append(JobPods(role, path, count, replica.template, _Additions(filled_in, overhead, known)))
+    return tuple(result)

@@ -1,4 +1,4 @@
-"""Where the pods of a template, and the claims made with them, are outside the LimitRanges of their namespace.
+"""Pods of a template, and claims created with them, that break the LimitRanges of their namespace.
 
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/limitranger/admission.go
 (`PodValidateLimitFunc`, `PersistentVolumeClaimValidateLimitFunc`)
@@ -25,10 +25,10 @@ Written = ResourceRequirements
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What counts of one resource."""
+    """The relevant facts of one resource."""
 
     path: str
-    """Where its `limits` and `requests` are written, below the template."""
+    """The path of its `limits` and `requests`, below the template."""
     name: str
     request: Amount
     limit: Amount
@@ -37,30 +37,30 @@ class Asked(msgspec.Struct, frozen=True):
     own_limit: bool = True
     """The limit stays as it is when the user changes the request."""
     several: bool = False
-    """Both are sums over several containers, and `path` is that of all of them."""
+    """Both are sums over several containers, and `path` is their common one."""
 
     def fitting(self, kept: Bounds) -> Fit | None:
-        """What the user could ask for instead, so that these bounds are kept."""
+        """Amounts within these bounds that the user could request instead."""
         request = self.request if self.own_request else None
         limit = self.request if self.limit is None else self.limit
         return kept.fitting(request, limit, equal=not is_overcommitted(self.name))
 
 
 class OutOfBounds(msgspec.Struct, frozen=True):
-    """A bound that is not kept."""
+    """A broken bound."""
 
     kind: str
     asked: Asked
     bound: Bound
     bounds: Bounds
     fit: Fit | None
-    """What keeps every bound; None where nothing does."""
+    """Amounts within every bound; None if there are none."""
     sources: tuple[str, ...]
-    """The names of the LimitRanges that say so."""
+    """The names of the LimitRanges with the bound."""
 
 
 class NoLimit(msgspec.Struct, frozen=True):
-    """A container's default limit is below its request (or differs, where that may not be), or is not there at all."""
+    """A container's default limit is below its request (or differs, where that is forbidden), or is missing."""
 
     asked: Asked
     fit: Fit | None
@@ -72,15 +72,15 @@ class AbovePod(msgspec.Struct, frozen=True):
     path: str
     """Where to write another amount, below the template."""
     amount: Quantity
-    """What the containers request together, or one of them has as its limit."""
+    """The sum of the containers' requests, or the limit of one of them."""
     most: Quantity
-    """What the pod as a whole has."""
+    """The amount of the pod as a whole."""
     requested: bool
     """Whether requests are compared, else limits."""
 
 
 class HugePagesAlone(msgspec.Struct, frozen=True):
-    """A container that gets huge pages by default, and neither CPU nor memory, which they need."""
+    """A container that gets huge pages by default, but neither CPU nor memory, which they need."""
 
     path: str
     name: str
@@ -93,7 +93,7 @@ Fault = OutOfBounds | NoLimit | AbovePod | HugePagesAlone
 def faults(
     template: PodTemplate, resources: PodResources, disputed: frozenset[str], ranges: Sequence[LimitRange]
 ) -> Iterator[Fault]:
-    """Those of the containers, of the pod, of the claims; `resources` and `disputed` as in `JobPods`."""
+    """Faults of the containers, of the pod, of the claims; `resources` and `disputed` as in `JobPods`."""
     of_containers, of_pods, of_claims = (bounds(ranges, kind) for kind in (CONTAINER, POD, CLAIM))
     written = [each.resources or Written() for each in (*template.containers, *template.init_containers)]
     alone = len(written) == 1
@@ -102,14 +102,14 @@ def faults(
         yield from _huge_pages_alone(container, wrote)
         left_to_defaults = container.requests.keys() - (wrote.limits or {}).keys()
         for name in sorted((left_to_defaults | of_containers.keys()) - disputed):
-            asked = _of_container(container, wrote, name)
+            amounts = _of_container(container, wrote, name)
             own, sources = of_containers.get(name, _UNBOUND)
             both = own & of_pods[name][0] if alone and name in of_pods else own
-            if _without_limit(asked):
+            if _without_limit(amounts):
                 without_limit.add(name)
-                yield NoLimit(asked, replace(asked, limit=None).fitting(both))
+                yield NoLimit(amounts, replace(amounts, limit=None).fitting(both))
             else:
-                yield from _broken(CONTAINER, asked, own, both, sources)
+                yield from _broken(CONTAINER, amounts, own, both, sources)
     if template.spec and template.spec.resources:
         yield from _above_pod(template, resources, written, disputed)
     if of_pods:
@@ -120,15 +120,15 @@ def faults(
             if name in _POD_LEVEL and (name in resources.requests or name in resources.limits):
                 request = resources.requests.get(name, requests.get(name))
                 limit = resources.limits.get(name, limits.get(name))
-                asked = Asked("spec.resources", name, request, limit, own_request=request != limit)
+                amounts = Asked("spec.resources", name, request, limit, own_request=request != limit)
             elif alone and name in without_limit:
-                continue  # what was said of the container keeps these bounds too
+                continue  # the fix for the container is within these bounds too
             elif alone:
-                asked = _of_container(resources.containers[0], written[0], name)
+                amounts = _of_container(resources.containers[0], written[0], name)
                 both = own & of_containers.get(name, _UNBOUND)[0]
             else:
-                asked = Asked("spec.containers", name, requests.get(name), limits.get(name), several=True)
-            yield from _broken(POD, asked, own, both, sources)
+                amounts = Asked("spec.containers", name, requests.get(name), limits.get(name), several=True)
+            yield from _broken(POD, amounts, own, both, sources)
     if of_claims:
         yield from _claims(template, of_claims)
 
@@ -145,7 +145,7 @@ def _of_container(container: ContainerResources, wrote: Written, name: str) -> A
 
 
 def _without_limit(asked: Asked) -> bool:
-    """Whether what the container gets by default makes the pod invalid (`validateResourceRequirements`)."""
+    """Whether the container's defaults make the pod invalid (`validateResourceRequirements`)."""
     if asked.own_limit or asked.request is None:
         return False
     if asked.limit is None:
@@ -179,7 +179,7 @@ def _above_pod(
 
 
 def _claims(template: PodTemplate, of_claims: Mapping[str, Sourced]) -> Iterator[OutOfBounds]:
-    """For claims only the requests count."""
+    """Only the requests of claims count."""
     for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
         if claim := volume.ephemeral and volume.ephemeral.volume_claim_template:
             path = f"spec.volumes[{index}].ephemeral.volumeClaimTemplate.spec.resources"
@@ -191,6 +191,6 @@ def _claims(template: PodTemplate, of_claims: Mapping[str, Sourced]) -> Iterator
 
 
 def _broken(kind: str, asked: Asked, own: Bounds, kept: Bounds, sources: tuple[str, ...]) -> Iterator[OutOfBounds]:
-    """The bounds of `own` that are broken. What is suggested instead keeps all of `kept`."""
+    """The bounds of `own` that are broken. The suggested amounts are within all of `kept`."""
     for bound in own.broken(asked.request, asked.limit):
         yield OutOfBounds(kind, asked, bound, own, asked.fitting(kept), sources)

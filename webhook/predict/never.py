@@ -1,4 +1,6 @@
-"""What a job could never have in its namespace: more than a ResourceQuota, or than its ClusterQueue could ever get."""
+"""Requests that a job could never get in its namespace: more than a ResourceQuota or its ClusterQueue could ever
+provide.
+"""
 
 from collections.abc import Collection, Iterator
 
@@ -15,9 +17,9 @@ from webhook.predict.quota.assessment import assess
 
 
 def never_has(job: MPIJob, ctx: Context, resources: Collection[str], *, label: object) -> str:
-    """Why the job could never have what it asks for of one of these `resources`; empty where it may.
+    """Why the job could never get its request for one of these `resources`; empty if it may.
 
-    `label` is that of its queue. What the job lacks besides does not count.
+    `label` is that of its queue. Shortages of other resources do not count.
     """
     return next(_beyond_quotas(job, ctx, resources), "") or next(_beyond_queue(job, ctx, resources, label), "")
 

@@ -1,4 +1,4 @@
-"""What is true of the nodes taken together: the labels that there are, the taints beside a device, the version."""
+"""Facts about all nodes together: their labels, the taints of nodes with a device, the kubelet's version."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -23,19 +23,19 @@ class AllNodes(msgspec.Struct, frozen=True):
 
 
 def node_shapes(view: ClusterView) -> Collection[NodeShape]:
-    """What nodes there are, each kind once; none where they are unknown."""
+    """The distinct shapes of nodes; none if they are unknown."""
     groups = view.groups(NODES)
     return () if groups is UNKNOWN else groups.keys()  # type: ignore[return-value]  # what NODES groups by
 
 
 def counted_shapes(view: ClusterView) -> list[tuple[NodeShape, int]]:
-    """Each kind of nodes with their number; none where they are unknown."""
+    """Each shape of nodes with their number; none if they are unknown."""
     groups = view.groups(NODES)
     return [] if groups is UNKNOWN else [(shape, len(nodes)) for shape, nodes in groups.items()]  # type: ignore[misc]
 
 
 def all_nodes(view: ClusterView) -> AllNodes | Unknown:
-    """UNKNOWN also where there is no node: those to come may have any label."""
+    """UNKNOWN also without any node: later ones may have any label."""
     groups = view.groups(NODES)
     return of_names(groups, _together) if groups is not UNKNOWN and groups else UNKNOWN
 

@@ -1,7 +1,8 @@
-"""Whether Open MPI is certain to refuse more ranks than there are slots, for all that a job can tell it otherwise.
+"""Whether Open MPI is certain to refuse more ranks than slots, whatever the job's options and variables say.
 
-Releases 4 and 5 differ in what they read, and only its path may say whose `mpirun` an image has: what is not known to
-leave the slots alone in both leaves it open. A rank file, for one, lets release 4 put several ranks on a slot.
+Releases 4 and 5 read different settings, and only its path may show whose `mpirun` an image has. So a setting that may
+change the slots in either release makes the answer uncertain: a rank file, for example, lets release 4 put several
+ranks on a slot.
 
 https://docs.open-mpi.org/en/v5.0.x/launching-apps/scheduling.html
 """
@@ -30,12 +31,12 @@ _MAPPED_BY: Final = frozenset(("core", "l3cache", "node", "numa", "slot", "socke
 _OUR_HOSTFILE: Final = "PRTE_MCA_prte_default_hostfile"
 # With another home or prefix it reads another file of parameters.
 _PLACES: Final = frozenset(("HOME", "OPAL_PREFIX", "OMPI_PREFIX", "PMIX_PREFIX", "PRTE_PREFIX"))
-# Where such a file, or another hostfile, may come from.
+# Folders that such a file, or another hostfile, may be in.
 _FOLDERS: Final = ("/etc", "/home", "/opt", "/root", "/usr")
 
 
 def is_certain_to_refuse(container: Container, call: Invocation) -> bool:
-    """Whether `call`, which asks for more ranks than there are slots, is all that the container does, and fails."""
+    """Whether `call`, which starts more ranks than there are slots, is the container's only program, and fails."""
     if not is_all_that_runs(container, call) or not call.refuses or call.options is None:
         return False
     if container.env_from or _mounts_settings(container):
@@ -49,7 +50,7 @@ def is_certain_to_refuse(container: Container, call: Invocation) -> bool:
 
 
 def is_all_that_runs(container: Container, call: Invocation) -> bool:
-    """Whether the container does nothing but `call`, and its path names no other MPI."""
+    """Whether the container runs only `call`, and its path names no other MPI."""
     path = (container.command or ("",))[0]
     program = path.rpartition("/")[2]
     return program in _PROGRAMS and program == call.program and not any(name in path.lower() for name in _OTHER_MPI)
@@ -70,7 +71,7 @@ def _is_transport(parameter: str) -> bool:
 
 
 def _reads_hostfile(container: Container, call: Invocation) -> bool:
-    """Release 5 does so only where it is told; else it starts as many ranks as the launcher's node has cores."""
+    """Release 5 reads it only if an option says so; else it starts as many ranks as the launcher's node has cores."""
     named = any(name in HOSTS for name, _ in call.options or ())
     return named or any(_is_ours(variable.name, variable.value) for variable in container.env or ())
 

@@ -1,4 +1,4 @@
-"""What the API server's Priority admission makes of pods: it fills in their class's priority, and refuses another.
+"""The API server's Priority admission of pods: it fills in the priority of their class, and rejects another one.
 
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/priority/admission.go
 """
@@ -8,17 +8,17 @@ from typing import Final
 from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES, PriorityClass
 from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView, Unknown
 
-# The API server makes them again when they are deleted (kubernetes `pkg/apis/scheduling/v1/helpers.go`).
+# The API server recreates them when they are deleted (kubernetes `pkg/apis/scheduling/v1/helpers.go`).
 BUILT_IN: Final = {
     name: PriorityClass(name, value)
     for name, value in (("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000))
 }
 NO_CLASS: Final = PriorityClass("")
-"""What counts for pods where neither they name a class nor the cluster has a default one."""
+"""For pods that name no class in a cluster without a default one."""
 
 
 def class_of_pods(view: ClusterView, name: str | None) -> PriorityClass | Unknown | None:
-    """The class of pods that name this one, or none; None where there is none of that name."""
+    """The class of pods that name this one, or none; None if it does not exist."""
     if not name:
         return default_class(view)
     if name in BUILT_IN:

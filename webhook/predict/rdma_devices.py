@@ -1,8 +1,8 @@
-"""Which RDMA device a pod gets, and how many, by the nodes that could hold it.
+"""The RDMA device of a pod, and the number, by the nodes that could hold it.
 
 A device plugin offers either a share of an adapter, of which a pod needs one whatever it does with it
 (k8s-rdma-shared-dev-plugin), or whole adapters and functions of them, mostly as many as there are accelerators or a
-fixed multiple of them. A pod that asks for half of a node's accelerators gets half of its adapters.
+fixed multiple of them. A pod that requests half of a node's accelerators gets half of its adapters.
 """
 
 from collections.abc import Collection
@@ -11,8 +11,8 @@ from typing import Final
 import msgspec
 
 from webhook.api import quantity
+from webhook.api.accelerators import is_accelerator
 from webhook.api.quantity import Quantity
-from webhook.api.resources import is_accelerator
 from webhook.cluster.resources.nodes import NodeShape
 from webhook.predict.job_pods import JobPods
 from webhook.predict.limits import MAX_SHOWN_RDMA_DEVICES
@@ -22,34 +22,34 @@ HUGEPAGES: Final = "hugepages-2Mi"
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What an administrator says of the devices."""
+    """The administrator's settings for the devices."""
 
     resource: str
     """Empty for the one that nodes have."""
     known: tuple[str, ...]
     """Names and patterns of all RDMA devices."""
     shared: tuple[str, ...]
-    """Those of which a pod needs one."""
+    """Shared devices, of which a pod needs one."""
     accelerators: tuple[str, ...]
     per_accelerator: int | None
     per_pod: int | None
 
 
 class Undecided(Exception):
-    """Which device, or how many, is unknown; the message says why."""
+    """The device or the number is unknown; the message says why."""
 
 
 def holding(pods: JobPods, shapes: Collection[NodeShape]) -> list[NodeShape]:
-    """The shapes that offer what a pod asks for, and that it may run on but for taints."""
+    """The shapes that offer the pod's requests, and that it may run on except for taints."""
     wanted = demands(pods.template, pods.requests, None)
     return [shape for shape in shapes if all(demand.met(shape) for demand in wanted)]
 
 
 def choose(wanted: Wanted, pods: JobPods, shapes: Collection[NodeShape]) -> tuple[str, int]:
-    """(resource, how many) for one of these pods; `shapes` could hold it, none where nodes are not known."""
+    """(resource, number) for one of these pods; `shapes` could hold it, empty if nodes are unknown."""
     resource = wanted.resource or _only_one(wanted, shapes)
-    asked = {name: amount for name, amount in pods.requests.items() if is_accelerator(name, wanted.accelerators)}
-    accelerators = sum(quantity.whole(amount) for amount in asked.values())
+    requested = {name: amount for name, amount in pods.requests.items() if is_accelerator(name, wanted.accelerators)}
+    accelerators = sum(quantity.whole(amount) for amount in requested.values())
     if wanted.per_pod is not None:
         return resource, wanted.per_pod
     if wanted.per_accelerator is not None and accelerators > 0:
@@ -57,10 +57,12 @@ def choose(wanted: Wanted, pods: JobPods, shapes: Collection[NodeShape]) -> tupl
     if is_accelerator(resource, wanted.shared):
         return resource, 1
     spec = pods.template.spec
-    # How many accelerators a claim stands for is not seen here.
+    # The number of accelerators in a claim is unknown here.
     countable = accelerators > 0 or spec is None or not spec.resource_claims
     shares = [
-        _share(offered, accelerators, sum(quantity.whole(shape.allocatable.get(name, Quantity(0))) for name in asked))
+        _share(
+            offered, accelerators, sum(quantity.whole(shape.allocatable.get(name, Quantity(0))) for name in requested)
+        )
         for shape in shapes
         if countable and (offered := quantity.whole(shape.allocatable.get(resource, Quantity(0)))) > 0
     ]
@@ -71,14 +73,14 @@ def choose(wanted: Wanted, pods: JobPods, shapes: Collection[NodeShape]) -> tupl
 
 
 def hugepages(amount: str | None, resource: str, pods: JobPods, shapes: Collection[NodeShape]) -> dict[str, str]:
-    """These huge pages for the first container, where each node with the device has as many, and it may ask for them.
+    """These huge pages for the first container, if each node with the device has as many, and it may request them.
 
-    None where a container asks for some itself.
+    None if a container requests some itself.
     """
     stated = {name for each in pods.resources.containers for name in (*each.requests, *each.limits)}
     if amount is None or any(name.startswith("hugepages-") for name in stated):
         return {}
-    # A container with huge pages has to ask for cpu or memory too (kubernetes `pkg/apis/core/validation`).
+    # A container with huge pages must request cpu or memory too (kubernetes `pkg/apis/core/validation`).
     first = pods.resources.containers[0]
     if not {"cpu", "memory"} & {*first.requests, *first.limits}:
         return {}
@@ -88,14 +90,14 @@ def hugepages(amount: str | None, resource: str, pods: JobPods, shapes: Collecti
 
 
 def _share(offered: int, asked: int, of: int) -> int:
-    """As large a part of a node's devices as of its accelerators; one for a pod without any."""
+    """The same share of a node's devices as of its accelerators; one for a pod without any."""
     return max(offered * asked // of, 1) if asked > 0 and of > 0 else 1
 
 
 def _only_one(wanted: Wanted, shapes: Collection[NodeShape]) -> str:
     if not shapes:
         raise Undecided("no node is known that could hold the pods, and the policy names no device")
-    found = sorted(
+    devices = sorted(
         {
             name
             for shape in shapes
@@ -103,9 +105,9 @@ def _only_one(wanted: Wanted, shapes: Collection[NodeShape]) -> str:
             if amount > 0 and is_accelerator(name, wanted.known)
         }
     )
-    if not found:
+    if not devices:
         raise Undecided("no node that could hold the pods has an RDMA device")
-    if len(found) > 1:
-        shown = ", ".join(found[:MAX_SHOWN_RDMA_DEVICES]) + (", ..." if len(found) > MAX_SHOWN_RDMA_DEVICES else "")
-        raise Undecided(f"nodes have several RDMA devices. Choose nodes, or ask for one device: {shown}")
-    return found[0]
+    if len(devices) > 1:
+        shown = ", ".join(devices[:MAX_SHOWN_RDMA_DEVICES]) + (", ..." if len(devices) > MAX_SHOWN_RDMA_DEVICES else "")
+        raise Undecided(f"nodes have several RDMA devices. Choose nodes, or request one device: {shown}")
+    return devices[0]

@@ -1,8 +1,8 @@
 """Whether a node of some shape can hold a pod, as kube-scheduler decides on a node without pods.
 
 Sources: https://github.com/kubernetes/kubernetes/tree/v1.35.4/pkg/scheduler/framework/plugins, the filters of
-`noderesources`, `nodeaffinity` and `tainttoleration`. What is not looked at (other pods, volumes, ports, a node's own
-labels and its name) is taken to be in favour of the pod: a pod that fits nowhere is never bound.
+`noderesources`, `nodeaffinity` and `tainttoleration`. Other facts (other pods, volumes, ports, a node's own labels and
+its name) count in the pod's favour: a pod that fits nowhere is never bound.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,7 +17,7 @@ from webhook.cluster.resources.nodes import NodeShape, coarse, uncut
 
 
 def satisfies(labels: Mapping[str, str], requirement: NodeRequirement) -> bool:
-    """Whether labels satisfy the requirement; one that the API server would refuse is taken to be satisfied."""
+    """Whether labels satisfy the requirement; one that the API server would reject counts as satisfied."""
     value = labels.get(requirement.key)
     values = requirement.values or []
     match requirement.operator:
@@ -50,9 +50,9 @@ class Room(msgspec.Struct, frozen=True, gc=False):
 
     resource: str
     amount: Quantity
-    """What is asked for."""
+    """The requested amount."""
     shown: Quantity
-    """The same, rounded as the amounts of nodes are (`coarse`)."""
+    """The same, rounded like the amounts of nodes (`coarse`)."""
 
     def met(self, shape: NodeShape) -> bool:
         """Whether there is as much."""
@@ -70,7 +70,7 @@ class Label(msgspec.Struct, frozen=True, gc=False):
     value: str
 
     def met(self, shape: NodeShape) -> bool:
-        """Whether the label is there, or has another value on each node."""
+        """Whether the label exists, or has another value on each node."""
         return shape.labels.get(self.key) == self.value or self.key in shape.varying
 
 
@@ -80,17 +80,17 @@ class Affinity(msgspec.Struct, frozen=True, gc=False):
     terms: tuple[NodeTerm, ...]
 
     def met(self, shape: NodeShape) -> bool:
-        """Whether one of the terms holds; conditions on fields, which means the node's name, are passed over."""
+        """Whether a term matches; conditions on fields, which means the node's name, are ignored."""
         return any(all(requirement_met(one, shape) for one in term.match_expressions or ()) for term in self.terms)
 
 
 class Tolerated(msgspec.Struct, frozen=True, gc=False):
-    """No taint but those that these tolerations bear."""
+    """No taint except those that these tolerations cover."""
 
     tolerations: tuple[Toleration, ...]
 
     def met(self, shape: NodeShape) -> bool:
-        """Whether every taint is borne."""
+        """Whether every taint is tolerated."""
         return not (shape.taints and untolerated(shape.taints, self.tolerations))
 
 
@@ -108,33 +108,34 @@ class Lack(msgspec.Struct, frozen=True):
 
 
 def requirement_met(requirement: NodeRequirement, shape: NodeShape) -> bool:
-    """Whether the condition holds, or is on a label that has another value on each node."""
+    """Whether the condition is met, or is on a label that has another value on each node."""
     return requirement.key in shape.varying or satisfies(shape.labels, requirement)
 
 
 def demands(template: PodTemplate, requests: Amounts, tolerations: Collection[Toleration] | None) -> tuple[Demand, ...]:
-    """All that a pod demands, the rarest first: devices, labels, taints, then what every node has some of.
+    """All demands of a pod, the rarest first: devices, labels, taints, then what every node has some of.
 
-    `requests` of the whole pod. Without `tolerations` nobody knows what it will tolerate, so it demands nothing there.
+    `requests` of the whole pod. Without `tolerations` it is unknown which taints it will tolerate, so taints are no
+    demand.
     """
-    found: list[Demand] = [
+    result: list[Demand] = [
         Room(name, amount, amount)
         for name, amount in requests.items()
         if amount > 0 and ("/" in name or name.startswith("hugepages-"))
     ]
-    found += [Label(key, value) for key, value in template.node_selector.items()]
+    result += [Label(key, value) for key, value in template.node_selector.items()]
     affinity = template.spec and template.spec.affinity and template.spec.affinity.node_affinity
     if affinity and affinity.required_during_scheduling_ignored_during_execution:
         terms = (term for term in template.node_terms if term.match_expressions or term.match_fields)
-        found.append(Affinity(tuple(terms)))
+        result.append(Affinity(tuple(terms)))
     if tolerations is not None:
-        found.append(Tolerated(tuple(tolerations)))
-    found += [
+        result.append(Tolerated(tuple(tolerations)))
+    result += [
         Room(name, amount, coarse(name, amount))
         for name in ("cpu", "memory", "ephemeral-storage")
         if (amount := requests.get(name, Quantity(0))) > 0
     ]
-    return tuple(found)
+    return tuple(result)
 
 
 def fits(wanted: Collection[Demand], shapes: Collection[NodeShape]) -> bool:
@@ -149,14 +150,16 @@ def fits(wanted: Collection[Demand], shapes: Collection[NodeShape]) -> bool:
 
 
 def pods_per_node(wanted: Collection[Demand], shape: NodeShape) -> int | None:
-    """The most of such pods that an empty node of the shape holds; None where nothing bounds them."""
+    """The maximum of such pods on an empty node of the shape; None if it is unlimited."""
     if not all(demand.met(shape) for demand in wanted):
         return 0
     return min((room.times(shape) for room in wanted if isinstance(room, Room)), default=None)
 
 
 def lacks(wanted: Collection[Demand], shapes: Collection[NodeShape]) -> list[Lack]:
-    """Why nothing fits: the demands that no shape meets; where there is none, those that the nearest does not meet."""
+    """Why nothing fits: the demands that no shape meets; if there are none, those that the nearest shape does not
+    meet.
+    """
     fault = [demand for demand in wanted if not any(demand.met(shape) for shape in shapes)]
     everywhere = bool(fault)
     if not fault:

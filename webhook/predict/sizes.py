@@ -1,4 +1,4 @@
-"""How large a job may be: what all rules admit of its workers and their accelerators, and what of that fits."""
+"""The possible sizes of a job: which workers and accelerators all rules admit, and which of those fit."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -7,10 +7,10 @@ from functools import partial
 import msgspec
 
 from webhook.api import quantity
+from webhook.api.accelerators import DEVICES_OF_CLASS, is_accelerator
 from webhook.api.mpijob import LAUNCHER, WAIT_FOR_WORKERS, WORKER, MPIJob
 from webhook.api.quantity import Quantity
-from webhook.api.resources import DEVICES_OF_CLASS, is_accelerator
-from webhook.kit.admitted import Admitted, Span
+from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.mpirun_calls import ranks_with_slots
 from webhook.predict.devices import asking, claimed_resource, of_each, of_pod
@@ -19,7 +19,7 @@ from webhook.predict.nodes import node_shapes
 
 
 class Size(msgspec.Struct, frozen=True):
-    """So many workers, with so many accelerators in each."""
+    """A number of workers, with a number of accelerators in each."""
 
     workers: int
     gpus: int
@@ -29,37 +29,36 @@ Fits = Callable[[Size], bool]
 
 
 class Sizes(msgspec.Struct, frozen=True):
-    """The sizes that a job may have; what is smaller in both numbers also fits where it does."""
+    """The sizes that a job may have; a size that is smaller in both numbers fits too."""
 
     admitted: Admitted
     own: Size
-    """What the job asks for."""
+    """The size of the job."""
     launcher: int
     """Accelerators of the launcher."""
     computing_launcher: bool
     slots: int
     job: MPIJob
     gang: int | None
-    """How many pods have to be there before any starts; None for all."""
+    """The number of pods that must exist before any starts; None for all."""
     waits: bool
-    """The launcher is made when the workers are there."""
+    """The launcher is created when the workers exist."""
     resource: str = ""
-    """The resource of the workers' accelerators, as quotas call it where they come by a claim; empty where it is not
-    one resource of one container, or one request of one claim.
+    """The resource of the workers' accelerators, in the words of quotas if it is a claim; empty unless it is one
+    resource of one container, or one request of one claim.
     """
 
     @staticmethod
     def of(job: MPIJob, ctx: Context) -> "Sizes":
-        """For the job as it is."""
         return ctx.once(_sizes, job)
 
     @property
     def ranks(self) -> int:
-        """The most that the launcher starts with a slot for each; 0 where that is not known."""
+        """The maximum that the launcher starts with a slot for each; 0 if that is unknown."""
         return ranks_with_slots(self.job)
 
     def replicas(self, gpus: int | None = None) -> Span:
-        """How many workers the rules admit, with so many accelerators in each, else with those of the job."""
+        """The numbers of workers that the rules admit, with these accelerators in each, else with those of the job."""
         each = self.own.gpus if gpus is None else gpus
         launcher = 1 if self.computing_launcher else 0
         of_rules = self.admitted.workers
@@ -68,13 +67,13 @@ class Sizes(msgspec.Struct, frozen=True):
         return span if most is None or not each else span & Span(0, (most - self.launcher) // each)
 
     def gpus(self, workers: int) -> Span:
-        """How many accelerators the rules admit in each of so many workers."""
+        """The numbers of accelerators that the rules admit in each of these workers."""
         most = self.admitted.job_gpus.most
         span = self.admitted.gpus & Span(1)
         return span if most is None else span & Span(0, (most - self.launcher) // max(workers, 1))
 
     def fewest_slots(self, least: int) -> int:
-        """The fewest slots from `least` on with which the launcher's ranks start, as far as rules admit so many."""
+        """The fewest slots from `least` on with which the launcher's ranks start, as far as rules admit them."""
         admitted = self.admitted.slots & Span(max(least, 1))
         nodes = max(self.own.workers, self.replicas(gpus=0).least) + (1 if self.computing_launcher else 0)
         needed = -(-self.ranks // nodes)
@@ -95,9 +94,9 @@ class Sizes(msgspec.Struct, frozen=True):
         return None
 
     def spread(self, most: int) -> Size | None:
-        """The same number of accelerators in all, with at most `most` in each worker: more workers, all admitted."""
+        """The same total of accelerators, with at most `most` in each worker: more workers, all admitted."""
         if self.computing_launcher:
-            return None  # it would need fewer too, so the number in all is another
+            return None  # it would need fewer too, so the total is another
         total = self.own.workers * self.own.gpus
         for gpus in range(min(most, self.own.gpus - 1, MAX_GPUS_PER_NODE_TRIED), 0, -1):
             workers, rest = divmod(total, gpus)
@@ -106,7 +105,7 @@ class Sizes(msgspec.Struct, frozen=True):
         return None
 
     def on_nodes(self, ctx: Context) -> Size | None:
-        """What the job would be with as many in each worker as a node has, where none has what it asks for."""
+        """The size with as many in each worker as a node has, if no node has the job's own number."""
         if not self.resource or not self.own.gpus:
             return None
         amounts = (shape.allocatable.get(self.resource, Quantity(0)) for shape in node_shapes(ctx.view))
@@ -163,7 +162,7 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def more_workers(job: MPIJob, ctx: Context, least: int) -> str:
-    """The advice to have at least so many workers, within what all rules admit."""
+    """The advice to have at least this many workers, within the rules' limits."""
     sizes = Sizes.of(job, ctx)
     least = max(least, sizes.replicas(gpus=0).least)
     gpus = sizes.gpus(least).most
@@ -173,15 +172,15 @@ def more_workers(job: MPIJob, ctx: Context, least: int) -> str:
 
 
 def fewer_workers(job: MPIJob, ctx: Context, most: int) -> str:
-    """The advice to have at most so many workers, within what all rules admit."""
+    """The advice to have at most this many workers, within the rules' limits."""
     span = Sizes.of(job, ctx).replicas(gpus=0) & Span(0, most)
     if span.empty:
-        return f"Ask your administrator: fewer than {span.least} are refused too."
+        return f"Ask your administrator: fewer than {span.least} are rejected too."
     return f"Set replicas to {span.most} or fewer."
 
 
 def _largest(span: Span, fits: Callable[[int], bool]) -> int:
-    """The largest number of the span that fits, where less always fits better; 0 for none."""
+    """The largest number of the span that fits, if less always fits better; 0 for none."""
     least = max(span.least, 1)
     fitting = bisect_left(
         range(least, min(span.most or 0, MAX_WORKERS_TRIED) + 1), True, key=lambda number: not fits(number)
@@ -199,11 +198,11 @@ def _resource(job: MPIJob, names: tuple[str, ...], ctx: Context) -> str:
     template = job.worker.template
     if of_pod(template, names, ctx).by_claim:
         return claimed_resource(template, names, ctx)
-    found = [
+    candidates = [
         name
         for _, container in asking(template, ctx)
         if container.resources is not None
         for name in {**(container.resources.limits or {}), **(container.resources.requests or {})}
         if is_accelerator(name, names)
     ]
-    return found[0] if len(found) == 1 else ""
+    return candidates[0] if len(candidates) == 1 else ""

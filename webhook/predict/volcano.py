@@ -1,4 +1,4 @@
-"""The PodGroup that the operator makes of a job for Volcano, and the queues that hold it.
+"""The PodGroup that the operator creates for a job in Volcano, and the queues that hold it.
 
 mpi-operator `pkg/controller/podgroup.go` (v0.8.0); volcano `pkg/scheduler/plugins/{capacity,proportion}` (v1.14.1).
 """
@@ -23,7 +23,7 @@ ANNOTATION: Final = f"metadata.annotations[{VOLCANO_QUEUE}]"
 
 
 def queue_of(job: MPIJob) -> tuple[str, str]:
-    """(path, name) of the queue that a job names; the name is empty where it names none."""
+    """(path, name) of the job's queue; the name is empty if it has none."""
     policy = job.run_policy.scheduling_policy
     if policy is not None and policy.queue:
         return QUEUE, policy.queue
@@ -58,9 +58,9 @@ def ancestors(view: ClusterView, queue: VolcanoQueue) -> Iterator[VolcanoQueue]:
 
 
 def min_resources(job: MPIJob, ctx: Context, size: Size | None = None) -> Amounts:
-    """What all pods of the gang ask for together, for the job in its own size or another.
+    """The total request of the gang's pods, for the job in its own size or another.
 
-    Nothing where the operator states nothing, or where it is not known what it states.
+    Empty if the operator states nothing, or if it is unknown.
     """
     policy = job.run_policy.scheduling_policy
     if policy is not None and policy.min_resources is not None:
@@ -81,7 +81,7 @@ def min_resources(job: MPIJob, ctx: Context, size: Size | None = None) -> Amount
 
 
 def _left_out_first(job: MPIJob, view: ClusterView) -> str | Unknown:
-    """The role of which the operator counts fewer, where the gang is smaller than the job (`calPGMinResource`)."""
+    """The role of which the operator counts fewer if the gang is smaller than the job (`calPGMinResource`)."""
     ranks = {role: _rank(replica, view) for role, _, replica in job.replicas()}
     launcher, worker = ranks.get(LAUNCHER), ranks.get(WORKER)
     if launcher is None or worker is None or UNKNOWN in {launcher, worker}:
@@ -90,7 +90,7 @@ def _left_out_first(job: MPIJob, view: ClusterView) -> str | Unknown:
 
 
 def _rank(replica: ReplicaSpec, view: ClusterView) -> int | Unknown:
-    """The priority that the operator reads: 0 without a class, or with one that there is not."""
+    """The priority that the operator reads: 0 without a class, or with a missing one."""
     name = replica.template.spec and replica.template.spec.priority_class_name
     if not name:
         return 0

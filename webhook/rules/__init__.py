@@ -1,9 +1,9 @@
 """The rules: one file each, found by its presence. A rule is an id, settings, a docstring and one pure function.
 
-The docstring of a rule's module is what `mpijob-webhook explain` and the reference show: first line the summary.
-A rule sees the job with the operator's defaults applied and yields violations; which of them deny is the policy's
-business. What the cluster would say of the job comes from `webhook.predict`. A rule does not build on the findings of
-another, and never on an injection.
+The docstring of a rule's module is what `mpijob-webhook explain` and the reference show: first line the summary. A rule
+sees the job with the operator's defaults applied and yields violations; the policy decides which of them deny.
+Predictions of the cluster's reaction come from `webhook.predict`. A rule does not build on the findings of another, and
+never on an injection.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from webhook.api.mpijob import MPIJob
-from webhook.kit.admitted import ANYTHING, Admitted
+from webhook.kit.advice_bounds import ANYTHING, Admitted
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.registry import Registry, documentation
@@ -22,7 +22,7 @@ from webhook.kit.settings import Action, RuleSettings
 
 
 class CauseReason(StrEnum):
-    """Kubernetes' CauseType: what kind of fault it is, for programs (apimachinery `meta/v1/types.go`)."""
+    """Kubernetes' CauseType: the kind of fault, for programs (apimachinery `meta/v1/types.go`)."""
 
     INVALID = "FieldValueInvalid"
     REQUIRED = "FieldValueRequired"
@@ -31,17 +31,17 @@ class CauseReason(StrEnum):
 
 
 class Degree(msgspec.Struct, frozen=True):
-    """How bad a fault is. An update that lessens it passes, although its text is another."""
+    """How bad a fault is. An update that lessens it passes, although its text differs."""
 
     of: str
-    """The fault: the same in a job before and after an update, and no other of the rule's faults."""
+    """The fault: the same in a job before and after an update, and different from the rule's other faults."""
     amount: int | frozenset[str] | Mapping[str, int]
-    """How far it is from what is allowed, each of the places where something is wrong, or how far it is from each of
-    several bounds.
+    """How far it is from what is allowed, or each place where something is wrong, or how far it is from each of several
+    limits.
     """
 
     def is_within(self, other: "Degree") -> bool:
-        """Whether it is no worse than `other`."""
+        """Whether it is at most as bad as `other`."""
         if isinstance(self.amount, frozenset):
             return isinstance(other.amount, frozenset) and self.amount <= other.amount
         if isinstance(self.amount, Mapping):
@@ -52,7 +52,7 @@ class Degree(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """What is wrong with a job, where, and what to do."""
+    """A fault of a job, its field, and the fix."""
 
     path: str
     """The field in the user's YAML."""
@@ -60,19 +60,19 @@ class Violation:
     fix: str
     reason: CauseReason = CauseReason.INVALID
     advisory: bool = False
-    """Likely, not certain: it never does more than warn, whatever the action of the rule."""
+    """Likely, not certain: it is at most a warning, whatever the action of the rule."""
     audit_only: bool = False
-    """For the audit log alone: the user does not see it."""
+    """Only for the audit log: the user does not see it."""
     of_lines: bool = False
-    """Message and fix are lines that the rule has made; else an end of a line in them is the user's."""
+    """Message and fix are lines that the rule has made; otherwise a line end in them is the user's."""
     degree: Degree | None = field(default=None, compare=False)
-    """None where any other text is another fault."""
+    """None if any other text is another fault."""
     follows: str = field(default="", compare=False)
     """A pattern of the fields that it is computed from. If another rule rejects one of them, this only follows."""
 
     @property
     def ceiling(self) -> Action:
-        """The most that it leads to."""
+        """The strictest action that it triggers."""
         if self.audit_only:
             return Action.AUDIT
         return Action.WARN if self.advisory else Action.DENY
@@ -83,7 +83,7 @@ Check = Callable[[MPIJob, S, Context], Iterator[Violation]]
 
 
 def not_allowed(path: str, value: str, allowed: Sequence[str], *, default: str) -> Violation:
-    """A choice that the operator knows and the policy does not allow; `default` is what a job without one gets."""
+    """A choice that the operator knows and the policy does not allow; `default` is the operator's."""
     return Violation(
         path,
         f'"{value}" is not allowed here (a job that does not say gets "{default}")',
@@ -117,10 +117,10 @@ class Rule(msgspec.Struct, frozen=True):
     check: Callable[[MPIJob, Any, Context], Iterator[Violation]]
     since: str
     admits: Callable[[Any], Admitted] = lambda _: ANYTHING
-    """What it admits, by its settings, of the numbers that advice changes."""
+    """The numbers of workers, accelerators and slots that it admits, by its settings."""
     importance: Importance = Importance.HARMS
     plugin: str = ""
-    """The plug-in that it comes from; empty for one of this package."""
+    """The plug-in that has it; empty for one of this package."""
 
     @property
     def documentation(self) -> tuple[str, str]:
@@ -139,9 +139,10 @@ def rule(
     admits: Callable[[S], Admitted] = lambda _: ANYTHING,
     importance: Importance = Importance.HARMS,
 ) -> Callable[[Check[S]], Check[S]]:
-    """Register the decorated function as the rule `rule_id`, there since version `since`.
+    """Register the decorated function as the rule `rule_id`, which exists since version `since`.
 
-    One that bounds the workers, their accelerators or slots says so in `admits`, for the advice of the others.
+    A rule that limits the workers, their accelerators or slots returns the limits in `admits`, for the advice of
+    others.
     """
 
     def register(check: Check[S]) -> Check[S]:

@@ -1,24 +1,24 @@
 """Some node of the cluster could hold a pod of the job, were it empty, and all nodes together the whole job.
 
-Where no node has a device at all, nothing is said about the amounts of other resources: what nodes with that device
-would have is unknown.
+If no node has a device at all, the amounts of other resources are not checked: what nodes with that device would have
+is unknown.
 
-What one pod asks for in all (accelerators, cpu, memory and whatever else) is compared with what nodes offer, its
-nodeSelector and required node affinity with their labels, and its tolerations with their taints. A node that is
-cordoned, starting or away counts, because it comes back. Whether there is room at the moment does not matter, nor do
-labels that are different on every node, such as `kubernetes.io/hostname`.
+The requests of one pod (accelerators, cpu, memory and all others) are compared with what nodes offer, its nodeSelector
+and required node affinity with their labels, and its tolerations with their taints. A node that is cordoned, starting
+or away counts, because it comes back. Whether there is room at the moment does not matter, nor do labels that are
+different on every node, such as `kubernetes.io/hostname`.
 
-All workers, and a launcher that is one of them, are counted against all nodes that match: what no cluster of these
-nodes holds starts in part, and holds its GPUs for ever. That is not said where nodes may come: beside those that
-Karpenter made, and in a queue of Kueue with admission checks.
+All workers, and a launcher that is one of them, are counted against all nodes that match: a job that these nodes cannot
+hold starts in part, and holds its GPUs for ever. This check is left out if nodes may be added: by Karpenter, or for a
+queue of Kueue with admission checks.
 
-Tolerations are not compared where others add some that are unknown here: the flavors of Kueue for a queued job, or a
-RuntimeClass. What other webhooks add is a setting. In a cluster without any node nothing is checked.
+Tolerations are not compared if others add unknown ones: the flavors of Kueue for a queued job, or a RuntimeClass. What
+other webhooks add is a setting. In a cluster without any node nothing is checked.
 
-A violation is a warning, for nodes may come, or get labels and devices. Where `autoscaled: false` says that none come
-by themselves, a pod that asks for more of something than any node has is refused, as is a job that all nodes together
-do not hold. For a queued job, for which Kueue may
-provision nodes, and beside nodes that Karpenter made, it stays a warning.
+A violation is a warning, because nodes may be added, or get labels and devices. With `autoscaled: false`, which says
+that no nodes are added automatically, a pod that requests more of a resource than any node has is rejected, and so is a
+job that all nodes together cannot hold. It stays a warning for a queued job, for which Kueue may provision nodes, and
+in a cluster with nodes made by Karpenter.
 """
 
 import re
@@ -27,11 +27,11 @@ from collections.abc import Collection, Iterator, Sequence
 from pydantic import Field
 
 from webhook.api import quantity
+from webhook.api.accelerators import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.pod import Toleration
 from webhook.api.quantity import Quantity
-from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.api.taints import untolerated
 from webhook.cluster.resources.nodes import NodeShape
 from webhook.kit.context import Context
@@ -65,12 +65,12 @@ _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
 class Settings(RuleSettings):
-    """What cannot be seen on the nodes."""
+    """Facts that nodes do not show."""
 
     autoscaled: bool | None = Field(
         None,
         description="Whether nodes of other kinds may be added when pods wait. true: a violation is only audited; "
-        "false: more than any node has is refused; null, not known: it is never more than a warning.",
+        "false: more than any node has is rejected; null, not known: it is at most a warning.",
     )
     tolerated_taints: tuple[str, ...] = Field(
         (),
@@ -79,7 +79,7 @@ class Settings(RuleSettings):
     )
     ignored_resources: ResourceNames = Field(
         (),
-        description="Resources that no node shows, besides those of DeviceClasses; `*` in a name stands for any text.",
+        description="Resources that no node shows, besides those of DeviceClasses; `*` in a name matches any text.",
     )
 
 
@@ -132,14 +132,14 @@ def _together(
 
 
 def _nodes_may_come(job: MPIJob, ctx: Context) -> bool:
-    """Whether Karpenter makes nodes here, or an admission check of the job's queue may."""
+    """Whether Karpenter creates nodes here, or an admission check of the job's queue may."""
     name = job.labels.get(QUEUE_NAME)
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name else None
     return bool(name and (queue is None or queue.checks)) or _by_karpenter(node_shapes(ctx.view))
 
 
 def _causes(found: list[Lack]) -> list[Lack]:
-    """Without those that nobody could mend alone: what more the nodes with a missing device would have is unknown."""
+    """Without causes whose fix would not help: what the nodes with a missing device would have besides is unknown."""
     devices = [lack for lack in found if _is_missing_device(lack)]
     return [lack for lack in found if lack in devices or not (devices and isinstance(lack.demand, Room))]
 
@@ -156,7 +156,7 @@ def _most(demand: Room, near: Shapes) -> Quantity:
 
 
 def _tolerations(job: MPIJob, pods: JobPods, settings: Settings) -> list[Toleration] | None:
-    """What the pods will tolerate, None where others add to it."""
+    """The tolerations of the pods, None if others add to them."""
     spec = pods.template.spec
     if QUEUE_NAME in job.labels or (spec is not None and spec.runtime_class_name):
         return None
@@ -196,7 +196,7 @@ def _violation(job: MPIJob, pods: JobPods, lack: Lack, settings: Settings, ctx: 
 
 
 def _is_certain(job: MPIJob, lack: Lack, settings: Settings, ctx: Context) -> bool:
-    """Whether nodes have too little of it, and others do not come; Kueue may provision some for a queued job."""
+    """Whether nodes have too little of it, and no others come; Kueue may provision some for a queued job."""
     demand = lack.demand
     if settings.autoscaled is not False or QUEUE_NAME in job.labels:
         return False
@@ -210,7 +210,7 @@ def _by_karpenter(shapes: Shapes) -> bool:
 
 
 def _spread(job: MPIJob, pods: JobPods, room: Room, most: Quantity, ctx: Context) -> str:
-    """The advice to have the same accelerators on more workers, where that is all it takes and every rule admits it."""
+    """The advice to spread the same accelerators over more workers, if that suffices and every rule admits it."""
     sizes = Sizes.of(job, ctx)
     if pods.role != WORKER or (room.resource, quantity.whole(room.amount)) != (sizes.resource, sizes.own.gpus):
         return ""
@@ -222,7 +222,7 @@ def _spread(job: MPIJob, pods: JobPods, room: Room, most: Quantity, ctx: Context
 
 
 def _parts(resource: str, amount: int, ctx: Context) -> int:
-    """How often all nodes together have so much of a device."""
+    """How often this amount of a device fits on all nodes together."""
     return sum(
         quantity.whole(shape.allocatable.get(resource, Quantity(0))) // amount * count
         for shape, count in counted_shapes(ctx.view)
@@ -234,7 +234,7 @@ def _room(role: str, demand: Room, near: Shapes, node: str, ctx: Context) -> tup
     if most := _most(demand, near):
         had = quantity.format(most)
         each = "the launcher" if role == LAUNCHER else "each worker"
-        fix = f"Ask for {had} {name} or less for {each}, overhead and sidecars included."
+        fix = f"Request {had} {name} or less for {each}, overhead and sidecars included."
         return f"{_shown(demand.amount)} {name}, but {node} has more than {had}", fix
     other = _meant(name, ctx)
     fix = f"Use {other} instead of {name}." if other else "Check its name and the nodes."
@@ -242,7 +242,7 @@ def _room(role: str, demand: Room, near: Shapes, node: str, ctx: Context) -> tup
 
 
 def _meant(name: str, ctx: Context) -> str | None:
-    """The device of some node that was probably meant; None for the name of another vendor's, or near to one."""
+    """The node's device that was probably meant; None for another vendor's name, or one close to it."""
     devices = {device for shape in node_shapes(ctx.view) for device in shape.allocatable if "/" in device}
     if name in devices or is_accelerator(name, DEFAULT_ACCELERATORS):
         return None
@@ -251,7 +251,7 @@ def _meant(name: str, ctx: Context) -> str | None:
 
 
 def _shown(amount: Quantity) -> str:
-    """The amount, about, where the exact text is long."""
+    """The amount, rounded if the exact text is long."""
     exact = quantity.format(amount)
     if len(exact) <= MAX_LISTED_SHAPES:
         return exact
@@ -268,8 +268,8 @@ def _label(key: str, value: str, near: Shapes, node: str, ctx: Context) -> tuple
 
 
 def _affinity(demand: Affinity, near: Shapes, node: str) -> tuple[str, str]:
-    """The first condition that none of the nodes meets, where there is a single term."""
-    fix = "Ask for labels that nodes have."
+    """The first condition that none of the nodes meets, if there is a single term."""
+    fix = "Request labels that nodes have."
     if not demand.terms:
         return "selects no node, for want of conditions", "Write some, or remove it."
     if len(demand.terms) > 1:

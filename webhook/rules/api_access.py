@@ -1,10 +1,10 @@
 """Pods have a token for the Kubernetes API only where a service account was chosen for them.
 
-The injection of the same name keeps the token from pods that name no account, so this speaks where it did not: it is
-switched off or skipped, a controller owns the job, or `automountServiceAccountToken` is true without an account; and
-nothing where the ServiceAccount `default` gives its pods no token. A projected volume with a `serviceAccountToken` is a
-token too, for any audience. A token in a Secret of the namespace is not seen. Pods that need the API name a
-`serviceAccountName`, even `default`, with no more rights than they need.
+The injection of the same name keeps the token from pods that name no account. So this rule reports pods without the
+injection: it is switched off or skipped, a controller owns the job, or `automountServiceAccountToken` is true without
+an account. It reports nothing if the ServiceAccount `default` gives its pods no token. A projected volume with a
+`serviceAccountToken` is a token too, for any audience. A token in a Secret of the namespace is not seen. Pods that need
+the API name a `serviceAccountName`, even `default`, with no more rights than they need.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from webhook.rules import Degree, Violation, rule
 
 
 class Settings(WarningRuleSettings):
-    """Nothing but the action."""
+    """No settings except the action."""
 
 
 @rule("api-access", Settings, since="0.1")
@@ -29,7 +29,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             continue
         if token := gets_token(pod, ctx.view, ctx.namespace):
             fix = "Set automountServiceAccountToken: false."
-            # An update is not forgiven for a token because the account of the stored job was not looked at.
+            # If the account of the stored job was not read, its token does not excuse an update.
             degree = Degree(path, int(token is True))
             yield Violation(f"{path}.template.spec", "gets an API token", fix=fix, degree=degree)
         for index, volume in enumerate(pod.volumes or ()):

@@ -1,14 +1,14 @@
 """The names that the operator needs for a job's own objects are free.
 
-For a job `train` the operator makes a Service `train`, a ConfigMap `train-config`, a Job `train-launcher` and Pods
-`train-worker-0` and so on. Where another's object has one of these names it reports `ErrResourceExists`, makes no pods,
-and tries again for ever: the job has no status and never starts. So such a job is refused.
+For a job `train` the operator creates a Service `train`, a ConfigMap `train-config`, a Job `train-launcher` and Pods
+`train-worker-0` and so on. If another owner's object has one of these names it reports `ErrResourceExists`, creates no
+pods, and retries for ever: the job has no status and never starts. So such a job is rejected.
 
-It is only warned about what goes away by itself: objects that are being deleted, and those of a former job of the same
-name, which the garbage collector removes. So are workers of a suspended job, since they come later. Pods that operators
-make have the label `training.kubeflow.org/job-name`. The others, such as those of a StatefulSet called `train-worker`,
-are looked at too, but nobody waits for the list of them: a service that has just started says nothing of these for a
-moment. The Secret `train-ssh` is needed too, but this service may not look at Secrets.
+Objects that will soon be gone only cause a warning: those that are being deleted, and those of a former job of the same
+name, which the garbage collector removes. The same goes for the names of a suspended job's workers, which are created
+later. Pods of the operator have the label `training.kubeflow.org/job-name`. Other pods, such as those of a StatefulSet
+called `train-worker`, are checked too, but a service that has just started does not wait for the list of them. The
+Secret `train-ssh` is needed too, but this service may not read Secrets.
 """
 
 from collections.abc import Iterator, Mapping
@@ -58,7 +58,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _workers(job: MPIJob, namespace: str, pods: Mapping[ByNamespace, Owned]) -> Iterator[Owned]:
-    """The pods that have the names of the job's workers; `pods` are those of the namespace."""
+    """The pods with the names of the job's workers; `pods` are those of the namespace."""
     prefix = job.metadata.name + WORKER_INFIX
     if job.workers <= len(pods):
         keys = ((namespace, f"{prefix}{index}") for index in range(job.workers))
@@ -71,7 +71,7 @@ def _workers(job: MPIJob, namespace: str, pods: Mapping[ByNamespace, Owned]) -> 
 
 
 def _taken(job: MPIJob, kind: str, child: Owned, *, later: bool = False) -> Iterator[Violation]:
-    """Whether the name is another's; `later`: it is not needed yet."""
+    """Whether another object has the name; `later`: it is not needed yet."""
     owner = child.owner
     if owner is not None and owner.uid and owner.uid == job.metadata.uid:
         return
@@ -85,7 +85,7 @@ def _taken(job: MPIJob, kind: str, child: Owned, *, later: bool = False) -> Iter
     yield Violation(
         NAME,
         f'{kind} "{child.name}" exists and {whose}, so the operator could never start the job',
-        fix=f"Rename the job, or delete that {kind} if nobody needs it.",
+        fix=f"Rename the job, or delete that {kind} if it is not needed.",
         reason=CauseReason.FORBIDDEN,
         advisory=later,
     )

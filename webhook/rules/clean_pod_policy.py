@@ -1,7 +1,7 @@
 """What happens to the pods at the end is one of the ways that the platform supports.
 
 `Running` removes pods that still run, `All` removes all of them, `None` keeps them, and the GPUs of the workers with
-them, until the job is deleted. A job that does not say gets `None` from the operator.
+them, until the job is deleted. A job without a policy gets `None` from the operator.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ class Settings(RuleSettings):
 
 @rule("clean-pod-policy", Settings, since="0.1", importance=Importance.MINOR)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The policy against `allowed`; values that the operator does not know are `upstream-contract`'s to refuse."""
+    """The policy against `allowed`; `upstream-contract` rejects values that the operator does not know."""
     value = job.run_policy.clean_pod_policy
     if value in CLEAN_POD_POLICIES and value not in settings.allowed:
         yield not_allowed("spec.runPolicy.cleanPodPolicy", value, settings.allowed, default="None")

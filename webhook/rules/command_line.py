@@ -5,9 +5,9 @@ whole name and starts nothing, mpirun knows no option `"-np 4"`, and `$NP` stays
 `$(NP)` by a variable of the container. A shell without `-c` takes a command line for the name of a file. With
 `["bash", "-c", "mpirun", "-np", "4", "train"]` it runs `mpirun` alone: only the word after `-c` is the script.
 
-Without a `command` the words in `args` go to the image's entry point, which may make of them what it likes: there only
-what a shell gets is judged. Programs that start another one are passed over: `env A=B`, `tini --`, `timeout 1h`,
-`time -v`, `nice`, `numactl`, `conda run -n NAME`, `su USER -c` and their like.
+Without a `command` the words in `args` go to the image's entry point, which may use them in any way: then only the
+words for a shell are judged. Programs that start another one are skipped: `env A=B`, `tini --`, `timeout 1h`, `time
+-v`, `nice`, `numactl`, `conda run -n NAME`, `su USER -c` and similar ones.
 
 mpirun needs a program after its options. Where a line of a script lacks its `\\` at the end, mpirun fails, and the next
 line runs once, on the launcher.
@@ -17,14 +17,14 @@ An option of another MPI than `mpiImplementation` ends mpirun at once: `-x` and 
 finds no hostfile, and runs all ranks on the launcher.
 
 sshd starts itself again for each connection, so it refuses to start unless it is called by its absolute path. Without
-`-D`, or with `&` behind it, it goes to the background: a container that does nothing after that ends. Probes ask the
-port on which it listens; that is judged where the container runs nothing else.
+`-D`, or followed by `&`, it goes to the background: a container that does nothing after that ends. Probes must use the
+port on which it listens; that is checked if the container runs nothing else.
 
-`-np eight` and `-np -1` are no numbers of ranks. Open MPI 4 refuses both; Open MPI 5, MPICH and Intel MPI refuse the
-job or start as many ranks as they please. `-np 0` is a rank for each slot to Open MPI, and an error to others.
+`-np eight` and `-np -1` are not numbers of ranks. Open MPI 4 refuses both; Open MPI 5, MPICH and Intel MPI fail or
+start an arbitrary number of ranks. `-np 0` is a rank for each slot to Open MPI, and an error to others.
 
-What is certain is refused: a launcher whose command is an `mpirun` of Open MPI with a negative number, or with an
-option in one word. The rest is a warning: an image may have what is not seen here.
+Certain faults reject the job: a launcher whose command is an `mpirun` of Open MPI with a negative number, or with an
+option in one word. The rest is a warning, because the image is unknown here.
 """
 
 import json
@@ -37,7 +37,7 @@ from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import HYDRA, OPEN_MPI, Dialect
 from webhook.api.pod import Container, PodTemplate
-from webhook.kit.admitted import Span
+from webhook.kit.advice_bounds import Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
@@ -51,10 +51,10 @@ from webhook.rules.limits import (
 )
 
 _NUMBER: Final = re.compile(r"\d{1,9}", re.ASCII)
-# Only a shell makes something of these, or Kubernetes puts a variable there.
+# A shell expands these, or Kubernetes replaces a variable there.
 _EXPANDED: Final = re.compile(r"[$`]")
 _BLANKS: Final = " \t\r\n"
-# A program's argument that is only a reference; these programs have a use of their own for `$(...)`.
+# A program's argument that is only a reference; these programs use `$(...)` themselves.
 _IS_REFERENCE: Final = re.compile(r"(?:-[\w.-]++=)?\$\([\w.-]++\)")
 _INTERPRETERS: Final = frozenset(("awk", "csh", "gawk", "gmake", "make", "mawk", "nawk", "perl", "ruby", "tcsh"))
 # Variables that Kubernetes adds for the namespace's Services.
@@ -69,17 +69,17 @@ _IMAGE: Final = re.compile(r"(?:^|/)(?:mpioperator/(?:mpi-pi:)?(openmpi|intel|mp
 _OF_EVERY_MPI: Final = frozenset(("mpirun", "mpiexec"))
 # Options of Open MPI that some releases of MPICH take too.
 _OF_SOME: Final = frozenset(("H", "N", "report-bindings"))
-# What scripts are given for `$0`.
+# Values that scripts get for `$0`.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
 
 class Settings(RuleSettings):
-    """Nothing but the action: what a program is called is the image's."""
+    """No settings except the action: the image decides the names of programs."""
 
 
 @rule("command-line", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """What each container starts; then the launcher's mpirun."""
+    """The programs of each container; then the launcher's mpirun."""
     for _, path, replica in job.replicas():
         yield from _programs(replica.template, path)
     for call in job.mpirun_calls:
@@ -93,7 +93,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _programs(template: PodTemplate, path: str) -> Sequence[Violation]:
-    """What is wrong with the first words of containers."""
+    """Faults in the first words of containers."""
     found: list[Violation] = []
     if (pod := template.spec) is None or pod.for_windows:
         return found
@@ -110,9 +110,9 @@ def _programs(template: PodTemplate, path: str) -> Sequence[Violation]:
 
 
 def _program(container: Container, path: str) -> Iterator[Violation]:
-    """Whether the first word can be a program, and what a shell runs is all that is meant.
+    """Whether the first word can be a program, and a shell runs all words that were meant.
 
-    An image may take one word in `args` apart, but not what a shell gets.
+    An image may split one word in `args`, but not the words for a shell.
     """
     command, argv = shell.unwrapped(container.command or ()) or ("",), shell.unwrapped(container.argv)
     program = argv[0].rpartition("/")[2] if argv else ""
@@ -157,7 +157,7 @@ def _are_lost(script: str, rest: Sequence[str]) -> bool:
 
 
 def _sshd(container: Container, path: str, *, alone: bool) -> Iterator[Violation]:
-    """How the container starts sshd; `alone`: it has the pod's ports to itself."""
+    """How the container starts sshd; `alone`: no other container uses the pod's ports."""
     calls = sshd.calls(container)
     last = calls.last
     if not all(call.by_path for call in calls.all):
@@ -210,7 +210,7 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
             continue
         refuses = certain and value.startswith("-")
         effect = f"{call.program} refuses it{'' if refuses else ', or starts another number'}"
-        fault = f"-{name} {shortened(value)} is no number of ranks ({effect})"
+        fault = f"-{name} {shortened(value)} is not a number of ranks ({effect})"
         yield Violation(_place(launcher, value), fault, fix=_ranks(name, job, ctx), advisory=not refuses)
 
 
@@ -222,7 +222,7 @@ def _of_another(call: Invocation, spoken: Dialect, other: Dialect) -> Sequence[s
 
 
 def _is_command_line(program: str) -> bool:
-    """Whether it is a program with its arguments, and not the path of a program with a blank in it."""
+    """Whether it is a program with its arguments, and not a path with a blank in it."""
     first, blank, rest = program.strip(_BLANKS).partition(" ")
     of_path = first.startswith("/") and any("/" in word[1:] and word[0] not in "-/" for word in rest.split())
     return bool(blank) and "$" not in program and not of_path
@@ -262,7 +262,7 @@ def _field(container: Container, path: str, text: str) -> str:
 
 
 def _ranks(name: str, job: MPIJob, ctx: Context) -> str:
-    """A rank for each slot, where the job's size is not itself to be changed."""
+    """A rank for each slot, unless the job's size must change too."""
     sizes = Sizes.of(job, ctx)
     total = sizes.slots * (sizes.own.workers + (1 if sizes.computing_launcher else 0))
     stays = sizes.own.workers in sizes.replicas() and sizes.slots in ctx.admitted.slots & Span(1)

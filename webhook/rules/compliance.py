@@ -1,14 +1,14 @@
 """Jobs with regulated data (HIPAA, PHI) run and store it only where that is allowed.
 
 A job has such data when it, or a pod template of it, carries one of `markers` as label or annotation. With an empty
-list every job does: use that for namespaces that hold nothing else, since a user can leave a marker out. Nothing is
-required unless it is set: `nodeLabels` that the node of every pod must have, by nodeSelector or in every term of the
-required node affinity; `storageClasses` (the encrypted ones) for all storage; annotations for the audit; no volumes on
-the disk of the node.
+list every job has such data: use that for namespaces that hold nothing else, since a user can leave a marker out.
+Nothing is required unless it is set: `nodeLabels` that the node of every pod must have, by nodeSelector or in every
+term of the required node affinity; `storageClasses` (the encrypted ones) for all storage; annotations for the audit; no
+volumes on the disk of the node.
 
-The storage class of a PersistentVolumeClaim is looked up; where it is unknown, the claim is let through. A claim that
-does not exist is not: its class would be decided after the check. Storage that a pod mounts without a claim (NFS, for
-one) has no storage class, so it is refused where `storageClasses` are set.
+The storage class of a PersistentVolumeClaim is looked up; if it is unknown, the claim passes. A claim that does not
+exist does not pass: its class would be decided after the check. Storage that a pod mounts without a claim (NFS, for
+example) has no storage class, so it is rejected if `storageClasses` are set.
 
 Not guaranteed: a claim that is replaced after the check is seen only when a user resumes the job.
 """
@@ -38,7 +38,7 @@ Metadata = Annotated[dict[str, str], each(names.label_key_problem)]
 
 
 class Settings(RuleSettings):
-    """Which jobs, and what is required of them."""
+    """The affected jobs, and their requirements."""
 
     markers: Metadata = Field(
         {"compliance.openshift.io/hipaa": "true", "compliance.openshift.io/data-classification": "PHI"},
@@ -54,7 +54,7 @@ class Settings(RuleSettings):
         description="With storageClasses: CSI drivers whose inline volumes are allowed, as secrets-store.csi.k8s.io.",
     )
     require_memory_empty_dir: bool = Field(False, description="Whether every emptyDir must have medium: Memory.")
-    refuse_host_path: bool = Field(False, description="Whether hostPath volumes are refused.")
+    refuse_host_path: bool = Field(False, description="Whether hostPath volumes are rejected.")
     job_annotations: Metadata = Field(
         {},
         description='Annotations that the job must have, with a pattern for each value: "*" is any text, "?*" any but '

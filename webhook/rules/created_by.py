@@ -23,7 +23,7 @@ PATH: Final = f"metadata.annotations[{CREATED_BY}]"
 
 
 class Settings(RuleSettings):
-    """Nothing but the action."""
+    """No settings except the action."""
 
 
 @rule("created-by", Settings, since="0.1")

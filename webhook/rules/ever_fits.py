@@ -1,6 +1,6 @@
 """The job's queue could admit the job if nothing else were in it.
 
-Kueue lets a job wait that can never be admitted, and says so only in the status of its Workload. A job never fits when
+A job that Kueue can never admit waits, and only the status of its Workload says why. A job never fits if
 
 - its pods ask for a resource that the ClusterQueue has no quota for (`resource X unavailable in ClusterQueue`);
 - no flavor takes the pods (`NoMatchingFlavor`): for a taint that they do not tolerate, a label that they do not want,
@@ -13,8 +13,8 @@ The launcher and the workers count together, as Kueue counts them: requests afte
 overhead of the RuntimeClass, without what `resources.excludeResourcePrefixes` excludes.
 
 What is unknown counts in the job's favour: objects that cannot be read, cohorts with a cycle, resources that Kueue
-transforms. Jobs for MultiKueue, jobs with resource claims, and jobs whose Workload somebody else makes are not checked.
-It is a warning, because quotas change. The numbers are those of Kueue's own messages.
+transforms. Jobs for MultiKueue, jobs with resource claims, and jobs with a prebuilt Workload are not checked. It is a
+warning, because quotas change. The numbers are those of Kueue's own messages.
 """
 
 from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ Fits = Callable[[ClusterQueue, tuple[PodSet, ...]], bool]
 
 
 class Settings(WarningRuleSettings):
-    """What a job that never fits leads to."""
+    """The action for a job that never fits."""
 
 
 @rule("ever-fits", Settings, since="0.1", importance=Importance.FAILS)
@@ -62,7 +62,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     found = list(obstacles(ctx.view, queue, sets, config))
     if not found:
         return
-    # A request of nothing is advised for itself, and fits everywhere.
+    # The advice to request nothing is separate, and fits everywhere.
     fits: Fits = lambda other, pods: all(each.of_topologies for each in obstacles(ctx.view, other, pods, config))  # noqa: E731
     elsewhere = _other_queue(ctx, name, sets, fits)
     sizes = Sizes.of(job, ctx)
@@ -81,7 +81,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _path(obstacle: Obstacle) -> str:
-    """The role, or the part of its template that keeps it from every flavor."""
+    """The role, or the part of its template that no flavor fits."""
     path = obstacle.pod_set.path
     parts = {one.part for one in obstacle.mismatches}
     if obstacle.shortages or len(parts) != 1:
@@ -109,25 +109,25 @@ def _message(obstacle: Obstacle, queue: ClusterQueue) -> str:
     if obstacle.of_topologies:
         return f"{obstacle.token}: no TAS flavor assigned"
     if not obstacle.shortages:
-        return f"{obstacle.token}: {_mendable(obstacle).message}"
+        return f"{obstacle.token}: {_fixable(obstacle).message}"
     short = max(obstacle.shortages, key=_share)
     resource = short.pair.resource
     asked, capacity = (kueue.text(resource, value) for value in (kueue.plus(short.before, short.asked), short.capacity))
     return f"{obstacle.token}: {asked} {resource} > {capacity} in flavor {short.pair.flavor}"
 
 
-def _mendable(obstacle: Obstacle) -> Mismatch:
-    """The first mismatch that one thing would mend, or else the first."""
-    return next((one for one in obstacle.mismatches if one.mend), obstacle.mismatches[0])
+def _fixable(obstacle: Obstacle) -> Mismatch:
+    """The first mismatch with a single fix, or else the first."""
+    return next((one for one in obstacle.mismatches if one.fix), obstacle.mismatches[0])
 
 
 def _share(short: FlavorShortage) -> float:
-    """How much of what is asked for there could be."""
+    """The available share of the request."""
     return short.capacity / kueue.plus(short.before, short.asked)
 
 
 def _other_queue(ctx: Context, name: str | None, sets: tuple[PodSet, ...], fits: Fits) -> str:
-    """Where the whole job fits as it is."""
+    """Another queue in which the whole job fits as it is."""
     for other, behind in islice(queues.usable(ctx.view, ctx.namespace), MAX_QUEUES_TRIED):
         if other != name and fits(behind, sets):
             return f"Use queue {other}."
@@ -141,7 +141,7 @@ def _fix(
     fits: Callable[[tuple[PodSet, ...]], bool],
     sets: tuple[PodSet, ...],
 ) -> str:
-    """What would let the job into this queue, and all rules admit: another `size`, if there is one."""
+    """A fix for this queue that all rules admit: another `size`, if there is one."""
     if obstacle.unavailable is not None:
         # Without its devices (accelerators, RDMA) a job is another one.
         return "Use one with it." if "/" in obstacle.unavailable else "Leave it out."
@@ -153,8 +153,8 @@ def _fix(
     if obstacle.shortages:
         fewest = sizes.replicas().least
         fewer = fewest > 1 and fits(_resized(sets, replace(sizes.own, workers=1), sizes))
-        return f"Ask for quota: fewer than {fewest} workers are refused." if fewer else "Ask for less."
-    return (obstacle.mismatches and _mendable(obstacle).mend) or "Ask for a queue that fits."
+        return f"Ask for quota: fewer than {fewest} workers are rejected." if fewer else "Request less."
+    return (obstacle.mismatches and _fixable(obstacle).fix) or "Ask for a queue that fits."
 
 
 def _in_words(size: Size, own: Size) -> str:

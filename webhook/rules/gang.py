@@ -1,17 +1,17 @@
-"""Gang scheduling asks for what can be fulfilled.
+"""The settings for gang scheduling can be met.
 
 The operator's flag `--gang-scheduling` decides whether there is gang scheduling, and by which scheduler. A job does not
 show it, so it is a setting (`scheduler`). With it on, no pod of a job is bound before `minAvailable` pods exist
 (default: all workers and the launcher). If `minAvailable` is above the number of pods, they wait for ever. With
 `WaitForWorkersReady` they also do if it is above the number of workers, or not set: the operator creates the launcher
-only when the workers run (kubeflow/mpi-operator#608). Where the setting is empty these are warnings: without gang
+only when the workers run (kubeflow/mpi-operator#608). If the setting is empty these are warnings: without gang
 scheduling the operator ignores `schedulingPolicy`.
 
-Warned about, since the rest of the job still runs: `schedulingPolicy` where neither Volcano nor the coscheduling plugin
-is installed and the job is in no queue of Kueue; fields that this scheduler does not read, and `WaitForWorkersReady`
-on a job that waits in a queue, where the operator creates the launcher at once (kubeflow/mpi-operator#615). So are two
-schedulers at once: queues of Volcano's and Kueue's, a coscheduling PodGroup beside either, and, where the operator does
-not name the scheduler of the pods, a launcher and workers that name different ones.
+These are warnings, since the rest of the job still runs: `schedulingPolicy` if neither Volcano nor the coscheduling
+plugin is installed and the job is in no queue of Kueue; fields that this scheduler does not read; and
+`WaitForWorkersReady` on a job that waits in a queue, for which the operator creates the launcher at once
+(kubeflow/mpi-operator#615). So are two schedulers at once: queues of Volcano and Kueue, a coscheduling PodGroup with
+either, and a launcher and workers that name different schedulers if the operator does not set it.
 """
 
 import re
@@ -36,32 +36,30 @@ MIN_AVAILABLE = f"{volcano.POLICY}.minAvailable"
 TIMEOUT = f"{volcano.POLICY}.scheduleTimeoutSeconds"
 LAUNCHER_CREATION = "spec.launcherCreationPolicy"
 VOLCANO = "volcano"
-# Of pods that name none.
+# The scheduler of pods that name none.
 DEFAULT_SCHEDULER = "default-scheduler"
-# The label by which the coscheduling plugin knows the pods of a gang (scheduler-plugins `apis/scheduling/v1alpha1`).
+# The coscheduling plugin's label for the pods of a gang (scheduler-plugins `apis/scheduling/v1alpha1`).
 POD_GROUP = "scheduling.x-k8s.io/pod-group"
 REPLACED = "the operator replaces it"
 
 
 class Settings(RuleSettings):
-    """What the operator runs with, and how long a gang may wait."""
+    """The operator's flag, and how long a gang may wait."""
 
     scheduler: ObjectName = Field(
         "",
         description="The value of the operator's flag --gang-scheduling: volcano, or the name of a scheduler with the "
         "coscheduling plugin; empty when it is not known, or off.",
     )
-    max_schedule_timeout_seconds: int | None = Field(
-        None, ge=1, description="Longest scheduleTimeoutSeconds that a job may ask for."
-    )
+    max_schedule_timeout_seconds: int | None = Field(None, ge=1, description="Maximum scheduleTimeoutSeconds of a job.")
 
 
 @rule("gang", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """minAvailable, the timeout, the queues, and what the scheduler or a queue makes void."""
+    """minAvailable, the timeout, the queues, and settings without effect on this scheduler or queue."""
     policy = job.run_policy.scheduling_policy or SchedulingPolicy()
     waits = job.spec.launcher_creation_policy == WAIT_FOR_WORKERS and job.workers > 0
-    # A launcher that was created while its job was suspended is there when the job resumes.
+    # A launcher that was created while its job was suspended still exists when the job resumes.
     queued = _queued(job) or (ctx.old is not None and _queued(ctx.old))
     if _is_void(job, policy, settings, ctx):
         other = "use a queue of Kueue" if manages(ctx.view, ctx.namespace) is True else "ask for one"
@@ -80,7 +78,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _is_void(job: MPIJob, policy: SchedulingPolicy, settings: Settings, ctx: Context) -> bool:
-    """Whether nothing reads the policy for certain; a queue of Kueue has its own way to start a job whole."""
+    """Whether the policy certainly has no effect; a queue of Kueue has its own way to start a job whole."""
     if settings.scheduler or QUEUE_NAME in job.labels or policy == SchedulingPolicy():
         return False
     named = (replica.template.spec and replica.template.spec.scheduler_name for _, _, replica in job.replicas())
@@ -158,7 +156,7 @@ def _queues(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation
 
 
 def _pod_groups(job: MPIJob, settings: Settings) -> Iterator[Violation]:
-    """Gangs of the coscheduling plugin that the user has written into the pods."""
+    """Gangs of the coscheduling plugin in the labels of the pods."""
     other = "Kueue" if QUEUE_NAME in job.labels else "Volcano" if volcano.queue_of(job)[1] else ""
     for _, path, replica in job.replicas():
         if POD_GROUP not in replica.template.labels:
@@ -180,7 +178,7 @@ def _replaced_schedulers(job: MPIJob, scheduler: str) -> Iterator[Violation]:
 
 
 def _two_schedulers(job: MPIJob) -> Iterator[Violation]:
-    """Each gives away the room on the nodes without the other; one that was named is meant for both roles."""
+    """Each assigns room on the nodes without the other; a scheduler named for one role is meant for both."""
     named = {
         role: (replica.template.spec and replica.template.spec.scheduler_name) or DEFAULT_SCHEDULER
         for role, _, replica in job.replicas()

@@ -1,10 +1,10 @@
-"""GPUs and other accelerators are asked for in a way that a node can give them.
+"""GPUs and other accelerators are requested in a way that a node can provide.
 
 A worker gets between `min` and `max` of them, counted like Kubernetes counts a pod (init containers and sidecars
 included). They come whole, with requests and limits equal, and of one kind in the whole job: mixed kinds are not
-supported, so the part that needs another kind is a job of its own. Which resource names count is a setting. For
-cores, of which one device has several (`coreResources`, such as `aws.amazon.com/neuroncore`), `maxCores` is the bound.
-It or `max` also holds for a launcher that is not a worker, `min` does not. A GPU of its first container stays idle (the
+supported, so the part that needs another kind is a job of its own. Which resource names count is a setting. For cores,
+of which one device has several (`coreResources`, such as `aws.amazon.com/neuroncore`), `maxCores` is the bound. It or
+`max` also applies to a launcher that is not a worker, `min` does not. A GPU of its first container stays idle (the
 operator empties its `NVIDIA_VISIBLE_DEVICES`): that is a warning, as is a GPU that a LimitRange adds to it by default.
 
 `NVIDIA_VISIBLE_DEVICES` in a container that requests no accelerator is a warning: with the defaults of NVIDIA's
@@ -29,15 +29,22 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from webhook.api import quantities, quantity
+from webhook.api import quantity, quantity_fields
+from webhook.api.accelerators import (
+    CORES,
+    DEFAULT_ACCELERATORS,
+    accelerators,
+    is_accelerator,
+    misspelt_accelerator,
+    read,
+)
 from webhook.api.mpijob import LAUNCHER, MPIJob, replica_path
 from webhook.api.names import label_key_problem
 from webhook.api.pod import PodTemplate, ResourceRequirements
 from webhook.api.quantity import Quantity, QuantityError
-from webhook.api.resources import CORES, DEFAULT_ACCELERATORS, accelerators, is_accelerator, misspelt_accelerator, read
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
-from webhook.kit.admitted import Admitted, Span
+from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import ObjectNames, RangeRuleSettings, ResourceNames
@@ -50,21 +57,21 @@ from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 from webhook.rules.limits import MAX_CLAIM_NAME_CHARACTERS
 
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
-# Values by which the toolkit gives no GPU: https://github.com/NVIDIA/nvidia-container-toolkit
+# Values with which the toolkit gives no GPU: https://github.com/NVIDIA/nvidia-container-toolkit
 NO_DEVICES = frozenset({None, "", "none", "void"})
 
 
 class Settings(RangeRuleSettings):
-    """How many of which accelerators."""
+    """The number and kinds of accelerators."""
 
-    min: int = Field(0, ge=0, description="Fewest accelerators a worker may ask for.")
-    max: int = Field(16, ge=0, description="Most accelerators a worker, or the launcher, may ask for.")
+    min: int = Field(0, ge=0, description="Minimum number of accelerators of a worker.")
+    max: int = Field(16, ge=0, description="Maximum number of accelerators of a worker, or of the launcher.")
     resources: ResourceNames = Field(
         DEFAULT_ACCELERATORS,
-        description="Resource names that count as accelerators; `*` in a name stands for any text.",
+        description="Resource names that count as accelerators; `*` in a name matches any text.",
     )
     max_cores: int = Field(
-        128, ge=0, description="Most cores a worker, or the launcher, may ask for; with max: 0 none are allowed."
+        128, ge=0, description="Maximum number of cores of a worker, or of the launcher; with max: 0 none are allowed."
     )
     core_resources: ResourceNames = Field(
         CORES, description="Resource names of which one device has several: maxCores bounds them, not max."
@@ -74,17 +81,17 @@ class Settings(RangeRuleSettings):
         description="Whether claims are rejected whose accelerators cannot be counted; otherwise it is a warning.",
     )
     other_classes: ObjectNames = Field(
-        (), description="DeviceClasses besides accelerators that claims may then ask for, such as those of adapters."
+        (), description="DeviceClasses besides accelerators that claims may then request, such as those of adapters."
     )
     refuse_visible_devices: bool = Field(
         False,
         description="Whether NVIDIA_VISIBLE_DEVICES is rejected in every container. Otherwise it is a warning where no "
-        "accelerator is asked for, and rejected there with max: 0.",
+        "accelerator is requested, and rejected there with max: 0.",
     )
 
     @property
     def others(self) -> tuple[str, ...] | None:
-        """`other_classes` where claims that cannot be counted are rejected; None where they are warned of."""
+        """`other_classes` if claims that cannot be counted are rejected; None if they cause a warning."""
         return self.other_classes if self.refuse_uncounted_claims else None
 
 
@@ -131,36 +138,36 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _misspelt(path: str, template: PodTemplate, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Where nodes are known, `accelerator-available` says what they have; `pod-template` rejects what is no name."""
-    for where, amounts in () if node_shapes(ctx.view) else quantities.of_template(template):
+    """If nodes are known, `accelerator-available` reports what they have; `pod-template` rejects invalid names."""
+    for where, amounts in () if node_shapes(ctx.view) else quantity_fields.of_template(template):
         for name in amounts:
             meant = misspelt_accelerator(name)
             if meant and not is_accelerator(name, settings.resources) and not label_key_problem(name):
-                place = path + quantities.place(where, name)
+                place = path + quantity_fields.place(where, name)
                 may_exist = "." in name and name.lower().rstrip("s") != meant
                 fault, fix = f"no node has the resource {name}", f"Rename it to {meant}."
                 yield Violation(place, fault, fix, CauseReason.NOT_SUPPORTED, advisory=may_exist)
 
 
 def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
-    """More than one in `kinds`; that of the workers is the job's."""
+    """More than one kind in `kinds`; the workers' kind is the job's."""
     launcher = replica_path(LAUNCHER)
     first, *others = sorted(kinds, key=lambda name: kinds[name].startswith(launcher))
     for name in others:
         if kinds[name].startswith(launcher) and not job.spec.run_launcher_as_worker:
-            fix = f"Ask for no {name}: the launcher is no worker."
+            fix = f"Remove {name}: the launcher is not a worker."
         else:
             fix = f"Use {first} instead of {name}, or make the part that needs {name} a job of its own."
-        fault = f"{name} beside {first}, but a job has one kind of accelerator"
+        fault = f"{name} next to {first}, but a job has one kind of accelerator"
         yield Violation(kinds[name], fault, fix=fix, reason=CauseReason.NOT_SUPPORTED)
 
 
 def _quantities(
     path: str, asked: ResourceRequirements, names: tuple[str, ...], kinds: dict[str, str], filled_in: bool
 ) -> Iterator[Violation]:
-    """Whole, requests equal to limits; notes in `kinds` where each accelerator first appears.
+    """Whole numbers, requests equal to limits; records in `kinds` where each accelerator first appears.
 
-    The same fault in both is one. Where missing limits are `filled_in`, `limit-range` judges them.
+    The same fault in both is one. If missing limits are `filled_in`, `limit-range` judges them.
     """
     limits, requests = map(_as_meant, (asked.limits or {}, asked.requests or {}))
     for field, amounts, others in (("limits", limits, requests), ("requests", requests, limits)):
@@ -171,15 +178,15 @@ def _quantities(
             try:
                 amount = quantity.parse(value)
             except QuantityError:
-                continue  # upstream-contract refuses it
+                continue  # upstream-contract rejects it
             if amount < 0:
-                continue  # so it does of this
+                continue  # and this one too
             if amount > 0:
                 kinds.setdefault(name, where)
             in_both = read(others.get(name)) == amount if name in others else False
             both = ", in requests too" if in_both else ""
             if not quantity.is_whole(amount) and in_both and field == "requests":
-                continue  # said about the limit
+                continue  # reported for the limit
             if not quantity.is_whole(amount):
                 fault = f"{quantity.format(amount)} is not whole, and GPUs are not divided"
                 yield Violation(where, fault, fix=f"Set it to {quantity.whole(amount)}{both}.")
@@ -211,7 +218,7 @@ def _equal(path: str, name: str, request: Quantity, limits: Mapping[str, object]
     try:
         limit = quantity.parse(limits[name])
     except QuantityError:
-        return  # upstream-contract refuses it
+        return  # upstream-contract rejects it
     if request != limit:
         shown, wanted, sound = quantity.format(request), quantity.format(limit), limit >= 0 and quantity.is_whole(limit)
         yield Violation(
@@ -222,20 +229,20 @@ def _equal(path: str, name: str, request: Quantity, limits: Mapping[str, object]
 
 
 def _with_more_workers(fault: Violation, job: MPIJob, ctx: Context) -> Violation:
-    """With the advice to spread the accelerators, where there may be more workers."""
+    """With the advice to spread the accelerators, if more workers are admitted."""
     if job.workers + 1 not in Sizes.of(job, ctx).replicas(gpus=0):
         return fault
     return replace(fault, fix=f"{fault.fix.removesuffix('.')}, and use more workers.")
 
 
 def _of_a_worker(job: MPIJob, settings: Settings, ctx: Context) -> int:
-    """What a pod with too few had better ask for: as many as a worker, where that is within the bounds."""
+    """The advice for a pod with too few: as many as a worker, if that is within the limits."""
     count = devices.of_each(job.worker, settings.resources, ctx)
     return count if settings.min <= count <= settings.max else settings.min
 
 
 class _Bound(NamedTuple):
-    """How many a pod may have, and of what."""
+    """The limits of a pod, and their resource."""
 
     least: int
     most: int
@@ -243,7 +250,7 @@ class _Bound(NamedTuple):
 
 
 def _bound(template: PodTemplate, pod: Devices, settings: Settings, ctx: Context) -> _Bound:
-    """`maxCores` for a pod of which all accelerators are cores."""
+    """`maxCores` for a pod whose accelerators are all cores."""
     beyond = pod.asked > min(settings.max, settings.max_cores)
     if beyond and settings.max and devices.of_pod(template, settings.core_resources, ctx).asked == pod.asked:
         return _Bound(settings.min, settings.max_cores, "core")
@@ -251,15 +258,15 @@ def _bound(template: PodTemplate, pod: Devices, settings: Settings, ctx: Context
 
 
 def _bounds(role: str, path: str, found: Devices, bound: _Bound, wanted: Callable[[], int]) -> Iterator[Violation]:
-    """`wanted` is asked only for a pod that has too few."""
+    """`wanted` is called only for a pod that has too few."""
     pod = "the launcher, which is a worker," if role == LAUNCHER else "a worker"
     if found.asked > bound.most:
         yield _too_many(pod, role, path, found, bound)
     elif found.most is not None and found.most < bound.least:
-        # Where claims have too few it is these that need more.
+        # If claims have too few, the claims need more.
         number = bound.least if found.by_claim else wanted()
-        fix = f"Ask for {number} or more {_where_else(found, 'in resources.limits')}."
-        fault = f"{pod} asks for {_count(found.most)}, at least {bound.least} required"
+        fix = f"Request {number} or more {_where_else(found, 'in resources.limits')}."
+        fault = f"{pod} requests {_count(found.most)}, at least {bound.least} required"
         yield Violation(_where(path, found), fault, fix=fix, degree=Degree(f"{role}<", -found.most))
 
 
@@ -267,8 +274,8 @@ def _too_many(pod: str, role: str, path: str, found: Devices, bound: _Bound) -> 
     count = _count(found.asked, bound.noun)
     if found.most != found.least:
         count = f"{count} or more" if found.most is None else f"up to {count}"
-    fix = f"Ask for {bound.most} or fewer {_where_else(found)}."
-    fault = f"{pod} asks for {count}, at most {bound.most} allowed"
+    fix = f"Request {bound.most} or fewer {_where_else(found)}."
+    fault = f"{pod} requests {count}, at most {bound.most} allowed"
     return Violation(_where(path, found), fault, fix=fix, degree=Degree(f"{role}>", found.asked))
 
 
@@ -339,20 +346,20 @@ def _visible(
 
 
 def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Violation]:
-    # The operator blinds only the first container; a sidecar may well use a GPU.
+    # The operator hides GPUs only from the first container; a sidecar may well use one.
     count = accelerators(template.containers[0], settings.resources)
     if count:
         noun = "GPU stays" if count == 1 else "GPUs stay"
         yield Violation(
             path,
             f"its {count} {noun} idle",
-            fix="Ask for none, or set runLauncherAsWorker: true.",
+            fix="Request none, or set runLauncherAsWorker: true.",
             advisory=True,
         )
 
 
 def _by_default(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The launcher's first device that it gets from a LimitRange alone."""
+    """The launcher's first device that only a LimitRange adds."""
     for pods in (each for each in job_pods(job, ctx) if each.role == LAUNCHER):
         for _, name in pods.by_default:
             if is_accelerator(name, settings.resources):

@@ -30,7 +30,7 @@ from webhook.rules.limits import MAX_SHOWN_WORDS_CHARACTERS
 
 _PYTHON: Final = re.compile(r"python[\d.]*")
 _ON_ITS_NODE: Final = re.compile(r"(?:accelerate(?: |\.commands\.)|torch\.distributed\.)launch")
-# What may name the workers, or start something on them.
+# Texts that may name the workers, or start something on them.
 _OTHER_WAYS: Final = re.compile(
     r"ssh|hosts\b|host[-_]?(?:file|list)|\s--?(?:host|np|nprocs)[\s=]|launch|spawn|submit|(?:node|machine)[-_]?rank"
     r"|dask|spark|deepspeed|horovod|(?<![a-z])(?:(?:open|o)?mpi|ray\b"
@@ -51,7 +51,7 @@ _COMMAND: Final = f"{replica_path(WORKER)}.template.spec.containers[0].command"
 
 @rule("idle-workers", WarningRuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[Violation]:
-    """What the workers run; where that is sshd, what the launcher starts."""
+    """The programs of the workers; if that is sshd, the programs of the launcher."""
     if not job.workers or job.worker is None or job.launcher is None:
         return
     workers, launchers = job.worker.template.containers, job.launcher.template.containers
@@ -69,7 +69,7 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
     if not job.mpirun_calls or _has_agent(launcher) or any("ssh" in sshd.text(each) for each in workers[1:]):
         return
     program = _only(worker, started)
-    # Tools that are args may come after an entry point that starts sshd.
+    # Tools in args may follow an entry point that starts sshd.
     shown = program is not None and (worker.command or program not in programs.TOOLS)
     if program is not None and shown and b'"postStart"' not in bytes(ctx.document):
         fault = f"runs {shortened(program, MAX_SHOWN_WORDS_CHARACTERS) or _EMPTY}, no sshd"
@@ -78,7 +78,7 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
 
 
 def _only(worker: Container, started: frozenset[str] | None) -> str | None:
-    """The program for which the worker is there; None where there may be another, which starts sshd."""
+    """The only program of the worker; None if there may be another, which starts sshd."""
     others = programs.TOOLS | programs.INSTALLERS
     known = others | mpirun.LAUNCHERS | mpirun.ON_EACH_NODE | {""}
     if not started or not all(name in known or _PYTHON.fullmatch(name) for name in started):
@@ -89,13 +89,13 @@ def _only(worker: Container, started: frozenset[str] | None) -> str | None:
 
 
 def _has_agent(launcher: Container) -> bool:
-    """Whether the launcher starts daemons by something else than ssh."""
+    """Whether the launcher starts daemons by other means than ssh."""
     names = " ".join(variable.name for variable in launcher.env or ())
     return _OTHER_AGENT.search(f"{sshd.text(launcher)} {names}") is not None
 
 
 def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tuple[str, str]]:
-    """What is wrong, and what to do."""
+    """(fault, fix)"""
     for call in calls:
         yield from _call(launcher, call, alone=len(calls) == 1)
     started = None if calls else programs.started_by(launcher)

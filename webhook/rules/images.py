@@ -1,14 +1,14 @@
 """Container images are named in a way that a node can pull, from registries that are allowed.
 
-Kubernetes itself checks no more than that there is a name, so a typing error shows only on the node, as
-`InvalidImageName`, one pod after the other. Init containers count too. An image id (64 hexadecimal digits, or any
-after `sha256:`) is rejected: it runs whatever image of that id a node has stored, from any registry.
+Kubernetes itself only checks that the name is not empty, so a typo shows only on the node, as `InvalidImageName`, one
+pod after the other. Init containers count too. An image id (64 hexadecimal digits, or any after `sha256:`) is rejected:
+it runs whatever image of that id a node has stored, from any registry.
 
 Off unless set: `allowedRegistries` (a registry, or one with a path: `registry.example.com/team`), `requireDigest`, and
 `pullSecretsFor`, registries that need a pull secret. That one only warns, because the secret may come with the service
 account. An image without a tag, or with the tag `latest`, is a warning, once for each image: nodes may run different
-versions of it. `refuseLatest` refuses it, or lets it pass. On OpenShift, an image with a tag whose registry is mirrored
-by digest only is a warning too: no mirror ever serves the tag.
+versions of it. `refuseLatest` rejects or admits it. On OpenShift, an image with a tag whose registry is mirrored by
+digest only is a warning too: no mirror ever serves the tag.
 
 Not guaranteed: without `requireDigest` the registry decides what a tag is when a pod starts. A command in a container
 can fetch programs from elsewhere.
@@ -38,7 +38,7 @@ from webhook.rules.limits import MAX_SHOWN_REGISTRIES
 
 _TAG_OR_DIGEST = re.compile("[:@]")
 _BLANKS = re.compile(r"\s*([:/@])\s*")
-# A tag that is still to be filled in.
+# A tag that is still a placeholder.
 _PLACEHOLDER = re.compile(r":(?:<[^<>]*>|\$\{?\w+\}?|\{\{.*\}\})?\Z")
 
 # Each with or without a path: `registry.example.com/team`.
@@ -46,7 +46,7 @@ Registries = Annotated[tuple[str, ...], each(images.registry_problem)]
 
 
 class Settings(RuleSettings):
-    """Which images are welcome."""
+    """The allowed images."""
 
     allowed_registries: Registries = Field(
         (), description="Registries, or paths in them, that images may come from; none means all."
@@ -54,7 +54,7 @@ class Settings(RuleSettings):
     require_digest: bool = Field(False, description="Whether every image must be named by its digest.")
     refuse_latest: bool | None = Field(
         None,
-        description="The tag latest, also where it is only implied: true refuses it, false lets it pass, null warns.",
+        description="The tag latest, also if it is only implied: true rejects it, false admits it, null warns.",
     )
     pull_secrets_for: Registries = Field(
         (), description="Registries, or paths in them, whose images need an imagePullSecret."
@@ -82,7 +82,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 class _Found(NamedTuple):
-    """Of a template: what is wrong, the images that may change with the violation, and those that a tag names."""
+    """For a template: its faults, the images that may change with the violation, and the images that a tag names."""
 
     wrong: Sequence[Violation]
     moving: Sequence[tuple[str, Violation]]
@@ -117,7 +117,7 @@ def _source(reference: ImageReference) -> str:
 
 
 def _of_template(template: PodTemplate, path: str, settings: Settings, unpinned: Mapping[str, int]) -> _Found:
-    """What is said of the images of the template at `path` without a look at the cluster."""
+    """The findings about the images of the template at `path` that do not depend on the cluster."""
     found: list[Violation] = []
     moving: list[tuple[str, Violation]] = []
     tagged: list[tuple[str, str, ImageReference]] = []
@@ -147,7 +147,7 @@ def _of_template(template: PodTemplate, path: str, settings: Settings, unpinned:
 
 
 def _images(template: PodTemplate, path: str) -> Iterator[tuple[str, str | None]]:
-    """(field, image) of each container, then of volumes: there the API server wants one, and says so itself."""
+    """(field, image) of each container, then of volumes; a container without an image is the API server's to reject."""
     for kind, index, container in template.each_container:
         yield f"{path}.spec.{kind}[{index}].image", container.image
     for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
@@ -156,12 +156,12 @@ def _images(template: PodTemplate, path: str) -> Iterator[tuple[str, str | None]
 
 
 def _caution(where: str, image: str, fault: str, fix: str, kind: str) -> Violation:
-    """What may go wrong with the image at `where`."""
+    """A possible fault of the image at `where`."""
     return Violation(where, fault, fix, advisory=True, degree=Degree(kind, frozenset({image})))
 
 
 def _unreadable(field: str, image: str, error: ImageError) -> Violation:
-    """The error, with the corrected reference as advice where there is one."""
+    """The error, with the corrected reference as advice if there is one."""
     fault, _, advice = str(error).rpartition(": ")
     if not fault:
         fault, advice = advice, f"write it as {images.PATTERN}"

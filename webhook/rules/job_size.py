@@ -1,12 +1,12 @@
 """A job has no more bytes than the policy allows.
 
-What counts is the object as JSON, with `metadata.managedFields` and the status.
+The object counts as JSON, with `metadata.managedFields` and the status.
 
 Two further limits belong to this rule, and no policy changes them. An object that etcd could not store (1.5 MiB), or
 with more than 20,000 mappings and lists, is rejected, no other rule looks at it, and nothing is injected into it. A job
 whose checks take more than 250 ms of processor time is rejected as too expensive to judge: one job may not keep the
-others waiting. Only its creator and its time limit are injected. Where `mode` is `warn` or `audit`, both are admitted
-unseen. An update passes that leaves spec, labels and annotations as they are. In a cluster with Kueue, one by a
+others waiting. Only its creator and its time limit are injected. With `mode` `warn` or `audit`, both are admitted
+unchecked. An update that leaves spec, labels and annotations unchanged passes. In a cluster with Kueue, one by a
 controller of the policy may also change what Kueue changes when it starts and stops a job.
 """
 
@@ -26,7 +26,7 @@ RULE: Final = "job-size"
 
 
 class Settings(RuleSettings):
-    """How large a job may be."""
+    """The maximum size of a job."""
 
     max_bytes: int = Field(1024 * 1024, ge=1, le=MAX_OBJECT_BYTES, description="Bytes of the job as JSON.")
 

@@ -32,7 +32,7 @@ from webhook.api.annotations import NOTIFY_ONLY, TERMINATE, TIMEOUT, TIMEOUT_ACT
 from webhook.api.duration import DurationError
 from webhook.api.mpijob import WORKER, MPIJob, replica_path
 from webhook.api.pod import PodSpec, PodTemplate, Probe
-from webhook.kit.admitted import Admitted, Span
+from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.settings import DurationOrNone, RuleSettings
 from webhook.rules import CauseReason, Degree, Violation, rule
@@ -44,7 +44,7 @@ ACTION = f"metadata.annotations[{TIMEOUT_ACTION}]"
 
 
 class Settings(RuleSettings):
-    """How long a job may run."""
+    """The maximum time of a job."""
 
     max: DurationOrNone = Field("7d", description="The longest limit that a job may have, as 72h or 7d; null for any.")
     max_grace_period: DurationOrNone = Field(
@@ -53,7 +53,6 @@ class Settings(RuleSettings):
 
 
 def admits(settings: Settings) -> Admitted:
-    """No limit beyond `max`."""
     return Admitted(seconds=Span(most=None if settings.max is None else duration.parse(settings.max)))
 
 
@@ -95,7 +94,7 @@ def _limit_of_job(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Vio
     if most is not None and longest is not None and longest > most:
         allowed = _allowed(most if path == FIELD else settings.max)
         if seconds == wanted:
-            allowed = f"{settings.max} or less and remove {FIELD} if you wrote it, or ask who may exempt jobs from it"
+            allowed = f"{settings.max} or less and remove {FIELD} if you wrote it, or ask for an exemption"
         yield Violation(
             path,
             f"{longest} s are longer than {settings.max} ({most} s)",
@@ -118,7 +117,7 @@ def _grace_periods(job: MPIJob, settings: Settings) -> Iterator[Violation]:
 
 
 def _with_grace_periods(template: PodTemplate) -> Iterator[tuple[str, PodSpec | Probe]]:
-    """(place below the pod's spec, part) of what may have a grace period of its own."""
+    """(path below the pod's spec, part) of the parts that may have their own grace period."""
     if template.spec is not None:
         yield "", template.spec
     for kind, index, container in template.each_container:
@@ -163,7 +162,7 @@ def _gives_up_its_limit(action: str, ctx: Context) -> bool:
 
 
 def _allowed(most: int | str | None) -> str:
-    return f"{most} or less, or ask who may exempt jobs from it"
+    return f"{most} or less, or ask for an exemption"
 
 
 def _limit(wanted: int | None, most: int | None) -> str:

@@ -1,13 +1,13 @@
 """Containers, pods and claims stay within the LimitRanges of the namespace.
 
-The API server checks pods, not jobs: it takes a job whose pods are out of bounds, and minutes later refuses the pods,
-one by one, on every attempt. So this rule looks at the pods that the operator will make, with what LimitRanges and the
-API server fill in: `min`, `max` and `maxLimitRequestRatio` of containers and of pods, `min` and `max` of the claims
-that `ephemeral` volumes make. It also finds pods that the defaults themselves spoil, such as a default limit below the
-request that the job has.
+The API server checks pods, not jobs: it stores a job whose pods break a limit, and minutes later rejects the pods, one
+by one, on every attempt. So this rule checks the pods that the operator will create, with the defaults of LimitRanges
+and of the API server: `min`, `max` and `maxLimitRequestRatio` of containers and of pods, `min` and `max` of the claims
+of `ephemeral` volumes. It also finds pods that the defaults themselves make invalid, such as a default limit below the
+job's request.
 
-Where two LimitRanges have different defaults for a resource the API server takes either one, so a resource that is left
-to the default is then not checked. Nor is anything while the LimitRanges are unknown.
+If two LimitRanges have different defaults for a resource the API server takes either one, so a resource that is left to
+the default is then not checked. Nothing is checked while the LimitRanges are unknown.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,12 +26,12 @@ from webhook.predict.limit_ranges import AbovePod, Asked, HugePagesAlone, NoLimi
 from webhook.rules import CauseReason, Degree, Violation, rule
 from webhook.rules.limits import MAX_SHOWN_LIMIT_RANGES
 
-_REFUSED = "the pods are refused"
+_REFUSED = "the pods are rejected"
 _NOUNS = {"Container": "container", "Pod": "pod", CLAIM: "claim"}
 
 
 class Settings(RuleSettings):
-    """The bounds are those of the namespace's LimitRanges."""
+    """No settings except the action: the limits are those of the namespace's LimitRanges."""
 
 
 @rule("limit-range", Settings, since="0.1", importance=Importance.FAILS)
@@ -43,7 +43,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     every = tuple(ranges.values())
     for pods in job_pods(job, ctx):
         if not pods.template.containers:
-            continue  # upstream-contract refuses it
+            continue  # upstream-contract rejects it
         together: dict[tuple[object, ...], list[OutOfBounds]] = {}
         for fault in faults(pods.template, pods.resources, pods.disputed, every):
             if isinstance(fault, OutOfBounds):
@@ -55,7 +55,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _by_default(path: str, fault: NoLimit | AbovePod | HugePagesAlone) -> Violation:
-    """A pod that defaults spoil."""
+    """A pod that defaults make invalid."""
     match fault:
         case NoLimit(asked=asked):
             request = _shown(asked.request)
@@ -66,7 +66,7 @@ def _by_default(path: str, fault: NoLimit | AbovePod | HugePagesAlone) -> Violat
             message = f"default {name} {_shown(amount)} without cpu or memory; {_REFUSED}"
             return Violation(f"{path}.{where}", message, fix="Set limits[memory] to what is needed.")
         case AbovePod(amount=amount, most=most):
-            what = "pod has" if not fault.requested else "containers get defaults and ask for"
+            what = "pod has" if not fault.requested else "containers get defaults and request"
             first, second = (most, amount) if fault.requested else (amount, most)
             message = f"{_shown(first)}, the {what} {_shown(second)}; {_REFUSED}"
             fix = "Set it to {0} or more." if fault.requested else "Set it to {0} or less."
@@ -74,7 +74,7 @@ def _by_default(path: str, fault: NoLimit | AbovePod | HugePagesAlone) -> Violat
 
 
 def _out_of_bounds(path: str, broken: Sequence[OutOfBounds]) -> Violation:
-    """All bounds that one pair of request and limit does not keep: it is mended once."""
+    """All limits that one pair of request and limit breaks: one fix is enough."""
     first = broken[0]
     asked = first.asked
     bounds: dict[str, list[str]] = {}
@@ -95,7 +95,7 @@ def _out_of_bounds(path: str, broken: Sequence[OutOfBounds]) -> Violation:
 
 
 def _degree(of: str, broken: Sequence[OutOfBounds]) -> Degree | None:
-    """How far each bound is from being kept; None where something is missing that has no amount."""
+    """How far each limit is exceeded; None if something without an amount is missing."""
     amounts: dict[str, int] = {}
     for fault in broken:
         amount = _excess(fault)
@@ -118,7 +118,7 @@ def _excess(fault: OutOfBounds) -> int | None:
 
 
 def _field(fault: OutOfBounds) -> str:
-    """Which of the two the user would change first."""
+    """The one that the user would change first."""
     asked = fault.asked
     if asked.several:
         return asked.path
@@ -128,7 +128,7 @@ def _field(fault: OutOfBounds) -> str:
 
 
 def _out(fault: OutOfBounds) -> tuple[str, str]:
-    """The amount and the bound."""
+    """The amount and the limit."""
     asked, own = fault.asked, fault.bounds
     request, limit = asked.request, asked.limit
     noun = _NOUNS[fault.kind]

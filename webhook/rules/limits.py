@@ -1,42 +1,42 @@
-"""Limits of what messages of rules name."""
+"""Limits of the messages of rules."""
 
 from typing import Final
 
 MAX_QUEUES_TRIED: Final = 10
 """Other queues that are tried for a suggestion."""
 MAX_SHOWN_KINDS: Final = 3
-"""Kinds of nodes or accelerators that a message names."""
+"""Kinds of nodes or accelerators named in a message."""
 MAX_LISTED_SHAPES: Final = 10
 """Shapes of nodes beyond which a message gives a count."""
 MAX_SHOWN_WORDS_CHARACTERS: Final = 24
-"""Characters of a split command line that a warning has room for."""
+"""Characters of a split command line in a warning."""
 MAX_SHOWN_ARGUMENTS_CHARACTERS: Final = 18
-"""Characters of words after a script that a warning has room for."""
+"""Characters of words after a script in a warning."""
 MAX_MCA_ADVICE_CHARACTERS: Final = 50
-"""Characters of advice with an MCA parameter that a warning has room for."""
+"""Characters of advice with an MCA parameter in a warning."""
 MAX_LISTED_WORDS: Final = 50
 """Words of a split command line in a fix."""
 MAX_QUOTA_WARNINGS: Final = 3
 """Warnings about quotas that are busy."""
 MAX_NAMED_QUOTAS: Final = 5
-"""Quotas that a message names."""
+"""Quotas named in a message."""
 MAX_SHOWN_REGISTRIES: Final = 5
-"""Registries that a message names."""
+"""Registries named in a message."""
 MAX_CLAIM_NAME_CHARACTERS: Final = 20
 """Characters of a claim's name in a warning."""
 MAX_OBJECT_NAME_CHARACTERS: Final = 40
 """Characters of the name of an object in a warning."""
 MAX_SHOWN_VARIABLES: Final = 3
-"""Variables that a message names."""
+"""Variables named in a message."""
 MAX_SHOWN_LIMIT_RANGES: Final = 3
-"""LimitRanges that a message names."""
+"""LimitRanges named in a message."""
 MAX_SHOWN_CLASSES: Final = 5
-"""Priority classes that a message names."""
+"""Priority classes named in a message."""
 MAX_POD_SECURITY_CHARACTERS: Final = 1_000
 """Characters of a message in Pod Security's words."""
 MAX_SHOWN_QUEUES: Final = 3
-"""Volcano queues that a message names."""
+"""Volcano queues named in a message."""
 MAX_QUEUE_NAME_CHARACTERS: Final = 30
 """Characters of a queue's name in a warning."""
 MAX_REJECTIONS: Final = 5
-"""Rejections of an SCC that a message names after the first."""
+"""Rejections of an SCC named in a message after the first."""

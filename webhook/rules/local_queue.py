@@ -1,15 +1,14 @@
 """The queue that a job names takes jobs from its namespace.
 
-Kueue suspends a job with the label `kueue.x-k8s.io/queue-name` and looks at nothing else: a queue that does not exist,
-is stopped, or whose ClusterQueue is stopped, inactive or not for this namespace, leaves the job suspended, and only the
-Workload says why. Where Kueue does not manage the namespace (`managedJobsNamespaceSelector`) there is not even a
-Workload. Where it does not manage MPIJobs at all the label is without effect: the job starts at once, outside the
-quota.
+Kueue suspends every job with the label `kueue.x-k8s.io/queue-name`. A queue that does not exist, is stopped, or whose
+ClusterQueue is stopped, inactive or not for this namespace, leaves the job suspended, and only the Workload says why.
+If Kueue does not manage the namespace (`managedJobsNamespaceSelector`), not even a Workload exists. If it does not
+manage MPIJobs at all the label has no effect: the job starts at once, outside the quota.
 
 A job with `managedBy: kueue.x-k8s.io/multikueue` runs in another cluster, where Kueue sends it. Without a queue, or
 with one whose ClusterQueue has no admission check of MultiKueue, nothing ever starts it.
 
-It is a warning, because a queue may be created, or started again, after the job. What is unknown is not warned about.
+It is a warning, because a queue may be created, or resumed, after the job. Unknown queues cause no warning.
 """
 
 from collections.abc import Iterator
@@ -31,7 +30,7 @@ MANAGED_BY = "spec.runPolicy.managedBy"
 
 
 class Settings(WarningRuleSettings):
-    """What a queue that takes no job leads to."""
+    """The action for a queue that takes no jobs."""
 
 
 @rule("local-queue", Settings, since="0.1", importance=Importance.FAILS)
@@ -62,7 +61,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:
-    """Why Kueue sends the job to no other cluster."""
+    """Why Kueue does not send the job to another cluster."""
     queue = queues.of_job(ctx.view, ctx.namespace, name)
     if queue is UNKNOWN or not is_there(ctx.view):
         return
@@ -78,6 +77,6 @@ def _sent_elsewhere(name: str, ctx: Context) -> Iterator[Violation]:
 
 
 def _may_send(check: str, ctx: Context) -> bool:
-    """Whether the AdmissionCheck may be MultiKueue's; one that is not there keeps the queue inactive."""
+    """Whether the AdmissionCheck may be MultiKueue's; a missing one keeps the queue inactive."""
     found = ctx.view.get(ADMISSION_CHECKS, check)
     return not isinstance(found, AdmissionCheck) or found.controller == MULTIKUEUE

@@ -1,6 +1,6 @@
 """The MPI implementation is one that the platform supports.
 
-The operator knows Open MPI, Intel MPI and MPICH; `allowed` narrows them where licences or images allow fewer.
+The operator knows Open MPI, Intel MPI and MPICH; `allowed` narrows them if licences or images allow fewer.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ class Settings(RuleSettings):
 
 @rule("mpi-implementation", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The implementation against `allowed`; unknown ones are `upstream-contract`'s to refuse."""
+    """The implementation against `allowed`; `upstream-contract` rejects unknown ones."""
     value = job.spec.mpi_implementation
     if value in IMPLEMENTATIONS and value not in settings.allowed:
         yield not_allowed("spec.mpiImplementation", value, settings.allowed, default="OpenMPI")

@@ -1,11 +1,13 @@
 """The job's name leaves room for scaling up.
 
-Worker pods are called `<name>-worker-<index>`, and that has to be a DNS label of at most 63 characters. A name that
-just fits ten workers becomes invalid with the eleventh, and the operator then freezes the running job. The name must
-fit as many workers as `scaleTo` says, now or later; names that do not fit today are `upstream-contract`'s to refuse.
+Worker pods are called `<name>-worker-<index>`, which must be a DNS label of at most 63 characters. A name that just
+fits ten workers becomes invalid with the eleventh, and the operator then freezes the running job. The name must fit as
+many workers as `scaleTo` says, now or later; `upstream-contract` rejects names that are too long for the current
+number.
 
 With `setHostnameAsFQDN` the host is called `<name>-worker-<index>.<name>.<namespace>.svc.cluster.local`. The kubelet
-starts no pod where that has more than 64 characters. Where a shorter domain of the cluster would do, it is a warning.
+starts no pod with a host name of more than 64 characters. If a shorter domain of the cluster would suffice, it is a
+warning.
 """
 
 from collections.abc import Iterator
@@ -25,7 +27,7 @@ _DOMAIN: Final = "cluster.local"
 
 
 class Settings(RuleSettings):
-    """How far a job may grow."""
+    """The maximum growth of a job."""
 
     scale_to: int = Field(100, ge=1, le=1_000_000, description="The name must fit this many workers.")
 
@@ -69,5 +71,5 @@ def _full_names(job: MPIJob, length: int, ctx: Context) -> Iterator[Violation]:
 
 
 def _room(workers: int) -> int:
-    """How long a name may be for that many workers."""
+    """The maximum length of a name for this number of workers."""
     return names.DNS_LABEL_MAX_LENGTH - len(f"-worker-{workers - 1}")

@@ -1,4 +1,4 @@
-"""What a NetworkPolicy cannot keep from a job's pods is said when the job is created.
+"""Traffic of a job's pods that no NetworkPolicy filters is reported when the job is created.
 
 With `--network-policies` the service makes a NetworkPolicy for every job, `mpijob-<job>`, by the `posture`:
 
@@ -7,16 +7,17 @@ With `--network-policies` the service makes a NetworkPolicy for every job, `mpij
 - `restricted`: and open none but to these, to DNS, to HTTPS (443), and to the API server where they have a token.
 - `isolated`: pods of the same job reach each other by TCP on the port of sshd and from 1024 on, and DNS; nothing else.
 
-What jobs need besides, such as an object store, stands in `egress`, and who may come in, such as a scraper of metrics,
-in `ingress`. A job chooses another posture by the annotation `training.openshift.io/network-policy`, out of `choices`.
+Other traffic that jobs need, such as to an object store, is set in `egress`, and clients that may connect, such as a
+scraper of metrics, in `ingress`. A job chooses another posture by the annotation
+`training.openshift.io/network-policy`, out of `choices`.
 
 Nothing filters pods in the host network: a job with such pods gets no NetworkPolicy, since its other pods would not
-accept their connections. Nor does any filter RDMA, which does not go through the kernel, and further networks (Multus),
-or another one in place of the cluster's own, for which there is another kind of object. Jobs are kept apart there by
-partitions (InfiniBand), VLANs or networks of their own.
+accept their connections. Nor does any filter RDMA, which does not go through the kernel, or further networks (Multus)
+and replacements of the cluster's own network, which another kind of object filters. There, partitions (InfiniBand),
+VLANs or separate networks isolate jobs.
 
-A job without a NetworkPolicy of its own also needs those of its namespace to let the launcher in. Where one selects the
-workers and none of these lets in any pod of the namespace, a warning says so.
+For a job without its own NetworkPolicy, those of its namespace must admit the launcher. If one selects the workers and
+none admits any pod of the namespace, a warning says so.
 """
 
 from collections.abc import Iterator
@@ -27,10 +28,10 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from webhook.api.accelerators import RDMA_DEVICES, extended_resources, is_accelerator
 from webhook.api.annotations import NETWORK_POLICY, mention
 from webhook.api.mpijob import WORKER, MPIJob, replica_path
 from webhook.api.networks import DEFAULT_NETWORK, NETWORKS
-from webhook.api.resources import RDMA_DEVICES, extended_resources, is_accelerator
 from webhook.cluster.resources.network_policies import NETWORK_POLICIES
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
@@ -44,7 +45,7 @@ ANNOTATION = f"metadata.annotations[{NETWORK_POLICY}]"
 
 
 class Posture(StrEnum):
-    """Which traffic the pods of a job accept and send, from the widest to the narrowest."""
+    """The traffic that the pods of a job accept and send, from the widest to the narrowest."""
 
     NONE = "none"
     DEFAULT = "default"
@@ -53,7 +54,7 @@ class Posture(StrEnum):
 
 
 def _cidr_problem(text: str) -> str | None:
-    """The API server takes no plain address, netmask or zone."""
+    """The API server accepts no plain address, netmask or zone."""
     address, _, length = text.partition("/")
     with suppress(ValueError):
         if length == str(ip_network(text).prefixlen) and "%" not in address:
@@ -66,7 +67,7 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 
 
 class Peers(PolicySettings):
-    """Somebody outside of the job."""
+    """Peers outside of the job."""
 
     cidrs: Cidrs = Field((), description="Networks, as 10.20.0.0/16.")
     namespaces: ObjectNames = Field((), description="Names of namespaces: all of their pods.")
@@ -74,7 +75,7 @@ class Peers(PolicySettings):
 
 
 class Opening(Peers):
-    """Something that jobs need besides."""
+    """Other traffic that jobs need."""
 
     @model_validator(mode="after")
     def _narrow(self) -> Self:
@@ -92,7 +93,7 @@ class Dns(Peers):
 
 
 class Settings(WarningRuleSettings):
-    """Which NetworkPolicy a job gets."""
+    """The NetworkPolicy of a job."""
 
     posture: Posture = Field(
         Posture.NONE, description="What a job gets that does not choose: none, default, restricted or isolated."
@@ -113,7 +114,7 @@ class Settings(WarningRuleSettings):
     )
     ingress: tuple[Opening, ...] = Field((), description="Who may connect to the pods, besides pods of the same job.")
     rdma_devices: ResourceNames = Field(
-        RDMA_DEVICES, description="Names of the resources that are RDMA devices; * stands for any text."
+        RDMA_DEVICES, description="Names of the resources that are RDMA devices; * matches any text."
     )
 
 
@@ -124,7 +125,7 @@ def posture(asked: str | None, settings: Settings) -> Posture:
 
 @rule("network-policy", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The annotation, then what of each template no NetworkPolicy filters."""
+    """The annotation, then the pods of each template that no NetworkPolicy filters."""
     asked = job.annotations.get(NETWORK_POLICY)
     chosen = posture(asked, settings)
     if asked is not None and asked != chosen:
@@ -148,7 +149,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _kept_out(job: MPIJob, ctx: Context) -> Iterator[Violation]:
-    """The namespace's own policies, which add up: one that lets the launcher in is enough."""
+    """The namespace's own policies, which add up: one that admits the launcher is enough."""
     policies = ctx.view.within(NETWORK_POLICIES, ctx.namespace)
     if policies is UNKNOWN or not policies or job.worker is None or job.launcher is None:
         return

@@ -7,9 +7,9 @@ job, what it warns about becomes a warning, what it audits goes to the audit log
 
 On OpenShift the pods are judged as their SCC leaves them: see the rule `scc`.
 
-A label that cannot be read counts as it does there: enforce as restricted, audit and warn as privileged, any version as
-latest. `floor` is a level that holds whatever the labels say. If the namespace enforces that level or a stricter one,
-its own version counts.
+An invalid label counts as in Pod Security: enforce as restricted, audit and warn as privileged, any version as latest.
+`floor` is a level that holds whatever the labels say. If the namespace enforces that level or a stricter one, its own
+version counts.
 
 The service reads the version of the API server with its policies: `hostUsers: false` excuses root only from 1.35 on,
 and API servers before 1.33 drop the field. Where no version can be read, as in `check` of files, the newest checks
@@ -28,7 +28,7 @@ from pydantic import AfterValidator, Field
 from webhook.api.mpijob import MPIJob
 from webhook.api.shape import ShapeError
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
-from webhook.kit.admitted import Admitted
+from webhook.kit.advice_bounds import Admitted
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
@@ -65,9 +65,9 @@ VersionText = Annotated[str, AfterValidator(_readable)]
 
 
 class Settings(RuleSettings):
-    """What holds in addition to the labels."""
+    """Levels in addition to the labels."""
 
-    floor: Level = Field(Level.PRIVILEGED, description="The level that jobs must keep even where no label asks for it.")
+    floor: Level = Field(Level.PRIVILEGED, description="The level that jobs must meet whatever the labels say.")
     floor_version: VersionText = Field("latest", description="The version of the floor: latest, or as v1.30.")
     cluster_version: VersionText = Field(
         "latest",
@@ -79,13 +79,13 @@ class Settings(RuleSettings):
     )
 
     def on(self, cluster_version: str) -> Self:
-        """With that version where the policy names none."""
+        """With that version if the policy names none."""
         version = cluster_version if self.cluster_version == "latest" else self.cluster_version
         return self.model_copy(update={"cluster_version": version})
 
 
 class _Namespace(msgspec.Struct, frozen=True):
-    """What a namespace requires: `policy` with the floor, `labelled` without."""
+    """The namespace's levels: `policy` with the floor, `labelled` without."""
 
     name: str
     policy: labels.NamespaceLevels
@@ -94,14 +94,14 @@ class _Namespace(msgspec.Struct, frozen=True):
 
 
 def admits(settings: Settings) -> Admitted:
-    """No pod below the floor, where that is what the injection `security-context` fills in."""
+    """Only pods at the floor or above, if that is what the injection `security-context` fills in."""
     restricted = settings.floor is Level.RESTRICTED
     return Admitted(restricted_since=parse_version(settings.floor_version).minor if restricted else None)
 
 
 @rule("pod-security", Settings, since="0.1", importance=Importance.FAILS, admits=admits)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Labels that cannot be read; then, for each template, what is enforced, warned about and audited."""
+    """Invalid labels; then, for each template, what is enforced, warned about and audited."""
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
     labelled, errors = labels.read(namespace.labels if isinstance(namespace, Namespace) else {})
     yield from map(_unreadable, errors)
@@ -133,7 +133,7 @@ def _judge(
     limits: tuple[dict[str, bool], ...] = ({}, {"advisory": True}, {"audit_only": True})
     for mode, limit in zip((enforce, warn, audit), limits, strict=True):
         results = _faults(mode, template, newest)
-        if not compared:  # an update is judged by what each fault was before
+        if not compared:  # an update is compared fault by fault
             results = of_root.without_consequences(results, template)
         broken = places(mode, template, newest=newest) if compared and results else {}
         for result in results:

@@ -1,17 +1,17 @@
-"""Pod templates are such that the API server takes the pods that are made of them.
+"""The API server accepts the pods that are made of the pod templates.
 
 The API server stores a job whose templates have a request above its limit, a volume mount that names no volume, a
-container called `my_worker` or a variable with both `value` and `valueFrom`. It validates pods alone, so it refuses
-those that the operator makes later, one by one and on every attempt, and the job's status stays empty. This is its
-validation of a pod, as far as it is certain when the job is submitted, and after what the API server and the operator
-fill in: types, choices, numbers, names, references inside the template, resources, probes, volumes, tolerations,
+container called `my_worker` or a variable with both `value` and `valueFrom`. It validates only pods, so it rejects
+those that the operator creates later, one by one and on every attempt, and the job's status stays empty. This rule is
+its validation of a pod, as far as it is certain when the job is submitted, with the defaults of the API server and the
+operator: types, choices, numbers, names, references inside the template, resources, probes, volumes, tolerations,
 security contexts, ports, affinity and spread.
 
-Each cause is told once, so what other rules judge is left to them: images (`images`), quantities that are negative or
-that nothing can read, and what is the operator's own (`upstream-contract`), accelerators (`gpus`), and what LimitRanges
-fill in (`limit-range`). Objects that must exist are judged by `references` and `priority`.
+Each cause is reported once, so this rule leaves out what other rules check: images (`images`), negative and invalid
+quantities, and the operator's own volumes and names (`upstream-contract`), accelerators (`gpus`), and the defaults of
+LimitRanges (`limit-range`). Objects that must exist are judged by `references` and `priority`.
 
-Also rejected are containers that the API server takes and the kubelet never starts: user 0 with `runAsNonRoot: true`,
+Also rejected are containers that the API server accepts and the kubelet never starts: user 0 with `runAsNonRoot: true`,
 and volumes of huge pages that no container requests.
 
 Memory or storage below a mebibyte is a warning: `memory: 64` means 64 bytes. So is a probe of a port by a name that the
@@ -21,10 +21,10 @@ container does not give: it never succeeds.
 `UserNamespacesHostNetworkSupport`, is alpha and off in Kubernetes 1.35, and no job shows whether it is on. Where it is,
 exempt the job.
 
-Left alone is what other feature gates of the API server decide, or what MPIJobs hardly have: `hostnameOverride`,
-`restartPolicyRules`, `workloadRef`, the sum of requests against those of the pod, tolerations with `Gt` or `Lt`,
-projected trust bundles and certificates, options for Windows, and the details of storage that is mounted without a
-claim.
+Not checked are fields that other feature gates of the API server decide on, or that MPIJobs hardly use:
+`hostnameOverride`, `restartPolicyRules`, `workloadRef`, the sum of requests against those of the pod, tolerations with
+`Gt` or `Lt`, projected trust bundles and certificates, options for Windows, and the details of storage that is mounted
+without a claim.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,7 +40,7 @@ from webhook.rules.upstream_contract import RESERVED_VOLUMES
 
 
 class Settings(RuleSettings):
-    """Nothing but the action: what the API server refuses cannot be tuned."""
+    """No settings except the action: the API server's checks cannot be changed."""
 
 
 @rule("pod-template", Settings, since="0.1")

@@ -1,17 +1,17 @@
 """The priority classes that a job names exist, and may be used here.
 
-With a PriorityClass that does not exist the API server refuses every pod of the template, while the job looks fine.
-Kueue takes the priority of a queued job from the WorkloadPriorityClass in the label `kueue.x-k8s.io/priority-class`,
-else from the first PriorityClass that is named in `schedulingPolicy.priorityClass`, the launcher, or the worker. If
-that one does not exist Kueue builds no Workload: the job stays suspended, and in the second case no event says so. A
-label without a queue, and a `schedulingPolicy.priorityClass` that is Volcano's alone, only warn.
+If a PriorityClass does not exist the API server rejects every pod of the template, while the job looks fine. Kueue
+takes the priority of a queued job from the WorkloadPriorityClass in the label `kueue.x-k8s.io/priority-class`, else
+from the first PriorityClass that is named in `schedulingPolicy.priorityClass`, the launcher, or the worker. If that one
+does not exist Kueue builds no Workload: the job stays suspended, and in the second case no event says so. A label
+without a queue, and a `schedulingPolicy.priorityClass` that is Volcano's alone, only warn.
 
-A template's own `priority` and `preemptionPolicy` have to be those of the class, or the API server refuses the pods;
+A template's own `priority` and `preemptionPolicy` must be those of the class, or the API server rejects the pods;
 without a class and a default one these are 0 and `PreemptLowerPriority`. They are best left out.
 
-A class is let through while it is unknown whether it exists, and suggested unless it is known to be absent. `allowed`
-and `allowedWorkload` narrow the choice; without them Kubernetes' own `system-cluster-critical` and
-`system-node-critical` may be named too.
+A class passes while it is unknown whether it exists, and is suggested unless it is known to be missing. `allowed` and
+`allowedWorkload` narrow the choice; without them Kubernetes' own `system-cluster-critical` and `system-node-critical`
+may be named too.
 """
 
 from collections.abc import Callable, Iterator
@@ -72,7 +72,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             if queued and not workload_class and index == 0:
                 effect = "so Kueue builds no Workload and says nothing: the job waits for ever"
             else:
-                effect = "" if path == SCHEDULING_POLICY else "so the API server refuses the pods"
+                effect = "" if path == SCHEDULING_POLICY else "so the API server rejects the pods"
             yield _absent(path, "PriorityClass", name, effect, _offer(settings.allowed, exists))
     for _, path, replica in job.replicas():
         pod = replica.template.spec
@@ -81,7 +81,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _stated(pod: PodSpec, path: str, ctx: Context) -> Iterator[Violation]:
-    """What a template states beside its class, of which nothing is said where the class is not there or not known."""
+    """The template's values next to its class; nothing if the class is missing or unknown."""
     known = class_of_pods(ctx.view, pod.priority_class_name)
     if known is None or (known is UNKNOWN and pod.priority_class_name):
         return
@@ -94,12 +94,12 @@ def _stated(pod: PodSpec, path: str, ctx: Context) -> Iterator[Violation]:
         ("preemptionPolicy", policy, meant.preemption_policy),
     ):
         if stated is not None and stated != computed:
-            fault = f"is {shortened(str(stated))}, but only {computed} is taken ({source}: the pods are refused)"
+            fault = f"is {shortened(str(stated))}, but only {computed} is taken ({source}: the pods are rejected)"
             yield Violation(f"{path}.{field}", fault, fix, advisory=known is UNKNOWN)
 
 
 def _offer(allowed: tuple[str, ...], exists: Exists) -> str | None:
-    """What may be named instead, as far as it is not known to be absent; empty for nothing, None for any class."""
+    """The alternatives that are not known to be missing; empty for none, None for any class."""
     if not allowed:
         return None
     names = [name for name in allowed if exists(name) is not False]
@@ -108,7 +108,7 @@ def _offer(allowed: tuple[str, ...], exists: Exists) -> str | None:
 
 
 def _absent(path: str, kind: str, name: str, effect: str, offer: str | None) -> Violation:
-    """Without an effect the class may not be read by anybody, so it is advice."""
+    """Without an effect the class may never be read, so it is advice."""
     fault = f'{kind} "{shortened(name)}" does not exist'
     if offer is None:
         fix = f"Name one that exists (kubectl get {kind.lower()}), or remove it."

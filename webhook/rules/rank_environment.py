@@ -4,16 +4,15 @@ mpirun starts the ranks on a worker through sshd, which gives them a new environ
 container does not reach them. The launcher's `env` does, with MPICH, Intel MPI and horovodrun. Open MPI passes on only
 what `-x NAME` or `-x NAME=VALUE` names, and variables that begin with `OMPI_`.
 
-A warning names variables for ranks, such as `NCCL_DEBUG` and `PYTHONPATH`, where they have no effect: on the launcher
-of an Open MPI job without `-x`, also where its script exports them, or on the worker alone. Where a container starts
-nothing but mpirun or sshd, it names all variables that neither of them reads, nor the node, such as `HF_HOME`: only
-ranks could. `PATH` is one of them where mpirun is started by its path. By its path, or by `--prefix`, Open MPI sets
-PATH and LD_LIBRARY_PATH on the workers to the folders of its own.
+A warning names variables for ranks, such as `NCCL_DEBUG` and `PYTHONPATH`, if they have no effect: on the launcher
+of an Open MPI job without `-x`, also where its script exports them, or on the worker alone. If a container starts
+nothing except mpirun or sshd, the warning names all variables that neither they nor the node read, such as `HF_HOME`:
+only ranks could. `PATH` is one of them if mpirun is started by its path. Started by its path, or with `--prefix`, Open
+MPI sets PATH and LD_LIBRARY_PATH on the workers to its own folders.
 
-Nothing is said where the launcher's command line cannot be read, the ranks' command reads a file of the shell, or the
-worker runs more than sshd: a script may pass
-variables on in ways of its own. Nor is anything said where `OMPI_MCA_mca_base_env_list` passes variables on: Open MPI 4
-fails with both that and `-x`.
+Nothing is reported if the launcher's command line cannot be read, the ranks' command reads a file of the shell, or the
+worker runs more than sshd: a script may pass variables on in its own way. Nor is anything reported if
+`OMPI_MCA_mca_base_env_list` passes variables on: Open MPI 4 fails with both that and `-x`.
 """
 
 import re
@@ -37,14 +36,14 @@ DEFAULT_NAMES: Final = (
     *("NCCL_*", "RCCL_*", "UCX_*", "FI_*", "HCOLL_*", "SHARP_*", "GLOO_*", "OMP_NUM_THREADS"),
     *("LD_LIBRARY_PATH", "PYTHONPATH"),
 )
-# What mpirun, ssh, a shell, or the node that starts the container may read.
+# Variables that mpirun, ssh, a shell, or the node that starts the container may read.
 _NOT_OF_RANKS_ALONE: Final = re.compile(
     r"(?:ASCEND|HWLOC|HYDRA|I_MPI|K_MPI|KUBERNETES|LC|MELLANOX|MPIEXEC|MY|NODE|NVIDIA|OMPI|OPAL|ORTE|PMIX|POD|PRTE|SSH)"
     r".*|.*_VISIBLE_DEVICES|DEBIAN_FRONTEND|HOME|HOSTNAME|LANG|LD_PRELOAD|LOGNAME|SHELL|TERM|TMPDIR|TZ|USER"
 )
-# What the launcher's image may have itself.
+# Variables that the launcher's image may set itself.
 _OF_IMAGES: Final = frozenset(("LD_LIBRARY_PATH", "PATH", "PYTHONPATH"))
-# What also passes variables on.
+# Other ways to pass variables on.
 _OTHER_WAYS: Final = (mca.ENV_LIST, "/proc/1/environ", "SendEnv")
 # A worker that may do more with its environment than start sshd.
 _USES_ENVIRONMENT: Final = re.compile(r"env|export|declare|profile|bashrc|/proc/", re.IGNORECASE)
@@ -73,10 +72,10 @@ def _patterns(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Settings(WarningRuleSettings):
-    """Which variables are for ranks."""
+    """The variables for ranks."""
 
     names: Annotated[tuple[str, ...], AfterValidator(_patterns)] = Field(
-        DEFAULT_NAMES, description="Names of variables for ranks; `*` at the end stands for any text."
+        DEFAULT_NAMES, description="Names of variables for ranks; `*` at the end matches any text."
     )
     others: bool = Field(
         True,
@@ -85,14 +84,14 @@ class Settings(WarningRuleSettings):
 
     @cached_property
     def for_ranks(self) -> re.Pattern[str]:
-        """What the names of variables for ranks look like."""
+        """The pattern of the names of variables for ranks."""
         names = (f"{name[:-1]}[A-Za-z0-9_]*" if name.endswith("*") else name for name in self.names)
         return re.compile("|".join(names) or _NOTHING)
 
 
 @rule("rank-environment", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """What the launcher has and does not pass on; then what only the worker has."""
+    """Variables that the launcher does not pass on; then those that only the worker has."""
     calls = job.mpirun_calls
     if not calls or job.launcher is None:
         return
@@ -110,7 +109,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     own = _names(launcher, env, settings, alone=_only_mpirun(launcher), seen=_SET.sub("", script))
     if exports.selective:
         lost = [name for name in own if not exports.names(name)]
-        if lost:  # What a worker hands on, and what the ranks' own command sets.
+        if lost:  # variables that a worker passes on, and those that the ranks' own command sets
             carried = _carried(worker) | _of_prefix(env, script, calls) | {*_SET.findall(words)}
             lost = [name for name in lost if name not in carried]
         yield from _violation(LAUNCHER, launcher, lost, f"Add -x {' -x '.join(lost[:MAX_SHOWN_VARIABLES])} to mpirun.")
@@ -153,7 +152,7 @@ def _names(
 ) -> Sequence[str]:
     """The variables of `env` that are for ranks; `alone`: the first container starts nothing else that reads any.
 
-    A variable counts as read where the command line or another variable names it, or where the node gives the value.
+    A variable counts as read if the command line or another variable names it, or if the node supplies the value.
     """
     names = {one.name for one in env if settings.for_ranks.fullmatch(one.name)}
     if alone and settings.others:
@@ -182,7 +181,7 @@ def _carried(worker: PodTemplate) -> set[str]:
 
 
 def _of_prefix(env: Sequence[EnvVar], script: str, calls: Sequence[Invocation]) -> set[str]:
-    """The variables that hold only what Open MPI sets on workers itself: by --prefix, or where mpirun has a path."""
+    """The variables with only what Open MPI sets on workers itself: by --prefix, or if mpirun has a path."""
     given = (values[0] for call in calls for name, values in call.options or () if name == "prefix" and values)
     prefixes = {prefix.rstrip("/") for prefix in (*given, *_PREFIX.findall(script))}
     own = {f"{prefix}/{folder}" for prefix in prefixes for folder in ("bin", "lib", "lib64")} | _ADDING_NOTHING
@@ -194,7 +193,7 @@ def _of_prefix(env: Sequence[EnvVar], script: str, calls: Sequence[Invocation]) 
 
 
 def _only_sshd(worker: PodTemplate) -> bool:
-    """Whether its container starts sshd, as the operator does, and nothing that might read its environment."""
+    """Whether its container starts sshd, as the operator does, and no other program that might read its environment."""
     container = worker.containers[0]
     starts_sshd = not container.argv or sshd.calls(container).all
     return bool(starts_sshd) and not _USES_ENVIRONMENT.search(sshd.text(container))

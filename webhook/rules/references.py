@@ -1,10 +1,10 @@
-"""What a job's pods refer to exists in its namespace.
+"""The objects that a job's pods refer to exist in its namespace.
 
 PersistentVolumeClaims, ConfigMaps (as volumes and in the environment, unless they are optional), ServiceAccounts,
 RuntimeClasses, and the NetworkAttachmentDefinitions in the annotation `k8s.v1.cni.cncf.io/networks`. Without one of
-these the pods are refused, or wait for ever. It is a warning, since what is missing may be created by the same `kubectl
-apply`. So is a key that a ConfigMap does not have (`configMapKeyRef`, `items`). Secrets are not looked at: this service
-has no right to.
+these the pods are rejected, or wait for ever. It is a warning, since the same `kubectl apply` may create the missing
+object. So is a key that a ConfigMap does not have (`configMapKeyRef`, `items`). Secrets are not checked: this service
+may not read them.
 
 A claim that several pods mount should be `ReadWriteMany`. `ReadWriteOnce` keeps them all on a single node, which is a
 warning at most, and with `ReadWriteOncePod` a second pod never starts.
@@ -38,25 +38,25 @@ ONE_POD = "ReadWriteOncePod"
 
 
 class Settings(WarningRuleSettings):
-    """What exists is what the cluster has."""
+    """No settings except the action."""
 
 
 class Reference(msgspec.Struct, frozen=True, gc=False):
-    """A name at `path`; `namespace` is empty for the job's own, and for what has none."""
+    """A name at `path`; `namespace` is empty for the job's own, and for objects without one."""
 
     path: str
     resource: Resource[Any, Any]
     name: str
     namespace: str = ""
     unchecked: bool = False
-    """Whether the name may be one that nothing can have."""
+    """Whether the name may be one that no object can have."""
     keys: tuple[tuple[str, str], ...] = ()
-    """(path, key) of what must be in it."""
+    """(path, key) of required keys."""
 
 
 @rule("references", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Each object that is not there, where it is first named; then claims that too many pods share."""
+    """Each missing object, where it is first named; then claims that too many pods share."""
     if not job.managed_here:
         return
     seen: set[Any] = set()
@@ -109,7 +109,7 @@ def _references(template: PodTemplate, path: str) -> list[Reference]:
 
 
 def _is_no_name(name: str) -> bool:
-    """Whether nothing can have the name: `pod-template` says so where the API server refuses the pods for it."""
+    """Whether no object can have the name: `pod-template` reports it if the API server rejects the pods for it."""
     return names.dns_1123_subdomain_problem(name) is not None
 
 
@@ -164,7 +164,7 @@ def _missing(found: Reference, job: MPIJob, seen: set[Any], ctx: Context) -> Vio
     if not problem and ctx.view.get(resource, resource.key(namespace, found.name)) is not ABSENT:
         return None
     if resource is CONFIG_MAPS and found.name == f"{job.metadata.name}{CONFIG_SUFFIX}":
-        return None  # the operator makes it
+        return None  # the operator creates it
     if problem:
         fix = names.advice(found.name, names.dns_1123_subdomain_problem)
         return Violation(found.path, f'{resource.kind} "{shortened(found.name, 60)}" {problem}', fix)

@@ -1,16 +1,15 @@
 """The whole job, launcher and workers, fits what the namespace's ResourceQuotas have left.
 
-A ResourceQuota refuses pods one by one: half a gang would run, hold what it got, and wait for the rest. Here all pods
-of the job, with the claims and other objects that are made for them, are counted at once as the API server counts them,
-by every quota of the namespace whose scopes they are in, beside what is used and what other admitted jobs will still
-take.
+A ResourceQuota rejects pods one by one: half a gang would run, hold its resources, and wait for the rest. Here all pods
+of the job, with the claims and other objects that are created for them, are counted at once as the API server counts
+them, by every quota of the namespace whose scopes they are in, together with what is used and what other admitted jobs
+will still take.
 
-A job that alone is more than a quota never fits, and is refused. One that fits the quota but not what is left of it now
-is refused as well, unless it waits anyway: suspended, or in a queue that Kueue is known to manage and that takes jobs.
-Then that is a warning. A pod that does
-not state CPU or memory where a quota counts them is refused by the API server, so the job is refused too. On an update
-only what the job takes in addition counts, and nothing of a job that has ended or that the operator refuses as it is.
-Pods that another cluster makes (MultiKueue) do not count.
+A job that alone is more than a quota never fits, and is rejected. One that fits the quota but not what is left of it
+now is rejected as well, unless it waits anyway: suspended, or in a queue that Kueue is known to manage and that takes
+jobs. Then that is a warning. The API server rejects a pod that does not state CPU or memory if a quota counts them, so
+the job is rejected too. On an update only what the job takes in addition counts, and nothing of a job that has ended or
+that the operator rejects as it is. Pods in another cluster (MultiKueue) do not count.
 
 OpenShift's ClusterResourceQuotas count as the quotas of each namespace that they select. What admitted jobs of other
 namespaces will still take of them does not count.
@@ -22,10 +21,10 @@ from typing import Final
 
 from pydantic import Field
 
+from webhook.api.accelerators import DEFAULT_ACCELERATORS, DEVICES_OF_CLASS, is_accelerator
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.quantity import Quantity
-from webhook.api.resources import DEFAULT_ACCELERATORS, DEVICES_OF_CLASS, is_accelerator
 from webhook.cluster.resources.local_queues import LOCAL_QUEUES, LocalQueue
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
@@ -44,17 +43,17 @@ SUSPEND: Final = "spec.runPolicy.suspend"
 
 
 class Settings(RuleSettings):
-    """Which resources are called GPUs."""
+    """The resources that messages call GPUs."""
 
     accelerators: ResourceNames = Field(
         DEFAULT_ACCELERATORS,
-        description="Resource names that messages call GPUs; `*` in a name stands for any text.",
+        description="Resource names that messages call GPUs; `*` in a name matches any text.",
     )
 
 
 @rule("resource-quota", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """What pods do not state; then the one quota that matters most, with the others listed."""
+    """Amounts that pods do not state; then the most important quota, with the others listed."""
     found = assess(job, ctx)
     if found is None:
         return
@@ -89,17 +88,18 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _uncounted(found: Assessment, ctx: Context) -> Iterator[Violation]:
-    """The claims of whose devices nothing is known, where a quota counts such."""
+    """Claims with unknown devices, if a quota counts such."""
     if any(resource.endswith(DEVICES_OF_CLASS) for quota in found.quotas for resource in quota.hard):
         for pods in found.pods:
             yield from uncounted(pods.path, pods.template, None, ctx)
 
 
 def _queued(job: MPIJob, ctx: Context) -> bool:
-    """Whether Kueue provably holds the job back until there is room; a label proves nothing, anybody can write it.
+    """Whether Kueue provably holds the job back until there is room; a label proves nothing, because any user can write
+    it.
 
-    Nor does Kueue hold back what it takes for a part of an owner that it manages (kueue `pkg/controller/jobframework`,
-    `ApplyDefaultForSuspend`), and anybody can name an owner.
+    Nor does Kueue hold back a job with an owner that it manages (kueue `pkg/controller/jobframework`,
+    `ApplyDefaultForSuspend`), and any user can name an owner.
     """
     name = job.labels.get(QUEUE_NAME)
     if not name or job.owned or manages(ctx.view, ctx.namespace, framework(job)) is not True:
@@ -109,7 +109,7 @@ def _queued(job: MPIJob, ctx: Context) -> bool:
 
 
 def _urgency(short: Shortage, found: Assessment, settings: Settings) -> tuple[bool, bool, int, str]:
-    """What never fits first, then accelerators, then what leaves room for the fewest workers."""
+    """For sorting: what never fits first, then accelerators, then what leaves room for the fewest workers."""
     accelerator = is_accelerator(short.resource.removeprefix("requests."), settings.accelerators)
     return not short.impossible, not accelerator, found.most_workers(short.quota), short.resource
 
@@ -122,7 +122,7 @@ def _path(job: MPIJob, ctx: Context) -> str:
 
 
 def _fitting(fits: Size | None, found: Assessment) -> str:
-    """What would fit now: empty for nothing."""
+    """The size that would fit now; empty for none."""
     if fits is None:
         return ""
     if fits.gpus == found.sizes.own.gpus:
@@ -131,7 +131,7 @@ def _fitting(fits: Size | None, found: Assessment) -> str:
 
 
 def _busy(path: str, short: Shortage, fitting: str, settings: Settings, *, wait: str) -> Violation:
-    """One line, for it is a warning."""
+    """A message of one line, because it is a warning."""
     needed = wording.spelled(short.resource, short.missing, settings.accelerators)
     available, hard = (
         wording.number(short.resource, amount, settings.accelerators) for amount in (short.available, short.hard)
@@ -147,8 +147,8 @@ def _busy(path: str, short: Shortage, fitting: str, settings: Settings, *, wait:
 
 
 def _suggestions(every: list[Shortage], found: Assessment, fits: Size | None, settings: Settings) -> Iterator[str]:
-    """A smaller size that all rules admit: what fits now, else once other jobs are done. To wait, where it helps. To
-    ask for more.
+    """A smaller size that all rules admit and that fits now, else once other jobs are done; to wait, if that helps; to
+    request a larger quota.
     """
     short = every[0]
     ever = found.largest_ever(every) if short.impossible else found.sizes.own
@@ -173,7 +173,7 @@ def _reduce(size: Size, short: Shortage, found: Assessment, settings: Settings) 
 
 
 def _unstated(found: Assessment) -> Iterator[Violation]:
-    """The API server's own words, for all quotas that refuse the pods of a role."""
+    """The API server's own words, for all quotas that reject the pods of a role."""
     for pods, part in zip(found.pods, found.demand.parts, strict=True):
         containers = pods.resources.containers
         counting = [quota for quota in found.quotas if pods.certain and quota.counts(part.charges[0].traits)]
@@ -197,7 +197,7 @@ def _unstated(found: Assessment) -> Iterator[Violation]:
         yield Violation(
             path,
             f"must specify {named} (quota{'s' if len(refusing) > 1 else ''} {quotas})",
-            fix=f"Set {' and '.join(fields)}, or the API server refuses every {part.role.lower()} pod.",
+            fix=f"Set {' and '.join(fields)}, or the API server rejects every {part.role.lower()} pod.",
             reason=CauseReason.REQUIRED,
             follows=rf"{re.escape(path)}\.\w+\[(?:{'|'.join(names)})\]",
         )

@@ -1,4 +1,4 @@
-"""A finished job is kept long enough for the operator to notice that it finished, and so is its launcher's log.
+"""A finished job and its launcher's log are kept long enough for the operator to notice the end.
 
 `ttlSecondsAfterFinished` removes the launcher's Job, not the MPIJob. If that is gone before the operator has seen the
 end, the operator makes a new launcher, and the training runs a second time.
@@ -19,7 +19,7 @@ from webhook.rules import Degree, Violation, rule
 
 
 class Settings(WarningRuleSettings):
-    """What is too short."""
+    """The minimum times."""
 
     min_seconds: int = Field(30, ge=0, description="Seconds below which the job may run twice.")
     launcher_log: bool = Field(

@@ -3,7 +3,7 @@
 OpenShift admits a pod only under Security Context Constraints (SCC) that accept all of it: its users, groups, volumes,
 capabilities and host fields. A job has pod templates, which OpenShift does not judge, so a job that no SCC accepts gets
 no pods. Here both templates, injections included, are judged as OpenShift's admission judges the pods: the SCCs that
-the pods may use are tried in its order, after each has filled in what it fills in.
+the pods may use are tried in its order, each after filling in its values.
 
 The pods of a job may use the SCCs of their ServiceAccount, those of the account `mpi-operator` in the namespace
 `mpi-operator` for workers, and those of the controller of Jobs for the launcher. An operator with another account, and

@@ -1,8 +1,8 @@
 """Slots for each worker stay in range and fit its GPUs or CPUs and the ranks that mpirun starts.
 
-Outside of `min` and `max` is refused; for workers without accelerators `maxCpu`, if set, takes the place of `max`, and
-a worker may have a slot for each core of its Neuron accelerators. The rest are warnings, since only the program knows
-how it uses its ranks:
+Slots outside of `min` and `max` are rejected; for workers without accelerators `maxCpu`, if set, replaces `max`, and a
+worker may have a slot for each core of its Neuron accelerators. The rest are warnings, since only the program knows how
+it uses its ranks:
 
 * slots that differ from the GPUs of a worker (each rank usually drives one GPU, and NCCL refuses two ranks on one),
   unless `mpirun` shows that this is meant: it starts as many ranks as there are slots, and these are fewer than the
@@ -14,13 +14,13 @@ how it uses its ranks:
 * more ranks for each worker (`-N`, `-npernode`, `--map-by ppr:4:socket`) than it has slots, or fewer in all than `-np`
   says: Open MPI refuses both.
 
-A launcher whose command is such an `mpirun` of Open MPI itself, not a script, fails for certain, and is refused, where
-it reads the operator's hostfile (by an option, or as the injection `mpi-env` tells it) and is given nothing that could
-allow more: other parameters of Open MPI, a rank file, variables from elsewhere, folders over its configuration. What
-the image itself sets is not seen. `--oversubscribe` on the command line says that several ranks on a slot are meant.
+A launcher whose command is such an `mpirun` of Open MPI itself, not a script, certainly fails, and is rejected, if it
+reads the operator's hostfile (by an option, or by the injection `mpi-env`) and has nothing that could allow more ranks:
+other parameters of Open MPI, a rank file, variables from elsewhere, folders over its configuration. What the image
+itself sets is not seen. `--oversubscribe` on the command line says that several ranks on a slot are meant.
 
-Only what the command line shows for certain is compared. A variable counts where it has one value: `NP=4`,
-`NP=${NP:-4}`, or one of the container's `env`. A call with other variables, or with unknown options, is not compared.
+Only certain facts of the command line are compared. A variable counts if it has one value: `NP=4`, `NP=${NP:-4}`, or
+one of the container's `env`. A call with other variables, or with unknown options, is not compared.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,12 +29,12 @@ import msgspec
 from pydantic import Field, model_validator
 
 from webhook.api import mpirun, quantity
+from webhook.api.accelerators import CORES, DEFAULT_ACCELERATORS, MAX_CORES_PER_DEVICE, read
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec, replica_path
 from webhook.api.mpirun import HOSTFILE, Invocation
 from webhook.api.mpirun_options import HOSTS, HYDRA, OPEN_MPI, PER_NODE
 from webhook.api.pod import Container
-from webhook.api.resources import CORES, DEFAULT_ACCELERATORS, MAX_CORES_PER_DEVICE, read
-from webhook.kit.admitted import Admitted, Span
+from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.mpirun_calls import largest_call, may_share_slots, ranks_with_slots
@@ -52,12 +52,12 @@ _INSTEAD = ", with more workers or threads in each rank; an administrator can al
 
 
 class Settings(RangeRuleSettings):
-    """Bounds of slotsPerWorker."""
+    """Limits of slotsPerWorker."""
 
-    min: int = Field(1, ge=0, description="Fewest slots a worker may have.")
-    max: int = Field(8, ge=1, description="Most slots a worker may have.")
+    min: int = Field(1, ge=0, description="Minimum number of slots of a worker.")
+    max: int = Field(8, ge=1, description="Maximum number of slots of a worker.")
     max_cpu: int | None = Field(
-        None, ge=1, description="Most slots of a worker without accelerators, where ranks run on cores; null: as max."
+        None, ge=1, description="Maximum for a worker without accelerators, where ranks run on cores; null: as max."
     )
     resources: ResourceNames = Field(
         DEFAULT_ACCELERATORS, description="Resource names that count as GPUs, as in the rule `gpus`."
@@ -75,7 +75,6 @@ class Settings(RangeRuleSettings):
 
 
 def admits(settings: Settings) -> Admitted:
-    """Slots within the bounds."""
     return Admitted(slots=Span(settings.min, settings.max))
 
 
@@ -84,7 +83,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """The range; then, for slots within it, the GPUs and CPUs of the pods that run ranks, and the number of ranks."""
     slots = job.spec.slots_per_worker or 0
     if slots < 0:
-        return  # upstream-contract refuses it
+        return  # upstream-contract rejects it
     if slots < settings.min:
         least = Sizes.of(job, ctx).fewest_slots(settings.min)
         fault = f"{_count(slots, 'slot')} per worker, at least {settings.min} required"
@@ -106,7 +105,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         return
     size = Sizes.of(job, ctx).on_nodes(ctx) if node_shapes(ctx.view) else None
     nodes = size.workers if size is not None else 0
-    fewest = size.gpus if size is not None else 0  # of its GPUs, where no node has so many
+    fewest = size.gpus if size is not None else 0  # of its GPUs, if no node has that many
     wanted = max(min(fewest or gpus[-1], most), settings.min) if gpus else 0
     # A job with a slot for each GPU gets its new number of slots from `accelerator-available`, with that of its GPUs.
     with_gpus = bool(fewest) and slots == gpus[-1]
@@ -119,7 +118,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _too_many_ranks(job, wanted, ctx, nodes=nodes)
     elif crowded := _crowded(job, slots, most if on_cores else slots):
         yield crowded
-    else:  # with other slots, other CPUs and fewer ranks are right
+    else:  # other slots also need other CPUs and fewer ranks
         cpus = _least_cpus(pods)
         if 0 < cpus.amount < slots:
             needed = ranks_with_slots(job) > cpus.amount * _admitted_nodes(job, ctx, nodes)
@@ -131,30 +130,30 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _cores(pods: Sequence[ReplicaSpec], settings: Settings, ctx: Context) -> int:
-    """The most that a pod may have."""
+    """The maximum of cores of a pod."""
     per_device = MAX_CORES_PER_DEVICE if settings.core_resources else {}
     kinds = [(settings.core_resources, 1), *(((name,), cores) for name, cores in per_device.items())]
     return max((of_pod(pod.template, names, ctx).least * cores for pod in pods for names, cores in kinds), default=0)
 
 
 def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Violation]:
-    """Where the launcher's number is refused as such, that says it."""
+    """Nothing if the launcher's number is rejected itself."""
     gpus = [found.known for found in devices]
     if gpus and gpus[0] != gpus[-1] and gpus[0] in ctx.admitted.gpus:
-        fault = f"asks for {_count(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
-        fix = f"Ask for {_count(gpus[-1], 'GPU')}."
-        if not gpus[-1] or devices[-1].by_claim:  # which of the two is meant cannot be seen, or is no limit
+        fault = f"requests {_count(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
+        fix = f"Request {_count(gpus[-1], 'GPU')}."
+        if not gpus[-1] or devices[-1].by_claim:  # either of the two may be meant, or it is not a limit
             fix = "Use the same limits and claims in both."
         yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True, follows=size_fields())
 
 
 def _has_claims(pod: ReplicaSpec) -> bool:
-    """Whether devices that are not known here come by a claim."""
+    """Whether it has a claim with unknown devices."""
     return any(container.resources and container.resources.claims for container in pod.template.containers)
 
 
 def _meant(job: MPIJob, slots: int, gpus: int) -> bool:
-    """Whether a rank is to have several GPUs, or each worker so many ranks, or mpirun starts what starts more."""
+    """Whether ranks are meant to have several GPUs, or workers more ranks, or mpirun starts what starts more."""
     return any(
         (slots < gpus and call.ranks == slots * _nodes(job))
         or _exactly_per_node(call) == slots
@@ -178,7 +177,7 @@ def _is_clear(call: Invocation) -> bool:
 
 
 def _crowded(job: MPIJob, slots: int, most: int) -> Violation | None:
-    """A call of Open MPI with another number for each worker than there are slots, or than `-np` comes to."""
+    """A call of Open MPI with another number for each worker than its slots, or than `-np` divided by the workers."""
     if may_share_slots(job):
         return None
     for call in job.mpirun_calls:
@@ -195,7 +194,7 @@ def _crowded(job: MPIJob, slots: int, most: int) -> Violation | None:
         if count > slots:
             fix = f"Set it to {count}, or -{name} to {slots}." if count <= most else f"Set -{name} to {slots}."
             return Violation(
-                PATH, f"-{name} asks for {count} ranks per worker, {_count(slots, 'slot')}", fix=fix, advisory=True
+                PATH, f"-{name} requests {count} ranks per worker, {_count(slots, 'slot')}", fix=fix, advisory=True
             )
         total = count * _nodes(job)
         if exactly and total < (call.ranks or 0) <= slots * _nodes(job):
@@ -210,7 +209,7 @@ def _nodes(job: MPIJob) -> int:
 
 
 class _Cpus(msgspec.Struct, frozen=True):
-    """The fewest CPUs of a pod that runs ranks, 0 where none says, and its role."""
+    """The fewest CPUs of a pod that runs ranks, 0 if unknown, and its role."""
 
     amount: int
     role: str
@@ -227,16 +226,16 @@ def _least_cpus(pods: list[tuple[str, ReplicaSpec]]) -> _Cpus:
 
 
 def _too_few_cpus(slots: int, cpus: _Cpus, *, fixed: bool) -> Violation:
-    """`fixed`: the slots cannot be fewer, so it is the CPUs that have to change."""
+    """`fixed`: the slots cannot be fewer, so the CPUs must change."""
     whose = "per worker" if cpus.role == WORKER else "in the launcher"
     path = replica_path(cpus.role) if fixed and cpus.role == LAUNCHER else PATH
-    fix = f"Ask for {slots} CPUs." if fixed else f"Set it to {cpus.amount}, or ask for {slots} CPUs."
+    fix = f"Request {slots} CPUs." if fixed else f"Set it to {cpus.amount}, or request {slots} CPUs."
     fault = f"{_count(slots, 'slot')} but {_count(cpus.amount, 'CPU')} {whose}"
     return Violation(path, fault, fix=fix, advisory=True, follows=resource_fields())
 
 
 def _cpu_count(container: Container) -> int:
-    """CPUs that the container may use, rounded up: its limit, else its request; 0 when it says neither."""
+    """CPUs that the container may use, rounded up: its limit, else its request; 0 if it has neither."""
     if container.resources is None:
         return 0
     limits, requests = container.resources.limits or {}, container.resources.requests or {}
@@ -244,10 +243,11 @@ def _cpu_count(container: Container) -> int:
 
 
 def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus: bool) -> Iterator[Violation]:
-    """The number of ranks in the launcher's command line against the slots of all workers, of which each could have
-    `most`, and of which there have to be `nodes` at least."""
+    """The number of ranks in the launcher's command line against the slots of all workers. Each worker could have
+    `most` slots, and there must be at least `nodes` workers.
+    """
     there = _nodes(job)
-    nodes = _admitted_nodes(job, ctx, nodes)  # with as many as there are, the job is refused anyway
+    nodes = _admitted_nodes(job, ctx, nodes)  # with the present number the job is rejected anyway
     total = slots * nodes
     calls, largest = job.mpirun_calls, largest_call(job)
     if not total or largest is None or largest.ranks is None:
@@ -267,7 +267,7 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus
 
 
 def _too_many_ranks(job: MPIJob, slots: int, ctx: Context, *, nodes: int = 0) -> Iterator[Violation]:
-    """More ranks than there are slots even when each worker has so many, as the job has been told."""
+    """More ranks than slots even if each worker has as many as the advice says."""
     total = slots * _admitted_nodes(job, ctx, nodes)
     largest = largest_call(job)
     if largest is not None and (largest.ranks or 0) > total > 0:
@@ -291,7 +291,7 @@ def _beyond(job: MPIJob, call: Invocation, total: int, ctx: Context, *, in_all: 
 
 
 def _admitted_nodes(job: MPIJob, ctx: Context, fewest: int) -> int:
-    """How many pods run ranks, once there are no fewer and no more than the job may have."""
+    """The number of pods that run ranks, within the limits of the job."""
     nodes, admitted = max(_nodes(job), fewest, ctx.admitted.workers.least), ctx.admitted.workers
     return nodes if admitted.most is None or admitted.empty else min(nodes, admitted.most)
 

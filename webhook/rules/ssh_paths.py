@@ -1,4 +1,4 @@
-"""Users, `sshAuthMountPath`, `fsGroup` and capabilities go together, so that ssh finds a key that it takes.
+"""Users, `sshAuthMountPath`, `fsGroup` and capabilities fit together, so that ssh finds a key that it accepts.
 
 The operator mounts the key in the first containers at `sshAuthMountPath`, owned by root: with mode 0600 if that is
 `/root/.ssh` letter by letter, else with 0644; an `fsGroup` makes 0600 into 0640 (mpi-operator `setupSSHOnPod`, and
@@ -7,7 +7,7 @@ own user that others may read:
 
 * root needs `/root/.ssh` and no `fsGroup`;
 * any other user needs another path, the `.ssh` of its home, and starts sshd with a configuration and host keys that it
-  can read. Its sshd lets nobody else in, so launcher and workers run as the same user;
+  can read. Its sshd admits only this user, so launcher and workers run as the same user;
 * sshd needs SETGID, SETUID and SYS_CHROOT as root, and as another user, in upstream's images, NET_BIND_SERVICE
   (mpi-operator `build/base/Dockerfile`). CRI-O gives containers no SYS_CHROOT (cri-o
   `internal/config/capabilities/capabilities_linux.go`): sshd then says `chroot("/run/sshd"): Operation not permitted`,
@@ -25,8 +25,9 @@ user where the job leaves it open: mostly one without a home, of the range `open
 says so of a job whose key is for root, and of one that starts mpirun as root on purpose (`--allow-run-as-root`,
 `OMPI_ALLOW_RUN_AS_ROOT`).
 
-What cannot work is refused; what very likely does not work is a warning. Where neither container nor pod names a user,
-the image decides, which cannot be seen here. A `/root/.ssh` may also come from the API server, since it is the default.
+A job that cannot work is rejected; one that very likely does not work gets a warning. If neither container nor pod
+names a user, the image decides, which is unknown here. A `/root/.ssh` may also come from the API server, since it is
+the default.
 """
 
 import re
@@ -67,12 +68,12 @@ _ANOTHER_USER: Final = re.compile(
     r"\b(?:su|sudo|gosu|runuser|setpriv)\b(?:(?:\s+-\w*)*\s+(?!root\b|mpi(?:run|exec)\b)([a-z_][\w-]*)"
     r"\s+(?:-c\s+['\"]?[^'\"]{0,200}?|--\s+)?mpi(?:run|exec)\b)?"
 )
-# The launcher takes the key to where ssh looks for it, or shows it to ssh.
+# The launcher copies the key to where ssh looks for it, or names it to ssh.
 _OWN_KEY: Final = re.compile(r"ssh|IdentityFile|(?:^|\s)-i\s")
 
 
 class _Side(msgspec.Struct, frozen=True):
-    """The MPI container of a role, and who it runs as: `user` is None where the image decides."""
+    """The MPI container of a role, and its user: None if the image decides."""
 
     role: str
     pod: str
@@ -83,7 +84,7 @@ class _Side(msgspec.Struct, frozen=True):
     other_than_root: bool
     privileged: bool
     scc: str = ""
-    """The SCC that chose the user, where the job leaves it open."""
+    """The SCC that chose the user, if the job does not name one."""
 
     @property
     def path(self) -> str:
@@ -92,7 +93,7 @@ class _Side(msgspec.Struct, frozen=True):
 
 @rule("ssh-paths", RuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
-    """The key on both sides, then what the workers' sshd needs. Without workers, or sshd on them, there is no ssh."""
+    """The key on both sides, then the needs of the workers' sshd. Without workers, or sshd on them, ssh is not used."""
     of_scc = outcomes(job, ctx)
     sides = {
         role: _side(replica.template, role, f"{path}.template.spec", of_scc.get(role))
@@ -121,7 +122,7 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
     if of_root:
         yield from _key_of_root(mount_path, list(sides.values()), keeps_root_out=keeps_root_out)
     if launcher is not None:
-        if launcher.user != 0 or not keeps_root_out:  # else pod-security has another user for it
+        if launcher.user != 0 or not keeps_root_out:  # else pod-security names another user for it
             yield from _client(mount_path, launcher)
         yield from _same_user(launcher, worker)
     yield from _server(worker, root_may_run=not keeps_root_out, on_cri_o=_on_cri_o(ctx))
@@ -181,7 +182,7 @@ def _wants_root(container: Container) -> bool:
 
 
 def _started_as_root(job: MPIJob, launcher: _Side) -> Iterator[Violation]:
-    """Whether Open MPI refuses to start for it, or ssh then finds no key."""
+    """Whether Open MPI refuses to start as root, or ssh then finds no key."""
     container, text = launcher.container, sshd.text(launcher.container)
     calls = [call for call in job.mpirun_calls if call.program != "horovodrun" and call.options is not None]
     open_mpi = all(mpirun.dialect(call.program, job.spec.mpi_implementation) is OPEN_MPI for call in calls)
@@ -212,7 +213,9 @@ def _started_as_root(job: MPIJob, launcher: _Side) -> Iterator[Violation]:
 
 
 def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -> Iterator[Violation]:
-    """Containers whose user cannot read a key in root's home. Where the namespace wants it so, nobody else did."""
+    """Containers whose user cannot read a key in root's home. If the namespace forbids root, the job did not choose the
+    user.
+    """
     faults: dict[tuple[str, bool], list[str]] = {}
     for side in sides:
         if not side.other_than_root:
@@ -232,17 +235,17 @@ def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -
 
 
 def _client(mount_path: str, launcher: _Side) -> Iterator[Violation]:
-    """What ssh thinks of the key, if it runs as root."""
+    """Whether ssh accepts the key, if it runs as root."""
     if launcher.user == 0 and mount_path != OF_ROOT and not _ANOTHER_USER.search(sshd.text(launcher.container)):
-        # Elsewhere than in root's home a script may copy it to where it belongs.
-        message = f'the launcher is root, whose key ssh does not take from "{mount_path[:100]}"'
+        # Outside of root's home a script may copy it to the right place.
+        message = f'the launcher is root, whose key ssh does not accept from "{mount_path[:100]}"'
         fix = "Set it to /root/.ssh, letter by letter, or run as the user in whose home it is."
         yield Violation(FIELD, message, fix=fix, advisory=normpath(mount_path) != OF_ROOT)
     elif mount_path == OF_ROOT and launcher.fs_group is not None and not launcher.other_than_root:
         who = "root" if launcher.user == 0 else "the image's user, if that is root,"
         yield Violation(
             f"{launcher.pod}.securityContext.fsGroup",
-            f"gives a group the key of {who} and ssh then refuses it",
+            f"gives a group the key of {who} and ssh then rejects it",
             fix="Remove fsGroup, or run as another user with sshAuthMountPath in its home.",
             advisory=launcher.user is None,
         )
@@ -294,7 +297,7 @@ def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Vi
 
 
 def _missing(capabilities: Capabilities, needed: tuple[str, ...]) -> list[str]:
-    """Those of `needed` that are dropped; runtimes give all of them to containers that say nothing."""
+    """Those of `needed` that are dropped; runtimes give all of them to containers without a setting."""
     added, dropped = ({_name(name) for name in names or ()} for names in (capabilities.add, capabilities.drop))
     return [name for name in needed if {name, "ALL"} & dropped and not {name, "ALL"} & added]
 

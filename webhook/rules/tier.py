@@ -1,8 +1,8 @@
-"""A job stays within its tier: what the teams of one group of namespaces may use.
+"""A job stays within its tier, the limits for a group of namespaces.
 
 A policy with a namespace selector gives a tier to the namespaces that carry, say, `training.openshift.io/tier: premium`
-(a label that tenants must not be able to change), and this rule says what is in it. Nothing is limited unless it is
-set. What the platform as a whole supports is said by the rules `worker-count`, `gpus` and `mpi-implementation`.
+(a label that tenants must not be able to change), and this rule has its limits. Nothing is limited unless it is set.
+The rules `worker-count`, `gpus` and `mpi-implementation` have the limits of the platform as a whole.
 
 Features are what a tier may leave out: `runLauncherAsWorker`; `gangScheduling`, any field of
 `spec.runPolicy.schedulingPolicy` but the priority, or the annotation for Volcano's queue; `priorityScheduling`, a
@@ -18,10 +18,10 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from webhook.api.accelerators import DEFAULT_ACCELERATORS
 from webhook.api.kueue import PRIORITY_CLASS
 from webhook.api.mpijob import IMPLEMENTATIONS, VOLCANO_QUEUE, MPIJob, SchedulingPolicy
-from webhook.api.resources import DEFAULT_ACCELERATORS
-from webhook.kit.admitted import Admitted, Span
+from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.settings import ResourceNames, RuleSettings
 from webhook.predict.devices import of_each
@@ -33,7 +33,7 @@ from webhook.rules.priority import LABEL
 
 WORKERS = "spec.mpiReplicaSpecs[Worker].replicas"
 LAUNCHER_AS_WORKER = "spec.runLauncherAsWorker"
-# What Kueue writes where this class exists and the user names none (gate WorkloadPriorityClassDefaulting).
+# Kueue's value if this class exists and the user names none (gate WorkloadPriorityClassDefaulting).
 KUEUE_DEFAULT = "default"
 ASK = "ask your administrator for another tier"
 
@@ -45,9 +45,11 @@ class Settings(RuleSettings):
 
     name: str = Field("", max_length=40, description="The tier's name, for the messages.")
     max_workers: int | None = Field(
-        None, ge=2, description="Most workers of a job; the launcher counts where it is a worker."
+        None, ge=2, description="Maximum number of workers; the launcher counts if it is a worker."
     )
-    max_gpus: int | None = Field(None, ge=0, description="Most accelerators of a whole job, launcher and workers.")
+    max_gpus: int | None = Field(
+        None, ge=0, description="Maximum number of accelerators of a whole job, launcher and workers."
+    )
     resources: ResourceNames = Field(
         DEFAULT_ACCELERATORS, description="Resource names that count as accelerators, as in the rule `gpus`."
     )
@@ -119,14 +121,14 @@ def _gpus(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     yield Violation(
         "spec.mpiReplicaSpecs",
         f"{total} {noun} ({', '.join(parts)}), {settings.tier} allows at most {most} in a job",
-        fix=f"Ask for {most} or fewer in all, or {ASK}." if most else f"Ask for none, or {ASK}.",
+        fix=f"Request {most} or fewer in all, or {ASK}." if most else f"Request none, or {ASK}.",
         reason=CauseReason.FORBIDDEN,
         degree=Degree("GPUs", total),
     )
 
 
 def _implementation(job: MPIJob, settings: Settings) -> Iterator[Violation]:
-    """Unknown ones are `upstream-contract`'s to refuse."""
+    """`upstream-contract` rejects unknown ones."""
     value, included = job.spec.mpi_implementation, settings.implementations
     if included is None or value in included or value not in IMPLEMENTATIONS:
         return

@@ -1,11 +1,11 @@
 """A running job is not changed in a way that breaks it.
 
 The operator rewrites the hostfile and the Service at once when some fields change, but not the launcher that already
-runs; other fields make it abandon the job without a word (mpi-operator `pkg/controller/mpi_job_controller.go`). These
-are refused once the operator has made the job's pods, unless the stored job is suspended. A job that it has not begun
-with, as one that it refuses, may be mended in every field. On a job that has ended such a change does nothing: that is
-a warning. So is a change of any field of the containers of a job that Kueue has admitted: Kueue stops the job and
-queues it again. Nothing here looks at new jobs.
+runs; other fields make it abandon the job silently (mpi-operator `pkg/controller/mpi_job_controller.go`). These changes
+are rejected once the operator has created the job's pods, unless the stored job is suspended. Every field of a job that
+the operator has not started, such as one that it rejects, may be fixed. On a job that has ended such a change has no
+effect: that is a warning. So is a change of any field of the containers of a job that Kueue has admitted: Kueue stops
+the job and queues it again. This rule does not check new jobs.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from webhook.rules import CauseReason, Violation, rule
 
 
 class Settings(RuleSettings):
-    """Nothing but the action."""
+    """No settings except the action."""
 
 
 @rule("update-safety", Settings, since="0.1", importance=Importance.FAILS)
@@ -56,7 +56,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _begun(job: MPIJob, ctx: Context) -> bool:
-    """Whether the operator has made anything of the job.
+    """Whether the operator has created anything for the job.
 
     It writes a status at the end of its first round, after the launcher's Job.
     """
@@ -86,7 +86,7 @@ def _scaling(old: MPIJob, new: MPIJob, *, admitted: bool) -> Iterator[Violation]
     if admitted:
         yield Violation(
             path,
-            "Kueue stops the job and queues it anew when the number of workers changes",
+            "Kueue stops the job and queues it again when the number of workers changes",
             fix="Leave it as it is unless a restart is what you want.",
             advisory=True,
         )

@@ -13,9 +13,9 @@ It also checks what the operator does not:
 
 The operator mounts the SSH keys and `/etc/mpi` read-only, so no container starts that mounts something below. It
 prepares only the first container of each pod. If another container runs mpirun or sshd, or has the accelerators, that
-is a warning. There is no warning if the first container has no command, or runs a file that may itself start mpirun or
-sshd. A variable of the first container that the operator overwrites, such as `OMPI_MCA_plm_rsh_args`, is a warning: the
-operator appends its own, and the last one of a name wins.
+is a warning. The warning is left out if the first container has no command, or runs a file that may itself start mpirun
+or sshd. A variable of the first container that the operator overwrites, such as `OMPI_MCA_plm_rsh_args`, is a warning:
+the operator appends its own, and the last one of a name wins.
 """
 
 import re
@@ -24,7 +24,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from posixpath import normpath
 
 from webhook import PROGRAM
-from webhook.api import mca, mpirun, names, operator_env, quantities, quantity, sshd
+from webhook.api import mca, mpirun, names, operator_env, quantity, quantity_fields, sshd
+from webhook.api.accelerators import DEFAULT_ACCELERATORS, accelerators
 from webhook.api.crd_schema import such_as
 from webhook.api.mca import ENV_PREFIX
 from webhook.api.mpijob import (
@@ -43,8 +44,7 @@ from webhook.api.mpijob import (
 from webhook.api.mpirun import CONFIG_FOLDER
 from webhook.api.operator_checks import RESTART_POLICIES
 from webhook.api.pod import Container, PodSpec, PodTemplate
-from webhook.api.quantities import Where
-from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators
+from webhook.api.quantity_fields import Where
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
@@ -59,7 +59,7 @@ MANAGERS = (MPI_OPERATOR, MULTIKUEUE)
 HEAD_ROOM = 100
 
 RESERVED_VOLUMES = {LAUNCHER: ("ssh-auth", "mpi-job-config"), WORKER: ("ssh-auth",)}
-# What is there, and so can be mounted over: the keys, the hostfile and its script.
+# Existing files, which can be mounted over: the keys, the hostfile and its script.
 FILES = frozenset(("id_rsa", "id_rsa.pub", "authorized_keys", "hostfile", "discover_hosts.sh"))
 # A path with nothing in it that `normpath` would change.
 _PLAIN = re.compile(r"(?:/[^/.][^/]*+)++")
@@ -69,7 +69,7 @@ RESERVED_LABELS = {
 
 
 class Settings(RuleSettings):
-    """Nothing but the action: what the operator refuses cannot be tuned."""
+    """No settings except the action: the operator's checks cannot be changed."""
 
 
 @rule("upstream-contract", Settings, since="0.1", importance=Importance.FAILS)
@@ -80,7 +80,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     for role, path, spec in job.replicas():
         yield from _replica(role, path, spec, job, ctx)
         yield from _reserved(spec.template, path, role, job.spec.ssh_auth_mount_path, spec.restart_policy)
-        for where, amounts in quantities.of_template(spec.template):
+        for where, amounts in quantity_fields.of_template(spec.template):
             yield from _quantities(f"{path}.template", where, amounts)
         yield from _first_container(spec.template.containers, f"{path}.template.spec.containers", role, job)
     yield from _spec(job, ctx)
@@ -100,7 +100,7 @@ def _name(job: MPIJob) -> Iterator[Violation]:
         return
     of_prefix = names.is_generated(job.metadata.name, generated)
     field = "generateName" if of_prefix else "name"
-    # With head-room, so that the advice also satisfies the rule `name-length` as it is by default.
+    # With room to grow, so that the advice also satisfies the default of the rule `name-length`.
     suffix = max(len(last_worker) - len(base), len(f"-worker-{HEAD_ROOM - 1}"))
     room = names.DNS_LABEL_MAX_LENGTH - suffix
     room -= names.GENERATED_SUFFIX_LENGTH if of_prefix else 0
@@ -192,7 +192,9 @@ def _run_policy(job: MPIJob) -> Iterator[Violation]:
 def _reserved(
     template: PodTemplate, path: str, role: str, mount_path: str | None, restart_policy: str | None
 ) -> Iterator[Violation]:
-    """What the operator adds to the first container and the pod: a second of the same name, and no pod is ever made."""
+    """The operator's additions to the first container and the pod: with a second one of a name, no pod is ever
+    created.
+    """
     pod, labels = template.spec or PodSpec(), template.labels
     pod_path = f"{path}.template.spec"
     for index, volume in enumerate(pod.volumes or ()):
@@ -204,7 +206,7 @@ def _reserved(
     folders = {_folder(path) for path in own if path}
     mounts = (pod.containers[0].volume_mounts if pod.containers else None) or ()
     paths = "\n".join([mount.mount_path for mount in mounts])
-    # However it is written, the path of a folder holds the folder's name.
+    # However it is written, the path of a folder contains the folder's name.
     suspect = any(folder.rpartition("/")[2] in paths for folder in folders)
     for index, mount in enumerate(mounts if suspect else ()):
         same = mount.mount_path in own
@@ -236,7 +238,9 @@ def _reserved(
 
 
 def _first_container(containers: Sequence[Container], path: str, role: str, job: MPIJob) -> Iterator[Violation]:
-    """Variables of the first container that the operator overwrites, and what only another one has."""
+    """Variables of the first container that the operator overwrites, and programs and devices that only another one
+    has.
+    """
     env = containers[0].env if containers else None
     overwritten = operator_env.values(role, job) if env else {}
     for index, variable in enumerate(env or ()):
@@ -283,7 +287,7 @@ def _accelerators(container: Container) -> int:
 
 
 def _folder(path: str) -> str:
-    """However it is written: that two slashes at the start are one is not so to `normpath`."""
+    """However it is written: `normpath` does not treat two slashes at the start as one."""
     return path if _PLAIN.fullmatch(path) else normpath(f"/{path.lstrip('/')}")
 
 
@@ -293,10 +297,13 @@ def _quantities(start: str, where: Where, amounts: Mapping[str, object]) -> list
         try:
             amount = quantity.parse(value)
         except quantity.QuantityError as error:
-            found.append(Violation(start + quantities.place(where, name), str(error), error.fix))
+            found.append(Violation(start + quantity_fields.place(where, name), str(error), error.fix))
             continue
         if amount < 0:
-            path, fault = start + quantities.place(where, name), f"is {quantity.format(amount)}, must not be negative"
+            path, fault = (
+                start + quantity_fields.place(where, name),
+                f"is {quantity.format(amount)}, must not be negative",
+            )
             degree = Degree(path, -amount)
             found.append(Violation(path, fault, "Set it to 0 or more, or remove it.", degree=degree))
     return found

@@ -1,22 +1,22 @@
 """Volcano could run the job in its queue.
 
 Where the operator runs with `--gang-scheduling=volcano` (`gangScheduling`), every job becomes a PodGroup in a queue:
-the one in `schedulingPolicy.queue`, else in the annotation `scheduling.volcano.sh/queue-name`, else `default`. What is
-wrong with the queue is said nowhere on the job: Volcano refuses a PodGroup whose queue does not exist or is not open,
-which stands in the operator's log alone, and one that asks for more than the queue's `capability` is Pending for ever.
+the one in `schedulingPolicy.queue`, else in the annotation `scheduling.volcano.sh/queue-name`, else `default`. The job
+itself does not show a fault of its queue. Volcano rejects a PodGroup whose queue does not exist or is not open, which
+only the operator's log shows, and a PodGroup that requests more than the queue's `capability` is Pending for ever.
 
-A job that never starts is refused:
+A job that never starts is rejected:
 
 - its queue does not exist, or is closed;
 - the gang, which is `schedulingPolicy.minResources` or else what its pods ask for together, is more than the
   `capability`;
 - with `hierarchy`: the queue has others below it, for only a leaf takes jobs, or the gang is more than the `capability`
-  of a queue above it. Volcano schedules nothing at all while there is a job in a queue that is no leaf.
+  of a queue above it. Volcano schedules nothing at all while there is a job in a queue that is not a leaf.
 
 A job that waits is admitted with a warning: its queue has less left than it asks for, or Volcano has not opened the
 queue yet. All of it is a warning for a job that is suspended, and for one that names a queue where `gangScheduling` is
-off, as it is unless the policy says otherwise. Where Volcano is not installed, or its queues may not be read, nothing
-is said.
+off, as it is unless the policy says otherwise. If Volcano is not installed, or its queues may not be read, nothing is
+reported.
 """
 
 from collections.abc import Iterator, Mapping
@@ -44,10 +44,10 @@ WORKERS = f"{replica_path(WORKER)}.replicas"
 
 
 class Settings(RuleSettings):
-    """What the operator and Volcano run with."""
+    """The flags of the operator and of Volcano."""
 
     gang_scheduling: bool = Field(
-        False, description="Whether the operator runs with --gang-scheduling=volcano. If not, nothing is refused."
+        False, description="Whether the operator runs with --gang-scheduling=volcano. If not, nothing is rejected."
     )
     hierarchy: bool = Field(
         False,
@@ -58,7 +58,7 @@ class Settings(RuleSettings):
 
 @rule("volcano-queue", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The queue itself, then what the job asks of it and of those above."""
+    """The queue itself, then the job's request against it and those above."""
     path, named = volcano.queue_of(job)
     if not job.managed_here or not (named or settings.gang_scheduling):
         return
@@ -77,7 +77,7 @@ def _found(job: MPIJob, path: str, name: str, settings: Settings, ctx: Context) 
         closest = _closest(name, ctx)
         fix = f"Use {closest.name}." if closest else "Name one that exists."
         yield Violation(path, f"{_called(name)} does not exist", fix=fix, reason=CauseReason.NOT_SUPPORTED)
-        if closest:  # else it would be said of the next try
+        if closest:  # else the next attempt would report it
             yield from _too_small(job, closest, settings, ctx)
     elif queue is not UNKNOWN:
         yield from _closed(path, queue, ctx.view)
@@ -116,7 +116,9 @@ def _no_leaf(path: str, queue: VolcanoQueue, settings: Settings, view: ClusterVi
 
 
 def _too_small(job: MPIJob, queue: VolcanoQueue, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The first of the queues, from the job's own upwards, that could never hold the job; else that has no room now."""
+    """The first of the queues, from the job's own upwards, that could never hold the job; else one that has no room
+    now.
+    """
     asked, above = volcano.min_resources(job, ctx), [*volcano.ancestors(ctx.view, queue)]
     for each in (queue, *above):
         if beyond := _beyond(asked, each.capability):
@@ -125,7 +127,7 @@ def _too_small(job: MPIJob, queue: VolcanoQueue, settings: Settings, ctx: Contex
             yield _never(job, each, beyond, asked, _fix(job, holding, ctx), advisory=not certain)
             return
     if ctx.old is not None and not (ctx.old.suspended and not job.suspended):
-        return  # what it has already is in use
+        return  # its present amounts are already in use
     for each in (queue, *above) if settings.hierarchy else (queue,):
         free = {name: Quantity(most - each.allocated.get(name, 0)) for name, most in each.capability.items()}
         if beyond := _beyond(asked, free):
@@ -154,23 +156,23 @@ def _never(
 
 
 def _fix(job: MPIJob, queues: list[VolcanoQueue], ctx: Context) -> str:
-    """A smaller size that all rules admit and that could be held."""
+    """A smaller size that all rules admit and that fits."""
     sizes = Sizes.of(job, ctx)
-    if sizes.gang is None and sizes.waits:  # the rule `gang` has it set, to the workers that there are now
+    if sizes.gang is None and sizes.waits:  # the rule `gang` advises to set it to the current number of workers
         sizes = structs.replace(sizes, gang=sizes.own.workers + 1)
     size = sizes.largest(
         lambda size: not any(_beyond(volcano.min_resources(job, ctx, size), queue.capability) for queue in queues)
     )
-    return "Ask for less." if size is None else f"Reduce {sizes.in_words(size)}."
+    return "Request less." if size is None else f"Reduce {sizes.in_words(size)}."
 
 
 def _beyond(asked: Amounts, most: Amounts) -> dict[str, int]:
-    """By how much each resource that is bounded is exceeded."""
+    """By how much each limited resource is exceeded."""
     return {name: amount - most[name] for name, amount in asked.items() if name in most and amount > most[name]}
 
 
 def _worst(beyond: Mapping[str, int], most: Amounts) -> str:
-    """The resource of which the largest part is missing."""
+    """The resource with the largest missing share."""
     return max(sorted(beyond), key=lambda name: beyond[name] / (beyond[name] + max(most[name], 0)))
 
 

@@ -1,8 +1,8 @@
 """The number of workers stays within what the cluster supports.
 
 Distributed training needs at least two workers, and the platform is tested up to one hundred. With
-`runLauncherAsWorker` the launcher takes part in the training, so it counts too. The operator also runs launchers by
-themselves, without Worker: `min: 0` lets such jobs in.
+`runLauncherAsWorker` the launcher takes part in the training, so it counts too. The operator also runs launchers alone,
+without Worker: `min: 0` admits such jobs.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from webhook.api.mpijob import WORKER, MPIJob, replica_path
-from webhook.kit.admitted import Admitted, Span
+from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.settings import RangeRuleSettings
 from webhook.predict.sizes import fewer_workers, more_workers
@@ -18,23 +18,22 @@ from webhook.rules import Degree, Violation, rule
 
 
 class Settings(RangeRuleSettings):
-    """Bounds of the worker count."""
+    """Limits of the worker count."""
 
-    min: int = Field(2, ge=0, description="Fewest workers a job may ask for; 0 for a launcher by itself.")
-    max: int = Field(100, ge=1, description="Most workers a job may ask for.")
+    min: int = Field(2, ge=0, description="Minimum number of workers; 0 admits a launcher alone.")
+    max: int = Field(100, ge=1, description="Maximum number of workers.")
 
 
 def admits(settings: Settings) -> Admitted:
-    """Workers within the bounds."""
     return Admitted(workers=Span(settings.min, settings.max))
 
 
 @rule("worker-count", Settings, since="0.1", admits=admits)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Workers, and the launcher where it is one, against `min` and `max`.
+    """Workers, and the launcher if it is one, against `min` and `max`.
 
-    No replica specs, and a Worker without workers, are `upstream-contract`'s to refuse. One whose key is misspelt
-    counts as what was meant.
+    `upstream-contract` rejects a job without replica specs, and a Worker without workers. A misspelt key counts as the
+    key that was meant.
     """
     key = job.misnamed(WORKER) or WORKER
     worker = (job.spec.mpi_replica_specs or {}).get(key)

@@ -24,19 +24,19 @@ async def in_background(
 
     `faults` maps `name` to the last failure, for the operator, until the task has run for `STEADY_SECONDS`.
     """
-    known = {} if faults is None else faults
+    recorded = {} if faults is None else faults
 
     async def again_and_again() -> None:
         while True:
-            steady = asyncio.get_running_loop().call_later(STEADY_SECONDS, known.pop, name, None)
+            steady = asyncio.get_running_loop().call_later(STEADY_SECONDS, recorded.pop, name, None)
             try:
                 await work()
             except Exception as error:  # noqa: BLE001 - nobody else would begin it again
                 fault = wire.place(error)
-                known[name] = f"it failed and was begun again: {fault}"
+                recorded[name] = f"it failed and was begun again: {fault}"
                 log.error(name, fault=fault)  # noqa: TRY400 - no text of objects
             else:
-                known.pop(name, None)
+                recorded.pop(name, None)
                 return
             finally:
                 steady.cancel()

@@ -27,7 +27,7 @@ from webhook.cluster.resource import Resource, WatchedPlace
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import ClusterView
-from webhook.companions.reservations.ledger import LedgerApi, QuotaLedger
+from webhook.controllers.reservations.ledger import LedgerApi, QuotaLedger
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
@@ -72,7 +72,7 @@ class ClusterLink:
 
     def concerns(self) -> dict[str, str]:
         """What cannot be read of the cluster, for the administrator: reviews are answered all the same."""
-        found = {f"unknown-{name}": f"nothing is known of {name}: {why}" for name, why in self.view.faults().items()}
+        found = {f"unknown-{name}": f"no information about {name}: {why}" for name, why in self.view.faults().items()}
         restarted = {f"background-{name}": fault for name, fault in self.faults.items()}
         stale = {f"stale-{watch.kind.name}": _out_of_date(watch) for watch in self.watches if watch.stale}
         return found | stale | self.policies.concerns() | restarted
@@ -91,7 +91,7 @@ class ClusterLink:
         path = f"{NAMESPACES.path('v1')}/{quote(name, safe='')}"
         found = NAMESPACES.project(msgspec.json.encode(await self.api.request("GET", path, accept=METADATA % "")))
         if found is None or found.name != name:
-            raise ClusterError(f"what answers at {self.api.host} is no API server")
+            raise ClusterError(f"what answers at {self.api.host} is not an API server")
         return found
 
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
@@ -129,7 +129,7 @@ async def linked(
     more: Iterable[Resource[Any, Any]] = (),
     on_quota: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[ClusterLink]:
-    """A link that is kept up to date until the block ends; ClusterError when there is no usable configuration.
+    """A link that is kept up to date until the block ends; ClusterError without a usable configuration.
 
     `apply` gets the policies whenever they change: those of the ConfigMaps in `namespace`, on top of `base`. Kueue's
     configuration is in `kueue_namespace`. `more` is watched in addition to the usual resources. `on_quota` gets the
@@ -209,9 +209,9 @@ async def policy_impact(
                     await asyncio.sleep(0)  # so that reviews go on
     except TimeoutError:
         if not listed:
-            return ["what it would change is unknown: existing jobs were not listed in time"]
+            return ["impact not computed: existing jobs were not listed in time"]
         replayer.result.complete = False
     except WatchFault as fault:
-        return [f"what it would change is unknown: existing jobs cannot be listed ({fault})"]
+        return [f"impact not computed: existing jobs cannot be listed ({fault})"]
     result = replayer.result
     return [line for line in (result.summary(), result.injections_summary()) if line]

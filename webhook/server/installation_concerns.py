@@ -30,7 +30,7 @@ async def follow(api: Client, settings: ServeSettings, telemetry: Telemetry, con
         try:
             found = [each async for each in _diagnoses(api, settings)]
         except ClusterError as error:
-            telemetry.log.info("installation not looked at", reason=str(error))
+            telemetry.log.info("installation not checked", reason=str(error))
         else:
             _report(found, telemetry, concerns)
         await asyncio.sleep(INTERVAL_SECONDS)

@@ -88,15 +88,13 @@ METRICS: Final = (
     ),
     _counter(
         "own_rule_faults_total{rule}",
-        "Reviews in which an own rule of the policy could not be evaluated, or took too long, by rule. Its "
-        "onError says what became of the job; the log and the audit annotation rule-faults say what is wrong with"
-        " the policy.",
+        "Reviews in which a custom rule of the policy could not be evaluated, or took too long, by rule. Its "
+        "onError decides about the job; the log and the audit annotation rule-faults show the fault of the policy.",
     ),
     _counter(
         "refused_gpus_total{rule, resource}",
-        "GPUs and other accelerators that jobs asked for which were refused when they were created, dry runs left"
-        " out. Each job counts once, with the worst of the rules that refused it, and again whenever it is tried "
-        "again; at most 10,000 of a job.",
+        "GPUs and other accelerators in rejected new jobs, without dry runs. Each job counts once, with the worst of"
+        " the rules that rejected it, and again whenever it is tried again; at most 10,000 of a job.",
     ),
     _counter("patch_ops_total{injection}", "Patch operations sent, by injection."),
     _counter(
@@ -110,12 +108,12 @@ METRICS: Final = (
     _counter("internal_errors_total{webhook}", "Reviews answered with 500 because of a fault in this service."),
     _counter(
         "shed_total{webhook}",
-        "Reviews refused with 503 because too many like them were at work: large bodies, those that wait for the "
-        "cluster or for an SSH key.",
+        "Reviews refused with 503 because too many similar ones were in progress: large bodies, those that wait for "
+        "the cluster or for an SSH key.",
     ),
     _counter(
         "cluster_errors_total{webhook}",
-        "Reviews refused with 503 because the cluster did not answer a question that the verdict depends on.",
+        "Reviews refused with 503 because the cluster did not answer a query that the verdict depends on.",
     ),
     _counter("bad_requests_total{code}", "Requests that are not a review, by status code."),
     _read_gauge("policy_info{hash}", "1 for the policies in force, by a hash of their content."),
@@ -131,9 +129,8 @@ METRICS: Final = (
     _counter("policy_reloads_total{result}", "Reloads of the policy ConfigMaps: good, or broken when one of them is."),
     _counter(
         "conversions_total{version, outcome}",
-        "With --conversion, jobs by the version that they were wanted in: converted, refused (somebody sends what"
-        " is no job), or stand-in (it is stored, and is no job: v2beta1 shows one that is suspended and has no "
-        "pods).",
+        "With --conversion, jobs by the requested version: converted, refused (a client sends an invalid job), or"
+        " stand-in (a stored object is not a valid job: v2beta1 shows a suspended one without pods).",
     ),
     _counter("policy_reviews_total{decision}", "Reviews of policy ConfigMaps: allowed or denied."),
     _counter("exemptions_total{rule}", "Violations excused by an exemption, by rule."),
@@ -141,7 +138,7 @@ METRICS: Final = (
     _read_gauge("ssh_keys_waiting", "Reviews that wait for an SSH key pair to be made."),
     _histogram(
         "ssh_key_duration_seconds{algorithm}",
-        "Time to make an SSH key pair, ahead or asked for; its count is the pairs made.",
+        "Time to make an SSH key pair, ahead or on request; its count is the pairs made.",
     ),
     _histogram(
         "ssh_key_wait_seconds{algorithm}",
@@ -150,14 +147,14 @@ METRICS: Final = (
     _read_gauge("cache_synced{kind}", "1 while the cache of this kind of object is complete."),
     _read_gauge(
         "cache_faulty{kind}",
-        "1 while nothing is known of this kind of object because it cannot be read, a missing right included; 0 "
-        "where it is not installed.",
+        "1 while this kind of object is unknown because it cannot be read, for example for a missing right; 0 if it"
+        " is not installed.",
     ),
     _read_gauge("cache_objects{kind}", "Objects in the cache."),
     _read_gauge("cache_age_seconds{kind}", "Seconds since the cache of this kind was last complete."),
     _read_counter(
         "cache_unknown_answers_total{kind}",
-        "How often a rule asked about this kind and the answer was unknown; such a rule does not deny.",
+        "How often a rule queried this kind and the answer was unknown; such a rule does not deny.",
     ),
     _read_counter("cache_requests_total{kind}", "Lists and watches sent to the API server."),
     _read_counter("cache_restarts_total{kind, reason}", "Lists and watches that ended, and why."),
@@ -168,7 +165,7 @@ METRICS: Final = (
     _gauge(
         "configuration_concerns{concern}",
         "1 while something is wrong with the webhook configurations or the rights of the service, by its name in "
-        "the runbook; looked at each minute.",
+        "the runbook; checked each minute.",
     ),
     _gauge(
         "ca_bundles_untrusting",
@@ -182,21 +179,21 @@ METRICS: Final = (
     ),
     _read_counter(
         "companion_reconciles_total{companion, result}",
-        "How often a companion looked after an object: done, or failed and to be tried again.",
+        "How often a controller reconciled an object: done, or failed and to be retried.",
     ),
     _read_counter(
-        "companion_requests_total{companion}", "Calls of the API server by a companion, without lists and watches."
+        "companion_requests_total{companion}", "Calls of the API server by a controller, without lists and watches."
     ),
     _read_gauge(
         "companion_waiting{companion}",
-        "Objects that a companion should have looked after by now, those that it is at included.",
+        "Objects that are due for a controller, including those that it is reconciling.",
     ),
     _read_gauge(
-        "companion_failing{companion}", "Objects for which a companion failed when it last tried; it goes on trying."
+        "companion_failing{companion}", "Objects for which the last attempt of a controller failed; it retries."
     ),
     _read_counter(
         "deadline_events_total{outcome}",
-        "Notices about the time of jobs: told (this replica made the Event), or known (it was there).",
+        "Notices about the time of jobs: told (this replica made the Event), or known (it existed).",
     ),
     _read_gauge(
         "plugins{plugin, version, state}",

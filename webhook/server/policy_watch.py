@@ -223,14 +223,14 @@ class PolicyWatch:
 
     async def _write(self, texts: Mapping[str, str]) -> None:
         metadata: dict[str, Any] = {"name": REMEMBERED, "labels": {"app.kubernetes.io/name": PROGRAM}}
-        found = await get(self.api, f"{self._configmaps}/{REMEMBERED}")
-        before = _data(found or {})
+        stored = await get(self.api, f"{self._configmaps}/{REMEMBERED}")
+        before = _data(stored or {})
         data = store.with_remembered(before, texts, self.version)
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-        if found is None:
+        if stored is None:
             await self.api.request("POST", self._configmaps, body)
         elif data != before:
-            metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
+            metadata["resourceVersion"] = stored["metadata"]["resourceVersion"]
             await self.api.request("PUT", f"{self._configmaps}/{REMEMBERED}", body)
 
     @property

@@ -24,10 +24,10 @@ from webhook.admission.pipelines import Decision
 from webhook.api.review import AdmissionRequest, AdmissionResponse
 from webhook.client import wire
 from webhook.client.watch import Watch
-from webhook.companions.reconciler import PacedClient, Reconciler
-from webhook.companions.reservations.ledger import OUTCOMES
+from webhook.controllers.reconciler import PacedClient, Reconciler
+from webhook.controllers.reservations.ledger import OUTCOMES
 from webhook.plugins.loading import Failures, Plugin
-from webhook.server import requests
+from webhook.server import http_request
 from webhook.server.http_server import REASONS
 from webhook.server.limits import MAX_LOGGED_CHARACTERS, MAX_LOGGED_FAILURES, MAX_RULES_WITH_FAULTS
 from webhook.server.log import RefusalLog, describe, make_log
@@ -60,7 +60,7 @@ class Telemetry:
         self.metrics.on_scrape(lambda: self._policies)
         self.metrics.set("build_info", 1, __version__, platform.python_version())
         # The series that alerts use exist from the start.
-        for name, hook in product(_BY_WEBHOOK, requests.HOOKS.values()):
+        for name, hook in product(_BY_WEBHOOK, http_request.HOOKS.values()):
             self.metrics.add(name, hook, amount=0)
         for outcome in OUTCOMES:
             self.metrics.add("quota_ledger_total", outcome, amount=0)
@@ -103,8 +103,8 @@ class Telemetry:
 
     def plugins(self, plugins: Iterable[Plugin], failures: Failures) -> None:
         """Report the plug-ins, and from now on their failures: each kind of failure once in the log."""
-        found = tuple(plugins)
-        for plugin in found:
+        loaded = tuple(plugins)
+        for plugin in loaded:
             self.log.log(
                 logging.WARNING if plugin.faults else logging.INFO,
                 "plug-in",
@@ -116,7 +116,7 @@ class Telemetry:
                 faults=plugin.faults,
             )
         failures.listener = self._plugin_failed
-        self.metrics.on_scrape(lambda: (("plugins", (each.name, each.version, each.state), 1) for each in found))
+        self.metrics.on_scrape(lambda: (("plugins", (each.name, each.version, each.state), 1) for each in loaded))
         self.metrics.on_scrape(lambda: (("plugin_failures_total", key, n) for key, n in failures.counts.items()))
 
     def _plugin_failed(self, kind: str, entry_id: str, error: BaseException) -> None:
@@ -181,7 +181,7 @@ class Telemetry:
         known = rule in self._rule_faults
         if self._rule_faults.get(rule) != fault and (known or len(self._rule_faults) < MAX_RULES_WITH_FAULTS):
             self._rule_faults[rule] = fault
-            self.log.warning("own rule not evaluated", rule=rule, fault=fault)
+            self.log.warning("custom rule not evaluated", rule=rule, fault=fault)
 
     def concerns(self) -> dict[str, str]:
         """For `/readyz`: custom rules that could not be evaluated. Reviews are answered all the same."""

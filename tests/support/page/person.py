@@ -11,7 +11,7 @@ def mend_a_job(tab: Any) -> None:
     tab.locator("#job .cm-line", has_text="replicas: 2").click()
     tab.keyboard.press("End")
     tab.keyboard.type("00")
-    status.filter(has_text="openmpi-pi would be refused, 1 problem").wait_for()
+    status.filter(has_text="openmpi-pi would be rejected, 1 problem").wait_for()
     problem = tab.locator("li.problem")
     assert "200 workers, at most 100 allowed" in problem.inner_text()
     assert "Set replicas to 100 or fewer." in problem.inner_text()

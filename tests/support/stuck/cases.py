@@ -174,14 +174,14 @@ CASES: Final = (
     Case(
         "limit-range",
         "A LimitRange allows no container that large",
-        r"a LimitRange refuses the pods: maximum memory usage per Container is 2Gi",
+        r"a LimitRange rejects the pods: maximum memory usage per Container is 2Gi",
         {f"{CONTAINER}.resources": {"limits": {"cpu": 1, "memory": "8Gi"}}},
         namespace=BOUNDED,
     ),
     Case(
         "pod-security",
         "The namespace's Pod Security level refuses the pods",
-        r'Pod Security refuses the pods: violates PodSecurity "restricted',
+        r'Pod Security rejects the pods: violates PodSecurity "restricted',
         namespace=RESTRICTED,
     ),
     Case(
@@ -228,7 +228,7 @@ CASES: Final = (
     ),
     Case(
         "own-gpus",
-        "Its launcher asks for GPUs, and its own workers hold all of them",
+        "Its launcher requests GPUs, and its own workers hold all of them",
         r"no node has room now: .*nvidia.com/gpu; own-gpus-worker-0 and 3 more of this job hold 32 nvidia.com/gpu",
         {
             "Worker.replicas": 4,
@@ -239,7 +239,7 @@ CASES: Final = (
     Case(
         "no-scheduler",
         "It names a scheduler that does not run",
-        r'the scheduler "volcan" has not looked at it',
+        r'the scheduler "volcan" has not processed it',
         {f"{WORKER}.schedulerName": "volcan"},
     ),
     Case(
@@ -359,7 +359,7 @@ CASES: Final = (
     Case(
         "refused",
         "The operator refuses the job, here for its restartPolicy",
-        r'the operator refuses it: .*restartPolicy.*"Always"',
+        r'the operator rejects it: .*restartPolicy.*"Always"',
         {"Worker.restartPolicy": "Always"},
     ),
     Case(

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support.policies import HEADER, configmap
-from webhook.admission.what_if.policy_review import verdict_on
+from webhook.admission.policy_review import verdict_on
 from webhook.api import review, yaml
 from webhook.cli.main import main
 from webhook.policy.in_force import PolicySet
@@ -154,7 +154,7 @@ def answer(text: str, key: str = KEY) -> str:
 @pytest.mark.parametrize(("text", "said"), MISTAKES)
 def test_a_mistake_is_rejected_with_a_fix_that_is_admitted(text: str, said: str, tmp_path: Path) -> None:
     wrong, right = MISTAKE.sub(r"\1", text), MISTAKE.sub(r"\2", text)
-    assert answer(wrong) == f'policy "p" is broken, and refused:\n{said}'
+    assert answer(wrong) == f'policy "p" was rejected:\n{said}'
     (tmp_path / "p.yaml").write_text(wrong)
     assert said in CliRunner().invoke(main, ["policy", "validate", str(tmp_path / "p.yaml")]).stdout
     assert answer(right) == ""
@@ -167,4 +167,4 @@ def test_a_mistake_is_rejected_with_a_fix_that_is_admitted(text: str, said: str,
 
 def test_a_document_under_another_key_is_rejected_with_the_right_key() -> None:
     missing = "is missing: it belongs under the key policy.yaml of data; did you write policy.yml for it?"
-    assert answer(HEADER, "policy.yml") == f'policy "p" is broken, and refused:\nthe document: {missing}'
+    assert answer(HEADER, "policy.yml") == f'policy "p" was rejected:\nthe document: {missing}'

@@ -82,7 +82,7 @@ ASKED = {EXEMPT: "gpus, worker-count", REASON: "one-off test"}
 
 
 class TestByAnnotation:
-    def test_the_caller_is_told_what_to_find_out(self) -> None:
+    def test_decision_names_the_rules_whose_exemption_must_be_queried(self) -> None:
         decision = validate(annotations=ASKED)
         assert decision.requested == ["worker-count"]
         assert not decision.allowed
@@ -105,12 +105,12 @@ class TestByAnnotation:
         assert "needs the annotation training.openshift.io/exempt-reason" in decision.message
         assert decision.requested == []
 
-    def test_nothing_is_asked_for_rules_that_only_warn(self) -> None:
+    def test_exemption_is_not_queried_for_rules_that_only_warn(self) -> None:
         decision = validate("rules: {worker-count: {action: warn}}", annotations=ASKED)
         assert decision.allowed
         assert decision.requested == []
 
-    def test_nothing_is_asked_for_rules_that_are_met(self) -> None:
+    def test_exemption_is_not_queried_for_rules_that_are_met(self) -> None:
         assert validate(annotations={EXEMPT: "gpus", REASON: "r"}).requested == []
 
 
@@ -131,7 +131,7 @@ class TestByAnnotation:
         ),
     ],
 )
-def test_a_name_that_is_no_rule_is_told(asked: str, told: list[str]) -> None:
+def test_a_name_that_is_no_rule_is_reported(asked: str, told: list[str]) -> None:
     decision = validate(annotations={EXEMPT: asked, REASON: "r"}, granted={})
     assert decision.cautions == [f"{EXEMPT}: {text}" for text in told]
     assert any(EXEMPT in warning for warning in decision.warnings) == bool(told)

@@ -93,14 +93,14 @@ def test_a_fault_of_several_lines() -> None:
     finding = Finding("some-rule", LONG)
     assert finding.sentence == f"{LONG.message}\n\n{LONG.fix}\n[some-rule]"
     assert finding.warning == "spec.a: so much (of it) is bad [some-rule]"
-    head = 'MPIJob "train" is refused, 1 problem to mend:\n1. spec.a [some-rule]\n'
+    head = 'MPIJob "train" was rejected: 1 problem\n1. spec.a [some-rule]\n'
     assert denial("train", [finding]) == f"{head}{LONG.message}\n\n{LONG.fix}"
 
 
 def test_a_fault_of_several_lines_among_others() -> None:
     findings = [Finding("some-rule", LONG), Finding("other-rule", SHORT)]
     assert denial("train", findings).splitlines() == [
-        'MPIJob "train" is refused, 2 problems to mend:',
+        'MPIJob "train" was rejected: 2 problems',
         "1. spec.a [some-rule]",
         "   Heading",
         "   Details: so much (of it) is bad.",

@@ -1,4 +1,4 @@
-"""What a job asks for where nobody looks is told, where it is certain enough what was meant."""
+"""Annotations that are ignored are reported, if it is certain enough what was meant."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_what_a_field_is_for() -> None:
     assert told(annotations={f"{PREFIX}log-retention": "30d"}) == [said]
 
 
-def test_what_is_read_is_not_told_of() -> None:
+def test_known_annotation_causes_no_warning() -> None:
     for key in misspelled_annotations.KNOWN - {annotations.INJECTED}:
         assert [text for text in told(annotations={key: "1"}) if "has no effect, did" in text] == []
     assert told(annotations={"timout": "x"}, labels={"timout": "x", f"{PREFIX}tier": "gold"}) == []
@@ -59,7 +59,7 @@ def test_worker_readiness_without_an_injection_that_reads_it(value: str, caution
     assert (f"{key}: has no effect, the policy has launcher-wait off" in found) is caution
 
 
-def test_only_the_first_few_are_told() -> None:
+def test_only_the_first_few_are_reported() -> None:
     assert len(told(annotations={f"{PREFIX}queue{letter}": "x" for letter in "abcdefgh"})) == 5
 
 

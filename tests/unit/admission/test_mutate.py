@@ -147,7 +147,7 @@ class TestClaims:
 
     @CLAIMS
     @pytest.mark.parametrize("kueue", CONTROLLERS[:2])
-    def test_it_is_believed_where_a_controller_made_it_and_kueue_is_installed(self, metadata, reason, kueue):
+    def test_claim_is_trusted_from_a_controller_with_kueue_installed(self, metadata, reason, kueue):
         decision = created_by(kueue, mpijob(metadata=metadata), Snapshot([config()]))
         assert (decision.skipped, decision.patch, decision.notes) == (reason, [], [])
         assert decision.response("u-1").audit_annotations == {"skipped": reason}
@@ -159,14 +159,14 @@ class TestClaims:
         assert set(decision.authors) == {"created-by", "job-timeout"}
 
     @CLAIMS
-    def test_anybody_else_may_write_it_and_gets_what_no_job_goes_without(self, metadata, reason):
+    def test_claim_of_an_ordinary_user_still_gets_unskippable_injections(self, metadata, reason):
         decision = hold(mpijob(metadata=metadata))
         assert decision.document["spec"]["runPolicy"] == {"activeDeadlineSeconds": 86400}
         assert set(decision.authors) == {"created-by", "job-timeout"}
         assert decision.skipped == ""
 
     @CLAIMS
-    def test_without_any_of_that_it_is_left_alone(self, metadata, reason):
+    def test_claiming_job_is_left_alone_without_unskippable_injections(self, metadata, reason):
         policy = policy_of({"job-timeout": {"default": None}, "created-by": {"enabled": False}})
         decision = hold(mpijob(metadata=metadata), policy)
         assert (decision.skipped, decision.patch, decision.document) == (reason, [], None)
@@ -218,7 +218,7 @@ class TestUpdate:
         assert (again.notes, again.warnings) == ([], [])
 
     @pytest.mark.parametrize("old", [mpijob(), {}, None, 3])
-    def test_a_job_that_never_got_it_does_not_get_it_now(self, old):
+    def test_update_injects_nothing_new(self, old):
         assert update(mpijob(), old, policy=BUSY).patch == []
 
     def test_a_value_that_the_user_changes_is_changed(self):

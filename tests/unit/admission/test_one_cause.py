@@ -1,4 +1,4 @@
-"""A pair of request and limit that two rules refuse is told once."""
+"""A pair of request and limit that two rules reject is reported once."""
 
 from datetime import date
 from typing import Any
@@ -36,7 +36,7 @@ OWN = ("pod-template", "Set it to 8 or less, or raise the limit.")
         ({"requests": {"cpu": "4"}, "limits": {"cpu": "4"}}, {"cpu": "4"}, "", []),
     ],
 )
-def test_a_pair_is_told_once(
+def test_a_pair_is_reported_once(
     asked: dict[str, Any], bounds: dict[str, Any], policy: str, told: list[tuple[str, str]]
 ) -> None:
     assert refused(asked, bounds, policy) == told
@@ -59,7 +59,7 @@ def limits_to(name: str, *fields: str) -> tuple[str, str]:
         ("1500m", "1500m", ("limits", "requests")),
     ],
 )
-def test_what_is_not_overcommitted_and_out_of_bounds_is_told_once(
+def test_resource_out_of_bounds_without_overcommit_is_reported_once(
     name: str, request_: int | str, limit: int | str, fields: tuple[str, ...]
 ) -> None:
     asked = {"requests": {"cpu": "1", name: request_}, "limits": {"cpu": "1", name: limit}}
@@ -67,24 +67,24 @@ def test_what_is_not_overcommitted_and_out_of_bounds_is_told_once(
 
 
 @pytest.mark.parametrize("name", [GPU, FPGA])
-def test_a_missing_limit_that_is_filled_in_is_told_once(name: str) -> None:
+def test_a_missing_limit_that_is_filled_in_is_reported_once(name: str) -> None:
     asked = {"requests": {"cpu": "1", name: 2}, "limits": {"cpu": "1"}}
     assert refused(asked, {name: "1"}) == [limits_to(name, "requests")]
     assert refused({"requests": {"cpu": "1", name: 1}, "limits": {"cpu": "1"}}, {name: "1"}) == []
     assert refused(asked, {"cpu": "1"}) == [("limit-range", f"Set limits[{name}] to 2.")]
 
 
-def test_another_kind_of_accelerator_is_told_beside_it() -> None:
+def test_another_kind_of_accelerator_is_also_reported() -> None:
     asked = {"limits": {"cpu": "1", GPU: 2, "amd.com/gpu": 1}}
     assert [rule for rule, _ in refused(asked, {GPU: "1"})] == ["gpus", "limit-range"]
 
 
-def test_other_pairs_are_told_beside_it() -> None:
+def test_other_pairs_are_also_reported() -> None:
     asked = {"requests": {"cpu": "16", "memory": "2Gi"}, "limits": {"cpu": "8", "memory": "1Gi"}}
     assert refused(asked, {"cpu": "4"}) == [BOTH, ("pod-template", "Set it to 1Gi or less, or raise the limit.")]
 
 
-def test_a_user_that_the_namespace_forbids_is_told_once() -> None:
+def test_a_user_that_the_namespace_forbids_is_reported_once() -> None:
     context = {"Worker.template.spec.securityContext": {"runAsNonRoot": True, "runAsUser": 0}}
     for level, rules in (("restricted", ["pod-security"]), ("privileged", ["pod-template"])):
         decision = validate(

@@ -48,7 +48,7 @@ def test_nothing_is_named(text):
         ("\x1b[31m" + "x" * 300, f'"?[31mxxxx..."; {LISTED}'),
     ],
 )
-def test_what_does_not_exist_is_told(text, shown):
+def test_unknown_injection_is_reported(text, shown):
     assert cautions(text) == [f"no injection is called {shown}"]
 
 
@@ -58,7 +58,7 @@ def test_a_rule_belongs_in_another_annotation():
 
 
 @pytest.mark.parametrize("required", ["deny", "warn", "audit"])
-def test_what_is_required_is_injected_and_told(required):
+def test_required_injection_cannot_be_skipped_and_is_reported(required):
     policy = policy_of({"istio": {"required": required}, "labels": {"required": required}})
     decision = hold(skipping("istio,api-access,labels"), policy)
     assert {"istio", "labels"} <= set(decision.authors)
@@ -67,7 +67,7 @@ def test_what_is_required_is_injected_and_told(required):
     assert decision.warnings[0] == f'{SKIP}: "istio", "labels" cannot be skipped'
 
 
-def test_the_time_limit_is_injected_whatever_is_asked():
+def test_time_limit_cannot_be_skipped():
     decision = hold(skipping("job-timeout"))
     assert decision.document["spec"]["runPolicy"]["activeDeadlineSeconds"] == 86400
     assert decision.warnings[0] == f'{SKIP}: "job-timeout" cannot be skipped'

@@ -41,7 +41,7 @@ def ids(decision: Decision) -> dict[str, list[str]]:
 def test_a_job_that_says_nothing_is_admitted_to_a_restricted_namespace() -> None:
     decision = submitted(GOOD, labelled(enforce="restricted"))
     assert decision.denied == []
-    # Whether its image is made for that, nobody can see here.
+    # It is unknown here whether its image is made for that.
     assert decision.warnings == [
         'spec.sshAuthMountPath: "/root/.ssh" is for root, but this namespace starts nothing as root [ssh-paths]'
     ]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.policies import HEADER, configmap, layer
-from webhook.admission.what_if.policy_review import PolicyVerdict, verdict_on
+from webhook.admission.policy_review import PolicyVerdict, verdict_on
 from webhook.api import review
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import ABSENT
@@ -47,7 +47,7 @@ def test_a_broken_one_is_refused_with_field_values_and_line() -> None:
     assert not response.allowed
     assert response.status is not None
     assert response.status.message == (
-        'policy "p" is broken, and refused:\n'
+        'policy "p" was rejected:\n'
         'line 3: mode: must be enforce, warn or audit (it is "loud")\n'
         'line 5: rules.gpus.max: must be a whole number (it is "many")'
     )
@@ -78,15 +78,15 @@ def test_a_policy_without_its_key_is_refused(new: dict[str, Any]) -> None:
     assert "the document: is missing: it belongs under the key policy.yaml of data" in response.status.message
 
 
-def test_what_is_no_policy_is_none_of_our_business() -> None:
+def test_unrelated_configmap_is_admitted() -> None:
     result = verdict_on(sent(configmap("p", "[", label="")), policies=PolicySet(), namespaces=None, now=TODAY)
     assert result.response.allowed
     assert result.after is None
 
 
 @pytest.mark.parametrize("label", ["True", "yes", "false"])
-def test_a_label_with_another_value_is_told(label: str) -> None:
-    told = f'this is no policy: the label training.openshift.io/mpijob-policy is "{label}". Set it to "true".'
+def test_a_label_with_another_value_is_reported(label: str) -> None:
+    told = f'this is not a policy: the label training.openshift.io/mpijob-policy is "{label}". Set it to "true".'
     result = verdict_on(sent(configmap("p", "[", label=label)), policies=PolicySet(), namespaces=None, now=TODAY)
     assert (result.response.allowed, result.response.warnings) == (True, [told])
     policies = PolicySet([layer("p", "rules: {gpus: {max: 2}}")])
@@ -96,7 +96,7 @@ def test_a_label_with_another_value_is_told(label: str) -> None:
 
 
 @pytest.mark.parametrize("new", [None, configmap("p", "[", label="")])
-def test_deleting_it_or_its_label_falls_back(new: Any) -> None:
+def test_deleted_policy_or_label_falls_back_to_others(new: Any) -> None:
     policies = PolicySet([layer("p", "rules: {gpus: {max: 2}}"), layer("q", "rules: {gpus: {min: 1}}")])
     result = verdict_on(sent(new, configmap("p", HEADER)), policies=policies, namespaces=None, now=TODAY)
     assert result.response.warnings == ['policy "p" goes: what it set falls back to other policies or defaults']
@@ -113,7 +113,7 @@ def test_deleting_it_or_its_label_falls_back(new: Any) -> None:
         ("namespaces: {matchLabels: {tier: c}}", "namespaces: the selector matches no namespace that exists now"),
         (
             "exemptions: [{rules: [gpus], users: [x], reason: r, expires: 2026-11-20}]",
-            "exemptions[0]: it ended on 2026-11-20, and exempts nobody",
+            "exemptions[0]: it ended on 2026-11-20 and has no effect",
         ),
         (
             "exemptions: [{rules: [gpus], namespaces: [z], reason: r}]",
@@ -144,7 +144,7 @@ def test_of_unknown_namespaces_nothing_is_said() -> None:
 
 
 @pytest.mark.parametrize("data", [3, [], {"metadata": 3}, {"data": {"policy.yaml": 3}}])
-def test_what_is_no_configmap_gets_no_verdict(data: Any) -> None:
+def test_object_that_is_not_a_configmap_gets_no_verdict(data: Any) -> None:
     with pytest.raises(review.ReviewError):
         verdict_on(sent(data), policies=PolicySet(), namespaces=None, now=TODAY)
 

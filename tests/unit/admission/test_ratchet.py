@@ -65,7 +65,7 @@ class TestDegrees:
     def test_less_of_a_fault_passes(self, rule: str, change: str, worse: Any, better: Any, settings: str) -> None:
         assert denied(*step(change, worse, better), settings) == []
 
-    def test_more_of_it_is_refused(self, rule: str, change: str, worse: Any, better: Any, settings: str) -> None:
+    def test_increased_fault_is_rejected(self, rule: str, change: str, worse: Any, better: Any, settings: str) -> None:
         assert denied(*step(change, better, worse), settings) == [rule]
 
 
@@ -204,7 +204,7 @@ class TestPodSecurity:
             ({**context(runAsNonRoot=False), "privileged": True}, {}, context(runAsNonRoot=False)),
         ],
     )  # fmt: skip
-    def test_a_job_that_is_mended_in_part_passes(self, first: Json, second: Json, mended: Json) -> None:
+    def test_a_job_that_is_fixed_in_part_passes(self, first: Json, second: Json, mended: Json) -> None:
         stored, new = self.job(a=first, b=second), self.job(a=mended, b=second)
         assert denied(stored, new, view=self.VIEW) == []
 
@@ -217,7 +217,7 @@ class TestPodSecurity:
             (context(runAsNonRoot=REMOVE), {**context(runAsNonRoot=REMOVE), "privileged": True}),
         ],
     )
-    def test_one_that_breaks_more_of_it_does_not(self, before: Json, after: Json) -> None:
+    def test_job_with_more_faults_is_rejected(self, before: Json, after: Json) -> None:
         # The API server takes no privileged container that may not escalate.
         others = {"pod-template"} if after.get("privileged") else set()
         assert set(denied(self.job(a=before), self.job(a=after), view=self.VIEW)) == {"pod-security"} | others

@@ -18,7 +18,7 @@ from webhook.kit.settings import InjectionSettings
 from webhook.policy.in_force import Policy
 
 DEADLINE = "spec.runPolicy.activeDeadlineSeconds"
-FIX = "Submit it again; if that does not help, another webhook takes it out, so ask your administrator."
+FIX = "Submit it again; if that does not help, another webhook removes it: ask your administrator."
 MISSING = f'the injection "job-timeout" is required and not in the job. {FIX} [{RULE}]'
 
 
@@ -112,7 +112,7 @@ CLAIMS = [
 def test_a_job_that_claims_a_controller_needs_required_injections(metadata):
     (text,) = found(mpijob(metadata=metadata), requiring())["deny"]
     assert "Nothing is injected into a job that is " in text
-    assert "so write it into the job, or ask your administrator to exempt the user who creates such jobs" in text
+    assert ": write it into the job, or ask your administrator to exempt the user who creates such jobs" in text
     assert found(with_limits(metadata=metadata), requiring()) == {}
 
 
@@ -140,7 +140,7 @@ def test_an_update_is_not_refused_for_what_the_stored_job_never_had():
 
 
 @pytest.mark.parametrize("injection_id", list(injections.REGISTRY))
-def test_what_an_injection_put_in_it_does_not_miss(injection_id):
+def test_injected_value_is_not_reported_missing(injection_id):
     policy = policy_of({entry: {"required": "deny"} for entry in injections.REGISTRY})
     assert found(mutate(mpijob(), policy).document, policy) == {}
 

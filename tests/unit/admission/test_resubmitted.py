@@ -81,7 +81,7 @@ def test_a_quota_that_the_job_fills_itself_is_not_exceeded() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"7", b'{"metadata": 7}', b'{"metadata": {"name": 7}}', b'"\xff"'])
-def test_what_is_no_job_is_not_judged(data: bytes) -> None:
+def test_object_that_is_not_a_job_is_not_judged(data: bytes) -> None:
     assert resubmitted.judge(data, policies=policies(""), view=WithoutJobs(NothingKnown()), today=TODAY) is None
 
 

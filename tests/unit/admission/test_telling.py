@@ -64,7 +64,7 @@ def test_by_policy(how, told):
         ("none", []),
     ],
 )
-def test_a_hint_is_told_with_the_injections_of_others(how, told):
+def test_a_hint_is_reported_with_the_injections_of_others(how, told):
     assert warnings(saying("a", "did this"), saying("b", HINT, adds=False), how=how) == told
 
 
@@ -115,7 +115,7 @@ def test_the_worst_caution_comes_first():
     assert decision.warnings == ["launcher-resources: hint", "rdma: none", "istio: style"]
 
 
-def test_each_round_tells_what_it_injected():
+def test_each_round_reports_its_injections():
     first = mutated(mpijob(), DEFAULTS)
     assert [line for line in first.warnings if line.startswith("injected: ")]
     other = copy.deepcopy(first.document)

@@ -27,7 +27,7 @@ def update(changes: dict[str, Any], username: str) -> AdmissionRequest:
 def test_it_is_rejected_by_a_policy_that_rejects() -> None:
     decision = too_expensive.verdict(request(changed()), DEFAULTS, WITH_KUEUE)
     assert decision.message == (
-        'MPIJob "train" is refused, 1 problem to mend:\n'
+        'MPIJob "train" was rejected: 1 problem\n'
         "1. spec: too expensive to judge: its checks take more processor time than one job may have [job-size]\n"
         "   Make it smaller: fewer containers, variables, volumes or words of a command."
     )

@@ -210,7 +210,7 @@ def test_what_a_later_policy_would_inject_comes_to_no_place_of_an_old_job():
     assert at(asked.document, (*RUN_POLICY, "activeDeadlineSeconds")) == 86400
 
 
-def test_what_cannot_be_done_of_the_new_wish_is_told():
+def test_failed_new_request_is_reported():
     stored = mutate(job({"timeout": "24h"}), only("job-timeout"), view=KNOWN).document
     again = update(job({"timeout": "soon"}), stored, only("job-timeout"))
     assert again.warnings == [

@@ -47,7 +47,7 @@ def test_too_few_gpus_of_a_launcher_that_is_a_worker_are_one_cause() -> None:
     decision = validate(job, policy=load_policy(f"{HEADER}rules: {{gpus: {{min: 1}}}}"))
     found = [*decision.denied, *decision.warned]
     assert [(each.rule, each.violation.fix) for each in found if "GPU" in each.violation.message] == [
-        ("gpus", "Ask for 2 or more in resources.limits.")
+        ("gpus", "Request 2 or more in resources.limits.")
     ]
 
 
@@ -56,7 +56,7 @@ def test_every_violation_is_in_one_reply() -> None:
     decision = validate(job)
     assert not decision.allowed
     assert decision.message == (
-        'MPIJob "train" is refused, 2 problems to mend:\n'
+        'MPIJob "train" was rejected: 2 problems\n'
         "1. spec.mpiReplicaSpecs[Launcher].replicas: is 2, there is always one launcher [upstream-contract]\n"
         "   Set replicas to 1.\n"
         "2. spec.mpiReplicaSpecs[Worker].replicas: 1 worker, at least 2 required [worker-count]\n"
@@ -114,7 +114,7 @@ def test_actions_and_mode(policy: str, denied: list[str], warned: list[str], aud
     assert decision.allowed is (not denied)
 
 
-def test_a_launcher_by_itself_is_a_matter_of_the_policy() -> None:
+def test_a_launcher_alone_is_a_matter_of_the_policy() -> None:
     job = changed({"Worker": REMOVE})
     assert [f.rule for f in validate(job).denied] == ["worker-count"]
     decision = validate(job, policy=load_policy(HEADER + "rules: {worker-count: {min: 0}}"))
@@ -159,7 +159,7 @@ class TestUpdate:
         assert validate(free, old=going).skipped == "being deleted"
         assert not validate(changed({"Worker.replicas": 500}, free), old=going).allowed
 
-    def test_kueue_is_checked_like_anybody_on_create(self) -> None:
+    def test_kueue_is_checked_like_any_user_on_create(self) -> None:
         user = "system:serviceaccount:kueue-system:kueue-controller-manager"
         assert not validate(changed({"Worker.replicas": 1}), username=user).allowed
 
@@ -196,10 +196,10 @@ class TestUpdate:
 def test_a_wrong_shape_is_an_error_with_its_path(changes: dict[str, Any], message: str) -> None:
     decision = validate(changed(changes))
     assert [f"{f.violation.path}: {f.violation.message}" for f in decision.denied] == [message]
-    assert decision.message.startswith('MPIJob "train" is refused, 1 problem to mend:\n1. spec.')
+    assert decision.message.startswith('MPIJob "train" was rejected: 1 problem\n1. spec.')
 
 
-def test_missing_replica_specs_are_told() -> None:
+def test_missing_replica_specs_are_reported() -> None:
     decision = validate(changed({"spec.mpiReplicaSpecs": REMOVE}))
     assert [f.rule for f in decision.denied] == ["upstream-contract"], "no workers is the same fault"
 

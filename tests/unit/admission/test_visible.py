@@ -30,7 +30,7 @@ from webhook.rules import REGISTRY, Violation
 FORGED = "7. spec.b: is bad [images]"
 EVIL = f"a\n{FORGED}\r\x1b[31m\u202e\u2028\x85b"
 VIEWS = ["nothing", "cluster"]
-# Rules that repeat what stands in the job below; that these do shows that the text came that far.
+# Rules that repeat text of the job below; their findings show that the text came that far.
 REPEATING = {"accelerator-available", "images", "pod-security", "priority", "references", "upstream-contract"}
 
 
@@ -109,7 +109,7 @@ def test_in_every_place_of_a_job(known: str) -> None:
 
 
 def test_what_an_administrator_reads() -> None:
-    """Whatever a policy has in it, of namespaces and values that there are not."""
+    """Any text in a policy, including unknown namespaces and values."""
     assert warnings([f'there is no namespace "{EVIL}"'])[0].isprintable()
     for text in (f"namespaces: {{matchLabels: {{{json.dumps(EVIL)}: x}}}}", f"mode: {json.dumps(EVIL)}"):
         with pytest.raises(PolicyError) as caught:

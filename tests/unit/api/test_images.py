@@ -69,7 +69,7 @@ def test_parse(text: str, expected: tuple[str, str, str | None, str | None]) -> 
         ("quay.io/app/", '"app/" is not an image name'),
         (
             "quay.io/a..b",
-            '"a..b" is not an image name: between slashes stand lower case letters and digits, with single',
+            '"a..b" is not an image name: between slashes use lower case letters and digits, with single',
         ),
         ("quay.io/a___b", '"a___b" is not an image name'),
         ("quay.io/-a", '"-a" is not an image name'),

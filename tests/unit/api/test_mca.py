@@ -21,7 +21,7 @@ def read(script: str) -> list[tuple[str, str]]:
         ('mpirun -gmca plm_rsh_args "-p 2222" x', [("plm_rsh_args", "-p 2222")]),
         ('mpirun --prtemca plm_ssh_args "-p 2222" x', [("plm_ssh_args", "-p 2222")]),
         ("mpirun -mca pml ucx -mca btl ^openib x", [("pml", "ucx"), ("btl", "^openib")]),
-        # An option that nobody knows, and ranks that nobody knows.
+        # An unknown option, and an unknown number of ranks.
         ("mpirun --brand-new -np $NP -mca pml ucx x", [("pml", "ucx")]),
         ('mpirun \\\n  -mca plm_rsh_args "-p $PORT" \\\n  x', [("plm_rsh_args", "-p $PORT")]),
         # The words end where only a shell could go on.

@@ -22,7 +22,7 @@ def test_paths_are_those_of_findings() -> None:
     }
 
 
-def test_check_tells_each_once() -> None:
+def test_check_reports_each_fault_once() -> None:
     replica = {"replicas": 1, "template": {"spec": {"containers": [CONTAINER]}}}
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": fill_in("the claim with the data")}}]
     worker = {"replicas": 2, "template": {"spec": {"containers": [{"name": "a", "image": "a:1"}], "volumes": volumes}}}

@@ -43,7 +43,7 @@ def shown(amounts: pod_resources.Amounts) -> dict[str, str]:
         # Init containers run one after the other, before the others.
         ({"containers": [container({"cpu": 1})], "initContainers": [container({"cpu": 3})] * 2}, {"cpu": "3"}, {}),
         ({"containers": [container({"cpu": 4})], "initContainers": [container({"cpu": 3})] * 2}, {"cpu": "4"}, {}),
-        # Sidecars run on: beside the containers, and beside the init containers that come after.
+        # Sidecars keep running: alongside the containers, and alongside later init containers.
         ({"containers": [container({"cpu": 4})], "initContainers": [sidecar({"cpu": 1})]}, {"cpu": "5"}, {}),
         (
             {"containers": [container({"cpu": 1})], "initContainers": [sidecar({"cpu": 1}), container({"cpu": 3})]},
@@ -109,7 +109,7 @@ def test_defaults_of_containers_leave_what_is_there() -> None:
 
 
 def test_equal_pods_are_one_key() -> None:
-    """For whoever keeps what was worked out for one."""
+    """For caches by pod."""
     made = [pod(containers=[container({"cpu": cpu}, {"memory": 1})], overhead={"cpu": 1}) for cpu in (1, "1000m", 2)]
     assert made[0] == made[1] != made[2]
     assert len({*made}) == 2

@@ -13,7 +13,7 @@ CONTAINER = "template.spec.containers.0"
 
 
 def port(**changes: Any) -> int | None:
-    """Of the good job; a name such as `Worker_command` is a field of the first container."""
+    """The port of the valid job; a name such as `Worker_command` is a field of the first container."""
     job = changed({f"{name.replace('_', f'.{CONTAINER}.')}": value for name, value in changes.items()})
     return sshd.port(defaulted(job), DEFAULT)
 

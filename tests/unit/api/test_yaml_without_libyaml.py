@@ -1,4 +1,4 @@
-"""Where there is no libyaml, as in a browser, the same texts have the same values."""
+"""Without libyaml, as in a browser, the same texts have the same values."""
 
 import json
 import subprocess

@@ -100,7 +100,7 @@ def damaged(name):
         "no key": ((chain, None, ca), "cannot read {folder}/tls.key: No such file or directory"),
         "another name": (
             (*_pem(issue(hosts=["a.example", "192.0.2.1"])), ca),
-            "the certificate is not for localhost, but for a.example, 192.0.2.1",
+            "the certificate is not for localhost, only for a.example, 192.0.2.1",
         ),
         "another CA": (
             (*_pem(issue(OTHER_CA)), ca),

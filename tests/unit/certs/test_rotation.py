@@ -60,7 +60,7 @@ def test_what_time_brings(state, after, step):
 
 @pytest.mark.parametrize("field", ["published_at", "retired_at"])
 @pytest.mark.parametrize("written", [None, START + DAY])
-def test_a_time_that_cannot_be_is_written_anew(field, written):
+def test_impossible_time_is_rewritten(field, written):
     """In the future: by a clock that has been set back since."""
     state = replace(WAITING if field == "published_at" else RETIRING, **{field: written})
     step = plan(state, everywhere(state), START, SETTINGS)

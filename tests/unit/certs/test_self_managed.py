@@ -278,7 +278,7 @@ async def test_clients_with_a_slow_clock(slow):
     assert accepted(cluster, one, clock.now - slow) == EVERY
 
 
-async def test_expired_while_nobody_ran():
+async def test_ca_expired_during_downtime_is_replaced():
     """The grace protects a served leaf; here none is served."""
     cluster, clock, _, _ = await ready()
     clock.now += 500 * DAY
@@ -331,7 +331,7 @@ async def test_trust_is_what_the_live_bundles_say():
     assert not one.trusted, "a CA that has expired signs nothing"
 
 
-async def test_problems_are_told_once():
+async def test_problems_are_reported_once():
     cluster, _, one, told = await ready()
     cluster.down = True
     for _ in range(3):

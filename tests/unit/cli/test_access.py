@@ -74,7 +74,7 @@ def test_more_about_whom_the_kubeconfig_names(command: str, asked: Callable[...,
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("option", ["--as-group", "--as-uid"])
-def test_more_about_nobody(command: str, option: str, tmp_path: Path, program: Check) -> None:
+def test_as_group_without_as_is_rejected(command: str, option: str, tmp_path: Path, program: Check) -> None:
     config = str(kubeconfig(tmp_path / "config", "https://127.0.0.1:1"))
     result = program(*COMMANDS[command], "--kubeconfig", config, option, "x", job_yaml=JOB, policy_yaml=HEADER)
     assert result.exit_code == 2

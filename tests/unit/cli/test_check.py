@@ -40,7 +40,7 @@ def test_a_good_job_is_admitted(check: Check) -> None:
         '      added sidecar.istio.io/inject: "false" to Launcher, Worker, job: MPI does not work through a sidecar\n'
         "      + spec.mpiReplicaSpecs[Launcher].template.metadata.labels[sidecar.istio.io/inject]: 'false'\n"
     ) in result.stdout
-    assert result.stdout.endswith("\n\n1 job: 1 admitted, 0 refused\n")
+    assert result.stdout.endswith("\n\n1 job: 1 admitted, 0 rejected\n")
     assert result.stderr == f"{NOT_JUDGED}\n"
 
 
@@ -50,14 +50,14 @@ def test_a_refused_job_shows_every_violation_and_nothing_injected(check: Check) 
     result = check("job.yaml", job_yaml=job)
     assert result.exit_code == 1
     assert result.stdout == (
-        "job.yaml: team-a/train: refused\n"
+        "job.yaml: team-a/train: rejected\n"
         "  1. spec.mpiReplicaSpecs[Launcher].replicas: is 2, there is always one launcher [upstream-contract]"
         " (line 1)\n"
         "     Set replicas to 1.\n"
         "  2. spec.mpiReplicaSpecs[Worker].replicas: 1 worker, at least 2 required [worker-count] (line 1)\n"
         "     Set replicas to 2 or more.\n"
         "\n"
-        "1 job: 0 admitted, 1 refused\n"
+        "1 job: 0 admitted, 1 rejected\n"
     )
 
 
@@ -83,7 +83,7 @@ def test_what_could_not_be_injected_is_a_warning(check: Check) -> None:
     assert told in result.stdout, "it is told with a refusal too"
 
 
-def test_what_comes_back_in_an_update_is_told(check: Check) -> None:
+def test_what_comes_back_in_an_update_is_reported(check: Check) -> None:
     request = AdmissionRequest(uid="", operation="CREATE", namespace="team-a", object=Raw(json.dumps(GOOD).encode()))
     stored = mutate(request, policy=load_policy(None), view=NothingKnown()).document
     result = check("job.yaml", "--cluster", "c.yaml", job_yaml=GOOD, c_yaml=stored)
@@ -104,7 +104,7 @@ def test_json_has_exactly_the_promised_keys(check: Check) -> None:
     ]  # fmt: skip
     assert (verdict["file"], verdict["document"], verdict["kind"]) == ("job.yaml", 1, "MPIJob")
     assert (verdict["name"], verdict["namespace"], verdict["allowed"]) == ("train", "team-a", False)
-    assert verdict["message"].startswith('MPIJob "train" is refused, 1 problem to mend:\n1. spec.mpiReplicaSpecs')
+    assert verdict["message"].startswith('MPIJob "train" was rejected: 1 problem\n1. spec.mpiReplicaSpecs')
     assert verdict["causes"] == [
         {
             "rule": "worker-count",
@@ -204,11 +204,11 @@ def test_a_job_that_the_cluster_has_is_checked_as_a_change(check: Check) -> None
     result = check("job.yaml", "--cluster", "c.yaml", **files)
     assert result.exit_code == 1
     assert result.stdout == (
-        "job.yaml: team-a/train: refused (as a change to the job that the cluster has)\n"
+        "job.yaml: team-a/train: rejected (as a change to the job that the cluster has)\n"
         "  1. spec.slotsPerWorker: changed from 1 to 2 while the job runs, which breaks it [update-safety] (line 1)\n"
         "     Suspend the job first (spec.runPolicy.suspend: true), or make a new one.\n"
         "\n"
-        "1 job: 0 admitted, 1 refused\n"
+        "1 job: 0 admitted, 1 rejected\n"
     )
 
 
@@ -228,7 +228,7 @@ def test_the_faults_of_a_job_that_stands_unchanged_are_shown(check: Check) -> No
     assert result.exit_code == 0, "the change would be admitted"
     assert "team-a/train: admitted (as a change to the job that the cluster has)\n" in result.stdout
     assert (
-        "  warning: spec.mpiReplicaSpecs[Worker].replicas: as it stands it would be refused if it were new: "
+        "  warning: spec.mpiReplicaSpecs[Worker].replicas: it would be rejected if it were new: "
         "1 worker, at least 2 required. Set replicas to 2 or more. [worker-count] (line 1)\n"
     ) in result.stdout
     (verdict,) = as_json(check("a.yaml", "--cluster", "c.yaml", "-o", "json"))
@@ -241,7 +241,7 @@ def test_what_a_job_takes_itself_is_no_fault_of_it(check: Check) -> None:
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "team-a"}}
     items = {"kind": "List", "items": [GOOD, {**quota, "status": status}]}
     result = check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml=items)
-    assert "as it stands" not in result.stdout
+    assert "if it were new" not in result.stdout
 
 
 def test_quiet(check: Check) -> None:
@@ -250,7 +250,9 @@ def test_quiet(check: Check) -> None:
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
     result = check("a.yaml", "b.yaml", "c.yaml", "-q")
     assert (result.exit_code, result.stderr) == (1, "")
-    assert result.stdout.startswith("c.yaml: team-a/bad: refused\n  1. spec.mpiReplicaSpecs[Worker].replicas: 1 worker")
+    assert result.stdout.startswith(
+        "c.yaml: team-a/bad: rejected\n  1. spec.mpiReplicaSpecs[Worker].replicas: 1 worker"
+    )
     assert [each["name"] for each in as_json(check("a.yaml", "c.yaml", "-q", "-o", "json"))] == ["bad"]
     assert check("b.yaml", "-q").exit_code == 2
 
@@ -268,7 +270,7 @@ def test_a_job_of_another_namespace_is_another_job(check: Check) -> None:
     assert check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml=stored).exit_code == 0
 
 
-def test_an_exemption_that_has_ended_excuses_nobody(check: Check) -> None:
+def test_expired_exemption_excuses_no_job(check: Check) -> None:
     policy = POLICY + "exemptions: [{rules: [worker-count], namespaces: [team-a], reason: r, expires: %s}]"
     job = changed({"Worker.replicas": 1})
     assert check("a.yaml", "--policy", "p.yaml", a_yaml=job, p_yaml=policy % "2001-01-01").exit_code == 1
@@ -295,7 +297,7 @@ def test_other_kinds_are_passed_over_with_a_note(check: Check) -> None:
     assert check("a.yaml", "b.yaml", "-o", "json").stderr == ""
 
 
-def test_a_directory_stands_for_its_files(check: Check) -> None:
+def test_a_directory_means_its_files(check: Check) -> None:
     files = {"jobs__a_yaml": GOOD, "jobs__b_yml": GOOD, "jobs__c_json": GOOD, "jobs__d_txt": "]"}
     result = check("jobs", "-o", "json", **files)
     assert result.exit_code == 0
@@ -392,7 +394,7 @@ def test_a_file_without_end(check: Check, monkeypatch: pytest.MonkeyPatch) -> No
     assert (result.exit_code, result.stderr) == (2, "error: /dev/zero: is larger than 1 MiB\n")
 
 
-def test_usable_files_are_checked_beside_unusable_ones(check: Check) -> None:
+def test_usable_files_are_checked_next_to_unusable_ones(check: Check) -> None:
     result = check("none.yaml", "a.yaml", "-o", "json", a_yaml=changed({"Worker.replicas": 1}))
     assert result.exit_code == 2
     assert [verdict["allowed"] for verdict in as_json(result)] == [False]
@@ -481,7 +483,7 @@ class TestGithub:
         result = check("a.yaml", "-o", "github", files={"a.yaml": text})
         assert f"line={line(text, ONE)}," in result.stdout
 
-    def test_what_is_not_there_is_told_where_it_belongs(self, check: Check) -> None:
+    def test_missing_field_is_reported_at_its_parent(self, check: Check) -> None:
         job = changed(
             {"Worker": None, "spec.mpiReplicaSpecs": {"Launcher": GOOD["spec"]["mpiReplicaSpecs"]["Launcher"]}}
         )
@@ -601,7 +603,7 @@ def test_yaml_is_what_json_is(check: Check) -> None:
     [(GOOD, 0), (SHORT_LIVED, 1), (changed({"Worker.replicas": 1}), 1)],
 )
 def test_fail_on_warn(check: Check, job: dict[str, Any], code: int) -> None:
-    """What was injected is no warning, although kubectl shows it as one."""
+    """An injection is not a warning, although kubectl shows it as one."""
     assert check("a.yaml", "--fail-on", "warn", files={"a.yaml": job}).exit_code == code
 
 
@@ -611,7 +613,7 @@ def test_what_could_not_be_injected_fails_on_warn(check: Check) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "github", "junit"])
-def test_what_fails_for_a_warning_is_told_in_quiet_too(form: str, check: Check) -> None:
+def test_what_fails_for_a_warning_is_reported_in_quiet_too(form: str, check: Check) -> None:
     files = {"good.yaml": GOOD, "a.yaml": SHORT_LIVED}
     result = check("good.yaml", "a.yaml", "-q", "-o", form, files=files)
     assert (result.exit_code, "retention" in result.stdout) == (0, False)
@@ -675,7 +677,7 @@ class TestIgnoreOthers:
     def test_a_job_among_them_counts(self, check: Check) -> None:
         result = check(*self.OTHERS, "a.yaml", "--ignore-others", files={**self.OTHERS, "a.yaml": ONE_WORKER})
         assert result.exit_code == 1
-        assert "1 job: 0 admitted, 1 refused" in result.stdout
+        assert "1 job: 0 admitted, 1 rejected" in result.stdout
 
     @pytest.mark.parametrize(
         "text",
@@ -694,7 +696,7 @@ class TestIgnoreOthers:
     def test_of_many_jobs_the_good_ones_are_only_counted(self, check: Check) -> None:
         jobs = {f"{number}.yaml": JOB for number in range(20)}
         result = check(*jobs, files=jobs)
-        assert (result.exit_code, result.stdout) == (0, "20 jobs: 20 admitted, 0 refused\n")
+        assert (result.exit_code, result.stdout) == (0, "20 jobs: 20 admitted, 0 rejected\n")
         assert (
             result.stderr == "not judged: what depends on a cluster (none is known: see --kubeconfig and --cluster)\n"
         )
@@ -798,5 +800,5 @@ KUSTOMIZE = f"{CONFIG}---\n{ONE_WORKER}"
 def test_what_helm_and_kustomize_print(check: Check, text: str) -> None:
     result = check("-", stdin=text)
     assert result.exit_code == 1
-    assert "standard input: team-a/train: refused" in result.stdout
+    assert "standard input: team-a/train: rejected" in result.stdout
     assert result.stderr.startswith("standard input: passed over ConfigMap a\n")

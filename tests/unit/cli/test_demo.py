@@ -35,7 +35,7 @@ def test_the_examples_do_what_they_say() -> None:
     assert ["bad-" in line for line in (typed[0], typed[-1])] == [True, False], "rejections first"
     assert sum(-(-len(line) // 80) or 1 for line in shown) <= 48, "two screens of 24 rows and 80 columns"
     bad = sum(path.name.startswith("bad-") for path in FILES)
-    assert f"\n{len(FILES)} jobs: {len(FILES) - bad} admitted, {bad} refused\n" in result.stdout
+    assert f"\n{len(FILES)} jobs: {len(FILES) - bad} admitted, {bad} rejected\n" in result.stdout
     assert "What to try next:\n" in result.stdout
 
 
@@ -49,7 +49,7 @@ def test_an_admitted_job_is_shown_as_kubectl_would() -> None:
     assert "  + spec.runPolicy.cleanPodPolicy: Running\n" in after
     assert "slotsPerWorker:" not in after, "unchanged fields are left out"
     assert all(len(line) <= 120 for line in after.splitlines()), "lines are cut"
-    assert "\n1 job: 1 admitted, 0 refused\n" in after
+    assert "\n1 job: 1 admitted, 0 rejected\n" in after
 
 
 def test_a_refused_job_is_shown_as_kubectl_would() -> None:
@@ -82,7 +82,7 @@ def test_an_example_that_does_something_else(monkeypatch: pytest.MonkeyPatch, tm
     (tmp_path / "job.yaml").write_text(json.dumps(changed({"Worker.replicas": 1})))
     result = run()
     assert result.exit_code == 1
-    assert f"unexpected: {tmp_path}/job.yaml was refused\n" in result.stdout
+    assert f"unexpected: {tmp_path}/job.yaml was rejected\n" in result.stdout
     assert f"unexpected: {tmp_path}/bad-job.yaml was admitted\n" in result.stdout
 
 

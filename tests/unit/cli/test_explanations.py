@@ -13,7 +13,7 @@ from webhook.admission.validate import required_injections
 from webhook.cli import explanations
 from webhook.cli.explanations import Setting
 from webhook.cli.main import main
-from webhook.kit.own_rules import PREFIX
+from webhook.kit.custom_rules import PREFIX
 from webhook.kit.settings import Action, Settings
 
 
@@ -97,16 +97,16 @@ def test_a_rule_in_text() -> None:
         "",
         "Distributed training needs at least two workers, and the platform is tested up to one hundred. With",
         "`runLauncherAsWorker` the launcher takes part in the training, so it counts too. The operator also runs "
-        "launchers by",
-        "themselves, without Worker: `min: 0` lets such jobs in.",
+        "launchers alone,",
+        "without Worker: `min: 0` admits such jobs.",
         "",
         "\x1b[1mSettings\x1b[0m",
         "  action: deny, warn, audit or off, default deny",
-        "      What a violation leads to: deny, warn, audit or off.",
+        "      The action for a violation: deny, warn, audit or off.",
         "  min: whole number, 0 or more, default 2",
-        "      Fewest workers a job may ask for; 0 for a launcher by itself.",
+        "      Minimum number of workers; 0 admits a launcher alone.",
         "  max: whole number, 1 or more, default 100",
-        "      Most workers a job may ask for.",
+        "      Maximum number of workers.",
         "",
         "\x1b[1mIn a policy file, with the defaults\x1b[0m",
         "  apiVersion: policy.training.openshift.io/v1",

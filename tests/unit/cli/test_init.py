@@ -147,11 +147,11 @@ def test_what_cannot_be_written(init: Check, arguments: tuple[str, ...], said: s
     assert said in result.stderr
 
 
-def test_a_refused_job_is_written_and_told(init: Check) -> None:
+def test_a_refused_job_is_written_and_reported(init: Check) -> None:
     result = init("--framework", "horovod", "--workers", "1", "--name", "First")
     assert result.exit_code == 1
     assert job(result)["metadata"]["name"] == "First"
-    assert "First: default/First: refused\n" in result.stderr
+    assert "First: default/First: rejected\n" in result.stderr
     assert "1 worker, at least 2 required" in result.stderr
 
 

@@ -89,7 +89,7 @@ def test_what_an_update_restores() -> None:
     ]
 
 
-def test_nothing_injected_is_nothing_told() -> None:
+def test_job_without_injections_has_no_note() -> None:
     assert lines(Decision()) == []
 
 

@@ -19,7 +19,7 @@ from webhook.cli.main import main
 
 Json = dict[str, Any]
 SCHEMA = crd_schema.packaged()
-UNKNOWN = "is no field of an MPIJob (mpi-operator v0.8.0): kubectl refuses it, other clients lose it"
+UNKNOWN = "is not a field of an MPIJob (mpi-operator v0.8.0): kubectl rejects it, other clients drop it"
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "u"}
 WORKER = "spec.mpiReplicaSpecs[Worker]"
 POD = f"{WORKER}.template.spec"
@@ -327,7 +327,7 @@ def test_what_belongs_around_is_there_for_the_rules() -> None:
     assert "volumes" not in pod["containers"][0]
 
 
-def test_roles_beside_their_mapping_are_there_for_the_rules() -> None:
+def test_roles_next_to_their_mapping_are_there_for_the_rules() -> None:
     job = changed({})
     roles = job["spec"].pop("mpiReplicaSpecs")
     verdict = SchemaVerdict({**job, "spec": {**job["spec"], **roles}}, SCHEMA)
@@ -351,7 +351,7 @@ def test_what_belongs_inside_is_there_for_the_rules() -> None:
     assert pod["containers"][0]["resources"] == {"limits": {"memory": "1Gi", "nvidia.com/gpu": 2}}
 
 
-def test_what_is_mended_is_good() -> None:
+def test_what_is_fixed_is_good() -> None:
     changes = {
         "spec.slotsPerWorker": "8",
         "spec.runPolicy": {"backofLimit": "3"},
@@ -365,7 +365,7 @@ def test_what_is_mended_is_good() -> None:
     assert SchemaVerdict(verdict.mended, SCHEMA).violations == []
 
 
-def test_not_more_than_anybody_reads() -> None:
+def test_number_of_schema_faults_is_limited() -> None:
     assert len(told({"spec": {f"x{number}": 1 for number in range(1000)}})) == MAX_SCHEMA_FAULTS
 
 
@@ -391,8 +391,8 @@ def test_the_rules_are_asked_in_the_same_round(tmp_path: Path) -> None:
     code, said = check(tmp_path, changed(wrong))
     assert code == 1
     assert "2 problems" not in said
-    assert "replica: is no field" in said
-    assert "slotPerWorker: is no field" in said
+    assert "replica: is not a field" in said
+    assert "slotPerWorker: is not a field" in said
     assert "1 worker, at least 2 required [worker-count]" in said
     assert check(tmp_path, changed({"Worker.replicas": 2}))[0] == 0
 
@@ -417,17 +417,17 @@ def test_what_a_rule_says_of_a_field_is_not_said_twice(tmp_path: Path) -> None:
         ({f"{SPEC}.volumes": [{"name": "d", "emptyDir": {}}] * 2}, "volumes[1].name"),
     ],
 )
-def test_what_is_there_twice_is_told_once(tmp_path: Path, changes: Json, path: str) -> None:
+def test_duplicate_is_reported_once(tmp_path: Path, changes: Json, path: str) -> None:
     _, said = check(tmp_path, changed(changes))
     assert f"{path}: there is another" in said
     assert "[schema]" not in said
 
 
-def test_a_type_that_nothing_can_be_made_of_is_told_alone(tmp_path: Path) -> None:
+def test_rules_do_not_report_a_field_of_an_unusable_type(tmp_path: Path) -> None:
     code, said = check(tmp_path, changed({"spec.mpiReplicaSpecs.Worker": [], "spec.slotPerWorker": 1}))
     assert code == 1
     assert "spec.mpiReplicaSpecs[Worker]: must be a mapping, not a list" in said
-    assert "spec.slotPerWorker: is no field" in said
+    assert "spec.slotPerWorker: is not a field" in said
     assert "worker-count" not in said
 
 

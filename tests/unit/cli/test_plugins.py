@@ -49,7 +49,7 @@ def test_other_commands_warn_of_a_broken_one_and_do_their_work(tmp_path: Path) -
         assert "(plug-in acme)" in done.stdout
 
 
-def test_check_tells_of_one_that_fails(tmp_path: Path) -> None:
+def test_check_reports_a_failing_job(tmp_path: Path) -> None:
     install_rule(tmp_path, "yield 1 / 0")
     with taken_in(tmp_path):
         done = CliRunner().invoke(main, ["--plugins", "acme", "check", str(EXAMPLE)])

@@ -86,7 +86,7 @@ def test_what_is_refused_or_not_installed_is_unknown(api: FakeApi, tmp_path: Pat
         assert (view.all(resource), view.groups(resource)) == (UNKNOWN, UNKNOWN)
         assert view.within(resource, "team-a") is UNKNOWN
     result = run(api, tmp_path)
-    warning = "nothing is known of persistentvolumeclaims: forbidden: persistentvolumeclaims is forbidden"
+    warning = "no information about persistentvolumeclaims: forbidden: persistentvolumeclaims is forbidden"
     assert f"warning: {warning}\n" in result.stderr
     assert "limitranges: not installed\n" in result.stderr
     assert "namespaces: 0\n" in result.stderr
@@ -135,17 +135,20 @@ def test_policies_and_jobs_are_those_of_the_other_commands(api: FakeApi, tmp_pat
     assert sorted(json.loads(job)["metadata"]["name"] for job in cluster.jobs) == ["other", "train"]
 
 
-def test_policies_that_cannot_be_read_are_told(api: FakeApi, tmp_path: Path) -> None:
+def test_policies_that_cannot_be_read_are_reported(api: FakeApi, tmp_path: Path) -> None:
     api.refusals["GET", CONFIGMAPS] = 403, "no"
     result = run(api, tmp_path)
     assert result.exit_code == 1
-    assert f"warning: nothing is known of policies: the API server at {api.url} refuses: no (403)\n" in result.stderr
+    assert (
+        f"warning: the policies are unknown: the API server at {api.url} rejected the request: no (403)\n"
+        in result.stderr
+    )
     assert "\n  policies: 'forbidden: the API server at " in result.stdout
 
 
 class TestNamespaces:
     def view(self, api: FakeApi, folder: Path) -> Snapshot:
-        """team-a and team-b, where nobody may list namespaces or look into others."""
+        """team-a and team-b, for a user who may neither list namespaces nor read others."""
         api.objects["/api/v1/namespaces/team-a"] = namespace("team-a", tier="x")
         for resource in watched_resources():
             if resource.is_namespaced and resource.place is None:
@@ -168,7 +171,7 @@ class TestNamespaces:
         assert view.within(PERSISTENT_VOLUME_CLAIMS, "team-c") is UNKNOWN
         assert (view.all(PERSISTENT_VOLUME_CLAIMS), view.groups(PERSISTENT_VOLUME_CLAIMS)) == (UNKNOWN, UNKNOWN)
 
-    def test_each_namespace_is_read_by_itself(self, api: FakeApi, tmp_path: Path) -> None:
+    def test_each_namespace_is_read_alone(self, api: FakeApi, tmp_path: Path) -> None:
         view = self.view(api, tmp_path)
         found = [view.get(NAMESPACES, name) for name in ("team-a", "team-b", "team-c")]
         assert found == [Namespace("team-a", {"tier": "x"}), ABSENT, UNKNOWN]

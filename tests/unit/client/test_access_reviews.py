@@ -37,7 +37,7 @@ async def test_only_a_clear_yes_is_one(status: Any) -> None:
     assert not await has_right(api, RIGHT, {"user": "alice"})
 
 
-async def test_who_may_exempt_is_asked_rule_by_rule() -> None:
+async def test_right_to_exempt_is_queried_rule_by_rule() -> None:
     api: Any = Api({"allowed": True})
     user = UserInfo(username="alice", uid="7", groups=["staff"], extra={"scope": ["a"]})
     request = AdmissionRequest(uid="1", operation="CREATE", namespace="team-a", user_info=user)
@@ -50,7 +50,7 @@ async def test_who_may_exempt_is_asked_rule_by_rule() -> None:
     ]
 
 
-async def test_all_rules_are_asked_about_at_once() -> None:
+async def test_all_rules_are_queried_at_once() -> None:
     """One after the other they took 8 s each, and 16 s for a review that has 5 s."""
     asked: list[str] = []
     together = asyncio.Event()
@@ -83,7 +83,7 @@ async def test_one_question_without_an_answer_is_enough() -> None:
         await may_exempt(api, request, ["one", "two"])
 
 
-async def test_our_own_right_is_asked_about() -> None:
+async def test_own_right_is_queried() -> None:
     class Own(Api):
         async def request(self, method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
             assert (path, body["kind"]) == (SELF_PATH, "SelfSubjectAccessReview")

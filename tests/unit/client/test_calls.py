@@ -38,7 +38,7 @@ def test_an_answer_that_was_long_on_its_way_does_not_set_the_clock_back(monkeypa
     assert client.now() == 1_699_999_996, "it was set back at least so far"
 
 
-def test_a_clock_that_somebody_sets_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adjusted_clock_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     anything: Any = None
     client = Client(anything, "https://api", anything)
     before = client.now()

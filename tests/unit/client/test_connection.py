@@ -145,7 +145,7 @@ async def test_a_server_with_a_foreign_certificate_is_unreachable(tmp_path: Path
 
 
 @pytest.mark.parametrize("talks", ["page", "watch"])
-async def test_a_server_that_lets_nobody_in_is_unreachable(monkeypatch: pytest.MonkeyPatch, talks: str) -> None:
+async def test_server_that_rejects_every_login_is_unreachable(monkeypatch: pytest.MonkeyPatch, talks: str) -> None:
     """Packets are dropped, or the kernel of a frozen server still accepts: neither means that an answer is too
     large.
     """

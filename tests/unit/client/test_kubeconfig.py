@@ -221,6 +221,6 @@ async def test_a_call_takes_no_thread(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not taken
 
 
-def test_nobody_is_impersonated_by_groups_alone() -> None:
+def test_impersonation_by_groups_needs_a_user() -> None:
     with pytest.raises(KubeconfigError):
         _ = Impersonation(groups=("ml",)).headers

@@ -52,7 +52,7 @@ async def test_every_kind_is_watched() -> None:
     assert {"namespaces", "persistentvolumeclaims", *several} <= set(names)
 
 
-async def test_what_is_refused_keeps_nobody_waiting() -> None:
+async def test_forbidden_kind_delays_no_review() -> None:
     async with serving() as (api, link):
         api.lists = [refused(403)]
         live = LiveView(link, log=Log())
@@ -71,7 +71,7 @@ def answers_by_plural(**answers: Handler) -> Handler:
     return handle
 
 
-async def test_pods_of_nobody_are_known_when_they_are_and_keep_nobody_waiting() -> None:
+async def test_pods_without_owner_are_cached_without_delaying_reviews() -> None:
     listed = asyncio.Event()
 
     async def late(request: web.BaseRequest) -> web.StreamResponse:
@@ -93,7 +93,7 @@ async def test_pods_of_nobody_are_known_when_they_are_and_keep_nobody_waiting() 
     assert {each["labelSelector"] for each in pods} == {"!training.kubeflow.org/job-name"}
 
 
-async def test_a_kind_that_cannot_be_listed_keeps_nobody_waiting_for_ever() -> None:
+async def test_unlistable_kind_does_not_delay_reviews_for_ever() -> None:
     """For example Kueue's conversion webhook is down: every list of its kinds is an error 500."""
     broken = refused(500, "conversion webhook failed")
     async with serving() as (api, link):

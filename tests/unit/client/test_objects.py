@@ -66,7 +66,7 @@ async def test_a_list_without_end(tmp_path: Path) -> None:
     ],
 )
 async def test_what_is_no_list(tmp_path: Path, body: str) -> None:
-    with pytest.raises(ClusterError, match=r"what answers at http://127\.0\.0\.1:\d+ is no API server"):
+    with pytest.raises(ClusterError, match=r"what answers at http://127\.0\.0\.1:\d+ is not an API server"):
         await listed_names(tmp_path, answer(body))
 
 
@@ -80,7 +80,7 @@ async def test_a_single_object(tmp_path: Path) -> None:
             assert found is not None
             assert found["metadata"]["name"] == "team-a"
             assert await get(api, "/api/v1/namespaces/team-b") is None
-            with pytest.raises(ApiError, match=r"refuses: no \(403\)"):
+            with pytest.raises(ApiError, match=r"rejected the request: no \(403\)"):
                 await get(api, "/api/v1/namespaces/team-c")
         finally:
             await api.close()
@@ -105,24 +105,24 @@ async def answered(folder: Path, body: str | bytes, ask: Any, **options: Any) ->
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
 async def test_an_answer_that_is_no_object_is_a_failed_call(tmp_path: Path, body: str | bytes, method: str) -> None:
     """Callers treated it as an object without fields, or got an unexpected exception."""
-    with pytest.raises(ClusterError, match=r"^what answers at http://127\.0\.0\.1:\d+ is no API server$"):
+    with pytest.raises(ClusterError, match=r"^what answers at http://127\.0\.0\.1:\d+ is not an API server$"):
         await answered(tmp_path, body, lambda client: client.request(method, "/api/v1/namespaces/team-a"))
 
 
 @pytest.mark.parametrize("body", NO_OBJECTS)
 async def test_a_refusal_needs_no_object(tmp_path: Path, body: str | bytes) -> None:
-    with pytest.raises(ApiError, match=r"refuses: no reason given \(502\)") as caught:
+    with pytest.raises(ApiError, match=r"rejected the request: no reason given \(502\)") as caught:
         await answered(tmp_path, body, lambda client: client.request("GET", "/version"), status=502)
     assert caught.value.status == 502
 
 
 @pytest.mark.parametrize("body", ["{}", '{"metadata": null}', '{"metadata": []}', '{"kind": "Status"}'])
 async def test_what_has_no_metadata_is_no_object_of_a_cluster(tmp_path: Path, body: str) -> None:
-    with pytest.raises(ClusterError, match=r"^what answers for /api/v1/namespaces/team-a is no API server$"):
+    with pytest.raises(ClusterError, match=r"^what answers for /api/v1/namespaces/team-a is not an API server$"):
         await answered(tmp_path, body, lambda client: get(client, "/api/v1/namespaces/team-a"))
 
 
-async def test_an_answer_without_metadata_may_be_asked_for(tmp_path: Path) -> None:
+async def test_an_answer_without_metadata_may_be_requested(tmp_path: Path) -> None:
     """Such as the version, or the answer to a deletion."""
     assert await answered(tmp_path, "{}", lambda client: client.request("GET", "/version")) == {}
 
@@ -158,7 +158,7 @@ async def test_each_page_is_asked_for_with_the_token_of_the_one_before() -> None
     ]
 
 
-async def test_a_page_is_handed_on_before_the_next_is_asked_for() -> None:
+async def test_a_page_is_handed_on_before_the_next_is_requested() -> None:
     fetch = Fetch((["a"], "t"), (["b"], ""))
     found = pages(fetch, PATH, limit=1)
     assert (await anext(found)).items == ["a"]

@@ -44,7 +44,7 @@ def names(found: SccGrants | None) -> set[str]:
     return {*found.constraints}
 
 
-async def test_each_scc_is_asked_about_with_the_groups_of_the_service_account() -> None:
+async def test_each_scc_is_queried_with_the_groups_of_the_service_account() -> None:
     api = Api("restricted-v2")
     grants = reader(api)
     await grants.read([KEY])
@@ -83,7 +83,7 @@ async def test_account_stays_unknown_where_the_api_server_does_not_say() -> None
     assert grants.cached(KEY) is None
 
 
-async def test_nothing_is_asked_where_no_constraint_is_known() -> None:
+async def test_no_access_review_without_a_known_scc() -> None:
     api: Any = Api()
     grants = GrantsReader(api, NothingKnown())
     await grants.read([KEY])

@@ -84,7 +84,7 @@ async def test_events_change_the_records(world: World) -> None:
     assert lists == [3]
 
 
-async def test_a_new_list_tells_only_the_differences(world: World) -> None:
+async def test_a_new_list_reports_only_the_differences(world: World) -> None:
     world.api.lists = [
         page(thing("a", size=1), thing("b", size=1), thing("c", size=1)),
         page(thing("a", size=1), thing("b", size=2), thing("d", size=1)),
@@ -253,7 +253,7 @@ async def test_it_resumes_when_it_is_run_again(world: World) -> None:
     assert world.api.queries(watch=True)[-1]["resourceVersion"] == "20"
 
 
-async def test_a_page_that_is_too_large_is_asked_for_again_with_fewer_objects(
+async def test_a_page_that_is_too_large_is_requested_again_with_fewer_objects(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "MAX_PAGE_BYTES", 10_000)

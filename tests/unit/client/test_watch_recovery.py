@@ -227,7 +227,7 @@ async def test_rights_that_are_taken_away_make_a_kind_unknown(world: World) -> N
 
 
 @pytest.mark.parametrize("status", [403, 404])
-async def test_a_server_that_starts_refuses_for_a_moment_and_is_not_believed(world: World, status: int) -> None:
+async def test_refusal_by_a_starting_server_is_retried(world: World, status: int) -> None:
     watch = world.watch()
     moment = [refused(status)] * 2
     world.api.lists = [page(thing("a")), *moment[1:], page(thing("a")), *moment[1:], page(thing("a"))]
@@ -488,7 +488,7 @@ async def test_our_own_faults_do_not_end_it_either(world: World) -> None:
     assert not any("secret" in str(line) for line in world.log.lines)
 
 
-async def test_credentials_that_cannot_be_renewed_are_asked_for_again() -> None:
+async def test_credentials_that_cannot_be_renewed_are_requested_again() -> None:
     async def renew() -> None:
         raise FileNotFoundError("/secret/token")
 

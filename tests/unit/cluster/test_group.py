@@ -46,7 +46,7 @@ def test_a_copy_stays_as_it_was() -> None:
     assert copy(Group({"a": 1})).derived(Total).total == 1
 
 
-def test_a_listener_that_nobody_holds_is_forgotten() -> None:
+def test_unreferenced_listener_is_dropped() -> None:
     told: list[int | None] = []
 
     class Remember(Total):

@@ -61,7 +61,7 @@ def test_why_it_failed_is_one_of_a_few(reason: str, kept: str) -> None:
         ({"timeout-action": "notify-only"}, None),
     ],
 )
-def test_what_it_asks_to_be_told(annotations: dict[str, str] | None, seconds: int | None) -> None:
+def test_annotated_seconds_of_notify_only(annotations: dict[str, str] | None, seconds: int | None) -> None:
     assert life(annotations=annotations).told_after == seconds
 
 

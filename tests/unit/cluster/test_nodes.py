@@ -99,13 +99,13 @@ def test_what_fits_exactly_fits_when_both_are_cut(one: Quantity, other: Quantity
     assert coarse("cpu", large) == large
 
 
-def test_cri_o_tells_nodes_apart() -> None:
+def test_cri_o_distinguishes_nodes() -> None:
     one, other = node("one"), node("two")
     one["status"]["nodeInfo"] = {"containerRuntimeVersion": "cri-o://1.33.1"}
     assert (record(one).shape.cri_o, record(other).shape.cri_o) == (True, False)
 
 
-def test_the_version_of_the_kubelet_tells_nodes_apart() -> None:
+def test_the_version_of_the_kubelet_distinguishes_nodes() -> None:
     one, other = node(), node("m")
     one["status"]["nodeInfo"] = {"kubeletVersion": "v1.35.4", "osImage": "x"}
     assert record(one).shape.kubelet == (1, 35)

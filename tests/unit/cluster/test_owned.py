@@ -29,7 +29,7 @@ def project(resource: Resource[Any, Any], **metadata: Any) -> Any:
 
 @pytest.mark.parametrize("resource", [JOBS, PODS, SERVICES], ids=lambda resource: resource.plural)
 class TestOwned:
-    def test_of_nobody(self, resource: Resource[Any, Any]) -> None:
+    def test_object_without_controller(self, resource: Resource[Any, Any]) -> None:
         assert project(resource) == Owned("team-a", "train-launcher")
         assert project(resource, ownerReferences=[REFERENCE]) == Owned("team-a", "train-launcher")
 

@@ -64,6 +64,6 @@ def test_one_job_does_not_take_all_the_room(greedy: LedgerEntry) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"table":[],"jobs":[["u","n",1,[[1,0]]]]}'])
-def test_what_somebody_else_has_written_is_an_error_and_nothing_worse(text: str) -> None:
+def test_foreign_content_in_the_ledger_is_an_error(text: str) -> None:
     with pytest.raises((msgspec.DecodeError, LookupError)):
         decode(text)

@@ -90,7 +90,7 @@ def test_off_as_yaml_reads_it():
 
 
 class TestTerms:
-    """Terms are alternatives: what is required must stand in each of them."""
+    """Terms are alternatives: a requirement must be in each of them."""
 
     MINE = one("pool", "a")
 
@@ -252,7 +252,7 @@ class TestProduct:
         }
         assert f"nodes with {PRODUCT} {' or '.join(values)}" in notes[0]
 
-    def test_beside_the_label_in_every_term(self):
+    def test_next_to_the_label_in_every_term(self):
         own = {"affinity": require([one("pool", "a")], [one("pool", "b")])}
         found, _ = inject(gpu_job(product="H100", own=own), nodeAffinity="required", tolerations=False)
         added = one(PRODUCT, "H100"), one(PRESENT)
@@ -299,7 +299,7 @@ class TestProduct:
 
     def test_without_any_gpu(self):
         job = mpijob(metadata={"annotations": {ASKED: "H100"}})
-        assert inject(job) == ({}, [f'{ASKED} "H100" has no effect: no pod asks for a GPU'])
+        assert inject(job) == ({}, [f'{ASKED} "H100" has no effect: no pod requests a GPU'])
 
     def test_with_a_vendor_that_has_no_label_for_it(self):
         _, (note,) = inject(gpu_job(product="H100", asks={"habana.ai/gaudi": 1}), tolerations=False)

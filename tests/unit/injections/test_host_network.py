@@ -69,7 +69,7 @@ def test_nothing_for_a_launcher_or_without_containers():
     assert inject(ID, job) == ({}, [])
 
 
-def test_a_port_that_cannot_be_known_is_told():
+def test_a_port_that_cannot_be_known_is_reported():
     assert inject(ID, on_host(command=["/start.sh"])) == (
         {},
         ["sshd's port is not known: declare it in the worker's ports, or workers may share a node"],

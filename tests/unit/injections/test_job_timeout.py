@@ -39,14 +39,14 @@ def test_the_annotation(text, seconds, values):
         ("3 days", '"3 days" is not a duration like 72h or 7d'),
         ("", '"" is not a duration like 72h or 7d'),
         ("3600", '"3600" has no unit, as 72h or 7d have'),
-        ("0h", '"0h" is no time at all'),
+        ("0h", '"0h" is zero'),
         ("0.5s", '"0.5s" is not whole seconds'),
         ("99999d", '"99999d" is longer than 24855d'),
         ("a very long while", '"a very lo..." is not a duration like 72h or 7d'),
         ("\x1b[31m7d", '"?[31m7d" is not a duration like 72h or 7d'),
     ],
 )
-def test_an_annotation_that_is_no_duration_is_told_and_the_default_applies(text, fault):
+def test_an_annotation_that_is_no_duration_is_reported_and_the_default_applies(text, fault):
     added, notes = inject("job-timeout", annotated(timeout=text))
     assert added == DAY[0]
     assert notes == [f"{TIMEOUT} {fault}; 24h applies", DAY[1]]
@@ -92,7 +92,7 @@ def test_with_notify_only_the_longest_that_is_allowed_counts(timeout, rule, seco
 
 
 @pytest.mark.parametrize("action", ["Notify-Only", "kill", ""])
-def test_an_unknown_action_is_told(action):
+def test_an_unknown_action_is_reported(action):
     added, notes = inject("job-timeout", annotated(action=action, timeout="1h"))
     assert added == {"/spec/runPolicy": {"activeDeadlineSeconds": 3_600}}
     assert notes[0] == f'{ACTION} "{action}" is not terminate or notify-only; terminate applies'

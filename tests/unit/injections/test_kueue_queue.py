@@ -120,7 +120,7 @@ def test_nothing_happens_and_nothing_is_said(job: Json, objects: list[Json], set
     assert injected(job, *objects, **settings) == ({}, [])
 
 
-NO_NAME = 'training.openshift.io/queue "{}" is no name that a queue can have'
+NO_NAME = 'training.openshift.io/queue "{}" is not a valid name of a queue'
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_the_annotation_and_a_namespace_that_kueue_does_not_manage() -> None:
 
 
 def off(**fields: Any) -> list[Json]:
-    """The queue, but for what is wrong with its ClusterQueue; and another queue."""
+    """The queue, with a fault of its ClusterQueue; and another queue."""
     return [queue(behind="off"), cluster_queue("off", **fields), queue("a")]
 
 
@@ -411,7 +411,7 @@ def updated(new: Json, *objects: Json, runs: bool = False) -> tuple[Any, Any, li
             (
                 "training",
                 True,
-                ['stays in queue training: training.openshift.io/queue "A_b-" is no name that a queue can have'],
+                ['stays in queue training: training.openshift.io/queue "A_b-" is not a valid name of a queue'],
             ),
             id="no name",
         ),
@@ -454,7 +454,7 @@ def test_of_a_running_job_that_asks_for_nothing_else_nothing_is_said(new: Json) 
 @pytest.mark.parametrize("skip", [{}, {SKIP: ID}])
 @pytest.mark.parametrize("left", [{}, {LABEL: ""}], ids=["taken out", "emptied"])
 def test_a_suspended_job_keeps_its_queue(left: dict[str, str], skip: dict[str, str]) -> None:
-    """Nobody would resume it, whoever wrote the label and whatever the policy injects now."""
+    """It would never be resumed, whatever the origin of the label and whatever the policy injects now."""
     stored = mpijob(metadata={"labels": {LABEL: "training"}}, run_policy={"suspend": True})
     stored["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(stored)}
     new = mpijob(metadata={"labels": left, "annotations": skip}, run_policy={"suspend": True})

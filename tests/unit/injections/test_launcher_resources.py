@@ -105,7 +105,7 @@ def test_what_the_user_states_stays_and_fits(stated: Any, names: list[str], adde
         Snapshot([quota({"requests.cpu": "1"}, namespace="team"), bounds(defaultRequest={"cpu": "1"})]),
     ],
 )
-def test_nothing_where_nobody_would_refuse_the_launcher(view: ClusterView) -> None:
+def test_launcher_gets_nothing_without_a_quota_that_rejects_it(view: ClusterView) -> None:
     assert injected(job(), view) == ({}, [])
 
 

@@ -69,7 +69,7 @@ def test_nothing_without_a_launcher():
     assert operations("mpi-env", job) == []
 
 
-def test_never_what_makes_open_mpi_4_fail_beside_x():
+def test_variable_that_breaks_open_mpi_4_with_x_is_never_injected():
     assert not any("base_env_list" in name for variables in VARIABLES.values() for name in variables)
 
 
@@ -124,7 +124,7 @@ def test_options_of_ssh_on_the_command_line_are_copied(script, value):
         ["python", "launch.py", "--options=-mca plm_rsh_args -p2222"],
     ],
 )
-def test_options_of_ssh_that_cannot_be_read_are_told(script):
+def test_options_of_ssh_that_cannot_be_read_are_reported(script):
     assert ssh_args(launched(script)) == (ATTEMPTS, [PLAIN, LOST])
 
 

@@ -1,4 +1,6 @@
-"""networks: attachments for the pods that compute, beside those that the user wrote, each once and in his notation."""
+"""networks: attachments for the pods that compute, added to the user's own without duplicates and in the same
+notation.
+"""
 
 import json
 from typing import Any
@@ -49,7 +51,7 @@ def test_from_the_policy() -> None:
         ),
     ],
 )
-def test_beside_what_is_there(there: str, after: str) -> None:
+def test_next_to_what_is_there(there: str, after: str) -> None:
     added, _ = inject(ID, job(there), view=KNOWN, networks=RAILS)
     assert added == {f"{OF_WORKER}/annotations/{KEY}": after}
 
@@ -180,7 +182,7 @@ VFS = [network("vf-0", VF), network("vf-1", VF), network("other", "openshift.io/
         (None, ["fabric/vf-0", "fabric/other"], {VF: 0}, {"openshift.io/other": "1"}),
     ],
 )
-def test_the_devices_of_the_networks_are_asked_for(
+def test_the_devices_of_the_networks_are_requested(
     there: str | None, wanted: list[str], limits: dict[str, Any], expected: dict[str, str]
 ) -> None:
     made = job(there)
@@ -200,7 +202,7 @@ def test_devices_that_the_namespace_may_never_have_leave_their_networks_out() ->
     assert notes == [f"no fabric/vf-0 and 1 more: {reason}", "attached to fabric/plain"]
 
 
-def test_with_more_networks_of_rdma_the_devices_of_all_are_asked_for() -> None:
+def test_with_more_networks_of_rdma_the_devices_of_all_are_requested() -> None:
     policy = policy_of({ID: {"networks": ["fabric/vf-0"]}, "rdma": {"always": True, "networks": ["fabric/vf-1"]}})
     made = mpijob(metadata={"annotations": {"training.openshift.io/rdma": "true"}})
     decision = hold(made, policy, view=Snapshot(VFS))
@@ -257,7 +259,7 @@ def test_long_names_and_lists_leave_room_for_what_is_said_of_them() -> None:
         ('[{"name":"own"}]', '[{"name":"ow"}]', '[{"name":"ow"}, {"namespace":"fabric","name":"rail-1"}]'),
     ],
 )
-def test_an_update_restores_it_beside_what_the_user_has_now(there: str, later: str | None, after: str) -> None:
+def test_an_update_restores_it_next_to_what_the_user_has_now(there: str, later: str | None, after: str) -> None:
     policy = only(ID, networks=["fabric/rail-1"])
     stored = mutate(job(there), policy, view=KNOWN).document
     applied = mutate(job(later), policy, "UPDATE", view=KNOWN, stored=stored).document
@@ -265,6 +267,6 @@ def test_an_update_restores_it_beside_what_the_user_has_now(there: str, later: s
     assert applied["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["metadata"]["annotations"][NETWORKS] == after
 
 
-def test_nothing_is_asked() -> None:
+def test_networks_without_a_device_request_nothing() -> None:
     assert inject(ID, job(), view=KNOWN) == ({}, [])
     assert inject(ID, job("a/b/c"), view=KNOWN) == ({}, [])

@@ -62,7 +62,7 @@ def test_the_users_choice_stays(own, notes):
     assert inject(ID, worker_only(**own), labels={"pool": "training"}) == ({}, notes)
 
 
-def test_each_key_by_itself():
+def test_each_label_alone():
     added, notes = inject(ID, worker_only(nodeSelector={"pool": "mine"}), labels=LABELS)
     assert added == {f"{WORKER}/topology.kubernetes.io~1zone": "a"}
     assert notes == ["added nodeSelector topology.kubernetes.io/zone=a", STAYS]

@@ -174,13 +174,15 @@ class TestWhichDevice:
             (
                 [HOST, P5],
                 {},
-                f"nodes have several RDMA devices. Choose nodes, or ask for one device: nvidia.com/hostdev, {EFA}",
+                f"nodes have several RDMA devices. Choose nodes, or request one device: nvidia.com/hostdev, {EFA}",
             ),
             ([HOST], {"resource": VF}, f"how many {VF} a pod needs is not known: set perGpu or perPod in the policy"),
             ([], {"resource": VF}, f"how many {VF} a pod needs is not known: set perGpu or perPod in the policy"),
         ],
     )
-    def test_nobody_can_tell(self, nodes: list[Any], settings: dict[str, Any], reason: str) -> None:
+    def test_undetermined_rdma_device_is_not_injected(
+        self, nodes: list[Any], settings: dict[str, Any], reason: str
+    ) -> None:
         assert run(job(), *nodes, **settings) == ({}, [f"no RDMA: {reason}"])
 
     def test_accelerators_by_claim_are_not_counted(self) -> None:
@@ -484,7 +486,7 @@ class TestIpcLock:
         root = job(security={"runAsUser": 0}, pod={"securityContext": {"runAsNonRoot": False, "runAsUser": 1000}})
         assert self.run(root, TEAM)[1] == ["gave the worker IPC_LOCK"]
 
-    def test_beside_other_capabilities(self) -> None:
+    def test_next_to_other_capabilities(self) -> None:
         added, _ = self.run(job(security={"capabilities": {"add": ["SYS_PTRACE"], "drop": ["ALL"]}}), TEAM)
         assert added == {f"{self.ADDED}/capabilities/add/-": "IPC_LOCK"}
 

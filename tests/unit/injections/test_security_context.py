@@ -118,7 +118,7 @@ def test_the_version_of_a_label_that_enforces_as_much_counts_before_that_of_the_
 
 @pytest.mark.parametrize("expires", [None, "2020-01-01"])
 def test_a_job_that_is_exempt_from_the_floor_may_run_as_root(expires):
-    """Whether an exemption has ended is told when the job is judged."""
+    """Whether an exemption has ended is decided when the job is judged."""
     exemption = {"rules": ["pod-security"], "users": ["alice"], "reason": "old image", "expires": expires}
     floor = policy(**FLOOR, exemptions=[exemption])
     assert launcher(mpijob(), view=labelled("team"), policy=floor, username="alice") is None
@@ -146,7 +146,7 @@ def test_every_container_gets_what_it_lacks(level):
     }
 
 
-def test_the_user_is_told():
+def test_the_user_is_warned():
     notes = mutated(mpijob()).notes
     fields = "allowPrivilegeEscalation, capabilities, runAsNonRoot, seccompProfile"
     assert notes == [f"security-context: added {fields} for restricted:latest"]
@@ -189,7 +189,7 @@ def test_what_the_user_wrote_stays(context, expected):
 @pytest.mark.parametrize(
     ("own", "expected"),
     [
-        ({"drop": ["ALL"]}, {"drop": ["ALL"]}),  # whoever drops by hand has decided
+        ({"drop": ["ALL"]}, {"drop": ["ALL"]}),  # a user who drops capabilities has decided
         ({"add": ["NET_BIND_SERVICE"]}, {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}),
         ({"add": []}, {"drop": ["ALL"], "add": []}),
         ({"add": None}, {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}),

@@ -1,4 +1,4 @@
-"""shared-memory: a memory volume at /dev/shm for whoever computes on accelerators, within the container's memory."""
+"""shared-memory: a memory volume at /dev/shm for pods that compute on accelerators, within the container's memory."""
 
 from typing import Any
 

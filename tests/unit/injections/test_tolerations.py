@@ -103,7 +103,7 @@ class TestUpdate:
         flavor = {"key": "spot", "operator": "Exists"}
         assert self.update(worker_only([GPU]), worker_only([GPU, flavor])) == []
 
-    def test_it_comes_back_beside_what_the_user_adds(self):
+    def test_it_comes_back_next_to_what_the_user_adds(self):
         created = mutate(worker_only(None), only(ID, tolerations=[GPU])).document
         assert self.update(worker_only([{"key": "mine", "operator": "Exists"}]), created) == [(f"{WORKER}/-", GPU)]
         assert self.update(worker_only([{"operator": "Exists"}]), created) == [], "it tolerates that too"

@@ -75,7 +75,7 @@ def test_weights_fall_and_stay_weights():
     assert [one["weight"] for one in terms["Worker"]] == [100, 25, 6, 1, 1, 1]
 
 
-def test_a_key_of_the_policy_that_no_node_has_is_told():
+def test_a_key_of_the_policy_that_no_node_has_is_reported():
     terms, _, notes = inject(mpijob(), keys=["switch", ZONE])
     assert terms == {"Worker": [term(ZONE, 100, **NAMED)]}
     assert notes == [
@@ -84,7 +84,7 @@ def test_a_key_of_the_policy_that_no_node_has_is_told():
     ]
 
 
-def test_a_well_known_key_that_no_node_has_is_not_told():
+def test_a_well_known_key_that_no_node_has_is_not_reported():
     assert inject(mpijob(), Snapshot([node("n1", {"pool": "a"})])) == ({}, {}, [])
 
 
@@ -103,7 +103,7 @@ class TestGenerateName:
         return mpijob(metadata={"name": "", "generateName": "train-"})
 
     @pytest.mark.parametrize("kubelet", ["v1.31.0", "v1.35.4-eks-1", "v2.0.1"])
-    def test_the_operators_label_stands_for_the_name(self, kubelet):
+    def test_the_operators_label_means_the_name(self, kubelet):
         terms, _, _ = inject(
             self.job(),
             Snapshot([node("old", {RACK: "r"}, kubelet="v1.30.2"), node("n1", {RACK: "r"}, kubelet=kubelet)]),
@@ -332,7 +332,7 @@ FOUR = Snapshot(EIGHT)
 
 
 def of_gpus(count, workers=4, *, together=False, **spec):
-    """A job whose workers have so many GPUs each."""
+    """A job whose workers have this number of GPUs each."""
     limits = {"resources": {"limits": {GPU: count, "cpu": "8"}}}
     template = {"spec": {"containers": [{"name": "mpi", "image": "mpi:1", **limits}], **spec}}
     job = mpijob(worker=template, **({"launcher": template, "runLauncherAsWorker": True} if together else {}))

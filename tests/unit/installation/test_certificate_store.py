@@ -29,7 +29,7 @@ def test_ca_bundles_are_read_every_15_seconds() -> None:
 
 
 @pytest.mark.parametrize(("status", "asked"), [(403, [1, 1, 2]), (404, [1, 2, 3])], ids=["no right", "not there"])
-async def test_what_we_have_no_right_to_is_not_asked_for_in_every_pass(status: int, asked: list[int]) -> None:
+async def test_missing_right_is_not_retried_in_every_pass(status: int, asked: list[int]) -> None:
     now = 0.0
     api: Any = Api(status)
     store = CertificateStore(api, namespace="ns", secret="ca", service="web", clock=lambda: now)

@@ -12,7 +12,7 @@ from webhook.api.yaml import load_all
 from webhook.cli.main import main
 from webhook.cluster.resources import watched_resources
 from webhook.installation import components, registration
-from webhook.kit.parts import ComponentRights
+from webhook.kit.optional_parts import ComponentRights
 from webhook.parts.standing_audit.metrics import AUDIT_METRICS
 from webhook.server.metrics import METRICS
 
@@ -163,7 +163,7 @@ def test_version_and_image_are_set_in_one_place() -> None:
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_every_optional_component_is_told_of(overlay: str) -> None:
+def test_every_optional_component_is_mentioned(overlay: str) -> None:
     text = (MANIFESTS / "overlays" / overlay / "kustomization.yaml").read_text(encoding="utf-8")
     named = set(re.findall(r"\.\./\.\./components/([\w-]+)", text))
     assert named <= COMPONENTS

@@ -132,19 +132,19 @@ async def test_an_installation_is_never_touched(api, registration, path, labels)
 
 async def test_a_half_done_installation_is_undone(api, registration):
     api.refusals["POST", VALIDATING.removesuffix(f"/{NAME}")] = (403, "you may not")
-    with pytest.raises(ClusterError, match=r"refuses: you may not \(403\)$"):
+    with pytest.raises(ClusterError, match=r"rejected the request: you may not \(403\)$"):
         await registration.install(WANTED)
     assert api.objects == {}
 
 
-async def test_what_somebody_replaced_meanwhile_stays(api, registration):
+async def test_object_replaced_meanwhile_stays(api, registration):
     await registration.install(WANTED)
     theirs = api.put(VALIDATING, **OURS)
     await registration.remove()
     assert {path: found["metadata"]["uid"] for path, found in api.objects.items()} == {VALIDATING: theirs}
 
 
-async def test_what_somebody_removed_meanwhile_is_fine(api, registration):
+async def test_object_removed_meanwhile_is_not_an_error(api, registration):
     await registration.install(WANTED)
     api.objects.clear()
     await registration.remove()
@@ -158,7 +158,7 @@ async def test_one_that_cannot_be_removed_does_not_keep_the_other(api, registrat
     assert set(api.objects) == {VALIDATING}
     assert str(error.value) == (
         f"validatingwebhookconfigurations/{NAME} may be left behind: "
-        f"the API server at {api.url} refuses: etcd is gone (500)"
+        f"the API server at {api.url} rejected the request: etcd is gone (500)"
     )
 
 
@@ -317,8 +317,8 @@ def test_no_kubeconfig(tmp_path):
     ("server", "problem"),
     [
         ("http://127.0.0.1:1", "cannot reach the API server at http://127.0.0.1:1: Connection refused"),
-        ("https://", "cannot reach the API server at https:: that is no URL"),
-        ("ftp://127.0.0.1", "cannot reach the API server at ftp://127.0.0.1: that is no URL"),
+        ("https://", "cannot reach the API server at https:: that is not a URL"),
+        ("ftp://127.0.0.1", "cannot reach the API server at ftp://127.0.0.1: that is not a URL"),
     ],
 )
 def test_no_api_server(tmp_path, server, problem):
@@ -331,4 +331,4 @@ def test_no_permission(api, tmp_path):
     assert refused == f"the API server at {api.url} does not accept the credentials (401)"
     api.refusals["POST", MUTATING.removesuffix(f"/{NAME}")] = (403, "you may not")
     refused = not_started(kubeconfig(tmp_path / "config", api.url))
-    assert refused == f"the API server at {api.url} refuses: you may not (403)"
+    assert refused == f"the API server at {api.url} rejected the request: you may not (403)"

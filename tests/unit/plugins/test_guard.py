@@ -74,7 +74,7 @@ WRITES = """job.spec.slots_per_worker = 99
     return []"""
 
 
-def test_what_it_writes_reaches_nobody(tmp_path: Path) -> None:
+def test_output_of_a_plug_in_is_hidden(tmp_path: Path) -> None:
     """Later rules see the original job, as do reviews of other jobs with the same template."""
     install_rule(tmp_path, WRITES)
     changed = jobs.changed({"metadata.labels": {"a": "b"}})
@@ -113,7 +113,7 @@ def test_an_injection_that_fails_leaves_nothing_behind(tmp_path: Path, body: str
         decision = injecting.mutate(GOOD, load_policy(None))
         without = injecting.mutate(GOOD, load_policy(HEADER + "injections: {acme-more: {enabled: false}}"))
         assert (decision.patch, decision.document) == (without.patch, without.document)
-        assert "acme-more: failed, so nothing was injected; tell your administrator" in decision.warnings
+        assert "acme-more: failed, so nothing was injected; inform your administrator" in decision.warnings
         assert loading.FAILURES.counts == {("injection", "acme-more"): 1}
         required = load_policy(HEADER + "injections: {acme-more: {required: deny}}")
         assert "required-injection" not in [each.rule for each in validate(GOOD, required).denied]

@@ -149,7 +149,7 @@ def test_the_list_that_is_proposed_is_taken(path: tuple[str, ...]) -> None:
         ("exemptions: [{rules: [gpus], users: [a], reason: ''}]", 'exemptions[0].reason: must not be empty (it is "")'),
         (
             "injections: {job-timeout: {default: 0h}}",
-            'injections.job-timeout.default: is no time at all; accepted: 72h, 7d or null (it is "0h")',
+            'injections.job-timeout.default: is zero; accepted: 72h, 7d or null (it is "0h")',
         ),
         ("job-timeout: {max: 4h}", "job-timeout: is a rule and an injection: write it below rules or injections"),
         ("rules: {mode: warn}", "rules.mode: belongs to the document itself: indent it less"),

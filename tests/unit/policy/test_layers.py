@@ -44,7 +44,7 @@ def test_without_documents_the_defaults_hold() -> None:
     assert policy.sources == {}
 
 
-def test_equal_priorities_go_by_name_and_are_told() -> None:
+def test_equal_priorities_go_by_name_and_are_reported() -> None:
     one, two = layer("a", "rules: {gpus: {max: 1}}"), layer("b", "mode: warn\nrules: {gpus: {max: 2, min: 1}}")
     assert setting(PolicySet([two, one]), "gpus", "max") == 2
     assert layers.ties([two, one]) == [("a", "b", "rules.gpus.max")]

@@ -7,7 +7,7 @@ import pytest
 from tests.support.devices import claim_template, claims, device_class, exactly
 from tests.support.jobs import changed
 from tests.support.rule_checks import defaulted
-from webhook.api.resources import DEFAULT_ACCELERATORS
+from webhook.api.accelerators import DEFAULT_ACCELERATORS
 from webhook.cluster.resource import Resource
 from webhook.cluster.resources.device_classes import DEVICE_CLASSES
 from webhook.cluster.resources.resource_claim_templates import RESOURCE_CLAIM_TEMPLATES
@@ -64,7 +64,7 @@ def test_a_template(requests: list[Json], least: int, most: int | None, asked: i
     assert by_claim(*requests, classes=classes) == Devices(least, most, asked, by_claim=(least, most) != (0, 0))
 
 
-def test_claims_count_beside_extended_resources_and_by_how_often_they_are_named() -> None:
+def test_claims_count_next_to_extended_resources_and_by_how_often_they_are_named() -> None:
     changes = claims("t", "t")
     changes["Worker.template.spec.containers.0.resources"] = {"limits": {"nvidia.com/gpu": 2}}
     assert devices(changes, claim_template("t", exactly(count=4))) == Devices(10, 10, 10, by_claim=True)

@@ -20,7 +20,7 @@ KATA = {
     "metadata": {"name": "kata"},
     "overhead": {"podFixed": {"cpu": "250m"}},
 }
-FREE = limit_range("free")  # so that it is known that there is no other
+FREE = limit_range("free")  # so that it is known to be the only one
 LAUNCHER_CLASS = "Launcher.template.spec.runtimeClassName"
 
 
@@ -75,7 +75,7 @@ def test_overhead_of_the_runtime_class(name: str, requests: str, certain: bool) 
     assert shown(worker.requests)["cpu"] == "16"
 
 
-def test_what_nobody_can_tell() -> None:
+def test_uncertain_pods() -> None:
     assert [each.certain for each in pods(view=NothingKnown())] == [False, False]
     launcher, worker = pods({LAUNCHER_CLASS: "kata"}, view=Snapshot([FREE]))
     assert (launcher.certain, worker.certain) == (False, True)

@@ -17,7 +17,7 @@ from webhook.predict.nodes import AllNodes, all_nodes
 GPU = "nvidia.com/gpu"
 
 
-def test_nobody_knows_what_there_will_be() -> None:
+def test_cluster_without_nodes_is_unknown() -> None:
     assert all_nodes(NothingKnown()) is UNKNOWN
     assert all_nodes(Snapshot([])) is UNKNOWN
 

@@ -17,7 +17,7 @@ from webhook.admission import pipelines
 from webhook.admission.decision import Decision
 from webhook.api import yaml
 from webhook.cluster.snapshot import Snapshot
-from webhook.kit.admitted import Admitted, Span
+from webhook.kit.advice_bounds import Admitted, Span
 
 Json = dict[str, Any]
 GPUS = "requests.nvidia.com/gpu"
@@ -165,9 +165,9 @@ def test_what_is_suggested_is_refused_by_no_rule(changes: Json, rules: Json, har
         (4, 2, {}, 4, ["Use 2 workers."]),
         (4, 2, {}, 2, ["Use 2 workers, with 1 GPU in each.", "Set slotsPerWorker to 1."]),
         (2, 8, {}, 8, ["Use 4 GPUs in each.", "Set slotsPerWorker to 4."]),
-        (2, 8, {"gpus": {"min": 8}}, 8, ["Ask for quota: fewer than 2 workers are refused."]),
+        (2, 8, {"gpus": {"min": 8}}, 8, ["Ask for quota: fewer than 2 workers are rejected."]),
         (2, 8, {"worker-count": {"min": 1}}, 8, ["Use 1 worker."]),
-        (2, 8, {"gpus": {"min": 8}}, 7, ["Ask for less."]),
+        (2, 8, {"gpus": {"min": 8}}, 7, ["Request less."]),
     ],
 )
 def test_what_a_queue_suggests(workers: int, gpus: int, rules: Json, nominal: int, fixes: list[str]) -> None:
@@ -203,7 +203,7 @@ def test_what_a_queue_suggests(workers: int, gpus: int, rules: Json, nominal: in
         (
             job(5),
             {"tier": {"maxWorkers": 2}, "worker-count": {"min": 3}},
-            ["Ask your administrator: fewer than 3 are refused too, or ask"],
+            ["Ask your administrator: fewer than 3 are rejected too, or ask"],
         ),
         (
             job(4) | {AS_WORKER: True},
@@ -211,13 +211,13 @@ def test_what_a_queue_suggests(workers: int, gpus: int, rules: Json, nominal: in
             ["Set spec.runLauncherAsWorker to false, and replicas to 1 or fewer."],
         ),
         ({SLOTS: -1}, {"slots": {"min": 2}}, ["Use 2 or more."]),
-        (job(2, 4), {"gpus": {"max": 2}}, ["Ask for 2 or fewer for each, and use more workers."]),
+        (job(2, 4), {"gpus": {"max": 2}}, ["Request 2 or fewer for each, and use more workers."]),
         (
             job(5, **{GANG: {"minAvailable": 6}}),
             {"worker-count": {"max": 4}, "gang": {"scheduler": "volcano"}},
             ["Set it to 5 or fewer.", "Set replicas to 4 or fewer."],
         ),
-        (job(2, 4), {"gpus": {"max": 2}, "worker-count": {"max": 2}}, ["Ask for 2 or fewer for each."]),
+        (job(2, 4), {"gpus": {"max": 2}, "worker-count": {"max": 2}}, ["Request 2 or fewer for each."]),
         ({SLOTS: -1}, {"slots": {"min": 0}}, ["Use 1 or more."]),
     ],
 )

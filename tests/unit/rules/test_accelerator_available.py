@@ -1,4 +1,4 @@
-"""Whether any node could hold a pod of the job, and what the user is told where none could."""
+"""Whether any node could hold a pod of the job, and the message if none could."""
 
 from datetime import date
 from typing import Any
@@ -31,7 +31,7 @@ UNREAD = "Set it to the ranks that mpirun starts on a worker."
 TODAY = date(2026, 1, 1)
 ASK = (
     "16 nvidia.com/gpu, but no node has more than 8. "
-    "Ask for 8 nvidia.com/gpu or less for each worker, overhead and sidecars included."
+    "Request 8 nvidia.com/gpu or less for each worker, overhead and sidecars included."
 )
 TAINT = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
 
@@ -129,7 +129,7 @@ def test_one_cause_for_a_machine_that_is_not_there() -> None:
             {LIMITS: {"memory": "1.2Ti"}},
             "containers",
             "1.2Ti memory, but no node has more than 1Ti",
-            "Ask for 1Ti memory or less for each worker, overhead and sidecars included.",
+            "Request 1Ti memory or less for each worker, overhead and sidecars included.",
         ),
         (
             {LIMITS: {"nvidia.com/gpus": 1}},
@@ -178,7 +178,7 @@ def test_one_cause_for_a_machine_that_is_not_there() -> None:
             required([condition("zzz", "Exists")], [condition("zzz", "Gt", "3")]),
             "affinity.nodeAffinity",
             "no node satisfies one of its 2 terms",
-            "Ask for labels that nodes have.",
+            "Request labels that nodes have.",
         ),
         (required([]), "affinity.nodeAffinity", "selects no node, for want of conditions", "Write some, or remove it."),
         # Each is met somewhere, all of them nowhere.
@@ -209,7 +209,7 @@ def test_nothing_could_hold_a_worker(changes: Json, path: str, fault: str, fix: 
     assert (result.path, result.message, result.fix) == (f"{POD}.{path}" if path else WORKERS, fault, fix)
 
 
-def test_every_demand_that_no_node_meets_is_told() -> None:
+def test_every_demand_that_no_node_meets_is_reported() -> None:
     changes = {**gpus(16, cpu="500"), **selected(**{PRODUCT: "A100"})}
     assert [one.path for one in violations(RULE, changes, view=CLUSTER)] == [
         WORKERS,
@@ -221,7 +221,7 @@ def test_every_demand_that_no_node_meets_is_told() -> None:
 def test_the_launcher_too() -> None:
     (result,) = violations(RULE, {"Launcher.template.spec.containers.0.resources.limits.cpu": "97"}, view=CLUSTER)
     assert result.path.startswith("spec.mpiReplicaSpecs[Launcher]")
-    assert result.fix == "Ask for 96 cpu or less for the launcher, overhead and sidecars included."
+    assert result.fix == "Request 96 cpu or less for the launcher, overhead and sidecars included."
 
 
 class TestTaints:
@@ -287,7 +287,9 @@ BY_KARPENTER = Snapshot(
         ({}, False, Snapshot(nodes(taints=[TAINT])), "warn"),
     ],
 )
-def test_it_refuses_where_no_node_comes(changes: Json, autoscaled: bool | None, view: Snapshot, ceiling: str) -> None:
+def test_oversized_pod_is_rejected_without_autoscaling(
+    changes: Json, autoscaled: bool | None, view: Snapshot, ceiling: str
+) -> None:
     result = violations(RULE, changes, settings={"autoscaled": autoscaled}, view=view)
     assert [each.ceiling for each in result] == [ceiling]
 
@@ -346,14 +348,14 @@ CHECKED = [local_queue("team", "gpus"), cluster_queue("gpus", admissionChecks=["
         (MANY, None, worker_nodes(6), ["warn"]),
         (MANY, True, worker_nodes(6), ["audit"]),
         (MANY | QUEUED, False, [*worker_nodes(6), *QUEUE], ["warn"]),
-        # Where Kueue may provision nodes, or it is unknown whether it does, nothing is said; nor beside Karpenter's.
+        # Nothing is reported if Kueue may provision nodes, or that is unknown, or Karpenter makes nodes.
         (MANY | QUEUED, False, [*worker_nodes(6), *CHECKED], []),
         (MANY | QUEUED, False, worker_nodes(6), []),
         (MANY, False, worker_nodes(6, **{"karpenter.sh/nodepool": "a"}), []),
         (MANY, False, [], []),
     ],
 )
-def test_what_a_job_that_is_too_large_leads_to(
+def test_action_for_a_job_larger_than_all_nodes(
     changes: Json, autoscaled: bool | None, objects: list[Json], ceiling: list[str]
 ) -> None:
     result = violations(RULE, changes, settings={"autoscaled": autoscaled}, view=Snapshot(objects))
@@ -365,7 +367,7 @@ def test_unknown_nodes_refuse_nothing(view: ClusterView) -> None:
     assert violations(RULE, gpus(1000), settings={"autoscaled": False}, view=view) == []
 
 
-def test_by_default_it_only_warns() -> None:
+def test_default_is_a_warning() -> None:
     [result] = violations(RULE, gpus(16), view=CLUSTER)
     assert result.advisory
     assert REGISTRY[RULE].settings().action == "deny"
@@ -421,7 +423,7 @@ class TestTheSameNumberInAll:
         (result,) = violations(RULE, {**gpus(16), "Worker.replicas": 5}, view=BY_KARPENTER)
         assert result.fix == "Use 10 workers with 8."
 
-    def test_followed_it_is_enough(self) -> None:
+    def test_advice_is_sufficient(self) -> None:
         changes = {**gpus(8), "Worker.replicas": 8, SLOTS: 8, COMMAND: ["mpirun", "-np", "64", "x"]}
         assert self.told(changes, ", slots: {max: 16}") == []
 
@@ -429,7 +431,7 @@ class TestTheSameNumberInAll:
         launcher = {"Launcher.template.spec.containers.0.resources.limits": {"nvidia.com/gpu": 16}}
         changes = {**gpus(16), **launcher, "spec.runLauncherAsWorker": True, SLOTS: 8, COMMAND: ["mpirun", "x"]}
         assert {line.partition(". ")[2] for line in self.told(changes)} == {
-            f"Ask for 8 nvidia.com/gpu or less for {pod}, overhead and sidecars included."
+            f"Request 8 nvidia.com/gpu or less for {pod}, overhead and sidecars included."
             for pod in ("the launcher", "each worker")
         }
 
@@ -447,7 +449,7 @@ def test_a_warning_has_room_for_the_longest_advice() -> None:
     assert len(warning) <= MAX_WARNING_CHARACTERS
 
 
-def test_what_a_device_class_stands_for_is_on_no_node() -> None:
+def test_what_a_device_class_means_is_on_no_node() -> None:
     behind = device_class("gpu.nvidia.com", "example.com/gpu")
     for name in ("example.com/gpu", "deviceclass.resource.kubernetes.io/gpu.nvidia.com"):
         changes = {"Worker.template.spec.containers.0.resources": {"limits": {name: 2}}}

@@ -50,7 +50,7 @@ def test_pods_that_say_nothing_get_one() -> None:
         ({f"{WORKER}.serviceAccountName": "team", **PROJECTED}, []),
     ],
 )
-def test_a_token_that_nobody_chose(changes: Json, paths: list[str]) -> None:
+def test_token_without_a_chosen_account(changes: Json, paths: list[str]) -> None:
     assert [each.path for each in violations("api-access", {**LAUNCHER_OFF, **changes})] == paths
 
 

@@ -40,10 +40,10 @@ def test_pods_without_the_label_may_be_unknown() -> None:
 
 @pytest.mark.parametrize(("kind", "name"), NAMES)
 class TestTaken:
-    def test_by_an_object_of_nobody(self, kind: str, name: str) -> None:
+    def test_name_taken_by_an_object_without_owner(self, kind: str, name: str) -> None:
         result = violations("child-names", view=Snapshot([child(kind, name)]))
         fault = f'{kind} "{name}" exists and is not the job\'s, {NEVER}'
-        fix = f"Rename the job, or delete that {kind} if nobody needs it."
+        fix = f"Rename the job, or delete that {kind} if it is not needed."
         assert result == [Violation("metadata.name", fault, fix=fix, reason=CauseReason.FORBIDDEN)]
 
     @pytest.mark.parametrize("change", [{"kind": "PyTorchJob"}, {"name": "other"}, {"apiVersion": "x/v1"}])
@@ -80,7 +80,7 @@ class TestTaken:
         changes = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
         assert violations("child-names", changes, view=Snapshot([child(kind, name)])) == []
 
-    def test_while_it_is_suspended(self, kind: str, name: str) -> None:
+    def test_taken_worker_name_of_a_suspended_job_is_a_warning(self, kind: str, name: str) -> None:
         """Only workers are made later."""
         (result,) = violations("child-names", {"spec.runPolicy.suspend": True}, view=Snapshot([child(kind, name)]))
         assert result.advisory == (kind == "Pod")

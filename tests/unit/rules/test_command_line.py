@@ -27,7 +27,7 @@ def check(command: Any, args: Any = None, implementation: str = "OpenMPI") -> li
 
 
 def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
-    return f"{text} is no number of ranks ({program} refuses it{more})"
+    return f"{text} is not a number of ranks ({program} refuses it{more})"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["mpirun", "-np", "2", "/opt/my app/bin/run"], None, "OpenMPI"),
         (["mpirun", "-np", "2", "bash", "-c", "cd /app && python x.py"], None, "OpenMPI"),
         (["bash", "-c", 'mpirun -np 2 bash -c "cd /app && python x.py"'], None, "OpenMPI"),
-        # Variables that a shell replaces, or Kubernetes, or what is no variable.
+        # Variables that a shell or Kubernetes replaces, and texts that only look like one.
         (["mpirun", "-np", "$(K_MPI_JOB_ROLE)", "x"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "x", "--at", "$(REDIS_SERVICE_HOST):$(REDIS_SERVICE_PORT)"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "x", "$$(NP)"], None, "OpenMPI"),
@@ -467,7 +467,7 @@ def test_an_option_in_one_word() -> None:
     assert violation.advisory
 
 
-def test_without_workers_nobody_knows_how_many() -> None:
+def test_number_of_ranks_is_unknown_without_workers() -> None:
     [violation] = run(ID, changed({"Worker": REMOVE, f"{LAUNCHER}.command": ["mpirun", "-np", "x", "train"]}))
     assert violation.fix == "Write how many ranks to start."
 

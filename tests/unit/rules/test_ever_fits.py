@@ -121,7 +121,7 @@ SMALL = {"cpu": 100, "memory": "1Ti", GPU: 5}
         pytest.param(
             [queue({"h100": ROOMY}), H100],
             {"Launcher.template.spec.containers.0.resources.limits.memory": "2Ti"},
-            [f"{LAUNCHER}: ExceedsMaxQuota: 2Ti memory > 1Ti in flavor h100. Ask for less."],
+            [f"{LAUNCHER}: ExceedsMaxQuota: 2Ti memory > 1Ti in flavor h100. Request less."],
             id="launcher alone",
         ),
         pytest.param(
@@ -204,7 +204,7 @@ SMALL = {"cpu": 100, "memory": "1Ti", GPU: 5}
         pytest.param(
             [queue({"h100": ROOMY}), H100],
             {"Worker.replicas": None, f"{LIMITS}.{GPU.replace('.', chr(92) + '.')}": 101},
-            [f"{WORKER}: ExceedsMaxQuota: 101 {GPU} > 100 in flavor h100. Ask for less."],
+            [f"{WORKER}: ExceedsMaxQuota: 101 {GPU} > 100 in flavor h100. Request less."],
             id="no replicas is one to Kueue",
         ),
     ],

@@ -227,7 +227,7 @@ def test_warned(changes: Json, settings: Json, path: str, message: str, fix: str
     [("Worker", "volcano", "Launcher"), ("Launcher", "volcano", "Worker")],
 )
 def test_two_schedulers(role: str, named: str, told: str) -> None:
-    """Nobody makes one of them where the operator does not replace the names."""
+    """If the operator does not replace the names, one of them has no effect."""
     changes = {f"{role}.template.spec.schedulerName": named}
     found = violations("gang", changes)
     path = f"spec.mpiReplicaSpecs[{told}].template.spec.schedulerName"
@@ -252,7 +252,7 @@ def test_two_names_of_schedulers() -> None:
         (policy(queue="q"), {}, "Volcano queues the job too", "Remove one of the two."),
     ],
 )
-def test_a_gang_of_the_users_beside_another(changes: Json, settings: Json, message: str, fix: str) -> None:
+def test_a_gang_of_the_users_next_to_another(changes: Json, settings: Json, message: str, fix: str) -> None:
     path = f"spec.mpiReplicaSpecs[Worker].template.metadata.labels[{GROUP_LABEL}]"
     assert violations("gang", POD_GROUP | changes, settings=settings) == [
         Violation(path, message, fix=fix, advisory=True)

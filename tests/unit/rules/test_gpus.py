@@ -143,27 +143,27 @@ def test_accepted(changes: Json, settings: Json) -> None:
             {},
             Violation(
                 WORKER,
-                "a worker asks for 17 GPUs, at most 16 allowed",
-                fix="Ask for 16 or fewer for each, and use more workers.",
+                "a worker requests 17 GPUs, at most 16 allowed",
+                fix="Request 16 or fewer for each, and use more workers.",
             ),
         ),
         (
             gpus(1) | {"Launcher.template.spec.containers": [{}, {"resources": {"limits": {GPU: 16}}}]},
             {"max": 1},
-            Violation(LAUNCHER, "the launcher asks for 16 GPUs, at most 1 allowed", fix="Ask for 1 or fewer for each."),
+            Violation(LAUNCHER, "the launcher requests 16 GPUs, at most 1 allowed", fix="Request 1 or fewer for each."),
         ),
         (
             gpus(1),
             {"min": 2},
             Violation(
-                WORKER, "a worker asks for 1 GPU, at least 2 required", fix="Ask for 2 or more in resources.limits."
+                WORKER, "a worker requests 1 GPU, at least 2 required", fix="Request 2 or more in resources.limits."
             ),
         ),
         (
             gpus(17),
             {"max": 17, "min": 17, "resources": ["amd.com/*"]},
             Violation(
-                WORKER, "a worker asks for 0 GPUs, at least 17 required", fix="Ask for 17 or more in resources.limits."
+                WORKER, "a worker requests 0 GPUs, at least 17 required", fix="Request 17 or more in resources.limits."
             ),
         ),
         (
@@ -171,8 +171,8 @@ def test_accepted(changes: Json, settings: Json) -> None:
             {"min": 2},
             Violation(
                 LAUNCHER,
-                "the launcher, which is a worker, asks for 1 GPU, at least 2 required",
-                fix="Ask for 2 or more in resources.limits.",
+                "the launcher, which is a worker, requests 1 GPU, at least 2 required",
+                fix="Request 2 or more in resources.limits.",
             ),
         ),
         (
@@ -180,7 +180,7 @@ def test_accepted(changes: Json, settings: Json) -> None:
             {},
             Violation(
                 f"{LAUNCHER}[0].resources.limits[amd.com/gpu]",
-                "amd.com/gpu beside nvidia.com/gpu, but a job has one kind of accelerator",
+                "amd.com/gpu next to nvidia.com/gpu, but a job has one kind of accelerator",
                 fix="Use nvidia.com/gpu instead of amd.com/gpu, or make the part that needs amd.com/gpu a job of its "
                 "own.",
                 reason=CauseReason.NOT_SUPPORTED,
@@ -214,15 +214,15 @@ def test_a_request_is_not_to_be_a_limit_that_is_wrong(limit: object) -> None:
 
 def test_another_kind_on_a_launcher_that_is_no_worker() -> None:
     idle, beside = violations("gpus", gpus(2) | gpus(1, role="Launcher", name="amd.com/gpu"))
-    assert beside.fix == "Ask for no amd.com/gpu: the launcher is no worker."
-    assert idle.fix == "Ask for none, or set runLauncherAsWorker: true."
+    assert beside.fix == "Remove amd.com/gpu: the launcher is not a worker."
+    assert idle.fix == "Request none, or set runLauncherAsWorker: true."
 
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_idle_on_the_launcher_is_a_warning(count: int) -> None:
     found = violations("gpus", gpus(count, role="Launcher"))
     stay = "1 GPU stays" if count == 1 else "2 GPUs stay"
-    fix = "Ask for none, or set runLauncherAsWorker: true."
+    fix = "Request none, or set runLauncherAsWorker: true."
     assert found == [Violation("spec.mpiReplicaSpecs[Launcher]", f"its {stay} idle", fix=fix, advisory=True)]
     assert all(fits_a_warning("gpus", violation) for violation in found)
 
@@ -231,7 +231,7 @@ def test_every_container_counts() -> None:
     limits = {"resources": {"limits": {GPU: 6}}}
     pod = {"containers": [limits, limits], "initContainers": [limits | {"restartPolicy": "Always"}, limits]}
     found = violations("gpus", {"Worker.template.spec": pod})
-    assert [violation.message for violation in found] == ["a worker asks for 18 GPUs, at most 16 allowed"]
+    assert [violation.message for violation in found] == ["a worker requests 18 GPUs, at most 16 allowed"]
 
 
 def test_every_container_is_checked_at_its_own_path() -> None:
@@ -306,7 +306,7 @@ NO_GPUS: Json = {"resources": {"limits": {"cpu": "1"}}}
 
 
 def visible(value: str | None = "all", **container: Any) -> Json:
-    """A container that asks for no GPU and names this variable; without a value it comes from elsewhere."""
+    """A container that requests no GPU and names this variable; without a value it comes from elsewhere."""
     source = {"valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}} if value is None else {"value": value}
     return {**NO_GPUS, **container, "env": [{"name": "A", "value": "all"}, {"name": VISIBLE, **source}]}
 
@@ -379,11 +379,11 @@ class TestClaims:
 
     def test_they_count_for_the_most(self) -> None:
         assert self.found(exactly(count=16)) == []
-        fix = "Ask for 16 or fewer in all, by another ResourceClaimTemplate, and use more workers."
+        fix = "Request 16 or fewer in all, by another ResourceClaimTemplate, and use more workers."
         assert self.found(exactly(count=17)) == [
-            Violation(self.PATH, "a worker asks for 17 GPUs, at most 16 allowed", fix=fix)
+            Violation(self.PATH, "a worker requests 17 GPUs, at most 16 allowed", fix=fix)
         ]
-        fault = "a worker asks for 1 GPU or more, at most 0 allowed"
+        fault = "a worker requests 1 GPU or more, at most 0 allowed"
         assert [each.message for each in self.found(exactly(allocationMode="All"), {"max": 0})] == [fault]
 
     def test_of_choices_the_largest_counts_for_the_most(self) -> None:
@@ -391,11 +391,11 @@ class TestClaims:
         choices = {"name": "r", "firstAvailable": [{"deviceClassName": "gpu.nvidia.com", "count": 17}, small]}
         other = device_class("other.example.com")
         view = Snapshot([claim_template("t", choices), other])
-        fault = "a worker asks for up to 17 GPUs, at most 16 allowed"
+        fault = "a worker requests up to 17 GPUs, at most 16 allowed"
         assert [each.message for each in violations("gpus", claims("t"), view=view)] == [fault]
         assert violations("gpus", claims("t"), settings={"max": 17, "min": 1}, view=view) == []
         unreadable = violations("gpus", claims("t", "unreadable"), view=view)
-        assert [each.message for each in unreadable] == ["a worker asks for 17 GPUs or more, at most 16 allowed"]
+        assert [each.message for each in unreadable] == ["a worker requests 17 GPUs or more, at most 16 allowed"]
         (unknown,) = violations(
             "gpus", claims("t"), settings={"max": 17}, view=Snapshot([claim_template("t", choices)])
         )
@@ -404,8 +404,8 @@ class TestClaims:
     def test_they_count_for_the_fewest(self) -> None:
         assert self.found(exactly(count=1), {"min": 1}) == []
         [short] = self.found(exactly(count=1), {"min": 2})
-        assert (short.path, short.message) == (self.PATH, "a worker asks for 1 GPU, at least 2 required")
-        assert short.fix == "Ask for 2 or more in all, by another ResourceClaimTemplate."
+        assert (short.path, short.message) == (self.PATH, "a worker requests 1 GPU, at least 2 required")
+        assert short.fix == "Request 2 or more in all, by another ResourceClaimTemplate."
         view = Snapshot([claim_template("t", exactly("nic")), device_class("nic")])
         assert [each.path for each in violations("gpus", claims("t"), settings={"min": 1}, view=view)] == [WORKER]
 
@@ -426,7 +426,7 @@ class TestClaims:
             (claims("t"), [NIC, NONE], 'its DeviceClass ("nic") does not exist', ABSENT),
         ],
     )  # fmt: skip
-    def test_what_is_unknown_refuses_nothing_and_is_told(
+    def test_what_is_unknown_rejects_nothing_and_is_reported(
         self, changes: Json, objects: list[Json], why: str, fix: str, settings: Json
     ) -> None:
         (told,) = violations("gpus", changes, settings=settings, view=Snapshot(objects))
@@ -474,35 +474,35 @@ class TestClaims:
         assert told.fix == "Use one with allocationMode: ExactCount and a count."
         assert len(self.found(exactly(allocationMode="All"), {"max": 0})) == 1
 
-    def test_one_reason_is_told_once(self) -> None:
+    def test_one_reason_is_reported_once(self) -> None:
         view = Snapshot([claim_template("u", exactly()), NONE])
         (told,) = violations("gpus", claims("t", "u", "t", "t", "t", "t"), view=view)
         assert told.path == self.PATH
         assert told.message.startswith('claim "c0" and 4 more count against no GPU bound: ')
         assert told.message.replace(' ("t")', "") in Finding("gpus", told).warning
 
-    def test_of_the_launcher_where_it_is_a_worker(self) -> None:
+    def test_claim_of_a_launcher_that_is_a_worker(self) -> None:
         changes = claims("t", role="Launcher")
         assert violations("gpus", changes) == []
         (told,) = violations("gpus", {**changes, **AS_WORKER})
         assert told.path == self.PATH.replace("Worker", "Launcher") + "[0]"
 
-    def test_what_is_known_besides_does(self) -> None:
+    def test_known_gpus_next_to_an_unknown_claim_count(self) -> None:
         changes = claims("t") | gpus(20)
         assert [each.message for each in violations("gpus", changes)] == [
-            "a worker asks for 20 GPUs or more, at most 16 allowed"
+            "a worker requests 20 GPUs or more, at most 16 allowed"
         ]
 
 
 @pytest.mark.parametrize(
     ("changes", "settings", "message"),
     [
-        (gpus(129, name=CORES), {}, "a worker asks for 129 cores, at most 128 allowed"),
-        (gpus(12, name=CORES), {"maxCores": 8}, "a worker asks for 12 cores, at most 8 allowed"),
-        (gpus(200, name=CORES, role="Launcher"), {}, "the launcher asks for 200 cores, at most 128 allowed"),
-        (gpus(1, name=CORES), {"max": 0}, "a worker asks for 1 GPU, at most 0 allowed"),
-        (gpus(32, name=CORES), {"coreResources": []}, "a worker asks for 32 GPUs, at most 16 allowed"),
-        (gpus(32, name="aws.amazon.com/neuron"), {}, "a worker asks for 32 GPUs, at most 16 allowed"),
+        (gpus(129, name=CORES), {}, "a worker requests 129 cores, at most 128 allowed"),
+        (gpus(12, name=CORES), {"maxCores": 8}, "a worker requests 12 cores, at most 8 allowed"),
+        (gpus(200, name=CORES, role="Launcher"), {}, "the launcher requests 200 cores, at most 128 allowed"),
+        (gpus(1, name=CORES), {"max": 0}, "a worker requests 1 GPU, at most 0 allowed"),
+        (gpus(32, name=CORES), {"coreResources": []}, "a worker requests 32 GPUs, at most 16 allowed"),
+        (gpus(32, name="aws.amazon.com/neuron"), {}, "a worker requests 32 GPUs, at most 16 allowed"),
     ],
 )
 def test_cores_have_a_bound_of_their_own(changes: Json, settings: Json, message: str) -> None:

@@ -51,20 +51,20 @@ def test_good(changes: Json) -> None:
             job(7 * DAY + 1),
             FIELD,
             "604801 s are longer than 7d (604800 s)",
-            "Set it to 604800 or less, or ask who may exempt jobs from it.",
+            "Set it to 604800 or less, or ask for an exemption.",
         ),
         (
             job(timeout="8d"),
             f"metadata.annotations[{TIMEOUT}]",
             "691200 s are longer than 7d (604800 s)",
-            "Set it to 7d or less, or ask who may exempt jobs from it.",
+            "Set it to 7d or less, or ask for an exemption.",
         ),
         (  # as the injection leaves it, or the user wrote both
             job(8 * DAY, timeout="8d"),
             f"metadata.annotations[{TIMEOUT}]",
             "691200 s are longer than 7d (604800 s)",
             "Set it to 7d or less and remove spec.runPolicy.activeDeadlineSeconds if you wrote it, "
-            "or ask who may exempt jobs from it.",
+            "or ask for an exemption.",
         ),
         (
             job(timeout="soon"),
@@ -112,7 +112,7 @@ def test_the_annotation_of_a_job_that_exists() -> None:
 @pytest.mark.parametrize("stored", [DAY, 7 * DAY])
 def test_the_annotation_of_a_job_that_exists_asks_for_too_much(stored: int) -> None:
     [violation] = violations("job-timeout", job(stored, timeout="9d"), old=job(stored))
-    assert violation.fix == f"Set {FIELD} to 604800 or less, or ask who may exempt jobs from it."
+    assert violation.fix == f"Set {FIELD} to 604800 or less, or ask for an exemption."
     assert violation.advisory
 
 
@@ -122,8 +122,8 @@ NONE = "is missing, and no job goes without a limit here"
 @pytest.mark.parametrize(
     ("without", "fix"),
     [
-        (job(action="notify-only"), "Set it to 604800 or less, or ask who may exempt jobs from it."),
-        (job(action="notify-only", timeout="72h"), "Set it to 604800 or less, or ask who may exempt jobs from it."),
+        (job(action="notify-only"), "Set it to 604800 or less, or ask for an exemption."),
+        (job(action="notify-only", timeout="72h"), "Set it to 604800 or less, or ask for an exemption."),
     ],
 )
 def test_a_job_that_asks_for_no_limit_is_rejected(without: Json, fix: str) -> None:
@@ -136,7 +136,7 @@ def test_a_job_that_asks_for_no_limit_is_rejected(without: Json, fix: str) -> No
 @pytest.mark.parametrize(
     ("without", "fix"),
     [
-        (job(), "Set it to 604800 or less, or ask who may exempt jobs from it."),
+        (job(), "Set it to 604800 or less, or ask for an exemption."),
         (job(timeout="72h"), "Set it to 259200, as annotated."),
         (job(timeout="9d"), "Set it to as many seconds as you annotate instead."),
     ],
@@ -161,7 +161,7 @@ def test_a_limit_of_zero_is_rejected() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "good"), [(DAY, False), (3 * DAY, True), (7 * DAY, True)])
-def test_notify_only_is_told_before_the_end(seconds: int, good: bool) -> None:
+def test_notify_only_is_reported_before_the_end(seconds: int, good: bool) -> None:
     assert (violations("job-timeout", job(seconds, timeout="72h", action="notify-only")) == []) is good
 
 
@@ -271,7 +271,7 @@ class TestGracePeriods:
             (violation,) = violations("job-timeout", made)
             assert violation.path == f"spec.mpiReplicaSpecs[{role}].template.spec{path}.{GRACE}"
             assert violation.message.endswith(" s are longer than 1h (3600 s)")
-            assert violation.fix == "Set it to 3600 or less, or ask who may exempt jobs from it."
+            assert violation.fix == "Set it to 3600 or less, or ask for an exemption."
             assert not violation.advisory
             assert violations("job-timeout", made, settings={"maxGracePeriod": None}) == []
             assert violations("job-timeout", made, settings={"max": None}), "it is a maximum of its own"
@@ -304,7 +304,7 @@ class TestLimitOfWorkers:
     def test_a_limit_of_theirs_beyond_the_maximum_is_rejected(self) -> None:
         (violation,) = violations("job-timeout", {**LIMITED, OWN: WEEK + 1})
         assert (violation.path, violation.message) == (OWN_PATH, "604801 s are longer than 7d (604800 s)")
-        assert violation.fix == "Set it to 604800 or less, or ask who may exempt jobs from it."
+        assert violation.fix == "Set it to 604800 or less, or ask for an exemption."
 
     @pytest.mark.parametrize(
         ("changes", "settings"),

@@ -16,7 +16,7 @@ FIRST = f"{SPEC}.containers[0].resources"
 INIT = f"{SPEC}.initContainers[0].resources"
 CONTAINERS = "Worker.template.spec.containers"
 RESOURCES = f"{CONTAINERS}.0.resources"
-IN_A = "; the pods are refused (LimitRange a)"
+IN_A = "; the pods are rejected (LimitRange a)"
 
 
 def found(changes: Json, *limits: Json) -> list[tuple[str, str, str]]:
@@ -133,7 +133,7 @@ def of_pod(**limit: Any) -> Json:
             of_container(default={"cpu": 1}, max={"cpu": 8}),
             (
                 f"{FIRST}.limits[cpu]",
-                "default limit 1 for the request 4; the pods are refused",
+                "default limit 1 for the request 4; the pods are rejected",
                 "Set limits[cpu] to 4.",
             ),
         ),
@@ -142,7 +142,7 @@ def of_pod(**limit: Any) -> Json:
             of_container(default={"x/y": 4}),
             (
                 f"{FIRST}.limits[x/y]",
-                "default limit 4 for the request 2; the pods are refused",
+                "default limit 4 for the request 2; the pods are rejected",
                 "Set limits[x/y] to 2.",
             ),
         ),
@@ -151,21 +151,21 @@ def of_pod(**limit: Any) -> Json:
             of_container(min={"nvidia.com/gpu": 1}),
             (
                 f"{FIRST}.limits[nvidia.com/gpu]",
-                "no limit for the request 1; the pods are refused",
+                "no limit for the request 1; the pods are rejected",
                 "Set limits[nvidia.com/gpu] to 1.",
             ),
         ),
         (
             asks({"x/y": 2}),
             of_container(default={"cpu": 4}),
-            (f"{FIRST}.limits[x/y]", "no limit for the request 2; the pods are refused", "Set limits[x/y] to 2."),
+            (f"{FIRST}.limits[x/y]", "no limit for the request 2; the pods are rejected", "Set limits[x/y] to 2."),
         ),
         (
             asks({"x/y": 2}),
             of_pod(max={"x/y": 1}),
             (
                 f"{FIRST}.limits[x/y]",
-                "no limit for the request 2; the pods are refused",
+                "no limit for the request 2; the pods are rejected",
                 "Set limits[x/y] to 1 and requests[x/y] to 1.",
             ),
         ),
@@ -174,7 +174,7 @@ def of_pod(**limit: Any) -> Json:
             of_container(default={"hugepages-2Mi": "2Mi"}),
             (
                 FIRST,
-                "default hugepages-2Mi 2Mi without cpu or memory; the pods are refused",
+                "default hugepages-2Mi 2Mi without cpu or memory; the pods are rejected",
                 "Set limits[memory] to what is needed.",
             ),
         ),
@@ -183,14 +183,14 @@ def of_pod(**limit: Any) -> Json:
             of_container(defaultRequest={"cpu": 2}),
             (
                 f"{SPEC}.resources.requests[cpu]",
-                "1, the containers get defaults and ask for 2; the pods are refused",
+                "1, the containers get defaults and request 2; the pods are rejected",
                 "Set it to 2 or more.",
             ),
         ),
         (
             {**asks({"cpu": 1}), "Worker.template.spec.resources": {"limits": {"cpu": 1}}},
             of_container(default={"cpu": 2}),
-            (f"{FIRST}.limits[cpu]", "2, the pod has 1; the pods are refused", "Set it to 1 or less."),
+            (f"{FIRST}.limits[cpu]", "2, the pod has 1; the pods are rejected", "Set it to 1 or less."),
         ),
     ],
 )
@@ -218,14 +218,14 @@ def test_every_container_resource_and_bound() -> None:
 
 
 def test_one_pair_out_of_several_bounds_is_one_violation() -> None:
-    """It is mended once, whatever says so: two LimitRanges, for containers and for pods."""
+    """One fix is enough for all LimitRanges, for containers and for pods."""
     ranges = [of_container(max={"cpu": 8}, maxLimitRequestRatio={"cpu": 2}), of_pod(max={"cpu": 4})]
     changes = asks(limits={"cpu": 16}, requests={"cpu": 1})
     view = Snapshot([limit_range(name, each) for name, each in zip("ab", ranges, strict=True)])
     [violation] = violations("limit-range", changes, view=view)
     assert violation.message == (
         "limit 16, at most 8 for a container, at most 4 for a pod;"
-        " limit 16 and request 1, limits are at most 2 times requests; the pods are refused (LimitRange a, b)"
+        " limit 16 and request 1, limits are at most 2 times requests; the pods are rejected (LimitRange a, b)"
     )
     assert violation.fix == "Set limits[cpu] to 4 and requests[cpu] to 2."
     mended = asks(limits={"cpu": 4}, requests={"cpu": 2})
@@ -270,7 +270,7 @@ def test_the_tightest_of_several_and_who_says_so() -> None:
     ]
     agreed = [{**each, "spec": {"limits": [{**each["spec"]["limits"][0], "default": {"cpu": 1}}]}} for each in several]
     (result,) = violations("limit-range", asks(limits={"cpu": 4}), view=Snapshot(agreed))
-    assert result.message == "limit 4, at most 2 for a container; the pods are refused (LimitRange a, b, c, ...)"
+    assert result.message == "limit 4, at most 2 for a container; the pods are rejected (LimitRange a, b, c, ...)"
 
 
 def test_a_pod_without_containers_is_for_upstream_contract() -> None:

@@ -109,7 +109,7 @@ def test_a_posture_that_cannot_be_chosen(settings: dict[str, Any], asked: str, m
     ("settings", "asked"),
     [({}, "none"), (RESTRICTED, "restricted"), ({**RESTRICTED, "choices": ["isolated"]}, "isolated")],
 )
-def test_what_it_is_anyway_may_be_asked_for(settings: dict[str, Any], asked: str) -> None:
+def test_default_posture_may_be_requested(settings: dict[str, Any], asked: str) -> None:
     assert violations(ID, {ASKS: {NETWORK_POLICY: asked}}, settings=settings) == []
 
 

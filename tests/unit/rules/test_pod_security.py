@@ -1,4 +1,4 @@
-"""pod-security: which levels hold, what is said at which field, and what would mend it."""
+"""pod-security: which levels apply, the message at each field, and the fix."""
 
 import json
 from random import Random
@@ -33,12 +33,12 @@ HOST_PATH = {"Worker.template.spec.volumes": [{"name": "ib", "hostPath": {"path"
 
 
 def check(changes: Json | None = None, /, settings: Json | None = None, **modes: str) -> list[Violation]:
-    """What a job gets that restricted admits but for `changes`, in a namespace with these labels."""
+    """The findings for a job that restricted admits except for `changes`, in a namespace with these labels."""
     return violations("pod-security", {**SECURE, **(changes or {})}, settings=settings, view=labelled(**modes))
 
 
 def kinds(result: list[Violation]) -> list[str]:
-    """What each violation leads to at most, with its path and reason."""
+    """The strictest action of each violation, with its path and reason."""
     return [f"{violation.ceiling} {violation.path}: {_reason(violation)}" for violation in result]
 
 
@@ -115,7 +115,7 @@ def test_a_violation_in_full() -> None:
 @pytest.mark.parametrize(
     "view", [NothingKnown(), labelled("other", enforce="restricted"), labelled(), labelled(enforce="privileged")]
 )
-def test_nothing_is_looked_at_where_nothing_is_asked(view: Snapshot) -> None:
+def test_nothing_is_decoded_without_a_level(view: Snapshot) -> None:
     rule = REGISTRY["pod-security"]
     context = Context(namespace="team-a", document=b"not even JSON", view=view)
     assert list(rule.check(defaulted(changed()), rule.settings(), context)) == []
@@ -141,7 +141,7 @@ def test_modes(modes: dict[str, str], expected: list[str]) -> None:
     assert all(v.message.startswith(f"{words[v.ceiling]} PodSecurity ") for v in result)
 
 
-def test_what_a_stricter_level_finds_besides_is_told_too() -> None:
+def test_what_a_stricter_level_finds_besides_is_reported_too() -> None:
     changes = {**HOST_PATH, "Worker.template.spec.containers.0.securityContext": {"runAsNonRoot": True}}
     context = f"{WORKER}.spec.containers[0].securityContext"
     assert kinds(check(changes, enforce="baseline", audit="restricted")) == [

@@ -45,7 +45,7 @@ def test_the_whole_violation() -> None:
     ]
 
 
-def test_all_faults_of_both_roles_are_told_at_once() -> None:
+def test_all_faults_of_both_roles_are_reported_at_once() -> None:
     changes = {
         "Launcher.template.spec.containers.0.imagePullPolicy": "always",
         "Launcher.template.spec.containers.0.name": "my_launcher",
@@ -61,7 +61,7 @@ def test_all_faults_of_both_roles_are_told_at_once() -> None:
     ]
 
 
-def test_a_fault_that_both_roles_have_is_told_of_both() -> None:
+def test_a_fault_that_both_roles_have_is_reported_for_both() -> None:
     """What the worker has in common with a launcher without a fault is not looked at again; with one it is."""
     bad = [{"key": "a b", "operator": "Exists"}]
     changes = {f"{role}.template.spec.tolerations": bad for role in ("Launcher", "Worker")}
@@ -109,7 +109,7 @@ def test_the_restart_policy_of_the_role_counts() -> None:
     assert len(told({f"{BOX}.resizePolicy": policy})) == 1
 
 
-def test_no_more_is_told_than_anybody_reads() -> None:
+def test_number_of_faults_is_limited() -> None:
     mounts = [{"name": f"data-{index}", "mountPath": f"/{index}"} for index in range(2 * MAX_FAULTS_PER_JOB)]
     assert len(told({f"{BOX}.volumeMounts": mounts})) == MAX_FAULTS_PER_JOB
 
@@ -121,7 +121,7 @@ def test_of_near_names_only_some_are_looked_for() -> None:
 
 
 @pytest.mark.parametrize("count", [10, 30_000])
-def test_of_a_template_with_very_many_values_only_what_is_there_is_told(count: int) -> None:
+def test_faults_of_a_huge_template_are_limited_to_existing_values(count: int) -> None:
     """Neither is a fault lost behind many values, nor is a volume missed that stands behind them."""
     shared = {f"{SPEC}.volumes": [{"name": "a"}], f"{BOX}.volumeMounts": [{"name": "a", "mountPath": "/a"}]}
     place = f"{SPEC}.securityContext"

@@ -16,7 +16,7 @@ QUEUED = {"kueue.x-k8s.io/queue-name": "team"}
 OURS = {"kueue.x-k8s.io/priority-class": "gone"}
 ABSENT = 'PriorityClass "gone" does not exist'
 NO_WORKLOAD = f"{ABSENT}, so Kueue builds no Workload and says nothing: the job waits for ever"
-NO_PODS = f"{ABSENT}, so the API server refuses the pods"
+NO_PODS = f"{ABSENT}, so the API server rejects the pods"
 NONE_EXISTS = "Remove it: none of those that are allowed here exists."
 FIX = "Name one that exists (kubectl get priorityclass), or remove it."
 OBJECTS: list[Json] = [
@@ -92,7 +92,7 @@ def test_the_whole_violation() -> None:
     assert label[0].fix == "Name one that exists (kubectl get workloadpriorityclass), or remove it."
 
 
-def test_what_nobody_can_tell_is_let_through() -> None:
+def test_what_nobody_can_tell_passes() -> None:
     changes = job(labels={**QUEUED, **OURS}, policy="gone", launcher="gone", worker="gone")
     assert violations("priority", changes) == []
 
@@ -173,7 +173,7 @@ def of_class(name: str, value: int, **more: object) -> Json:
 
 CLASSES = [of_class("high", 10), of_class("meek", 5, preemptionPolicy="Never")]
 DEFAULTS = [*CLASSES, of_class("usual", 7, globalDefault=True), of_class("more", 9, globalDefault=True)]
-NEITHER = "no PriorityClass: the pods are refused"
+NEITHER = "no PriorityClass: the pods are rejected"
 
 
 @pytest.mark.parametrize(
@@ -206,18 +206,18 @@ def test_the_priority_of_the_class_may_be_stated(changes: Json, objects: list[Js
         (
             stating(1000, name="high"),
             CLASSES,
-            'priority: is 1000, but only 10 is taken (PriorityClass "high": the pods are refused)',
+            'priority: is 1000, but only 10 is taken (PriorityClass "high": the pods are rejected)',
         ),
         (
             stating(policy="PreemptLowerPriority", name="meek"),
             CLASSES,
             'preemptionPolicy: is PreemptLowerPriority, but only Never is taken (PriorityClass "meek": the pods are '
-            "refused)",
+            "rejected)",
         ),
         (
             stating(0),
             DEFAULTS,
-            'priority: is 0, but only 7 is taken (PriorityClass "usual": the pods are refused)',
+            'priority: is 0, but only 7 is taken (PriorityClass "usual": the pods are rejected)',
         ),
     ],
 )
@@ -234,7 +234,7 @@ def test_there_may_be_a_default_class() -> None:
 
 
 @pytest.mark.parametrize("name", ["gone", ""])
-def test_a_class_that_is_not_there_is_told_once(name: str) -> None:
+def test_a_class_that_is_not_there_is_reported_once(name: str) -> None:
     assert len(violations("priority", stating(1000, name=name), view=CLUSTER)) == 1
 
 

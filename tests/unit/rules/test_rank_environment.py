@@ -276,11 +276,11 @@ def test_variables_of_the_launcher_that_cannot_be_seen() -> None:
     assert check(worker=["NCCL_DEBUG"], env_from=[{"configMapRef": {"name": "env"}}]) == []
 
 
-def test_a_variable_of_both_is_told_once() -> None:
+def test_a_variable_of_both_is_reported_once() -> None:
     assert found(check(launcher=["NCCL_DEBUG"], worker=["NCCL_DEBUG"])) == [ON_LAUNCHER + ONE]
 
 
-def test_each_cause_is_told() -> None:
+def test_each_cause_is_reported() -> None:
     other = "FI_PROVIDER does not reach the ranks on workers"
     assert found(check(launcher=["NCCL_DEBUG"], worker=["FI_PROVIDER"])) == [ON_LAUNCHER + ONE, ON_WORKER + other]
 

@@ -182,7 +182,7 @@ def test_it_only_warns() -> None:
     assert REGISTRY["references"].settings().action == "warn"
 
 
-def test_a_warning_tells_what_and_where() -> None:
+def test_a_warning_reports_what_and_where() -> None:
     (result,) = violations("references", {f"{POD}.serviceAccountName": "x" * 200}, view=CLUSTER)
     assert result.message == f'ServiceAccount "{"x" * 57}..." does not exist'
     (result,) = violations("references", {f"{POD}.runtimeClassName": "gone"}, view=CLUSTER)

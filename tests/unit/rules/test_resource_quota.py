@@ -69,21 +69,21 @@ def test_the_words() -> None:
     assert (found[0].reason, found[0].advisory) == (CauseReason.FORBIDDEN, False)
     finding = Finding(RULE, found[0])
     assert denial("train", [finding]) == (
-        f'MPIJob "train" is refused, 1 problem to mend:\n1. {REPLICAS} [resource-quota]\n{told(found)}'
+        f'MPIJob "train" was rejected: 1 problem\n1. {REPLICAS} [resource-quota]\n{told(found)}'
     )
     assert finding.sentence == f"{told(found)}\n[resource-quota]"
     warned = f"{REPLICAS}: Requested 40 GPUs, but namespace quota is 32 GPUs [resource-quota]"
     assert finding.warning == warned
 
 
-def test_more_quotas_than_anybody_reads_are_counted() -> None:
+def test_many_quotas_are_summed_up() -> None:
     short = [quota({GPUS: 32 - number % 7}, {GPUS: 24}, name=f"q{number:04}") for number in range(1000)]
     [violation] = violations(RULE, job(20), view=cluster(*short))
     assert "; and 994 more\n" in f"{violation.message}\n"
     assert len(violation.message) < 600
 
 
-def test_of_many_quotas_only_those_that_are_short_are_asked_for_another_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_short_quotas_are_tried_with_another_size(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: Counter[str] = Counter()
     counts = ResourceQuota.counts
 
@@ -100,8 +100,8 @@ def test_of_many_quotas_only_those_that_are_short_are_asked_for_another_size(mon
     assert asked["z"] < asked["a"], "where one does not fit, no other is asked"
 
 
-def test_what_nobody_has_counted_yet_is_not_called_free() -> None:
-    """Of a quota that has just been made."""
+def test_uncounted_use_is_not_called_free() -> None:
+    """A quota that has just been created."""
     found = violations(RULE, job(20), view=cluster(quota({GPUS: 32}, {}), *THREE_JOBS))
     assert "\nCurrent usage: not counted yet (3 running jobs)\n\nSuggestions:\n" in told(found)
 
@@ -176,7 +176,7 @@ def test_busy() -> None:
                 "2. Request quota increase from administrator",
             ],
         ),
-        (  # what is no pod
+        (  # not a pod
             job(4),
             {"services": 1},
             {"services": 1},
@@ -203,7 +203,7 @@ def test_the_quota_that_matters_most() -> None:
     assert "1. Reduce worker count to 1 (2 GPUs total)" in text
 
 
-def test_two_quotas_are_told_in_one_round() -> None:
+def test_two_quotas_are_reported_in_one_round() -> None:
     quotas = (quota({GPUS: 4}, name="a"), quota({GPUS: 6}, name="b"), quota({"pods": 2}, name="c"))
     text = told(violations(RULE, job(8), view=cluster(*quotas)))
     assert 'namespace quota "a" is 4 GPUs' in text
@@ -214,7 +214,7 @@ def test_two_quotas_are_told_in_one_round() -> None:
     assert violations(RULE, job(1), view=cluster(*quotas)) == []
 
 
-def test_two_quotas_are_told_in_warnings_of_one_round() -> None:
+def test_two_quotas_are_reported_in_warnings_of_one_round() -> None:
     quotas = (quota({GPUS: 32}, {GPUS: 24}, name="a"), quota({"pods": 10, "requests.cpu": 200}, {"pods": 8}, name="b"))
     found = violations(RULE, job(8) | SUSPENDED, view=cluster(*quotas))
     assert [each.message for each in found] == ["needs 16 GPUs, 8 of 32 free", "needs 9 pods, 2 of 10 free"]
@@ -353,7 +353,7 @@ def test_what_pods_have_to_state() -> None:
     bare = {"Worker.template.spec.containers.0.resources": {"requests": {"cpu": 1}}}
     hard = {"limits.cpu": 99, "requests.memory": "9Ti", "cpu": 999}
     path = "spec.mpiReplicaSpecs[Worker].template.spec.containers[0].resources"
-    fix = "Set resources.limits.cpu and resources.requests.memory, or the API server refuses every worker pod."
+    fix = "Set resources.limits.cpu and resources.requests.memory, or the API server rejects every worker pod."
     expected = [Violation(path, UNSTATED, fix=fix, reason=CauseReason.REQUIRED)]
     assert violations(RULE, bare, view=cluster(quota(hard))) == expected
     assert violations(RULE, bare | SUSPENDED | QUEUED, view=cluster(quota(hard))) == expected
@@ -385,7 +385,7 @@ def test_fewer_devices_of_claims(requests: list[Json], hard: int, first: str) ->
     assert found.fix.split("\n")[1].startswith(f"1. {first}")
 
 
-def test_devices_that_a_quota_counts_and_nobody_can() -> None:
+def test_quota_for_devices_that_cannot_be_counted() -> None:
     limit = quota({"gpu.nvidia.com.deviceclass.resource.k8s.io/devices": 16})
     (told,) = violations("resource-quota", claims("t"), view=cluster(limit))
     assert told.message == 'claim "c0" counts against no GPU bound: ResourceClaimTemplates cannot be read'
@@ -434,7 +434,7 @@ def test_scaling_up() -> None:
     )
 
 
-def test_scaling_up_where_nobody_can_tell_which_pods_exist() -> None:
+def test_scaling_up_with_unknown_pods() -> None:
     view = Snapshot([quota({GPUS: 32}, {GPUS: 24}), limit_range()])
     assert violations(RULE, job(8), old=job(4), view=view) == []
     assert "Requested 10 more GPUs" in told(violations(RULE, job(9), old=job(4), view=view))
@@ -453,7 +453,7 @@ def test_an_update_of_a_job_that_takes_nothing(state: Json) -> None:
     assert violations(RULE, job(4) | REFUSED_BY_OPERATOR, view=view), "a new one is told everything at once"
 
 
-def test_a_job_that_the_operator_refused_takes_all_of_it_once_it_is_mended() -> None:
+def test_a_job_that_the_operator_refused_takes_all_of_it_once_it_is_fixed() -> None:
     view = cluster(quota({GPUS: 8}, {GPUS: 4}))
     stored = changed(job(4) | REFUSED_BY_OPERATOR)
 

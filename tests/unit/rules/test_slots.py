@@ -29,7 +29,7 @@ def resources(role: str = "Worker", *, requests: Json | None = None, **limits: A
 
 
 def sized(slots: int, gpu: int, command: str, **others: Any) -> Json:
-    """Changes: four workers with so many slots and GPUs, and this in the launcher."""
+    """Changes: four workers with these slots and GPUs, and this command in the launcher."""
     return {SLOTS: slots, COMMAND: command.split(), **resources(gpu=gpu), **others}
 
 
@@ -104,7 +104,7 @@ def test_a_rank_on_each_core(changes: Json, settings: Json, refused: tuple[str, 
     assert [each for each in found if each.message.startswith("96 slots")] == expected
 
 
-def test_the_ranks_are_told_in_the_same_round_as_the_slots() -> None:
+def test_the_ranks_are_reported_in_the_same_round_as_the_slots() -> None:
     too_many = {SLOTS: 96, **resources(cpu=96), COMMAND: ["mpirun", "-np", "384", "xhpl"]}
     _, ranks = violations("slots", too_many)
     assert (ranks.path, ranks.message) == (PATH, "mpirun -np 384 refuses to start: 32 slots with 8 per worker")
@@ -157,17 +157,17 @@ def test_refused(slots: int, settings: Json, message: str, fix: str) -> None:
         (sized(1, 8, "mpirun --map-by ppr:1:nodes x"), "1 slot but 8 GPUs per worker", "Set it to 8."),
         (sized(1, 8, "mpirun --map-by node x"), "1 slot but 8 GPUs per worker", "Set it to 8."),
         (sized(4, 16, "mpirun x"), "4 slots but 16 GPUs per worker", "Set it to 8."),
-        (sized(4, 0, "x") | resources(cpu="1500m"), "4 slots but 2 CPUs per worker", "Set it to 2, or ask for 4 CPUs."),
+        (sized(4, 0, "x") | resources(cpu="1500m"), "4 slots but 2 CPUs per worker", "Set it to 2, or request 4 CPUs."),
         (
             sized(4, 0, "x") | resources(requests={"cpu": "500m"}),
             "4 slots but 1 CPU per worker",
-            "Set it to 1, or ask for 4 CPUs.",
+            "Set it to 1, or request 4 CPUs.",
         ),
-        (sized(4, 0, "x") | resources(gpu=4, cpu=2), "4 slots but 2 CPUs per worker", "Ask for 4 CPUs."),
+        (sized(4, 0, "x") | resources(gpu=4, cpu=2), "4 slots but 2 CPUs per worker", "Request 4 CPUs."),
         (
             sized(2, 0, "x") | resources(cpu=2) | resources("Launcher", cpu=1) | {AS_WORKER: True},
             "2 slots but 1 CPU in the launcher",
-            "Set it to 1, or ask for 2 CPUs.",
+            "Set it to 1, or request 2 CPUs.",
         ),
         (  # what the CPUs allow is not exceeded by the next advice
             sized(1, 0, "mpirun -np 8 x") | resources(cpu=1),
@@ -219,11 +219,11 @@ def test_refused(slots: int, settings: Json, message: str, fix: str) -> None:
             "mpirun -np 4 leaves GPUs idle: 8 slots in all",
             "Set -np to 8.",
         ),
-        (sized(2, 0, "mpirun -np 8 -N 4 x"), "-N asks for 4 ranks per worker, 2 slots", "Set it to 4, or -N to 2."),
-        (sized(2, 2, "mpirun -npernode 4 x"), "-npernode asks for 4 ranks per worker, 2 slots", "Set -npernode to 2."),
+        (sized(2, 0, "mpirun -np 8 -N 4 x"), "-N requests 4 ranks per worker, 2 slots", "Set it to 4, or -N to 2."),
+        (sized(2, 2, "mpirun -npernode 4 x"), "-npernode requests 4 ranks per worker, 2 slots", "Set -npernode to 2."),
         (
             sized(2, 0, "mpirun -np 4 --map-by ppr:4:socket x"),
-            "-map-by asks for 4 ranks per worker, 2 slots",
+            "-map-by requests 4 ranks per worker, 2 slots",
             "Set it to 4, or -map-by to 2.",
         ),
         (
@@ -348,7 +348,7 @@ def test_a_launcher_that_is_certain_to_refuse_is_refused(changes: Json) -> None:
         started_by("--hostfile /etc/mpi/hostfile", "horovodrun"),
     ],
 )
-def test_where_it_may_start_it_is_a_warning(changes: Json) -> None:
+def test_call_that_may_start_is_a_warning(changes: Json) -> None:
     [found] = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
     assert found.advisory
 
@@ -370,7 +370,7 @@ def test_where_it_may_start_it_is_a_warning(changes: Json) -> None:
         with_variable("PRTE_MCA_rmaps_default_mapping_policy", value=":oversubscribe"),
     ],
 )
-def test_where_it_starts_nothing_is_said(changes: Json) -> None:
+def test_call_that_starts_causes_no_finding(changes: Json) -> None:
     found = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
     assert not [each for each in found if "refuses to start" in each.message]
 
@@ -403,8 +403,8 @@ def test_what_to_do_about_ranks_goes_with_what_to_do_about_too_few_workers() -> 
 
 def test_a_launcher_that_is_a_worker_needs_the_same_gpus() -> None:
     found = violations("slots", sized(2, 2, "x") | {AS_WORKER: True} | resources("Launcher", cpu=2))
-    message = "asks for 0 GPUs and a worker for 2, but both run ranks"
-    assert found == [Violation("spec.mpiReplicaSpecs[Launcher]", message, fix="Ask for 2 GPUs.", advisory=True)]
+    message = "requests 0 GPUs and a worker for 2, but both run ranks"
+    assert found == [Violation("spec.mpiReplicaSpecs[Launcher]", message, fix="Request 2 GPUs.", advisory=True)]
     assert fits_a_warning("slots", found[0])
     [found_none] = violations("slots", sized(2, 0, "x") | {AS_WORKER: True} | resources("Launcher", gpu=2))
     assert found_none.fix == "Use the same limits and claims in both."
@@ -413,7 +413,7 @@ def test_a_launcher_that_is_a_worker_needs_the_same_gpus() -> None:
 def test_cpus_of_a_launcher_that_is_a_worker() -> None:
     found = violations("slots", sized(2, 2, "x") | {AS_WORKER: True} | resources("Launcher", gpu=2, cpu=1))
     message = "2 slots but 1 CPU in the launcher"
-    assert found == [Violation("spec.mpiReplicaSpecs[Launcher]", message, fix="Ask for 2 CPUs.", advisory=True)]
+    assert found == [Violation("spec.mpiReplicaSpecs[Launcher]", message, fix="Request 2 CPUs.", advisory=True)]
     assert fits_a_warning("slots", found[0])
 
 
@@ -421,7 +421,7 @@ def test_cpus_of_a_launcher_that_is_a_worker() -> None:
     ("changes", "message", "fix"),
     [
         (sized(4, 1, "mpirun x"), "4 slots but 1 GPU per worker", "Set it to 2."),
-        (sized(4, 0, "x") | resources(cpu=1), "4 slots but 1 CPU per worker", "Ask for 4 CPUs."),
+        (sized(4, 0, "x") | resources(cpu=1), "4 slots but 1 CPU per worker", "Request 4 CPUs."),
     ],
 )
 def test_advice_is_not_below_the_fewest(changes: Json, message: str, fix: str) -> None:

@@ -77,7 +77,7 @@ def check(changes: Json) -> list[str]:
         {"Worker.template.spec": REMOVE},
     ],
 )
-def test_what_works_or_nobody_can_tell(changes: Json) -> None:
+def test_working_or_uncertain_combination_passes(changes: Json) -> None:
     assert check(changes) == []
 
 
@@ -87,13 +87,16 @@ def test_what_works_or_nobody_can_tell(changes: Json) -> None:
         # Root.
         (
             both("/root/.ssh/", runAsUser=0),
-            f'{FIELD}: the launcher is root, whose key ssh does not take from "/root/.ssh/"',
+            f'{FIELD}: the launcher is root, whose key ssh does not accept from "/root/.ssh/"',
         ),
         (
             both("/root//.ssh", runAsUser=0),
-            f'{FIELD}: the launcher is root, whose key ssh does not take from "/root//.ssh"',
+            f'{FIELD}: the launcher is root, whose key ssh does not accept from "/root//.ssh"',
         ),
-        (both(HOME, runAsUser=0), f'(advice) {FIELD}: the launcher is root, whose key ssh does not take from "{HOME}"'),
+        (
+            both(HOME, runAsUser=0),
+            f'(advice) {FIELD}: the launcher is root, whose key ssh does not accept from "{HOME}"',
+        ),
         (
             job(launcher_pod={"runAsUser": 0, "fsGroup": 1337}),
             f"{LAUNCHER}.securityContext.fsGroup: gives a group the ",
@@ -190,7 +193,7 @@ def test_several_faults_at_once() -> None:
         (job(launcher_pod={"runAsUser": 0, "fsGroup": 1}), job(launcher_pod={"runAsUser": 0})),
     ],
 )
-def test_the_fix_mends_it(changes: Json, mended: Json) -> None:
+def test_the_fix_fixes_it(changes: Json, mended: Json) -> None:
     (violation,) = violations("ssh-paths", changes)
     assert violation.fix.endswith(".")
     assert not violation.advisory
@@ -220,7 +223,9 @@ IN_SCRIPT = ["bash", "-c", "mpirun --allow-run-as-root -np 4 x"]
     ],
 )
 def test_an_image_of_root_where_nothing_runs_as_root(changes: Json, expected: str) -> None:
-    """Whoever wrote runAsNonRoot, the namespace asks for it, and a command for sshd alone would not help."""
+    """The namespace requires runAsNonRoot, whether or not the user wrote it, and a command for sshd alone would not
+    help.
+    """
     job = {**both(runAsNonRoot=True), "Worker.template.spec.containers.0.command": REMOVE, **changes}
     if changes.get("Launcher") is REMOVE:
         job = {path: value for path, value in job.items() if not path.startswith("Launcher.")} | changes
@@ -242,7 +247,7 @@ def test_a_user_that_is_named_is_named_in_a_restricted_namespace_too() -> None:
     assert not violation.advisory
 
 
-def test_where_nothing_runs_as_root_nobody_is_told_what_root_needs() -> None:
+def test_no_advice_about_root_where_nothing_runs_as_root() -> None:
     """The level has no SYS_CHROOT, and root itself is what `pod-security` refuses."""
     root = both(HOME, runAsUser=0, capabilities={"drop": ["ALL"]})
     assert violations("ssh-paths", root, view=RESTRICTED) == []
@@ -289,7 +294,7 @@ def test_workers_that_start_no_sshd_need_no_key() -> None:
 
 @pytest.mark.parametrize("worker", [REMOVE, ["python", "worker.py"]])
 def test_without_ssh_an_image_of_root_does_not_start_either(worker: Any) -> None:
-    """mpirun says that it is for root, and runAsNonRoot (whoever wrote it) is what the namespace wants."""
+    """mpirun shows that it is for root, and the namespace requires runAsNonRoot."""
     changes = job(launcher={"runAsNonRoot": True}, worker={"runAsNonRoot": True})
     changes["Worker.template.spec.containers.0.command"] = worker
     if worker is REMOVE:

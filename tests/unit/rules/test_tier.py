@@ -88,7 +88,7 @@ def test_workers(changes: Json, most: int, message: str | None, fix: str) -> Non
 )
 def test_gpus_of_the_whole_job(changes: Json, most: int, message: str | None) -> None:
     settings = {"maxGpus": most, "resources": ["nvidia.com/gpu", "example.com/*"]}
-    fix = f"Ask for {most} or fewer in all, or {ASK}." if most else f"Ask for none, or {ASK}."
+    fix = f"Request {most} or fewer in all, or {ASK}." if most else f"Request none, or {ASK}."
     expected = [] if message is None else [Violation(JOB, message, fix=fix, reason=CauseReason.FORBIDDEN)]
     assert violations("tier", changes, settings=settings) == expected
 
@@ -163,7 +163,7 @@ def test_features_that_are_not_used(changes: Json) -> None:
         ([], "none of the features that are optional"),
     ],
 )
-def test_what_the_tier_has_is_told(features: list[str], included: str) -> None:
+def test_what_the_tier_has_is_reported(features: list[str], included: str) -> None:
     result = violations("tier", TOGETHER, settings={"name": "base", "features": features})
     message = f'runLauncherAsWorker is not in the tier "base", which has {included}'
     expected = Violation(LAUNCHER_AS_WORKER, message, fix=f"Set it to false, or {ASK}.", reason=CauseReason.FORBIDDEN)
@@ -208,7 +208,7 @@ def test_gpus_that_come_by_claims() -> None:
 
 
 @pytest.mark.parametrize("role", ["Launcher", "Worker"])
-def test_gpus_of_unknown_number_count_for_nothing_and_that_is_told(role: str) -> None:
+def test_gpus_of_unknown_number_count_for_nothing_and_that_is_reported(role: str) -> None:
     (told,) = violations("tier", claims("t", role=role), settings={"maxGpus": 8})
     assert told.path == f"spec.mpiReplicaSpecs[{role}].template.spec.resourceClaims[0]"
     assert told.message == 'claim "c0" counts against no GPU bound: ResourceClaimTemplates cannot be read'

@@ -47,7 +47,7 @@ def test_a_suspended_job_may_change_even_while_it_resumes(changes: dict[str, Any
 
 
 @pytest.mark.parametrize(("changes", "path"), FIXED)
-def test_a_job_that_the_operator_refuses_may_be_mended(changes: dict[str, Any], path: str) -> None:
+def test_a_job_that_the_operator_refuses_may_be_fixed(changes: dict[str, Any], path: str) -> None:
     for old in ({}, {"status": {}}, {"status": {"conditions": [], "replicaStatuses": {}}}):
         assert violations("update-safety", changes, old=old) == [], path
 
@@ -62,14 +62,14 @@ def test_a_job_that_has_a_launcher_is_not_new(uid: str) -> None:
 
 
 @pytest.mark.parametrize(("changes", "path"), FIXED)
-def test_a_job_whose_pods_wait_keeps_it_too(changes: dict[str, Any], path: str) -> None:
+def test_change_of_a_job_with_waiting_pods_is_rejected(changes: dict[str, Any], path: str) -> None:
     [violation] = violations("update-safety", changes, old=status("Created"))
     assert (violation.path, violation.advisory) == (path, False)
     assert violation.message.endswith("when the job's pods are made already, which breaks it")
 
 
 @pytest.mark.parametrize(("changes", "path"), FIXED)
-def test_on_a_job_that_has_ended_it_is_a_warning(changes: dict[str, Any], path: str) -> None:
+def test_change_of_an_ended_job_is_a_warning(changes: dict[str, Any], path: str) -> None:
     [violation] = violations("update-safety", changes, old=ENDED)
     assert (violation.path, violation.advisory) == (path, True)
     assert violation.message == "a change has no effect: the job has ended"
@@ -84,7 +84,7 @@ def test_an_evicted_worker_does_not_end_a_job() -> None:
     assert not violation.advisory
 
 
-def test_a_status_that_nobody_wrote_like_this_is_none() -> None:
+def test_malformed_status_is_ignored() -> None:
     odd = {"status": {"conditions": [None, {"type": "Succeeded"}], "completionTime": "x"}}
     [violation] = violations("update-safety", {"spec.slotsPerWorker": 4}, old=odd)
     assert not violation.advisory

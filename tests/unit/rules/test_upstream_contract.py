@@ -206,7 +206,7 @@ def test_what_the_operator_overwrites_is_only_advice(changes: dict[str, Any], pa
         ("worker", None, "Remove it: there are only Launcher and Worker."),
     ],
 )
-def test_a_wrong_replica_key_is_told_what_was_meant(key: str, lost: str | None, fix: str) -> None:
+def test_a_wrong_replica_key_is_reported_with_the_right_one(key: str, lost: str | None, fix: str) -> None:
     changes = {f"spec.mpiReplicaSpecs.{key}": {}} | ({lost: REMOVE} if lost else {})
     assert violations("upstream-contract", changes)[0].fix == fix
 
@@ -227,7 +227,7 @@ def test_a_negative_number_is_best_left_out(field: str) -> None:
     assert violation.fix == "Remove it, or set it to 0 or more."
 
 
-def test_the_longest_name_is_told() -> None:
+def test_the_longest_name_is_reported() -> None:
     [violation] = violations("upstream-contract", {"metadata.name": "x" * 60, "Worker.replicas": 100})
     assert "at most 53 characters" in violation.fix
     generated = {"metadata.name": "x" * 63, "metadata.generateName": "x" * 60, "Worker.replicas": 100}

@@ -63,7 +63,7 @@ def test_accepted(changes: Json, objects: list[Json]) -> None:
 
 @pytest.mark.parametrize("settings", [{}, ON, TREE])
 @pytest.mark.parametrize("changes", [{}, TEAM, ANNOTATED])
-def test_what_is_unknown_refuses_nothing(changes: Json, settings: Json) -> None:
+def test_what_is_unknown_rejects_nothing(changes: Json, settings: Json) -> None:
     assert violations(ID, changes, settings=settings) == []
     assert violations(ID, changes, settings=settings, view=Snapshot([])) == []
 
@@ -142,7 +142,7 @@ def test_no_leaf(below: list[str], fix: str) -> None:
     assert found(said(TEAM, *objects)) == [f"(advice) {FIELD}: {message}"], "no hierarchy, as far as is known"
 
 
-def test_root_is_no_leaf() -> None:
+def test_root_queue_is_not_a_leaf() -> None:
     """A queue that names no other above it is below root."""
     (fault,) = said(policy(queue="root"), settings=TREE)
     assert fault.fix == "Use default."
@@ -152,7 +152,7 @@ def test_root_is_no_leaf() -> None:
     ("changes", "capability", "message", "fix"),
     [
         ({}, {GPU: 7}, f'needs 8 {GPU}, queue "team" can hold 7', "Reduce worker count to 3."),
-        ({}, {GPU: 0}, f'needs 8 {GPU}, queue "team" can hold 0', "Ask for less."),
+        ({}, {GPU: 0}, f'needs 8 {GPU}, queue "team" can hold 0', "Request less."),
         ({}, {"cpu": "64500m"}, 'needs 65 cpu, queue "team" can hold 64500m', "Reduce worker count to 3."),
         (
             {},
@@ -189,7 +189,7 @@ def test_more_than_it_can_hold(changes: Json, capability: Json, message: str, fi
     ],
 )
 def test_a_launcher_that_waits_is_not_in_the_gang(changes: Json, fix: str) -> None:
-    """The rule `gang` asks for a minAvailable too, for the workers that there are now."""
+    """The rule `gang` also requires a minAvailable, for the present number of workers."""
     (fault,) = said(TEAM | changes, queue("team", {GPU: 7}))
     assert fault.fix == fix
 
@@ -198,7 +198,7 @@ def test_by_hand() -> None:
     (fault,) = said(policy(queue="team", minResources={GPU: "9"}), queue("team", {GPU: 8}))
     assert fault.path == f"{POLICY}.minResources"
     assert fault.message == f'needs 9 {GPU}, queue "team" can hold 8'
-    assert fault.fix == "Ask for less."
+    assert fault.fix == "Request less."
 
 
 def test_only_what_the_operator_counts() -> None:

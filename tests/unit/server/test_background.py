@@ -41,7 +41,7 @@ async def test_work_that_is_done_is_not_begun_again(monkeypatch: pytest.MonkeyPa
     assert runs == [1]
 
 
-async def test_a_fault_is_told_until_the_work_has_gone_on_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fault_is_reported_until_the_work_has_gone_on_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "RESTART_SECONDS", 0)
     log, faults, runs = Log(), dict[str, str](), []
     steady: list[Callable[[], object]] = []

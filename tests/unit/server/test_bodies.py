@@ -68,7 +68,7 @@ def test_a_client_that_goes_away_in_the_middle():
         assert service.post("/mutate-mpijob", GOOD).status == 200
 
 
-def test_half_sent_bodies_keep_nobody_out():
+def test_half_sent_bodies_do_not_block_others():
     """64 of them blocked the service for seven seconds, repeatedly."""
     with live() as service:
         slow = [service.connect() for _ in range(100)]

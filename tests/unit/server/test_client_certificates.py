@@ -59,11 +59,16 @@ def test_a_certificate_for_one_of_the_names(
     assert post(running, monkeypatch, CA.pair(folder, name, *dns)).answer["allowed"] is True
 
 
-def test_a_certificate_for_somebody_else(running: Live, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_certificate_for_a_different_client_is_rejected(
+    running: Live, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
     """A cluster's CA issues certificates for each of its nodes too."""
     response = post(running, monkeypatch, CA.pair(folder, "system:node:n1"))
-    assert (response.status, response.body) == (403, b"the client certificate is for somebody else: system:node:n1\n")
-    assert running.log("refused")[-1]["reason"] == "the client certificate is for somebody else"
+    assert (response.status, response.body) == (
+        403,
+        b"the client certificate names a different client: system:node:n1\n",
+    )
+    assert running.log("refused")[-1]["reason"] == "the client certificate names a different client"
     assert running.metric("bad_requests_total", code="403") == 1
 
 

@@ -22,7 +22,7 @@ from webhook.client.live_view import LiveView
 from webhook.client.watch import Watch
 from webhook.client.wire import FaultReason, Page, PageMetadata, WatchFault
 from webhook.cluster.view import NothingKnown
-from webhook.companions.reservations.ledger import QuotaLedger
+from webhook.controllers.reservations.ledger import QuotaLedger
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.store import read
@@ -119,7 +119,7 @@ async def test_a_stale_cache_is_named_and_keeps_from_readiness_only_while_others
 
 
 JOB = msgspec.Raw(msgspec.json.encode(jobs.GOOD))
-UNKNOWN = "what it would change is unknown: existing jobs"
+UNKNOWN = "impact not computed: existing jobs"
 
 
 class Lists:

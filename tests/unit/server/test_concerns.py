@@ -160,10 +160,10 @@ EXPIRED, OTHER = pair(hours=-1), pair(FOREIGN)
         (installation, ConfigurationApi(ALL, denied="leases"), "right-missing", "the service may not get, create"),
         (installation, ConfigurationApi(ALL, denied="namespaces"), "right-essential", "the service may not get names"),
         *(
-            (cluster, 403, f"unknown-{kind}", f"nothing is known of {kind}: forbidden")
+            (cluster, 403, f"unknown-{kind}", f"no information about {kind}: forbidden")
             for kind in ("namespaces", "nodes", "pods", "resourcequotas", "mpijobs", "limitranges", "localqueues")
         ),
-        (cluster, 500, "unknown-nodes", "nothing is known of nodes: server-error"),
+        (cluster, 500, "unknown-nodes", "no information about nodes: server-error"),
         (cluster, 403, "policies-unread", "the policies in ns cannot be read (forbidden"),
     ],
 )

@@ -92,7 +92,7 @@ def silent(running: Live) -> socket.socket:
     return socket.create_connection((address.hostname, address.port), timeout=30)
 
 
-def test_silent_connections_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_connections_do_not_block_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """256 of them used up the descriptors, and even the probes failed."""
     monkeypatch.setattr(service, "most_connections", lambda: 20)
     with live() as running:

@@ -10,9 +10,9 @@ from aiohttp import web
 from tests.support import jobs
 from tests.support.live_service import Connection, Live, head, live
 from webhook.server import http_server, review_port
+from webhook.server.http_request import Refused, Reply, Request
 from webhook.server.http_server import HttpConnection
 from webhook.server.limits import MAX_HEAD_BYTES
-from webhook.server.requests import Refused, Reply, Request
 from webhook.server.review_port import ReviewPort
 
 GOOD = jobs.body(jobs.GOOD)
@@ -277,7 +277,7 @@ def test_a_fault_of_ours_is_a_500_and_ends_nothing_else(running: Live, connectio
     assert running.metric("in_flight") == 0
 
 
-def test_a_service_that_ends_waits_for_nobody() -> None:
+def test_ending_service_does_not_wait_for_connections() -> None:
     with live() as running:
         slow = answer_with(running, Slow())
         connection = running.connect()
@@ -315,7 +315,7 @@ def test_an_idle_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
         connection.close()
 
 
-def test_others_are_served_beside_floods(running: Live) -> None:
+def test_other_clients_are_served_during_a_flood(running: Live) -> None:
     floods = [
         CHUNKED + b"1\r\na\r\n" * 10_000,
         review() * 100,

@@ -26,7 +26,7 @@ def without_conditions() -> dict[str, Any]:
         pytest.param(Api({**ALL, MUTATING: without_conditions()}), {}, "secret-hook-unguarded", "before 1.28"),
         pytest.param(Api({**ALL, KUEUE: kueue("a-kueue")}), {}, "configuration-order", "Kueue does not see the queue"),
         pytest.param(Api(ALL, denied="leases"), {}, "right-missing", "two jobs may get the same quota"),
-        pytest.param(Api(ALL, denied="create events"), {}, "right-missing", "what is wrong with them is not reported"),
+        pytest.param(Api(ALL, denied="create events"), {}, "right-missing", "faults of broken ones are not reported"),
         pytest.param(Api(ALL, denied="subjectaccessreviews"), {}, "right-missing", "exemptions by annotation"),
         pytest.param(Api(ALL, denied="validatingwebhook"), {}, "right-missing", "configurations"),
         pytest.param(Api(ALL, denied="get namespaces"), {}, "right-essential", "no verdict"),
@@ -76,7 +76,7 @@ async def test_without_an_answer_the_last_concerns_stay(fault: Exception) -> Non
     assert installation.concerns == before != {}
 
 
-async def test_rights_on_kinds_that_are_watched_are_not_asked_for() -> None:
+async def test_rights_on_kinds_that_are_watched_are_not_requested() -> None:
     api = Api(ALL)
     await Installation(api).look()
     assert not [right for right in api.asked if right.startswith(("list pods", "watch nodes"))]

@@ -43,7 +43,7 @@ def refusing() -> Refusing:
     return Refusing()
 
 
-def test_those_of_a_kind_are_told_once_and_then_counted(refusing: Refusing) -> None:
+def test_those_of_a_kind_are_reported_once_and_then_counted(refusing: Refusing) -> None:
     refusing.refuse(1000)
     refusing.refuse(1, peer="192.0.2.2")
     said = {"webhook": None, "code": 400, "reason": "bad"}
@@ -68,7 +68,7 @@ def test_those_of_many_kinds_are_counted_together(refusing: Refusing) -> None:
     assert refusing.log.told[-1] == "refused"
 
 
-def test_what_is_far_apart_is_told_as_before(refusing: Refusing) -> None:
+def test_what_is_far_apart_is_reported_as_before(refusing: Refusing) -> None:
     for _ in range(3):
         refusing.refuse()
         refusing.now += TELL_SECONDS
@@ -112,9 +112,7 @@ def test_lines_of_several_threads_are_all_there_and_whole(pipe: Pipe) -> None:
     assert [line["event"] for line in pipe.lines()] == ["x" * 9] * 400
 
 
-def test_while_nobody_reads_the_oldest_lines_are_dropped_and_counted(
-    pipe: Pipe, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unread_log_drops_and_counts_the_oldest_lines(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_writer, "MAX_WAITING_LINES", 10)
     monkeypatch.setattr(log_writer, "DRAIN_SECONDS", 30)
     writer = LogWriter(pipe.input)
@@ -188,7 +186,7 @@ sys.exit(process.run(process.ServeSettings(listen=("127.0.0.1", 0), ops_listen=(
     assert len(lines) == 2
 
 
-def test_reviews_go_on_while_nobody_reads_standard_error(tmp_path: Path) -> None:
+def test_reviews_continue_while_standard_error_is_not_read(tmp_path: Path) -> None:
     """The replica froze, probes included, until its liveness probe killed it."""
     ca_file, good = tmp_path / "ca.pem", jobs.body(jobs.GOOD)
     addresses = ("--listen", f"{LOOPBACK[0]}:0", "--ops-listen", f"{LOOPBACK[0]}:0", "--ca-file", str(ca_file))

@@ -22,7 +22,7 @@ def test_readiness_needs_every_check():
     assert readiness.report() == "[+]policy ok\n[-]serving failed: draining\nreadyz check failed\n"
 
 
-def test_a_concern_is_shown_and_does_not_make_it_fail():
+def test_concern_is_shown_without_failing_readiness():
     readiness = Readiness("serving")
     readiness.passes("serving")
     readiness.concerns_of(lambda: {"order": "the other way round"})
@@ -36,7 +36,7 @@ def shared():
         yield service
 
 
-def test_metrics_of_jobs_are_empty_where_nobody_asked_for_them(shared):
+def test_metrics_of_jobs_are_empty_without_the_option(shared):
     assert shared.ops("/metrics/jobs") == ""
 
 
@@ -65,14 +65,14 @@ def test_metrics_over_http(shared):
 
 
 @pytest.mark.parametrize("path", ["/", "/validate-mpijob", "/debug"])
-def test_nothing_else_is_there(shared, path):
+def test_other_paths_are_404(shared, path):
     with pytest.raises(HTTPError) as error:
         shared.ops(path)
     assert error.value.code == 404
     error.value.close()
 
 
-def test_a_check_and_concerns_that_are_asked_for_each_time():
+def test_a_check_and_concerns_that_are_queried_each_time():
     readiness = Readiness("cluster")
     problems, concerns = ["nodes not read yet"], {}
     readiness.follow("cluster", lambda: problems[0])

@@ -41,7 +41,7 @@ def test_verdicts_and_what_is_told_of_faults(tmp_path: Path) -> None:
         assert answer["auditAnnotations"]["rule-faults"] == 'custom/unguarded: Key not found in map : "nothing"'
         assert service.metric("own_rule_faults_total", rule="custom/unguarded") == 2
         assert service.metric("rule_results_total", rule="custom/few", action="deny") == 2
-        told = [(line["rule"], line["fault"]) for line in service.log("own rule not evaluated")]
+        told = [(line["rule"], line["fault"]) for line in service.log("custom rule not evaluated")]
         assert told == [("custom/unguarded", "Key not found in map : ...")]
         concern = "[!]own-rule-custom/unguarded: the policy's rule custom/unguarded could not be evaluated: Key not"
         assert concern in service.service.readiness.report()
@@ -59,12 +59,12 @@ def test_a_slow_evaluation_costs_the_value_of_that_rule_for_that_job(
             answers = [service.post("/validate-mpijob", GOOD).answer for _ in range(2)]
         assert [[cause["message"] for cause in answer["status"]["details"]["causes"]] for answer in answers] == [
             [
-                f"it cannot be found out whether the rule is kept ({TOO_SLOW}). Ask your administrator: the policy says"
-                " that a job is refused then. [custom/strict]"
+                f"the rule could not be evaluated ({TOO_SLOW}). Ask your administrator: the policy rejects"
+                " such jobs. [custom/strict]"
             ]
         ] * 2
         assert service.metric("own_rule_faults_total", rule="custom/lax") == 2
-        assert {(line["rule"], line["fault"]) for line in service.log("own rule not evaluated")} == {
+        assert {(line["rule"], line["fault"]) for line in service.log("custom rule not evaluated")} == {
             ("custom/lax", TOO_SLOW),
             ("custom/strict", TOO_SLOW),
         }
@@ -99,6 +99,6 @@ def test_a_policy_that_cannot_be_evaluated_is_refused_when_it_is_applied() -> No
         answer = service.post("/validate-policy", policy_review(document(rule("object.spec.nothing")))).answer
         assert answer["allowed"]
         assert answer["warnings"] == [
-            "rules.custom[0].expression: a usual job gives it no value, such a job is let through:"
+            "rules.custom[0].expression: a usual job gives it no value, such a job is admitted:"
             ' Key not found in map : "nothing"'
         ]

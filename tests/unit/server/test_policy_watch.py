@@ -189,7 +189,7 @@ async def test_one_denial_is_not_believed() -> None:
         assert (policies.unsettled != "", applied) == (True, [])
 
 
-async def test_without_the_right_the_defaults_are_in_force_and_everybody_hears_of_it() -> None:
+async def test_missing_right_to_policies_puts_defaults_in_force_and_is_reported() -> None:
     api = Api()
     api.allowed = [False]
     async with without_list(api, "forbidden: no") as (policies, watch, applied, log):

@@ -146,7 +146,7 @@ def test_what_does_not_go_with_a_ca_secret(pair):
     )
 
 
-def test_a_policy_that_contradicts_another_is_told(tmp_path):
+def test_a_policy_that_contradicts_another_is_reported(tmp_path):
     (file := tmp_path / "policies.yaml").write_text(
         f"{HEADER}rules: {{gpus: {{max: 2}}}}\n---\n{HEADER}priority: 1\nrules: {{gpus: {{min: 3}}}}\n"
     )
@@ -158,7 +158,7 @@ def test_a_policy_that_contradicts_another_is_told(tmp_path):
     assert '" is left out where it contradicts another: min (3) is above max (2)' in told
 
 
-async def test_companions_hear_of_policies_when_their_content_has_changed(monkeypatch):
+async def test_controllers_are_notified_when_the_content_of_policies_changes(monkeypatch):
     """Policies are read again after each lost watch, and a change makes controllers look at every job."""
     told = []
 
@@ -182,11 +182,11 @@ async def test_companions_hear_of_policies_when_their_content_has_changed(monkey
         found.apply = apply
         yield found
 
-    async def companions(*_):
+    async def controllers(*_):
         return [lambda: told.append("changed")]
 
     monkeypatch.setattr(service_module, "linked", linked)
-    monkeypatch.setattr(service_module, "start_companions", companions)
+    monkeypatch.setattr(service_module, "start_controllers", controllers)
     async with AsyncExitStack() as stack:
         link = await service_module._follow_cluster(stack, Stub(), ())
         one, two = "rules: {worker-count: {max: 3}}", "rules: {worker-count: {max: 4}}"

@@ -15,8 +15,8 @@ from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 from webhook.policy.in_force import PolicySet
-from webhook.server import reviews
-from webhook.server.requests import Request
+from webhook.server import review_handler
+from webhook.server.http_request import Request
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_no_work_begins_after_the_deadline(path, monkeypatch):
     """The service processed all requests that a client had sent, although the client had stopped waiting."""
     begun = []
     decode = review.decode
-    monkeypatch.setattr(reviews.review, "decode", lambda body: begun.append(body) or decode(body))
+    monkeypatch.setattr(review_handler.review, "decode", lambda body: begun.append(body) or decode(body))
     with live() as service:
         response = service.post(f"{path}?timeout=1ns", GOOD)
         assert (response.status, response.body) == (504, b"no verdict within 8e-10 s\n")
@@ -136,7 +136,7 @@ def test_a_cluster_that_does_not_answer_is_counted_and_logged_as_that():
 
 
 @pytest.mark.parametrize("usable", [True, False])
-def test_what_is_reserved_is_asked_of_the_ledger_and_of_the_cache_only_where_that_fails(usable):
+def test_reservations_come_from_the_ledger_or_else_the_cache(usable):
     class Quotas(SlowCluster):
         @property
         def ledger(self):
@@ -209,7 +209,7 @@ def test_a_namespace_that_is_not_cached_is_read_once_for_a_review(found, status,
     [(CACHED, GOOD), (NothingKnown(), GOOD.replace(b'"namespace":"team-a"', b'"namespace":""'))],
     ids=["cached", "of the whole cluster, as a ClusterTrainingRuntime"],
 )
-def test_a_namespace_is_not_read_in_vain(view, body):
+def test_namespace_is_not_read_unless_needed(view, body):
     with live() as service:
         handler = service.service.handler
         cluster = handler.cluster = Namespaces(ClusterError("away"))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support import jobs, strategies
 from tests.support.live_service import live
 from tests.support.secret_reviews import OPERATORS, body, is_pair, keys_of, patch_of, patched, secret
-from webhook.companions.ssh import pool
+from webhook.controllers.ssh import pool
 
 PATH = "/mutate-ssh-secret"
 POLICY = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nsshKeys: {}\n"
@@ -67,7 +67,7 @@ def test_a_drain_makes_no_more_ahead():
         assert made < 1000
 
 
-def test_who_waits_for_a_key_keeps_nobody_and_is_sent_to_try_again(monkeypatch):
+def test_review_that_waits_for_a_key_gets_503_without_blocking_others(monkeypatch):
     """It is not a denial, whatever the operator's patience; and other reviews go on."""
     gate = threading.Event()
 

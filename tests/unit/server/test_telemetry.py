@@ -281,7 +281,7 @@ def refusal(telemetry, changes, **fields):
     telemetry.decided("validate", *validated(jobs.changed(changes), **fields), 0.001)
 
 
-def test_what_refused_jobs_asked_for_is_counted_once(telemetry):
+def test_gpus_of_rejected_jobs_are_counted_once(telemetry):
     """Under the worst of the rules, so that a sum over the rules is correct."""
     changes = {"Worker.replicas": 1, "spec.slotsPerWorker": 0}
     denied = validated(jobs.changed(changes))[1].denied

@@ -1,8 +1,8 @@
-"""What the API server itself refuses between the two hooks, in regular expressions: said as a warning before it does.
+"""Faults in metadata and quantities that the API server rejects between the two hooks, in regular expressions.
 
-The name of an object, its labels and annotations, and quantities by the pattern of the CRD, are checked after the
-mutating hooks and before the validating ones, so what a rule says of them would never be seen. The warnings of a
-mutating hook are shown whatever becomes of the request.
+After the mutating hooks and before the validating ones, the API server checks the name of an object, its labels and
+annotations, and quantities by the pattern of the CRD. A rule would never see such an object. Warnings of a mutating
+hook are shown even if the request fails later, so the fault is explained in one.
 
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from webhook.admission.limits import MAX_SHOWN_PATH_CHARACTERS, MAX_SHOWN_VALUE_CHARACTERS
 from webhook.admission.messages import Finding
-from webhook.api import names, quantities, quantity
+from webhook.api import names, quantity, quantity_fields
 from webhook.api.mpijob import MPIJob
 from webhook.predict.pod_template.fault import Faults
 from webhook.predict.pod_template.labels import check_annotations, check_labels
@@ -20,14 +20,14 @@ from webhook.rules import Violation, shortened
 
 RULE = "upstream-contract"
 NAME = "Use lower case letters, digits and -, a letter first."
-# Of every quantity in the CRD (`x-kubernetes-int-or-string`); what else is no quantity reaches the rule.
+# The pattern of quantities in the CRD (`x-kubernetes-int-or-string`); other faults of a quantity reach the rule.
 _PATTERN = re.compile(
     r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))?"
 )
 
 
 def findings(job: MPIJob) -> list[Finding]:
-    """The job's name, labels and quantities, in words that fit into a warning; rules and `check` have more of them."""
+    """Findings on the job's name, labels and quantities, short enough for a warning; rules and `check` say more."""
     return [Finding(RULE, violation) for violation in (*_names(job), *_metadata(job), *_quantities(job))]
 
 
@@ -51,11 +51,11 @@ def _metadata(job: MPIJob) -> Iterator[Violation]:
 
 def _quantities(job: MPIJob) -> Iterator[Violation]:
     for _, path, replica in job.replicas():
-        for where, amounts in quantities.of_template(replica.template):
+        for where, amounts in quantity_fields.of_template(replica.template):
             for name, value in () if quantity.are_readable(amounts.values()) else amounts.items():
                 try:
                     quantity.parse(value)
                 except quantity.QuantityError as error:
                     if not isinstance(value, str) or _PATTERN.fullmatch(value):
                         continue
-                    yield Violation(f"{path}.template{quantities.place(where, name)}", str(error), error.fix)
+                    yield Violation(f"{path}.template{quantity_fields.place(where, name)}", str(error), error.fix)

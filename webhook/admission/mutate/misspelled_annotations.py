@@ -1,4 +1,4 @@
-"""What a job asks for where nobody looks: an annotation of ours with a letter wrong, or as a label."""
+"""Annotations that are ignored: one of the service's keys with a typo, or written as a label."""
 
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
@@ -14,26 +14,26 @@ PREFIX: Final = "training.openshift.io/"
 KNOWN: Final = frozenset({*annotations.OF_USERS, exemptions.ASKED, exemptions.REASON})
 _NAMES: Final = [key.removeprefix(PREFIX) for key in sorted(KNOWN)]
 _FIELDS: Final = {f"{PREFIX}log-retention": "spec.runPolicy.ttlSecondsAfterFinished"}
-"""What is no annotation of ours, though it may look like one."""
+"""Keys that look like an annotation of the service, with the field that does the same."""
 _WAITS: Final = frozenset(("launcher-wait", "worker-readiness"))
-# Others may have keys of this prefix too, so only what can hardly be meant otherwise is told.
+# The prefix is not reserved, so only keys that can hardly mean anything else cause a warning.
 _ALIKE: Final = 0.75
 
 
 def cautions(job: MPIJob, injections: Collection[str]) -> dict[str, list[str]]:
-    """By the key that has no effect where the policy has these injections."""
-    found: dict[str, list[str]] = {}
+    """Warnings by the key that is ignored, for a policy with these injections."""
+    by_key: dict[str, list[str]] = {}
     for key in [key for key in _ours(job.annotations) if key not in KNOWN][:MAX_UNKNOWN_ANNOTATIONS]:
         near = get_close_matches(key.removeprefix(PREFIX)[:64], _NAMES, n=1, cutoff=_ALIKE)
         meant = _FIELDS.get(key) or (near and f"{PREFIX}{near[0]}")
         if meant:
-            found[key] = [Caution(f"has no effect, did you mean {meant}?")]
+            by_key[key] = [Caution(f"has no effect, did you mean {meant}?")]
     if job.annotations.get(annotations.WORKER_READINESS, "false") != "false" and _WAITS.isdisjoint(injections):
-        found[annotations.WORKER_READINESS] = [Caution("has no effect, the policy has launcher-wait off")]
+        by_key[annotations.WORKER_READINESS] = [Caution("has no effect, the policy has launcher-wait off")]
     for key in _ours(job.labels):
         if key in KNOWN:
-            found.setdefault(key, [Caution("has no effect as a label, make it an annotation")])
-    return found
+            by_key.setdefault(key, [Caution("has no effect as a label, make it an annotation")])
+    return by_key
 
 
 def _ours(keys: Mapping[str, str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which injections a job goes without, by the annotation `training.openshift.io/skip: topology,rdma` on it."""
+"""The injections that a job skips, by its annotation `training.openshift.io/skip: topology,rdma`."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -13,7 +13,7 @@ from webhook.kit.settings import Action
 from webhook.policy import exemptions
 from webhook.policy.in_force import Policy
 
-# Letters of an id that is compared with the known ones: fewer are in many names.
+# Shortest id that is searched for in other names: shorter ones are part of many.
 SHORTEST = 3
 
 
@@ -31,7 +31,7 @@ RULES: Final = Kind("a", "rule", rules.REGISTRY, exemptions.ASKED)
 
 
 def asked(job: MPIJob) -> tuple[str, ...]:
-    """The ids in the job's annotation, each once."""
+    """The ids in the job's annotation, without duplicates."""
     text = job.annotations.get(annotations.SKIP)
     if not text:
         return ()
@@ -46,7 +46,7 @@ def honoured(job: MPIJob, policy: Policy) -> frozenset[str]:
 
 
 def cautions(job: MPIJob, policy: Policy) -> Iterator[Caution]:
-    """What the annotation names without effect."""
+    """Warnings about entries of the annotation that have no effect."""
     ids = asked(job)
     if not ids:
         return
@@ -65,7 +65,7 @@ def _kept(policy: Policy) -> frozenset[str]:
 
 
 def misplaced(entries: Sequence[str], kind: Kind, other: Kind) -> Iterator[Caution]:
-    """Cautions about entries that are not a `kind`. Some may be an `other`, which another annotation is for."""
+    """Cautions about entries that are not a `kind`. Some may be an `other`, which has an annotation of its own."""
     if others := [entry for entry in entries if entry in other.known]:
         told = f"no {kind.noun}, but {other.article} {other.noun}: {_shown(others)}"
         yield Caution(f"{told}; {other.annotation} is for {other.noun}s")
@@ -74,7 +74,7 @@ def misplaced(entries: Sequence[str], kind: Kind, other: Kind) -> Iterator[Cauti
 
 
 def _unknown_names(unknown: Sequence[str], known: Iterable[str]) -> str:
-    """The first few, each with the name that was probably meant. Without one, the command that lists the names."""
+    """The first few names, each with the likely intended one. If there is none, the command that lists the names."""
     known = tuple(known)
     near = {
         entry: closest_name(entry, known) if len(entry) >= SHORTEST else None for entry in unknown[:MAX_UNKNOWN_SHOWN]

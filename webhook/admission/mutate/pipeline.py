@@ -1,4 +1,4 @@
-"""mutate(request): what a job is given."""
+"""mutate(request): the injections into a job."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -10,7 +10,7 @@ from webhook import injections
 from webhook.admission import too_large
 from webhook.admission.decision import Decision, is_quiet
 from webhook.admission.mutate import api_server_checks, misspelled_annotations, opt_out, updates
-from webhook.admission.reading import context_of, name_of, old_job
+from webhook.admission.request_context import context_of, name_of, old_job
 from webhook.admission.skipping import (
     only_claims,
     reason_to_inject_nothing,
@@ -32,7 +32,7 @@ _LIST_OF_INJECTIONS: Final[Path] = ("metadata", "annotations", annotations.INJEC
 def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
     """Inject what the job needs. Never denies: an object of a wrong shape is left to the API server's schema.
 
-    On UPDATE only values come back that the stored job has and an injection can write (see `restore`): `kubectl apply`
+    On UPDATE only values come back that the stored job has and an injection can write (see `updates`): `kubectl apply`
     replaces whole lists of a custom resource, and Kueue stops a running job whose containers change.
     """
     request = structs.replace(request, object=document.without_status(request.object))
@@ -76,7 +76,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
             _list_injections(job, [each for each in decision.news if not is_quiet(each)], builder)
     except (PatchConflict, ShapeError) as error:
         return Decision(skipped=f"schema: {error}"[:200], name=decision.name)
-    if decision.skipped and not builder.operations:  # nothing was injected, so there is nothing to say of it
+    if decision.skipped and not builder.operations:  # nothing was injected, so there is nothing to report
         decision.told = {}
         return decision
     decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document
@@ -85,9 +85,9 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
 
 
 def inject_unskippable(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
-    """What no user may leave out, injected into a new job for which `mutate` takes too long; no warnings on its fields.
+    """The injections that no user can skip, for a new job for which `mutate` takes too long; no warnings on its fields.
 
-    An update gets nothing: rules say what it may not remove.
+    An update gets nothing: rules reject the removal of their values.
     """
     decision = Decision(name=request.name)
     if request.operation != "CREATE":
@@ -114,7 +114,7 @@ def _unskippable(policy: Policy) -> Policy:
 
 
 def _list_injections(job: MPIJob, added: list[str], builder: PatchBuilder) -> None:
-    """The ids of the injections as an annotation, for people: it decides nothing.
+    """Write the ids of the injections to an annotation. It is for people only and decides nothing.
 
     The API server may call again after another webhook changed the job, so earlier ids stay.
     """
@@ -139,7 +139,9 @@ def _inject_again(
     *,
     ids: frozenset[str] | None,
 ) -> dict[str, list[str]]:
-    """Run the injections of these `ids`, None for all, on the job in `builder` as at its creation; what each says."""
+    """Run the injections of these `ids`, None for all, on the job in `builder` as at its creation; returns their
+    notes.
+    """
     written = msgspec.Raw(msgspec.json.encode(builder.document))
     job = mpijob.decode(written)
     ctx = context_of(request, job, view, old, document=written, policy=policy)
@@ -149,7 +151,7 @@ def _inject_again(
 def _inject(
     job: MPIJob, policy: Policy, ctx: Context, builder: PatchBuilder, ids: frozenset[str] | None = None
 ) -> dict[str, list[str]]:
-    """Run the injections that the job does not go without; what each says."""
+    """Run the injections that the job does not skip; returns their notes."""
     told: dict[str, list[str]] = {}
     notes: list[str] = [*opt_out.cautions(job, policy)]
     if notes:

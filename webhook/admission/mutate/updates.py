@@ -54,7 +54,7 @@ _GONE: Final = object()
 
 @dataclass(slots=True)
 class Restored:
-    """What the user reads about an update."""
+    """Notes to the user about an update."""
 
     changed: list[str] = field(default_factory=list)
     """Injections that gave the job another value than before."""
@@ -68,14 +68,14 @@ class Dropped:
     injection: str
     form: Form
     path: Path
-    """In the new job: of the value, or of the list if an item is missing."""
+    """In the new job: the path of the value, or of the list that lacks an item."""
     value: Any
     """What the stored job has."""
     new: Any
     """What the new job has there."""
     item: bool
     comes_back: bool
-    """If not, it only shows that the injection may have written something else before."""
+    """If false, it only shows that the injection may have written something else before."""
 
     @property
     def defaulted(self) -> bool:
@@ -124,7 +124,7 @@ def _edits_the_stored_job(manager: str, new: Any) -> bool:
 
 
 class _Run:
-    """A run of the injections on a copy of a job: what each adds and reports."""
+    """A run of the injections on a copy of a job: their additions and notes."""
 
     def __init__(self, inject: Inject, document: Any) -> None:
         self.builder = PatchBuilder(untyped.decode(msgspec.json.encode(document)))
@@ -191,7 +191,7 @@ def _networks(dropped: Dropped, today: PatchBuilder, *, same_file: bool) -> str:
 
 
 class _Walk:
-    """Through the stored job and the new one in parallel."""
+    """A walk through the stored job and the new one in parallel."""
 
     def __init__(
         self, skipped: frozenset[str], today: PatchBuilder, *, same_file: bool, other_client: bool, edited: bool
@@ -213,7 +213,7 @@ class _Walk:
         self._prefixes = {path[:length] for path in self._forms for length in range(len(path))}
 
     def without_dropped(self, stored: Any, new: Any, path: Path, pattern: tuple[str, ...]) -> Any:
-        """What remains of `stored` without the dropped values; _GONE for nothing. Records these in `dropped`."""
+        """`stored` without the dropped values, or _GONE if nothing is left. Records the values in `dropped`."""
         if stored == new:
             return stored
         if path and self._drops(path, stored, new, pattern):
@@ -282,9 +282,9 @@ def _is_lost(form: Form, stored: Any, new: Any) -> bool:
 
 
 def _with_changed_pairs(stored: Any, new: Any) -> Any:
-    """The new resources, with the stored request where the limit has changed, and the other way round.
+    """The new resources, with the stored request if only the limit has changed, and the other way round.
 
-    What stays as it is does not come back: the API server rejects a request above its limit.
+    An unchanged one does not come back: the API server rejects a request above its limit.
     """
     amended = dict(new)
     for half, other in (("requests", "limits"), ("limits", "requests")):
@@ -316,7 +316,7 @@ def _is_within(new: Any, stored: Any) -> bool:
 
 
 def _has_no_name(item: Any, field: str) -> bool:
-    """Whether only its position identifies an item."""
+    """Whether an item is identified only by its position."""
     if field == "nodeSelectorTerms":
         return True
     return field in {"containers", "initContainers"} and not isinstance(mapping(item).get("name"), str)

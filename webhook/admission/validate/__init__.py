@@ -1,6 +1,6 @@
 """The validating pipeline.
 
-`pipeline` collects what the rules find, `custom_rules` what expressions of policies find, and `required_injections`
-what other webhooks took away. `ratchet` keeps from an update only what it made worse, and `exemptions` takes out what
-the policy or an annotation excuses.
+`pipeline` collects the findings of the rules, `custom_rules` those of the policies' expressions, and
+`required_injections` those about injections that other webhooks removed. `ratchet` keeps for an update only findings
+that it made worse, and `exemptions` removes those that the policy or an annotation excuses.
 """

@@ -6,18 +6,18 @@ import msgspec
 from msgspec import structs
 
 from webhook.admission.validate import ratchet
+from webhook.api.accelerators import asking_for_devices, is_accelerator
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodTemplate
-from webhook.api.resources import asking_for_devices, is_accelerator
 from webhook.api.review import AdmissionRequest
 from webhook.cel import evaluation
 from webhook.cluster.limits import MAX_ANNOTATION_CHARACTERS
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.kit.context import Context, Memo
-from webhook.kit.own_rules import Outcome, Variables, full_id
+from webhook.kit.custom_rules import Outcome, Variables, full_id
+from webhook.policy.custom_rules import OwnRule
 from webhook.policy.in_force import Policy
-from webhook.policy.own_rules import OwnRule
 from webhook.predict import devices
 
 
@@ -33,9 +33,9 @@ class JobFacts(msgspec.Struct, frozen=True, rename="camel"):
     slots: int
     """`slotsPerWorker`, 1 where it is not set."""
     images: tuple[str, ...]
-    """Of all containers, init containers and image volumes, each once."""
+    """The images of all containers, init containers and image volumes, without duplicates."""
     accelerator: str
-    """The resource that the accelerators are, as nvidia.com/gpu; empty where the job asks for none by that."""
+    """The resource name of the accelerators, such as nvidia.com/gpu; empty if the job requests none by name."""
     queue: str
     """The LocalQueue that the job names; empty for none."""
 
@@ -77,7 +77,7 @@ _RESOURCE: Final = {"group": "kubeflow.org", "version": "v2beta1", "resource": "
 
 
 def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Policy) -> Context:
-    """`ctx` with the outcome of each own rule."""
+    """`ctx` with the outcome of each custom rule."""
     if not policy.own_rules:
         return ctx
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
@@ -86,7 +86,7 @@ def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Poli
     rules: list[OwnRule] = []
     for rule in policy.own_rules:
         if (rule.needs_namespace and not known) or (rule.needs_user and not request.user_info.username):
-            outcomes[rule.id] = Outcome()  # what is unknown never denies
+            outcomes[rule.id] = Outcome()  # an unknown value never denies
         else:
             rules.append(rule)
     if rules:
@@ -105,13 +105,13 @@ def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Poli
 
 
 def of_stored(ctx: Context, document: msgspec.Raw) -> Context:
-    """The context of the stored job, with the own rules that it breaks too."""
+    """The context of the stored job, with the custom rules that it breaks too."""
     standing = {own_id: outcome for own_id, outcome in ctx.own_rules.items() if outcome.standing}
     return structs.replace(ctx, old=None, document=document, own_rules=standing, memo=Memo())
 
 
 def faults(ctx: Context) -> dict[str, str]:
-    """Why own rules have no outcome."""
+    """Why custom rules have no outcome."""
     return {full_id(own_id): outcome.fault for own_id, outcome in ctx.own_rules.items() if outcome.fault}
 
 
@@ -121,10 +121,10 @@ def _namespace(namespace: Namespace) -> dict[str, Any]:
 
 
 def _request(request: AdmissionRequest, ctx: Context) -> dict[str, Any]:
-    """As a ValidatingAdmissionPolicy sees it: what is empty is not there."""
+    """As a ValidatingAdmissionPolicy sees it: without empty fields."""
     user = request.user_info
     kind = {"group": request.kind.group, "version": request.kind.version, "kind": request.kind.kind}
-    found = {
+    fields = {
         "kind": kind,
         "resource": _RESOURCE,
         "requestKind": kind,
@@ -143,4 +143,4 @@ def _request(request: AdmissionRequest, ctx: Context) -> dict[str, Any]:
             if value
         },
     }
-    return {**{key: value for key, value in found.items() if value != ""}, "dryRun": bool(request.dry_run)}
+    return {**{key: value for key, value in fields.items() if value != ""}, "dryRun": bool(request.dry_run)}

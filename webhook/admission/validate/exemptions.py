@@ -1,4 +1,4 @@
-"""Exemptions of jobs from rules: by the policy, or by annotation if the requester may exempt jobs from that rule."""
+"""Exemptions from rules: by the policy, or by annotation if the requester may exempt jobs from that rule."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from webhook.admission.validate import required_injections
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution
 from webhook.kit.context import Context
-from webhook.kit.own_rules import PREFIX, is_own
+from webhook.kit.custom_rules import PREFIX, is_own
 from webhook.policy.document import PolicyDocument
 from webhook.policy.exemptions import EVERY_RULE, REASON, Exemption, asked_rules, names_rule
 from webhook.policy.in_force import Policy
@@ -25,11 +25,11 @@ class ExemptionVerdict(msgspec.Struct, frozen=True):
     """Whether a finding is excused."""
 
     finding: Finding
-    """As it was. If the job asks for an exemption and gets none, a note says why."""
+    """The finding. If the job requests an exemption and gets none, a note says why."""
     reason: str = ""
     """Why it is excused; empty if it is not."""
     requested: bool = False
-    """It depends on whether the requester may exempt jobs from the rule."""
+    """Whether it depends on the requester's right to exempt jobs from the rule."""
 
 
 def excuse_for(
@@ -87,14 +87,14 @@ def without_excused_limits(
     anything = Violation("", "", "")
     verdicts = (
         (rule, excuse_for(Finding(rule, anything), job=job, ctx=ctx, policy=document, today=today, granted=granted))
-        for rule in rules.REGISTRY  # own rules set no limits
+        for rule in rules.REGISTRY  # custom rules set no limits
     )
     excused = frozenset(rule for rule, verdict in verdicts if verdict.reason)
     return structs.replace(ctx, admitted=policy.admitted_but(excused)) if excused else ctx
 
 
 def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:
-    """The exemptions that the job's annotation asks for from unknown rules."""
+    """The unknown rules in the job's annotation."""
     if not (asked := ctx.once(_asked, job)):
         return
     known = {*rules.REGISTRY, required_injections.RULE, EVERY_RULE, PREFIX}
@@ -103,7 +103,6 @@ def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:
 
 
 def _concerned(policy: PolicyDocument, ctx: Context) -> Sequence[Exemption]:
-    """The policy's exemptions for this request."""
     groups = frozenset(ctx.groups)
     return [
         each

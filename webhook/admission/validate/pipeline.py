@@ -1,4 +1,4 @@
-"""validate(request): what a job violates."""
+"""validate(request): the violations of a job."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
@@ -7,7 +7,7 @@ from typing import Final
 from webhook.admission import messages, too_large
 from webhook.admission.decision import QUOTA_RULE, Decision
 from webhook.admission.messages import SCHEMA, Finding
-from webhook.admission.reading import context_of, name_of, old_job
+from webhook.admission.request_context import context_of, name_of, old_job
 from webhook.admission.skipping import (
     BY_CONTROLLER,
     only_claims,
@@ -29,11 +29,11 @@ from webhook.predict.quota.assessment import reservation_of
 from webhook.rules import CauseReason, Rule, Violation
 
 RESERVE_SECONDS: Final = 0.05
-"""Kept back for writing the reply."""
+"""Reserved for writing the reply."""
 
 
 class DeadlineExceeded(Exception):
-    """The API server will not wait for the verdict any longer."""
+    """The API server no longer waits for the verdict."""
 
 
 def validate(
@@ -47,10 +47,10 @@ def validate(
 ) -> Decision:
     """Every violation in one decision; `time_left` gives the seconds until the API server stops waiting.
 
-    On UPDATE only what is worse than in the old object counts (see `ratchet`). `today` (UTC) is what exemptions expire
-    by. `granted` says, for each rule that the job asks to be exempted from, whether the requester may. Where that is
-    missing the decision names the rule in `requested`, for the caller to find out and call again. DeadlineExceeded
-    when the time is up.
+    On UPDATE only what is worse than in the old object counts (see `ratchet`). Exemptions expire by `today` (UTC).
+    `granted` says whether the requester may exempt the job, by rule that the job requests to be exempt from. The
+    decision names the rules that are missing there in `requested`; the caller looks them up and calls again.
+    DeadlineExceeded when the time is up.
     """
     if reason := reason_to_check_nothing(request, policy, view):
         return Decision(name=request.name, skipped=reason)
@@ -107,7 +107,7 @@ def _too_large(request: review.AdmissionRequest, large: Finding, policy: Policy,
 def _findings(
     rules: Sequence[tuple[Rule, RuleSettings, Action]], job: MPIJob, ctx: Context, time_left: Callable[[], float]
 ) -> Iterator[tuple[Finding, Action]]:
-    """What each rule finds, and what the policy makes of it."""
+    """The findings of each rule, with the action that the policy gives them."""
     for rule, settings, action in rules:
         if time_left() < RESERVE_SECONDS:
             raise DeadlineExceeded(rule.id)
@@ -118,8 +118,8 @@ def _findings(
 def _missing(
     request: review.AdmissionRequest, job: MPIJob, policy: Policy, ctx: Context
 ) -> list[tuple[Finding, Action]]:
-    """What is required and not there. Anyone may write what leaves a job without injections, so that excuses only
-    those whom the policy trusts with it.
+    """Required injections that are missing. Any user may write what keeps a job without injections, so that excuses
+    only controllers that the policy trusts.
     """
     if not policy.required:
         return []

@@ -1,9 +1,9 @@
-"""What an update makes worse: only that counts, so that a stricter policy never keeps users from fixing a job.
+"""Findings that an update makes worse. Only those count, so a stricter policy never keeps users from fixing a job.
 
 A finding about the new object is not worse if the stored object has the same fault in the same place. A place inside a
 pod template is identified by the names of containers and volumes, since an item that is inserted before others moves
-them; one that only gets another name is the same. Other lists have no names, so there the number of findings counts. A
-fault that has degrees says how bad it is (`Degree`): less of it passes and more of it does not, whatever its text says.
+them. A renamed item counts as the same. Other lists have no names, so there the number of findings counts. A fault with
+degrees (`Degree`) passes if the degree does not rise, whatever its text says.
 """
 
 import re
@@ -32,7 +32,7 @@ Key = tuple[str, ...]
 
 
 def worse(found: Sequence[Found], job: MPIJob, known: Iterable[Finding], stored: MPIJob) -> list[Found]:
-    """Those findings about `job` in `found` that are worse than the findings about the `stored` job in `known`."""
+    """The findings about `job` in `found` that are worse than the findings about the `stored` job in `known`."""
     items, stored_items = _items(job), _items(stored)
     renamed = {place: _renamed(names, stored_items.get(place, ())) for place, names in items.items()}
     here, there = _by_name(renamed), _by_name(stored_items)
@@ -57,7 +57,7 @@ def worse(found: Sequence[Found], job: MPIJob, known: Iterable[Finding], stored:
 
 
 def judging_stored(ctx: Context, job: MPIJob, old: MPIJob) -> Context:
-    """`ctx` for rules that judge the stored job. When a user starts it, they read no cluster.
+    """`ctx` for rules that judge the stored job. If the update starts it, they do not read the cluster.
 
     A claim or a template may have been replaced while the job had no pods here.
     """
@@ -72,7 +72,7 @@ def _identity(finding: Finding, named: Named) -> Key:
 
 
 def _measured(finding: Finding, degree: Degree, named: Named) -> Key:
-    """What two findings have in common if one may be worse than the other."""
+    """What two findings have in common of which one may be worse than the other."""
     return finding.rule, finding.violation.ceiling, named(degree.of)
 
 
@@ -94,14 +94,14 @@ def _items(job: MPIJob) -> dict[tuple[str, str], list[str]]:
 
 
 def _renamed(names: Sequence[str], stored: Sequence[str]) -> list[str]:
-    """`names`, where one that is new in the place of one that is gone counts as the former."""
+    """`names`, in which a new name in the place of a missing one is replaced by that."""
     new, gone = set(names).difference(stored), set(stored).difference(names)
     pairs = zip_longest(names, stored[: len(names)], fillvalue="")
     return [then if name in new and then in gone else name for name, then in pairs]
 
 
 def _by_name(items: Mapping[tuple[str, str], Sequence[str]]) -> Named:
-    """Replaces positions by names in paths."""
+    """A function that replaces positions in paths by names."""
 
     def name(path: str) -> str:
         item = _ITEM.match(path)

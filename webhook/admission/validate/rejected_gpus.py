@@ -1,18 +1,18 @@
-"""The GPUs and other accelerators that a refused job asked for, for the metric about them."""
+"""The GPUs and other accelerators that a rejected job requested, for the metric about them."""
 
 from collections import Counter
 
 from webhook.admission.decision import Decision
 from webhook.admission.limits import MAX_COUNTED_GPUS
+from webhook.api.accelerators import counted_accelerators
 from webhook.api.mpijob import MPIJob
-from webhook.api.resources import counted_accelerators
 from webhook.kit.context import Context
 from webhook.predict.devices import by_claims
 from webhook.predict.job_pods import job_pods
 
 
 def of(decision: Decision, job: MPIJob, ctx: Context) -> dict[str, int]:
-    """How many of each, by the names of metrics; none of a job that is admitted, or is there already."""
+    """The number of each, by the names of metrics; empty for a job that is admitted or already exists."""
     if decision.allowed or ctx.operation != "CREATE":
         return {}
     found: Counter[str] = Counter()

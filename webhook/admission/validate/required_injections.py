@@ -24,9 +24,9 @@ from webhook.rules import Violation
 RULE = REQUIRED_INJECTION
 _MISSING: Final = 'the injection "{}" is required and not in the job'
 _REPLICAS: Final = ("spec", "mpiReplicaSpecs")
-_FIX = "Submit it again; if that does not help, another webhook takes it out, so ask your administrator."
+_FIX = "Submit it again; if that does not help, another webhook removes it: ask your administrator."
 _FIX_CLAIMED = (
-    "Nothing is injected into a job that is {}, so write it into the job, or ask your administrator to exempt the user"
+    "Nothing is injected into a job that is {}: write it into the job, or ask your administrator to exempt the user"
     " who creates such jobs from required-injection."
 )
 
@@ -36,7 +36,7 @@ def missing(
 ) -> Iterator[tuple[Finding, Action]]:
     """A finding for each required injection that would still add something to the job of `ctx`.
 
-    `claimed` is the claim of the job for which nothing was injected, if any. `stored` is the stored job of an update.
+    `claimed` is the claim that kept the job without injections, if any. `stored` is the stored job of an update.
     """
     if not policy.required:
         return
@@ -67,7 +67,7 @@ def _additions(
     start = len(builder.additions)
     builder.author = injection.id
     for _ in injection.inject(job, settings, ctx, builder):
-        pass  # the mutating hook showed what it says
+        pass  # the mutating hook has reported it
     return builder.additions[start:]
 
 

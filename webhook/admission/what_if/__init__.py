@@ -1,5 +1,5 @@
 """Verdicts on stored jobs.
 
 `resubmitted` judges one as if its owner submitted it again now. `replay` does so for all jobs under the policies of
-today and under changed ones, and `policy_review` tells an administrator the difference when a policy is applied.
+today and under changed ones, and counts the difference.
 """

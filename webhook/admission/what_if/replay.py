@@ -1,6 +1,6 @@
-"""What-if: the verdicts on existing jobs under the policies of today and under others, and what would be injected.
+"""What-if: verdicts and injections for existing jobs under the current policies and under others.
 
-Jobs are judged as if they were created now (see `anew`); those that are stored keep running, whatever the policy says.
+Jobs are judged as if they were created now. Stored jobs keep running, whatever the policy says.
 """
 
 from collections import Counter
@@ -30,9 +30,9 @@ class Hit:
     """The jobs of a namespace that a rule hits."""
 
     new: set[str] = field(default_factory=set)
-    """Those that it does not hit now."""
+    """Jobs that it does not hit under the current policies."""
     gone: set[str] = field(default_factory=set)
-    """Those that it would not hit any more."""
+    """Jobs that it would no longer hit."""
     stays: set[str] = field(default_factory=set)
 
 
@@ -45,11 +45,11 @@ class Replay:
     """The rules that would deny, by job."""
     newly_admitted: list[str] = field(default_factory=list)
     injections: dict[str, dict[str, list[str]]] = field(default_factory=dict)
-    """What would be injected newly, no longer or otherwise: the jobs by that, by the injection's id."""
+    """Injections that would be new, gone or different: the jobs by that change, by the injection's id."""
     hits: dict[tuple[Action, str, str], Hit] = field(default_factory=dict)
-    """By what it leads to, the rule and the namespace."""
+    """By action, rule and namespace."""
     complete: bool = True
-    """False when there were more jobs than there was time for."""
+    """False if there were more jobs than time."""
     too_expensive: int = 0
     """Jobs that take more processor time than one may. They are not in `total`."""
 
@@ -71,7 +71,7 @@ class Replay:
         return text
 
     def injections_summary(self) -> str:
-        """One line on what would be injected into jobs like these; empty if that stays as it is."""
+        """One line on how the injections into jobs like these would change; empty if they would not."""
         found = [
             f"{injection} {how} into {len(jobs):,}"
             for injection, changes in sorted(self.injections.items())
@@ -82,17 +82,17 @@ class Replay:
 
 
 class Replayed(NamedTuple):
-    """A job as it is judged under both sets of policies."""
+    """A job as judged under both sets of policies."""
 
     namespace: str
     name: str
     injected: tuple[Decision, Decision]
-    """What is injected now and then; one and the same decision where it cannot differ."""
+    """What is injected now and then; the same decision twice if it cannot differ."""
     verdicts: tuple[Decision, Decision]
 
 
 class Replayer:
-    """Judges jobs under both sets of policies, one after the other: the caller can do other work in between."""
+    """Judges jobs under both sets of policies one at a time, so that the caller can do other work in between."""
 
     def __init__(self, *, before: PolicySet, after: PolicySet, view: ClusterView, today: date) -> None:
         self._before = before
@@ -102,12 +102,12 @@ class Replayer:
         self.result = Replay()
 
     def add(self, jobs: Iterable[bytes | msgspec.Raw]) -> None:
-        """Judge and count some more jobs, each as JSON of a stored MPIJob."""
+        """Judge and count more jobs, each as JSON of a stored MPIJob."""
         for data in jobs:
             self.count(self.judge(data))
 
     def judge(self, data: bytes | msgspec.Raw) -> Replayed | None:
-        """The job under both sets of policies, None for what cannot be read. Nothing is counted yet."""
+        """The job under both sets of policies, not counted yet; None if it cannot be read."""
         request = resubmitted.creation(data)
         if request is None:
             return None
@@ -152,13 +152,13 @@ class Replayer:
 
 
 def _inject_alike(old: Policy, new: Policy) -> bool:
-    """Whether both inject the same into every job: then it is done once."""
+    """Whether both inject the same into every job: then the injections run once."""
     inputs = [(each.injections, each.document.controllers, each.admitted) for each in (old, new)]
     return old is new or inputs[0] == inputs[1]
 
 
 def _by_author(decision: Decision) -> dict[str, set[tuple[str, bytes]]]:
-    """(where, what) of all that each injection added."""
+    """(path, value) of everything that each injection added."""
     found: dict[str, set[tuple[str, bytes]]] = {}
     # The record comes last and has no author.
     for author, operation in zip(decision.authors, decision.patch, strict=False):
@@ -167,7 +167,7 @@ def _by_author(decision: Decision) -> dict[str, set[tuple[str, bytes]]]:
 
 
 def _parts(path: str, value: Any) -> Iterator[tuple[str, bytes]]:
-    """The single values: the first injection of several makes the mapping or list that all of them add to."""
+    """The single values: the first of several injections creates the mapping or list that all of them add to."""
     if isinstance(value, dict) and value and not path.endswith("/-"):
         for key, each in value.items():
             yield from _parts(f"{path}/{key}", each)

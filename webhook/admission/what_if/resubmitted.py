@@ -24,7 +24,7 @@ class _Job(msgspec.Struct):
 
 
 def creation(data: bytes | msgspec.Raw) -> AdmissionRequest | None:
-    """The review of a creation of the job in JSON, None for what is no job."""
+    """The review that would create the job in `data`; None if `data` does not hold a job."""
     try:
         meta = msgspec.json.decode(data, type=_Job).metadata
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -35,7 +35,6 @@ def creation(data: bytes | msgspec.Raw) -> AdmissionRequest | None:
 
 
 def inject(request: AdmissionRequest, policy: Policy, view: WithoutJobs) -> Decision:
-    """What the policy injects into it."""
     return pipelines.mutate(request, policy=policy, view=view)
 
 
@@ -48,7 +47,6 @@ def verdict(
     today: date,
     granted: Mapping[str, bool] | None = None,
 ) -> Decision:
-    """The verdict on it with what was injected."""
     if injected.document is not None:
         request = msgspec.structs.replace(request, object=msgspec.Raw(msgspec.json.encode(injected.document)))
     return pipelines.validate(request, policy=policy, view=view, today=today, granted=granted)
@@ -61,7 +59,7 @@ def judge(
     view: WithoutJobs,
     today: date,
 ) -> Decision | None:
-    """The verdict on the job in JSON under these policies, None for what is no job."""
+    """The verdict on the job in JSON under these policies; None if `data` does not hold a job."""
     request = creation(data)
     if request is None:
         return None
@@ -76,7 +74,7 @@ def judge(
 
 
 def too_expensive_to_judge(data: bytes | msgspec.Raw, *, policies: PolicySet, view: WithoutJobs) -> Decision | None:
-    """The verdict on a job whose judging took too long, None for what is no job."""
+    """The verdict on a job that takes too long to judge; None if `data` does not hold a job."""
     request = creation(data)
     if request is None:
         return None

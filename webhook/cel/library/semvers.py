@@ -38,7 +38,7 @@ def _version(text: str) -> Version:
     match = _GRAMMAR.fullmatch(text)
     pre = match[4] if match else None
     if match is None or (pre and not all(map(_PRE.fullmatch, pre.split(".")))):
-        raise ValueError(f"{text!r} is no semantic version")
+        raise ValueError(f"{text!r} is not a semantic version")
     if any(int(number) >= _LARGEST for number in match.groups()[:3]):
         raise ValueError(f"a number of {text!r} is too large")
     return Version(f"{match[1]}.{match[2]}.{match[3]}" + (f"-{pre}" if pre else ""))

@@ -1,4 +1,4 @@
-"""The command `policy audit`: which jobs of a cluster break its policies of today."""
+"""The command `policy audit`: the jobs of a cluster that break its current policies."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -29,11 +29,11 @@ def audit(
     """List the jobs that exist and break the policy.
 
     Every MPIJob that has not ended is judged as if it were submitted now, under the policies in force: the worst come
-    first, each with all that is wrong with it and what to do. Nothing is changed, and jobs that exist go on whatever
-    the policy says. With --policy and --without it is judged by the policies that would be in force.
+    first, each with all faults and fixes. Nothing is changed, and existing jobs keep running whatever the policy says.
+    With --policy and --without the policies that would be in force count.
 
-    What a job takes of quotas does not count against itself. Who submitted it is not known: exemptions for users are
-    left out, and those that a job asks for by annotation count.
+    A job's own part of a quota does not count against it. The user who submitted it is unknown: exemptions for users
+    are left out, and those that a job requests by annotation count.
 
     It reads what you may read. With --namespace that is the jobs and objects of one namespace, and the policies.
 
@@ -45,7 +45,7 @@ def audit(
 
     \b
     Exit code:
-      0  no job would be refused
+      0  no job would be rejected
       1  at least one would
       2  unusable input: a file, a policy in it or the cluster
     """

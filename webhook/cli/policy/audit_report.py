@@ -1,4 +1,4 @@
-"""Which jobs of a cluster break its policies, the worst first."""
+"""The jobs of a cluster that break its policies, the worst first."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,20 +28,19 @@ class JobAudit:
 
     @property
     def findings(self) -> list[tuple[Action, Finding]]:
-        """All of them, what refuses the job first."""
+        """All findings, those that reject the job first."""
         found = self.decision
         by_action = ((Action.DENY, found.denied), (Action.WARN, found.warned), (Action.AUDIT, found.audited))
         return [(action, finding) for action, findings in by_action for finding in findings]
 
     @property
     def badness(self) -> tuple[Any, ...]:
-        """Less is worse: by what is refused, by what only warns, then by name."""
+        """For sorting, the worst first: by rejections, then by warnings, then by name."""
         denied, warned = self.decision.denied, self.decision.warned
         return not denied, -len(denied), not warned, -len(warned), self.namespace, self.name
 
     def as_text(self) -> Iterator[str]:
-        """For people, in lines."""
-        verdict = bad("would be refused") if self.decision.denied else caution("would be admitted")
+        verdict = bad("would be rejected") if self.decision.denied else caution("would be admitted")
         yield f"{heading(printable(f'{self.namespace}/{self.name}'))}: {verdict}"
         for action, finding in self.findings:
             paint = bad if action is Action.DENY else caution if action is Action.WARN else faint
@@ -50,7 +49,6 @@ class JobAudit:
             yield from (f"    {printable(line)}" for line in more)
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "namespace": self.namespace,
             "name": self.name,
@@ -70,25 +68,25 @@ class JobAudit:
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """What an audit found."""
+    """The outcome of an audit."""
 
     origin: str
-    """Where the policies come from."""
+    """The source of the policies."""
     policies: Sequence[Layer]
-    """Those that the jobs were judged by."""
+    """The policies that the jobs were judged by."""
     total: int
-    """How many jobs were judged."""
+    """Number of judged jobs."""
     breaking: Sequence[JobAudit]
-    """Those that break a rule, the worst first."""
+    """The jobs that break a rule, the worst first."""
 
     @property
     def refused(self) -> int:
-        """How many would be refused."""
+        """Number of jobs that would be rejected."""
         return sum(bool(job.decision.denied) for job in self.breaking)
 
     @property
     def by_rule(self) -> dict[str, Counter[str]]:
-        """How many jobs break each rule, by what it leads to; the rule that refuses most comes first."""
+        """Number of jobs that break each rule, by action; the rule that rejects most comes first."""
         found: dict[str, Counter[str]] = {}
         for job in self.breaking:
             for rule, action in {(finding.rule, action) for action, finding in job.decision.findings}:
@@ -96,7 +94,6 @@ class AuditReport:
         return dict(sorted(found.items(), key=lambda each: (-each[1][Action.DENY], -each[1].total(), each[0])))
 
     def as_text(self) -> Iterator[str]:
-        """For people, in lines."""
         names = ", ".join(layer.name for layer in self.policies) or "the built-in defaults"
         yield printable(f"policies: {names} ({self.origin})")
         for job in self.breaking:
@@ -112,11 +109,10 @@ class AuditReport:
         if not self.breaking:
             yield f"{counted(self.total, 'job')}, {good('none to look at')}"
             return
-        told = f"{self.refused} would be refused, {rest} would only be told of, "
+        told = f"{self.refused} would be rejected, {rest} would only be reported, "
         yield f"{counted(self.total, 'job')}: {told}{self.total - len(self.breaking)} in order"
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "policies": [layer.name for layer in self.policies],
             "jobs": self.total,
@@ -131,7 +127,7 @@ class AuditReport:
 def audit(
     world: JobWorld, policies: Sequence[Layer], jobs: Iterable[bytes], *, namespace: str = "", today: date
 ) -> AuditReport:
-    """Judge `jobs`, which are stored in the cluster, by `policies`: of `namespace` or of all, but none that ended."""
+    """Judge the stored `jobs` of `namespace`, or of all, by `policies`; jobs that have ended are left out."""
     in_force, view = PolicySet(policies), WithoutJobs(world.cluster)
     total, breaking = 0, []
     for data in jobs:

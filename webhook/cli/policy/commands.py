@@ -19,7 +19,7 @@ COMMANDS: Final = (audit, diff, effective, init, new, replay, schema, test, vali
 
 @click.group(commands=COMMANDS)
 def policy() -> None:
-    """Write, check, test and compare policies, see those in force.
+    """Write, check, test, compare and show policies.
 
     A FILE holds policy documents (kind MPIJobPolicy) as they are, or ConfigMaps with one under data["policy.yaml"]. It
     may hold several, be a directory (its .yaml, .yml and .json files), or be - for standard input.
@@ -36,7 +36,7 @@ def policy() -> None:
 
     \b
     Exit code:
-      0  done, nothing to complain about
+      0  done, without problems
       1  a broken policy, a failed test, a difference, or a job that would be denied: see each command
       2  unusable input: a file, the cluster or an option
     """

@@ -1,4 +1,4 @@
-"""A policy document in the ConfigMap that puts it in force."""
+"""A policy document in a complete ConfigMap."""
 
 import re
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from webhook.policy import store
 from webhook.policy.document import API_VERSION, KIND, PolicyError
 from webhook.policy.in_force import policy_model
 
-# What kubectl takes, one condition of it
+# One condition of a selector of kubectl
 # (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors).
 _EQUAL: Final = re.compile(r"([^\s=!,()]+)\s*(==?|!=)\s*([^\s=!,()]*)")
 _AMONG: Final = re.compile(r"([^\s=!,()]+)\s+(in|notin)\s*\(([^()]*)\)")
@@ -32,9 +32,9 @@ def text(
     inject_only: str | None,
     settings: Iterable[str] = (),
 ) -> str:
-    """The ConfigMap in YAML; ValueError or PolicyError for what cannot be in it.
+    """The ConfigMap in YAML; ValueError or PolicyError if that is not possible.
 
-    Of `settings` each is a path and a value, as rules.worker-count.max=8.
+    Each of the `settings` is a path and a value: rules.worker-count.max=8.
     """
     for what, given, problem in (
         ("the name", name, names.dns_1123_subdomain_problem(name)),
@@ -56,7 +56,7 @@ def text(
     document = yaml.dump({"apiVersion": API_VERSION, "kind": KIND, **written})
     try:
         store.read(document, policy_model())
-    except PolicyError as error:  # its lines are those of a text that nobody sees
+    except PolicyError as error:  # its lines are those of a text that no user sees
         raise PolicyError(*(replace(fault, line=None) for fault in error.faults)) from None
     head = yaml.dump(
         {
@@ -120,7 +120,7 @@ def _expression(part: str) -> dict[str, Any]:
 
 
 def _start(source: str | None) -> dict[str, Any]:
-    """What the one policy of the file sets."""
+    """The settings of the file's only policy."""
     if source is None:
         return {}
     found = inputs.policies([source])

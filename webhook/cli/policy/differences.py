@@ -1,4 +1,4 @@
-"""What changes between two policies, or two sets of them, value by value."""
+"""The differences of two policies, or two sets of them, value by value."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from webhook.policy.in_force import policy_model
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value that a document sets, or the built-in default where it does not."""
+    """A value of a document, or the built-in default."""
 
     value: Any
     is_set: bool
@@ -28,7 +28,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What changes in one document; `what` is "changes", "comes" or "goes"."""
+    """The changes in one document; `what` is "changes", "comes" or "goes"."""
 
     name: str
     what: str
@@ -37,7 +37,6 @@ class Change:
     exemptions_new: Sequence[Exemption]
 
     def as_text(self, today: date) -> Iterator[str]:
-        """For people, in lines."""
         yield heading(printable(f"{self.name} {self.what}"))
         for path, old, new in self.values:
             yield f"  {path}: {printable(f'{old} -> {new}')}"
@@ -47,7 +46,6 @@ class Change:
             yield f"  {added('+ exemption')} {printable(exemption_in_words(exemption, today))}"
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "policy": self.name,
             "what": self.what,
@@ -61,7 +59,7 @@ class Change:
 
 
 def differences(old: Sequence[PolicyFile], new: Sequence[PolicyFile]) -> list[Change]:
-    """What changes from `old` to `new`, of which all are good; one document is compared with one, more by name."""
+    """The changes from `old` to `new`, all of which are valid; one document is compared with one, several by name."""
     before, after = _by_name(old), _by_name(new)
     if len(before) == len(after) == 1:
         (old_name,), (new_name,) = before, after
@@ -103,7 +101,7 @@ def _change(name: str, what: str, old: PolicyDocument, new: PolicyDocument) -> C
 
 
 def _values(document: PolicyDocument) -> dict[str, Value]:
-    """What the document sets, and whom it is for and when it wins, which always have a value."""
+    """The values of the document; selector and priority always have one."""
     own = {"priority": document.priority, "namespaces": document.namespaces}
     return {path: Value(value, is_set=True) for path, value in (*own.items(), *layers.leaves(layers.written(document)))}
 

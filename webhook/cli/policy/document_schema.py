@@ -1,4 +1,6 @@
-"""The policy document described: a JSON Schema for editors, what a field accepts, and a document to start from."""
+"""The description of policy documents: a JSON Schema for editors, the accepted values of a field, and a first
+document.
+"""
 
 import json
 import re
@@ -14,7 +16,7 @@ from webhook.cli.explanations import in_words, resolved
 from webhook.cli.policy.documents import TEST_KIND
 from webhook.cli.policy.suite_document import SuiteDocument
 from webhook.injections import Injection
-from webhook.kit.own_rules import PREFIX
+from webhook.kit.custom_rules import PREFIX
 from webhook.policy.document import API_VERSION, KIND
 from webhook.policy.exemptions import EVERY_RULE
 from webhook.policy.in_force import policy_model
@@ -28,10 +30,10 @@ COMMENT_WIDTH: Final = 100
 
 HEADER: Final = f"""\
 # What is enforced for MPIJobs and injected into them; here every setting has its default.
-# Keep what you change and delete the rest: what stands here is set, and wins over documents of lower priority.
+# Keep what you change and delete the rest: every setting here wins over documents of lower priority.
 # `{PROGRAM} policy validate FILE` checks it, `{PROGRAM} explain NAME` explains a rule or an injection.
 """
-# A mapping of which more is said than that it maps text to something.
+# A mapping that is not only described as a mapping of text to something.
 _SAYS_NOTHING: Final = re.compile(r"\bmapping\b(?! of)")
 _SELECTOR, EXAMPLES = yaml.load_all(get_data(__package__, "policy_schema.yaml") or b"")
 
@@ -76,10 +78,9 @@ def _entry(schema: Mapping[str, Any], definitions: Mapping[str, Any], entry: Rul
 
 
 def accepted(field: str) -> str:
-    """What a field of a document accepts, in words; "" where there is nothing to say.
+    """The accepted values of a field of a document, in words; empty if there is nothing to say.
 
-    `field` is a path as in `PolicyFault`. Where it has a part that is no setting, these are the settings that there are
-    instead.
+    `field` is a path as in `PolicyFault`. If a part of it is not a setting, these are the existing settings instead.
     """
     schema = json_schema()
     definitions = schema["$defs"]
@@ -100,7 +101,7 @@ def accepted(field: str) -> str:
 
 
 def starting_document() -> str:
-    """A document in YAML with every setting at its default, each with what it means and what it accepts."""
+    """A document in YAML with every setting at its default, with its meaning and its accepted values."""
     values = {**policy_model()().model_dump(mode="json", by_alias=True), "apiVersion": API_VERSION, "kind": KIND}
     text = yaml.dump(values)
     at = yaml.lines(text)
@@ -137,7 +138,7 @@ def _comment(field: Mapping[str, Any], words: str) -> Iterator[str]:
 
 
 def _structure(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The choice with fields or items in it, where there are several."""
+    """The choice with fields or items in it, if there are several."""
     choices = [resolved(choice, definitions) for choice in schema.get("anyOf", ())]
     return next((choice for choice in choices if {"properties", "items"} & choice.keys()), schema)
 
@@ -157,7 +158,7 @@ def _inlined(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[
 
 
 def _bounded(schema: dict[str, Any]) -> dict[str, Any]:
-    """With how many entries lists and mappings may have."""
+    """With the maximum number of entries of lists and mappings."""
     bound: dict[str, Any] = {}
     if schema.get("type") == "array":
         bound = {"maxItems": MAX_ENTRIES}
@@ -167,12 +168,12 @@ def _bounded(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_title(schema: dict[str, Any]) -> dict[str, Any]:
-    """Names of Python classes and fields mean nothing to an editor's user."""
+    """Without names of Python classes and fields, which mean nothing in an editor."""
     return {key: value for key, value in schema.items() if key != "title"}
 
 
 def _everywhere(change: Callable[[dict[str, Any]], dict[str, Any]], schema: Any) -> Any:
-    """With each schema within it changed, and no name of a property and no value."""
+    """With each subschema changed, except names of properties and values."""
     if isinstance(schema, list):
         return [_everywhere(change, item) for item in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""Policy documents in files: as they are, or in ConfigMaps as `kubectl apply -f` takes them."""
+"""Policy documents in files: bare, or in ConfigMaps as `kubectl apply -f` takes them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,7 @@ from webhook.cel.trial import Trial, TrialFailed, try_expressions
 from webhook.cli import files
 from webhook.cli.files import STDIN, STDIN_TITLE, ManifestError
 from webhook.cli.terminal import fail
-from webhook.policy import document, own_rules_check, store
+from webhook.policy import custom_rules_check, document, store
 from webhook.policy.document import API_VERSION, KIND, PolicyDocument, PolicyError, PolicyFault
 from webhook.policy.in_force import policy_model
 from webhook.policy.layers import Layer, digest_of
@@ -18,38 +18,37 @@ from webhook.policy.layers import Layer, digest_of
 DOCUMENT: Final = ", document "
 GROUP: Final = API_VERSION.partition("/")[0]
 TEST_KIND: Final = "MPIJobPolicyTest"
-"""Tests of policies stand beside them, and are none."""
+"""Tests are in the same folders as policies."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyFile:
-    """One policy document, good or broken."""
+    """A policy document, valid or broken."""
 
     name: str
-    """What its layer is called: the ConfigMap's name, else the file's."""
+    """The name of its layer: the ConfigMap's name, else the file's."""
     title: str
-    """Where the document is. Lines count from there where they cannot be counted from the start of the file."""
+    """Where the document is. Lines count from there if they cannot be counted from the start of the file."""
     document: PolicyDocument | None = None
     """None if it is broken."""
     faults: tuple[PolicyFault, ...] = ()
-    """What is broken."""
     notes: tuple[str, ...] = ()
-    """What is suspicious about its own rules."""
+    """Suspicious parts of its custom rules."""
     in_configmap: bool = False
     labelled: bool = True
     """The ConfigMap has the label by which the service finds policies."""
     text: str = ""
-    """The document as it stands there."""
+    """The document as written."""
 
     def layer(self, name: str = "") -> Layer:
-        """The document, which is good, as a layer; its name is its own where none is given."""
+        """The document, which must be valid, as a layer; its own name is the default."""
         assert self.document is not None, "whoever asks has looked"  # noqa: S101 - for the type checker
         return Layer(name or self.name, self.document, digest=digest_of(self.text))
 
 
 @dataclass(slots=True)
 class Found:
-    """Everything in some files; `others` are objects that are no policies, `errors` files that cannot be read."""
+    """The content of some files; `others` are objects that are not policies, `errors` files that cannot be read."""
 
     policies: list[PolicyFile] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
@@ -57,32 +56,32 @@ class Found:
 
     @property
     def layers(self) -> list[Layer]:
-        """The good documents."""
+        """The valid documents."""
         return [policy.layer() for policy in self.policies if policy.document is not None]
 
 
 def load(arguments: Iterable[str]) -> Found:
     """Every policy document in the named files; `-` is standard input, a directory stands for its files."""
-    found = Found()
+    result = Found()
     for argument in arguments:
         try:
             sources = files.files(argument)
         except ManifestError as error:
-            found.errors.append(error)
+            result.errors.append(error)
             continue
         for source in sources:
             try:
-                _read(source, found)
+                _read(source, result)
             except ManifestError as error:
-                found.errors.append(error)
-    return found
+                result.errors.append(error)
+    return result
 
 
 def applied(found: Found, in_force: Sequence[Layer], *, without: Iterable[str] = ()) -> list[Layer]:
-    """What is in force after `kubectl apply` of ConfigMaps, and `kubectl delete` of those in `without`.
+    """The policies in force after `kubectl apply` of ConfigMaps, and `kubectl delete` of those in `without`.
 
-    A bare document comes to those that are there under the name of its file, `warn` for `policies/warn.yaml`. KeyError
-    for a name in `without` that is not there.
+    A bare document is added under the name of its file, `warn` for `policies/warn.yaml`. KeyError if a name in
+    `without` does not exist.
     """
     new = [
         policy.layer(policy.name if policy.in_configmap else _called(policy.title))
@@ -96,7 +95,7 @@ def applied(found: Found, in_force: Sequence[Layer], *, without: Iterable[str] =
 
 
 def _called(title: str) -> str:
-    """What a bare document would be called: the order among policies of equal priority goes by names."""
+    """The name of a bare document; it decides the order among policies of equal priority."""
     file, _, number = title.partition(DOCUMENT)
     return Path(file).stem + (f"-{number}" if number else "")
 
@@ -117,7 +116,7 @@ def _read(source: str, found: Found) -> None:
 
 
 def _objects(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """(path, object) of the object itself, or of each in it if it is a list."""
+    """(path, object) of the object itself, or of each of its items if it is a list."""
     kind, items = (value.get("kind"), value.get("items")) if isinstance(value, dict) else (None, None)
     if not (isinstance(kind, str) and kind.endswith("List") and isinstance(items, list)):
         yield path, value
@@ -128,7 +127,7 @@ def _objects(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[st
 
 
 def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], found: Found) -> None:
-    """Take one object, which is at `path` of the YAML `text`, for what it is."""
+    """Add one object, which is at `path` of the YAML `text`, to `found` by its kind."""
     about = untyped.mapping(value)
     kind = about.get("kind")
     of_ours = str(about.get("apiVersion")).startswith(GROUP) and kind != TEST_KIND
@@ -144,7 +143,7 @@ def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], fou
 def _in_configmap(
     configmap: Mapping[str, Any], *, title: str, text: str, path: tuple[str | int, ...]
 ) -> PolicyFile | None:
-    """The policy in a ConfigMap, None for one that is about something else."""
+    """The policy in a ConfigMap; None for an unrelated one."""
     data = untyped.at(configmap, "data")
     label = untyped.at(configmap, "metadata", "labels").get(store.LABEL)
     if store.KEY not in data and label is None and not store.misplaced(data):
@@ -160,24 +159,24 @@ def _in_configmap(
 
 
 def _checked(policy: PolicyFile, data: Mapping[str, Any] | None = None, *, in_list: bool = False) -> PolicyFile:
-    """The policy with its document, which is in the `data` of a ConfigMap, or else its text."""
+    """The policy with its document, parsed from the `data` of a ConfigMap, or else from its text."""
     try:
         if in_list:
             raise PolicyError(PolicyFault("", "must be a document of its own, not in a list"))
         if data is None:
-            found, text = document.load(policy.text, policy_model()), policy.text
+            content, text = document.load(policy.text, policy_model()), policy.text
         else:
-            found, text = store.read_from(data, policy_model()), str(data[store.KEY])
+            content, text = store.read_from(data, policy_model()), str(data[store.KEY])
     except PolicyError as error:
         return _broken(policy, error.faults)
-    if not found.own_rules:
-        return replace(policy, document=found)
+    if not content.own_rules:
+        return replace(policy, document=content)
     try:
-        outcomes = try_expressions(Trial(own_rules_check.sources(found), found.params))
+        outcomes = try_expressions(Trial(custom_rules_check.sources(content), content.params))
     except TrialFailed as error:
         fail(error)
-    tried = own_rules_check.check(found, text, outcomes)
-    return _broken(policy, tried.faults) if tried.faults else replace(policy, document=found, notes=tried.notes)
+    tried = custom_rules_check.check(content, text, outcomes)
+    return _broken(policy, tried.faults) if tried.faults else replace(policy, document=content, notes=tried.notes)
 
 
 def _broken(policy: PolicyFile, faults: Iterable[PolicyFault]) -> PolicyFile:

@@ -1,4 +1,4 @@
-"""The command `policy effective`: what is in force in one namespace."""
+"""The command `policy effective`: the values in force in one namespace."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -33,16 +33,15 @@ def effective(
 ) -> NoReturn:
     """Show what is in force in a namespace, value by value.
 
-    Each value stands with the policy that it comes from, the built-in default included. The policies are those of the
-    cluster. With --policy it is shown what would be in force: ConfigMaps take the place of those with the same name, as
-    `kubectl apply` would do it; a bare document comes to those that are there under the name of its file.
+    Each value is shown with its policy, or as a built-in default. The policies are those of the cluster. With --policy
+    it shows what would be in force: ConfigMaps replace those with the same name, as `kubectl apply` does; a bare
+    document is added under the name of its file.
 
-    With --policy alone no cluster is asked. Of a namespace of which nothing is known nobody can say which policies with
-    a selector are for it: they do not count then. A document that the service got with `serve --policy` is not seen
-    here.
+    With only --policy no cluster is read. For an unknown namespace it is unknown which policies with a selector apply:
+    they do not count then. A document from `serve --policy` is not seen here.
 
-    With --at the files of --policy are read as they were at a revision of the git repository that they are in: a
-    branch, a tag or a hash. Nothing is checked out.
+    With --at the files of --policy are read as they were at a revision of their git repository: a branch, a tag or a
+    hash. Nothing is checked out.
 
     \b
     Examples:

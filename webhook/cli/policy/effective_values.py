@@ -1,4 +1,4 @@
-"""What is in force in one namespace, and which document each value comes from."""
+"""The values in force in one namespace, each with its document."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,56 +22,56 @@ NOT_KNOWN: Final = "the namespace's labels are unknown without --kubeconfig, or 
 
 @dataclass(frozen=True, slots=True)
 class EffectiveValues:
-    """What holds in a namespace."""
+    """The values in force in a namespace."""
 
     namespace: str
     known: Namespace | Answer
-    """What is known of the namespace."""
+    """The namespace, or why it is unknown."""
     policies: PolicySet
     matching: Sequence[int]
-    """Which layers of `policies` select the namespace."""
+    """The indexes of the layers in `policies` that select the namespace."""
     merged: Effective
-    """The documents of those, merged."""
+    """Their documents, merged."""
     policy: Policy
-    """The same compiled, with the action of each rule."""
+    """The compiled policy, with the action of each rule."""
     today: date
     origin: str
-    """Where policies were looked for; empty if only in the files that were given."""
+    """The source of the policies; empty if only files were given."""
 
     @property
     def notes(self) -> list[str]:
-        """What else has to be known to understand the outcome."""
-        found = []
+        """Facts that are necessary to understand the outcome."""
+        lines = []
         if isinstance(self.known, Answer):
-            found.append(f'there is no namespace "{self.namespace}"' if self.known is ABSENT else NOT_KNOWN)
+            lines.append(f'there is no namespace "{self.namespace}"' if self.known is ABSENT else NOT_KNOWN)
             selective = [layer.name for layer in self.policies.layers if layer.document.selector is not None]
             if selective:
-                found.append(f"{', '.join(selective)} may be for it or not: they do not count here")
-        found += [f"{name} is left out: {reason}" for name, reason in self.merged.dropped]
+                lines.append(f"{', '.join(selective)} may be for it or not: they do not count here")
+        lines += [f"{name} is left out: {reason}" for name, reason in self.merged.dropped]
         mode = self.merged.document.mode
         if mode != "enforce":
             source = self.merged.sources.get("mode", DEFAULTS)
-            found.append(f"the mode is {mode}, by {source}: no rule does more than {mode}")
+            lines.append(f"the mode is {mode}, by {source}: no rule does more than {mode}")
         only = self.merged.document.inject_only
         if only is not None:
-            found.append(f"injectOnly is [{', '.join(only)}]: no other injection is at work")
-        return found
+            lines.append(f"injectOnly is [{', '.join(only)}]: no other injection is at work")
+        return lines
 
     @property
     def actions(self) -> dict[str, Action]:
-        """What a violation of each rule leads to here, with the mode and what is not known taken into account."""
+        """The action of each rule here, after the mode and what is unknown."""
         found = {rule.id: action for rule, _, action in self.policy.rules}
         return {rule_id: found.get(rule_id, Action.OFF) for rule_id in self._values()["rules"]}
 
     @property
     def exemptions(self) -> list[tuple[str, Exemption]]:
-        """(layer, exemption) of all that hold."""
+        """(layer, exemption) of all that are in force."""
         dropped = {name for name, _ in self.merged.dropped}
         chosen = (self.policies.layers[index] for index in self.matching)
         return [(each.name, item) for each in chosen if each.name not in dropped for item in each.document.exemptions]
 
     def as_text(self) -> Iterator[str]:
-        """For people, in lines: one for each value, so that grep finds it."""
+        """For people: one line for each value, so that grep finds it."""
         labels = self.known.labels if isinstance(self.known, Namespace) else {}
         shown = ", ".join(f"{key}={value}" for key, value in sorted(labels.items()))
         yield heading(f"namespace {printable(self.namespace)}") + (f" ({printable(shown)})" if shown else "")
@@ -94,7 +94,6 @@ class EffectiveValues:
             yield "  none"
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "namespace": self.namespace,
             "known": not isinstance(self.known, Answer),
@@ -148,7 +147,7 @@ class EffectiveValues:
             yield f"{path:{paths}}  {shown}  {printable(inline(value))}{self._weakened(path)}"
 
     def _weakened(self, path: str) -> str:
-        """What an action, or `enabled`, comes to where that is less than it says."""
+        """The effect of an action, or of `enabled`, if it is less than what it says."""
         section, _, rest = path.partition(".")
         entry_id, _, name = rest.partition(".")
         document = self.merged.document
@@ -164,7 +163,6 @@ class EffectiveValues:
 def for_namespace(
     namespace: str, known: Namespace | Answer, policies: PolicySet, *, today: date, origin: str = ""
 ) -> EffectiveValues:
-    """What `policies` come to in `namespace`."""
     labels = known.labels if isinstance(known, Namespace) else None
     matching = [index for index, layer in enumerate(policies.layers) if layer.selects(labels)]
     merged, policy = policies.merged(matching), policies.for_namespace(known)

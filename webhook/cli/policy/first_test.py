@@ -1,4 +1,4 @@
-"""A policy's first test: what comes of a job today, written down so that it stays."""
+"""A policy's first test: the current outcome for a job, so that changes are noticed."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ HEADING: Final = """\
 
 
 def text(policy: str, *, named: str, job: Path | None) -> str:
-    """The test of the policy in YAML, which the test calls `named`; ValueError for a job that cannot be used."""
+    """The test of the policy in YAML, which the test calls `named`; ValueError if the job cannot be used."""
     found = store.load_file(named, policy, policy_model())
     manifest = _job(job)
     selector = found[0].document.namespaces
@@ -50,7 +50,7 @@ def _job(path: Path | None) -> Manifest:
 
 
 def _case(policies: Sequence[Layer], job: Manifest, name: str, labels: Mapping[str, str]) -> dict[str, Any]:
-    """A test that passes: what is found, and what injections that the policy sets put into the job."""
+    """A test that passes: the findings, and the injections that the policy sets."""
     case: dict[str, Any] = {"name": name, **({"namespace": {"labels": dict(labels)}} if labels else {})}
     head = {"apiVersion": API_VERSION, "kind": TEST_KIND, "policies": ["."]}
     suite = SuiteDocument.model_validate({**head, "tests": [case]})

@@ -1,4 +1,4 @@
-"""What the commands are given, read; a command that cannot do its work with it ends here."""
+"""Reads the arguments of the commands; unusable input ends the command here."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ from webhook.policy.layers import Layer
 
 
 def policies(arguments: Sequence[str], *, broken: bool = False) -> Found:
-    """The policies in files; with `broken` it is the caller's matter what is wrong with them, or that there is none."""
+    """The policies in files; with `broken` the caller handles broken documents, or no document."""
     return _usable(documents.load(arguments), arguments, broken=broken)
 
 
@@ -53,19 +53,19 @@ def _usable(found: Found, arguments: Sequence[str], *, broken: bool) -> Found:
 def cluster(
     path: Path | None, access: Access, policy_namespace: str, *, namespace: str = "", jobs: bool = False
 ) -> JobWorld:
-    """What the cluster in a file has, else the one behind a kubeconfig: its policies, and of the rest what is needed.
+    """The cluster in a file, else the one behind a kubeconfig: its policies, and the other objects that are needed.
 
-    That is the one namespace, or with `jobs` all that they are judged by.
+    Those are the namespace, or with `jobs` everything that jobs are judged by.
     """
     if path is not None and access != Access():
         fail("--cluster and --kubeconfig, --context or --as exclude each other")
     if path is not None:
         try:
-            known = job_world.of_file(path, policy_namespace=policy_namespace)
+            world = job_world.of_file(path, policy_namespace=policy_namespace)
         except ManifestError as error:
             fail(error)
     else:
-        known = with_api(
+        world = with_api(
             access,
             lambda api: world_sources.of_cluster(
                 api,
@@ -76,9 +76,9 @@ def cluster(
                 with_schema=False,
             ),
         )
-    for problem in (*known.problems, *known.unread):
+    for problem in (*world.problems, *world.unread):
         click.echo(f"{caution('warning')}: {printable(problem)}", err=True)
-    return known
+    return world
 
 
 def after(given: Found, known: JobWorld, without: Iterable[str]) -> list[Layer]:

@@ -9,11 +9,11 @@ _KEY: Final = re.compile(r"\[([^\[\]]+)\]|([^.\[\]]+)")
 
 
 class FieldError(ValueError):
-    """The path leads nowhere; the message says where it ends."""
+    """The path does not exist; the message says where it ends."""
 
 
 def parse(path: str) -> tuple[str, ...]:
-    """The keys of a path: what stands in brackets may hold dots. FieldError for what is no path."""
+    """The keys of a path; text in brackets may contain dots. FieldError for an invalid path."""
     if not _PATH.fullmatch(path):
         raise FieldError("is not a path, such as spec.runPolicy.suspend or metadata.labels[team]")
     return tuple(match[1] or match[2] for match in _KEY.finditer(path))
@@ -29,29 +29,29 @@ def get(document: Any, path: str) -> Any:
 
 
 def place(document: Any, path: str) -> tuple[str | int, ...]:
-    """Where in the document the value at `path` is: the way to it, as far as it goes."""
+    """The path of the value as keys and indexes, as far as it exists."""
     try:
         keys = parse(path)
     except FieldError:
         return ()
-    found: list[str | int] = []
+    steps: list[str | int] = []
     value = document
     for key in keys:
         index = _index(value, key) if isinstance(value, list) else None
         if isinstance(value, dict) and key in value:
-            found.append(key)
+            steps.append(key)
         elif index is not None and index < len(value):
-            found.append(index)
+            steps.append(index)
         else:
             break
-        value = value[found[-1]]
-    return tuple(found)
+        value = value[steps[-1]]
+    return tuple(steps)
 
 
 def put(document: dict[str, Any], path: str, value: Any) -> None:
-    """Set the value at `path`, or take it away with None; what is missing on the way is made.
+    """Set the value at `path`, or remove it with None; missing parents are created.
 
-    FieldError where that is not possible.
+    FieldError if that is not possible.
     """
     keys = parse(path)
     target: Any = document
@@ -73,7 +73,7 @@ def put(document: dict[str, Any], path: str, value: Any) -> None:
 
 
 def _slot(target: Any, key: str) -> Any:
-    """Where `key` is in a mapping or a list, or may be put."""
+    """The key or index of `key` in a mapping or a list, existing or possible."""
     if isinstance(target, dict):
         return key
     if not isinstance(target, list):
@@ -87,7 +87,7 @@ def _slot(target: Any, key: str) -> Any:
 
 
 def _index(items: list[Any], key: str) -> int | None:
-    """The place of an item: by its number, or by its name."""
+    """The index of an item: by its number, or by its name."""
     if key.isdecimal():
         return int(key)
     return next((at for at, item in enumerate(items) if isinstance(item, dict) and item.get("name") == key), None)

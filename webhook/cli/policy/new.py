@@ -15,7 +15,7 @@ from webhook.cli.terminal import fail
 @click.argument("name")
 @click.option("--from", "source", metavar="FILE", help="A policy to start from. Default: one that sets nothing.")
 @click.option("-l", "--selector", help="The namespaces that it is for, as kubectl has selectors. Default: all.")
-@click.option("--mode", type=click.Choice(["enforce", "warn", "audit"]), help="The most that a rule does.")
+@click.option("--mode", type=click.Choice(["enforce", "warn", "audit"]), help="The strictest action of a rule.")
 @click.option("--priority", type=int, help="The higher wins.")
 @click.option("--inject-only", metavar="IDS", help="These injections alone, with commas; '' for none.")
 @click.option("--set", "settings", metavar="PATH=VALUE", multiple=True, help="A setting; repeatable.")
@@ -34,12 +34,12 @@ def new(
     """Write a policy as a complete ConfigMap.
 
     It has the label by which the service finds it and is for the service's namespace, so `kubectl apply -f -` puts it
-    in force. An option replaces what the file of --from has; all else stays as it is there, but for its comments.
+    in force. An option replaces the value in the file of --from; everything else stays as it is, except comments.
 
-    With --into it is written to a file, and so is a first test: what comes of a job under this policy today, for
+    With --into it is written to a file, and so is a first test: the current outcome for a job under this policy, for
     `mpijob-webhook policy test`.
 
-    A ConfigMap with the NAME of one that is there takes its place.
+    A ConfigMap replaces an existing one with the same NAME.
 
     \b
     Examples:
@@ -73,7 +73,7 @@ def new(
 
 
 def _write(folder: Path, name: str, text: str, job: Path | None) -> None:
-    """Both files, or none of them; ValueError where that is not possible."""
+    """Both files, or neither; ValueError if that is not possible."""
     from webhook.cli.policy import first_test
 
     policy, test = folder / f"{name}.yaml", folder / "tests" / f"{name}.yaml"

@@ -1,4 +1,4 @@
-"""The command `policy replay`: what would become of a cluster's jobs under other policies."""
+"""The command `policy replay`: the verdicts on a cluster's jobs under other policies."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -34,11 +34,11 @@ def replay(
     """Judge the jobs that exist under other policies.
 
     Every MPIJob of the cluster is judged as if it were submitted now, under the policies in force and under those that
-    would be: ConfigMaps take the place of those with the same name, as `kubectl apply` would do it; a bare document
-    comes to those that are there under the name of its file; those named with --without are gone. Nothing is changed,
-    and jobs that exist go on whatever the policy says.
+    would be: ConfigMaps replace those with the same name, as `kubectl apply` does; a bare document is added under the
+    name of its file; those named with --without are removed. Nothing is changed, and existing jobs keep running
+    whatever the policy says.
 
-    What would be injected is compared too: into the job as its user wrote it, as far as the job says what was injected.
+    Injections are compared too: into the job as its user wrote it, as far as the job records what was injected.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""What would become of the jobs in a cluster under other policies."""
+"""The verdicts on the jobs of a cluster under other policies."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,19 +17,19 @@ from webhook.policy.layers import Layer
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """What other policies would mean for the jobs that exist."""
+    """The effect of other policies on existing jobs."""
 
     origin: str
-    """Where the policies in force come from."""
+    """The source of the policies in force."""
     before: Sequence[Layer]
     """The policies in force."""
     after: Sequence[Layer]
-    """Those that would be."""
+    """The policies that would be in force."""
     result: Replay
 
     @property
     def policies(self) -> dict[str, str]:
-        """The policies in force, those that would be, with what is new or changed, and those that would be gone."""
+        """The policies in force, and the future ones with those that are new, changed or gone."""
         before = {layer.name: _content(layer) for layer in self.before}
         after = {layer.name: _content(layer) for layer in self.after}
         how = {name: " (new)" if name not in before else " (changed)" for name in after}
@@ -40,11 +40,10 @@ class ReplayReport:
 
     @property
     def safe(self) -> bool:
-        """Whether nothing would be newly denied."""
+        """Whether no job would newly be denied."""
         return not self.result.newly_denied
 
     def as_text(self) -> Iterator[str]:
-        """For people, in lines."""
         yield from (printable(f"{when + ':':6}{names}") for when, names in self.policies.items())
         yield ""
         if self.result.newly_denied:
@@ -67,7 +66,6 @@ class ReplayReport:
             yield line
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "before": [layer.name for layer in self.before],
             "after": [layer.name for layer in self.after],
@@ -118,7 +116,7 @@ def _content(layer: Layer) -> dict[str, Any]:
 
 
 def markdown(report: ReplayReport) -> Iterator[str]:
-    """The report for an issue or a pull request: who would be hit, by rule and namespace."""
+    """The report for an issue or a pull request, by rule and namespace."""
     result = report.result
     yield "# What other policies would mean for jobs"
     yield ""
@@ -136,7 +134,7 @@ def markdown(report: ReplayReport) -> Iterator[str]:
 
 
 def _rows(hits: Iterable[tuple[str, str, Hit]]) -> Iterator[tuple[str, ...]]:
-    """The most new ones first."""
+    """Rows with the most new jobs first."""
     for rule, namespace, hit in sorted(hits, key=lambda each: (-len(each[2].new), -len(each[2].gone), each[:2])):
         names = sorted(job.removeprefix(f"{namespace}/") for job in hit.new)
         more = f", and {len(names) - MAX_NAMES_IN_ROW:,} more" if len(names) > MAX_NAMES_IN_ROW else ""

@@ -1,6 +1,6 @@
-"""Policy files as they were at a revision of the git repository that they are in.
+"""Policy files as they were at a revision of their git repository.
 
-git is only asked what it stores: nothing is checked out, and no hook, filter or attribute of the repository is run.
+git only reads its store: nothing is checked out, and no hook, filter or attribute of the repository runs.
 """
 
 import shutil
@@ -17,15 +17,15 @@ from webhook.cli.policy.documents import Found
 
 
 class RevisionError(ValueError):
-    """The files cannot be had at that revision; the message says why."""
+    """The files cannot be read at that revision; the message says why."""
 
 
 def load(arguments: Iterable[str], revision: str) -> tuple[Found, str]:
-    """The policies in files and folders as they were then, and the revision for people.
+    """The policies in files and folders at that revision, and the revision for people.
 
-    RevisionError where that cannot be said.
+    RevisionError if they cannot be read.
     """
-    found, title = Found(), revision
+    policies, title = Found(), revision
     with TemporaryDirectory(prefix="mpijob-policies-") as folder:
         for number, argument in enumerate(arguments):
             if argument == STDIN:
@@ -38,12 +38,12 @@ def load(arguments: Iterable[str], revision: str) -> tuple[Found, str]:
             names = list(_written(top, commit, path, within))
             if not names:
                 raise RevisionError(f"{argument}: there is no such file or folder of policies at {title}")
-            _add(documents.load(map(str, names)), found, f"{within}/", f"{revision}:")
-    return found, title
+            _add(documents.load(map(str, names)), policies, f"{within}/", f"{revision}:")
+    return policies, title
 
 
 def _add(read: Found, found: Found, before: str, instead: str) -> None:
-    """What was read in a temporary folder, under the names that the files have in the repository."""
+    """Add what was read in a temporary folder, under the names that the files have in the repository."""
     found.policies += [
         replace(each, name=each.name.replace(before, instead), title=each.title.replace(before, instead))
         for each in read.policies
@@ -69,7 +69,7 @@ def _commit(top: Path, revision: str) -> str:
 
 
 def _written(top: Path, commit: str, path: Path, into: Path) -> Iterator[Path]:
-    """Each file of policies that `path` stood for, written below `into`."""
+    """Each file of policies under `path`, written below `into`."""
     name = path.resolve().relative_to(top.resolve()).as_posix()
     inside = [] if name == "." else [name, f"{name}/"]
     listed = _git(top, "ls-tree", "-z", "--name-only", "--full-tree", commit, "--", *inside) or b""
@@ -85,7 +85,7 @@ def _written(top: Path, commit: str, path: Path, into: Path) -> Iterator[Path]:
 
 
 def _git(folder: Path, *arguments: str) -> bytes | None:
-    """What git prints; None where it fails."""
+    """The output of git; None if it fails."""
     program = shutil.which("git")
     if program is None:
         raise RevisionError("git is not installed, or not in PATH")

@@ -17,7 +17,7 @@ from webhook.cli.files import STDIN, STDIN_TITLE, Manifest, ManifestError
 from webhook.cli.policy import documents
 from webhook.cli.policy.documents import TEST_KIND
 from webhook.cli.policy.suite_document import Case, SuiteDocument
-from webhook.kit.own_rules import full_id
+from webhook.kit.custom_rules import full_id
 from webhook.policy import faults
 from webhook.policy.document import API_VERSION
 from webhook.policy.exemptions import ASKED, REQUIRED_INJECTION
@@ -28,7 +28,7 @@ Lines = Mapping[Location, int]
 
 
 class Unusable(NamedTuple):
-    """Why a file, or what it names, cannot be used."""
+    """Why a file, or a file that it names, cannot be used."""
 
     file: str
     line: int | None
@@ -41,18 +41,18 @@ class Unusable(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PolicyTest:
-    """One test, with what it names."""
+    """A test, with the objects that it names."""
 
     number: int
     case: Case
     job: Manifest
-    """Before the changes of the test."""
+    """The job before the changes of the test."""
     cluster: Sequence[Manifest]
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """The tests of a document, with what it names."""
+    """The tests of a document, with the objects that it names."""
 
     file: str
     document: SuiteDocument
@@ -61,7 +61,7 @@ class Suite:
     tests: Sequence[PolicyTest]
 
     def line(self, *location: str | int) -> int | None:
-        """The line on which this is written, or what it belongs to."""
+        """The line at which this, or its parent, is written."""
         return _line(self.lines, location)
 
 
@@ -74,7 +74,7 @@ class Loaded:
 
 
 def load(arguments: Iterable[str]) -> Loaded:
-    """All tests in these files and folders; of a folder the files that have any, however deep."""
+    """All tests in these files and folders; a folder is searched recursively for files with tests."""
     loaded = Loaded()
     for argument in arguments:
         try:
@@ -86,7 +86,7 @@ def load(arguments: Iterable[str]) -> Loaded:
 
 
 def _load(source: str, loaded: Loaded, *, searched: bool) -> None:
-    """The tests of a file; one that was only found in a folder need not have any."""
+    """The tests of a file; one that was found by searching a folder need not have any."""
     content, shown = files.read(source), STDIN_TITLE if source == STDIN else source
     if searched and TEST_KIND.encode() not in content:
         return
@@ -104,7 +104,7 @@ def _load(source: str, loaded: Loaded, *, searched: bool) -> None:
 
 
 class _Reader:
-    """Reads a document with what it names, and collects what is wrong with that."""
+    """Reads a document with the objects that it names, and collects their faults."""
 
     def __init__(self, file: str, folder: Path, lines: Lines) -> None:
         self.file, self.folder, self.lines = file, folder, lines
@@ -147,7 +147,7 @@ class _Reader:
         return found.layers
 
     def _check_names(self, document: SuiteDocument, policies: Iterable[Layer]) -> None:
-        """Report what of `rules` names nothing: a typo there would let findings pass that were meant to count."""
+        """Report names in `rules` that do not exist: with a typo, findings that were meant to count would pass."""
         known = findings_known(policies)
         for number, name in enumerate(document.rules or ()):
             if name not in known:
@@ -159,21 +159,21 @@ class _Reader:
         return [found for n, each in enumerate(given) for found in self._manifests(each, (*location, n))]
 
     def _manifests(self, given: Any, location: Location) -> list[Manifest]:
-        """The objects of a file, or the one that stands there."""
+        """The objects of a file, or the one written in place."""
         if isinstance(given, dict):
             try:
-                found = files.objects(self.file, given)
+                manifests = files.objects(self.file, given)
             except ManifestError as error:
                 self._fault(location, str(error).removeprefix(f"{self.file}: "))
                 return []
-            unusable = [each for each in found if not each.api_version]
+            unusable = [each for each in manifests if not each.api_version]
             problems = [f"a {each.kind} without apiVersion is nothing that a cluster has" for each in unusable]
         else:
-            found, errors = files.load([str(self.folder / given)])
+            manifests, errors = files.load([str(self.folder / given)])
             problems = [*map(str, errors)]
         for problem in problems:
             self._fault(location, problem)
-        return found
+        return manifests
 
     def _job(self, document: SuiteDocument, number: int) -> Manifest | None:
         own = document.tests[number].job
@@ -190,7 +190,7 @@ class _Reader:
 
 
 def _brief(location: Location, reason: str) -> str:
-    """The fault without the hint to rules, and with what is accepted instead."""
+    """The fault without the hint to rules, but with the accepted values."""
     if not reason.endswith(f"; {faults.HINT}"):
         return reason
     model = Case if location[:1] == ("tests",) else SuiteDocument
@@ -199,7 +199,7 @@ def _brief(location: Location, reason: str) -> str:
 
 
 def findings_known(policies: Iterable[Layer]) -> frozenset[str]:
-    """What findings may be of: rules, injections and custom rules, and annotations that have no effect."""
+    """Possible ids of findings: rules, injections and custom rules, and annotations that have no effect."""
     own = (full_id(each.id) for layer in policies for each in layer.document.own_rules)
     return frozenset((*rules.REGISTRY, *injections.REGISTRY, *own, SCHEMA, REQUIRED_INJECTION, SKIP, ASKED))
 

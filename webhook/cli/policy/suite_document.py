@@ -31,11 +31,11 @@ Fields = Annotated[dict[str, Any], BeforeValidator(_paths)]
 
 
 class Expected(Settings):
-    """A finding, or several that are alike."""
+    """A finding, or several similar ones."""
 
     rule: str = Field(min_length=1, description="The rule, or the injection that says what it could not do.")
     action: Literal["deny", "warn", "audit", "exempt", "fault"] = Field(
-        "deny", description="What it leads to; fault for an own rule that this job gives no value."
+        "deny", description="The action; fault for a custom rule that has no value for this job."
     )
     field: str = Field("", description="The whole path of the field; absent for any.")
     message: str = Field("", description="Part of what is wrong or of what to do; absent for any.")
@@ -50,7 +50,7 @@ class NamespaceFacts(Settings):
 
 
 class UserFacts(Settings):
-    """Who creates a job."""
+    """The user who creates a job."""
 
     name: str = Field(min_length=1, description="As the API server knows it.")
     groups: tuple[str, ...] = Field((), description="Names of groups.")
@@ -58,7 +58,7 @@ class UserFacts(Settings):
 
 
 class Around(Settings):
-    """What may be said for all tests of a file, or for one."""
+    """Settings for all tests of a file, or for one."""
 
     job: FileOrObject | None = Field(None, description="The MPIJob, or the name of a file that has one.")
     cluster: tuple[FileOrObject, ...] = Field(
@@ -67,18 +67,16 @@ class Around(Settings):
         " A job of the same name makes the test one of a change to it.",
     )
     namespace: NamespaceFacts | None = Field(None, description="Where the job is created; by default without labels.")
-    user: UserFacts | None = Field(None, description="Who creates it; absent for nobody in particular.")
-    date: datetime.date | None = Field(None, description="The day (UTC) that policies go by; absent for today.")
+    user: UserFacts | None = Field(None, description="The user who creates it; absent for an unknown user.")
+    date: datetime.date | None = Field(None, description="The day (UTC) for the policies; absent for today.")
 
 
 class Case(Around):
     """One test."""
 
     name: str = Field(min_length=1, description="What it shows.")
-    change: Fields = Field(
-        {}, description="Fields of the job that are other here, by their paths; null takes one away."
-    )
-    expect: tuple[Expected, ...] = Field((), description="All that must be found; absent for nothing.")
+    change: Fields = Field({}, description="Changed fields of the job, by their paths; null removes one.")
+    expect: tuple[Expected, ...] = Field((), description="All expected findings; absent for none.")
     stored: Fields = Field({}, description="Fields of the job after injections, by their paths; null for none.")
 
 
@@ -91,6 +89,7 @@ class SuiteDocument(Around):
         min_length=1, description="Names of files, as `kubectl apply -f` would take them."
     )
     rules: tuple[str, ...] | None = Field(
-        None, description="Rules and injections whose warnings and audits count. Refusals always do; absent for all."
+        None,
+        description="Rules and injections whose warnings and audits count; absent for all. Rejections always count.",
     )
     tests: tuple[Case, ...] = Field(min_length=1, description="One after the other; none changes what the next sees.")

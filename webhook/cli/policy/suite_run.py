@@ -1,4 +1,4 @@
-"""Tests of policies, run: each job goes the way of `check`, and what comes of it is held against what was expected."""
+"""Runs tests of policies: each job is judged as by `check`, and the outcome is compared with the expectations."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,26 +34,25 @@ KINDS: Final = {
     STORED: Rule("A field of the job, as it would be stored, has another value."),
     BROKEN: Rule("The test cannot be run."),
 }
-"""What may be wrong, and what that means."""
+"""Kinds of problems, and their meaning."""
 
 FAULT: Final = "fault"
 """The action of a custom rule that has no value, so that the job is admitted."""
 
 
 class Seen(NamedTuple):
-    """A finding, as an expectation is held against it."""
+    """A finding, in the form that expectations are compared with."""
 
     rule: str
     action: str
     field: str
     message: str
-    """What is wrong and what to do."""
+    """Fault and fix."""
 
     def __str__(self) -> str:
         return _in_words(self.action, self.field, self.message, self.rule)
 
     def meets(self, expected: Expected) -> bool:
-        """Whether this is what was expected."""
         return (
             (expected.rule, expected.action) == (self.rule, self.action)
             and expected.field in {"", self.field}
@@ -63,12 +62,11 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Checked):
-    """What came of one test."""
+    """The outcome of one test."""
 
     seen: Sequence[Seen] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "file": self.file,
             "line": self.line,
@@ -80,7 +78,7 @@ class Outcome(Checked):
 
 
 def run(suite: Suite) -> Iterator[Outcome]:
-    """Every test of the suite, one after the other; none changes what the next one sees."""
+    """Run every test of the suite in order; they do not influence each other."""
     policies = PolicySet(suite.policies)
     for test in suite.tests:
         line = suite.line("tests", test.number, "name")
@@ -97,7 +95,7 @@ def run(suite: Suite) -> Iterator[Outcome]:
 
 
 class BrokenTest(Exception):
-    """A test cannot be run; `location` is what is wrong in it."""
+    """A test cannot be run; `location` is the path of its fault."""
 
     def __init__(self, message: str, *location: str | int) -> None:
         super().__init__(message)
@@ -105,7 +103,7 @@ class BrokenTest(Exception):
 
 
 def judged(document: SuiteDocument, test: PolicyTest, policies: PolicySet) -> Verdict:
-    """What comes of the job of a test; BrokenTest where that cannot be said."""
+    """The verdict on the job of a test; BrokenTest if there is none."""
     manifest = _changed(test.job, test.case)
     facts = test.case.namespace or document.namespace or NamespaceFacts()
     namespace = facts.name or manifest.namespace or DEFAULT_NAMESPACE
@@ -131,14 +129,14 @@ def _changed(job: Manifest, case: Case) -> Manifest:
 
 
 def _world(document: SuiteDocument, test: PolicyTest, policies: PolicySet, namespace: NamespaceFacts) -> JobWorld:
-    known = [manifest.document for manifest in test.cluster]
+    objects = [manifest.document for manifest in test.cluster]
     if ("Namespace", namespace.name) not in {(each.kind, each.name) for each in test.cluster}:
         # The API server sets this label, and policies select by it.
         labels = {"kubernetes.io/metadata.name": namespace.name, **namespace.labels}
         metadata = {**namespace.model_dump(), "labels": labels}
-        known.append({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        objects.append({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     try:
-        cluster = Snapshot(known)
+        cluster = Snapshot(objects)
     except SnapshotError as error:
         raise BrokenTest(f"cluster: {error}", *(["cluster"] if test.case.cluster else [])) from None
     user = test.case.user or document.user
@@ -172,16 +170,18 @@ def _of_finding(action: str, finding: Finding) -> Seen:
 
 
 def _compared(suite: Suite, test: PolicyTest, found: Sequence[Seen]) -> Iterator[Problem]:
-    """What was expected and is not there, and what is there and was not expected."""
-    for place, wanted in enumerate(test.case.expect):
-        if not any(each.meets(wanted) for each in found):
-            text = _in_words(wanted.action, wanted.field, wanted.message and f'"{wanted.message}"', wanted.rule)
+    """Missing findings that were expected, and findings that were not expected."""
+    for place, expected in enumerate(test.case.expect):
+        if not any(each.meets(expected) for each in found):
+            text = _in_words(
+                expected.action, expected.field, expected.message and f'"{expected.message}"', expected.rule
+            )
             line = suite.line("tests", test.number, "expect", place)
-            yield Problem(MISSING, f"expected, and not there: {text}{_unknown(wanted.rule, suite)}", line)
+            yield Problem(MISSING, f"expected, and not there: {text}{_unknown(expected.rule, suite)}", line)
     about = suite.document.rules
     for each in found:
         counts = each.action in {"deny", FAULT} or about is None or each.rule in about
-        if counts and not any(each.meets(wanted) for wanted in test.case.expect):
+        if counts and not any(each.meets(expected) for expected in test.case.expect):
             yield Problem(UNEXPECTED, f"not expected: {each}", suite.line("tests", test.number, "expect"))
 
 
@@ -212,19 +212,19 @@ def _value(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SuiteReport:
-    """All tests that were run, and what could not be read."""
+    """All tests that were run, and the files that could not be read."""
 
     outcomes: Sequence[Outcome]
     errors: Sequence[Unusable]
 
     @property
     def failed(self) -> int:
-        """How many tests failed."""
+        """Number of failed tests."""
         return sum(bool(outcome.problems) for outcome in self.outcomes)
 
     @property
     def unusable(self) -> bool:
-        """Whether something could not be run, or there is nothing."""
+        """Whether something could not be run, or there is nothing to run."""
         return bool(self.errors) or not self.outcomes or any(outcome.unusable for outcome in self.outcomes)
 
     def in_form(self, form: str, *, quiet: bool) -> Iterator[str]:
@@ -238,7 +238,7 @@ class SuiteReport:
             yield from ci_reports.in_form(form, [*errors, *self.outcomes], "policy test", KINDS)
 
     def _as_text(self, *, quiet: bool) -> Iterator[str]:
-        """For people, in lines; with `quiet` the failed tests alone."""
+        """For people, in lines; with `quiet` only the failed tests."""
         file = ""
         for outcome in self.outcomes:
             if quiet and not outcome.problems:

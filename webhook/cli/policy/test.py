@@ -1,4 +1,4 @@
-"""The command `policy test`: whether policies do what their tests say."""
+"""The command `policy test`: runs the tests of policies."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -12,7 +12,7 @@ from webhook.cli.terminal import UNUSABLE, complain
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("-q", "--quiet", is_flag=True, help="Show failed tests alone.")
+@click.option("-q", "--quiet", is_flag=True, help="Show only failed tests.")
 @click.option(
     "-o",
     "--output",
@@ -23,13 +23,13 @@ from webhook.cli.terminal import UNUSABLE, complain
 def test(*, paths: tuple[str, ...], quiet: bool, output: str) -> NoReturn:
     """Test whether jobs get the verdicts that they should.
 
-    A PATH is a file of tests, a folder that is searched for such files, or - for standard input; by default it is the
-    folder where you are. A file of tests is a document of kind MPIJobPolicyTest. It names policies, a job, what the
-    cluster holds and who submits, and each of its tests the changes to the job and the findings that must come of it.
-    What is expected and does not come fails a test, and so does every finding that is not expected.
+    A PATH is a file of tests, a folder that is searched for such files, or - for standard input; the default is the
+    current folder. A file of tests is a document of kind MPIJobPolicyTest. It names policies, a job, the objects of the
+    cluster and the user, and each of its tests the changes to the job and the expected findings. A test fails if an
+    expected finding is missing, or if there is an unexpected one.
 
-    The paths in it start at its own folder. Of the cluster nothing is known but what stands there: objects as
-    `kubectl get -o yaml` prints them, or files of them, also those of `mpijob-webhook snapshot`.
+    The paths in it start at its own folder. Only the cluster objects listed in the test exist: objects as `kubectl get
+    -o yaml` prints them, or files of them, including those of `mpijob-webhook snapshot`.
 
     \b
     Examples:
@@ -42,7 +42,7 @@ def test(*, paths: tuple[str, ...], quiet: bool, output: str) -> NoReturn:
     Exit code:
       0  every test passed
       1  at least one failed
-      2  unusable input: a file, a policy or a job in it is broken, or there is no test
+      2  unusable input: a file, a policy or a job in it is broken, or it has no test
     """
     from webhook.cli.policy import suite, suite_run
     from webhook.cli.policy.documents import TEST_KIND

@@ -1,4 +1,4 @@
-"""The command `policy validate`: what is wrong with policies, and what is suspicious about them."""
+"""The command `policy validate`: faults of policies, and suspicious settings."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -17,8 +17,8 @@ from webhook.server.clock import today
 def validate(files: tuple[str, ...], output: str) -> NoReturn:
     """Check policies: field, accepted values and line of every fault.
 
-    Good documents may still get warnings: for an exemption that has ended, a ConfigMap without the label by which the
-    service finds it, an own rule that has no value for a usual job, values that documents of equal priority set
+    Valid documents may still get warnings: for an exemption that has ended, a ConfigMap without the label by which the
+    service finds it, a custom rule that has no value for a usual job, values that documents of equal priority set
     differently, and documents that contradict each other so that one is left out.
 
     \b
@@ -31,7 +31,7 @@ def validate(files: tuple[str, ...], output: str) -> NoReturn:
     Exit code:
       0  every document is good, warnings or not
       1  at least one is broken
-      2  unusable input: a file cannot be read, or there is no policy in it
+      2  unusable input: a file cannot be read, or it has no policy
     """
     from webhook.cli.policy import inputs, validation
 

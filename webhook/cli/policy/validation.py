@@ -1,4 +1,4 @@
-"""What is wrong with documents, and what is suspicious about them."""
+"""Faults of documents, and suspicious settings."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,18 +20,16 @@ from webhook.policy.layers import Layer, may_meet
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The documents, and warnings about those that are good."""
+    """The documents, and warnings about the valid ones."""
 
     policies: Sequence[PolicyFile]
     warnings: Sequence[str]
 
     @property
     def good(self) -> bool:
-        """Whether every document can be used."""
         return not any(policy.faults for policy in self.policies)
 
     def as_text(self) -> Iterator[str]:
-        """For people, in lines."""
         found = _layers(self.policies)
         for policy in self.policies:
             if policy.document is not None:
@@ -46,7 +44,7 @@ class Validation:
         yield from (f"{caution('warning')}: {printable(warning)}" for warning in self.warnings)
 
     def as_json(self) -> dict[str, Any]:
-        """For programs; `line` is null where it is not known."""
+        """For programs; `line` is null if it is unknown."""
         return {
             "documents": [
                 {
@@ -65,22 +63,24 @@ class Validation:
 
 
 def validate(policies: Sequence[PolicyFile], *, today: date) -> Validation:
-    """Judge `policies` one by one and together; `today` (UTC) is what exemptions expire by."""
+    """Judge `policies` one by one and together; exemptions expire by `today` (UTC)."""
     return Validation(policies, [*_each(policies, today), *_together(policies)])
 
 
 def _brief(fault: PolicyFault) -> PolicyFault:
-    """The fault without the hint where to look: what is accepted stands beside it."""
+    """The fault without the hint where to look: the accepted values are listed next to it."""
     return replace(fault, reason=fault.reason.removesuffix(f"; {HINT}"))
 
 
 def _layers(policies: Sequence[PolicyFile]) -> list[Layer]:
-    """Those that are good, lowest priority first."""
+    """The valid ones, lowest priority first."""
     return layers.in_order(Layer(each.name, each.document) for each in policies if each.document is not None)
 
 
 def _mode(layer: Layer, found: Sequence[Layer]) -> str:
-    """The mode that will be in force where the document is, as far as `found` (in order) says, and whose it is."""
+    """The mode that will be in force for the document, as far as `found` (in order) decides, and where it comes
+    from.
+    """
     text, mode = f"mode {layer.document.mode}", layer.document.mode
     for other in found:
         document = other.document
@@ -116,13 +116,13 @@ def _each(policies: Sequence[PolicyFile], today: date) -> Iterator[str]:
         yield from (f"{policy.title}: {note}" for note in policy.notes)
         for index, exemption in enumerate(policy.document.exemptions if policy.document else ()):
             if exemption.expired(today):
-                yield f"{policy.title}: exemptions[{index}] ended on {exemption.expires}, and exempts nobody"
+                yield f"{policy.title}: exemptions[{index}] ended on {exemption.expires} and has no effect"
     names = Counter(policy.name for policy in policies if policy.in_configmap)
     yield from (f'{count} ConfigMaps are called "{name}"' for name, count in names.items() if count > 1)
 
 
 def _together(policies: Sequence[PolicyFile]) -> Iterator[str]:
-    """What happens in a namespace that two of the documents are for."""
+    """Conflicts in namespaces that two of the documents select."""
     for pair in combinations(_layers(policies), 2):
         if not may_meet(*pair):
             continue

@@ -1,4 +1,4 @@
-"""How documents, values and exemptions are put into words."""
+"""Documents, values and exemptions in words."""
 
 from datetime import date
 from typing import Any
@@ -9,17 +9,17 @@ from webhook.policy.exemptions import EVERY_RULE, Exemption
 
 
 def selection(document: PolicyDocument) -> str:
-    """The namespaces that a document is for."""
+    """The namespaces that a document selects."""
     return "for all namespaces" if document.namespaces is None else f"for namespaces {inline(document.namespaces)}"
 
 
 def inline(value: Any) -> str:
-    """A value as YAML on one line; a word needs no quotes here, not even `off`."""
+    """A value as YAML on one line; words are not quoted, not even `off`."""
     return value if isinstance(value, str) and value.isidentifier() else yaml.dump_inline(value)
 
 
 def exemption_in_words(exemption: Exemption, today: date) -> str:
-    """Who need not follow what, until when, and why."""
+    """Who is exempt from which rules, until when, and why."""
     what = "every rule" if EVERY_RULE in exemption.rules else ", ".join(exemption.rules)
     whom = [
         f"{kind} {', '.join(names)}"

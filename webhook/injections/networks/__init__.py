@@ -1,21 +1,21 @@
 """Pods that compute are attached to further networks, by Multus.
 
 Nothing happens unless the policy lists networks, or the job does in its annotation `training.openshift.io/networks`, as
-`namespace/name@interface` with commas between. What the job lists takes the place of the policy's list, and an empty
-annotation asks for none. A network without a namespace is in the job's.
+`namespace/name@interface` separated by commas. The job's list replaces the policy's, and an empty annotation means
+none. A network without a namespace is in the job's.
 
 They go into the annotation `k8s.v1.cni.cncf.io/networks` of the Worker's template, and of the Launcher's with
 `runLauncherAsWorker`, after what the user wrote there and in the same notation, with commas or in JSON. A network that
-is there already is not added a second time.
+is already there is not added a second time.
 
-Where a network's definition names a device, the first container asks for it, once for each attachment that uses it, the
-user's own among them; where a container asks for that device already, nothing is added. Network Resources Injector does
+If a network's definition names a device, the first container requests it, once for each attachment that uses it,
+including the user's own. If a container requests that device already, nothing is added. Network Resources Injector does
 the same with the pods, but after Kueue and the quotas have counted the job: its pods would wait for one another on the
 nodes. Leave its option `--honor-resources` off, which adds the device once more.
 
-A network that does not exist is left out, because Network Resources Injector refuses every pod that names one. So is
-one of which it is not known whether it exists, one whose interface another has, and one whose device the job could not
-have: the ClusterQueue has no quota for it, or the ClusterQueue or a ResourceQuota could never have as much.
+A network that does not exist is left out, because Network Resources Injector rejects every pod that names one. The same
+goes for a network whose existence is unknown, whose interface is in use, or whose device the job could not have: the
+ClusterQueue has no quota for it, or the ClusterQueue or a ResourceQuota could never have as much.
 """
 
 from collections import Counter
@@ -77,24 +77,24 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     if not wanted:
         return
     plans = {role: planned(patch, role, wanted, ctx) for role, _, _ in job.computing()}
-    for found in plans.values():
-        _leave_uncounted(found, ctx, patch)
-    asked = _asked(job, plans, ctx)
-    if problem := refusal(asked, {name for amounts in asked.values() for name in amounts}, ctx, patch):
-        for found in plans.values():
-            _leave_out(found, [network for network in found.added if devices([network], ctx)], problem)
-        asked = {}
+    for plan in plans.values():
+        _leave_uncounted(plan, ctx, patch)
+    requests = _asked(job, plans, ctx)
+    if problem := refusal(requests, {name for amounts in requests.values() for name in amounts}, ctx, patch):
+        for plan in plans.values():
+            _leave_out(plan, [network for network in plan.added if devices([network], ctx)], problem)
+        requests = {}
     told: dict[str, None] = {}
-    for role, found in plans.items():
-        told |= dict.fromkeys(map(Caution, found.problems))
-        if attach(patch, role, found):
-            told[f"attached to {listed(found.added, room=80)}"] = None
-            ask(role, asked.get(role, {}), patch)
+    for role, plan in plans.items():
+        told |= dict.fromkeys(map(Caution, plan.problems))
+        if attach(patch, role, plan):
+            told[f"attached to {listed(plan.added, room=80)}"] = None
+            ask(role, requests.get(role, {}), patch)
     yield from told
 
 
 def _leave_uncounted(found: Attachments, ctx: Context, patch: PatchBuilder) -> None:
-    """Take out each network whose device Kueue does not count."""
+    """Remove each network whose device Kueue does not count."""
     for network in [*found.added]:
         used = devices([network], ctx) or ()
         if problem := not_covered(ctx.view, ctx.namespace, patch.get(QUEUE), used):
@@ -108,8 +108,8 @@ def _leave_out(found: Attachments, networks: list[Network], problem: str) -> Non
 
 
 def _asked(job: MPIJob, plans: Mapping[str, Attachments], ctx: Context) -> dict[str, dict[str, str]]:
-    """The devices that each role is to ask for: none that it asks for itself, and none while not all are known."""
-    asked = {}
+    """The devices to add to each role: none that it requests itself, and none unless all are known."""
+    requests = {}
     for pods in job_pods(job, ctx):
         if pods.role not in plans or not pods.template.containers:
             continue
@@ -117,8 +117,8 @@ def _asked(job: MPIJob, plans: Mapping[str, Attachments], ctx: Context) -> dict[
         counted = devices([*found.there, *found.added], ctx) or Counter()
         stated = {name for each in pods.resources.containers for name in (*each.requests, *each.limits)}
         ours = devices(found.added, ctx) or Counter()
-        asked[pods.role] = {name: str(counted[name]) for name in ours if counted[name] and name not in stated}
-    return asked
+        requests[pods.role] = {name: str(counted[name]) for name in ours if counted[name] and name not in stated}
+    return requests
 
 
 def read(names: tuple[str, ...]) -> list[Network]:
@@ -127,13 +127,13 @@ def read(names: tuple[str, ...]) -> list[Network]:
 
 
 def planned(patch: PatchBuilder, role: str, wanted: list[Network], ctx: Context) -> Attachments:
-    """What becomes of the annotation of the template of `role`, as it is now."""
+    """The result for the annotation of the template of `role`, as it is now."""
     text = patch.get(_path(role))
     return attachments(text if isinstance(text, str) else "", wanted, ctx)
 
 
 def attach(patch: PatchBuilder, role: str, found: Attachments) -> bool:
-    """Write what is to be added, if there is anything: after what the user wrote, in the same text."""
+    """Append the attachments, if there are any, to what the user wrote, in the same notation."""
     path = _path(role)
     return bool(found.added) and patch.add(path, found.extended, over=patch.get(path))
 

@@ -1,4 +1,4 @@
-"""Devices that the first container is made to ask for, unless the job could not have them."""
+"""Device requests for the first container, unless the job could not have the devices."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -7,8 +7,8 @@ import msgspec
 from msgspec import structs
 
 from webhook.api import mpijob, quantity, untyped
+from webhook.api.accelerators import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.cluster.resources.nodes import NodeShape
 from webhook.kit.context import Context, Memo
 from webhook.kit.forms import ITEM, ComesBack, in_templates
@@ -38,7 +38,7 @@ QUEUE: Final[Path] = ("metadata", "labels", QUEUE_NAME)
 
 
 def ask(role: str, amounts: Amounts, patch: PatchBuilder) -> None:
-    """Write them as request and limit, in place of what another injection has written there for the same job."""
+    """Write them as request and limit, in place of those that another injection has written for the same job."""
     resources = (*template_path(role), "spec", "containers", 0, "resources")
     ours = {addition.path for addition in patch.additions}
     for name, amount in amounts.items():
@@ -48,7 +48,7 @@ def ask(role: str, amounts: Amounts, patch: PatchBuilder) -> None:
 
 
 def refusal(wanted: Mapping[str, Amounts], resources: set[str], ctx: Context, patch: PatchBuilder) -> str:
-    """Why the job would be refused, or wait for ever, for these `resources`, if roles asked for what is `wanted`."""
+    """Why the job would be rejected, or wait for ever, for these `resources`, if roles requested what is `wanted`."""
     if not resources:
         return ""
     queue = patch.get(QUEUE)
@@ -65,7 +65,7 @@ def refusal(wanted: Mapping[str, Amounts], resources: set[str], ctx: Context, pa
 
 
 def on_no_node(pods: JobPods, amounts: Amounts, ctx: Context) -> str:
-    """What no node that could hold the pods has, of these; empty where nodes are not known."""
+    """The amount that no node for the pods has; empty if nodes are unknown."""
     shapes = shapes_for(pods, ctx)
     for name, amount in amounts.items():
         if shapes and all(shape.allocatable.get(name, 0) < quantity.parse(amount) for shape in shapes):
@@ -74,5 +74,5 @@ def on_no_node(pods: JobPods, amounts: Amounts, ctx: Context) -> str:
 
 
 def shapes_for(pods: JobPods, ctx: Context) -> list[NodeShape]:
-    """The nodes that could hold the pods, by what they have in common; none where they are not known."""
+    """The nodes that could hold the pods, by what they have in common; none if they are unknown."""
     return holding(pods, node_shapes(ctx.view))

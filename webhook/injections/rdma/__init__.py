@@ -1,22 +1,22 @@
-"""Pods that compute get RDMA devices, where the job or the policy asks for them.
+"""Pods that compute get RDMA devices, if the job or the policy requests them.
 
-A job asks with the annotation `training.openshift.io/rdma: "true"`, and stays without with `"false"`. With `always:
+A job requests them with the annotation `training.openshift.io/rdma: "true"`, and opts out with `"false"`. With `always:
 true` in the policy every job with accelerators gets them. They go to the first container of the Worker, and of the
 Launcher with `runLauncherAsWorker`:
 
 - the device, as request and limit: the policy's `resource`, else the only RDMA device of the nodes that could hold the
   pods; of each device that a network names (`k8s.v1.cni.cncf.io/resourceName`) one for each attachment to it;
-- as many as the policy says for each GPU or pod, else the part of a node's devices that the pod has of its GPUs;
-- huge pages, for a device that needs them, where every node that has it offers as much;
+- as many as the policy says for each GPU or pod, else the same share of a node's devices as of its GPUs;
+- huge pages, for a device that needs them, if every node that has it offers as much;
 - the policy's `networks`, as the injection `networks` does it;
 - the policy's `environment`, on the launcher, as far as mpirun passes it on to the ranks.
 
-A pod that asks for such a device already keeps what it has. Nothing is injected, and the user is told why, where a
-network does not exist or is not known, the device or its number cannot be told, the pods are for Windows, or the
+A pod that already requests such a device keeps its request. Nothing is injected, and a warning says why, if a network
+does not exist or is unknown, the device or its number cannot be determined, the pods are for Windows, or the
 ClusterQueue of the job has no quota for it, or could never have as much: Kueue would never start the job. The queue is
 also the one that Kueue itself gives to a job without any. The same goes for a ResourceQuota of the namespace that is
-smaller. By policy alone, `always`, nothing is injected either where no node that could hold the pods has as much; a job
-that asks may wait for such a node.
+smaller. By policy alone, `always`, nothing is injected either if no node that could hold the pods has as much; a job
+with the annotation may wait for such a node.
 
 Neither hostPath nor hostNetwork nor privileged is injected: device plugins give a container its devices themselves.
 `IPC_LOCK` is only injected with `ipcLock: true`, in a namespace that enforces no Pod Security level, and for a
@@ -29,8 +29,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from webhook.api import annotations
+from webhook.api.accelerators import is_accelerator
 from webhook.api.mpijob import MPIJob
-from webhook.api.resources import is_accelerator
 from webhook.injections import Caution, injection
 from webhook.injections.networks import FORMS as NETWORKS
 from webhook.injections.networks import attach, planned, read
@@ -48,7 +48,7 @@ from webhook.predict.rdma_devices import HUGEPAGES, Undecided, Wanted, choose, h
 
 @dataclass(slots=True)
 class _Plan:
-    """What one template gets."""
+    """The additions to one template."""
 
     pods: JobPods
     attached: Attachments | None = None
@@ -85,17 +85,19 @@ FORMS: Final = (
 @injection("rdma", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Decide for all templates, then write."""
-    asked = job.annotations.get(annotations.RDMA)
-    if asked not in {None, "true", "false"}:
-        yield Caution(f'{annotations.mention(annotations.RDMA, asked or "")} is neither "true" nor "false"')
+    annotated = job.annotations.get(annotations.RDMA)
+    if annotated not in {None, "true", "false"}:
+        yield Caution(f'{annotations.mention(annotations.RDMA, annotated or "")} is neither "true" nor "false"')
         return
-    if asked == "false" or not (asked or settings.always):
+    if annotated == "false" or not (annotated or settings.always):
         return
     computing = {role for role, _, replica in job.computing() if replica.template.containers}
-    pods = [each for each in job_pods(job, ctx) if each.role in computing and (asked or _accelerated(each, settings))]
+    pods = [
+        each for each in job_pods(job, ctx) if each.role in computing and (annotated or _accelerated(each, settings))
+    ]
     try:
         plans = [_plan(each, settings, ctx, patch) for each in pods]
-        if asked is None:
+        if annotated is None:
             _look_for_nodes(plans, ctx)
         problem = _leave_pages_out(plans, ctx, patch)
     except Undecided as reason:
@@ -148,23 +150,23 @@ def _plan(pods: JobPods, settings: Settings, ctx: Context, patch: PatchBuilder) 
 
 
 def _look_for_nodes(plans: list[_Plan], ctx: Context) -> None:
-    """Undecided where no node that could hold the pods has as much: they would never start, and nobody asked."""
+    """Drop the plans if no node for the pods has as much and the job did not request it: the pods would never start."""
     for plan in plans:
         if problem := on_no_node(plan.pods, plan.amounts, ctx):
             raise Undecided(problem)
 
 
 def _leave_pages_out(plans: list[_Plan], ctx: Context, patch: PatchBuilder) -> str:
-    """Take the huge pages out of the plans if the job would be refused for them; why. Undecided if for a device."""
-    wanted = {plan.pods.role: plan.amounts for plan in plans}
+    """Remove the huge pages from the plans if the job would be rejected for them, and return why."""
+    amounts = {plan.pods.role: plan.amounts for plan in plans}
     pages = [plan.amounts.pop(HUGEPAGES, "") for plan in plans]
-    if problem := refusal(wanted, {name for plan in plans for name in plan.amounts}, ctx, patch):
+    if problem := refusal(amounts, {name for plan in plans for name in plan.amounts}, ctx, patch):
         raise Undecided(problem)
     if not any(pages):
         return ""
     for plan, amount in zip(plans, pages, strict=True):
         plan.amounts |= {HUGEPAGES: amount} if amount else {}
-    if problem := refusal(wanted, {HUGEPAGES}, ctx, patch):
+    if problem := refusal(amounts, {HUGEPAGES}, ctx, patch):
         for plan in plans:
             plan.amounts.pop(HUGEPAGES, None)
     return problem

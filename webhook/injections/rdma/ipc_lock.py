@@ -37,7 +37,7 @@ def add_ipc_lock(pods: JobPods, ctx: Context, patch: PatchBuilder) -> Iterator[s
 
 
 def _maybe_root(pods: JobPods) -> bool:
-    """Whether neither container nor pod names another user; where nothing is said the image decides."""
+    """Whether neither container nor pod names another user; the image decides if they name none."""
     spec = pods.template.spec
     own, shared = pods.template.containers[0].security_context, spec.security_context if spec is not None else None
     contexts = [context for context in (own, shared) if context is not None]

@@ -1,7 +1,7 @@
-"""Variables for the ranks.
+"""Environment variables for the ranks.
 
-They go on the launcher's first container: sshd on the workers gives ranks a fresh environment, and mpirun brings them
-what it passes on.
+They go on the launcher's first container: sshd on the workers gives ranks a fresh environment, and mpirun passes on
+variables from the launcher.
 """
 
 import re

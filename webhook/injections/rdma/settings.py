@@ -1,12 +1,12 @@
-"""What an administrator can say of RDMA devices."""
+"""The settings for RDMA devices."""
 
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
 from webhook.api import names, quantity
+from webhook.api.accelerators import DEFAULT_ACCELERATORS, RDMA_DEVICES
 from webhook.api.quantity import QuantityError
-from webhook.api.resources import DEFAULT_ACCELERATORS, RDMA_DEVICES
 from webhook.injections.limits import MAX_RDMA_DEVICES
 from webhook.injections.networks import NetworkNames
 from webhook.injections.rdma.rank_environment import Variables
@@ -24,9 +24,9 @@ def _pages(text: str) -> str:
 
 
 class Settings(InjectionSettings):
-    """Which devices, how many, and what goes with them."""
+    """The devices, their number, and what is injected with them."""
 
-    always: bool = Field(False, description="Whether jobs with accelerators get it that do not ask.")
+    always: bool = Field(False, description="Whether jobs with accelerators get it without requesting it.")
     resource: str = Field("", description="The device, as rdma/ib; empty for the only one that the nodes have.")
     per_gpu: int | None = Field(
         None, ge=1, le=MAX_RDMA_DEVICES, description="How many for each accelerator of the pod."
@@ -35,13 +35,13 @@ class Settings(InjectionSettings):
         None, ge=1, le=MAX_RDMA_DEVICES, description="How many for each pod; with neither, by what the nodes have."
     )
     devices: ResourceNames = Field(
-        RDMA_DEVICES, description="Names of the resources that are RDMA devices; * stands for any text."
+        RDMA_DEVICES, description="Names of the resources that are RDMA devices; * matches any text."
     )
     shared: ResourceNames = Field(
         ("rdma/*",), description="Those that are shares of an adapter: a pod gets one where nothing else is set."
     )
     accelerators: ResourceNames = Field(
-        DEFAULT_ACCELERATORS, description="Names of the resources that are accelerators; * stands for any text."
+        DEFAULT_ACCELERATORS, description="Names of the resources that are accelerators; * matches any text."
     )
     hugepages: dict[str, Annotated[str, AfterValidator(_pages)]] = Field(
         {"vpc.amazonaws.com/efa": "5120Mi"}, description="Huge pages of 2 MiB that go with a device, by its name."

@@ -66,14 +66,14 @@ class Certificates:
     def status(self, now: datetime) -> TrustStatus:
         """If no replica was reached, the mounted Secret counts as served."""
         chains: list[Chain] = list(self.served.values()) or ([self.stored] if self.stored else [()])
-        found = [self._status(chain, now) for chain in chains]
+        statuses = [self._status(chain, now) for chain in chains]
         return replace(
-            found[0],
-            certificates=tuple(dict.fromkeys(one for each in found for one in each.certificates)),
-            issues=tuple(dict.fromkeys(issue for each in found for issue in each.issues)),
+            statuses[0],
+            certificates=tuple(dict.fromkeys(one for each in statuses for one in each.certificates)),
+            issues=tuple(dict.fromkeys(issue for each in statuses for issue in each.issues)),
             bundles=tuple(
                 replace(bundles[0], trusts_served=_all([each.trusts_served for each in bundles]))
-                for bundles in zip(*(each.bundles for each in found), strict=True)
+                for bundles in zip(*(each.bundles for each in statuses), strict=True)
             ),
         )
 

@@ -50,4 +50,4 @@ NOT_KNOWN = DiagnosisKind("not-known", Severity.UNKNOWN)
 
 def not_known(what: str, reason: str) -> Diagnosis:
     """The diagnosis that `what` cannot be judged, and why."""
-    return NOT_KNOWN(f"{what}: {reason}", fix="run it again as somebody who may read all, such as a cluster-admin")
+    return NOT_KNOWN(f"{what}: {reason}", fix="run it again as a user who may read all, such as a cluster-admin")

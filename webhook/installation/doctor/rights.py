@@ -35,17 +35,17 @@ class Purpose:
 
 def purposes(location: Location, *, ca_secret: str, options: Container[str]) -> tuple[Purpose, ...]:
     """All rights that the service needs with these `options`, by purpose."""
-    view = Purpose("what rules ask about them is unknown, which refuses nobody", _view(location))
+    view = Purpose("they are unknown to rules, which rejects no job", _view(location))
     return (view, *beyond_view(location, ca_secret=ca_secret, options=options))
 
 
 def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) -> tuple[Purpose, ...]:
     """The rights on everything that rules do not watch."""
     own = location.namespace
-    found = [
+    purposes_needed = [
         Purpose("policies are not followed", _each(["get", "list", "watch"], "", "configmaps", own), essential=True),
         Purpose(
-            "policies are not remembered, and what is wrong with them is not reported",
+            "valid policies are not stored, and faults of broken ones are not reported",
             (
                 Right("create", "", "configmaps", own),
                 Right("update", "", "configmaps", own, REMEMBERED),
@@ -57,7 +57,7 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
             (Right("get", "", "namespaces"),),
             essential=True,
         ),
-        Purpose("exemptions by annotation are refused", (Right("create", "authorization.k8s.io", REVIEWED),)),
+        Purpose("exemptions by annotation are rejected", (Right("create", "authorization.k8s.io", REVIEWED),)),
         Purpose(
             "two jobs may get the same quota",
             _each(["get", "create", "update", "delete"], "coordination.k8s.io", "leases", own),
@@ -65,7 +65,7 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
     ]
     mutating = registration.RESOURCES["MutatingWebhookConfiguration"]
     configurations = [Right("get", ADMISSION, each, name=registration.NAME) for each in registration.RESOURCES.values()]
-    found.append(
+    purposes_needed.append(
         Purpose(
             "missing webhook configurations and a wrong order of them are not reported",
             (*configurations, Right("get", ADMISSION, mutating, name=KUEUE_CONFIGURATION)),
@@ -78,14 +78,14 @@ def beyond_view(location: Location, *, ca_secret: str, options: Container[str]) 
             for right in _each(["get", "patch"], ADMISSION, resource, name=registration.NAME)
         ]
         secret = _each(["get", "patch"], "", "secrets", own, ca_secret)
-        found.append(Purpose("certificates are not renewed", (*secret, *bundles), essential=True))
+        purposes_needed.append(Purpose("certificates are not renewed", (*secret, *bundles), essential=True))
         if "--conversion" in options:
             crd = _each(
                 ["get", "patch"], "apiextensions.k8s.io", "customresourcedefinitions", name=CRD.rpartition("/")[2]
             )
-            found.append(Purpose("older versions of jobs cannot be read once there is another CA", crd))
-    found += [Purpose(each.without, tuple(rights_of(each))) for each in COMPONENTS if each.option in options]
-    return tuple(found)
+            purposes_needed.append(Purpose("older versions of jobs cannot be read once there is another CA", crd))
+    purposes_needed += [Purpose(each.without, tuple(rights_of(each))) for each in COMPONENTS if each.option in options]
+    return tuple(purposes_needed)
 
 
 def read_rules(place: WatchedPlace | None) -> list[KubernetesObject]:
@@ -93,16 +93,16 @@ def read_rules(place: WatchedPlace | None) -> list[KubernetesObject]:
 
     If a resource's field selector has a name, the right is for that one name.
     """
-    found: dict[tuple[str, str], set[str]] = {}
+    plurals_by_rule: dict[tuple[str, str], set[str]] = {}
     for resource in watched_resources():
         if resource.place is place:
             name = resource.field_selector.removeprefix("metadata.name=") if resource.field_selector else ""
-            found.setdefault((resource.api_group, name), set()).add(resource.plural)
+            plurals_by_rule.setdefault((resource.api_group, name), set()).add(resource.plural)
     return [
         {"apiGroups": [group], "resources": sorted(plurals)}
         | ({"resourceNames": [name]} if name else {})
         | {"verbs": ["get", "list", "watch"]}
-        for (group, name), plurals in sorted(found.items())
+        for (group, name), plurals in sorted(plurals_by_rule.items())
     ]
 
 
@@ -122,7 +122,7 @@ def excess(location: Location, *, options: Container[str]) -> tuple[Right, ...]:
 async def ask(api: Client, account: str, namespace: str, rights: Iterable[Right]) -> Mapping[Right, bool]:
     """Whether a ServiceAccount has each of `rights`; ClusterError if that is unknown."""
     gate = asyncio.Semaphore(MAX_RIGHTS_READ_AT_ONCE)
-    wanted = tuple(dict.fromkeys(rights))
+    unique = tuple(dict.fromkeys(rights))
 
     subject = {
         "user": f"system:serviceaccount:{namespace}:{account}",
@@ -133,7 +133,7 @@ async def ask(api: Client, account: str, namespace: str, rights: Iterable[Right]
         async with gate:
             return await has_right(api, right, subject)
 
-    return dict(zip(wanted, await asyncio.gather(*map(allowed, wanted)), strict=True))
+    return dict(zip(unique, await asyncio.gather(*map(allowed, unique)), strict=True))
 
 
 def _view(location: Location) -> tuple[Right, ...]:

@@ -1,17 +1,17 @@
-"""A PodDisruptionBudget for every job that runs, where the policy sets one.
+"""A PodDisruptionBudget for every running job, if the policy sets one.
 
-`upkeep` creates the objects and changes them; `serving` starts it for `serve --disruption-budgets`. The setting is that
-of the injection `no-disruption`.
+`upkeep` creates and updates the objects; `serving` starts it for `serve --disruption-budgets`. The setting is that of
+the injection `no-disruption`.
 """
 
 from typing import Final
 
-from webhook.kit.parts import ComponentRights, Part, RoleRule
+from webhook.kit.optional_parts import ComponentRights, Part, RoleRule
 
 NAME: Final = "disruption-budgets"
-"""What it is called in metrics, logs and concerns."""
+"""The controller's name in metrics, logs and concerns."""
 INJECTION: Final = "no-disruption"
-"""The injection by whose settings it goes."""
+"""The injection that has the settings."""
 OPTION: Final = "--disruption-budgets"
 
 PART: Final = Part(

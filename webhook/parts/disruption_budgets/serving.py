@@ -4,15 +4,15 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from webhook.client.watch import Watch
-from webhook.companions.reconciler import PacedClient
+from webhook.controllers.reconciler import PacedClient
 from webhook.parts.disruption_budgets import INJECTION, NAME, OPTION
 from webhook.policy import layers
 from webhook.policy.in_force import PolicySet
-from webhook.server.companions import Surroundings, run_reconciler
+from webhook.server.controllers import Surroundings, run_reconciler
 
 
 async def start(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None] | None:
-    """Until `stack` ends; what is returned is to be called when policies have changed."""
+    """Runs until `stack` ends; call the returned function when policies have changed."""
     if OPTION not in around.settings.options:
         around.readiness.concerns_of(lambda: not_made(around.policies()))
         return None
@@ -26,7 +26,7 @@ async def start(stack: AsyncExitStack, around: Surroundings) -> Callable[[], Non
 
 
 def not_made(policies: PolicySet) -> dict[str, str]:
-    """A policy that sets a budget that no option makes."""
+    """Policies that set a budget although the controller for it is switched off."""
     injections = [layers.written(layer.document).get("injections") or {} for layer in policies.layers]
     if any(each.get(INJECTION, {}).get("budget") for each in injections):
         return {NAME: f"a policy sets a budget, and without {OPTION} no job gets one"}

@@ -17,7 +17,7 @@ from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import Answer
-from webhook.companions.owned_objects import (
+from webhook.controllers.owned_objects import (
     JOB_NAME,
     LATE_PAUSE,
     OPERATOR_NAME,
@@ -28,7 +28,7 @@ from webhook.companions.owned_objects import (
     SeenObject,
     Writer,
 )
-from webhook.companions.reconciler import PacedClient, Reconciler, Restraint
+from webhook.controllers.reconciler import PacedClient, Reconciler, Restraint
 from webhook.injections.no_disruption import Settings
 from webhook.parts.disruption_budgets import INJECTION, NAME
 from webhook.policy.in_force import PolicySet
@@ -44,14 +44,14 @@ BUDGETS: Final = KIND.watched()
 
 
 def budget(job: MPIJobRecord, pods: int) -> KubernetesObject:
-    """The one of a job that keeps so many pods."""
+    """The budget of a job with this number of pods to keep."""
     selector = {"matchLabels": {OPERATOR_NAME: "mpi-operator", JOB_NAME: job.name}}
     return KIND.of_job((job.namespace, job.name), job.uid, "true", {"minAvailable": pods, "selector": selector})
 
 
 @dataclass(eq=False)
 class DisruptionBudgets:
-    """The controller. Every replica does all of it; `watch` has the objects that any of them made."""
+    """The controller. Every replica does all of it; `watch` has the objects of all replicas."""
 
     api: PacedClient
     view: LiveView
@@ -69,7 +69,7 @@ class DisruptionBudgets:
         self.watch.store.on_change(lambda key, *_: self.reconciler.add((key[0], key[1].removeprefix(PREFIX))))
 
     async def run(self) -> None:
-        """Keep all of them, until cancelled."""
+        """Maintain all budgets until cancelled."""
         await self.view.settled()
         await self.watch.settled()
         async with asyncio.TaskGroup() as group:
@@ -79,7 +79,7 @@ class DisruptionBudgets:
                 await asyncio.sleep(RESYNC)
 
     def resync(self) -> None:
-        """Look at every job."""
+        """Check every job."""
         self._look_at(self.view.all(MPI_JOBS))
 
     def _look_at(self, jobs: Iterable[ByNamespace] | Answer) -> None:

@@ -1,13 +1,13 @@
-"""What happens to jobs, in numbers and in Events: `serve --job-metrics` and `serve --deadline-events`.
+"""Numbers and Events about jobs: `serve --job-metrics` and `serve --deadline-events`.
 
-`happenings` has the numbers, `telemetry` shows them at `/metrics/jobs`, `deadline_events` tells users when a job's time
-is nearly over and when it is. Both go by the lives of jobs, which `watches` follows; `serving` starts what an option
-asks for.
+`happenings` counts, `telemetry` shows the counts at `/metrics/jobs`, and `deadline_events` informs users when a job's
+time is nearly over and when it is over. Both use the lives of jobs, which `watches` follows; `serving` starts what the
+options require.
 """
 
 from typing import Final
 
-from webhook.kit.parts import ComponentRights, Part, RoleRule
+from webhook.kit.optional_parts import ComponentRights, Part, RoleRule
 
 PART: Final = Part(
     options={
@@ -19,7 +19,7 @@ PART: Final = Part(
         ComponentRights(
             "deadline-events",
             "--deadline-events",
-            "nobody is told when a job's time is nearly over",
+            "users are not informed when a job's time is nearly over",
             (RoleRule("", ("events",), ("create",)),),
         ),
     ),

@@ -1,4 +1,4 @@
-"""With --deadline-events, Events on a job tell its users when most of its time is over, and when all of it is.
+"""With --deadline-events, Events on a job inform its users when most of its time is over, and when all of it is.
 
 Every replica writes every Event. The name of an Event follows from its content, so that the second write is a conflict.
 
@@ -21,7 +21,7 @@ from webhook.cluster.job_lives import DEADLINE_EXCEEDED, JobLife, Launcher, laun
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.jobs import LAUNCHER_SUFFIX
 from webhook.cluster.view import ABSENT, UNKNOWN
-from webhook.companions.reconciler import PacedClient, Reconciler
+from webhook.controllers.reconciler import PacedClient, Reconciler
 from webhook.predict.deadlines import FIELD, Deadline, deadlines, moment, remaining
 
 TOLD_FOR: Final = 45 * 60.0
@@ -159,7 +159,7 @@ class DeadlineEvents:
 
     async def _tell(self, job: JobLife, notice: Notice) -> None:
         about = {"apiVersion": API_VERSION, "kind": "MPIJob", "name": job.name, "uid": job.uid}
-        told = await write_event(
+        written = await write_event(
             self.api,
             job.namespace,
             about,
@@ -168,6 +168,6 @@ class DeadlineEvents:
             kind="Warning",
             key=notice.key,
         )
-        self.outcomes[TOLD if told else KNOWN] += 1
-        if told:
+        self.outcomes[TOLD if written else KNOWN] += 1
+        if written:
             self.log.info("deadline told", namespace=job.namespace, job=job.name, reason=notice.reason)

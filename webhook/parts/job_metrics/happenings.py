@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from webhook.api import pod_resources
+from webhook.api.accelerators import counted_accelerators
 from webhook.api.quota_charges import PodShape
-from webhook.api.resources import counted_accelerators
 from webhook.cluster.job_lives import JobLife, Phase
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPIJobRecord
@@ -75,27 +75,27 @@ def standing(
 
     `view` has the templates of claims.
     """
-    found = Counter[tuple[str, ...]]()
+    counts = Counter[tuple[str, ...]]()
     of_users = Counter[tuple[str, str, str]]()
     for job in jobs:
         if job.over or job.leaving:
             continue
         namespace = namespaces.bounded(job.namespace)
         running = job.phase is Phase.RUNNING
-        found["running" if running else "queued", namespace] += 1
+        counts["running" if running else "queued", namespace] += 1
         record = pods.get((job.namespace, job.name))
         for each in record.pods if record is not None and record.uid == job.uid else ():
             claimed = by_claims(each.shape.device_claims, job.namespace, view)
             for name, count in (*accelerators(each.shape), *claimed):
-                found["gpus_requested", namespace, name] += each.count * count
-                found["gpus_in_use", namespace, name] += each.count * count if running else 0
+                counts["gpus_requested", namespace, name] += each.count * count
+                counts["gpus_in_use", namespace, name] += each.count * count if running else 0
                 if running:
                     of_users[namespace, job.created_by or UNKNOWN, name] += each.count * count
     largest = sorted(of_users, key=lambda series: (-of_users[series], series))
     for rank, (namespace, user, name) in enumerate(largest):
         label = user if rank < MAX_USER_SERIES else BEYOND
-        found["user_gpus_in_use", namespace, label, name] += of_users[namespace, user, name]
-    return found
+        counts["user_gpus_in_use", namespace, label, name] += of_users[namespace, user, name]
+    return counts
 
 
 @lru_cache(maxsize=1024)

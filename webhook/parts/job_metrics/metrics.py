@@ -1,6 +1,6 @@
 """The metrics of jobs.
 
-Their names begin as those that platform documents ask for. A counter is called `_total`, and a gauge is not: recording
+Their prefixes are those that platform documents require. A counter ends in `_total`, and a gauge does not: recording
 rules in manifests/components/monitoring give `_running` and `_queued` that name.
 """
 
@@ -41,7 +41,7 @@ JOB_METRICS: Final = (
     ),
     _job_gauge(
         "gpus_requested{namespace, resource}",
-        f"GPUs and other accelerators that MPIJobs ask for which have not ended, queued ones included. {READ}",
+        f"GPUs and other accelerators that MPIJobs request which have not ended, queued ones included. {READ}",
     ),
     _job_gauge("gpus_in_use{namespace, resource}", f"GPUs and other accelerators of MPIJobs that run. {READ}"),
     _job_gauge(

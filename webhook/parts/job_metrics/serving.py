@@ -1,14 +1,14 @@
-"""Starts what goes by the lives of jobs, and watches them."""
+"""Starts the consumers of the lives of jobs, and watches the jobs."""
 
 from contextlib import AsyncExitStack
 
 from webhook.client.watch import Watch
-from webhook.companions.reconciler import PacedClient
-from webhook.server.companions import Surroundings, run_reconciler, run_watch
+from webhook.controllers.reconciler import PacedClient
+from webhook.server.controllers import Surroundings, run_reconciler, run_watch
 
 
 async def start(stack: AsyncExitStack, around: Surroundings) -> None:
-    """Until `stack` ends, as far as the options ask for it."""
+    """Runs until `stack` ends, as far as the options require."""
     options, link, telemetry = around.settings.options, around.link, around.telemetry
     if options.isdisjoint(("--deadline-events", "--job-metrics")):
         return

@@ -1,13 +1,13 @@
-"""A NetworkPolicy for every job, by the posture that its policy gives it or that it has chosen.
+"""A NetworkPolicy for every job, by the posture of its policy or the one that the job has chosen.
 
-`wanted` makes the object: pure. `upkeep` creates the objects, puts them back and tells the user of what is in the way;
-`serving` starts it for `serve --network-policies`. The settings, and what no NetworkPolicy filters, are the rule's
-(`webhook.rules.network_policy`).
+`wanted` makes the object: pure. `upkeep` creates and restores the objects and reports obstacles to the user; `serving`
+starts it for `serve --network-policies`. The rule (`webhook.rules.network_policy`) has the settings, and explains what
+no NetworkPolicy filters.
 """
 
 from typing import Final
 
-from webhook.kit.parts import ComponentRights, Part, RoleRule
+from webhook.kit.optional_parts import ComponentRights, Part, RoleRule
 
 NAME: Final = "network-policies"
 """The controller's name in metrics, logs and concerns."""

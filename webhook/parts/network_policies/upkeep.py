@@ -1,10 +1,10 @@
-"""Keeps the NetworkPolicy of every job as it should be, from the moment that the job is stored.
+"""Maintains the NetworkPolicy of every job, from the moment that the job is stored.
 
-A job is looked at when it, its NetworkPolicy, its namespace or a policy changes, when a ServiceAccount there gives its
-pods a token or none any more, and every few minutes. What is in
-order by the caches costs no call. Before anything is written the job is read: it may be going, or be another one.
+A job is checked when it, its NetworkPolicy, its namespace or a policy changes, when a ServiceAccount there starts or
+stops giving its pods a token, and every few minutes. If the caches show what is wanted, no call is made. Before a write
+the job is read: it may be deleted, or be another one.
 
-What is in a NetworkPolicy is the administrator's decision, so what others change is put back, by force.
+What is in a NetworkPolicy is the administrator's decision, so other users' changes are overwritten, by force.
 `owned_objects` writes it.
 """
 
@@ -28,39 +28,41 @@ from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS, ServiceAccount
 from webhook.cluster.view import Answer
-from webhook.companions.limits import MAX_CALLS_PER_SECOND
-from webhook.companions.owned_objects import LATE_PAUSE, PREFIX, RESYNC, UNKNOWN_PAUSE, SeenObject, Writer, in_path
-from webhook.companions.reconciler import PacedClient, Reconciler, Restraint
+from webhook.controllers.limits import MAX_CALLS_PER_SECOND
+from webhook.controllers.owned_objects import LATE_PAUSE, PREFIX, RESYNC, UNKNOWN_PAUSE, SeenObject, Writer, in_path
+from webhook.controllers.reconciler import PacedClient, Reconciler, Restraint
 from webhook.parts.network_policies import NAME, RULE
 from webhook.parts.network_policies.wanted import NETWORK_POLICY_KIND, is_filtered, network_policy
 from webhook.policy.in_force import PolicySet
 from webhook.rules.network_policy import Posture, Settings, posture
 
-# For each job when all are looked at: more than it takes, so that a part of the calls is left for new jobs.
+# Calls for each job when all are checked: more than it takes, so that some calls are left for new jobs.
 CALLS: Final = 3
 
 NETWORK_POLICIES: Final = NETWORK_POLICY_KIND.watched()
 
 _Basis = tuple[str, int, str, Settings]
-"""Of the job uid, generation and annotation; of its namespace the settings."""
+"""The job's uid, generation and annotation; the settings of its namespace."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What a job should have, and of what that follows."""
+    """The NetworkPolicy that a job should have, and the basis that it follows from."""
 
     basis: _Basis
     policy: SeenObject | None
     """None: no object."""
 
     def met_by(self, seen: SeenObject | Answer) -> bool:
-        """Whether nothing is to be done; what cannot be seen has been written once, and counts as it was."""
+        """Whether nothing is to be done; an object that cannot be seen has been written once, and counts as
+        unchanged.
+        """
         return seen in {self.policy, Answer.UNKNOWN} if self.policy else not _owns(self.basis[0], seen)
 
 
 @dataclass(eq=False)
 class NetworkPolicies:
-    """The companion. Every replica does all of it; `watch` has the objects that any of them made."""
+    """The controller. Every replica does all of it; `watch` has the objects of all replicas."""
 
     api: PacedClient
     view: LiveView
@@ -83,7 +85,7 @@ class NetworkPolicies:
         self.watch.store.on_change(lambda key, *_: self._add((key[0], key[1].removeprefix(PREFIX))))
 
     async def run(self) -> None:
-        """Keep all of them, until cancelled."""
+        """Maintain all NetworkPolicies until cancelled."""
         await self.view.settled()
         await self.watch.settled()
         self._begun = True
@@ -94,11 +96,11 @@ class NetworkPolicies:
                 await asyncio.sleep(RESYNC)
 
     def resync(self) -> None:
-        """Look at every job."""
+        """Check every job."""
         self._look_at(self.view.all(MPI_JOBS))
 
     def _look_at(self, jobs: Mapping[ByNamespace, MPIJobRecord] | Answer) -> None:
-        """Look at new ones first: what has its NetworkPolicy already is looked at by and by."""
+        """Check new jobs first; those that already have their NetworkPolicy are checked gradually."""
         if isinstance(jobs, Answer):
             return
         span = CALLS * len(jobs) / MAX_CALLS_PER_SECOND
@@ -117,7 +119,7 @@ class NetworkPolicies:
             self._add(key)
 
     def _account_changed(self, key: ByNamespace, old: ServiceAccount | None, new: ServiceAccount | None) -> None:
-        """Its pods get a token from now on, or none any more; which jobs that is about only they say."""
+        """Its pods get a token from now on, or no longer; only the jobs name their account."""
         if (old is None or old.token) == (new is None or new.token):
             return
         for each in [each for each in self._wanted if each[0] == key[0]]:
@@ -137,7 +139,7 @@ class NetworkPolicies:
         if job is Answer.ABSENT:
             self._forget(key)
             return None
-        # Without the labels of the namespace the job might get less than it should have.
+        # Without the labels of the namespace the job might get a narrower policy than it should.
         if isinstance(job, Answer) or isinstance(namespace, Answer):
             return LATE_PAUSE if namespace is Answer.ABSENT else UNKNOWN_PAUSE
         settings = self._settings(namespace)
@@ -160,18 +162,18 @@ class NetworkPolicies:
 
     async def _bring_about(self, key: ByNamespace, settings: Settings) -> float | None:
         """Read the job, and write what is missing."""
-        found = await get(self.api, f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], in_path(key[0]))}/{in_path(key[1])}")
-        if found is None or found["metadata"].get("deletionTimestamp"):
-            return None  # the cache is late, or its end is under way
-        seen = self._seen(key)  # another replica may have made it meanwhile
-        found.pop("status", None)
+        document = await get(self.api, f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], in_path(key[0]))}/{in_path(key[1])}")
+        if document is None or document["metadata"].get("deletionTimestamp"):
+            return None  # the cache is late, or the job is ending
+        seen = self._seen(key)  # another replica may have created it meanwhile
+        document.pop("status", None)
         try:
-            job = mpijob.decode(msgspec.json.encode(found))
+            job = mpijob.decode(msgspec.json.encode(document))
         except ShapeError as error:
             raise ClusterError(f"MPIJob {key[0]}/{key[1]} cannot be read: {error}") from None
         asked = job.annotations.get(NETWORK_POLICY, "")
         chosen = posture(asked, settings) if is_filtered(job) else Posture.NONE
-        generation = int(found["metadata"].get("generation") or 0)
+        generation = int(document["metadata"].get("generation") or 0)
         basis = job.metadata.uid, generation, asked, settings
         if chosen is Posture.NONE and not _owns(job.metadata.uid, seen):
             self._wanted[key] = _Wanted(basis, None)

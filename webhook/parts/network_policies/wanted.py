@@ -1,9 +1,9 @@
 """The NetworkPolicy of a job: who may reach its pods, and whom they may reach.
 
-Where the cluster cannot be known, a rule is wide rather than wrong: egress is judged after a Service's address has been
-translated, so rules have the ports of pods; DNS may be a pod, or a process of the node that no selector matches; and
-the API server is no pod. Pods of the job reach each other from every role to every role: beyond 64 hosts Open MPI's
-daemons start each other by ssh from worker to worker, and they connect back to the launcher.
+If facts of the cluster are unknown, a rule is wide rather than wrong. Egress is judged after a Service's address has
+been translated, so rules have the ports of pods. DNS may be a pod, or a process of the node that no selector matches,
+and the API server is not a pod. Pods of the job reach each other from every role to every role: beyond 64 hosts Open
+MPI's daemons start each other by ssh from worker to worker, and they connect back to the launcher.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,12 +14,12 @@ from webhook.api.annotations import NETWORK_POLICY
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodTemplate
 from webhook.cluster.view import ClusterView
-from webhook.companions.owned_objects import JOB_NAME, OPERATOR_NAME, OwnedKind
+from webhook.controllers.owned_objects import JOB_NAME, OPERATOR_NAME, OwnedKind
 from webhook.predict.api_token import gets_token
 from webhook.rules.network_policy import Peers, Posture, Settings
 
 LABEL: Final = NETWORK_POLICY
-"""On the object: its posture."""
+"""The object's label with its posture."""
 NETWORK_POLICY_KIND: Final = OwnedKind(
     "networking.k8s.io/v1",
     "NetworkPolicy",
@@ -39,10 +39,10 @@ Rule = dict[str, Any]
 
 
 def is_filtered(job: MPIJob) -> bool:
-    """Whether a NetworkPolicy may be made for the job's pods.
+    """Whether a NetworkPolicy may be created for the job's pods.
 
-    Of a job that another cluster runs there are no pods here, and what the API server would not take as a label has
-    none. Pods in the host network match no selector: the job's other pods would refuse their connections.
+    A job that another cluster runs has no pods here, and a posture that is not a valid label gets no object. Pods in
+    the host network match no selector: the job's other pods would refuse their connections.
     """
     on_host = any(replica.template.spec and replica.template.spec.host_network for _, _, replica in job.replicas())
     return job.managed_here and not on_host and names.label_value_problem(job.metadata.name) is None
@@ -55,10 +55,11 @@ def network_policy(job: MPIJob, posture: Posture, settings: Settings, view: Clus
 
 
 def spec(job: MPIJob, posture: Posture, settings: Settings, view: ClusterView) -> dict[str, Any]:
-    """Every field is there, also an empty one: what is applied then takes the place of all that was."""
+    """Every field is present, even if empty, so that an apply replaces all of the old spec."""
     pods = {"matchLabels": {OPERATOR_NAME: "mpi-operator", JOB_NAME: job.metadata.name}}
     if posture is Posture.NONE:
-        # For an object of before: it selects no pod, so it has no effect. To delete it would take the right to delete.
+        # For a job that should have none any more: it selects no pod, so it has no effect. Deleting it would need the
+        # right to.
         nothing = [{"key": JOB_NAME, "operator": "DoesNotExist"}]
         return {
             "podSelector": {**pods, "matchExpressions": nothing},
@@ -85,7 +86,7 @@ def spec(job: MPIJob, posture: Posture, settings: Settings, view: ClusterView) -
 
 
 def _mpi_ports(job: MPIJob) -> list[dict[str, Any]]:
-    """The port of sshd and those that any process may listen on; all of them where sshd's port cannot be told."""
+    """The port of sshd and those that any process may listen on; all of them if sshd's port is unknown."""
     port = sshd.port(job, SSH)
     if port is None:
         return [{"protocol": "TCP", "port": 1, "endPort": LAST}]
@@ -94,7 +95,7 @@ def _mpi_ports(job: MPIJob) -> list[dict[str, Any]]:
 
 
 def _beyond(job: MPIJob, settings: Settings, view: ClusterView) -> list[Rule]:
-    """HTTPS, and the API server where a pod has a token for it."""
+    """HTTPS, and the API server for pods with a token for it."""
     https = [{"ipBlock": {"cidr": cidr}} for cidr in settings.https_cidrs]
     found = [_rule("to", https, _ports([HTTPS], "TCP"))]
     # A rule without peers and ports would allow everything.

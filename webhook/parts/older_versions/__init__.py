@@ -1,13 +1,13 @@
 """Jobs of older versions of MPIJob: the command `convert`, and `/convert` for a CRD that has these versions.
 
-`older_jobs.convert` is the way in for jobs in files; each version has a file of its own, and what several have in
-common stands in `replica_specs`, `run_policy` and `transport`. `both_ways` shows a stored job in the version that a
-client asks for, and `reviews` answers the API server.
+`older_jobs.convert` converts jobs in files; each version has its own file, and their common parts are in
+`replica_specs`, `run_policy` and `transport`. `both_ways` shows a stored job in the version that a client requests, and
+`reviews` answers the API server.
 """
 
 from typing import Final
 
-from webhook.kit.parts import Part, PartHook
+from webhook.kit.optional_parts import Part, PartHook
 
 OPTION: Final = "--conversion"
 PART: Final = Part(

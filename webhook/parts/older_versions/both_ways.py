@@ -1,22 +1,22 @@
-"""A job as another version shows it, and back, with nothing lost: what the API server asks of a CRD with versions.
+"""Lossless conversion of a job to another version and back, for a CRD with several versions.
 
-Older versions say what v2beta1 cannot, and the other way round, so two annotations keep what the shown version has no
-field for. A job of v2beta1 that was written in an older version has WRITTEN_AS: that older spec. A job that an older
-version shows has SHOWN: the fields of v2beta1 alone, and whether the rest of the spec is v2beta1's as it is.
+Older versions have fields that v2beta1 lacks, and the other way round, so two annotations store what the shown version
+has no field for. A job of v2beta1 that was written in an older version has WRITTEN_AS: that older spec. A job that an
+older version shows has SHOWN: the fields that only v2beta1 has, and whether the rest of the spec is v2beta1's as it is.
 
-What changes a job after it was written, such as an injection, is shown in the older spec too. Where no older spec says
-what the job says, v2beta1's is shown as it is, and what v1alpha1 has of its own beside it. All is decided by converting
-the older spec again: so whatever an older version shows leads back to the very same job.
+Later changes of a job, such as an injection, are shown in the older spec too. If no older spec can express the job,
+v2beta1's is shown as it is, together with the fields that only v1alpha1 has. Every choice is made by converting the
+older spec again, so whatever an older version shows converts back to the same job.
 
-A job that is too large for all this is shown as it is, which takes no look at its pods. What was sent in an older
-version and is too large is refused; where it is stored, a stand-in has its place.
+A job that is too large for this is shown as it is, without reading its pods. A request in an older version that is too
+large is rejected; a stored one is replaced by a stand-in.
 
-Only fields whose type is checked here come out of an annotation, where anybody may write: all else the API server holds
-against the schema of the version, and nobody can hide there what the operator, or an older client, could not read.
+Any user may write the annotations, so only fields whose type is checked here are taken from them. The API server checks
+all others by the schema of the version, so no user can hide there what the operator, or an older client, cannot read.
 
-For one client of Go a wrong type anywhere fails a whole list. Pod templates and `runPolicy` have the schema that they
-have in v2beta1, in the CRD with older versions too (`manifests/older-versions`). Beyond it a number must fit into 32
-bits, which no schema says, and an amount must be a quantity.
+A wrong type anywhere fails a whole list for a client in Go. Pod templates and `runPolicy` have the schema of v2beta1,
+in the CRD with older versions too (`manifests/older-versions`). Elsewhere a number must fit into 32 bits, which no
+schema says, and an amount must be a quantity.
 """
 
 from collections.abc import Iterable, Iterator
@@ -46,19 +46,19 @@ _V1ALPHA1: Final = {
     "launcherOnMaster": Shape("boolean"),
 }
 OWN_FIELDS: Final = dict(zip(OLDER_VERSIONS, (_V1, _V1ALPHA2, _V1ALPHA1), strict=True))
-"""What is in the spec of a version and not in that of v2beta1, `template` of v1alpha1 besides."""
-# Beside these quantities, what is a number or text is a port.
+"""The fields of a version's spec that v2beta1 does not have, in addition to `template` of v1alpha1."""
+# Except for these quantities, a value that is a number or text is a port.
 _PORT: Final = "port"
 _MOST: Final = 2**31 - 1
 
 
 class Fault(NamedTuple):
-    """What stands in the way of reading a spec."""
+    """Why a spec cannot be read."""
 
     path: str
     text: str
     of_type: bool
-    """Whether the API server would see it too, by the schema of the version."""
+    """Whether the API server would find it too, by the schema of the version."""
 
 
 @cache
@@ -86,11 +86,11 @@ def _faults(value: Any, shape: Shape, path: str, key: str) -> Iterator[Fault]:
         yield from _of_mapping(value, shape, path, key)
     elif isinstance(value, list):
         if shape.items == _TEXT and all(isinstance(each, str) for each in value):
-            return  # of which there may be many
+            return  # the rest may be long
         for number, each in enumerate(value if shape.items else ()):
             yield from _faults(each, shape.items or shape, f"{path}[{number}]", key)
     elif shape.type == "quantity" and key != _PORT and not _is_quantity(value):
-        yield Fault(path, "is no quantity", of_type=False)
+        yield Fault(path, "is not a quantity", of_type=False)
     elif isinstance(value, int) and not -_MOST <= value <= _MOST and (shape.type != "quantity" or key == _PORT):
         yield Fault(path, "does not fit into 32 bits", of_type=False)
 
@@ -104,7 +104,7 @@ def _of_mapping(value: dict[str, Any], shape: Shape, path: str, key: str) -> Ite
         elif name in shape.fields:
             yield from _faults(each, shape.fields[name], f"{path}.{name}", name)
         elif shape.fields and each is not None:
-            yield Fault(f"{path}.{name}", "is no field of this version", of_type=False)
+            yield Fault(f"{path}.{name}", "is not a field of this version", of_type=False)
 
 
 def _is_quantity(value: object) -> bool:
@@ -127,11 +127,11 @@ DEFAULTS: Final[Document] = {
     "launcherCreationPolicy": "AtStartup",
     "mpiImplementation": "OpenMPI",
 }
-"""Those of the CRD: a job is stored with them."""
+"""The defaults of the CRD: a job is stored with them."""
 NO_JOB: Final[Document] = {**DEFAULTS, "runPolicy": {"suspend": True}, "mpiReplicaSpecs": {}}
-"""In place of a stored spec that was no job in its own version either: lists of jobs must not fail for one of them."""
+"""Shown for a stored spec that is invalid in its own version too: lists of jobs must not fail because of one."""
 _ABSENT: Final = object()
-# What is changed in one of these was meant for an older version, whatever an annotation says.
+# A change in one of these was meant for an older version, whatever an annotation says.
 _OLDER_FIELDS: Final = {"template", *(key for fields in OWN_FIELDS.values() for key in fields)}
 
 
@@ -155,14 +155,14 @@ _written = msgspec.json.Decoder(_Written, float_hook=untyped.number)
 
 
 def convert(document: Document, version: str, *, too_large: str = "") -> Document:
-    """The object in another version; ConversionError for what cannot be one of that version. `document` stays.
+    """The object in another version; ConversionError if it is not possible. `document` stays unchanged.
 
-    What is `too_large`, as it says why, may come with values of its spec that are not decoded.
+    If it is `too_large`, for the given reason, the values of its spec may be undecoded.
     """
     was = document.get("apiVersion")
     for each in (was, version):
         if each not in (API_VERSION, *OLDER_VERSIONS):
-            raise ConversionError("apiVersion", f'"{str(each)[:100]}" is no version of MPIJob that is known')
+            raise ConversionError("apiVersion", f'"{str(each)[:100]}" is not a known version of MPIJob')
     if document.get("kind") != "MPIJob":
         raise ConversionError("kind", "is not MPIJob")
     if was == version:
@@ -184,7 +184,7 @@ def _from_older(document: Document, too_large: str) -> Document:
             raise ConversionError("spec", too_large)
         return _document(document, API_VERSION, new, annotations)
     for fault in faults(version, None if stored else spec):
-        if fault.of_type:  # which the API server would not see any more where the conversion takes it out
+        if fault.of_type:  # which the API server would no longer see if the conversion removed it
             raise ConversionError(fault.path, fault.text)
     new = _of_shown(spec, shown, written)
     if new is None:
@@ -201,7 +201,7 @@ def _from_older(document: Document, too_large: str) -> Document:
 
 
 def _of_shown(spec: Any, shown: _Shown, written: _Written | None) -> Document | None:
-    """The spec that is shown as it is; None where it is not, or where an older client changed its own fields."""
+    """The spec of a job shown as it is; None if it was not, or if an older client changed its own fields."""
     if not isinstance(spec, dict) or not shown.as_it_is or _own(spec) != _own(written.spec if written else None):
         return None
     return {**{key: value for key, value in spec.items() if key not in _OLDER_FIELDS}, **shown.spec}
@@ -221,7 +221,7 @@ def _to_older(document: Document, version: str, too_large: str) -> Document:
 
 
 def _older(version: str, new: Document, written: _Written | None) -> tuple[Any, _Shown]:
-    """The older spec of a job that is not, or is no longer, as it was `written`, and what goes beside it."""
+    """The older spec of a job that is not, or no longer, as it was `written`, and the annotation for it."""
     bases = [new]
     if written is not None:
         bases.insert(0, merge(written.spec, _converted(version, written.spec, stored=True), new))
@@ -250,25 +250,25 @@ def _without_new(spec: Document) -> Document:
 def _shows(version: str, new: Document, written: _Written | None, spec: Any, *, as_it_is: bool) -> bool:
     """Whether the job would be shown with this older spec."""
     if written is None and spec != _without_new(new):
-        return False  # either way it is shown with that: there is no need to convert it again
+        return False  # it would be shown with that in any case: no need to convert it again
     older, shown = _older(version, new, written)
     return older == spec and shown.as_it_is == as_it_is
 
 
 def _own(spec: Any) -> Document:
-    """What an older spec has that v2beta1 does not have."""
+    """The fields of an older spec that v2beta1 does not have."""
     return {key: _plain(value) for key, value in spec.items() if key in _OLDER_FIELDS} if isinstance(spec, dict) else {}
 
 
 def _plain(value: Any) -> Any:
-    """The value decoded, unless it is larger than any that was written down."""
+    """The value decoded, unless it is larger than any that was stored."""
     if isinstance(value, msgspec.Raw) and len(memoryview(value)) <= MAX_ANNOTATIONS_BYTES:
         return untyped.decode(value)
     return value
 
 
 def _own_alone(spec: Any, written: _Written | None) -> Any:
-    """A spec of v1alpha1 without what of v2beta1 was shown beside it; that of a later version as it is."""
+    """A spec of v1alpha1 without the fields of v2beta1 that were shown with it; that of a later version as it is."""
     if not isinstance(spec, dict) or "template" not in spec:
         return spec
     besides = {"runPolicy", "mpiReplicaSpecs"}
@@ -278,7 +278,7 @@ def _own_alone(spec: Any, written: _Written | None) -> Any:
 
 
 def _written_as(annotations: dict[str, str], version: str) -> _Written | None:
-    """What the job was written as, if it was in this version and clients of it can read that."""
+    """The original of the job, if it was in this version and clients of the version can read it."""
     written = _decoded(_written, annotations.get(WRITTEN_AS))
     if written is None or written.api_version != version or any(faults(version, written.spec)):
         return None
@@ -286,7 +286,7 @@ def _written_as(annotations: dict[str, str], version: str) -> _Written | None:
 
 
 def _converted(version: str, spec: Any, *, stored: bool) -> Document:
-    """The spec as v2beta1 has it, with the defaults of the CRD."""
+    """The spec in v2beta1, with the defaults of the CRD."""
     try:
         new = {**DEFAULTS, **older_jobs.convert_spec(version, spec, Options(), Report())}
     except ConversionError:
@@ -299,13 +299,13 @@ def _converted(version: str, spec: Any, *, stored: bool) -> Document:
 
 
 def _is_stored(document: Document) -> bool:
-    """Whether the API server has just read the object: one that somebody sends has no uid yet, or a resourceVersion."""
+    """Whether the API server has just read the object: a submitted one has no uid yet, or a resourceVersion."""
     metadata = document["metadata"]
     return bool(metadata.get("uid")) and not metadata.get("resourceVersion")
 
 
 def _readable(beside: Document) -> bool:
-    """Whether the operator can read what an annotation brings into a job."""
+    """Whether the operator can read what an annotation adds to a job."""
     return all(
         key in NEW_FIELDS
         and isinstance(value, bool if key == "runLauncherAsWorker" else str)
@@ -323,7 +323,7 @@ def _annotations(document: Document) -> dict[str, str]:
 
 
 def _keep(annotations: dict[str, str], written: _Written) -> None:
-    """Remember what was written, where there is room for it: with too much no update of the job would be accepted."""
+    """Store what was written if there is room: with too much, the API server would reject every update of the job."""
     annotations.pop(WRITTEN_AS, None)
     value = msgspec.json.encode(written).decode()
     others = sum(len(f"{key}{text}".encode()) for key, text in annotations.items())
@@ -332,7 +332,7 @@ def _keep(annotations: dict[str, str], written: _Written) -> None:
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], text: object) -> T | None:
-    """What an annotation says; None where it is absent, somebody else's, or larger than the API server takes."""
+    """The content of an annotation; None if it is absent, invalid, or larger than the API server accepts."""
     if not isinstance(text, str) or len(text) > MAX_ANNOTATIONS_BYTES:
         return None
     try:
@@ -394,14 +394,14 @@ def _of_members(target: dict[str, Any], before: dict[str, Any], after: dict[str,
 
 
 def _of_named(target: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> list[Any]:
-    """Containers, variables, volumes: each by its name, in the order of `target` unless that was changed."""
+    """Containers, variables, volumes: merged by name, in the order of `target` unless that was changed."""
     merged = _of_members(target, before, after)
     first = target if [*before] == [*after] else after
     return [merged[name] for name in dict.fromkeys((*first, *merged)) if name in merged]
 
 
 def _by_name(value: Any) -> dict[str, Any] | None:
-    """The items of a list by their names; None for anything else, or where two have the same name."""
+    """The items of a list by their names; None for anything else, or if two have the same name."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         return None
     names = [item.get("name") for item in value]

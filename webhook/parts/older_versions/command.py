@@ -1,4 +1,4 @@
-"""The command `convert mpijob`: MPIJobs of older versions as those of today."""
+"""The command `convert mpijob`: converts MPIJobs of older versions."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 from typing import TYPE_CHECKING, NoReturn
@@ -38,11 +38,12 @@ def mpijob(
 
     Jobs of kubeflow.org/v1 (of mpi-operator and of training-operator), v1alpha2 and v1alpha1 are written to standard
     output as kubeflow.org/v2beta1. A FILE may hold several documents and lists, be JSON, be a directory (its .yaml,
-    .yml and .json files), or be - for standard input. All else in it, jobs of v2beta1 too, is written as it is.
+    .yml and .json files), or be - for standard input. Other objects, including jobs of v2beta1, are written as they
+    are.
 
-    Standard error tells of each job what moved, what means something else now, what is lost, and what is left to do:
-    workers are reached by ssh now, which the image has to bring. Each job is then checked, as `mpijob-webhook check`
-    does it without a cluster. With -o json standard output has all of it.
+    Standard error has a report on each job: what moved, what has another meaning now, what is lost, and what is left to
+    do. Workers are reached by ssh now, which the image must have. Each job is then checked, as by `mpijob-webhook
+    check` without a cluster. With -o json standard output has all of it.
 
     \b
     Examples:
@@ -53,8 +54,8 @@ def mpijob(
     \b
     Exit code:
       0  every job is of v2beta1 now, and those that were converted would be admitted
-      1  at least one cannot be converted, or would be refused before something is changed
-      2  unusable input: a file is broken, or there is no MPIJob in it
+      1  at least one cannot be converted, or would be rejected before something is changed
+      2  unusable input: a file is broken, or it has no MPIJob
     """
     from webhook.cli import conversions
     from webhook.cli import files as manifests
@@ -67,7 +68,7 @@ def mpijob(
 
 
 def _converted(manifest: "Manifest", options: "Options") -> "Conversion":
-    """The object as v2beta1, checked; one that is no older job as it is."""
+    """The object as v2beta1, checked; one that is not an older job as it is."""
     from webhook.api.mpijob import API_VERSION
     from webhook.cli.conversions import Conversion, checked
     from webhook.cli.terminal import heading, printable
@@ -76,7 +77,7 @@ def _converted(manifest: "Manifest", options: "Options") -> "Conversion":
 
     as_it_is = manifest.written or manifest.document
     if manifest.kind != "MPIJob":
-        head = printable(f"{manifest.source}: {manifest.kind} {manifest.title}: is no MPIJob, left as it is")
+        head = printable(f"{manifest.source}: {manifest.kind} {manifest.title}: is not an MPIJob, left as it is")
         return Conversion(manifest.source, head, as_it_is, is_job=False)
     title = printable(f"{manifest.source}: {'/'.join(filter(None, (manifest.namespace, manifest.title)))}")
     if manifest.api_version == API_VERSION:

@@ -1,4 +1,4 @@
-"""ConversionReview `apiextensions.k8s.io/v1`: objects of a CRD that the API server wants in another version.
+"""ConversionReview `apiextensions.k8s.io/v1`: objects of a CRD that the API server needs in another version.
 
 https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#webhook-conversion
 """
@@ -16,7 +16,9 @@ KIND: Final = "ConversionReview"
 
 
 class ConversionRequest(msgspec.Struct, gc=False):
-    """Which objects, and in which version: each is raw until its turn, for decoded they take over 20 times as much."""
+    """The objects and the desired version. Each is raw until its turn: decoded they take over 20 times as much
+    memory.
+    """
 
     uid: str
     desired: str = msgspec.field(name="desiredAPIVersion")
@@ -70,7 +72,7 @@ def decode(body: bytes) -> ConversionRequest:
 
 
 def document(written: msgspec.Raw) -> dict[str, Any]:
-    """One of the objects; ReviewError where it is none."""
+    """One of the objects, decoded; ReviewError if it is not an object."""
     try:
         return _object.decode(written)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -78,37 +80,37 @@ def document(written: msgspec.Raw) -> dict[str, Any]:
 
 
 def opened(written: msgspec.Raw) -> dict[str, Any]:
-    """One of the objects with no more of it decoded than says what it is: the values of its spec are as they came.
+    """One of the objects with only its head decoded: the values of its spec stay raw.
 
-    So much of an object of any size takes a few milliseconds.
+    For an object of any size that takes a few milliseconds.
     """
     try:
-        found: dict[str, Any] = dict(_members.decode(written))
+        fields: dict[str, Any] = dict(_members.decode(written))
         for key in ("apiVersion", "kind"):
-            found[key] = _text(found.get(key))
-        if "spec" in found:
-            found["spec"] = _opened(found["spec"])
-        if isinstance(metadata := _opened(found.get("metadata", _NOTHING)), dict):
-            found["metadata"] = {key: _text(value) for key, value in metadata.items()}
+            fields[key] = _text(fields.get(key))
+        if "spec" in fields:
+            fields["spec"] = _opened(fields["spec"])
+        if isinstance(metadata := _opened(fields.get("metadata", _NOTHING)), dict):
+            fields["metadata"] = {key: _text(value) for key, value in metadata.items()}
             if "annotations" in metadata:
-                found["metadata"]["annotations"] = _annotations.decode(metadata["annotations"])
+                fields["metadata"]["annotations"] = _annotations.decode(metadata["annotations"])
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise ReviewError(f"not a ConversionReview: in an object: {error}") from None
-    return found
+    return fields
 
 
 def _opened(value: msgspec.Raw) -> Any:
-    """A mapping with its values as they came; anything else as it came."""
+    """A mapping with raw values; anything else stays raw."""
     return _members.decode(value) if bytes(value)[:1] == b"{" else value
 
 
 def _text(value: Any) -> Any:
-    """The text, or as it came what is none."""
+    """The text; anything else stays raw."""
     return _string.decode(value) if isinstance(value, msgspec.Raw) and bytes(value)[:1] == b'"' else value
 
 
 def raw(document: dict[str, Any]) -> msgspec.Raw:
-    """The object as it is sent."""
+    """The object, encoded."""
     return msgspec.Raw(_encoder.encode(document))
 
 
@@ -118,5 +120,5 @@ def encode(uid: str, objects: list[msgspec.Raw]) -> bytes:
 
 
 def encode_failure(uid: str, message: str) -> bytes:
-    """The one that says why they cannot be converted: the API server shows it to whoever asks for them."""
+    """The reply with the reason why they cannot be converted: the API server shows it to the client."""
     return _encoder.encode(_Reply(_Response(uid, [], _Result("Failure", message))))

@@ -1,4 +1,4 @@
-"""An MPIJob of an older version, made into one of v2beta1."""
+"""Converts an MPIJob of an older version to v2beta1."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -17,13 +17,13 @@ _SPECS: Final[dict[str, Callable[[dict[str, Any], Options, Report], dict[str, An
 
 
 def convert(document: dict[str, Any], options: Options | None = None) -> Converted:
-    """The job as one of v2beta1; ConversionError where that cannot be. `document` stays as it is."""
+    """The job in v2beta1; ConversionError if that is not possible. `document` stays unchanged."""
     options = options or Options()
     old, report = dict(document), Report()
     version = take(old, "apiVersion", str, "MPIJob") or ""
     if version not in _SPECS:
         known = ", ".join((*OLDER_VERSIONS, API_VERSION))
-        raise ConversionError("apiVersion", f'"{version[:100]}" is no version of MPIJob that is known ({known})')
+        raise ConversionError("apiVersion", f'"{version[:100]}" is not a known version of MPIJob ({known})')
     spec = take(old, "spec", dict, "MPIJob")
     if spec is None:
         raise ConversionError("spec", "is not set")
@@ -43,14 +43,14 @@ def convert(document: dict[str, Any], options: Options | None = None) -> Convert
 
 
 def convert_spec(version: str, written: Any, options: Options, report: Report) -> dict[str, Any]:
-    """The spec of a job of this version as v2beta1 has it; ConversionError where that cannot be."""
+    """The spec of a job of this version in v2beta1; ConversionError if that is not possible."""
     if not isinstance(written, dict):
         raise ConversionError("spec", "is not set" if written is None else "is not a mapping")
     return _SPECS[version](written, options, report)
 
 
 def _in_images(spec: dict[str, Any], report: Report) -> None:
-    """What no conversion can do, for every job."""
+    """Steps that no conversion can do, for every job."""
     images: dict[str, str] = {}
     for role, replica in spec["mpiReplicaSpecs"].items():
         image = maps(replica["template"]["spec"], "containers")[0].get("image")
@@ -70,5 +70,5 @@ def _in_images(spec: dict[str, Any], report: Report) -> None:
     )
     report.changed(
         "kubectl-delivery",
-        "there is no kubectl at /opt/kube, and the launcher gets no right to exec into pods any more",
+        "there is no kubectl at /opt/kube, and the launcher no longer gets the right to exec into pods",
     )

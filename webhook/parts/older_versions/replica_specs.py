@@ -1,4 +1,4 @@
-"""`spec.mpiReplicaSpecs`, and what else v1alpha2 and v1 have in common."""
+"""`spec.mpiReplicaSpecs`, and other common parts of v1alpha2 and v1."""
 
 from typing import Any, Final
 
@@ -13,14 +13,14 @@ PATH: Final = "spec.mpiReplicaSpecs"
 ROLES: Final = (LAUNCHER, WORKER)
 NEVER: Final = "Never"
 ON_FAILURE: Final = "OnFailure"
-# Fields of v2beta1 in a job that somebody has begun to change by hand.
+# Fields of v2beta1 in a job that a user has partly converted by hand.
 NEW_FIELDS: Final = ("runLauncherAsWorker", "sshAuthMountPath", "launcherCreationPolicy", "mpiImplementation")
 
 
 def convert(spec: dict[str, Any], default: str, report: Report) -> dict[str, Any]:
     """Both roles, for ssh in place of `kubectl exec`, the main container first.
 
-    `default` is what the old operator took for `restartPolicy` where none was written.
+    `default` is the old operator's default for `restartPolicy`.
     """
     written = take(spec, "mpiReplicaSpecs", dict, "spec")
     if written is None:
@@ -47,7 +47,7 @@ def convert(spec: dict[str, Any], default: str, report: Report) -> dict[str, Any
 
 
 def path(role: str) -> str:
-    """Where a role stands."""
+    """The path of a role."""
     return f"{PATH}[{role}]"
 
 
@@ -86,7 +86,7 @@ def _position(found: list[dict[str, Any]], main: str | None, where: str, report:
 
 
 def restart_policy(written: str | None, where: str, default: str, report: Report) -> str:
-    """The policy as v2beta1 has it, the old default written out."""
+    """The policy in v2beta1, with the old default written out."""
     field = f"{where}.restartPolicy"
     if not written:
         report.mapped(field, f"was not set; {default}, which the old operator took then, is written out")
@@ -99,7 +99,7 @@ def restart_policy(written: str | None, where: str, default: str, report: Report
 
 
 def launcher_gpus(launcher: dict[str, Any], options: Options, report: Report) -> str:
-    """The field in which the launcher asks for GPUs, empty for none; with `keep_launcher_small` they are taken out.
+    """The field in which the launcher requests GPUs, empty for none; with `keep_launcher_small` they are removed.
 
     As training-operator finds them (`pkg/controller.v1/mpi/mpijob.go`, `isGPULauncher`).
     """

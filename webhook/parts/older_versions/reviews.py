@@ -14,8 +14,8 @@ from webhook.api import mpijob
 from webhook.api.review import ReviewError
 from webhook.converters.report import ConversionError
 from webhook.parts.older_versions import both_ways, conversion_review
+from webhook.server.http_request import Reply, Request
 from webhook.server.limits import MAX_LOGGED_CHARACTERS
-from webhook.server.requests import Reply, Request
 from webhook.server.telemetry import Telemetry
 from webhook.work_limit import TooExpensive, limited
 
@@ -29,28 +29,28 @@ async def converted(request: Request, telemetry: Telemetry) -> Reply:
     Other reviews run between two objects. A stored job that takes too much time is shown as a stand-in, so that lists
     of jobs do not fail. ReviewError if this is not a ConversionReview, and DeadlineExceeded.
     """
-    asked = conversion_review.decode(request.body)
-    version = asked.desired if asked.desired in KNOWN else "unknown"
-    found: list[msgspec.Raw] = []
+    conversion = conversion_review.decode(request.body)
+    version = conversion.desired if conversion.desired in KNOWN else "unknown"
+    objects: list[msgspec.Raw] = []
     outcomes: Counter[str] = Counter()
-    for written in asked.objects:
-        if found:
+    for written in conversion.objects:
+        if objects:
             await asyncio.sleep(0)
         if monotonic() > request.deadline:
             raise DeadlineExceeded("conversion")
         large = too_large.finding(written)
         fault = large.violation.message if large else ""
         try:
-            new, outcome = _limited(written, asked.desired, fault, telemetry)
+            new, outcome = _limited(written, conversion.desired, fault, telemetry)
         except ConversionError as error:
             namespace, name = _place(written)
             telemetry.converted(version, {"refused": 1}, monotonic() - request.started)
             telemetry.log.info("conversion refused", version=version, namespace=namespace, name=name)
-            return Reply(conversion_review.encode_failure(asked.uid, f"MPIJob {namespace}/{name}: {error}"))
+            return Reply(conversion_review.encode_failure(conversion.uid, f"MPIJob {namespace}/{name}: {error}"))
         outcomes[outcome] += 1
-        found.append(new)
+        objects.append(new)
     telemetry.converted(version, outcomes, monotonic() - request.started)
-    return Reply(conversion_review.encode(asked.uid, found))
+    return Reply(conversion_review.encode(conversion.uid, objects))
 
 
 def _limited(written: msgspec.Raw, version: str, fault: str, telemetry: Telemetry) -> tuple[msgspec.Raw, str]:

@@ -1,4 +1,4 @@
-"""`spec.runPolicy`, and the fields of it that stood in `spec`."""
+"""`spec.runPolicy`, and those of its fields that were in `spec`."""
 
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ TRAINING_OPERATOR: Final = "kubeflow.org/training-operator"
 
 
 def read(spec: dict[str, Any], report: Report) -> dict[str, Any]:
-    """The policy as it is written, without what MPIJobs do not have."""
+    """The policy as written, without fields that MPIJobs do not have."""
     written = dict(take(spec, "runPolicy", dict, "spec") or {})
     policy: dict[str, Any] = {}
     keep(written, policy, *FIELDS)
@@ -29,7 +29,7 @@ def read(spec: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 def move(spec: dict[str, Any], policy: dict[str, Any], key: str, report: Report, *, outer_wins: bool = False) -> None:
-    """Move a field from `spec` into the policy; where both have it, one of them counted."""
+    """Move a field from `spec` into the policy; if both have it, only one of them had an effect."""
     value = spec.pop(key, None)
     if value is None:
         return
@@ -49,7 +49,7 @@ def move(spec: dict[str, Any], policy: dict[str, Any], key: str, report: Report,
 
 
 def now_acts(policy: dict[str, Any], keys: tuple[str, ...], report: Report, of: str = "the old operator") -> None:
-    """Tell of fields that a controller took and never looked at."""
+    """Report fields that a controller accepted and ignored."""
     for key in keys:
         if policy.get(key):
             report.changed(f"{PATH}.{key}", f"{of} did nothing with it in this version; now it acts")

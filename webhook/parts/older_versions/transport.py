@@ -1,4 +1,4 @@
-"""What was there for `kubectl exec`, by which older operators reached the workers, and what ssh needs in its place.
+"""Removes what `kubectl exec` needed, by which older operators reached the workers, and adds what ssh needs.
 
 Affinities and spread constraints select by labels that pods no longer have. Old labels: mpi-operator v0.3.0
 `pkg/controllers/v1/mpi_job_controller.go`, and training-operator's `pkg/apis/kubeflow.org/v1/common_types.go`. New
@@ -62,7 +62,7 @@ def _value(key: str, value: Any) -> Any:
 
 
 def _selectors(value: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Every selector of labels below this value."""
+    """Every label selector below this value."""
     if isinstance(value, dict):
         for key, each in value.items():
             if key == "labelSelector" and isinstance(each, dict):
@@ -84,7 +84,7 @@ _SLEEP: Final = re.compile(r"\s*(?:exec\s+)?(?:/\S*/)?(?:sleep\s+[^\s;]+|tail\s+
 
 
 def change(role: str, template: dict[str, Any], main: int, where: str, report: Report) -> None:
-    """Make a pod template one for ssh, in place; `main` is the number of the container with the ranks."""
+    """Convert a pod template to ssh, in place; `main` is the index of the container with the ranks."""
     pod = template["spec"]
     path = f"{where}.spec"
     _take_out(pod, "initContainers", DELIVERY, path, report)
@@ -105,7 +105,7 @@ def change(role: str, template: dict[str, Any], main: int, where: str, report: R
 
 
 def _take_out(owner: dict[str, Any], key: str, name: str, where: str, report: Report) -> None:
-    """Take the item of this name out of a list."""
+    """Remove the item of this name from a list."""
     items = owner.get(key)
     if not isinstance(items, list):
         return
@@ -117,7 +117,7 @@ def _take_out(owner: dict[str, Any], key: str, name: str, where: str, report: Re
 
 
 def _keep(owner: dict[str, Any], key: str, kept: list[Any]) -> None:
-    """Leave these of the items, and no empty list where some were taken out."""
+    """Keep these items, and no empty list if some were removed."""
     if kept or not owner[key]:
         owner[key] = kept
     else:
@@ -159,7 +159,7 @@ def _command_line(container: dict[str, Any], where: str, report: Report) -> None
             report.to_do(f"{where}.{key}", "uses kubexec.sh or /opt/kube, which are not there any more: use ssh")
         elif match := _HOSTS.search(line):
             report.to_do(
-                f"{where}.{key}", f"uses {match[0]}: hosts have full names now, and there is no right to exec into pods"
+                f"{where}.{key}", f"uses {match[0]}: hosts have full names now, and the right to exec into pods is gone"
             )
 
 
@@ -176,7 +176,7 @@ def _without_agent(words: list[Any]) -> list[Any]:
 
 
 def _worker(container: dict[str, Any], where: str, report: Report) -> None:
-    """A worker runs sshd: the operator starts it where neither command nor args are written."""
+    """A worker runs sshd: the operator starts it if neither command nor args are written."""
     command, args = texts(container, "command"), texts(container, "args")
     if not command and args:
         del container["args"]

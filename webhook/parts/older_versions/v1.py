@@ -1,8 +1,8 @@
-"""MPIJobs of kubeflow.org/v1: mpi-operator 0.2.3 and 0.3, and training-operator 1.x, which differ in what they do.
+"""MPIJobs of kubeflow.org/v1: mpi-operator 0.2.3 and 0.3, and training-operator 1.x, which behave differently.
 
 https://github.com/kubeflow/mpi-operator/tree/v0.3.0/pkg (`apis/kubeflow/v1`, `controllers/v1`) and
-https://github.com/kubeflow/training-operator/tree/v1.9.3/pkg (`apis/kubeflow.org/v1`, `controller.v1/mpi`).
-Which of them ran a job cannot be seen in it.
+https://github.com/kubeflow/training-operator/tree/v1.9.3/pkg (`apis/kubeflow.org/v1`, `controller.v1/mpi`). A job does
+not show which of them ran it.
 """
 
 from typing import Any
@@ -16,13 +16,13 @@ from webhook.parts.older_versions.replica_specs import NEVER
 
 
 def convert(written: dict[str, Any], options: Options, report: Report) -> dict[str, Any]:
-    """Its `spec` as v2beta1 has it."""
+    """Its `spec` in v2beta1."""
     spec = dict(written)
     new: dict[str, Any] = {}
     keep(spec, new, "slotsPerWorker", *replica_specs.NEW_FIELDS)
     policy = run_policy.read(spec, report)
     run_policy.move(spec, policy, "cleanPodPolicy", report)
-    # The controller of the MPI operator looked at none of these, that of training-operator at all.
+    # The controller of the MPI operator used none of these, that of training-operator all.
     run_policy.now_acts(
         policy, ("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"), report, of="the MPI operator"
     )
@@ -45,7 +45,7 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
         new.setdefault("runLauncherAsWorker", True)
         report.changed(
             where,
-            "asks for GPUs, so spec.runLauncherAsWorker is set: training-operator ran ranks on such a launcher. The MPI"
+            "requests GPUs, so spec.runLauncherAsWorker is set: training-operator ran ranks on such a launcher. The MPI"
             " operator's v1 did not: if that ran the job, convert with --keep-launcher-small",
         )
     new["mpiReplicaSpecs"] = roles

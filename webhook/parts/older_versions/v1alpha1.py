@@ -21,7 +21,7 @@ _CONTAINER: Final = f"{_TEMPLATE}.spec.containers[0]"
 
 
 def convert(written: dict[str, Any], options: Options, report: Report) -> dict[str, Any]:
-    """Its `spec` as v2beta1 has it."""
+    """Its `spec` in v2beta1."""
     spec = dict(written)
     if "mpiReplicaSpecs" in spec:
         raise ConversionError("spec.mpiReplicaSpecs", "is of later versions: set apiVersion to the one it was made for")
@@ -64,7 +64,7 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
 
 
 def _note_resource(written: str, resource: str, units: int, report: Report) -> None:
-    """Say what became of `processingResourceType`, which is what the units are of."""
+    """Report on `processingResourceType`, the kind of the units."""
     field = "spec.processingResourceType"
     if not units:
         report.lost(field, f"did nothing: the workers have no {resource} in their limits")
@@ -77,7 +77,7 @@ def _note_resource(written: str, resource: str, units: int, report: Report) -> N
 def _size(
     spec: dict[str, Any], container: dict[str, Any], resource: str, options: Options, report: Report
 ) -> tuple[int, int]:
-    """Number of workers, and units on each; 0 where the template says how many."""
+    """Number of workers, and units on each; 0 if the template has the number."""
     sizes = {key: number for key in _SIZES if (number := take(spec, key, int, "spec")) is not None}
     if len(sizes) > 1:
         raise ConversionError(
@@ -89,7 +89,7 @@ def _size(
     ((key, total),) = sizes.items()
     for other, number in per_node.items():
         if number is not None and other != _PER_NODE.get(key):
-            report.lost(f"spec.{other}", f"did nothing beside spec.{key}")
+            report.lost(f"spec.{other}", f"had no effect next to spec.{key}")
     if key == "replicas":
         report.mapped("spec.replicas", "is the number of workers now")
         return total, _written_units(container, resource)
@@ -110,12 +110,12 @@ def _size(
 
 def _divided(total: int, each: int, key: str) -> tuple[int, int]:
     if total < 1 or each < 1:
-        raise ConversionError(f"spec.{key}", "is no number of units that could be divided: both must be 1 or more")
+        raise ConversionError(f"spec.{key}", "cannot be divided into units: both must be 1 or more")
     if total < each:
         return 1, total
     if total % each:
         raise ConversionError(
-            f"spec.{key}", f"{total} is not a multiple of the {each} per node: the old operator refused it too"
+            f"spec.{key}", f"{total} is not a multiple of the {each} per node: the old operator rejected it too"
         )
     return total // each, each
 
@@ -133,7 +133,7 @@ def _launcher(written: dict[str, Any], report: Report) -> dict[str, Any]:
     counts = NEVER if policy == NEVER else ON_FAILURE
     report.mapped(
         f"{_TEMPLATE}.spec.restartPolicy",
-        f"counted as {counts} for the launcher, Always for workers; stands beside each template now",
+        f"counted as {counts} for the launcher, Always for workers; written for each template now",
     )
     container = template["spec"]["containers"][0]
     if container.pop("resources", None) is not None:
@@ -150,7 +150,7 @@ def _worker(written: dict[str, Any], replicas: int, resource: str, units: int, r
         if container.pop(key, None) is not None:
             report.changed(f"{_CONTAINER}.{key}", "is that of the launcher alone: workers slept then, and run sshd now")
     if units:
-        # A copy: in a file with anchors other containers have the same one.
+        # A copy: in a file with anchors other containers share the original.
         resources = container["resources"] = {**(container.get("resources") or {})}
         for key in ("limits", "requests"):
             amounts = resources.get(key)

@@ -17,14 +17,14 @@ _IMPLEMENTATIONS: Final = {"OpenMPI": "OpenMPI", "IntelMPI": "Intel", "MPICH": "
 
 
 def convert(written: dict[str, Any], options: Options, report: Report) -> dict[str, Any]:
-    """Its `spec` as v2beta1 has it."""
+    """Its `spec` in v2beta1."""
     spec = dict(written)
     new: dict[str, Any] = {}
     keep(spec, new, "slotsPerWorker", *replica_specs.NEW_FIELDS)
     policy = run_policy.read(spec, report)
     for key in ("backoffLimit", "activeDeadlineSeconds"):
         run_policy.move(spec, policy, key, report)
-    # The controller never looked at the one in runPolicy.
+    # The controller ignored the one in runPolicy.
     run_policy.move(spec, policy, "cleanPodPolicy", report, outer_wins=True)
     run_policy.now_acts(policy, ("ttlSecondsAfterFinished", "suspend"), report)
     distribution = take(spec, "mpiDistribution", str, "spec")
@@ -36,14 +36,14 @@ def convert(written: dict[str, Any], options: Options, report: Report) -> dict[s
     roles = replica_specs.convert(spec, ON_FAILURE, report)
     _restarts(roles, report)
     if where := replica_specs.launcher_gpus(roles.get(LAUNCHER, {}), options, report):
-        report.to_do(where, "asks for GPUs, which the launcher does not use: take them out, or set runLauncherAsWorker")
+        report.to_do(where, "requests GPUs, which the launcher does not use: remove them, or set runLauncherAsWorker")
     new["mpiReplicaSpecs"] = roles
     drop_unknown(spec, "spec", report)
     return new
 
 
 def _restarts(roles: dict[str, Any], report: Report) -> None:
-    """Its launcher knew two policies, and its workers were in a StatefulSet, which knows one."""
+    """Its launcher had two policies, and its workers were in a StatefulSet, which has one."""
     if roles.get(WORKER, {}).get("restartPolicy") == NEVER:
         field = f"{replica_specs.path(WORKER)}.restartPolicy"
         report.changed(field, "workers were restarted whatever was written here; Never counts now")

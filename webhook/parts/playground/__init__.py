@@ -1,12 +1,12 @@
-"""The command `playground`: a page on which the verdict on a job comes while it is typed.
+"""The command `playground`: a page that shows the verdict on a job while it is typed.
 
-`verdicts` answers with texts alone: no file, no network. `server` is what hands it to a browser, `page_data` what the
-page shows besides: examples, explanations, and the schemas that complete what is typed. The page itself is in `page/`
-of the repository; what `make page` builds of it lies in this package.
+`verdicts` takes and returns only texts: no file, no network. `server` serves it to a browser, `page_data` has the other
+content of the page: examples, explanations, and the schemas for completion. The page itself is in `page/` of the
+repository; `make page` builds it into this package.
 """
 
 from typing import Final
 
-from webhook.kit.parts import Part
+from webhook.kit.optional_parts import Part
 
 PART: Final = Part(commands={"playground": "webhook.parts.playground.command:playground"})

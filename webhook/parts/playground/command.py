@@ -33,12 +33,12 @@ def playground(
 ) -> NoReturn:
     """Show verdicts in a browser, while a job is typed.
 
-    The page takes a job, a policy and what a cluster holds, and shows what would become of the job, what would be
-    injected, and why. It is served on 127.0.0.1 alone, until Ctrl-C, and asks nobody else. The address has a secret in
-    it: whoever knows it may ask.
+    The page takes a job, a policy and the objects of a cluster, and shows the verdict on the job, the injections, and
+    why. It is served only on 127.0.0.1, until Ctrl-C, and sends nothing elsewhere. The address contains a secret:
+    anyone who knows it may use the page.
 
     With --kubeconfig, --context or --as the page can read that cluster, with your rights, as `snapshot` does it. A job
-    that names no namespace goes where kubectl would put it, or into the first of --namespace.
+    without a namespace is in the default one of kubectl, or in the first of --namespace.
 
     \b
     Examples:
@@ -104,11 +104,11 @@ def playground(
 def opened(url: str) -> Iterator[None]:
     """Open the page in the browser.
 
-    Every user of the machine can read what a program is started with, so the browser is given no address. It is given a
-    file that only this user may read, and that leads to the address. The file is there until the block ends.
+    Every user of the machine can read a program's arguments, so the browser does not get the address. It gets a file
+    that only this user may read, and that redirects to the address. The file exists until the block ends.
     """
     home = Path.home()
-    # Browsers that are packed with a sandbox read neither hidden folders nor those for temporary files.
+    # Browsers in a sandbox read neither hidden nor temporary folders.
     folder = home if os.access(home, os.W_OK) else gettempdir()
     with NamedTemporaryFile("w", encoding="utf-8", dir=folder, prefix="mpijob-playground-", suffix=".html") as file:
         file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(url)}"><title>...</title>\n')

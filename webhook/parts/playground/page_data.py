@@ -1,4 +1,4 @@
-"""What the page shows besides verdicts: examples, what each rule is about, and the schemas of what is typed."""
+"""The page's content besides verdicts: examples, explanations of the rules, and the schemas of what is typed."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,14 +13,13 @@ from webhook.policy.in_force import PolicySet
 HERE: Final = Path(__file__).parent
 _CHECKOUT: Final = HERE.parents[2] / "manifests"
 _INSTALLED: Final = HERE.parents[1]
-# Of those in manifests/policies, what says something about a job alone.
+# The policies of manifests/policies that check a job without other objects.
 _READY_MADE: Final = ("tier-base", "hpc-cpu", "restricted-openshift")
 
 Json = dict[str, Any]
 
 
 def page_data() -> Json:
-    """All of it, as JSON."""
     return {
         "version": __version__,
         "examples": {
@@ -37,12 +36,12 @@ def page_data() -> Json:
 
 
 def _found(name: str) -> Path:
-    """In a checkout, or in an installed package."""
+    """The file in a checkout, or in an installed package."""
     return next(folder / name for folder in (_CHECKOUT, _INSTALLED) if (folder / name).is_dir())
 
 
 def _examples(paths: Any) -> Iterator[Mapping[str, str]]:
-    """Each with its name; what it is about stands in its first lines."""
+    """Each with its name; its first lines describe it."""
     for path in sorted(paths):
         name = path.stem.replace("bad-", "bad:-", 1).replace("-", " ").capitalize()
         yield {"name": name, "text": path.read_text(encoding="utf-8")}

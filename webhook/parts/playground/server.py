@@ -1,7 +1,8 @@
 """The page on loopback: its files, and the verdicts under `/api/check`.
 
-Who may ask: whoever knows the address. Its path has a secret, as other users of the machine reach loopback too. A page
-from elsewhere reaches it with neither another name for this host (Host) nor by a script of its own (Origin).
+Anyone who knows the address may use it. Its path contains a secret, because other users of the machine reach loopback
+too. A page of another site can use it neither by another name for this host (Host) nor from a script of its own
+(Origin).
 """
 
 import asyncio
@@ -37,12 +38,14 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class NotBuilt(Exception):
-    """The page's files are not there."""
+    """The page's files do not exist."""
 
 
 @dataclass(slots=True)
 class Playground:
-    """The page in `folder`; `read_cluster` gives what a cluster holds as `text`, and `problems` with reading it."""
+    """The page in `folder`; `read_cluster` returns the objects of a cluster as `text`, and the `problems` of reading
+    it.
+    """
 
     folder: Path
     read_cluster: ReadCluster | None = None
@@ -53,7 +56,7 @@ class Playground:
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def start(self) -> web.AppRunner:
-        """Listen; NotBuilt without the page, OSError where the port is taken."""
+        """Listen; NotBuilt without the page, OSError if the port is taken."""
         suffixes = {*_TYPES}
         self._files = {path.name: path.read_bytes() for path in self.folder.glob("*") if path.suffix in suffixes}
         if "index.html" not in self._files:
@@ -73,7 +76,6 @@ class Playground:
 
     @property
     def url(self) -> str:
-        """Where the page is."""
         return f"http://{HOST}:{self.port}/{self.secret}/"
 
     def _application(self) -> web.Application:
@@ -92,9 +94,9 @@ class Playground:
         hosts = {f"{name}:{self.port}" for name in (HOST, "localhost")}
         origin = request.headers.get("Origin")
         if request.headers.get("Host") not in hosts:
-            response: web.StreamResponse = web.Response(status=421, text="this is not the host that was asked for\n")
+            response: web.StreamResponse = web.Response(status=421, text="this is not the requested host\n")
         elif origin is not None and origin not in {f"http://{host}" for host in hosts}:
-            response = web.Response(status=403, text="only the page itself may ask\n")
+            response = web.Response(status=403, text="only the page itself may send requests\n")
         elif request.method == "POST" and request.content_type != "application/json":
             response = web.Response(status=415, text="a question is JSON\n")
         else:
@@ -115,7 +117,7 @@ class Playground:
 
     async def _check(self, request: web.Request) -> web.Response:
         try:
-            # Whatever charset it says it has: JSON is UTF-8.
+            # Whatever charset it claims: JSON is UTF-8.
             question: Any = json.loads(await request.read())
         except (ValueError, RecursionError):
             raise web.HTTPBadRequest from None

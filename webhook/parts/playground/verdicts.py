@@ -1,4 +1,4 @@
-"""The verdict on the jobs in a text, with a policy and a cluster as texts: what `check` says, with the lines of it."""
+"""The verdict on the jobs in a text, with a policy and a cluster as texts: as `check` reports it, with line numbers."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,7 +35,7 @@ Json = dict[str, Any]
 class _Answer:
     jobs: list[Json] = field(default_factory=list)
     faults: list[Json] = field(default_factory=list)
-    """What cannot be used, and in which text."""
+    """Unusable input, and the text that it is in."""
 
     def fault(self, pane: str, message: str, line: int | None = None) -> None:
         if line is None and (match := _LINE.search(message)):
@@ -46,7 +46,8 @@ class _Answer:
 def answer(question: Mapping[str, Any], *, namespace: str = DEFAULT_NAMESPACE, policy_namespace: str = PROGRAM) -> Json:
     """The verdict on every job in `job`; an empty `policy` is the cluster's, and an empty `cluster` is none.
 
-    `namespace` is where a job goes that names none, and `policy_namespace` where the cluster keeps its policies.
+    `namespace` is the namespace of a job that names none, `policy_namespace` the one in which the cluster keeps its
+    policies.
     """
     texts = {pane: str(question.get(pane) or "") for pane in (JOB, POLICY, CLUSTER)}
     found = _Answer()
@@ -79,11 +80,11 @@ def _world(texts: Mapping[str, str], found: _Answer, policy_namespace: str) -> J
 
 
 def _bytes(text: str) -> bytes:
-    """As in a file, and half of a character is a fault of it: a browser sends one."""
+    """As in a file; half of a character is a fault, which a browser may send."""
     return text.encode("utf-8", "surrogatepass")
 
 
-# While a job is typed the others stay as they are, and a cluster may be large.
+# While a job is typed the other texts stay the same, and a cluster may be large.
 @lru_cache(maxsize=2)
 def _objects(text: str) -> tuple[Manifest, ...]:
     return tuple(files.parse(_bytes(text), CLUSTER))
@@ -144,14 +145,14 @@ def _finding(found: Finding, manifest: Manifest) -> Json:
 
 
 def _told(verdict: Verdict) -> Iterator[str]:
-    """Warnings that no line of the job is the reason of."""
+    """Warnings that belong to no line of the job."""
     for rule, fault in verdict.validation.rule_faults.items():
         yield f"the policy's rule {rule} could not be evaluated: {fault}"
     yield from (*verdict.validation.cautions, *verdict.mutation.cautions)
 
 
 def _diff(verdict: Verdict) -> Iterable[str]:
-    """What is injected, in lines of a unified diff without its heads; the record of it is left out."""
+    """The injections, in lines of a unified diff without its heads; the annotation that lists them is left out."""
     if verdict.mutation.document is None:
         return ()
     before = verdict.manifest.created_in(verdict.namespace)
@@ -162,7 +163,7 @@ def _diff(verdict: Verdict) -> Iterable[str]:
 
 
 def _in_order_of(before: Any, after: Any) -> Any:
-    """`after`, its keys in the order of `before` as far as they are there."""
+    """`after`, with its keys in the order of `before` as far as possible."""
     if isinstance(after, dict):
         fields = before if isinstance(before, dict) else {}
         keys = [*(key for key in fields if key in after), *(key for key in after if key not in fields)]

@@ -1,13 +1,13 @@
-"""The command `convert sagemaker`: training jobs of Amazon SageMaker, made into MPIJobs.
+"""The command `convert sagemaker`: converts training jobs of Amazon SageMaker to MPIJobs.
 
-`job.convert` is the way in: a request for CreateTrainingJob, or what DescribeTrainingJob says of one. `request` reads
-it, `machines` knows what its machines have and the pods that they become, `distribution` which processes
-SageMaker would have started, `program` their command line and what they find in their environment, `storage`
-where their data is. `job` then reports every field that none of them has reported.
+`job.convert` converts a request for CreateTrainingJob, or a description from DescribeTrainingJob. `request` reads it,
+`machines` describes its machines and the pods that replace them, `distribution` the processes that SageMaker would have
+started, `program` their command line and environment, and `storage` their data. `job` then reports every field that
+none of them has reported.
 """
 
 from typing import Final
 
-from webhook.kit.parts import Part
+from webhook.kit.optional_parts import Part
 
 PART: Final = Part(conversions={"sagemaker": "webhook.parts.sagemaker.command:sagemaker"})

@@ -1,4 +1,4 @@
-"""The command `convert sagemaker`: training jobs of Amazon SageMaker as MPIJobs."""
+"""The command `convert sagemaker`: converts training jobs of Amazon SageMaker to MPIJobs."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -110,12 +110,12 @@ def sagemaker(
     A FILE has a request for CreateTrainingJob, as the SDK's estimators make it, or the answer of DescribeTrainingJob;
     several documents, or a list of them. It may be YAML, be a directory, or be - for standard input.
 
-    Each machine becomes a worker with its GPUs, CPUs, memory and EFA adapters; there are as many ranks as SageMaker
-    would have started. mpirun gets the options of the distribution `mpi`, and starts torchrun for `torch_distributed`.
-    Jobs that depend on smdistributed, parameter servers or machines of several types cannot be converted.
+    Each machine becomes a worker with its GPUs, CPUs, memory and EFA adapters, with as many ranks as SageMaker would
+    have started. mpirun gets the options of the distribution `mpi`, and starts torchrun for `torch_distributed`. Jobs
+    that depend on smdistributed, parameter servers or machines of several types cannot be converted.
 
-    What only you can know is left to be filled in: it begins with FILL-IN, and `mpijob-webhook check` refuses the job
-    until it is there. --claim and --s3-image spare most of it.
+    You have to fill in values that only you know: they begin with FILL-IN, and `mpijob-webhook check` rejects the job
+    until they are replaced. --claim and --s3-image save most of that.
 
     \b
     Examples:
@@ -126,9 +126,9 @@ def sagemaker(
 
     \b
     Exit code:
-      0  every training job is an MPIJob now that would be admitted
-      1  at least one cannot be converted, or would be refused before something is changed or filled in
-      2  unusable input: a file is broken, or there is nothing in it
+      0  every training job was converted to an MPIJob that would be admitted
+      1  at least one cannot be converted, or would be rejected before something is changed or filled in
+      2  unusable input: a file is broken, or it is empty
     """
     from webhook.cli import conversions
     from webhook.cli import files as manifests

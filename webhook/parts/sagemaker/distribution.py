@@ -1,7 +1,7 @@
-"""Which processes SageMaker would have started on the machines of a training job.
+"""The processes that SageMaker would have started on the machines of a training job.
 
-What the Python SDK's `distribution=` becomes are hyperparameters, their values in JSON, and SageMaker's training
-toolkit in the image reads them (https://github.com/aws/sagemaker-training-toolkit, `params.py`, `runner.py`, `mpi.py`,
+The Python SDK turns `distribution=` into hyperparameters with values in JSON, and SageMaker's training toolkit in the
+image reads them (https://github.com/aws/sagemaker-training-toolkit, `params.py`, `runner.py`, `mpi.py`,
 `torch_distributed.py`).
 """
 
@@ -27,12 +27,14 @@ _AWS_ONLY: Final = (
 _REFUSED: Final = {
     "sagemaker_distributed_dataparallel_enabled": f"smdistributed dataparallel cannot be converted: {_AWS_ONLY}",
     "mp_parameters": f"smdistributed modelparallel cannot be converted: {_AWS_ONLY}",
-    "sagemaker_parameter_server_enabled": "parameter servers are no MPI job: ranks have no part that serves parameters",
-    "sagemaker_multi_worker_mirrored_strategy_enabled": "MultiWorkerMirroredStrategy is no MPI job: its processes find"
-    " each other by TF_CONFIG. Use Horovod",
-    "sagemaker_pytorch_xla_multi_worker_enabled": "PyTorch/XLA's own launcher is no MPI job: use torch_distributed",
+    "sagemaker_parameter_server_enabled": "parameter servers cannot become an MPI job: ranks do not serve parameters",
+    "sagemaker_multi_worker_mirrored_strategy_enabled": "MultiWorkerMirroredStrategy cannot become an MPI job: its"
+    " processes find each other by TF_CONFIG. Use Horovod",
+    "sagemaker_pytorch_xla_multi_worker_enabled": (
+        "PyTorch/XLA's own launcher cannot become an MPI job: use torch_distributed"
+    ),
 }
-# What the toolkit passes to nobody; the last is of hyperparameter tuning.
+# Hyperparameters that the toolkit does not pass on; the last belongs to hyperparameter tuning.
 _OF_THE_SERVICE: Final = "_tuning_objective_metric"
 
 
@@ -46,26 +48,26 @@ class Way(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """What runs on the machines."""
+    """The processes on the machines."""
 
     way: Way
     processes: int
     """On each machine."""
     total: int
     options: tuple[str, ...] = ()
-    """Of mpirun, by the user."""
+    """The user's options for mpirun."""
 
 
 def field(name: str) -> str:
-    """Where a hyperparameter stands."""
+    """The path of a hyperparameter."""
     return f"HyperParameters[{name}]"
 
 
 def value(text: str) -> Any:
-    """What a hyperparameter is: JSON, or else the text itself."""
+    """The value of a hyperparameter: JSON, or else the text itself."""
     try:
         found = json.loads(text)
-        json.dumps(found, ensure_ascii=False).encode()  # JSON has halves of characters too, which no text may have
+        json.dumps(found, ensure_ascii=False).encode()  # JSON may contain halves of characters, which no text may have
     except (ValueError, RecursionError):
         return text
     return found
@@ -86,9 +88,10 @@ def read(
     processes: int | None = None,
     by_itself: bool = False,
 ) -> Distribution:
-    """How `hosts` machines run it, by default with so many processes on each; None: that depends on their setting.
+    """The distribution on `hosts` machines, with the default number of processes on each; None: it depends on their
+    setting.
 
-    `processes` is what counts where the request does not say it; `by_itself`: the container starts ranks itself.
+    `processes` counts if the request does not say it; `by_itself`: the container starts ranks itself.
     """
     for name, why in _REFUSED.items():
         if parameters.get(name) and value(parameters[name]):
@@ -120,7 +123,7 @@ def _mpi(parameters: Mapping[str, str], default: int | None, hosts: int, report:
         report.mapped(field(_MPI_ALL_PROCESSES), "is the number of ranks")
     options = value(parameters.get(_MPI_OPTIONS, ""))
     if not isinstance(options, str):
-        raise ConversionError(field(_MPI_OPTIONS), "is no text of options")
+        raise ConversionError(field(_MPI_OPTIONS), "is not a text of options")
     if options:
         report.mapped(field(_MPI_OPTIONS), "are options of mpirun in the launcher")
     return Distribution(Way.MPI, each, total or each * hosts, tuple(_known(options.split())))
@@ -137,13 +140,13 @@ def _known(words: list[str]) -> list[str]:
 
 
 def _number(parameters: Mapping[str, str], name: str) -> int | None:
-    """The number in a hyperparameter; None where it is not set, or empty."""
+    """The number in a hyperparameter; None if it is unset or empty."""
     if not (text := parameters.get(name)) or (number := value(text)) is None:
         return None
     if isinstance(number, str) and number.isascii() and number.isdigit() and len(number) < 10:
         number = int(number)
     if not isinstance(number, int) or isinstance(number, bool) or not 0 < number <= 100_000:
-        raise ConversionError(field(name), f'"{text[:60]}" is no number of processes')
+        raise ConversionError(field(name), f'"{text[:60]}" is not a number of processes')
     return number
 
 

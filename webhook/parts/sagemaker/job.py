@@ -1,4 +1,4 @@
-"""A training job of SageMaker, made into an MPIJob."""
+"""Converts a training job of SageMaker to an MPIJob."""
 
 import csv
 import hashlib
@@ -19,7 +19,7 @@ from webhook.parts.sagemaker.machines import Network, Options
 from webhook.parts.sagemaker.request import Tag, TrainingJob, read
 from webhook.parts.sagemaker.storage import storage
 
-# What was as it is here, by the end of its path.
+# Values with the same effect as here, by the end of their path.
 _AS_HERE: Final[tuple[tuple[str, Any], ...]] = (
     ("InputMode", "File"), ("CompressionType", "None"), ("CompressionType", "NONE"), ("RecordWrapperType", "None"),
     ("S3DataType", "S3Prefix"), ("S3DataDistributionType", "FullyReplicated"), ("VolumeSizeInGB", 0),
@@ -29,13 +29,13 @@ _SEPARATORS: Final = (".", "[")
 
 @cache
 def _no_counterpart() -> dict[str, str]:
-    """What is told of the fields that no MPIJob has, and of those that DescribeTrainingJob adds."""
+    """Notes on the fields that MPIJobs do not have, and on those that DescribeTrainingJob adds."""
     text = (get_data(__package__, "no_counterpart.csv") or b"").decode()
     return dict(row for row in csv.reader(text.splitlines()[1:]))
 
 
 def settle(document: Mapping[str, Any], report: Report) -> None:
-    """Tell of each field of the request that nothing has been told of yet."""
+    """Report each field of the request that has not been reported yet."""
     for path, value in _leaves(document, ""):
         told = {note.field for note in report.notes}
         if any(_covers(field, path) for field in told):
@@ -52,7 +52,7 @@ def settle(document: Mapping[str, Any], report: Report) -> None:
 
 
 def _covers(field: str, path: str) -> bool:
-    """Whether what was told of `field` is about `path` too. HyperParameters as a whole are those of the user."""
+    """Whether the note on `field` covers `path` too. HyperParameters as a whole are those of the user."""
     if field == "HyperParameters" and path.startswith("HyperParameters["):
         return bool(distribution.of_user({path.removeprefix("HyperParameters[").removesuffix("]"): ""}))
     return path == field or any(path.startswith(field + separator) for separator in _SEPARATORS)
@@ -71,7 +71,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-# What SageMaker does where the request does not say it.
+# SageMaker's defaults.
 _DAY: Final = 86_400
 # The default of the rule job-timeout. SageMaker runs jobs for up to 28 days.
 LONGEST: Final = 7 * _DAY
@@ -82,7 +82,7 @@ _UNFIT: Final = re.compile("[^a-z0-9-]")
 
 
 def convert(document: Mapping[str, Any], options: Options | None = None) -> Converted:
-    """The MPIJob; ConversionError where that cannot be. `document` stays as it is."""
+    """The MPIJob; ConversionError if it is not possible. `document` stays unchanged."""
     options = options or Options()
     request, report = read(document), Report()
     name = _name(request.training_job_name, report)
@@ -136,7 +136,7 @@ def _name(written: str, report: Report) -> str:
 
 
 def _hosts(name: str, pods: int, options: Options) -> list[str]:
-    """Those of the pods that run ranks, the first first."""
+    """The pods that run ranks, the first one first."""
     first = [f"{name}-launcher.{name}"] if options.launcher_as_worker else []
     return first + [f"{name}-worker-{number}.{name}" for number in range(pods - len(first))]
 
@@ -144,7 +144,9 @@ def _hosts(name: str, pods: int, options: Options) -> list[str]:
 def _image(request: TrainingJob, options: Options, report: Report) -> str:
     algorithm = request.algorithm_specification
     if algorithm.algorithm_name:
-        report.lost("AlgorithmSpecification.AlgorithmName", "an algorithm of SageMaker or its marketplace is no image")
+        report.lost(
+            "AlgorithmSpecification.AlgorithmName", "an algorithm of SageMaker or its marketplace is not an image"
+        )
     written = algorithm.training_image
     image = options.image or written or fill_in("an image with the algorithm")
     if written and options.image:
@@ -212,12 +214,12 @@ def _run_policy(request: TrainingJob, report: Report) -> dict[str, Any]:
         unset = "" if runtime else "was not set, which meant a day; that "
         report.mapped("StoppingCondition.MaxRuntimeInSeconds", f"{unset}{is_deadline}")
         if waiting:
-            report.lost("StoppingCondition.MaxWaitTimeInSeconds", "is for spot instances, which were not asked for")
+            report.lost("StoppingCondition.MaxWaitTimeInSeconds", "is for spot instances, which were not requested")
     if seconds > LONGEST:
         report.to_do(
             field,
-            f"is {duration.spell(seconds)}, and the rule job-timeout refuses more than {duration.spell(LONGEST)} by"
-            " default: ask for a larger max in the policy of your namespace, or for somebody who may exempt the job"
+            f"is {duration.spell(seconds)}, and the rule job-timeout rejects more than {duration.spell(LONGEST)} by"
+            " default: ask for a larger max in the policy of your namespace, or ask a user who may exempt the job"
             " (training.openshift.io/exempt: job-timeout)",
         )
     policy: dict[str, Any] = {"cleanPodPolicy": "Running", "activeDeadlineSeconds": seconds}
@@ -256,7 +258,7 @@ def _metadata(name: str, request: TrainingJob, network: Network, options: Option
 
 
 def _place(tag: Tag, labels: dict[str, str], annotations: dict[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Where a tag goes, if anywhere. One with a prefix could mean something to the cluster that it did not to AWS."""
+    """The place for a tag, if any. A tag with a prefix could have another meaning in the cluster than in AWS."""
     if "/" in tag.key or names.label_key_problem(tag.key):
         return
     if names.label_value_problem(tag.value):

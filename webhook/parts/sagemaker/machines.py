@@ -1,6 +1,6 @@
-"""The machines of a training job as pods: what each has, their number, and how they reach each other.
+"""The machines of a training job as pods: their resources, their number, and how they reach each other.
 
-What the machines of SageMaker's instance types have is in a table, since no API tells it.
+A table lists the resources of SageMaker's instance types, because no API has them.
 """
 
 import csv
@@ -33,19 +33,19 @@ class Instance(NamedTuple):
     efa: int = 0
     """EFA adapters."""
     resource: str = GPU
-    """What the accelerators are, by the name of their device plugin."""
+    """The resource name of the accelerators, by their device plugin."""
     cores: int = 1
-    """Of each accelerator, where processes run on those; 0 where that depends on how they are set up."""
+    """Cores of each accelerator, if processes run on those; 0 if it depends on their setup."""
     source: str = "--instance"
 
     @property
     def processes(self) -> int | None:
-        """By default; None where that depends on how the accelerators are set up."""
+        """The default; None if it depends on the setup of the accelerators."""
         return max(self.accelerators * self.cores, 1) if self.cores else None
 
 
 def parse(text: str) -> Instance:
-    """An instance in the words of an option: `CPUS,GIB,GPUS` or `CPUS,GIB,GPUS,EFA`; ValueError for anything else."""
+    """An instance as an option describes it: `CPUS,GIB,GPUS` or `CPUS,GIB,GPUS,EFA`; ValueError for anything else."""
     parts = text.split(",")
     if len(parts) not in {3, 4} or not all(part.isascii() and part.isdigit() and len(part) < 7 for part in parts):
         raise ValueError("is not CPUS,GIB,GPUS or CPUS,GIB,GPUS,EFA, as 96,1152,8,4")
@@ -61,7 +61,7 @@ def find(name: str, field: str) -> Instance:
     if instance is None:
         raise ConversionError(
             field,
-            f'"{name[:60]}" is no instance type whose size is known: give it as --instance TYPE=CPUS,GIB,GPUS[,EFA]',
+            f'"{name[:60]}" is not a known instance type: give its size as --instance TYPE=CPUS,GIB,GPUS[,EFA]',
         )
     return instance
 
@@ -79,37 +79,39 @@ def _table() -> dict[str, Instance]:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Said once for all jobs."""
+    """Options for all jobs."""
 
     claims: Mapping[str, str] = field(default_factory=dict)
-    """By what is in them: the name of a channel, or `code`, `model`, `checkpoints`. A folder may follow: `pvc/dir`."""
+    """Claims by their content: the name of a channel, or `code`, `model`, `checkpoints`. A folder may follow:
+    `pvc/dir`.
+    """
     s3_image: str | None = None
-    """An image with the AWS CLI, whose init containers fetch what no claim is named for; None for claims alone."""
+    """An image with the AWS CLI, whose init containers fetch the data without a claim; None for claims only."""
     s3_secret: str | None = None
-    """The Secret with the variables that the AWS CLI logs in by; None where the service account may read the bucket."""
+    """The Secret with the credentials for the AWS CLI; None if the service account may read the bucket."""
     code_in_image: bool = False
     """The program is in /opt/ml/code of the image, so nothing is fetched or mounted there."""
     image: str | None = None
-    """In place of the request's."""
+    """Replaces the image of the request."""
     instances: Mapping[str, Instance] = field(default_factory=dict)
-    """Types that are not in the table, or are to be others."""
+    """Types that the table does not have, or that replace those of the table."""
     processes_per_host: int | None = None
-    """Where the request does not say it."""
+    """The number if the request does not have one."""
     workers_per_instance: int = 1
-    """Over how many pods an instance is divided."""
+    """The number of pods for each instance."""
     launcher_as_worker: bool = False
-    """As many pods as SageMaker had machines, of which the launcher is one."""
+    """As many pods as SageMaker had machines; the launcher is one of them."""
     network: str = "efa"
-    """`efa`: the adapters of the instance type; `rdma`: what the cluster has, by the annotation; `none`."""
+    """`efa`: the adapters of the instance type; `rdma`: the cluster's devices, by the annotation; `none`."""
     reserve: int = 7
-    """Percent of an instance's CPUs and memory that its node keeps for itself."""
+    """Percent of an instance's CPUs and memory that are reserved for its node."""
     namespace: str | None = None
     pull_secret: str | None = None
     service_account: str | None = None
 
 
 def machines(resources: Resources, options: Options, report: Report) -> tuple[Instance, int]:
-    """What each has, and how many there are; ConversionError for machines of several types."""
+    """The resources of each machine, and their number; ConversionError for machines of several types."""
     groups = resources.instance_groups or []
     types = {group.instance_type for group in groups}
     if len(types) > 1:
@@ -118,7 +120,7 @@ def machines(resources: Resources, options: Options, report: Report) -> tuple[In
             f"has several instance types ({', '.join(sorted(types))[:200]}): the workers of an MPIJob are alike, so"
             " make a job of the group that trains",
         )
-    # With a list of types that would do, SageMaker chooses, and tells afterwards.
+    # If the request lists several types, SageMaker chooses one and reports it later.
     name = next(iter(types), None) or resources.instance_type or resources.selected_instance_type
     count = sum(group.instance_count for group in groups) or resources.instance_count
     count = count or resources.selected_instance_count
@@ -131,7 +133,7 @@ def machines(resources: Resources, options: Options, report: Report) -> tuple[In
     report.mapped(
         where,
         f"{name} has {instance.cpus} CPUs, {instance.memory} GiB and {instance.accelerators} {what}, as"
-        f" {instance.source} says; a pod asks for {options.reserve} % less CPU and memory, which its node needs",
+        f" {instance.source} says; a pod requests {options.reserve} % less CPU and memory, which its node needs",
     )
     report.mapped(_GROUPS if groups else _COUNT, _number_of_pods(count, options))
     return instance, count
@@ -142,11 +144,11 @@ def _number_of_pods(count: int, options: Options) -> str:
     divided = f", {options.workers_per_instance} on a machine" if options.workers_per_instance > 1 else ""
     if options.launcher_as_worker:
         return f"is the launcher and {pods - 1} workers{divided}"
-    return f"is {pods} workers{divided}, and a small launcher beside them, which runs no rank"
+    return f"is {pods} workers{divided}, and a small launcher, which runs no rank"
 
 
 def divided(instance: Instance, count: int, how: Distribution, options: Options) -> tuple[int, Instance, Distribution]:
-    """How many pods there are, and what each has and runs."""
+    """The number of pods, and the resources and processes of each."""
     parts = options.workers_per_instance
     if instance.accelerators % parts or how.processes % parts:
         raise ConversionError(
@@ -164,17 +166,17 @@ def divided(instance: Instance, count: int, how: Distribution, options: Options)
 
 
 def amounts(each: Instance, adapters: int, options: Options) -> dict[str, int | str]:
-    """What a pod asks for, and is limited to."""
+    """The requests and limits of a pod."""
     left = 100 - options.reserve
-    found: dict[str, int | str] = {
+    resources: dict[str, int | str] = {
         "cpu": str(max(each.cpus * left // 100, 1)),
         "memory": f"{max(each.memory * 1024 * left // 100, 1)}Mi",
     }
     if each.accelerators:
-        found[each.resource] = each.accelerators
+        resources[each.resource] = each.accelerators
     if adapters:
-        found[ADAPTERS] = adapters
-    return found
+        resources[ADAPTERS] = adapters
+    return resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,13 +184,13 @@ class Network:
     """How ranks reach each other."""
 
     adapters: int = 0
-    """Of EFA, for each pod."""
+    """EFA adapters of each pod."""
     variables: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
 
 
 def network(each: Instance, how: Distribution, options: Options, report: Report) -> Network:
-    """By the option; SageMaker gives EFA to every instance type that has it."""
+    """The network by the option; SageMaker gives EFA to every instance type that has it."""
     if options.network == "rdma":
         report.changed(_TYPE, "RDMA comes from the cluster, by the annotation training.openshift.io/rdma")
         return Network(annotations={RDMA: "true"})
@@ -198,9 +200,9 @@ def network(each: Instance, how: Distribution, options: Options, report: Report)
         return Network()
     report.mapped(
         _TYPE,
-        f"{each.efa} EFA adapters are asked for as {ADAPTERS}: elsewhere than on AWS, convert with --network"
+        f"{each.efa} EFA adapters are requested as {ADAPTERS}: elsewhere than on AWS, convert with --network"
         f" rdma or none",
     )
-    # As the toolkit sets them for the types that it knows.
+    # As the toolkit sets them for known types.
     variables = {"FI_PROVIDER": "efa", "NCCL_PROTO": "simple"} if how.way is not Way.EACH else {}
     return Network(each.efa, variables)

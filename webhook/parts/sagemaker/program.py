@@ -1,4 +1,4 @@
-"""The command line of the launcher, mpirun and what each rank is, and the variables that a program looks for.
+"""The command line of the launcher, mpirun and each rank, and the variables that a program reads.
 
 The variables are SM_* and those of the request:
 https://github.com/aws/sagemaker-training-toolkit/blob/master/ENVIRONMENT_VARIABLES.md
@@ -23,27 +23,27 @@ CODE: Final = "/opt/ml/code"
 DATA: Final = "/opt/ml/input/data"
 MODEL: Final = "/opt/ml/model"
 OUTPUT: Final = "/opt/ml/output"
-# Variables of other names cannot be read by a shell; they are in SM_HPS alone.
+# A shell cannot read variables with other names; they are only in SM_HPS.
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PORT: Final = 7777
 _PROGRAM_ENV: Final = "SAGEMAKER_PROGRAM"
 _STARTERS: Final = frozenset({"mpirun", "mpiexec", "mpiexec.hydra", "horovodrun"})
-# Of the toolkit's command line, what is not about hosts and the names of their networks.
+# The toolkit's options that are not about hosts and the names of their networks.
 _OPTIONS: Final = ("-bind-to", "none", "-map-by", "slot", "-mca", "pml", "ob1", "-mca", "btl", "^openib")
 _PASSED_ON: Final = ("LD_LIBRARY_PATH", "PATH")
 _EXPANDED: Final = re.compile(r"\$(?=[$(])")
 
 
 def literal(text: str) -> str:
-    """For command, args and env of a container, where Kubernetes would put variables in place of $(NAME).
+    """For command, args and env of a container, where Kubernetes would replace $(NAME) by a variable.
 
-    SageMaker does not; and what it put between the quotes of a shell could end them.
+    SageMaker does not; and a value in the quotes of a shell could end them.
     """
     return _EXPANDED.sub("$$", text)
 
 
 def entry_point(request: TrainingJob) -> str:
-    """The script or module that the toolkit runs; empty where there is none."""
+    """The script or module that the toolkit runs; empty if there is none."""
     parameters = request.hyper_parameters or {}
     written = distribution.value(parameters.get(distribution.PROGRAM, ""))
     return written if isinstance(written, str) and written else (request.environment or {}).get(_PROGRAM_ENV, "")
@@ -58,7 +58,9 @@ def starts_ranks(request: TrainingJob) -> bool:
 def command(
     request: TrainingJob, how: Distribution, report: Report, *, ranks: int, host: str, variables: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Command and arguments; `host` is where processes of torchrun meet, `variables` what ranks get."""
+    """Command and arguments; `host` is the meeting point of torchrun's processes, `variables` the environment of the
+    ranks.
+    """
     algorithm = request.algorithm_specification
     own = [*(algorithm.container_entrypoint or ()), *(algorithm.container_arguments or ())]
     if starts_ranks(request):
@@ -83,7 +85,7 @@ def _tell_of_own(request: TrainingJob, report: Report, what: str) -> None:
 
 
 def _toolkit(request: TrainingJob, how: Distribution, nodes: int, host: str, report: Report) -> list[str]:
-    """What the image's toolkit would have started."""
+    """The command that the image's toolkit would have started."""
     entry = entry_point(request)
     parameters = distribution.of_user(request.hyper_parameters or {})
     if not entry:
@@ -128,9 +130,9 @@ def _text(written: Any) -> str:
 
 
 def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], report: Report) -> dict[str, str]:
-    """By name. `instance` is what a worker has, `hosts` are those of the workers."""
+    """The variables by name. `instance` is the resources of a worker, `hosts` the workers' hosts."""
     parameters = distribution.of_user(request.hyper_parameters or {})
-    found = {
+    environment = {
         "TRAINING_JOB_NAME": request.training_job_name,
         "SM_MODEL_DIR": MODEL,
         "SM_INPUT_DIR": "/opt/ml/input",
@@ -154,9 +156,9 @@ def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], re
         },
     }
     if entry := entry_point(request):
-        found |= {"SM_USER_ENTRY_POINT": entry, "SM_MODULE_DIR": CODE}
+        environment |= {"SM_USER_ENTRY_POINT": entry, "SM_MODULE_DIR": CODE}
     if request.resource_config.instance_type:
-        found["SM_CURRENT_INSTANCE_TYPE"] = request.resource_config.instance_type
+        environment["SM_CURRENT_INSTANCE_TYPE"] = request.resource_config.instance_type
     report.lost("SM_CURRENT_HOST", "differs on each worker, so it is not set: take HOSTNAME, or the rank")
     report.lost(
         "/opt/ml/input/config",
@@ -171,11 +173,11 @@ def variables(request: TrainingJob, instance: Instance, hosts: Sequence[str], re
         for name in written or ():
             if secret_names.is_named_so(name):
                 report.to_do(f"{place}[{name}]", secret_names.ADVICE)
-    return found | (request.environment or {})
+    return environment | (request.environment or {})
 
 
 def handed_on(found: dict[str, str], options: Sequence[str]) -> list[str]:
-    """Those that mpirun is to pass on to the ranks, but for what `options` sets."""
+    """Variables for mpirun to pass on to the ranks, except those that `options` set."""
     by_user = {word.partition("=")[0] for before, word in pairwise(options) if before == "-x"}
     return [name for name in found if name not in by_user]
 

@@ -1,4 +1,4 @@
-"""A training job as SageMaker's API has it: only the fields that are read.
+"""A training job in SageMaker's API: only the fields that are read.
 
 https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html; DescribeTrainingJob has the same
 names.
@@ -20,11 +20,11 @@ _REQUIRED: Final = ("TrainingJobName", "AlgorithmSpecification", "ResourceConfig
 
 
 class Struct(msgspec.Struct, rename="pascal", frozen=True):
-    """Its fields are those of the API."""
+    """Its fields have the names of the API."""
 
 
 class Algorithm(Struct, frozen=True):
-    """What runs."""
+    """The program."""
 
     training_image: str | None = None
     algorithm_name: str | None = None
@@ -41,7 +41,7 @@ class InstanceGroup(Struct, frozen=True):
 
 
 class Resources(Struct, frozen=True):
-    """On what it runs."""
+    """The machines."""
 
     instance_type: str | None = None
     instance_count: Count | None = None
@@ -85,27 +85,27 @@ class Channel(Struct, frozen=True):
 
 
 class Output(Struct, frozen=True):
-    """Where the model goes at the end."""
+    """The destination of the model."""
 
     s3_output_path: str = ""
 
 
 class Checkpoints(Struct, frozen=True):
-    """Where checkpoints go all the time."""
+    """The destination of checkpoints during the run."""
 
     s3_uri: str = ""
     local_path: str = "/opt/ml/checkpoints"
 
 
 class Stopping(Struct, frozen=True):
-    """Bounds of time."""
+    """Time limits."""
 
     max_runtime_in_seconds: Seconds | None = None
     max_wait_time_in_seconds: Seconds | None = None
 
 
 class Retries(Struct, frozen=True):
-    """After faults of SageMaker's own."""
+    """Retries after faults of SageMaker."""
 
     maximum_retry_attempts: Count
 
@@ -149,7 +149,7 @@ def read(document: Any) -> TrainingJob:
     except msgspec.ValidationError as error:
         wrong = decode_error(error)
         field, of_a_map, _ = wrong.path.partition("[...]")
-        if of_a_map:  # whose first value that is no text it is
+        if of_a_map:  # the key of its first value that is not text
             name = next((key for key, value in document[field].items() if not isinstance(value, str)), "")
             field = f"{field}[{name[:100]}]"
         raise ConversionError(field, wrong.message) from None

@@ -1,4 +1,4 @@
-"""Where the data of a training job is: channels, program, model and checkpoints, as volumes of the workers."""
+"""The data of a training job: channels, program, model and checkpoints, as volumes of the workers."""
 
 import re
 from collections.abc import Collection
@@ -20,17 +20,17 @@ _S3: Final = "s3://"
 _PREFIX: Final = "S3Prefix"
 _FETCH: Final = "fetch-"
 _LONGEST_NAME: Final = DNS_LABEL_MAX_LENGTH - len(_FETCH)
-# Of an init container, which needs some where a quota counts them.
+# For an init container, which needs amounts if a quota counts them.
 _SMALL: Final = {"cpu": "1", "memory": "2Gi"}
 
 
 @dataclass(slots=True)
 class Storage:
-    """What the pods that run ranks have, by the names of the pod's fields."""
+    """The storage of the pods that run ranks, by the pod's fields."""
 
     options: Options
     size: int | None
-    """Of what is fetched, in GB; None for no bound."""
+    """GB of fetched data; None for no limit."""
     volumes: list[dict[str, Any]] = field(default_factory=list)
     mounts: list[dict[str, Any]] = field(default_factory=list)
     fetching: list[dict[str, Any]] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Storage:
             self.mounts.append(mount)
 
     def fetch(self, name: str, path: str, command: list[str]) -> None:
-        """Have an init container fill a folder."""
+        """Add an init container that fills a folder."""
         self.volumes.append({"name": name, "emptyDir": {"sizeLimit": f"{self.size}Gi"} if self.size else {}})
         mount = {"name": name, "mountPath": path}
         self.mounts.append(mount)
@@ -63,15 +63,15 @@ class Storage:
 
 
 def storage(request: TrainingJob, options: Options, report: Report) -> Storage:
-    """Volumes, mounts and init containers; ConversionError for a claim that nothing is in."""
+    """Volumes, mounts and init containers; ConversionError for a claim that is not used."""
     size = request.resource_config.volume_size
-    found, claims = Storage(options, size), dict(options.claims)
+    result, claims = Storage(options, size), dict(options.claims)
     channels = request.input_data_config or ()
     for number, channel in enumerate(channels):
-        _channel(found, channel, f"InputDataConfig[{number}]", claims, report)
-    _code(found, request, claims.pop(CODE, None), report)
-    _model(found, request, claims.pop(MODEL, None), report)
-    _checkpoints(found, request, claims.pop(CHECKPOINTS, None), report)
+        _channel(result, channel, f"InputDataConfig[{number}]", claims, report)
+    _code(result, request, claims.pop(CODE, None), report)
+    _model(result, request, claims.pop(MODEL, None), report)
+    _checkpoints(result, request, claims.pop(CHECKPOINTS, None), report)
     if claims:
         there = ", ".join([*(channel.channel_name for channel in channels), CODE, MODEL, CHECKPOINTS])
         raise ConversionError(
@@ -80,9 +80,9 @@ def storage(request: TrainingJob, options: Options, report: Report) -> Storage:
     if size:
         report.changed(
             "ResourceConfig.VolumeSizeInGB",
-            "bounds what init containers fetch" if found.fetching else "has no counterpart: the claims have their own",
+            "bounds what init containers fetch" if result.fetching else "has no counterpart: the claims have their own",
         )
-    return found
+    return result
 
 
 def _channel(found: Storage, channel: Channel, where: str, claims: dict[str, str], report: Report) -> None:
@@ -107,7 +107,7 @@ def _channel(found: Storage, channel: Channel, where: str, claims: dict[str, str
 
 
 def _source(channel: Channel) -> str:
-    """Where the data is, for people."""
+    """The source of the data, for people."""
     if s3 := channel.data_source.s3:
         return f" ({s3.s3_uri})"
     if folder := channel.data_source.file_system:
@@ -171,14 +171,14 @@ def _checkpoints(found: Storage, request: TrainingJob, claim: str | None, report
         return
     report.changed(
         "CheckpointConfig",
-        f"is a claim at {checkpoints.local_path} now: what is in {checkpoints.s3_uri} has to be copied",
+        f"is a claim at {checkpoints.local_path} now: copy the content of {checkpoints.s3_uri}",
     )
     claim = claim or fill_in(f"the claim for checkpoints ({checkpoints.s3_uri})")
     found.claim(CHECKPOINTS, claim, (checkpoints.local_path, ""))
 
 
 def _volume_name(text: str, taken: Collection[str]) -> str:
-    """A name for one more volume; those of channels may differ in dots, underscores and upper case alone."""
+    """A new name for a volume; those of channels may differ only in dots, underscores and upper case."""
     stem = re.sub(r"[^a-z0-9-]", "-", text.lower())
     for number in count(1):
         end = f"-{number}" if number > 1 else ""

@@ -1,12 +1,12 @@
-"""Which jobs that exist break the policy of today: `serve --audit`, and `--audit-reports` for report objects.
+"""The existing jobs that break the current policy: `serve --audit`, and `--audit-reports` for report objects.
 
-`standing` works the verdicts out again and again, `metrics` has their numbers, `reports` writes them down, and
+`standing` computes the verdicts periodically, `metrics` has their numbers, `reports` writes them to objects, and
 `serving` starts them.
 """
 
 from typing import Final
 
-from webhook.kit.parts import ComponentRights, Part, RoleRule
+from webhook.kit.optional_parts import ComponentRights, Part, RoleRule
 
 _REPORT_VERBS: Final = ("list", "watch", "create", "patch", "delete")
 PART: Final = Part(

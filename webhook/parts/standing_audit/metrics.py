@@ -17,7 +17,7 @@ AUDIT_METRICS: Final = (
     _read_gauge(
         "audit_jobs{namespace}", f"MPIJobs that have not ended and were judged as if they were created now. {READ}"
     ),
-    _read_gauge("audit_refused{namespace}", f"Those of them that would be refused. {READ}"),
+    _read_gauge("audit_refused{namespace}", f"Those of them that would be rejected. {READ}"),
     _read_gauge(
         "audit_violations{namespace, rule, action}",
         f"Those of them that break a rule, by the rule and what it would lead to: deny, warn or audit. {READ}",

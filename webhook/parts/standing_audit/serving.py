@@ -5,14 +5,14 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from webhook.client.watch import Watch
-from webhook.companions.reconciler import PacedClient
+from webhook.controllers.reconciler import PacedClient
 from webhook.server.clock import today
-from webhook.server.companions import Surroundings, run_reconciler
+from webhook.server.controllers import Surroundings, run_reconciler
 from webhook.server.metrics import MetricSet
 
 
 async def start(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None] | None:
-    """Until `stack` ends; what is returned is to be called when policies have changed."""
+    """Runs until `stack` ends; call the returned function when policies have changed."""
     options = around.settings.options
     if options.isdisjoint(("--audit", "--audit-reports")):
         return None

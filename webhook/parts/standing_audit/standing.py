@@ -36,7 +36,7 @@ from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import ABSENT, Answer
 from webhook.cluster.without_jobs import WithoutJobs
-from webhook.companions.reconciler import PacedClient, Reconciler
+from webhook.controllers.reconciler import PacedClient, Reconciler
 from webhook.kit.settings import Action
 from webhook.parts.standing_audit.limits import AUDITED_JOBS_PER_PAGE, MAX_AUDIT_SHARE
 from webhook.parts.standing_audit.reports import Reports
@@ -125,19 +125,19 @@ class StandingAudit:
         self._outdated.clear()
         # The list may have the old state of jobs that change from now on, so the verdict on the changed job counts.
         self._touched.clear()
-        began, found = self._clock(), dict[ByNamespace, tuple[Broken, ...]]()
+        began, outcomes = self._clock(), dict[ByNamespace, tuple[Broken, ...]]()
         try:
             async for page in pages(self.connection.list_page, JOBS, limit=AUDITED_JOBS_PER_PAGE):
                 for data in page.items or ():
                     before = self._clock()
-                    await self._take(data, found)
+                    await self._take(data, outcomes)
                     await self.sleep((self._clock() - before) * (1 / MAX_AUDIT_SHARE - 1))
         except WatchFault as fault:
             if not self.problem:
                 self.log.warning("audit incomplete", reason=str(fault))
             self.problem = str(fault)
             return
-        self.outcomes = found | {key: self.outcomes[key] for key in self._touched if key in self.outcomes}
+        self.outcomes = outcomes | {key: self.outcomes[key] for key in self._touched if key in self.outcomes}
         self._ended = self._clock()
         self.seconds, self.problem = self._ended - began, ""
 

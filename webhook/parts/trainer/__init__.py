@@ -1,14 +1,14 @@
 """Kubeflow Trainer's TrainJobs and MPI runtimes: `serve --trainer`, `check --trainer` and `convert trainjob`.
 
 `shape` makes an MPIJob of a TrainJob and its runtime, with a map of `places`: where each field was written. `pipeline`
-has the rules that `selection` names judge it, and puts paths and words back. `kinds` has the names of Trainer's API,
-`resources` what is watched, `quota` what quotas and Kueue count, `webhooks` the hooks, `check` files. `conversion`
-makes a TrainJob of an MPIJob, for the command in `command`.
+applies the rules in `selection` to it, and translates paths and words back. `kinds` has the names of Trainer's API,
+`resources` the watched objects, `quota` what quotas and Kueue count, `webhooks` the hooks, `check` the verdicts on
+files. `conversion` makes a TrainJob of an MPIJob, for the command in `command`.
 """
 
 from typing import Final
 
-from webhook.kit.parts import ComponentRights, Part, PartCheck, PartHook, RoleRule
+from webhook.kit.optional_parts import ComponentRights, Part, PartCheck, PartHook, RoleRule
 
 OPTION: Final = "--trainer"
 PART: Final = Part(
@@ -18,7 +18,7 @@ PART: Final = Part(
         ComponentRights(
             "trainer",
             OPTION,
-            "TrainJobs are admitted without a check, as nothing is known of their runtimes",
+            "TrainJobs are admitted without a check, because their runtimes are unknown",
             (
                 RoleRule(
                     "trainer.kubeflow.org",

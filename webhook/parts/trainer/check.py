@@ -34,7 +34,7 @@ def concerns(manifest: Manifest) -> bool:
 
 
 class Runtimes:
-    """A ClusterView with these runtimes, of which the first of a name counts; else what `view` says."""
+    """A ClusterView with these runtimes, of which the first of a name counts; else those of `view`."""
 
     def __init__(self, view: ClusterView, manifests: Iterable[Manifest], namespace: str) -> None:
         self._view, self.all, self.within, self.groups = view, view.all, view.within, view.groups
@@ -48,7 +48,7 @@ class Runtimes:
             try:
                 record = resource.project(msgspec.json.encode(document))
             except (msgspec.DecodeError, ValueError):
-                continue  # it has a verdict of its own
+                continue  # it has its own verdict
             self._known.setdefault((each.kind, resource.key(_namespace(each, namespace), each.name)), record)
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
@@ -61,7 +61,7 @@ class Runtimes:
 def judge(
     found: Sequence[Manifest], world: JobWorld, namespace: str, cluster: Path | None, access: Access
 ) -> Callable[[Manifest], Verdict | None]:
-    """Judges those of `found`. What TrainJobs are made of counts there before what the cluster has."""
+    """Judges the objects in `found`. Runtimes among them precede those of the cluster."""
     more: list[Manifest] = []
     if cluster:
         more, _ = files.load([str(cluster)])
@@ -98,15 +98,15 @@ async def of_cluster(api: Client, jobs: Iterable[Manifest], namespace: str) -> l
         within = quote(each.namespace or namespace, safe="") if of_namespace else ""
         path = f"{resource.path(kinds.API_VERSION, within)}/{quote(str(reference.get('name')), safe='')}"
         paths[path] = resource.kind
-    found = []
+    manifests = []
     for path, kind in paths.items():
         try:
             document = await get(api, path)
         except ApiError:
-            continue  # those who may not read it get no verdict
+            continue  # no verdict without the right to read it
         if document is not None:
-            found.append(Manifest(path, {**document, "kind": kind, "apiVersion": kinds.API_VERSION}))
-    return found
+            manifests.append(Manifest(path, {**document, "kind": kind, "apiVersion": kinds.API_VERSION}))
+    return manifests
 
 
 def _namespace(manifest: Manifest, otherwise: str) -> str:

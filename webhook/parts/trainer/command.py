@@ -1,4 +1,4 @@
-"""The command `convert trainjob`: MPIJobs as TrainJobs of Kubeflow Trainer."""
+"""The command `convert trainjob`: converts MPIJobs to TrainJobs of Kubeflow Trainer."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 from typing import TYPE_CHECKING, NoReturn
@@ -20,13 +20,13 @@ def trainjob(*, files: tuple[str, ...], output: str) -> NoReturn:
 
     Each MPIJob of kubeflow.org/v2beta1 becomes a TrainingRuntime, which has its pods, and a TrainJob that names this
     runtime. The pods have the same containers, variables and resources; their names and labels are those of JobSet.
-    Trainer has Open MPI alone. A FILE may hold several documents and lists, be JSON, be a directory (its .yaml, .yml
-    and .json files), or be - for standard input. All else in it is written as it is.
+    Trainer has only Open MPI. A FILE may hold several documents and lists, be JSON, be a directory (its .yaml, .yml and
+    .json files), or be - for standard input. Other objects are written as they are.
 
-    Nothing is injected into TrainJobs. Convert a job as the cluster has it to keep what was injected.
+    Nothing is injected into TrainJobs. Convert a job from the cluster to keep what was injected.
 
-    Standard error has a report on each job: what moved, what means something else now, what is lost, what is left to
-    do, and the verdict of `mpijob-webhook check --trainer` without a cluster. With -o json standard output has all.
+    Standard error has a report on each job: what moved, what has another meaning now, what is lost, what is left to do,
+    and the verdict of `mpijob-webhook check --trainer` without a cluster. With -o json standard output has all.
 
     \b
     Examples:
@@ -35,9 +35,9 @@ def trainjob(*, files: tuple[str, ...], output: str) -> NoReturn:
 
     \b
     Exit code:
-      0  every MPIJob is a TrainJob now that would be admitted
+      0  every MPIJob was converted to a TrainJob that would be admitted
       1  at least one cannot be converted, or would be rejected before something is changed
-      2  unusable input: a file is broken, or there is no MPIJob in it
+      2  unusable input: a file is broken, or it has no MPIJob
     """
     from webhook.cli import conversions
     from webhook.cli import files as manifests
@@ -56,7 +56,7 @@ def _converted(manifest: "Manifest") -> "Conversion":
 
     source, title = manifest.source, "/".join(filter(None, (manifest.namespace, manifest.title)))
     if manifest.kind != "MPIJob":
-        head = printable(f"{source}: {manifest.kind} {manifest.title}: is no MPIJob, left as it is")
+        head = printable(f"{source}: {manifest.kind} {manifest.title}: is not an MPIJob, left as it is")
         return Conversion(source, head, manifest.written or manifest.document, is_job=False)
     where = printable(f"{source}: {title}")
     try:

@@ -1,4 +1,4 @@
-"""An MPIJob, made into a TrainJob of Kubeflow Trainer 2.3 and the TrainingRuntime that it names.
+"""Converts an MPIJob to a TrainJob of Kubeflow Trainer 2.3 and the TrainingRuntime that it names.
 
 The runtime has the pods, since a TrainJob can change little of them. What mpi-operator adds to pods and Trainer does
 not is written out. Upstream: `newWorker` and `newLauncherPodTemplate` of mpi-operator's
@@ -22,7 +22,7 @@ _NAMES: Final = {LAUNCHER: kinds.LAUNCHER, WORKER: kinds.NODE}
 _RESTARTS: Final = {LAUNCHER: "OnFailure", WORKER: "Never"}
 _RUN_POLICY: Final = "spec.runPolicy"
 _SSHD: Final = ("/usr/sbin/sshd", "-De")
-# Of `spec.trainer.command` and `args`.
+# The maximum length of `spec.trainer.command` and `args`.
 _MAX_WORDS: Final = 128
 
 _ROLE_VARIABLE: Final = "K_MPI_JOB_ROLE"
@@ -44,7 +44,7 @@ _EXISTS: Final = {"In": "Exists", "NotIn": "DoesNotExist"}
 
 
 def convert(document: dict[str, Any]) -> tuple[Converted, dict[str, Any]]:
-    """The TrainJob, and its runtime; ConversionError where that cannot be. `document` stays as it is."""
+    """The TrainJob, and its runtime; ConversionError if it is not possible. `document` stays unchanged."""
     old, report = copied(document), Report()
     if take(old, "apiVersion", str, "MPIJob") != API_VERSION:
         raise ConversionError("apiVersion", f"is not {API_VERSION}: convert the job to that first")
@@ -91,7 +91,7 @@ def _metadata(written: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 def _specs(spec: dict[str, Any], name: str, report: Report) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Those of the TrainJob and of the runtime."""
+    """The specs of the TrainJob and of the runtime."""
     if (implementation := take(spec, "mpiImplementation", str, "spec")) not in {None, "OpenMPI"}:
         raise ConversionError("spec.mpiImplementation", f"{str(implementation)[:100]}: Trainer has OpenMPI alone")
     roles = take(spec, "mpiReplicaSpecs", dict, "spec") or {}
@@ -134,7 +134,7 @@ def _specs(spec: dict[str, Any], name: str, report: Report) -> tuple[dict[str, A
 
 
 def _take_waiting(launcher: dict[str, Any], report: Report) -> bool:
-    """Take the container out that waits for the workers of mpi-operator; whether there was one."""
+    """Remove the container that waits for the workers of mpi-operator; returns whether there was one."""
     before = maps(launcher, "initContainers")
     after = [each for each in before if each.get("name") != sshd.WAIT_CONTAINER]
     if after == before:
@@ -160,7 +160,7 @@ def _workers(roles: dict[str, Any], report: Report) -> int:
 
 
 def _replicated_job(role: str, roles: dict[str, Any], *, as_node: bool, report: Report) -> dict[str, Any]:
-    """Of the runtime, with what mpi-operator adds to the pods."""
+    """A replicated job of the runtime, with what mpi-operator adds to the pods."""
     replica, where = roles[role], replica_path(role)
     replica.pop("replicas", None)
     restarts = take(replica, "restartPolicy", str, where) or _RESTARTS[role]
@@ -206,9 +206,9 @@ def _selectors(value: Any, field: str) -> Iterator[tuple[dict[str, Any], str]]:
 
 
 def _change_labels(selecting: dict[str, Any], field: str, report: Report) -> None:
-    """Select by the labels of JobSet, which pods have in the place of mpi-operator's.
+    """Select by JobSet's labels, which replace mpi-operator's.
 
-    That of the operator itself becomes "of any JobSet".
+    The operator's own label becomes "of any JobSet".
     """
     before = copied(selecting)
     selector = mapping(selecting.get("labelSelector"))
@@ -233,9 +233,9 @@ def _change_labels(selecting: dict[str, Any], field: str, report: Report) -> Non
 
 
 def _ssh_keys(pods: dict[str, dict[str, Any]], mount_path: str, report: Report) -> str:
-    """Where Trainer mounts the keys: owned by root, and for its group to read (`MPISSHPrivateKeyFileMode`).
+    """Trainer mounts the keys owned by root and readable for its group (`MPISSHPrivateKeyFileMode`).
 
-    ssh takes no key of its own user that a group can read, so root gets a copy. Another user needs to be in the group.
+    ssh rejects a key of its own user that a group can read, so root gets a copy. Another user must be in the group.
     """
     if normpath(mount_path) == _OF_ROOT:
         for pod in pods.values():
@@ -260,7 +260,7 @@ def _ssh_keys(pods: dict[str, dict[str, Any]], mount_path: str, report: Report) 
 
 def _copy_keys(pod: dict[str, Any]) -> None:
     main = pod["containers"][0]
-    # With the amounts of the main container the pod asks for as much as without this one.
+    # With the amounts of the main container the pod's requests do not grow.
     copying: dict[str, Any] = {
         "name": _KEYS,
         **copied({key: main[key] for key in _SAME if key in main}),
@@ -276,7 +276,7 @@ def _copy_keys(pod: dict[str, Any]) -> None:
 
 
 def _program(launcher: dict[str, Any], report: Report) -> dict[str, Any]:
-    """What the launcher runs, which is the TrainJob's unless it has no room for it."""
+    """The launcher's program, which goes into the TrainJob if it fits."""
     main = launcher["containers"][0]
     program = {key: main[key] for key in ("command", "args") if texts(main, key)}
     if any(len(words) > _MAX_WORDS for words in program.values()):
@@ -290,7 +290,7 @@ def _program(launcher: dict[str, Any], report: Report) -> dict[str, Any]:
 def _run_policy(
     spec: dict[str, Any], launcher: dict[str, Any], job_set: dict[str, Any], report: Report
 ) -> dict[str, Any]:
-    """What the TrainJob has of it; the rest goes into the launcher's Job and the JobSet of the runtime."""
+    """The TrainJob's part of it; the rest goes into the launcher's Job and the JobSet of the runtime."""
     policy = take(spec, "runPolicy", dict, "spec") or {}
     job: dict[str, Any] = {}
     for key, target, where in (

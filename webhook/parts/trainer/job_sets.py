@@ -1,6 +1,6 @@
-"""What JobSet, or the Jobs that it makes, would be refused for: in the place of the rule `upstream-contract`.
+"""Faults for which JobSet, or the Jobs that it creates, would be rejected: replaces the rule `upstream-contract`.
 
-It shows only after a TrainJob is stored: Trainer logs it, and no pod is made. Upstream:
+They show only after a TrainJob is stored: Trainer logs the error and creates no pod. Upstream:
 https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go (`ValidateCreate`) and
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/batch/validation/validation.go (`ValidateJob`).
 """
@@ -35,7 +35,7 @@ _REASONS: Final = (
 
 
 def faults(shape: Shape, _: Context) -> Iterator[Violation]:
-    """Of the replicated jobs in their order, then of all together."""
+    """Faults of the replicated jobs in their order, then of all together."""
     known: set[str] = set()
     for each in shape.jobs:
         known.add(each.name)
@@ -47,14 +47,14 @@ def faults(shape: Shape, _: Context) -> Iterator[Violation]:
     yield from _of_claims(spec, shape)
     subdomain = at(spec, "network").get("subdomain")
     if subdomain and (problem := names.dns_1035_label_problem(str(subdomain))):
-        fault = f"{_quoted(subdomain)} is no name of a Service, which {problem}"
+        fault = f"{_quoted(subdomain)} is not a Service name, which {problem}"
         yield Violation(f"{JOB_SET}.network.subdomain", fault, fix=_FIX)
     if at(shape.runtime, "mlPolicy", "mpi").get("mpiImplementation") == "" and shape.replicated_job(kinds.LAUNCHER):
         yield Violation("spec.mpiImplementation", "is empty, and Trainer makes no pods of it", fix="Set it to OpenMPI.")
 
 
 def _of_one(each: ReplicatedJob, known: set[str]) -> Iterator[Violation]:
-    """`known` are the names so far, its own included."""
+    """`known` are the names so far, including its own."""
     path, of_job = each.path, f"{each.path}.template.spec"
     if problem := names.dns_1035_label_problem(f"a-{each.name}-0"):
         fault = f"{_quoted(each.name)} makes no name of a Job, which {problem}"
@@ -81,15 +81,15 @@ def _of_one(each: ReplicatedJob, known: set[str]) -> Iterator[Violation]:
             yield Violation(f"{of_job}.{name}", f"is {number}", fix="Set it to 0 or more.")
     if at(job, "selector") and job.get("manualSelector") is not True:
         yield Violation(f"{of_job}.selector", "is made by Kubernetes itself", fix="Remove it.")
-    if each.pods < 1:  # which only a TrainJob can say, of its nodes
-        # With none Kubernetes takes the Job for done, and a launcher may go on alone.
+    if each.pods < 1:  # only a TrainJob sets the number of nodes
+        # With no pods Kubernetes considers the Job complete, and a launcher may continue alone.
         fault = f"{each.pods} pods of {each.name}" + (", at least 1 required" if each.pods else "")
         yield Violation(_NODES, fault, fix="Set it to 1 or more.", advisory=not each.pods)
 
 
 def _of_metadata(shape: Shape) -> Iterator[Violation]:
-    """Labels and annotations of the JobSet and of its Jobs, as the runtime and patches have them."""
-    found = Faults()
+    """Labels and annotations of the JobSet and of its Jobs, from the runtime and patches."""
+    faults_found = Faults()
     written = [(METADATA, at(shape.runtime, "template", "metadata"))]
     written += [(f"{each.path}.template.metadata", at(each.written, "template", "metadata")) for each in shape.jobs]
     for index, patch in enumerate(mappings(shape.job.get("runtimePatches"))):
@@ -100,20 +100,20 @@ def _of_metadata(shape: Shape) -> Iterator[Violation]:
             place = f"{path}.spec.replicatedJobs[{number}].template.metadata"
             written.append((place, at(each, "template", "metadata")))
     for path, metadata in written:
-        check_labels(_texts(metadata.get("labels")), f"{path}.labels", found)
-        check_annotations(_texts(metadata.get("annotations")), f"{path}.annotations", found)
-    return (Violation(fault.path, fault.message, fix=fault.fix) for fault in found)
+        check_labels(_texts(metadata.get("labels")), f"{path}.labels", faults_found)
+        check_annotations(_texts(metadata.get("annotations")), f"{path}.annotations", faults_found)
+    return (Violation(fault.path, fault.message, fix=fault.fix) for fault in faults_found)
 
 
 def _of_policies(spec: dict[str, Any], known: set[str]) -> Iterator[Violation]:
-    """Who succeeds for all, and what is done when one fails."""
+    """The success policy and the failure policy."""
     yield from _targets(f"{JOB_SET}.successPolicy", mapping(spec.get("successPolicy")), known)
     rules = mappings(at(spec, "failurePolicy").get("rules"))
     given = Counter(str(rule["name"]) for rule in rules if rule.get("name"))
     for index, rule in enumerate(rules):
         path, name = f"{JOB_SET}.failurePolicy.rules[{index}]", str(rule.get("name") or "")
         if name and (len(name) > _RULE_NAME_LENGTH or not _RULE_NAME.fullmatch(name)):
-            fault = f'{_quoted(name)} is no name of a rule: a letter first, then up to 127 letters, digits or "_,:"'
+            fault = f'{_quoted(name)} is not a valid rule name: a letter first, then up to 127 letters, digits or "_,:"'
             yield Violation(f"{path}.name", fault, fix=_FIX)
         elif given[name] > 1:
             yield Violation(f"{path}.name", f"{_quoted(name)} is the name of {given[name]} rules", fix=_FIX)
@@ -127,7 +127,7 @@ def _of_policies(spec: dict[str, Any], known: set[str]) -> Iterator[Violation]:
 
 
 def _targets(path: str, policy: dict[str, Any], known: set[str]) -> Iterator[Violation]:
-    """The first of its replicated jobs that there is none of."""
+    """The first of its replicated jobs that does not exist."""
     targets = policy.get("targetReplicatedJobs")
     for name in map(str, targets if isinstance(targets, list) else ()):
         if name not in known:
@@ -146,20 +146,20 @@ def _of_coordinator(coordinator: dict[str, Any], shape: Shape) -> Iterator[Viola
         yield Violation(f"{path}.replicatedJob", fault, fix=_FIX, reason=CauseReason.NOT_SUPPORTED)
         return
     indices = (("jobIndex", job.replicas), ("podIndex", job.pods))
-    for field, most in indices if shape.job else indices[:1]:  # a TrainJob says how many pods
+    for field, most in indices if shape.job else indices[:1]:  # a TrainJob sets the number of pods
         index = coordinator.get(field, 0)
         if isinstance(index, int) and not 0 <= index < max(most, 1):
             yield Violation(f"{path}.{field}", f"is {index}, and {job.name} has {most}", fix=_FIX)
 
 
 def _of_claims(spec: dict[str, Any], shape: Shape) -> Iterator[Violation]:
-    """Claims that JobSet makes: each has a name of its own, and a mount."""
+    """Claims that JobSet creates: each needs a unique name, and a mount."""
     seen: set[str] = set()
     mounted = {mount for each in shape.jobs for mount in each.mounts}
     volumes = {str(volume.get("name")) for each in shape.jobs for volume in _volumes(each)}
     for path, claim in claim_templates(spec):
         if problem := names.dns_1123_subdomain_problem(claim):
-            yield Violation(path, f"{_quoted(claim)} is no name of a claim, which {problem}", fix=_FIX)
+            yield Violation(path, f"{_quoted(claim)} is not a claim name, which {problem}", fix=_FIX)
         elif claim in seen:
             yield Violation(path, f"{_quoted(claim)} is the name of another claim", fix=_FIX)
         elif claim not in mounted and shape.job:  # a patch may mount it

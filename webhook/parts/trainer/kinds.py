@@ -1,4 +1,4 @@
-"""Kubeflow Trainer's kinds, `trainer.kubeflow.org/v1alpha1`: what they and their parts are called.
+"""The names of Kubeflow Trainer's kinds, `trainer.kubeflow.org/v1alpha1`, and of their parts.
 
 Upstream: https://github.com/kubeflow/trainer/tree/v2.3.0/pkg/apis/trainer/v1alpha1 and `pkg/constants`.
 """
@@ -17,15 +17,15 @@ NODE: Final = "node"
 # The label of the replicated job that gets the fields of a TrainJob's `trainer`.
 ANCESTOR: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
 OF_TRAINER: Final = "trainer"
-# The value of `managedBy` that stands for Trainer itself.
+# The value of `managedBy` for Trainer itself.
 CONTROLLER: Final = "trainer.kubeflow.org/trainjob-controller"
-# The conditions of a TrainJob that is over.
+# The conditions of a TrainJob that has ended.
 ENDS: Final = ("Complete", "Failed")
 # Labels of all pods of a JobSet.
 JOB_SET_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
 REPLICATED_JOB_NAME: Final = "jobset.sigs.k8s.io/replicatedjob-name"
-# The steps before it: the container that a field of a TrainJob's `initializer` reaches has the name of its step.
+# The earlier steps: the container that a field of a TrainJob's `initializer` configures has the name of its step.
 INITIALIZERS: Final = {"dataset-initializer": "dataset", "model-initializer": "model"}
-# What Trainer adds to pods.
+# Names of what Trainer adds to pods.
 KEY_VOLUME: Final = "mpi-ssh-auth"
 HOSTFILE_VOLUME: Final = "mpi-hostfile"

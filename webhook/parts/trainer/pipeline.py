@@ -1,4 +1,4 @@
-"""The verdict on a TrainJob or a runtime: that of the rules on the MPIJob that would make the same pods."""
+"""The verdict on a TrainJob or a runtime: that of the rules on the MPIJob with the same pods."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -34,7 +34,7 @@ NOT_OF_MPI: Final = "not of an MPI runtime"
 RUNTIME_UNKNOWN: Final = "its runtime is not known"
 UNREADABLE: Final = "not an object"
 Read = Shape | Finding | str
-"""An object that was looked at: why it is too large, or why it is not looked at any further."""
+"""An object's shape, or why it is too large, or why it is not judged."""
 _KINDS: Final = (kinds.TRAIN_JOB, kinds.RUNTIME, kinds.CLUSTER_RUNTIME)
 
 
@@ -106,12 +106,12 @@ def _too_large(request: AdmissionRequest, large: Finding, policy: Policy, view: 
 
 
 def _stored(request: AdmissionRequest, made: Read, view: ClusterView) -> Read:
-    """The same of the stored object: there is only one to look at where nothing is changed."""
+    """The same for the stored object; the new one's shape if it is unchanged."""
     return made if bytes(request.object) == bytes(request.old_object) else _shape(request, request.old_object, view)
 
 
 def _shape(request: AdmissionRequest, written: msgspec.Raw, view: ClusterView) -> Read:
-    """The shape of the object, or why there is none: a finding where it is too large to be put together."""
+    """The shape of the object, or why there is none: a finding if it is too large to be merged."""
     if large := too_large.finding(written):
         return large if _is_of_mpi(request, written, view) else too_large.TOO_LARGE
     try:
@@ -122,7 +122,7 @@ def _shape(request: AdmissionRequest, written: msgspec.Raw, view: ClusterView) -
 
 
 def _is_of_mpi(request: AdmissionRequest, unread: msgspec.Raw, view: ClusterView) -> bool:
-    """Whether an object that is not read is of an MPI runtime, as far as that is known."""
+    """Whether an object that is not decoded belongs to an MPI runtime, as far as that is known."""
     head = unshaped.head(unread)
     if request.kind.kind != kinds.TRAIN_JOB:
         return head.has_mpi_policy
@@ -170,7 +170,7 @@ def _as_mpi_job(request: AdmissionRequest, made: Shape, stored: Read) -> Admissi
 
 
 def _placed(decision: Decision, places: Places) -> Decision:
-    """The decision in the words and with the paths of the object that it is about."""
+    """The decision with the words and paths of the object that was submitted."""
     for found in (decision.denied, decision.warned, decision.audited):
         found[:] = [_in_place(finding, places) for finding in found if not _told_before(finding, places)]
     decision.exempted = [(_in_place(finding, places), reason) for finding, reason in decision.exempted]
@@ -178,7 +178,7 @@ def _placed(decision: Decision, places: Places) -> Decision:
 
 
 def _told_before(finding: Finding, places: Places) -> bool:
-    """Whether it is advice about the runtime alone: whoever made that has read it, and a TrainJob cannot follow it."""
+    """Whether it is advice about the runtime only: its author has read it, and a TrainJob cannot follow it."""
     violation = finding.violation
     return violation.advisory and finding.rule in OF_TEMPLATES and places.of(violation.path).in_runtime
 

@@ -1,4 +1,4 @@
-"""Where users wrote what stands at a path of the shape that rules read, and what its fields are called there."""
+"""Where users wrote the value at a path of the shape that rules read, and the names of its fields there."""
 
 import re
 from collections.abc import Mapping
@@ -15,20 +15,20 @@ _NAMES: Final = {
     "runLauncherAsWorker": "runLauncherAsNode",
 }
 _COUNTED: Final = r"(?P<before>(?:replicas|worker count) to |Use )(?P<count>\d+)(?P<after> workers?\b)?"
-# What stands in quotation marks may be the user's own.
+# Text in quotation marks may be the user's own.
 _WORDS: Final = re.compile(rf'"[^"]*"|(?P<path>{_PATHS})|{_COUNTED}|\b(?P<name>{"|".join(_NAMES)})\b')
 
 
 class Place(NamedTuple):
-    """A field that somebody wrote."""
+    """A field that a user wrote."""
 
     path: str
     in_runtime: bool = False
-    """It stands in the runtime, not in the object that is looked at."""
+    """It is in the runtime, not in the object under review."""
 
 
 class Places:
-    """From paths of the shape to places; what is not known itself is in the place of what it is a part of."""
+    """From paths of the shape to places; an unknown path is in the place of its parent."""
 
     def __init__(self, known: Mapping[str, Place], *, launcher_is_node: bool, runtime: str = "") -> None:
         self._known = known
@@ -47,12 +47,12 @@ class Places:
         return place._replace(path=place.path + rest)
 
     def shown(self, path: str) -> tuple[str, str]:
-        """The path in the object that is looked at, and in parentheses the one in its runtime, if it is from there."""
+        """The path in the object under review, and in parentheses the one in its runtime, if it is from there."""
         place = self.of(path)
         return ("spec.runtimeRef", f" ({self._runtime}, {place.path})") if place.in_runtime else (place.path, "")
 
     def worded(self, text: str) -> str:
-        """`text` with the names and numbers that fields have there: `numNodes` counts a launcher that is a node."""
+        """`text` with the fields' names and numbers there: `numNodes` includes a launcher that is a node."""
         return _WORDS.sub(self._word, text)
 
     def _word(self, found: re.Match[str]) -> str:
@@ -69,7 +69,7 @@ class Places:
 
 
 def _start_of_last(path: str) -> int:
-    """Where the last part of a path begins, `.name` or `[key]`; below 0 where there is none."""
+    """The start of the last part of a path, `.name` or `[key]`; below 0 if there is none."""
     if path.endswith("]"):
         return path.find("[", path.rfind("]", 0, -1) + 1)
     start = path.rfind(".")

@@ -1,6 +1,6 @@
-"""TrainJobs for quotas and for Kueue: which of their pods exist, and what is made for them.
+"""TrainJobs for quotas and for Kueue: their existing pods, and the objects that are created for them.
 
-Of a stored TrainJob nothing is known but its name, so it is promised nothing beyond its reservation: pods that are made
+Only the name of a stored TrainJob is known, so nothing beyond its reservation is promised to it: pods that are created
 later, such as a launcher that waits long for its nodes, do not count until then.
 """
 
@@ -26,12 +26,12 @@ _REPLICATED_JOBS: Final = {LAUNCHER: kinds.LAUNCHER, WORKER: kinds.NODE}
 
 @dataclass(eq=False)
 class TrainPods:
-    """How many pods of TrainJobs exist, by TrainJob and replicated job."""
+    """The number of existing pods of TrainJobs, by TrainJob and replicated job."""
 
     made: Counter[tuple[str, str]]
 
     def of(self, name: str, role: str) -> int:
-        """How many of a role of the TrainJob."""
+        """The number of pods of a role of the TrainJob."""
         return self.made.get((name, _REPLICATED_JOBS[role]), 0)
 
     def changed(self, old: TrainJobPod | None, new: TrainJobPod | None) -> None:
@@ -44,7 +44,7 @@ class TrainPods:
             self.made[_key(new)] += 1
 
     def copy(self) -> "TrainPods":
-        """The same, for the pods as they are now."""
+        """A copy for the current pods."""
         return TrainPods(self.made.copy())
 
 
@@ -58,7 +58,7 @@ def _key(pod: TrainJobPod) -> tuple[str, str]:
 
 @cache
 def charges(jobs: int) -> tuple[Charge, ...]:
-    """A TrainJob, and what Kubeflow Trainer and JobSet make for it besides pods, with so many Jobs."""
+    """A TrainJob, and what Kubeflow Trainer and JobSet create for it besides pods, with this number of Jobs."""
     numbers = {"count/trainjobs.trainer.kubeflow.org": 1, "count/jobsets.jobset.x-k8s.io": 1, "count/jobs.batch": jobs}
     for kind, number in (("services", 1), ("configmaps", 2), ("secrets", 1)):
         numbers |= {kind: number, f"count/{kind}": number}
@@ -66,7 +66,7 @@ def charges(jobs: int) -> tuple[Charge, ...]:
 
 
 def made(ctx: Context) -> TrainPods | None:
-    """The pods of TrainJobs in the namespace in question; None for unknown."""
+    """The pods of TrainJobs in the context's namespace; None for unknown."""
     pods = ctx.view.within(TRAIN_JOB_PODS, ctx.namespace)
     if pods is UNKNOWN:
         return None

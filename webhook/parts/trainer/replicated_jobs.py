@@ -3,8 +3,8 @@
 Upstream: `newRuntimeInfo` of Trainer's `pkg/runtime/core/trainingruntime.go`, `EnforceMLPolicy` of its
 `pkg/runtime/framework/plugins/mpi/mpi.go`, and `Trainer` of `plugins/jobset/builder.go`.
 
-Patches are merged as Kubernetes' strategic merge does it: `mergeRuntimePatches` of `trainingruntime.go`, and the patch
-strategies of https://pkg.go.dev/k8s.io/api/core/v1#PodSpec. That may take memory many times, so its size has a limit.
+Patches are merged like Kubernetes' strategic merge: `mergeRuntimePatches` of `trainingruntime.go`, and the patch
+strategies of https://pkg.go.dev/k8s.io/api/core/v1#PodSpec. A merge may multiply the memory, so its size has a limit.
 """
 
 from collections import defaultdict
@@ -19,9 +19,9 @@ from webhook.parts.trainer import kinds
 from webhook.parts.trainer.limits import MAX_MERGED_VALUES, MAX_OTHER_PODS_BYTES, PATH_CHARACTERS_PER_VALUE
 
 JOB_SET: Final = "spec.template.spec"
-"""Where the JobSet's spec stands in a runtime."""
+"""The path of the JobSet's spec in a runtime."""
 PATCHES: Final = "spec.runtimePatches"
-"""Where a TrainJob has its patches."""
+"""The path of a TrainJob's patches."""
 FIX: Final = "Stay within that: no policy allows more."
 
 
@@ -40,7 +40,7 @@ class Work:
         self._left = MAX_MERGED_VALUES
 
     def take(self, values: int, characters: int = 0) -> None:
-        """So many values are looked at, each by a path of so many characters; TooLarge beyond `MAX_MERGED_VALUES`."""
+        """Count visited values, each with a path of this length; TooLarge beyond `MAX_MERGED_VALUES`."""
         self._left -= values + values * characters // PATH_CHARACTERS_PER_VALUE
         if self._left < 0:
             message = f"too large to judge: more than {MAX_MERGED_VALUES:,} values to merge into the runtime"
@@ -48,7 +48,9 @@ class Work:
 
 
 def check_others(size: int, *, of_job: bool) -> None:
-    """TooLarge for other pods than launcher and nodes with so many bytes in all: of a TrainJob, by its patches."""
+    """TooLarge if the pods except launcher and nodes have too many bytes in all; `of_job`: by the TrainJob's
+    patches.
+    """
     if size > MAX_OTHER_PODS_BYTES:
         what = "bytes of other pods than launcher and nodes"
         message = f"too large to judge: {size:,} {what}, at most {MAX_OTHER_PODS_BYTES:,}"
@@ -65,17 +67,17 @@ _KEYS: Final = {
     "schedulingGates": "name",
     "volumeMounts": "mountPath",
 }
-# Mappings whose keys are the user's, and so in brackets.
+# Mappings with the user's keys, which are in brackets in paths.
 _OWN_KEYS: Final = frozenset(("labels", "annotations", "nodeSelector", "limits", "requests"))
 
 Origins = dict[str, str]
-"""From a path to the one at which it was written; what is not in it comes with the rest."""
+"""From a path to the path at which it was written; others come from the rest."""
 
 
 def merge(base: Any, patch: dict[str, Any], *, path: str, written: str, origins: Origins, work: Work) -> dict[str, Any]:
     """`base` with `patch`, which is written at `written`, merged in at `path`; neither is changed.
 
-    TooLarge where that is too much `work`.
+    TooLarge if that is too much `work`.
     """
     merged = dict(mapping(base))
     work.take(len(merged))
@@ -116,7 +118,7 @@ def _items(
 
 
 METADATA: Final = "spec.template.metadata"
-"""Where the JobSet's labels and annotations stand in a runtime."""
+"""The path of the JobSet's labels and annotations in a runtime."""
 RESOURCES: Final = "spec.trainer.resourcesPerNode"
 # Fields of the container that a TrainJob's `trainer` replaces.
 _REPLACED: Final = ("image", "command", "args")
@@ -129,19 +131,19 @@ class ReplicatedJob:
     index: int
     name: str
     written: dict[str, Any]
-    """As it stands in the runtime."""
+    """As written in the runtime."""
     step: str
-    """What it is for, as the label of its ancestor says."""
+    """Its purpose, by the label of its ancestor."""
     template: dict[str, Any]
-    """Of the pods."""
+    """Its pod template."""
     replicas: int
     pods: int
-    """Of each replica."""
+    """Pods of each replica."""
     depends_on: list[dict[str, Any]]
     origins: Origins = field(default_factory=dict)
-    """By paths in the template: where the TrainJob has what is not the runtime's."""
+    """By path in the template: where the TrainJob has the value, if it is not the runtime's."""
     kept: set[str] = field(default_factory=set)
-    """Paths in the template of what is the runtime's all the same."""
+    """Paths in the template that belong to the runtime all the same."""
 
     @property
     def of_trainer(self) -> bool:
@@ -150,17 +152,17 @@ class ReplicatedJob:
 
     @property
     def path(self) -> str:
-        """Where it stands in the runtime."""
+        """Its path in the runtime."""
         return f"{JOB_SET}.replicatedJobs[{self.index}]"
 
     @property
     def template_path(self) -> str:
-        """Where its pod template stands in the runtime."""
+        """The path of its pod template in the runtime."""
         return f"{self.path}.template.spec.template"
 
     @property
     def containers(self) -> list[dict[str, Any]]:
-        """Of the pod template."""
+        """The containers of the pod template."""
         return mappings(at(self.template, "spec").get("containers"))
 
     @property
@@ -180,7 +182,6 @@ class ReplicatedJob:
             yield from (str(mount.get("name")) for mount in mappings(container.get("volumeMounts")))
 
     def replace_containers(self, containers: list[dict[str, Any]]) -> None:
-        """Have these in the template."""
         self.template = {**self.template, "spec": {**at(self.template, "spec"), "containers": containers}}
 
 
@@ -190,11 +191,12 @@ def launcher_is_node(runtime: dict[str, Any]) -> bool:
 
 
 def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[ReplicatedJob]:
-    """Those of a runtime's spec, with the patches and the `trainer` of a TrainJob's spec, which may be empty.
+    """The replicated jobs of a runtime's spec, with the patches and the `trainer` of a TrainJob's spec, which may be
+    empty.
 
-    TooLarge where that is too much to put together.
+    TooLarge if that is too much to merge.
     """
-    found = []
+    result = []
     work = Work()
     patches = _patches(job)
     for index, written in enumerate(mappings(at(runtime, "template", "spec").get("replicatedJobs"))):
@@ -219,12 +221,12 @@ def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[Replic
         _sized(each, runtime, mapping(job.get("trainer")))
         _trained(each, runtime, mapping(job.get("trainer")), work)
         _initialized(each, mapping(job.get("initializer")), work)
-        found.append(each)
-    return found
+        result.append(each)
+    return result
 
 
 def slots(runtime: dict[str, Any], job: dict[str, Any], jobs: list[ReplicatedJob]) -> int:
-    """How many processes a node runs; as many as it has GPUs where that is said to be one."""
+    """Processes on a node; as many as it has GPUs if the runtime says so."""
     wanted = at(job, "trainer")
     if wanted.get("numProcPerNode") is not None:
         return _number(wanted["numProcPerNode"], 1)
@@ -243,7 +245,7 @@ def slots(runtime: dict[str, Any], job: dict[str, Any], jobs: list[ReplicatedJob
 
 
 def claim_templates(spec: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """(path, name) of each claim that JobSet makes, and mounts where a container says so."""
+    """(path, name) of each claim that JobSet creates, and mounts if a container says so."""
     for index, policy in enumerate(mappings(spec.get("volumeClaimPolicies"))):
         for number, template in enumerate(mappings(policy.get("templates"))):
             path = f"{JOB_SET}.volumeClaimPolicies[{index}].templates[{number}].metadata.name"
@@ -271,7 +273,7 @@ def _sized(each: ReplicatedJob, runtime: dict[str, Any], wanted: dict[str, Any])
 
 
 def _trained(each: ReplicatedJob, runtime: dict[str, Any], wanted: dict[str, Any], work: Work) -> None:
-    """Put in what the TrainJob's `trainer` says of the container, as far as it reaches this replicated job."""
+    """Merge the TrainJob's `trainer` into the container, as far as it applies to this replicated job."""
     is_node = each.name == kinds.NODE and launcher_is_node(runtime)
     index = each.node
     if index is None or not (each.of_trainer or is_node):
@@ -293,7 +295,7 @@ def _trained(each: ReplicatedJob, runtime: dict[str, Any], wanted: dict[str, Any
 
 
 def _initialized(each: ReplicatedJob, initializer: dict[str, Any], work: Work) -> None:
-    """Put in what the TrainJob's `initializer` says of the container that fetches a dataset or a model."""
+    """Merge the TrainJob's `initializer` into the container that fetches a dataset or a model."""
     field, index = kinds.INITIALIZERS.get(each.step, ""), each.named(each.step)
     wanted = mapping(initializer.get(field))
     if index is None or not wanted:
@@ -312,10 +314,10 @@ def _initialized(each: ReplicatedJob, initializer: dict[str, Any], work: Work) -
 def _resources(
     each: ReplicatedJob, here: str, own: dict[str, Any], wanted: dict[str, Any], work: Work
 ) -> dict[str, Any]:
-    """The resources, with what is from the runtime noted as such."""
+    """The resources; those of the runtime are recorded as such."""
     merged = merge(own, wanted, path=f"{here}.resources", written=RESOURCES, origins={}, work=work)
     each.origins[f"{here}.resources"] = RESOURCES
-    each.origins[".spec.containers"] = RESOURCES  # what all containers ask for together
+    each.origins[".spec.containers"] = RESOURCES  # the sum of all containers' requests
     each.kept |= {f".spec.containers[{index}]" for index in range(len(each.containers))}
     for kind in ("limits", "requests"):
         each.kept |= {f"{here}.resources.{kind}[{name}]" for name in at(own, kind).keys() - at(wanted, kind).keys()}

@@ -2,7 +2,7 @@
 
 They are watched only with `serve --trainer`.
 
-The JobSet's spec is kept from runtimes with an MPI policy, since the pods of TrainJobs come from its templates. Users
+The JobSet's spec of runtimes with an MPI policy is cached, since the pods of TrainJobs come from its templates. Users
 may make any number of runtimes of any size, so there is a budget; a runtime beyond it is unknown.
 """
 
@@ -97,7 +97,7 @@ class TrainJobRecord(msgspec.Struct, frozen=True, gc=False):
     name: str
     uid: str
     over: bool = False
-    """It ended, or is being deleted: it uses nothing any more."""
+    """It ended, or is being deleted: it no longer uses anything."""
 
 
 class TrainJobPod(msgspec.Struct, frozen=True, gc=False):

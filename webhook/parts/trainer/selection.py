@@ -1,6 +1,6 @@
-"""Which rules are asked of TrainJobs and of runtimes, and what takes the place of others.
+"""The rules for TrainJobs and for runtimes, and the checks that replace other rules.
 
-Each of a runtime's replicated jobs besides launcher and nodes is judged alone, as a launcher.
+Each of a runtime's replicated jobs except launcher and nodes is judged alone, as a launcher.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +24,7 @@ _AS_LAUNCHER: Final = replica_path(LAUNCHER)
 
 
 def faults(shape: Shape, rule: Rule, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
-    """What the rule finds in them."""
+    """The rule's findings in them."""
     for pods in shape.others:
         made = ctx.once(_read, pods)
         if isinstance(made, ShapeError):
@@ -51,7 +51,7 @@ def _moved(text: str, path: str) -> str:
 
 
 ShapeOf = Callable[[Context], Shape]
-"""The shape of the object that a context is about: the new one, or the stored one."""
+"""The shape of a context's object: the new one, or the stored one."""
 
 OF_TEMPLATES: Final = frozenset(
     (
@@ -71,16 +71,16 @@ OF_TEMPLATES: Final = frozenset(
         "worker-count",
     )
 )
-"""Asked of runtimes: what follows from the templates alone, whatever a TrainJob adds."""
+"""Rules for runtimes: those that depend only on the templates, whatever a TrainJob adds."""
 OF_JOBS: Final = OF_TEMPLATES | {
     "accelerator-available", "child-names", "compliance", "ever-fits", "job-timeout", "limit-range", "local-queue",
     "name-length", "priority", "references", "resource-quota", "tier",
 }  # fmt: skip
-"""Asked of TrainJobs."""
+"""Rules for TrainJobs."""
 OF_OTHER_PODS: Final = frozenset(
     ("images", "job-size", "limit-range", "pod-security", "pod-template", "references", "scc")
 )
-"""Asked of pods besides launcher and nodes too, such as those that fetch a dataset."""
+"""Rules that also apply to pods other than launcher and nodes, such as those that fetch a dataset."""
 
 Instead = Callable[[Shape, Context], Iterator[Violation]]
 INSTEAD: Final[Mapping[str, Instead]] = MappingProxyType(
@@ -96,7 +96,7 @@ BESIDES: Final = MappingProxyType(
 
 
 def selected(policy: Policy, shape_of: ShapeOf, *, runtime: bool) -> Policy:
-    """The policy with the rules for TrainJobs, or for a `runtime`: that leaves least numbers to its TrainJobs."""
+    """The policy with the rules for TrainJobs, or for a `runtime`, which leaves minimum numbers to its TrainJobs."""
     wanted = OF_TEMPLATES if runtime else OF_JOBS
     rules = []
     for rule, chosen, action in policy.rules:
@@ -126,7 +126,7 @@ def _besides(rule: Rule, shape_of: ShapeOf) -> Rule:
     def besides(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
         shape = shape_of(ctx)
         yield from BESIDES[rule.id](shape)
-        # What the rule says of root's key holds for the way in which mpi-operator mounts it.
+        # The rule's text about root's key is true for mpi-operator's way of mounting it.
         if rule.id == "ssh-paths" and upstream.user_of_launcher(shape) == 0:
             return
         left_out = upstream.left_to_jobs(shape) if rule.id == "images" else ()

@@ -1,4 +1,4 @@
-"""A TrainJob with its MPI runtime, or such a runtime alone, as the MPIJob that would make the same pods."""
+"""A TrainJob with its MPI runtime, or such a runtime alone, as the MPIJob with the same pods."""
 
 import hashlib
 from collections.abc import Iterable
@@ -28,30 +28,30 @@ from webhook.parts.trainer.resources import TrainingRuntime
 _ROLES: Final = {kinds.LAUNCHER: LAUNCHER, kinds.NODE: WORKER}
 # JobSet's default.
 _RESTART_POLICY: Final = "OnFailure"
-# As mpi-operator says it; the time is not looked at.
+# In mpi-operator's words; the time is not read.
 _ENDED: Final = {
     "status": {
         "conditions": [{"type": "Succeeded", "status": "True"}],
         "completionTime": "1970-01-01T00:00:00Z",
     }
 }
-# Stands for what an image starts by itself: of an MPIJob's workers that would be sshd.
+# Stands for the image's own program: for an MPIJob's workers it would be sshd.
 _OF_THE_IMAGE: Final = ["(entrypoint)"]
 
 
 @dataclass(frozen=True, slots=True)
 class OtherPods:
-    """Pods besides launcher and nodes, such as those that fetch a dataset, as the launcher of an MPIJob."""
+    """Pods except launcher and nodes, such as those that fetch a dataset, as the launcher of an MPIJob."""
 
     path: str
-    """In the place of that of the launcher's replica spec."""
+    """Replaces the path of the launcher's replica spec."""
     document: bytes
     """JSON of that MPIJob."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What rules read of it, and what there is besides."""
+    """The MPIJob that rules read, and the rest of the object."""
 
     document: bytes
     """JSON of the MPIJob."""
@@ -65,17 +65,17 @@ class Shape:
     metadata: dict[str, Any]
 
     def replicated_job(self, name: str) -> ReplicatedJob | None:
-        """The one of this name."""
+        """The replicated job of this name."""
         return next((each for each in self.jobs if each.name == name), None)
 
 
 def of_runtime(document: dict[str, Any]) -> Shape | None:
-    """Of a runtime's JSON; None without an MPI policy or without nodes, TooLarge where its other pods are."""
+    """The shape of a runtime's JSON; None without an MPI policy or without nodes, TooLarge if its other pods are."""
     return _shape(mapping(document.get("spec")), {}, mapping(document.get("metadata")), _runtimes_places(), "")
 
 
 def of_train_job(document: dict[str, Any], runtime: TrainingRuntime) -> Shape | None:
-    """Of a TrainJob's JSON and its runtime; None as for that, TooLarge beyond what can be merged."""
+    """The shape of a TrainJob's JSON and its runtime; None as for that, TooLarge beyond what can be merged."""
     if not runtime.spec:
         return None
     kind = kinds.RUNTIME if runtime.namespace else kinds.CLUSTER_RUNTIME
@@ -128,7 +128,7 @@ def _shape(
     size = 0
     for each in jobs:
         role = _ROLES.get(each.name)
-        # No role is called a number.
+        # No role has a number as its name.
         path = replica_path(role or str(each.index))
         template = _known(each, role, path, known, in_runtime=bool(name))
         mounted = set(each.mounts)
@@ -169,7 +169,7 @@ def _shape(
             "mpiImplementation": policy.get("mpiImplementation"),
             "runPolicy": {key: value for key, value in run_policy.items() if value is not None},
             "mpiReplicaSpecs": specs,
-            # What else is judged: without it an update that changes nothing but this would not be.
+            # Digest of everything else that is judged: otherwise an update that changes only this would not be judged.
             "besides": _digest(others, job),
         },
     }
@@ -182,7 +182,7 @@ def _shape(
 
 
 def _digest(others: list[tuple[str, dict[str, Any]]], job: dict[str, Any]) -> str:
-    """Of the other pods but for what Kueue changes of them, and of the labels that a TrainJob gives JobSet and Jobs."""
+    """For the other pods except what Kueue changes of them, and of the labels that a TrainJob gives JobSet and Jobs."""
     pods = [{**replica, "template": without_kueues(replica["template"])} for _, replica in others]
     templates = [at(patch, "trainingRuntimeSpec", "template") for patch in mappings(job.get("runtimePatches"))]
     jobs = [each for template in templates for each in mappings(at(template, "spec").get("replicatedJobs"))]
@@ -191,7 +191,7 @@ def _digest(others: list[tuple[str, dict[str, Any]]], job: dict[str, Any]) -> st
 
 
 def _ended(document: dict[str, Any]) -> bool:
-    """Whether Trainer has seen the TrainJob to its end, one way or the other."""
+    """Whether Trainer has recorded the end of the TrainJob, one way or the other."""
     conditions = mappings(at(document, "status").get("conditions"))
     return any(each.get("type") in kinds.ENDS and each.get("status") == "True" for each in conditions)
 
@@ -204,7 +204,7 @@ def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
 def _known(
     each: ReplicatedJob, role: str | None, path: str, known: dict[str, Place], *, in_runtime: bool
 ) -> dict[str, Any]:
-    """Its pod template for the role, with the container that runs the training first; its places become `known`."""
+    """Its pod template for the role, with the container that runs the training first; adds its places to `known`."""
     spec = dict(at(each.template, "spec"))
     written, node = each.containers, each.node
     order = sorted(range(len(written)), key=lambda index: index != node)

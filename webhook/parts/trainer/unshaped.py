@@ -1,4 +1,4 @@
-"""What is known of a TrainJob or a runtime that is too large to be put together, without reading all of it."""
+"""The head of a TrainJob or a runtime that is too large to be merged, without reading all of it."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -16,7 +16,7 @@ class _Policy(msgspec.Struct):
 
 
 class Head(msgspec.Struct, rename="camel"):
-    """Of a spec what says whether it is of MPI."""
+    """The parts of a spec that show whether it is for MPI."""
 
     runtime: Mapping[str, str | None] = msgspec.field(default_factory=dict, name="runtimeRef")
     """The one that a TrainJob names."""
@@ -24,7 +24,7 @@ class Head(msgspec.Struct, rename="camel"):
 
     @property
     def has_mpi_policy(self) -> bool:
-        """Whether a runtime is one of MPI."""
+        """Whether a runtime is for MPI."""
         return self.ml_policy is not None and bytes(self.ml_policy.mpi)[:1] == b"{"
 
 
@@ -40,7 +40,7 @@ _FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def head(written: msgspec.Raw) -> Head:
-    """As far as it can be read."""
+    """The head, as far as it can be read."""
     try:
         return msgspec.json.decode(written, type=_Headed).spec
     except _FAULTS:
@@ -48,9 +48,10 @@ def head(written: msgspec.Raw) -> Head:
 
 
 def same_pods(request: AdmissionRequest) -> bool:
-    """Whether an update leaves all that pods come of, byte by byte: the API server writes both in the same way.
+    """Whether an update leaves everything that pods depend on, byte by byte: the API server writes both in the same
+    way.
 
-    msgspec.DecodeError, UnicodeDecodeError or RecursionError for what cannot be read.
+    msgspec.DecodeError, UnicodeDecodeError or RecursionError if it cannot be read.
     """
     new, old = (_of_pods(raw) for raw in (request.object, request.old_object))
     return new == old

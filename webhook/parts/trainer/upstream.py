@@ -1,4 +1,4 @@
-"""What Trainer does otherwise than mpi-operator: checks in the place of rules, or beside them."""
+"""Checks for what Trainer does differently from mpi-operator: they replace or complement rules."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -27,7 +27,7 @@ def longest_name(shape: Shape, _: Context) -> Iterator[Violation]:
     """The name leaves room for those of the pods."""
     name, generated = str(shape.metadata.get("name") or ""), str(shape.metadata.get("generateName") or "")
     if not shape.job or not (name or generated):
-        return  # a runtime's name reaches no pod
+        return  # a runtime's name is in no pod
     if names.is_generated(name, generated):
         path, kind, suffix = "metadata.generateName", "generateName", names.GENERATED_SUFFIX_LENGTH
         length = min(len(generated), names.GENERATED_BASE_MAX_LENGTH) + suffix
@@ -39,7 +39,7 @@ def longest_name(shape: Shape, _: Context) -> Iterator[Violation]:
     if length > room:
         fault = f"{length} characters, and with {longest} a pod's name has more than {names.DNS_LABEL_MAX_LENGTH}"
         fix = f"Use a {kind} of at most {room - suffix} characters."
-        yield Violation(path, f"{fault} (JobSet refuses it)", fix=fix)
+        yield Violation(path, f"{fault} (JobSet rejects it)", fix=fix)
 
 
 def left_to_jobs(shape: Shape) -> frozenset[str]:
@@ -53,10 +53,10 @@ def left_to_jobs(shape: Shape) -> frozenset[str]:
 
 
 def taken_names(shape: Shape, ctx: Context) -> Iterator[Violation]:
-    """ConfigMaps that Trainer needs and that are another's: it tries again for ever, and makes no pod.
+    """ConfigMaps that Trainer needs and that belong to another object: it retries for ever, and creates no pod.
 
-    `getRuntimeSnapshot` of Trainer's `pkg/runtime/core/snapshot.go` takes none but the job's own; the other gets a
-    second controller, which the API server refuses.
+    `getRuntimeSnapshot` of Trainer's `pkg/runtime/core/snapshot.go` accepts only the job's own; the other one gets a
+    second controller, which the API server rejects.
     """
     name, uid = str(shape.metadata.get("name") or ""), shape.metadata.get("uid")
     for suffix in (_SNAPSHOT, _HOSTFILE) if name else ():
@@ -73,13 +73,13 @@ def taken_names(shape: Shape, ctx: Context) -> Iterator[Violation]:
         else:
             whose = f"belongs to {owner.kind} {owner.name}" if owner is not None else "is not the job's"
             fault = f'ConfigMap "{child.name}" exists and {whose}, so Trainer could never start the job'
-            fix = "Rename the job, or delete that ConfigMap if nobody needs it."
+            fix = "Rename the job, or delete that ConfigMap if it is not needed."
         advisory = child.deleted or former
         yield Violation("metadata.name", fault, fix=fix, reason=CauseReason.FORBIDDEN, advisory=advisory)
 
 
 def nodes(shape: Shape) -> Iterator[Violation]:
-    """Numbers of nodes of which Trainer makes others."""
+    """Numbers of nodes that Trainer changes."""
     wanted = at(shape.job, "trainer").get("numNodes")
     launcher, node = shape.replicated_job(kinds.LAUNCHER), shape.replicated_job(kinds.NODE)
     if wanted == 1 and launcher_is_node(shape.runtime) and launcher is not None and node is not None:
@@ -104,7 +104,7 @@ def other_image(shape: Shape) -> Iterator[Violation]:
 
 
 def key(shape: Shape) -> Iterator[Violation]:
-    """Trainer mounts the key with mode 0640, owned by root: ssh as root refuses it, and others need its group.
+    """Trainer mounts the key with mode 0640, owned by root: ssh as root rejects it, and others need its group.
 
     `MPISSHPrivateKeyFileMode` of Trainer's `pkg/constants/constants.go`. A script may copy it to another place.
     """
@@ -126,7 +126,7 @@ def key(shape: Shape) -> Iterator[Violation]:
 
 
 def user_of_launcher(shape: Shape) -> int | None:
-    """Who the launcher runs as; None where its image decides."""
+    """The user of the launcher; None if its image decides."""
     launcher = shape.replicated_job(kinds.LAUNCHER)
     if launcher is None or launcher.node is None:
         return None

@@ -15,7 +15,7 @@ RESOURCES: Final = {_OF_JOBS: "trainjobs", _OF_RUNTIMES: "trainingruntimes", _OF
 
 def hooks(client_config: ClientConfig, policy_namespace: str, match_conditions: bool = True) -> list[KubernetesObject]:
     """The hooks for TrainJobs and for runtimes with an MPI policy."""
-    found = []
+    result = []
     for name, resource in RESOURCES.items():
         rule = {"apiGroups": [kinds.GROUP], "apiVersions": ["v1alpha1"], "resources": [resource]}
         hook = make_hook(name, client_config("/validate-trainer"), rule, CHANGES, failure_policy="Fail")
@@ -28,5 +28,5 @@ def hooks(client_config: ClientConfig, policy_namespace: str, match_conditions: 
             conditions["of-mpi"] = OF_MPI
         if match_conditions:
             hook["matchConditions"] = [{"name": key, "expression": cel} for key, cel in conditions.items()]
-        found.append(hook)
-    return found
+        result.append(hook)
+    return result

@@ -15,15 +15,15 @@ from webhook.client.access import Access
 def why(*, job: str | None, access: Access, namespace: str | None, policy_namespace: str, output: str) -> NoReturn:
     """Say why a job does not run.
 
-    The first line says what has become of the job, and why. Below it stand all causes, what holds the job up first
-    before what would come later, each with where it is seen and what to do: the job's own status, Kueue's Workload and
-    its place in the queue, refused pods, pods without a node, containers that do not start, the log of a launcher that
-    failed, the deadline; and at last what admission would say of the job now.
+    The first line has the state of the job, and the reason. All causes follow, first those that block the job now, each
+    with its source and the fix: the job's own status, Kueue's Workload and its place in the queue, rejected pods, pods
+    without a node, containers that do not start, the log of a failed launcher, the deadline; and finally the verdict
+    that admission would give the job now.
 
-    Without NAME it is a line for each job of the namespace that does not run.
+    Without NAME it prints a line for each job of the namespace that does not run.
 
-    It reads what you may read, and no Secret. Where you may create pods, those that are missing are tried by a dry run,
-    which creates nothing. What could not be read is named at the end.
+    It reads what you may read, and no Secret. If you may create pods, missing ones are tried by a dry run, which
+    creates nothing. The last lines name what could not be read.
 
     \b
     Examples:
@@ -36,7 +36,7 @@ def why(*, job: str | None, access: Access, namespace: str | None, policy_namesp
     Exit code:
       0  it runs, is being started, or has succeeded
       1  it does not run, or has failed
-      2  there is no such job, or the cluster cannot be asked; the message says why
+      2  the job does not exist, or the cluster cannot be read; the message says why
     """
     from webhook.parts.why import report
 

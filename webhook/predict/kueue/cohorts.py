@@ -1,4 +1,4 @@
-"""The most that a ClusterQueue could ever get of a flavor: its own quota and what its cohort may lend it.
+"""The maximum that a ClusterQueue could ever get of a flavor: its own quota and what its cohort may lend it.
 
 As kueue `pkg/cache/scheduler/resource_node.go`: each node of the tree (a ClusterQueue or a Cohort) keeps what exceeds
 its lending limit to itself and gives the rest up to its parent; it gets at most its own and its borrowing limit.
@@ -17,9 +17,9 @@ _NOTHING = Quota()
 
 
 def within_reach(view: ClusterView, queue: ClusterQueue, pair: FlavorResource) -> int:
-    """The most that the ClusterQueue can get when nothing is in use; unlimited where that is unknown.
+    """The maximum that the ClusterQueue can get when nothing is in use; unlimited if that is unknown.
 
-    Costs a walk through all cohorts of the tree: ask for what exceeds the ClusterQueue's own quota.
+    It walks through all cohorts of the tree: call it only for more than the ClusterQueue's own quota.
     """
     own = queue.quotas.get(pair, _NOTHING)
     if not queue.cohort:
@@ -42,7 +42,7 @@ def _reach(quota: Quota, subtree: int, of_parent: int) -> int:
 
 
 def _kept(quota: Quota, subtree: int) -> int:
-    """What is not lent to anybody outside."""
+    """The amount that is not lent to others."""
     return 0 if quota.lending_limit is None else max(0, minus(subtree, quota.lending_limit))
 
 
@@ -94,7 +94,7 @@ class _Lent:
                 self._total[pair] += step * minus(quota.nominal, _kept(quota, quota.nominal))
 
     def copy(self) -> "_Lent":
-        """The same, for the ClusterQueues as they are now."""
+        """A copy for the current ClusterQueues."""
         return _Lent(self._total.copy())
 
 
@@ -106,7 +106,7 @@ def _counted(queues: Mapping[str, ClusterQueue]) -> _Lent:
 
 
 def _lent(queues: Mapping[str, ClusterQueue]) -> _Lent:
-    """Worked out once for a cohort, and kept up to date: it may have thousands of ClusterQueues."""
+    """Computed once for a cohort, and kept up to date: it may have thousands of ClusterQueues."""
     return queues.derived(_counted) if isinstance(queues, Group) else _counted(queues)
 
 

@@ -1,4 +1,4 @@
-"""Whether a ClusterQueue has quota for a resource at all: Kueue never admits a job that asks for one that it lacks.
+"""Whether a ClusterQueue has quota for a resource at all: Kueue never admits a job that requests an uncovered one.
 
 As kueue `pkg/scheduler/flavorassigner/flavorassigner.go` (`resource X unavailable in ClusterQueue`).
 """
@@ -12,7 +12,7 @@ from webhook.predict.kueue.managed import configuration, manages
 
 
 def not_covered(view: ClusterView, namespace: str, label: object, resources: Iterable[str]) -> str:
-    """Why a job with this label of a queue may not ask for these too; empty where it may for certain."""
+    """Why a job with this queue label may not request these resources; empty if it certainly may."""
     resources = sorted(resources)
     queue = queues.of_job(view, namespace, label) if resources else ""
     if queue is UNKNOWN:

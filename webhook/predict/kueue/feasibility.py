@@ -1,9 +1,9 @@
 """Whether a ClusterQueue could ever admit a job's pod sets, with nothing else in it.
 
-Kueue gives each pod set one flavor for all resources of a resource group, the first that can have it, and looks back at
-nothing (kueue `pkg/scheduler/flavorassigner/flavorassigner.go`, `assignFlavors`). So if no choice of flavors at all has
-the quota, Kueue never finds one. The reverse does not hold: it may take a flavor for the launcher that the workers
-would have needed.
+Kueue gives each pod set one flavor for all resources of a resource group, the first that fits, and never revises a
+choice (kueue `pkg/scheduler/flavorassigner/flavorassigner.go`, `assignFlavors`). So if no choice of flavors at all has
+the quota, Kueue never finds one. The reverse is not true: it may take a flavor for the launcher that the workers would
+have needed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ class Token(StrEnum):
 
 
 class FlavorShortage(msgspec.Struct, frozen=True):
-    """More is asked for than a flavor could ever have; `before` is the part of it of earlier pod sets."""
+    """The request exceeds what a flavor could ever have; `before` is the part of earlier pod sets."""
 
     pair: FlavorResource
     before: int
@@ -45,7 +45,7 @@ class FlavorShortage(msgspec.Struct, frozen=True):
 
 
 class Obstacle(msgspec.Struct, frozen=True):
-    """Why a pod set can never be admitted: no quota for `unavailable`, or what is wrong with each flavor."""
+    """Why a pod set can never be admitted: no quota for `unavailable`, or the fault of each flavor."""
 
     pod_set: PodSet
     unavailable: str | None = None
@@ -53,7 +53,7 @@ class Obstacle(msgspec.Struct, frozen=True):
     shortages: tuple[FlavorShortage, ...] = ()
     several_topologies: tuple[str, ...] = ()
     of_topologies: tuple[str, ...] = ()
-    """The resources of topology-aware flavors, where the pods ask for none of any flavor."""
+    """The resources of topology-aware flavors, if the pods request none of any flavor."""
 
     @property
     def token(self) -> Token:
@@ -62,7 +62,7 @@ class Obstacle(msgspec.Struct, frozen=True):
 
 
 class _Unit(msgspec.Struct, frozen=True):
-    """Pod sets that get the same flavors, and what they ask for together."""
+    """Pod sets that get the same flavors, and their total request."""
 
     pod_sets: tuple[PodSet, ...]
     total: Mapping[str, int]
@@ -84,14 +84,14 @@ class _Unit(msgspec.Struct, frozen=True):
 def obstacles(
     view: ClusterView, queue: ClusterQueue, pod_sets: Sequence[PodSet], config: KueueConfig
 ) -> Iterator[Obstacle]:
-    """What keeps the pod sets out of the ClusterQueue for ever; nothing where they may fit, or it is unknown."""
+    """Why the ClusterQueue can never admit the pod sets; empty if they may fit, or it is unknown."""
     covered = {name: group for group in queue.groups for name in group.covered}
     units = [_Unit.of(each, count_pods=_PODS in covered) for each in _units(pod_sets)]
     flavors: dict[str, ResourceFlavor | Answer] = {}
     for name in (name for group in queue.groups for name in group.flavors):
         flavor = view.get(RESOURCE_FLAVORS, name)
         flavors[name] = flavor
-    # Where a flavor is unknown, or not there yet, it is unknown whether all have a topology.
+    # If a flavor is unknown or missing, it is unknown whether all have a topology.
     only_topologies = all(not isinstance(each, ResourceFlavor) or each.topology for each in flavors.values())
     search = _Search(view, queue, config, flavors, only_topologies)
     for unit in units:
@@ -122,7 +122,7 @@ class _Search:
     reach: dict[FlavorResource, int] = field(default_factory=dict)
 
     def group(self, group: Group, units: Sequence[_Unit]) -> Iterator[Obstacle]:
-        """What is wrong with every choice of flavors of the group for the units."""
+        """Why every choice of flavors of the group fails for the units."""
         if not group.flavors:
             return  # Kueue's schema has at least one; a file may hold anything
         choices: list[list[str]] = []
@@ -134,7 +134,7 @@ class _Search:
             for flavor in group.flavors:
                 shortage = self._shortage(flavor, asked, {})
                 if wrong := self._mismatch(unit, flavor, group):
-                    mismatches.append(wrong._replace(mend="") if shortage else wrong)
+                    mismatches.append(wrong._replace(fix="") if shortage else wrong)
                 elif shortage:
                     shortages.append(shortage)
                 else:
@@ -154,7 +154,7 @@ class _Search:
             yield preferred
 
     def topologies(self, unit: _Unit) -> Iterator[Obstacle]:
-        """A pod set gets exactly one flavor with a topology: it must ask for something, and not of two such groups.
+        """A pod set gets exactly one flavor with a topology: it must request a resource, and not of two such groups.
 
         kueue `pkg/scheduler/flavorassigner/tas_flavorassigner.go` (`onlyTASFlavor`).
         """
@@ -178,7 +178,7 @@ class _Search:
         return bool(usable) and all(isinstance(each, ResourceFlavor) and each.topology for each in usable)
 
     def _together(self, group: Group, units: Sequence[_Unit], choice: Sequence[str]) -> Obstacle | None:
-        """The first unit that has too little left of its flavor when those before it have theirs."""
+        """The first unit for which its flavor has too little left after the units before it."""
         used: dict[FlavorResource, int] = {}
         for unit, flavor in zip(units, choice, strict=True):
             asked = {name: value for name, value in unit.total.items() if name in group.covered}
@@ -196,7 +196,7 @@ class _Search:
             pair = FlavorResource(flavor, name)
             before = used.get(pair, 0)
             total = plus(before, value)
-            # Its own quota is always within reach; only beyond that the cohort has to be asked.
+            # Its own quota is always within reach; the cohort matters only beyond that.
             if total > self.queue.quotas.get(pair, _NOTHING).nominal:
                 if pair not in self.reach:
                     self.reach[pair] = within_reach(self.view, self.queue, pair)
@@ -213,7 +213,7 @@ class _Search:
             overlaps = bool(pod_set.each.keys() & group.covered)
             other = mismatch(pod_set.template, flavor)
             if wrong := self._topology_mismatch(pod_set.topology, flavor, overlaps):
-                return wrong._replace(mend="") if other else wrong
+                return wrong._replace(fix="") if other else wrong
             if other:
                 return other
         return None

@@ -23,12 +23,14 @@ class TemplatePart(Enum):
 
 
 class Mismatch(NamedTuple):
-    """What keeps pods from a flavor, in Kueue's words; `mend` is the one thing that would let them in, if there is."""
+    """Why pods do not fit a flavor, in Kueue's words; `fix` is the single change that would fix it, if there is
+    one.
+    """
 
     flavor: str
     part: TemplatePart
     message: str
-    mend: str = ""
+    fix: str = ""
 
 
 def mismatch(template: PodTemplate, flavor: ResourceFlavor) -> Mismatch | None:
@@ -37,8 +39,8 @@ def mismatch(template: PodTemplate, flavor: ResourceFlavor) -> Mismatch | None:
     labels = _label_mismatch(template, flavor)
     if repelling := taints.untolerated(flavor.taints, tolerations):
         message = f"untolerated taint {repelling[0]} in flavor {flavor.name}"
-        mend = "" if labels or len(repelling) > 1 else f"Tolerate {repelling[0].key}."
-        return Mismatch(flavor.name, TemplatePart.TOLERATIONS, message, mend)
+        fix = "" if labels or len(repelling) > 1 else f"Tolerate {repelling[0].key}."
+        return Mismatch(flavor.name, TemplatePart.TOLERATIONS, message, fix)
     return labels
 
 
@@ -50,13 +52,13 @@ def _label_mismatch(template: PodTemplate, flavor: ResourceFlavor) -> Mismatch |
     other = [key for key, value in template.node_selector.items() if labels.get(key, value) != value]
     holds = _any_term_holds(template, labels)
     if other:
-        mend = f"Use {other[0]}: {labels[other[0]]}." if len(other) == 1 and holds else ""
-        return Mismatch(flavor.name, TemplatePart.NODE_SELECTOR, message, mend)
+        fix = f"Use {other[0]}: {labels[other[0]]}." if len(other) == 1 and holds else ""
+        return Mismatch(flavor.name, TemplatePart.NODE_SELECTOR, message, fix)
     return None if holds else Mismatch(flavor.name, TemplatePart.NODE_AFFINITY, message)
 
 
 def _any_term_holds(template: PodTemplate, labels: Mapping[str, str]) -> bool:
-    """Whether one of the required terms holds. A term about none of these keys matches anything."""
+    """Whether a required term matches. A term about none of these keys matches anything."""
     terms = template.node_terms
     asked = [[one for one in term.match_expressions or () if one.key in labels] for term in terms]
     return not all(asked) or not terms or any(all(satisfies(labels, one) for one in term) for term in asked)
@@ -65,14 +67,14 @@ def _any_term_holds(template: PodTemplate, labels: Mapping[str, str]) -> bool:
 def topology_mismatch(
     view: ClusterView, request: TopologyRequest, flavor: ResourceFlavor, *, only_topologies: bool, overlaps: bool
 ) -> Mismatch | None:
-    """Whether the flavor's kind of scheduling is another than the pod set's.
+    """Whether the flavor's kind of scheduling differs from the pod set's.
 
-    `only_topologies`: every flavor of the ClusterQueue has a topology, so it need not be asked for. `overlaps`: the
-    pods themselves ask for a resource of the flavor's group.
+    `only_topologies`: every flavor of the ClusterQueue has a topology, so the pod set need not request one. `overlaps`:
+    the pods themselves request a resource of the flavor's group.
     """
     if not request.explicit:
         if flavor.topology and not only_topologies:
-            return _topology(flavor, "supports only TopologyAwareScheduling", "Ask for unconstrained topology.")
+            return _topology(flavor, "supports only TopologyAwareScheduling", "Request unconstrained topology.")
         return None
     if not flavor.topology:
         drop = "Leave the topology annotations out."
@@ -83,5 +85,5 @@ def topology_mismatch(
     return None
 
 
-def _topology(flavor: ResourceFlavor, message: str, mend: str) -> Mismatch:
-    return Mismatch(flavor.name, TemplatePart.TOPOLOGY, f"flavor {flavor.name} {message}", mend)
+def _topology(flavor: ResourceFlavor, message: str, fix: str) -> Mismatch:
+    return Mismatch(flavor.name, TemplatePart.TOPOLOGY, f"flavor {flavor.name} {message}", fix)

@@ -11,12 +11,12 @@ from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
 from webhook.predict import other_jobs
 
-# The label that every namespace has; offline a file may leave it out.
+# The label that every namespace has; a file may leave it out.
 _NAME: Final = "kubernetes.io/metadata.name"
 
 
 class Unmanaged(Enum):
-    """Why Kueue leaves a namespace's jobs of a kind alone."""
+    """Why Kueue does not manage a namespace's jobs of a kind."""
 
     FRAMEWORK = "framework"  # no job of the kind anywhere: a queue label has no effect
     NAMESPACE = "namespace"  # this namespace: Kueue's webhook suspends a job with a queue label, nothing resumes it
@@ -28,7 +28,7 @@ def is_there(view: ClusterView) -> bool:
 
 
 def configuration(view: ClusterView) -> KueueConfig | Unknown:
-    """Kueue's configuration; UNKNOWN where there is none, or more than one."""
+    """Kueue's configuration; UNKNOWN if there is none, or more than one."""
     found = view.all(KUEUE_CONFIG)
     if found is UNKNOWN or len(found) != 1:
         return UNKNOWN
@@ -36,7 +36,7 @@ def configuration(view: ClusterView) -> KueueConfig | Unknown:
 
 
 def unmanaged(view: ClusterView, namespace: str, framework: str = FRAMEWORK) -> Unmanaged | Unknown | None:
-    """Why Kueue would not manage a job with a queue there; None where it does."""
+    """Why Kueue would not manage a job with a queue there; None if it does."""
     config = configuration(view)
     if config is UNKNOWN:
         return UNKNOWN
@@ -57,13 +57,13 @@ def manages(view: ClusterView, namespace: str, framework: str = FRAMEWORK) -> bo
 
 
 def framework(job: MPIJob) -> str:
-    """What jobs of its kind are called in Kueue's list of frameworks."""
+    """The job's kind in Kueue's list of frameworks."""
     other = other_jobs.of_job(job)
     return other.framework if other else FRAMEWORK
 
 
 def suspends_all(view: ClusterView, namespace: str) -> bool:
-    """Whether it is known for certain that Kueue suspends every job there, also those without a queue."""
+    """Whether Kueue certainly suspends every job there, including jobs without a queue."""
     config, labels = configuration(view), namespace_labels(view, namespace)
     if config is UNKNOWN or labels is UNKNOWN:
         return False
@@ -73,8 +73,8 @@ def suspends_all(view: ClusterView, namespace: str) -> bool:
 def suspends(view: ClusterView, namespace: str, job: MPIJob, *, queued: bool) -> bool:
     """Whether Kueue's webhook suspends a new job (kueue `jobframework/utils.go`, `WorkloadShouldBeSuspended`).
 
-    `queued`: the job names a queue, or Kueue gives it one. A Kueue of which nothing is known is taken to manage
-    MPIJobs. It may start a job of an owner at once.
+    `queued`: the job names a queue, or Kueue gives it one. An unknown Kueue is assumed to manage MPIJobs. It may start
+    a job with an owner at once.
     """
     if job.owned:
         return False

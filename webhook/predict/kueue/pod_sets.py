@@ -1,6 +1,6 @@
 """A job's pod sets as Kueue counts them (kueue `pkg/controller/jobs/mpijob`, `pkg/workload`).
 
-Kueue takes a Worker without `replicas` for one pod, where the operator takes it for none.
+For a Worker without `replicas` Kueue counts one pod, while the operator creates none.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _ALLOWED_FLAVORS: Final = PREFIX + "workload-allowed-resource-flavors"
 
 
 class PodSet(msgspec.Struct, frozen=True):
-    """Pods of one role. `each` is what one pod asks for by resource, in Kueue's units, as far as it is certain."""
+    """Pods of one role. `each` is the request of one pod by resource, in Kueue's units, as far as it is certain."""
 
     role: str
     path: str
@@ -31,19 +31,17 @@ class PodSet(msgspec.Struct, frozen=True):
     template: PodTemplate
     topology: TopologyRequest
     certain: bool = True
-    """False where Kueue may count more resources than those of `each`."""
+    """False if Kueue may count more resources than those of `each`."""
 
     @property
     def total(self) -> dict[str, int]:
-        """What all pods ask for."""
         return {name: min(value * self.count, UNLIMITED) for name, value in self.each.items()}
 
     def scaled(self, count: int) -> "PodSet":
-        """As many of the same pods."""
         return replace(self, count=count)
 
     def with_each(self, resource: str, value: int) -> "PodSet":
-        """The same pods with so much of a resource in each."""
+        """The same pods with this amount of a resource in each."""
         return replace(self, each={**self.each, resource: value}) if resource in self.each else self
 
 
@@ -53,7 +51,7 @@ def pod_sets(job: MPIJob, ctx: Context, config: KueueConfig) -> tuple[PodSet, ..
         return None
     if any(key in job.labels or key in job.annotations for key in FOREIGN):
         return None
-    found = []
+    result = []
     for pods in job_pods(_counted(job, ctx), ctx):
         topology = TopologyRequest.of(pods.template.annotations)
         if topology is None or (pods.template.spec and pods.template.spec.resource_claims):
@@ -61,12 +59,12 @@ def pod_sets(job: MPIJob, ctx: Context, config: KueueConfig) -> tuple[PodSet, ..
         each = {name: amount(name, value) for name, value in pods.requests.items() if not config.leaves_out(name)}
         counted = (name for name in pods.requests if not name.startswith(config.excluded_prefixes))
         certain = pods.certain and all(name in each for name in counted)
-        found.append(PodSet(pods.role, pods.path, pods.count, each, pods.template, topology, certain))
-    return tuple(found)
+        result.append(PodSet(pods.role, pods.path, pods.count, each, pods.template, topology, certain))
+    return tuple(result)
 
 
 def _counted(job: MPIJob, ctx: Context) -> MPIJob:
-    """The job with one worker where its Worker names no number."""
+    """The job with one worker if its Worker has no `replicas`."""
     if job.worker is None or job.workers:
         return job
     written = mpijob.decode(ctx.document).worker

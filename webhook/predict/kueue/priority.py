@@ -1,4 +1,4 @@
-"""The class that Kueue takes a job's priority from: where it is missing Kueue makes no Workload, and the job waits.
+"""The class of a job's priority in Kueue: if it is missing, Kueue creates no Workload and the job waits.
 
 As kueue `pkg/controller/jobs/mpijob/mpijob_controller.go` (`PriorityClass`) and `jobframework` (`ExtractPriority`).
 """
@@ -17,7 +17,7 @@ SCHEDULING_POLICY: Final = "spec.runPolicy.schedulingPolicy.priorityClass"
 
 
 def priority_classes(job: MPIJob) -> Iterator[tuple[str, str]]:
-    """(path, name) of each PriorityClass of a job, the one that Kueue reads first."""
+    """(path, name) of each PriorityClass of a job; Kueue uses the first."""
     policy = job.run_policy.scheduling_policy
     if policy is not None and policy.priority_class:
         yield SCHEDULING_POLICY, policy.priority_class

@@ -1,4 +1,4 @@
-"""The queues of a namespace, and what keeps a LocalQueue from taking a job.
+"""The queues of a namespace, and why a LocalQueue takes no jobs.
 
 As kueue `pkg/scheduler/scheduler.go` (`nominate`) and `pkg/controller/core/localqueue_controller.go`.
 """
@@ -22,10 +22,10 @@ DEFAULT: Final = "default"
 
 
 class State(Enum):
-    """Why a queue takes no job, in Kueue's words as far as it has any."""
+    """Why a queue takes no job, in Kueue's words if it has any."""
 
     ABSENT = "LocalQueue {name} doesn't exist"
-    STOPPED = "LocalQueue {name} is stopped ({detail})"  # by its administrator, who may start it again
+    STOPPED = "LocalQueue {name} is stopped ({detail})"  # by its administrator, who may resume it
     NO_CLUSTER_QUEUE = "ClusterQueue {cluster_queue} doesn't exist"
     CLUSTER_QUEUE_STOPPED = "ClusterQueue {cluster_queue} is stopped ({detail})"
     INACTIVE = "ClusterQueue {cluster_queue} is inactive ({detail})"  # for the reason that Kueue gives
@@ -40,12 +40,12 @@ class QueueFault(msgspec.Struct, frozen=True):
     detail: str = ""
 
     def in_words(self, name: str) -> str:
-        """What is wrong with the LocalQueue `name`."""
+        """The fault of the LocalQueue `name`."""
         return self.state.value.format(name=name, cluster_queue=self.cluster_queue, detail=self.detail)
 
 
 def fault(view: ClusterView, namespace: str, name: str) -> QueueFault | None:
-    """What keeps the LocalQueue from taking jobs; None where nothing does, or it is unknown."""
+    """Why the LocalQueue takes no jobs; None if it does, or it is unknown."""
     queue = view.get(LOCAL_QUEUES, (namespace, name))
     if queue is ABSENT:
         return QueueFault(State.ABSENT)
@@ -53,7 +53,7 @@ def fault(view: ClusterView, namespace: str, name: str) -> QueueFault | None:
 
 
 def takes_jobs(view: ClusterView, namespace: str, name: str) -> bool:
-    """Whether the LocalQueue is known for certain to take jobs."""
+    """Whether the LocalQueue certainly takes jobs."""
     queue = view.get(LOCAL_QUEUES, (namespace, name))
     if not isinstance(queue, LocalQueue) or not queue.active or _fault(view, queue) is not None:
         return False
@@ -61,7 +61,7 @@ def takes_jobs(view: ClusterView, namespace: str, name: str) -> bool:
 
 
 def of_namespace(view: ClusterView, namespace: str) -> str:
-    """The LocalQueue of jobs that name none: `default`, else the only one there; empty where that is not certain."""
+    """The LocalQueue of jobs that name none: `default`, else the only one; empty if it is not certain."""
     found = view.within(LOCAL_QUEUES, namespace)
     if found is UNKNOWN:
         return ""
@@ -71,11 +71,11 @@ def of_namespace(view: ClusterView, namespace: str) -> str:
 
 
 def of_job(view: ClusterView, namespace: str, label: object) -> str | Unknown:
-    """The LocalQueue that a job with this label will be in once Kueue has seen it, empty for none.
+    """The LocalQueue of a job with this label after Kueue's webhook, empty for none.
 
-    Kueue puts a job without a queue into `default` where there is one (`jobframework/defaults.go`). Where the namespace
-    is unknown it may. UNKNOWN where the queues are, and where Kueue suspends every job until somebody names a queue.
-    A cluster of which neither queues nor Kueue's configuration can be seen has no Kueue.
+    Kueue puts a job without a queue into `default` if that exists (`jobframework/defaults.go`); if the namespace is
+    unknown, it may. UNKNOWN if the queues are, or if Kueue suspends every job until a user names a queue. A cluster
+    without visible queues and without Kueue's configuration has no Kueue.
     """
     if isinstance(label, str) and label:
         return label
@@ -93,7 +93,7 @@ def of_job(view: ClusterView, namespace: str, label: object) -> str | Unknown:
 
 
 def advice(view: ClusterView, namespace: str, name: str) -> str:
-    """What to do when the LocalQueue `name` takes no job: others without a known fault, the first few by name."""
+    """The fix if the LocalQueue `name` takes no jobs: other queues without a known fault, the first few by name."""
     found = view.within(LOCAL_QUEUES, namespace)
     there = () if found is UNKNOWN else (queue for _, queue in sorted(found.items()) if queue.name != name)
     others = [
@@ -129,7 +129,7 @@ def _fault(view: ClusterView, queue: LocalQueue) -> QueueFault | None:
     if behind is ABSENT:
         return QueueFault(State.NO_CLUSTER_QUEUE, queue.cluster_queue)
     if behind is UNKNOWN:
-        # The service may not read it, but Kueue's status says what is wrong with it.
+        # The service may not read it, but Kueue's status has its fault.
         return QueueFault(State.INACTIVE, queue.cluster_queue, queue.inactive) if queue.inactive else None
     return _fault_behind(view, queue.namespace, behind)
 

@@ -1,7 +1,7 @@
-"""Topology-aware scheduling: what a pod set asks for by annotations of its template, and which flavors can give it.
+"""Topology-aware scheduling: what the annotations of a pod set request, and which flavors can provide it.
 
 As kueue `pkg/controller/jobframework/tas.go` and `pkg/scheduler/flavorassigner/tas_flavorassigner.go`. Whether the
-nodes have room is not asked: that changes from hour to hour.
+nodes have room is not checked: that changes from hour to hour.
 """
 
 from collections.abc import Collection, Mapping
@@ -9,8 +9,8 @@ from typing import Final, Self
 
 import msgspec
 
+from webhook.api.accelerators import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.api.kueue import PREFIX
-from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 
 REQUIRED: Final = PREFIX + "podset-required-topology"
 PREFERRED: Final = PREFIX + "podset-preferred-topology"
@@ -22,7 +22,7 @@ POD_SET_GROUP: Final = PREFIX + "podset-group-name"
 
 
 def request_for(covered: Collection[str]) -> str:
-    """The resource by which pods that need none get a topology-aware flavor: CPU, memory, else nothing of a device."""
+    """The resource by which pods that need none get a topology-aware flavor: CPU, memory, else zero of a device."""
     of_devices = {name for name in covered if not is_accelerator(name, DEFAULT_ACCELERATORS)}
     return min(covered, key=lambda name: (name != "cpu", name != "memory", name in of_devices, name))
 
@@ -31,14 +31,14 @@ _FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})  # of Go's
 
 
 class TopologyRequest(msgspec.Struct, frozen=True):
-    """What the annotations of a pod set ask of a topology."""
+    """The request for a topology in the annotations of a pod set."""
 
     explicit: bool = False
-    """There are such annotations."""
+    """Whether there are such annotations."""
     levels: tuple[str, ...] = ()
     """The levels that a topology must have for them."""
     possible: bool = True
-    """A topology can have what is asked for."""
+    """Whether a topology can meet the request."""
     group: str = ""
     """Joins pod sets that share their flavors."""
 
@@ -51,7 +51,7 @@ class TopologyRequest(msgspec.Struct, frozen=True):
         slices = annotations[SLICE] if SLICE in annotations and SLICE_SIZE in annotations else None
         if main is None and UNCONSTRAINED not in annotations and slices is None:
             return cls()
-        # `unconstrained: "false"` alone asks for topology-aware scheduling, yet at no level.
+        # `unconstrained: "false"` alone requests topology-aware scheduling, but at no level.
         possible = main is not None or slices is not None or annotations[UNCONSTRAINED] not in _FALSE
         group = annotations.get(POD_SET_GROUP, "") if main is not None else ""
         return cls(True, tuple(level for level in (main, slices) if level is not None), possible, group)

@@ -1,8 +1,8 @@
-"""Which topology annotations keep the workers of a job together in a ClusterQueue.
+"""The topology annotations that keep the workers of a job together in a ClusterQueue.
 
-A flavor with a topology takes only pod sets that ask for one, a flavor without one only those that do not; where every
-flavor has one, pod sets need not ask (kueue `pkg/scheduler/flavorassigner/tas_flavorassigner.go`). So in a queue with
-both kinds an annotation decides which flavors the pods can get at all, and none is chosen but where it is needed.
+A flavor with a topology takes only pod sets that request one, a flavor without one only those that do not. If every
+flavor has one, pod sets need not request it (kueue `pkg/scheduler/flavorassigner/tas_flavorassigner.go`). So in a queue
+with both kinds an annotation decides which flavors the pods can get at all, and it is chosen only if necessary.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,11 +28,11 @@ Choice = Mapping[str, Mapping[str, str]]
 """Annotations by role."""
 
 GROUP: Final = "workers"
-"""The pod set group of a launcher that is a worker too, and the workers. A name; Kueue refuses numbers."""
+"""The pod set group of a launcher that is a worker too, and the workers. A name; Kueue rejects numbers."""
 
 
 def choice(job: MPIJob, ctx: Context, queue: ClusterQueue) -> Choice | None:
-    """The annotations; None where none are needed, or where that is unknown."""
+    """The annotations; None if none are needed, or it is unknown."""
     config = configuration(ctx.view)
     if config is UNKNOWN or config.topology_aware is not True or manages(ctx.view, ctx.namespace) is not True:
         return None
@@ -55,7 +55,7 @@ def choice(job: MPIJob, ctx: Context, queue: ClusterQueue) -> Choice | None:
 
 
 def _flavors(view: ClusterView, queue: ClusterQueue) -> list[ResourceFlavor] | None:
-    """The queue's flavors in its order; None where one is not known."""
+    """The queue's flavors in its order; None if one is unknown."""
     found = []
     for name in (name for group in queue.groups for name in group.flavors):
         flavor = view.get(RESOURCE_FLAVORS, name)
@@ -78,15 +78,15 @@ def _choices(job: MPIJob, levels: list[str], *, mixed: bool) -> Iterator[Choice]
 
 
 def _levels(view: ClusterView, flavors: list[ResourceFlavor]) -> list[str]:
-    """The narrowest level above the node of each flavor's topology, those first that all topologies have."""
-    known: list[tuple[str, ...]] = []
+    """The narrowest level above the node of each flavor's topology, starting with those that all topologies have."""
+    levels_of_flavors: list[tuple[str, ...]] = []
     for name in dict.fromkeys(flavor.topology for flavor in flavors if flavor.topology):
         found = view.get(TOPOLOGIES, name)
         if isinstance(found, Topology) and found.levels:
-            known.append(found.levels)
+            levels_of_flavors.append(found.levels)
     narrowest: list[str] = []
-    common = set.intersection(*map(set, known)) if known else set()
-    for levels in known:
+    common = set.intersection(*map(set, levels_of_flavors)) if levels_of_flavors else set()
+    for levels in levels_of_flavors:
         for usable in ([level for level in levels if level in common], list(levels)):
             above = [level for level in usable if level != HOSTNAME] or usable
             narrowest += above[-1:]

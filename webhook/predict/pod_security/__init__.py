@@ -1,7 +1,7 @@
 """The Pod Security Standards as a library: `evaluate(level, version, template)`.
 
-Pod Security admission judges pods only, so a workload that embeds pod templates learns of a violation when its pods are
-refused. This judges the template as admission will judge the pod, with the same texts.
+Pod Security admission judges only pods, so the violation of a workload with pod templates shows when its pods are
+rejected. This judges the template as admission will judge the pod, with the same texts.
 https://github.com/kubernetes/kubernetes/tree/master/staging/src/k8s.io/pod-security-admission
 """
 

@@ -1,4 +1,4 @@
-"""What to do about a result: for the author of the template what to write, for the administrator which level to set."""
+"""The fix for a result: for the author of the template the field, for the administrator the level."""
 
 from collections.abc import Collection, Iterator
 from typing import Final
@@ -18,7 +18,7 @@ _ADVICE: Final = {
     "allowPrivilegeEscalation": "Set allowPrivilegeEscalation: false.",
     "appArmorProfile": "Remove the profile, or use RuntimeDefault.",
     "hostPorts": "Remove hostPort: pods reach each other without it.",
-    "hostProbesAndHostLifecycle": "Remove host: without it the pod itself is asked.",
+    "hostProbesAndHostLifecycle": "Remove host: without it the request goes to the pod itself.",
     "privileged": "Remove privileged: a device resource such as nvidia.com/gpu or rdma/hca brings the devices.",
     "procMount": "Remove procMount.",
     "procMount_restricted": "Remove procMount.",
@@ -30,7 +30,7 @@ _ADVICE: Final = {
     "sysctls": "Remove the sysctl; what the nodes need is set on the nodes.",
     "windowsHostProcess": "Remove hostProcess.",
 }
-# How container runtimes give memory locking without the capability, and why the capability alone may do nothing:
+# How container runtimes allow memory locking without the capability, and why the capability alone may have no effect:
 # https://github.com/NVIDIA/nvidia-container-toolkit/issues/2037
 _IPC_LOCK: Final = (
     "IPC_LOCK is in effect for root only: for RDMA to pin memory, administrators raise the limit on the nodes instead "
@@ -58,7 +58,7 @@ _STORAGE: Final = "use a PersistentVolumeClaim, or an emptyDir for scratch space
 
 
 def advice(result: Result, template: PodTemplate) -> str:
-    """What to write instead, in sentences."""
+    """The fix, in sentences."""
     spec = template.spec or PodSpec()
     match result.check:
         case "hostNamespaces":
@@ -75,7 +75,7 @@ def advice(result: Result, template: PodTemplate) -> str:
 
 
 def permitting(result: Result, version: Version, template: PodTemplate) -> Level:
-    """The strictest level that allows what `result`, one of `version`, is about."""
+    """The strictest level that allows the pod of `result`, a result at `version`."""
     check = REGISTRY[result.check]
     if check.level is Level.BASELINE or check.revision(version) is None:
         return Level.PRIVILEGED

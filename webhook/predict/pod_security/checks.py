@@ -56,15 +56,15 @@ class Check(msgspec.Struct, frozen=True):
     id: str
     level: Level
     since: tuple[int, ...]
-    """The minor version that brought it, then those that changed it."""
+    """The minor version that introduced it, then those that changed it."""
     run: Run
     overrides: tuple[str, ...] = ()
-    """Baseline checks that restricted leaves out because this one says more."""
+    """Baseline checks that restricted leaves out because this one is stricter."""
     spares: Callable[[Subject], bool] | None = None
-    """Pods that pass whatever they say; None for no pod."""
+    """Pods that always pass; None for no pod."""
 
     def revision(self, version: Version) -> int | None:
-        """The minor version whose form of the check holds at `version`; None before there was one."""
+        """The minor version whose form of the check applies at `version`; None before there was one."""
         return max((minor for minor in self.since if minor <= version.minor), default=None)
 
     def evaluate(self, pod: Subject) -> Result | None:
@@ -105,7 +105,9 @@ def _user_namespace(pod: Subject) -> bool:
 
 
 def refusal(reason: str, bad: list[Place], fault: str, field: str, *, pod: bool = False) -> Fault | None:
-    """None where neither `pod` nor a container is `bad`; else who does what, `fault`, and `field` of each of them."""
+    """None if neither `pod` nor a container is `bad`; else the `fault` with its subject, and `field` of each of
+    them.
+    """
     if not (bad or pod):
         return None
     return Fault(reason, f"{setters(pod, bad)} {fault}", fields(field, bad, pod=pod))
@@ -114,9 +116,9 @@ def refusal(reason: str, bad: list[Place], fault: str, field: str, *, pod: bool 
 def evaluate(level: Level, version: Version, template: PodTemplate, *, newest: Version = NEWEST) -> list[Result]:
     """Why a pod of `template` is not allowed at `level`, in upstream's order; empty if it is.
 
-    `newest` is the version of the cluster: an API server knows no checks of later versions, so `latest` and anything
-    above mean its own. What it completes in a pod before judging it counts as there: `emptyDir` for a volume without
-    source, host ports with `hostNetwork`, AppArmor fields from annotations.
+    `newest` is the version of the cluster: an API server has no checks of later versions, so `latest` and anything
+    above mean its own. The API server's defaults count as set: `emptyDir` for a volume without source, host ports with
+    `hostNetwork`, AppArmor fields from annotations.
     """
     if level is Level.PRIVILEGED:
         return []
@@ -194,8 +196,8 @@ def _app_armor_profile(pod: Subject) -> Fault | None:
 def _app_armor(pod: Subject, place: Place) -> str | None:
     """The profile of a container, None if it has none of its own.
 
-    Before a pod is judged, the API server copies an annotation to the field where that is unset and the pod's own
-    profile is another one (`applyAppArmorVersionSkew` in k8s.io/kubernetes `pkg/registry/core/pod/strategy.go`).
+    Before a pod is judged, the API server copies an annotation to the field if that is unset and the pod's own profile
+    is another one (`applyAppArmorVersionSkew` in k8s.io/kubernetes `pkg/registry/core/pod/strategy.go`).
     """
     own = _own_app_armor(place.security)
     if own is not None or not pod.annotations or pod.for_windows:
@@ -235,7 +237,7 @@ def _capabilities_baseline(pod: Subject) -> Fault | None:
     **Allowed values:** unset, `AUDIT_WRITE`, `CHOWN`, `DAC_OVERRIDE`, `FOWNER`, `FSETID`, `KILL`, `MKNOD`,
     `NET_BIND_SERVICE`, `SETFCAP`, `SETGID`, `SETPCAP`, `SETUID`, `SYS_CHROOT`
     """
-    # Names are compared as they are written: `sys_admin` or `CAP_KILL` is no default either.
+    # Names are compared as they are written: `sys_admin` or `CAP_KILL` does not count as a default.
     bad, added = _adding(pod, DEFAULT_CAPABILITIES)
     field = "securityContext.capabilities.add"
     return refusal("non-default capabilities", bad, f"must not include {added} in {field}", field)
@@ -273,7 +275,7 @@ def _capabilities(place: Place) -> Capabilities:
 
 
 def _adding(pod: Subject, allowed: frozenset[str]) -> tuple[list[Place], str]:
-    """The containers that add others than these, and which, in quotes."""
+    """The containers that add other capabilities, and their names in quotes."""
     added = [(place, {*(_capabilities(place).add or ())} - allowed) for place in pod.containers]
     return [place for place, others in added if others], quoted(sorted(set().union(*(others for _, others in added))))
 
@@ -347,7 +349,7 @@ def _host_port(port: Port, *, on_host: bool) -> int | None:
 
 
 def only_by_host_network(result: Result, template: PodTemplate) -> bool:
-    """Whether the template states no port of the host, and has some by `hostNetwork: true` alone."""
+    """Whether the template names no port of the host, and has some only by `hostNetwork: true`."""
     if result.check != "hostPorts":
         return False
     return not any(port.host_port for place in Subject(template).containers for port in place.container.ports or ())
@@ -438,7 +440,7 @@ _ALLOWED_VOLUMES: Final = (
     "secret",
 )  # fmt: skip
 _allowed_sources = attrgetter(*_ALLOWED_VOLUMES)
-# Of several sources (which the API server refuses) upstream names the first in this order, that of the fields.
+# The order of the fields: if a volume has several sources (which the API server rejects), upstream names the first.
 _FORBIDDEN_VOLUMES: Final = tuple(
     (field.name, field.encode_name)
     for field in msgspec.structs.fields(Volume)
@@ -505,7 +507,7 @@ def _run_as_user(pod: Subject) -> Fault | None:
 
     **Allowed values:** unset, any but `0`; from v1.35 anything with `hostUsers: false`
     """
-    # A 0 of the pod counts even where every container says otherwise.
+    # A 0 of the pod counts even if every container says otherwise.
     of_pod = pod.security.run_as_user == 0
     bad = [place for place in pod.containers if place.security.run_as_user == 0]
     return refusal("runAsUser=0", bad, "must not set runAsUser=0", "securityContext.runAsUser", pod=of_pod)
@@ -555,7 +557,7 @@ def _se_linux_options(pod: Subject) -> Fault | None:
 
 
 def _wrong_options(options: SELinuxOptions, allowed: set[str]) -> list[str]:
-    """Which of the fields break the check."""
+    """The fields that break the check."""
     bad = {"type": options.type and options.type not in allowed, "user": options.user, "role": options.role}
     return [name for name, is_bad in bad.items() if is_bad]
 
@@ -657,7 +659,7 @@ SAFE_SYSCTLS: Final = {
     32: ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"),
     37: ("net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_notsent_lowat"),
 }
-"""By the minor version that has them first."""
+"""By the first minor version that has them."""
 
 
 @_check("sysctls", Level.BASELINE, *SAFE_SYSCTLS)

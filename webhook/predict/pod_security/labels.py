@@ -1,9 +1,9 @@
-"""A namespace's Pod Security labels: which level and version it enforces, audits and warns about.
+"""A namespace's Pod Security labels: the levels and versions that it enforces, audits and warns about.
 
-`pod-security.kubernetes.io/{enforce,audit,warn}` and the same with `-version`. A value that cannot be read counts as
-follows (`PolicyToEvaluate` in k8s.io/pod-security-admission `api/helpers.go`): enforce level as restricted, audit and
-warn level as privileged, any version as latest. The API server refuses such values when a namespace is created, but
-older namespaces may have them.
+`pod-security.kubernetes.io/{enforce,audit,warn}` and the same with `-version`. Invalid values count as follows
+(`PolicyToEvaluate` in k8s.io/pod-security-admission `api/helpers.go`): enforce level as restricted, audit and warn
+level as privileged, any version as latest. The API server rejects such values when a namespace is created, but older
+namespaces may have them.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _LEVELS = frozenset(Level)
 
 
 class NamespaceLevels(NamedTuple):
-    """What a namespace enforces, audits and warns about; by default nothing."""
+    """The levels that a namespace enforces, audits and warns about; by default none."""
 
     enforce: LevelVersion = LevelVersion()
     audit: LevelVersion = LevelVersion()
@@ -27,7 +27,7 @@ PRIVILEGED = NamespaceLevels()
 
 
 class LabelError(NamedTuple):
-    """A label whose value cannot be read, worded as the API server does."""
+    """A label with an invalid value, in the API server's words."""
 
     label: str
     value: str
@@ -40,7 +40,7 @@ class LabelError(NamedTuple):
 def read(labels: Mapping[str, str], defaults: NamespaceLevels = PRIVILEGED) -> tuple[NamespaceLevels, list[LabelError]]:
     """The levels of a namespace with these `labels`, always usable, and the labels that are wrong.
 
-    `defaults` hold where a label is missing: those of the cluster's admission configuration.
+    Missing labels have the `defaults`: those of the cluster's admission configuration.
     """
     if PREFIX not in " ".join(labels):
         return defaults, []
@@ -49,7 +49,7 @@ def read(labels: Mapping[str, str], defaults: NamespaceLevels = PRIVILEGED) -> t
     enforced = labels.get(PREFIX + "enforce") in _LEVELS
     audit = _mode("audit", labels, defaults.audit, errors, unreadable=Level.PRIVILEGED)
     warn = _mode("warn", labels, defaults.warn, errors, unreadable=Level.PRIVILEGED)
-    # Without a label for warnings, what is enforced is also warned about, on Deployments and Jobs too.
+    # Without a label for warnings, enforced levels are also warned about, on Deployments and Jobs too.
     if enforced and PREFIX + "warn" not in labels and enforce.level.strictness > warn.level.strictness:
         warn = LevelVersion(enforce.level, warn.version if PREFIX + "warn-version" in labels else enforce.version)
     return NamespaceLevels(enforce, audit, warn), errors

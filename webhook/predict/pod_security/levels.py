@@ -17,7 +17,7 @@ class Level(StrEnum):
 
     @property
     def strictness(self) -> int:
-        """0 for privileged, 2 for restricted: compare levels by this, for as text they do not order."""
+        """0 for privileged, 2 for restricted: compare levels by this, because their texts are not ordered."""
         return _STRICTNESS[self]
 
 
@@ -34,11 +34,11 @@ class Version(NamedTuple):
 
 
 LATEST = Version(2**63)  # one more than a label can say
-NEWEST = Version(37)  # the last version whose checks are known here
+NEWEST = Version(37)  # the last version with checks here
 
 
 class LevelVersion(NamedTuple):
-    """What a mode of a namespace asks for, printed as `restricted:v1.30`."""
+    """The setting of a namespace's mode, printed as `restricted:v1.30`."""
 
     level: Level = Level.PRIVILEGED
     version: Version = LATEST

@@ -1,4 +1,4 @@
-"""What Pod Security admission says about a pod, from the results of its checks."""
+"""The messages of Pod Security admission about a pod, from the results of its checks."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,6 @@
-"""Containers that are explicitly for root, which the level restricted starts in no case.
+"""Containers that explicitly run as root, which the level restricted never starts.
 
-What such a container leaves open besides is no cause of its own: once it runs as another user, that is filled in, or
-said then.
+Other unset fields of such a container are not reported: they are filled in, or reported, once it runs as another user.
 """
 
 from webhook.predict.pod_security.checks import Result
@@ -9,18 +8,18 @@ from webhook.predict.pod_security.pod import PodTemplate
 from webhook.predict.pod_security.subject import Place, Subject
 
 CHECK = "runAsUser"
-"""The id of the check that refuses them."""
+"""The id of the check that rejects them."""
 
 
 def places(subject: Subject) -> list[Place]:
-    """The containers whose user is 0, by their own word or the pod's."""
+    """The containers whose user is 0, by their own field or the pod's."""
     of_pod = subject.security.run_as_user
     found = ((place, place.security.run_as_user) for place in subject.containers)
     return [place for place, own in found if (of_pod if own is None else own) == 0]
 
 
 def without_consequences(results: list[Result], template: PodTemplate) -> list[Result]:
-    """`results` without what only containers of root leave open, where these are refused as such."""
+    """`results` without fields that only containers of root leave unset, if those are rejected for that."""
     if not any(result.check == CHECK for result in results):
         return results
     left_open = {path for place in places(Subject(template)) for path in _left_open(place)}

@@ -1,7 +1,7 @@
 """Each place where a template breaks a check, so that two templates can be compared.
 
-Messages do not tell: a check names the containers that say the wrong thing, and only where there are none of these the
-ones that say nothing. So containers are judged one by one as well.
+Messages do not suffice: a check names the containers with a wrong value, and those without a value only without the
+former. So containers are also judged one by one.
 """
 
 import re
@@ -16,12 +16,12 @@ from webhook.predict.pod_security.pod import PodTemplate
 
 _STEP: Final = re.compile(r"([A-Za-z]+)|\[(\d+)\]")
 _KINDS: Final = ("initContainers", "containers", "ephemeralContainers")
-# A list that lacks something: what else is in it makes it no worse.
+# A list with a missing item: its other items do not make it worse.
 _LACKS: Final = ("capabilities_restricted", "drop")
 
 
 def places(asked: LevelVersion, template: PodTemplate, *, newest: Version) -> dict[str, frozenset[str]]:
-    """By check, the fields that break it and what they say, each item of a list for itself."""
+    """By check, the fields that break it and their values, each item of a list on its own."""
     whole = msgspec.to_builtins(template)
     found: dict[str, set[str]] = {}
     for result, path in _broken(asked, template, newest):
@@ -30,7 +30,7 @@ def places(asked: LevelVersion, template: PodTemplate, *, newest: Version) -> di
 
 
 def _broken(asked: LevelVersion, template: PodTemplate, newest: Version) -> Iterator[tuple[Result, str]]:
-    """(result, path of a field) for the template as a whole, then for each of its containers by itself."""
+    """(result, path of a field) for the template as a whole, then for each of its containers alone."""
     for result in evaluate(*asked, template, newest=newest):
         yield from ((result, path) for path in result.paths)
     spec = template.spec

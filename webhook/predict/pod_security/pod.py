@@ -1,7 +1,7 @@
-"""The pod template as far as Pod Security and OpenShift's SCCs look at it.
+"""The fields of a pod template that Pod Security and OpenShift's SCCs read.
 
-The types stand apart from `webhook.api.pod`, which every request decodes: a template is decoded into these only where a
-namespace asks for a level, or OpenShift has prepared it. Every field may be absent, and all but names null.
+The types are separate from `webhook.api.pod`, which every request decodes. A template is decoded into these only if a
+namespace enforces a level, or OpenShift has prepared it. Every field may be absent, and all except names null.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,13 +31,13 @@ class SELinuxOptions(msgspec.Struct, gc=False):
 
 
 class WindowsOptions(msgspec.Struct, rename="camel", gc=False):
-    """What only Windows has."""
+    """Fields for Windows."""
 
     host_process: bool | None = None
 
 
 class SecurityContext(msgspec.Struct, rename="camel", gc=False):
-    """What pods and containers can both set."""
+    """Fields of both pods and containers."""
 
     app_armor_profile: Profile | None = None
     run_as_non_root: bool | None = None
@@ -86,7 +86,7 @@ class Port(msgspec.Struct, rename="camel", gc=False):
 
 
 class Endpoint(msgspec.Struct, gc=False):
-    """Where a handler connects to: the pod, unless `host` says otherwise."""
+    """The target of a handler: the pod, unless `host` is set."""
 
     host: str | None = None
 
@@ -99,7 +99,7 @@ class Handler(msgspec.Struct, rename="camel", gc=False):
 
 
 class Lifecycle(msgspec.Struct, rename="camel", gc=False):
-    """What runs after start and before stop."""
+    """Handlers after start and before stop."""
 
     post_start: Handler | None = None
     pre_stop: Handler | None = None
@@ -118,7 +118,7 @@ class Container(msgspec.Struct, rename="camel", gc=False):
 
 
 class HostPath(msgspec.Struct, gc=False):
-    """A file or folder of the host; no check asks which, advice does."""
+    """A file or folder of the host; checks ignore the path, advice does not."""
 
     path: str | None = None
 
@@ -192,7 +192,6 @@ class PodTemplate(msgspec.Struct, gc=False):
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """Annotations, empty when there are none."""
         return (self.metadata and self.metadata.annotations) or {}
 
 
@@ -220,8 +219,8 @@ def templates(document: bytes | msgspec.Raw) -> Iterator[tuple[str, str, PodTemp
 
     A template stands for the pods that the operator makes of it: it adds a Secret and a ConfigMap as volumes, mounts,
     environment, labels, a host name and sshd as the command (mpi-operator `newWorker` and `newLauncherPodTemplate` in
-    `pkg/controller/mpi_job_controller.go`), and no check at any level objects to these or is content with them.
-    ShapeError with the path in the job for the first field of a wrong type.
+    `pkg/controller/mpi_job_controller.go`). None of these changes the result of a check at any level. ShapeError with
+    the path in the job for the first field of a wrong type.
     """
     texts = written.templates(document)
     for role in (LAUNCHER, WORKER):

@@ -18,7 +18,7 @@ _CONTAINER_DEFAULT = ContainerSecurityContext()
 
 
 class Place(NamedTuple):
-    """A container, where it stands in the template, and its security context (an empty one if it has none)."""
+    """A container, its path in the template, and its security context (an empty one if it has none)."""
 
     path: str
     container: Container
@@ -26,12 +26,11 @@ class Place(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The container's name."""
         return self.container.name
 
 
 class Subject:
-    """What a check looks at. `containers`: init containers, then containers, then ephemeral ones, as upstream."""
+    """The subject of the checks. `containers`: init containers, then containers, then ephemeral ones, as upstream."""
 
     __slots__ = ("annotations", "containers", "security", "spec", "version")
 
@@ -48,12 +47,12 @@ class Subject:
 
     @property
     def for_windows(self) -> bool:
-        """Whether the pod says that it is for Windows; there the API server refuses most of what Linux has."""
+        """Whether the pod is for Windows; there the API server rejects most fields for Linux."""
         return self.spec.os is not None and self.spec.os.name == "windows"
 
     @property
     def in_user_namespace(self) -> bool:
-        """Whether root in the pod is nobody on the host: `hostUsers: false`."""
+        """Whether root in the pod is an unprivileged user on the host: `hostUsers: false`."""
         return self.spec.host_users is False
 
 
@@ -82,12 +81,12 @@ def containers(places: list[Place]) -> str:
 
 
 def setters(pod: bool, places: list[Place]) -> str:
-    """Who sets something: the pod, containers, or `pod and container "a"`."""
+    """The subject of a fault: the pod, containers, or `pod and container "a"`."""
     return " and ".join(["pod"] * pod + [containers(places)] * bool(places))
 
 
 def fields(field: str, places: list[Place], *, pod: bool = False) -> tuple[str, ...]:
-    """The paths of `field` in the containers at `places`, after that in the pod's spec where `pod` sets it."""
+    """The paths of `field` in the containers at `places`, after that in the pod's spec if `pod` sets it."""
     return (f"spec.{field}",) * pod + tuple(f"{place.path}.{field}" for place in places)
 
 

@@ -1,4 +1,4 @@
-"""What the API server checks of each container of a pod: with its probes, handlers and security context."""
+"""The API server's checks of each container of a pod: with its probes, handlers and security context."""
 
 from collections.abc import Mapping, Sequence, Set
 from typing import Final, NamedTuple
@@ -24,26 +24,26 @@ _SOURCES = "fieldRef, resourceFieldRef, configMapKeyRef or secretKeyRef"
 
 
 class Pod(NamedTuple):
-    """What the pod around a container has."""
+    """The pod around a container."""
 
     volumes: Mapping[str, model.Volume]
     """Its volumes by name."""
     operators: tuple[str, ...]
-    """Names of those that the operator adds."""
+    """Names of the operator's volumes."""
     claimed: list[str]
-    """Names of the volumes that are claims, which alone can be devices."""
+    """Names of the volumes that are claims: only those can be devices."""
     claims: Set[str]
     """Names of its resource claims."""
     host_users: bool
     never_restarts: bool
     without_ranges: bool | None
-    """No LimitRange fills in resources; None where that is not known."""
+    """No LimitRange fills in resources; None if unknown."""
 
 
 def check_container(
     container: model.Container, path: str, pod: Pod, found: Faults, like: model.Container | None = None
 ) -> None:
-    """Everything that init containers have too. What it has in common with a container without a fault is left out."""
+    """Checks that apply to init containers too. Parts shared with a container without a fault are skipped."""
     if problem := texts.label(container.name):
         texts.note(found, f"{path}.name", container.name, problem, texts.SPELLING)
     if container.ports:
@@ -117,7 +117,7 @@ def _file(source: model.ValueFrom, path: str, pod: Pod, found: Faults) -> None:
         fix = "Add an emptyDir under volumes, or correct the name."
         found.add(f"{path}.volumeName", f'there is no volume "{shown(name)}"', fix)
     elif volume.empty_dir is None and any(getattr(volume, field) is not None for field, _ in model.SOURCES):
-        found.add(f"{path}.volumeName", f'volume "{shown(name)}" is no emptyDir', "Name an emptyDir.")
+        found.add(f"{path}.volumeName", f'volume "{shown(name)}" is not an emptyDir', "Name an emptyDir.")
 
 
 def _key(reference: model.KeyRef, path: str, found: Faults) -> None:
@@ -142,7 +142,7 @@ def _env_from(sources: list[model.EnvFrom], path: str, found: Faults) -> None:
 
 
 def _source(reference: model.SourceRef, path: str, found: Faults) -> None:
-    # Taken with a "-" at the end, as the start of a generated name is.
+    # A "-" at the end is accepted, as the start of a generated name.
     name = reference.name.removesuffix("-") if len(reference.name) > 1 else reference.name
     if problem := texts.subdomain(name):
         texts.note(found, f"{path}.name", reference.name, problem)
@@ -179,7 +179,7 @@ def _mount(mount: model.VolumeMount, container: model.Container, path: str, foun
         found.add(f"{path}.mountPropagation", fault, "Remove it.", Kind.FORBIDDEN)
     if mount.recursive_read_only in {"IfPossible", "Enabled"}:
         if not mount.read_only:
-            fault, fix = "needs readOnly: true", "Set readOnly: true beside it."
+            fault, fix = "needs readOnly: true", "Also set readOnly: true."
             found.add(f"{path}.recursiveReadOnly", fault, fix, Kind.FORBIDDEN)
         elif mount.mount_propagation not in {None, "None"}:
             fault, fix = "does not go with mountPropagation", "Remove one of the two."
@@ -193,7 +193,7 @@ def _devices(devices: list[model.VolumeDevice], path: str, pod: Pod, found: Faul
         if device.name and device.name not in pod.volumes and device.name not in pod.operators:
             _no_volume(device.name, f"{where}.name", pod, found)
         elif device.name and device.name not in pod.claimed:
-            fault = f'"{shown(device.name)}" is no claim, and only claims can be devices'
+            fault = f'"{shown(device.name)}" is not a claim, and only claims can be devices'
             found.add(f"{where}.name", fault, "Use a persistentVolumeClaim, or volumeMounts.")
         if device.name in seen or device.device_path in seen:
             found.add(where, "is there twice", "Remove one of the two.")
@@ -229,7 +229,7 @@ _PERIOD: Final = 30  # the API server's default for terminationGracePeriodSecond
 
 
 def check_handlers(container: model.Container, path: str, found: Faults, *, grace_period: int | None) -> None:
-    """Those of a container that runs as long as the pod does."""
+    """Handlers of a container that runs as long as the pod does."""
     for field, probe in container.probes:
         if probe is not None:
             _probe(probe, f"{path}.{field}", container, found)
@@ -243,7 +243,7 @@ def check_handlers(container: model.Container, path: str, found: Faults, *, grac
 
 
 def check_no_handlers(container: model.Container, path: str, found: Faults) -> None:
-    """Of an init container, which runs to its end."""
+    """An init container, which runs to its end, has no handlers."""
     given = [field for field, probe in container.probes if probe is not None]
     if container.lifecycle is not None:
         given.append("lifecycle")
@@ -294,7 +294,6 @@ def _one(handler: model.Probe | model.LifecycleHandler, path: str, container: mo
 
 
 def check_security(context: model.SecurityContext, path: str, found: Faults, *, host_users: bool) -> None:
-    """Of a container."""
     if context.proc_mount == "Unmasked" and host_users:
         found.add(f"{path}.procMount", "Unmasked needs hostUsers: false in the pod", "Remove it.", Kind.FORBIDDEN)
     if context.allow_privilege_escalation is False:
@@ -309,7 +308,6 @@ def check_security(context: model.SecurityContext, path: str, found: Faults, *, 
 
 
 def check_pod_security(context: model.PodSecurityContext, path: str, found: Faults) -> None:
-    """Of a pod."""
     if context.seccomp_profile is not None or context.app_armor_profile is not None:
         _profiles(context, path, found)
     seen: set[str] = set()
@@ -348,7 +346,7 @@ def _profiles(context: model.SecurityContext | model.PodSecurityContext, path: s
 
 
 def check_users(spec: model.PodSpec, path: str, found: Faults) -> None:
-    """Of every container: the kubelet starts none as root that must not be root (`verifyRunAsNonRoot`)."""
+    """The kubelet does not start a container as root that must not be root (`verifyRunAsNonRoot`)."""
     of_pod = spec.security_context
     if spec.os is not None and spec.os.name == "windows":
         return

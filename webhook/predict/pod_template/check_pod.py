@@ -1,4 +1,4 @@
-"""A template as a whole: metadata, containers, placement, and what a pod has of its node and network."""
+"""A template as a whole: metadata, containers, placement, and the pod's use of its node and network."""
 
 import re
 from typing import Final, NamedTuple
@@ -18,24 +18,23 @@ from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.labels import check_annotations, check_labels, check_requirement, check_selector
 
 _NONE: Final[frozenset[str]] = frozenset()
-# As Go spells them, which is what nodes have.
+# Go's spelling, which nodes have, by other spellings.
 _ARCHITECTURES: Final = {"x86_64": "amd64", "x86-64": "amd64", "aarch64": "arm64"}
 
 
 class Surroundings(NamedTuple):
-    """What counts for a template and does not stand in it."""
+    """Facts outside the template."""
 
     volumes: tuple[str, ...] = ()
-    """Those that the operator adds, which containers may mount."""
+    """The operator's volumes, which containers may mount."""
     never_restarts: bool = False
     without_ranges: bool | None = None
-    """No LimitRange fills in resources; None where that is not known."""
+    """No LimitRange fills in resources; None if unknown."""
     like: model.Template = model.Template()
-    """A template without a fault: what it has too is not looked at again."""
+    """A template without a fault: parts that it shares are not checked again."""
 
 
 def check_template(template: model.Template, path: str, found: Faults, around: Surroundings) -> None:
-    """Check the metadata and the spec as the API server does."""
     if (meta := template.metadata) is not None and meta != around.like.metadata:
         if meta.labels:
             check_labels(meta.labels, f"{path}.metadata.labels", found)
@@ -183,7 +182,7 @@ _OF_IPC: Final = frozenset(
 
 
 def check_host(spec: model.PodSpec, path: str, found: Faults) -> None:
-    """Check the fields that concern the node and its namespaces."""
+    """Fields that concern the node and its namespaces."""
     _namespaces(spec, path, found)
     if spec.node_name:
         _node_name(spec, spec.node_name, path, found)
@@ -239,7 +238,7 @@ def _node_name(spec: model.PodSpec, name: str, path: str, found: Faults) -> None
 
 
 def _objects(spec: model.PodSpec, path: str, found: Faults) -> None:
-    """The names of objects that the pod belongs to; the older name of the account counts only without the newer one."""
+    """The names of objects that the pod refers to; the older name of the account counts only without the newer one."""
     account = "serviceAccountName" if spec.service_account_name else "serviceAccount"
     for field, name in (
         (account, spec.service_account_name or spec.service_account),

@@ -1,4 +1,4 @@
-"""What a pod asks for as a whole, and huge pages as a volume.
+"""Requests and limits of a pod as a whole, and huge pages as a volume.
 
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go (`validatePodResources`)
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/volume/emptydir/empty_dir.go (`getPageSizeMountOption`)
@@ -19,7 +19,7 @@ _NOTHING: Final = Quantity(0)
 
 
 def check_pod_resources(spec: model.PodSpec, path: str, found: Faults) -> None:
-    """The resources that a pod can have as a whole, and those of its containers that do not fit into them."""
+    """The resources of a pod as a whole, and those of its containers that exceed them."""
     own = spec.resources or model.Resources()
     for field, amounts in (("limits", own.limits), ("requests", own.requests)):
         for name in amounts or ():
@@ -54,7 +54,7 @@ def _least(container: model.Container) -> dict[str, Quantity]:
 
 
 def check_huge_pages(spec: model.PodSpec, path: str, found: Faults, *, without_ranges: bool | None) -> None:
-    """Mounted volumes of huge pages have a size of page that a container, or the pod, asks for."""
+    """A mounted volume of huge pages has a page size that a container, or the pod, requests."""
     if without_ranges is False:
         return
     containers = [*(spec.containers or ()), *(spec.init_containers or ())]

@@ -1,4 +1,4 @@
-"""Volumes: names, one source each, what is inside the sources, and what references to fields of the pod name."""
+"""Volumes: names, one source each, the sources' fields, and references to fields of the pod."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -30,7 +30,7 @@ _OF_BYTES: Final = frozenset(
 
 
 def check_field(reference: model.FieldRef, path: str, known: frozenset[str], found: Faults) -> None:
-    """A field of the pod that can be had, or one label or annotation."""
+    """A field of the pod that can be referred to, or a label or annotation."""
     if reference.api_version not in {None, "", "v1"}:
         found.add(f"{path}.apiVersion", f'"{shown(reference.api_version or "")}" is not supported', "Write v1.")
         return
@@ -48,7 +48,7 @@ def check_field(reference: model.FieldRef, path: str, known: frozenset[str], fou
 
 
 def check_resource_field(reference: model.ResourceFieldRef, path: str, found: Faults, *, in_file: bool = False) -> None:
-    """A resource that can be had, in a unit that it has."""
+    """A resource that can be referred to, in a valid unit."""
     if in_file and not reference.container_name:
         found.add(f"{path}.containerName", "is missing", "Name the container.", Kind.REQUIRED)
     name = reference.resource
@@ -67,7 +67,7 @@ def check_resource_field(reference: model.ResourceFieldRef, path: str, found: Fa
 
 
 def check_items(items: list[model.KeyToPath] | None, path: str, found: Faults, used: set[str] | None = None) -> None:
-    """Where keys become files; `used` are the paths of other sources of the same volume, which this adds to."""
+    """Files made of keys; `used` are the paths of other sources of the same volume, which this adds to."""
     for index, item in enumerate(items or ()):
         texts.check(found, f"{path}.items[{index}].path", item.path, texts.file_inside, _INSIDE)
         _once(item.path, f"{path}.items[{index}].path", used, found)
@@ -76,7 +76,7 @@ def check_items(items: list[model.KeyToPath] | None, path: str, found: Faults, u
 def check_downward(
     items: list[model.DownwardFile] | None, path: str, found: Faults, used: set[str] | None = None
 ) -> None:
-    """Where fields of the pod become files."""
+    """Files made of fields of the pod."""
     for index, item in enumerate(items or ()):
         where = f"{path}.items[{index}]"
         texts.check(found, f"{where}.path", item.path, texts.file_inside, _INSIDE)
@@ -147,14 +147,14 @@ def _origin(origin: model.DataSource, path: str, found: Faults) -> None:
         texts.note(found, f"{path}.apiGroup", origin.api_group, problem, texts.SPELLING)
 
 
-# Of the sources of a volume at least so many are not there.
+# A volume lacks at least this many sources.
 _OTHERS: Final = len(model.SOURCES) - 1
 _LONGEST_DRIVER: Final = 63
 _MEBIBYTE: Final = 2**20 * quantity.NANO
 
 
 def check_volumes(volumes: list[model.Volume], path: str, found: Faults, like: Sequence[model.Volume] = ()) -> None:
-    """Every volume; of those that are among `like`, which have no fault, only the names."""
+    """Every volume; for those that are among `like`, which have no fault, only the names."""
     used: set[str] = set()
     for index, volume in enumerate(volumes):
         is_sound = volume in like
@@ -174,7 +174,7 @@ def check_volumes(volumes: list[model.Volume], path: str, found: Faults, like: S
 
 
 def _source(volume: model.Volume, path: str, found: Faults) -> None:
-    """What is inside, as far as its type does not hold it."""
+    """The source's fields, as far as its type does not restrict them."""
     if volume.config_map is not None:
         check_items(volume.config_map.items, f"{path}.configMap", found)
     elif volume.empty_dir is not None:

@@ -1,4 +1,4 @@
-"""What is wrong with a pod template: where, what, and what to do."""
+"""A fault of a pod template: its path, the message, and the fix."""
 
 from enum import Enum, auto
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from webhook.predict.limits import MAX_FAULTS_PER_JOB
 
 
 class Kind(Enum):
-    """The kinds of fault that the API server tells apart (apimachinery `field.ErrorType`)."""
+    """The kinds of fault in the API server (apimachinery `field.ErrorType`)."""
 
     INVALID = auto()
     REQUIRED = auto()
@@ -16,7 +16,7 @@ class Kind(Enum):
 
 
 class Fault(NamedTuple):
-    """One cause for which the API server refuses the pods; one that is only likely is `advisory`."""
+    """A reason for which the API server rejects the pods; a reason that is only likely is `advisory`."""
 
     path: str
     message: str
@@ -29,7 +29,7 @@ class Faults(list[Fault]):
     """The faults found so far, up to MAX_FAULTS_PER_JOB of them."""
 
     def add(self, path: str, message: str, fix: str, kind: Kind = Kind.INVALID, *, advisory: bool = False) -> None:
-        """Note one, unless something is said of the same place already: one cause is told once."""
+        """Add one, unless the same place has a fault already: one cause gives one message."""
         if len(self) < MAX_FAULTS_PER_JOB and all((other.path, other.advisory) != (path, advisory) for other in self):
             self.append(Fault(path, message, fix, kind, advisory))
 

@@ -23,7 +23,7 @@ def _renamed(key: str) -> str:
 
 
 def check_annotations(annotations: Mapping[str, str | None], path: str, found: Faults) -> None:
-    """Keys, which may have capitals, and the size of all together."""
+    """Keys, which may have capitals, and the total size."""
     for key in annotations:
         if problem := texts.label_key(key) and texts.label_key(key.lower()):
             found.add(f"{path}[{shown(key)}]", f"its key {problem}", _renamed(key))
@@ -49,7 +49,7 @@ def check_selector(selector: model.Selector | model.PodSelector | None, path: st
 def check_requirement(
     one: model.Requirement | model.NodeRequirement, path: str, found: Faults, *, any_value: bool = False
 ) -> None:
-    """How many values, and the syntax of key and values."""
+    """The number of values, and the syntax of key and values."""
     values = one.values or []
     match one.operator:
         case "In" | "NotIn" if not values:

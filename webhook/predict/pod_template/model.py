@@ -1,9 +1,9 @@
 """A pod template with every field whose value the API server validates, after its own defaults.
 
-Each type narrows that of `webhook.api.pod`, which takes what no API server has seen, to what the API server admits. So
-one decode tells a good template from one with a fault, and rules read what it made. `reading` says what is wrong with a
-template that does not decode. An empty text is among the choices where it means the default. Fields that a feature gate
-may leave out unseen are not here.
+Each type narrows that of `webhook.api.pod`, which accepts what no API server has seen, to what the API server accepts.
+So one decode tells a valid template from one with a fault, and rules read its result. `reading` finds the faults of a
+template that does not decode. An empty text is among the choices if it means the default. Fields that a feature gate
+may drop silently are not here.
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
 """
 
@@ -31,7 +31,7 @@ PortReference = PortNumber | str
 """A number, or the name of a port."""
 UserId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Amount = Annotated[int | str | None, Meta(extra={"read": "webhook.api.quantity"})]
-"""A quantity, or what stands where one belongs."""
+"""A quantity, or any value in its place."""
 Strings = dict[str, str | None]
 
 PullPolicy = Literal["", "Always", "IfNotPresent", "Never"]
@@ -342,7 +342,7 @@ class ClaimMeta(pod.ClaimMeta, gc=False, kw_only=True):
 
 
 class ClaimResources(pod.ResourceRequirements, gc=False, kw_only=True):
-    """How much storage."""
+    """The amount of storage."""
 
     requests: dict[str, Amount] | None = None
     limits: dict[str, Amount] | None = None
@@ -352,7 +352,7 @@ AccessMode = Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWrit
 
 
 class DataSource(msgspec.Struct, rename="camel", gc=False):
-    """What the volume is filled with."""
+    """The initial content of the volume."""
 
     kind: NonEmpty
     name: NonEmpty
@@ -360,7 +360,7 @@ class DataSource(msgspec.Struct, rename="camel", gc=False):
 
 
 class ClaimSpec(pod.ClaimSpec, rename="camel", gc=False, kw_only=True):
-    """What a claim asks for."""
+    """The spec of a claim."""
 
     access_modes: Annotated[list[AccessMode], Meta(min_length=1)]
     resources: ClaimResources = msgspec.field(default_factory=ClaimResources)
@@ -372,7 +372,7 @@ class ClaimSpec(pod.ClaimSpec, rename="camel", gc=False, kw_only=True):
 
 
 class ClaimTemplate(pod.Claim, gc=False, kw_only=True):
-    """A claim that comes and goes with the pod."""
+    """A claim with the lifetime of the pod."""
 
     spec: ClaimSpec
     metadata: ClaimMeta | None = None
@@ -463,13 +463,13 @@ class Grpc(msgspec.Struct, gc=False):
 
 
 class Sleep(msgspec.Struct, gc=False):
-    """Nothing but time."""
+    """Waits, and does nothing else."""
 
     seconds: Int64 | None = None
 
 
 class LifecycleHandler(msgspec.Struct, rename="camel", gc=False):
-    """What runs after start or before stop: one of these."""
+    """A handler after start or before stop: one of these."""
 
     exec: Exec | None = None
     http_get: HttpGet | None = None
@@ -478,14 +478,14 @@ class LifecycleHandler(msgspec.Struct, rename="camel", gc=False):
 
 
 class Lifecycle(msgspec.Struct, rename="camel", gc=False):
-    """What runs after start and before stop."""
+    """Handlers after start and before stop."""
 
     post_start: LifecycleHandler | None = None
     pre_stop: LifecycleHandler | None = None
 
 
 class Probe(pod.Probe, rename="camel", gc=False):
-    """One of the first four, how often, and what counts."""
+    """One of the first four, its period, and its thresholds."""
 
     exec: Exec | None = None
     http_get: HttpGet | None = None
@@ -500,11 +500,11 @@ class Probe(pod.Probe, rename="camel", gc=False):
 
 
 class ReadinessProbe(Probe, rename="camel", gc=False):
-    """Whether the container is ready; it never ends the container."""
+    """The container's readiness; it never ends the container."""
 
 
 class ProbeOfLife(Probe, rename="camel", gc=False):
-    """Whether the container is alive or has started: one success is enough."""
+    """For liveness and startup: one success is enough."""
 
     success_threshold: Literal[0, 1] | None = None
 
@@ -577,7 +577,7 @@ class Port(pod.ContainerPort, rename="camel", gc=False, kw_only=True):
 
 
 class ValueFrom(pod.ValueFrom, rename="camel", gc=False, kw_only=True):
-    """Where the value of a variable comes from: one of these."""
+    """The source of a variable's value: one of these."""
 
     field_ref: FieldRef | None = None
     resource_field_ref: ResourceFieldRef | None = None
@@ -594,7 +594,7 @@ class EnvVar(pod.EnvVar, rename="camel", gc=False, kw_only=True):
 
 
 class EnvFrom(pod.EnvFrom, rename="camel", gc=False, kw_only=True):
-    """Variables that come all at once, from one of these."""
+    """The source of many variables: one of these."""
 
     prefix: str | None = None
     config_map_ref: SourceRef | None = None
@@ -602,7 +602,7 @@ class EnvFrom(pod.EnvFrom, rename="camel", gc=False, kw_only=True):
 
 
 class VolumeMount(pod.VolumeMount, rename="camel", gc=False, kw_only=True):
-    """Where a volume appears in the container."""
+    """The path of a volume in the container."""
 
     name: NonEmpty
     mount_path: NonEmpty
@@ -636,7 +636,7 @@ class Resources(pod.ResourceRequirements, gc=False, kw_only=True):
 
 
 class ResizePolicy(msgspec.Struct, rename="camel", gc=False):
-    """What becomes of the container when a resource changes."""
+    """The container's restart when a resource changes."""
 
     resource_name: Literal["cpu", "memory"]
     restart_policy: Literal["NotRequired", "RestartContainer"]
@@ -678,7 +678,7 @@ class Container(pod.Container, rename="camel", gc=False, kw_only=True):
 
 
 class Toleration(pod.Toleration, rename="camel", gc=False, kw_only=True):
-    """Taints that the pod bears; Lt and Gt are taken where a feature gate of the API server is on."""
+    """Tolerated taints; Lt and Gt are accepted with a feature gate of the API server."""
 
     operator: Literal["", "Equal", "Exists", "Lt", "Gt"] | None = None
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
@@ -701,20 +701,20 @@ class FieldRequirement(pod.NodeRequirement, gc=False, kw_only=True):
 
 
 class NodeTerm(pod.NodeTerm, rename="camel", gc=False, kw_only=True):
-    """Conditions that hold together."""
+    """Conditions that must all be met."""
 
     match_expressions: list[NodeRequirement] | None = None
     match_fields: list[FieldRequirement] | None = None
 
 
 class NodeTerms(pod.NodeTerms, rename="camel", gc=False, kw_only=True):
-    """Terms of which one has to hold."""
+    """Terms of which one must be met."""
 
     node_selector_terms: Annotated[list[NodeTerm], Meta(min_length=1)]
 
 
 class PreferredNodes(msgspec.Struct, gc=False):
-    """Nodes that would be better."""
+    """A preference for nodes."""
 
     weight: Percentage
     preference: NodeTerm | None = None
@@ -728,7 +728,7 @@ class NodeAffinity(pod.NodeAffinity, rename="camel", gc=False, kw_only=True):
 
 
 class PodAffinityTerm(pod.PodAffinityTerm, rename="camel", gc=False, kw_only=True):
-    """Pods, and the label of nodes that says what near is."""
+    """Pods, and the nodes' label that defines near."""
 
     topology_key: NonEmpty
     label_selector: PodSelector | None = None
@@ -739,7 +739,7 @@ class PodAffinityTerm(pod.PodAffinityTerm, rename="camel", gc=False, kw_only=Tru
 
 
 class WeightedTerm(pod.WeightedPodAffinityTerm, rename="camel", gc=False, kw_only=True):
-    """Pods that it would be better to be near to, or far from."""
+    """A preference for pods to be near to, or far from."""
 
     weight: Percentage
     pod_affinity_term: PodAffinityTerm
@@ -802,7 +802,7 @@ class ReadinessGate(msgspec.Struct, rename="camel", gc=False):
 
 
 class SchedulingGate(msgspec.Struct, gc=False):
-    """What keeps the pod from being scheduled."""
+    """A reason not to schedule the pod yet."""
 
     name: NonEmpty
 
@@ -814,7 +814,7 @@ class ResourceClaim(pod.PodResourceClaim, rename="camel", gc=False, kw_only=True
 
 
 class OperatingSystem(pod.PodOS, gc=False, kw_only=True):
-    """What the pod is for."""
+    """The operating system of the containers."""
 
     name: Literal["linux", "windows"]
 

@@ -1,9 +1,8 @@
-"""Jobs and templates out of JSON; and, where one does not decode as the types of `model`, each value that is wrong.
+"""Decodes jobs and templates from JSON; if one does not decode as the types of `model`, finds each wrong value.
 
-A job with good templates is decoded once, for all rules. Only where that fails each template is read once more, value
-by value along the same types: so there is one description of what the API server takes, and all faults are reported at
-once. What is built then has the user's values wherever they have the right Python type, so that checks across fields
-have something to look at.
+A job with valid templates is decoded once, for all rules. Only if that fails each template is read again, value by
+value along the same types: so there is one description of what the API server accepts, and all faults are reported at
+once. The result then has the user's values wherever they have the right Python type, for the checks across fields.
 """
 
 from functools import cache
@@ -46,7 +45,7 @@ _NEUTRAL: Final[dict[type[inspect.Type], Any]] = {
     inspect.BoolType: False,
 }
 
-# Stands for a quantity that is of no type that a quantity has.
+# Stands for a quantity of a type that quantities cannot have.
 _UNREADABLE: Final = ""
 
 
@@ -67,7 +66,7 @@ _good_template = msgspec.json.Decoder(model.Template | None)
 
 
 def decode_job(document: bytes | msgspec.Raw) -> MPIJob:
-    """As `mpijob.decode`; where the API server takes the type of every value in its templates, they are of `model`."""
+    """As `mpijob.decode`; if the API server accepts the type of every value in its templates, they are of `model`."""
     try:
         return _good_job.decode(document)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -75,7 +74,7 @@ def decode_job(document: bytes | msgspec.Raw) -> MPIJob:
 
 
 def decode(template: bytes, path: str, found: Faults) -> model.Template:
-    """The template in JSON that stands at `path`, with a fault for each value that its type does not take."""
+    """The template in JSON at `path`, with a fault for each value that its type does not accept."""
     try:
         return _good_template.decode(template) or model.Template()
     except (msgspec.ValidationError, RecursionError) as error:
@@ -94,7 +93,7 @@ def _type_of_template() -> inspect.Type:
 
 @cache
 def _in_order(kind: type) -> list[inspect.Field]:
-    """The fields of a type, as `model` lists them; its types inherit those that every text or list is good for."""
+    """The fields of a type, in the order of `model`; inherited fields, which accept every text or list, come first."""
     listed: dict[str, None] = {}
     for each in reversed(kind.__mro__):
         if each.__module__ == model.__name__:
@@ -104,7 +103,7 @@ def _in_order(kind: type) -> list[inspect.Field]:
 
 
 class _Reader:
-    """Notes a fault for each value that its type does not take."""
+    """Adds a fault for each value that its type does not accept."""
 
     def __init__(self, found: Faults) -> None:
         self._found = found
@@ -115,7 +114,7 @@ class _Reader:
         if isinstance(kind, inspect.UnionType):
             return self._member(kind, value, path)
         if isinstance(kind, inspect.Metadata):
-            # An amount: what cannot be read as one is refused by the rule that looks at amounts wherever they stand.
+            # An amount: the rule that reads all amounts rejects those that are invalid.
             readable = value is None or type(value) in {str, int, float}
             # One with a point is not decoded as its type, since msgspec takes 10 microseconds for one such as 1e+308.
             self.left_to_others = self.left_to_others or not readable or type(value) is float
@@ -149,7 +148,7 @@ class _Reader:
                 self._range(kind, value, path)
 
     def _member(self, union: inspect.UnionType, value: Any, path: str) -> Any:
-        """The member of the union that takes values such as this one says what is wrong with it."""
+        """The value by the member of the union that fits its type, which finds its faults."""
         if value is None and union.includes_none:
             return None
         members = [member for member in union.types if not isinstance(member, inspect.NoneType)]
@@ -167,7 +166,7 @@ class _Reader:
             if given is not None:
                 fields[field.name] = self.read(field.type, given, f"{path}.{field.encode_name}")
             elif field.required:
-                # A field that is null counts as one that is not there.
+                # A field that is null counts as missing.
                 where = f"{path}.{field.encode_name}"
                 self._found.add(where, "is missing", such_as(where), Kind.REQUIRED)
                 fields[field.name] = _neutral(field.type)
@@ -203,7 +202,7 @@ def _is_like(kind: inspect.Type, value: Any) -> bool:
 
 
 def _neutral(kind: inspect.Type) -> Any:
-    """What stands for a value that is not there or of a wrong type: checks across fields take it for nothing."""
+    """A neutral value in place of a missing or invalid one, for checks across fields."""
     match kind:
         case inspect.StructType():
             return kind.cls(**{field.name: _neutral(field.type) for field in kind.fields if field.required})

@@ -1,7 +1,7 @@
 """Requests and limits of a container.
 
-What else is said of quantities stands elsewhere: `upstream-contract` refuses those that nothing can read and negative
-ones, `gpus` judges accelerators, and `limit-range` a request whose limit comes from a LimitRange.
+Other rules check other parts of quantities: `upstream-contract` rejects invalid and negative ones, `gpus` judges
+accelerators, and `limit-range` a request whose limit comes from a LimitRange.
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
 (`validateResourceRequirements`)
 """
@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from webhook.api import names, quantity
+from webhook.api.accelerators import DEFAULT_ACCELERATORS, is_accelerator, misspelt_accelerator
 from webhook.api.pod_resources import HUGE_PAGES, is_overcommitted
 from webhook.api.quantity import Quantity, QuantityError
-from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator, misspelt_accelerator
 from webhook.predict.pod_template import model
 from webhook.predict.pod_template.fault import Faults, Kind, shown
 
@@ -33,9 +33,9 @@ _MEANT: Final = {
 
 
 def check_resources(resources: model.Resources, path: str, found: Faults, *, without_ranges: bool | None) -> None:
-    """Each amount by itself, then requests beside limits.
+    """Each amount alone, then requests against limits.
 
-    `without_ranges` says whether no LimitRange can fill in what is missing; None where that is not known.
+    `without_ranges` says whether no LimitRange can fill in missing amounts; None if that is unknown.
     """
     limits, requests = resources.limits or {}, resources.requests or {}
     faults = Faults()
@@ -55,7 +55,7 @@ def _beside(
     found: Faults,
     without_ranges: bool | None,
 ) -> None:
-    """Requests, which are the `least`, next to limits."""
+    """Requests, which are the `least`, against limits."""
     for name, amount in least.items():
         if (limit := most.get(name)) is not None:
             if amount != limit and (amount > limit or not is_overcommitted(name)):
@@ -67,7 +67,7 @@ def _beside(
 
 
 def _amounts(written: Mapping[str, object], path: str, found: Faults) -> dict[str, Quantity]:
-    """Those that can be compared: of a good name, and not of an accelerator."""
+    """The comparable amounts: with a valid name, and not of an accelerator."""
     amounts = {}
     for name, value in written.items():
         if name not in _STANDARD:
@@ -115,7 +115,7 @@ def _whole(name: str, amount: Quantity, path: str, found: Faults) -> None:
             found.add(path, "does not name a page size", "Name it, as hugepages-2Mi.")
         elif quantity.whole(amount) % size:
             page = name.removeprefix(HUGE_PAGES)
-            fault = f"{quantity.format(amount)} is no multiple of the page size {page}"
+            fault = f"{quantity.format(amount)} is not a multiple of the page size {page}"
             found.add(path, fault, f"Set it to a multiple of {page}.")
     elif "kubernetes.io/" not in name and -(-amount // _MILLI) % 1000:
         found.add(path, f"{quantity.format(amount)} is not whole", f"Set it to {quantity.whole(amount)}.")
@@ -137,13 +137,13 @@ def _huge_pages_alone(
         return
     for field, amounts in (("limits", limits), ("requests", requests)):
         if name := next((name for name in amounts if name.startswith(HUGE_PAGES)), None):
-            fault, fix = "needs cpu or memory beside it", "Set memory and cpu too."
+            fault, fix = "also needs cpu or memory", "Set memory and cpu too."
             found.add(f"{field}[{shown(name)}]", fault, fix, Kind.FORBIDDEN, advisory=advisory)
             return
 
 
 def page_size(name: str) -> int | None:
-    """In bytes, of the name of a resource; None where it names none."""
+    """Bytes, from the name of a resource; None if it has no page size."""
     try:
         size = quantity.parse(name.removeprefix(HUGE_PAGES))
     except QuantityError:
@@ -160,7 +160,7 @@ def _name_problem(name: str) -> str | None:
         return None if name.startswith(HUGE_PAGES) else f'there is no resource "{name}"'
     if "kubernetes.io/" in name:
         return None
-    # The name must be good in a quota too, where it has this before it.
+    # The name must also be valid in a quota, with this prefix.
     if name.startswith("requests.") or names.label_key_problem(f"requests.{name}"):
         return f'"{shown(name)}" is not the name of an extended resource'
     return None

@@ -1,4 +1,4 @@
-"""Checks of texts: names, keys, paths, ports. Each gives what is wrong, as a predicate, or None.
+"""Checks of texts: names, keys, paths, ports. Each returns the fault as a predicate, or None.
 
 The syntax of names is in `webhook.api.names`.
 """
@@ -25,20 +25,19 @@ label_key, label_value = names.label_key_problem, names.label_value_problem
 
 
 def variables(texts: Iterable[str]) -> bool:
-    """Whether all of them are names of environment variables."""
     together = "".join(texts)
     return together.isascii() and together.isprintable() and "=" not in together
 
 
 def variable(name: str) -> str | None:
-    """Of the name of an environment variable, as current releases take it."""
+    """The name of an environment variable, as current releases accept it."""
     if variables((name,)):
         return None
     return 'may have printable ASCII characters only, and no "="'
 
 
 def port_name(name: str) -> str | None:
-    """Of the name of a port (RFC 6335)."""
+    """The name of a port (RFC 6335)."""
     if _PORT_NAME.fullmatch(name):
         return None
     if name.isdecimal():
@@ -47,12 +46,11 @@ def port_name(name: str) -> str | None:
 
 
 def header(name: str) -> str | None:
-    """Of the name of an HTTP header."""
     return None if _HEADER.fullmatch(name) else 'may have letters, digits and "-" only'
 
 
 def config_key(key: str) -> str | None:
-    """Of a key of a ConfigMap or Secret."""
+    """A key of a ConfigMap or Secret."""
     if len(key) > names.DNS_SUBDOMAIN_MAX_LENGTH:
         return f"has {len(key)} characters, at most {names.DNS_SUBDOMAIN_MAX_LENGTH} are allowed"
     if not _CONFIG_KEY.fullmatch(key):
@@ -61,13 +59,12 @@ def config_key(key: str) -> str | None:
 
 
 def sysctl(name: str) -> str | None:
-    """Of the name of a kernel parameter."""
     good = len(name) <= names.DNS_SUBDOMAIN_MAX_LENGTH and _SYSCTL.fullmatch(name)
     return None if good else "is not the name of a kernel parameter, such as net.core.somaxconn"
 
 
 def search(domain: str) -> str | None:
-    """Of a search domain of the resolver."""
+    """A search domain of the resolver."""
     name = domain.removesuffix(".")
     if domain == "." or (len(name) <= names.DNS_SUBDOMAIN_MAX_LENGTH and _SEARCH.fullmatch(name)):
         return None
@@ -75,7 +72,7 @@ def search(domain: str) -> str | None:
 
 
 def address(text: str) -> str | None:
-    """Of an IP address; older releases take leading zeros."""
+    """An IP address; older releases accept leading zeros."""
     try:
         ip_address(_ZEROS.sub("", text[:100]))
     except ValueError:
@@ -84,17 +81,17 @@ def address(text: str) -> str | None:
 
 
 def without_steps_back(path: str) -> str | None:
-    """Of a path that must stay where it is."""
+    """A path without ".."."""
     return 'must not contain ".."' if ".." in path and ".." in path.split("/") else None
 
 
 def inside(path: str) -> str | None:
-    """Of a path below another one."""
+    """A path below another one."""
     return "must be relative" if path.startswith("/") else without_steps_back(path)
 
 
 def file_inside(path: str) -> str | None:
-    """Of a file in a volume."""
+    """A file in a volume."""
     return inside(path) or ('must not start with ".."' if path.startswith("..") else None)
 
 
@@ -104,7 +101,7 @@ _SYNTAXES: Final = (label, subdomain, label_key, label_value, port_name, config_
 
 
 def note(found: Faults, path: str, text: str, problem: str, fix: str = SPELLING) -> None:
-    """Note what is wrong with a text; an empty one is noted where it is read."""
+    """Add the fault of a text; an empty one is reported when it is read."""
     if text:
         syntax = next((each for each in _SYNTAXES if (known := each(text)) and problem.endswith(known)), None)
         meant = syntax and names.corrected(text, syntax)
@@ -114,7 +111,7 @@ def note(found: Faults, path: str, text: str, problem: str, fix: str = SPELLING)
 def check(
     found: Faults, path: str, text: str | None, problem_of: Callable[[str], str | None], fix: str = SPELLING
 ) -> None:
-    """Note what is wrong with the text at `path`; one that is not there is no fault here."""
+    """Add the fault of the text at `path`; a missing one is not a fault here."""
     if text and (problem := problem_of(text)):
         note(found, path, text, problem, fix)
 
@@ -126,6 +123,5 @@ def check_each(
     problem_of: Callable[[str], str | None],
     fix: str = SPELLING,
 ) -> None:
-    """The same for each of a list."""
     for index, text in enumerate(all_texts or ()):
         check(found, f"{path}[{index}]", text, problem_of, fix)

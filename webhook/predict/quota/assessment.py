@@ -1,4 +1,4 @@
-"""A job against the ResourceQuotas of its namespace: what it takes, what others were promised, what is left."""
+"""A job against the ResourceQuotas of its namespace: what it takes, what is promised to others, what is left."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from webhook.kit.context import Context
 from webhook.predict import devices, other_jobs
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.quota.fit import Demand, RolePods, Shortage, charged, most_workers, shortages
-from webhook.predict.quota.promises import Promises, default_priority_class
+from webhook.predict.quota.promised_usage import Promises, default_priority_class
 from webhook.predict.sizes import Size, Sizes
 
 Quotas = tuple[ResourceQuota, ...]
@@ -29,17 +29,17 @@ Quotas = tuple[ResourceQuota, ...]
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """A job beside the quotas that may count it."""
+    """A job and the quotas that may count it."""
 
     quotas: Quotas
     pods: tuple[JobPods, ...]
     demand: Demand
     """What it takes."""
     before: Demand | None
-    """What the stored job took, where only what goes beyond that counts; else None."""
+    """What the stored job took, if only the increase counts; else None."""
     find_promised: Callable[[], Mapping[str, Amounts]]
     others: Mapping[tuple[PodShape, ...], int] | None
-    """The shapes of the pods of other jobs that run, and how many jobs have these; None for unknown."""
+    """The shapes of the pods of other running jobs, each with the number of jobs; None for unknown."""
     charges: Callable[[PodShape], tuple[Charge, ...]]
     find_sizes: Callable[[], Sizes]
     _most: dict[str, int] = field(default_factory=dict)
@@ -47,13 +47,13 @@ class Assessment:
 
     @property
     def promised(self) -> Mapping[str, Amounts]:
-        """What other jobs will still take, by the names of quotas: summed up where somebody asks."""
+        """What other jobs will still take, by the names of quotas. Computed on first use."""
         if not self._promised:
             self._promised.update(self.find_promised())
         return self._promised
 
     def shortages(self, quotas: Quotas | None = None, demand: Demand | None = None) -> list[Shortage]:
-        """Where the job, or one with another demand, does not fit."""
+        """Resources for which the job, or one with another demand, does not fit."""
         demand = self.demand if demand is None else demand
         return shortages(self.quotas if quotas is None else quotas, demand, self.promised, before=self.before)
 
@@ -67,7 +67,7 @@ class Assessment:
 
     @property
     def sizes(self) -> Sizes:
-        """The sizes that it may have, looked for where it does not fit."""
+        """The sizes that it may have."""
         return self.find_sizes()
 
     def resized(self, size: Size) -> Demand:
@@ -78,7 +78,7 @@ class Assessment:
         return demand.with_each(self.sizes.resource, Quantity(size.gpus * NANO))
 
     def largest_now(self, short: Iterable[Shortage]) -> Size | None:
-        """The largest smaller size that all rules admit and that fits now; `short` is where this one does not."""
+        """The largest smaller size that all rules admit and that fits now; `short` are this size's shortages."""
         return self.sizes.largest(lambda size: not any(self._shortages_of(size, short)))
 
     def largest_ever(self, short: Iterable[Shortage]) -> Size | None:
@@ -86,13 +86,13 @@ class Assessment:
         return self.sizes.largest(lambda size: not any(each.impossible for each in self._shortages_of(size, short)))
 
     def _shortages_of(self, size: Size, short: Iterable[Shortage]) -> Iterator[Shortage]:
-        """Those of a smaller size, one after the other: quotas that have room for the job are not asked again."""
+        """Shortages of a smaller size, one after the other: quotas with room for the job are skipped."""
         demand = self.resized(size)
         for quota in {each.quota.name: each.quota for each in short}.values():
             yield from self.shortages((quota,), demand)
 
     def jobs_using(self, short: Shortage) -> int | None:
-        """How many jobs that are not suspended have a part in what is used; None when unknown."""
+        """The number of jobs that are not suspended and have a part in the use; None for unknown."""
         if self.others is None:
             return None
 
@@ -105,7 +105,7 @@ class Assessment:
 
 
 def namespace_quotas(ctx: Context) -> Quotas:
-    """The quotas that count the objects of the job's namespace; none when they are unknown."""
+    """The quotas that count the objects of the job's namespace; none if they are unknown."""
     found = ctx.view.within(RESOURCE_QUOTAS, ctx.namespace)
     own = () if found is UNKNOWN else tuple(found.values())
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
@@ -116,7 +116,9 @@ def namespace_quotas(ctx: Context) -> Quotas:
 
 
 def assess(job: MPIJob, ctx: Context) -> Assessment | None:
-    """None where no quota counts the job's pods: none is known, another controller makes them, or nobody does."""
+    """None if no quota counts the job's pods: none is known, another controller creates them, or they are never
+    created.
+    """
     quotas = namespace_quotas(ctx)
     if not quotas or not job.managed_here or _gets_no_pods(job, ctx):
         return None
@@ -140,13 +142,15 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
 
 
 def _gets_no_pods(job: MPIJob, ctx: Context) -> bool:
-    """Whether a stored job gets no pod any more, or none as it is; a new one is told of all its faults at once."""
+    """Whether a stored job gets no more pods, or none as it is; a new one is judged, to report all its faults at
+    once.
+    """
     status = (ctx.old or job).status
     return ctx.operation == "UPDATE" and (status.ended or (not status.conditions and refused(job)))
 
 
 def reservation_of(job: MPIJob, ctx: Context) -> Reservation | None:
-    """What the admitted job will take, its existing pods included; None when no quota counts any of it.
+    """What the admitted job will take, including its existing pods; None if no quota counts any of it.
 
     A suspended job takes no pods yet: resuming it is another review.
     """
@@ -168,7 +172,7 @@ def reservation_of(job: MPIJob, ctx: Context) -> Reservation | None:
 
 
 def _refused_for_its_name(job: MPIJob, ctx: Context) -> bool:
-    """Whether the API server will refuse the job anyway, because another one has its name."""
+    """Whether the API server will reject the job anyway, because another one has its name."""
     if ctx.operation != "CREATE":
         return False
     other = other_jobs.of_job(job)
@@ -178,7 +182,7 @@ def _refused_for_its_name(job: MPIJob, ctx: Context) -> bool:
 
 
 def _limited(charges: tuple[Charge, ...], quotas: Quotas) -> tuple[Charge, ...]:
-    """The charges without what no quota limits: reservations have to be small."""
+    """The charges without what no quota limits: reservations must be small."""
     hard = {name for quota in quotas for name in quota.hard}
     reduced = (
         Charge(charge.traits, {name: amount for name, amount in charge.usage.items() if amount and name in hard})
@@ -192,7 +196,7 @@ def _whole(job: MPIJob, ctx: Context, quotas: Quotas) -> Demand:
 
 
 def _objects(job: MPIJob, ctx: Context) -> tuple[Charge, ...]:
-    """What is made beside the pods, and the job itself."""
+    """The objects besides the pods, and the job itself."""
     if ctx.operation != "CREATE":
         return ()
     if other := other_jobs.of_job(job):
@@ -215,7 +219,7 @@ def _counted(demand: Demand, quotas: Quotas) -> bool:
 
 
 def _made(job: MPIJob, ctx: Context, promises: Promises) -> Callable[[str], int]:
-    """How many pods of a role the job has already."""
+    """The number of pods of a role that the job has already."""
     old = ctx.old
     if ctx.operation == "CREATE":
         return lambda _: 0
@@ -225,6 +229,6 @@ def _made(job: MPIJob, ctx: Context, promises: Promises) -> Callable[[str], int]
     if promises.made is not None and not other:
         uid = job.metadata.uid or (old.metadata.uid if old is not None else "")
         return partial(promises.made.of, job.metadata.name, uid)
-    # Those that it had to have, as far as is known.
+    # Pods that it must have had, as far as is known.
     expected = {WORKER: old.workers, LAUNCHER: 1} if old is not None and old.active_here else {}
     return lambda role: expected.get(role, 0)

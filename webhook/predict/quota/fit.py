@@ -7,21 +7,21 @@ from types import MappingProxyType
 import msgspec
 from msgspec.structs import replace
 
+from webhook.api.accelerators import DEVICES_OF_CLASS
 from webhook.api.mpijob import WORKER
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import Quantity
 from webhook.api.quota_charges import REQUESTS, Charge
-from webhook.api.resources import DEVICES_OF_CLASS
 from webhook.cluster.resources.resource_quotas import ResourceQuota
 
 Load = tuple[int, Charge]
-"""So many objects that take this much each."""
+"""A number of objects that take this much each."""
 Alternatives = list[list[Load]]
-"""Of these one will come."""
+"""One of these will exist."""
 
 
 class RolePods(msgspec.Struct, frozen=True):
-    """The pods of a role: how many there will be, what one takes with its claims, and how many exist already."""
+    """The pods of a role: their number, what one takes with its claims, and the number that exists already."""
 
     role: str
     count: int
@@ -29,7 +29,7 @@ class RolePods(msgspec.Struct, frozen=True):
     made: int = 0
 
     def with_each(self, resource: str, amount: Quantity) -> "RolePods":
-        """The same with so much of an extended resource, or of the devices of a class, in each pod."""
+        """The same with this amount of an extended resource, or of the devices of a class, in each pod."""
         name = resource if resource.endswith(DEVICES_OF_CLASS) else f"{REQUESTS}{resource}"
         charges = (
             Charge(each.traits, {**each.usage, name: amount}) if name in each.usage else each for each in self.charges
@@ -38,7 +38,7 @@ class RolePods(msgspec.Struct, frozen=True):
 
 
 class Demand(msgspec.Struct, frozen=True):
-    """What a job takes: its pods, and the objects that are still to be made for it."""
+    """What a job takes: its pods, and the objects still to be created for it."""
 
     parts: tuple[RolePods, ...] = ()
     objects: tuple[Charge, ...] = ()
@@ -50,7 +50,7 @@ class Demand(msgspec.Struct, frozen=True):
 
     @property
     def missing(self) -> list[Load]:
-        """What does not exist yet; what does is in the quota's `used`."""
+        """What does not exist yet; existing objects are in the quota's `used`."""
         pods = ((max(part.count - part.made, 0), charge) for part in self.parts for charge in part.charges)
         return [*pods, *self._objects]
 
@@ -60,22 +60,20 @@ class Demand(msgspec.Struct, frozen=True):
 
     @property
     def workers(self) -> int:
-        """How many workers there will be."""
         return next((part.count for part in self.parts if part.role == WORKER), 0)
 
     def with_workers(self, count: int) -> "Demand":
-        """The same job with so many workers."""
         parts = tuple(replace(part, count=count) if part.role == WORKER else part for part in self.parts)
         return replace(self, parts=parts)
 
     def with_each(self, resource: str, amount: Quantity) -> "Demand":
-        """The same job with so much of an extended resource in each worker."""
+        """The same job with this amount of an extended resource in each worker."""
         parts = tuple(part.with_each(resource, amount) if part.role == WORKER else part for part in self.parts)
         return replace(self, parts=parts)
 
 
 class Shortage(msgspec.Struct, frozen=True):
-    """A resource of a quota of which there is not enough."""
+    """A resource of a quota that does not suffice."""
 
     quota: ResourceQuota
     resource: str
@@ -83,13 +81,13 @@ class Shortage(msgspec.Struct, frozen=True):
     whole: Quantity
     hard: Quantity
     taken: Quantity
-    """What is used, or promised to other jobs."""
+    """The amount that is used, or promised to other jobs."""
     known: bool = True
-    """Whether the quota says what is used: a new one does not at once."""
+    """Whether the quota reports its use: a new one does not at once."""
 
     @property
     def available(self) -> Quantity:
-        """What is left."""
+        """The amount that is left."""
         return Quantity(max(self.hard - self.taken, 0))
 
     @property
@@ -99,7 +97,7 @@ class Shortage(msgspec.Struct, frozen=True):
 
 
 def charged(quota: ResourceQuota, loads: Iterable[Load]) -> dict[str, Quantity]:
-    """What the loads take of a quota; nothing is 0 in it."""
+    """What the loads take of a quota; zero amounts are left out."""
     total: dict[str, Quantity] = {}
     for count, charge in loads:
         if count and quota.counts(charge.traits):
@@ -110,7 +108,7 @@ def charged(quota: ResourceQuota, loads: Iterable[Load]) -> dict[str, Quantity]:
 
 
 def charged_at_most(quota: ResourceQuota, promised: Iterable[Alternatives]) -> dict[str, Quantity]:
-    """What all of these take of a quota, whichever of each comes."""
+    """What all of these take of a quota, whichever alternative of each exists."""
     total: dict[str, Quantity] = {}
     for alternatives in promised:
         most: dict[str, Quantity] = {}
@@ -129,12 +127,12 @@ def shortages(
     *,
     before: Demand | None = None,
 ) -> list[Shortage]:
-    """Where the job does not fit; `promised` is what other jobs will still take, by the quota's name.
+    """The shortages of the job; `promised` is what other jobs will still take, by the quota's name.
 
-    With `before`, the job as it was, only what it takes in addition counts. While the use of a resource is unknown,
-    only a job that never fits is short of it.
+    With `before`, the job as it was, only the increase counts. While the use of a resource is unknown, only a job that
+    never fits is short of it.
     """
-    found = []
+    result = []
     for quota in quotas:
         missing = charged(quota, demand.missing)
         if not missing:
@@ -149,8 +147,8 @@ def shortages(
             taken = Quantity((used or 0) + others.get(name, 0))
             short = Shortage(quota, name, amount, whole[name], quota.hard[name], taken, known=used is not None)
             if short.impossible or (used is not None and taken + amount > short.hard):
-                found.append(short)
-    return found
+                result.append(short)
+    return result
 
 
 def most_workers(workers: int, short: Callable[[int], bool]) -> int:

@@ -1,13 +1,13 @@
-"""Amounts of a quota's resources, and the refusal, for people."""
+"""Amounts of a quota's resources, and the rejection, for people."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from webhook.api import quantity
+from webhook.api.accelerators import DEVICE_CLASS, DEVICES_OF_CLASS, is_accelerator
 from webhook.api.mpijob import WORKER
 from webhook.api.quantity import NANO, Quantity
 from webhook.api.quota_charges import ONE
-from webhook.api.resources import DEVICE_CLASS, DEVICES_OF_CLASS, is_accelerator
 from webhook.predict.limits import MAX_OTHER_QUOTAS
 from webhook.predict.quota.fit import Demand, Shortage, charged
 
@@ -42,9 +42,9 @@ def number(resource: str, amount: Quantity, accelerators: tuple[str, ...]) -> st
 def details(
     short: Sequence[Shortage], demand: Demand, accelerators: tuple[str, ...], *, running: int | None, several: bool
 ) -> str:
-    """The refusal for the first shortage, the others in one line; `running` jobs have a part in what is used.
+    """The rejection for the first shortage, the others in one line; `running` jobs have a part in the use.
 
-    With `several` quotas in the namespace the one that counts is named.
+    With `several` quotas in the namespace, the quota is named.
     """
     first = short[0]
     more = any(part.made for part in demand.parts)
@@ -76,7 +76,7 @@ def numbered(suggestions: Iterable[str]) -> str:
 
 
 def _parts(short: Shortage, demand: Demand, accelerators: tuple[str, ...], *, more: bool) -> str:
-    """What makes up the request, empty where no pod does."""
+    """The parts of the request; empty if no pod has one."""
     texts = []
     for part in reversed(demand.parts):  # the workers first
         each = charged(short.quota, [(1, charge) for charge in part.charges]).get(short.resource)
@@ -89,7 +89,7 @@ def _parts(short: Shortage, demand: Demand, accelerators: tuple[str, ...], *, mo
 
 
 def _free(short: Shortage, hard: str, quota: str, accelerators: tuple[str, ...]) -> str:
-    """Of a job that the quota itself could hold: what is in its way is what is free, and not what the quota is."""
+    """If the quota itself is large enough for the job, the text names what is free, not the quota."""
     if not short.available:
         return f"none of {hard} is free in the {quota}"
     free = number(short.resource, short.available, accelerators)
@@ -132,7 +132,7 @@ def _plural(noun: str, amount: int | Quantity) -> str:
 
 
 def _size(amount: Quantity) -> str:
-    """Exact where that is short, else with one decimal."""
+    """Exact if that is short, else with one decimal."""
     exact = quantity.format(amount)
     if len(exact) <= len("1023.9Gi"):
         return exact

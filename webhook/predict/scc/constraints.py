@@ -20,13 +20,14 @@ from webhook.cluster.resources.sccs import (
 GROUPS: Final = "openshift.io/sa.scc.supplemental-groups"
 LEVEL: Final = "openshift.io/sa.scc.mcs"
 _BLOCK: Final = re.compile(r"(\d{1,10})([/-])(\d{1,10})")
-# What each permission adds (openshift/apiserver-library-go `securitycontextconstraints/util/sort/byrestrictions.go`).
+# The points of each permission (openshift/apiserver-library-go
+# `securitycontextconstraints/util/sort/byrestrictions.go`).
 _STRATEGIES: Final = {"RunAsAny": 40_000, NOT_ROOT: 30_000, RANGE: 20_000, FIXED: 10_000}
 _TRIVIAL_VOLUMES: Final = frozenset(("secret", "configMap", "emptyDir", "downwardAPI", "projected", "none"))
 
 
 class Ranges(msgspec.Struct, frozen=True):
-    """What OpenShift has reserved for a namespace."""
+    """The ranges that OpenShift has reserved for a namespace."""
 
     uids: IdRange
     groups: tuple[IdRange, ...]
@@ -34,7 +35,7 @@ class Ranges(msgspec.Struct, frozen=True):
 
 
 def ranges(annotations: Mapping[str, str]) -> Ranges | None:
-    """The ranges in the annotations of a namespace; None where OpenShift admits no pod without or with these."""
+    """The ranges in the annotations of a namespace; None if OpenShift admits no pod without or with these."""
     uids = _block(annotations.get(UID_RANGE, ""))
     groups = [_block(each) for each in annotations.get(GROUPS, annotations.get(UID_RANGE, "")).split(",")]
     level = annotations.get(LEVEL, "")
@@ -52,7 +53,7 @@ def _block(text: str) -> IdRange | None:
 
 
 def in_namespace(scc: SecurityContextConstraints, reserved: Ranges) -> SecurityContextConstraints:
-    """The SCC with the namespace's ranges where it has none of its own."""
+    """The SCC with the namespace's ranges, unless it has its own."""
     users, label = scc.run_as_user, scc.se_linux_context
     if users.type == RANGE and users.uid_range_min is None and users.uid_range_max is None:
         users = replace(users, uid_range_min=reserved.uids.min, uid_range_max=reserved.uids.max)

@@ -32,7 +32,7 @@ _OF_PROFILES: Final = {"RuntimeDefault": "runtime/default", "Unconfined": "uncon
 _DEFAULT_PROFILES: Final = frozenset(("runtime/default", "docker/default"))
 # `sysctl/mustmatchpatterns.go`: OpenShift has no later ones.
 _SAFE_SYSCTLS: Final = {name for since, names in SAFE_SYSCTLS.items() if since < 37 for name in names}
-# An SCC names these volumes otherwise than a pod does.
+# Volumes with another name in an SCC than in a pod.
 _VOLUMES: Final = {"cephfs": "cephFS", "storageos": "storageOS", "vsphereVolume": "vsphere"}
 _SOURCES: Final = {field.name: field.encode_name for field in msgspec.structs.fields(Volume) if field.name != "name"}
 
@@ -48,7 +48,7 @@ class Rejection(NamedTuple):
 
 
 def fill(scc: SecurityContextConstraints, template: PodTemplate) -> PodTemplate:
-    """The template with what admission fills in; `scc` has the namespace's ranges."""
+    """The template with admission's values; `scc` has the namespace's ranges."""
     spec = template.spec or PodSpec()
     pod = _filled_pod(scc, spec.security_context or PodSecurityContext())
     containers = {
@@ -62,7 +62,7 @@ def fill(scc: SecurityContextConstraints, template: PodTemplate) -> PodTemplate:
 
 
 def rejections(scc: SecurityContextConstraints, filled: PodTemplate) -> Iterator[Rejection]:
-    """What `scc` rejects in a template that it has filled in; nothing for one that it accepts."""
+    """What `scc` rejects in a template that it has filled in; empty if it accepts it."""
     pod = Subject(filled)
     yield from _of_pod(scc, pod)
     yield from _of_volumes(scc, pod.spec.volumes or ())

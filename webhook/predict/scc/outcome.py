@@ -1,4 +1,4 @@
-"""Which SCC the pods of a job get, and with which values."""
+"""The SCC that the pods of a job get, with its values."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -19,7 +19,7 @@ from webhook.predict.scc.constraints import Ranges, in_namespace, in_order, perm
 from webhook.predict.scc.matching import Rejection, fill, rejections
 
 REQUIRED: Final = "openshift.io/required-scc"
-# Who creates the pods: the operator those of workers, the controller of Jobs that of the launcher.
+# The creators of the pods: the operator for workers, the controller of Jobs for the launcher.
 _CREATORS: Final = {
     WORKER: service_account("mpi-operator", "mpi-operator"),
     LAUNCHER: service_account("kube-system", "job-controller"),
@@ -27,20 +27,20 @@ _CREATORS: Final = {
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What OpenShift's admission makes of the pods of one role."""
+    """The outcome of OpenShift's admission for the pods of one role."""
 
     scc: str
-    """The SCC that they get; where none accepts them, the one with the fewest objections."""
+    """The SCC that they get; if none accepts them, the one with the fewest objections."""
     filled: PodTemplate
-    """The template with what this SCC fills in."""
+    """The template with the values that this SCC fills in."""
     rejections: tuple[Rejection, ...] = ()
-    """What it objects to; empty where it accepts them."""
+    """Its objections; empty if it accepts them."""
     wider: str = ""
-    """The most restrictive SCC that would accept them, which they may not use; empty where there is none."""
+    """The most restrictive SCC that would accept them, but which they may not use; empty if there is none."""
 
     @property
     def first(self) -> ContainerSecurityContext:
-        """What the first container gets."""
+        """The outcome for the first container."""
         containers = self.filled.spec.containers if self.filled.spec else None
         return (containers[0].security_context if containers else None) or ContainerSecurityContext()
 
@@ -52,7 +52,7 @@ def account_of(template: PodTemplate, namespace: str) -> str:
 
 
 def outcomes(job: MPIJob, ctx: Context) -> Mapping[str, Outcome]:
-    """By role; a role is left out where nothing certain is known, as on any cluster that is not OpenShift."""
+    """By role; a role is left out if nothing certain is known, as on any cluster that is not OpenShift."""
     return ctx.once(_outcomes, job)
 
 
@@ -67,14 +67,13 @@ def _outcomes(_: MPIJob, ctx: Context) -> Mapping[str, Outcome]:
 
 
 def outcome(role: str, template: PodTemplate, ctx: Context) -> Outcome | None:
-    """For the pods of one role."""
     reserved = _reserved(ctx)
     if reserved is None or Subject(template).for_windows:
         return None
     if (stored := ctx.view.all(SECURITY_CONTEXT_CONSTRAINTS)) is UNKNOWN:
         return None
     accounts = account_of(template, ctx.namespace), _CREATORS[role]
-    # All are looked up at once: the service then asks for those that are missing.
+    # All rights are looked up at once, so that the service requests the missing ones together.
     granted = [
         grants.constraints
         for account in accounts

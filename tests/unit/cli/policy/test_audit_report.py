@@ -55,14 +55,14 @@ def test_the_worst_come_first() -> None:
     assert next(iter(report.by_rule)) == "worker-count"
 
 
-def test_what_is_wrong_and_what_to_do_is_told() -> None:
+def test_what_is_wrong_and_what_to_do_is_reported() -> None:
     lines = text(audited(job("large", 5)))
     assert lines[0] == "policies: p (namespace n of c)"
-    assert "team-a/large: would be refused" in lines
+    assert "team-a/large: would be rejected" in lines
     (told,) = [line for line in lines if line.startswith("  deny: ") and line.endswith("[worker-count]")]
     assert "spec.mpiReplicaSpecs[Worker].replicas" in told
     assert "3" in told
-    assert lines[-1] == "1 job: 1 would be refused, 0 would only be told of, 0 in order"
+    assert lines[-1] == "1 job: 1 would be rejected, 0 would only be reported, 0 in order"
 
 
 def test_nothing_to_tell() -> None:

@@ -77,7 +77,7 @@ class TestValidate:
         text = HEADER + "exemptions: [{rules: [gpus], users: [u], expires: 2020-01-01, reason: r}]"
         result = run("validate", "-", stdin=text)
         assert result.exit_code == 0
-        assert "warning: standard input: exemptions[0] ended on 2020-01-01, and exempts nobody\n" in result.stdout
+        assert "warning: standard input: exemptions[0] ended on 2020-01-01 and has no effect\n" in result.stdout
 
     def test_unusable(self) -> None:
         assert error(run("validate", "nope.yaml")) == "nope.yaml: no such file or directory"
@@ -114,7 +114,7 @@ class TestEffective:
         assert result.exit_code == 0
         assert "note: the namespace's labels are unknown without --kubeconfig, or --cluster" in result.stdout
 
-    def test_a_namespace_that_does_not_exist_is_told(self) -> None:
+    def test_a_namespace_that_does_not_exist_is_reported(self) -> None:
         result = run("effective", "-n", "x", "--cluster", "cluster.yaml")
         assert result.exit_code == 0
         assert 'note: there is no namespace "x"\n' in result.stdout
@@ -164,7 +164,7 @@ class TestAudit:
         (folder / "c.yaml").write_text(json.dumps({"kind": "List", "items": [*objects, STRICT]}))
         result = run("audit", "--cluster", "c.yaml")
         assert result.exit_code == 1
-        assert "team-a/train: would be refused" in result.stdout
+        assert "team-a/train: would be rejected" in result.stdout
         assert "[worker-count]" in result.stdout
         assert run("audit", "--cluster", "c.yaml", "-n", "team-b").exit_code == 0
 
@@ -191,7 +191,7 @@ class TestAudit:
             options = ("-n", namespace) if namespace else ()
             result = run("audit", "--policy", "strict.yaml", "--kubeconfig", str(config), *options)
             assert result.exit_code == 1, result.stderr
-            assert "team-a/train: would be refused" in result.stdout
+            assert "team-a/train: would be rejected" in result.stdout
             assert {method for method, path in api.calls if "selfsubject" not in path} == {"GET"}
             asked = {path.partition("?")[0] for _, path in api.calls}
             assert (MPIJOBS in asked) == (not namespace)
@@ -227,13 +227,13 @@ class TestReplay:
         )
         assert error(run("replay", *cluster)) == ("nothing would change: name policies with --policy or --without")
 
-    def test_a_bare_document_is_judged_beside_the_others(self) -> None:
+    def test_a_bare_document_is_judged_next_to_the_others(self) -> None:
         result = run("replay", "--policy", "bare.yaml", "--cluster", "cluster.yaml")
         assert result.exit_code == 0
         assert "then: base, premium, bare (new)\n" in result.stdout
         assert "gone" not in result.stdout
 
-    def test_what_would_be_injected_is_told(self, folder: Path) -> None:
+    def test_what_would_be_injected_is_reported(self, folder: Path) -> None:
         (folder / "few.yaml").write_text(HEADER + "injectOnly: [labels, job-timeout]")
         result = run("replay", "--policy", "few.yaml", "--cluster", "cluster.yaml")
         told = result.stdout.partition("\nwould be injected\n")[2].partition("\n\n")[0]
@@ -246,7 +246,7 @@ class TestReplay:
         assert value["injections"]["gpu-nodes"] == {"noLonger": ["team-a/train"]}
         assert value["injectionsSummary"] == last
 
-    def test_the_cluster_is_asked(self, folder: Path) -> None:
+    def test_the_cluster_is_read(self, folder: Path) -> None:
         with fake_api() as api:
             for path in (CONFIGMAPS, *PATHS_READ):
                 api.objects[path] = {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}

@@ -76,7 +76,7 @@ def test_files_in_two_folders_are_compared_by_file_name() -> None:
     ]
 
 
-def test_an_empty_document_that_comes_or_goes_is_told() -> None:
+def test_an_empty_document_that_comes_or_goes_is_reported() -> None:
     assert text(differences([policy_file("a")], [policy_file("a"), policy_file("b")])) == ["b comes"]
 
 

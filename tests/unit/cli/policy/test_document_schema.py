@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.support.paths import DOCS
 from tests.support.policies import HEADER
 from webhook import injections, rules
 from webhook.api import yaml
@@ -21,7 +20,7 @@ from webhook.cli.policy.document_schema import (
     schema_of_tests,
     starting_document,
 )
-from webhook.kit.own_rules import PREFIX
+from webhook.kit.custom_rules import PREFIX
 from webhook.policy import document
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import load_policy, policy_model
@@ -145,7 +144,7 @@ def test_what_every_setting_accepts_is_what_the_reference_says() -> None:
     for entry in explanations.entries():
         for setting in entry.settings:
             field = f"{entry.kind}s.{entry.id}.{setting.name}".replace("[]", "[0]")
-            # Of a mapping with settings of its own these say what is accepted.
+            # For a mapping with settings of its own, these say what is accepted.
             assert accepted(field) == ("" if setting.type == "mapping" else setting.type)
 
 
@@ -177,8 +176,8 @@ class TestStartingDocument:
     def test_comments_say_what_is_meant_and_what_is_accepted(self) -> None:
         assert (
             "\n  # The number of workers stays within what the cluster supports.\n  worker-count:\n"
-            "    # What a violation leads to: deny, warn, audit or off.\n    action: deny\n"
-            "    # Fewest workers a job may ask for; 0 for a launcher by itself. Value: whole number, 0 or more.\n"
+            "    # The action for a violation: deny, warn, audit or off.\n    action: deny\n"
+            "    # Minimum number of workers; 0 admits a launcher alone. Value: whole number, 0 or more.\n"
             "    min: 2\n"
         ) in self.TEXT
         assert max(map(len, self.TEXT.splitlines())) <= 120
@@ -198,6 +197,3 @@ def test_the_schema_of_tests_knows_every_field_and_what_it_means() -> None:
     assert {"change", "expect", "stored"} < set(schema["$defs"]["Case"]["properties"])
     assert all(field.get("description") for node in described for field in node["properties"].values())
     assert all(node["additionalProperties"] is False for node in described)
-    page = (DOCS / "policies.md").read_text(encoding="utf-8")
-    fields = {*schema["properties"], *(f"tests[].{name}" for name in ("name", "change", "expect", "stored"))}
-    assert {name for name in fields if f"| `{name}` | " not in page} == {"apiVersion", "kind", "tests"}

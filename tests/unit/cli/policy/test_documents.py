@@ -129,13 +129,13 @@ def test_broken_documents(tmp_path: Path, text: str | bytes, reason: str) -> Non
     assert reason in str(PolicyError(*policy.faults))
 
 
-def test_an_own_rule_without_a_value_for_a_usual_job_is_told(tmp_path: Path) -> None:
+def test_an_own_rule_without_a_value_for_a_usual_job_is_reported(tmp_path: Path) -> None:
     own = json.dumps({"id": "team", "expression": "object.metadata.labels['team'] == 'a'", "message": "m"})
     found = load(tmp_path, f"{HEADER}rules: {{custom: [{own}]}}\n")
     (policy,) = found.policies
     assert policy.document is not None
     (note,) = policy.notes
-    assert note.startswith("rules.custom[0].expression: a usual job gives it no value, such a job is let through: ")
+    assert note.startswith("rules.custom[0].expression: a usual job gives it no value, such a job is admitted: ")
     (warning,) = validate(found.policies, today=date(2026, 11, 22)).warnings
     assert warning == f"{policy.title}: {note}"
 

@@ -140,7 +140,7 @@ def test_a_document_that_is_left_out_is_named() -> None:
     assert [name for name, _ in found.exemptions] == ["low"]
 
 
-def test_as_yaml_it_is_one_policy_document_with_the_sources_beside_it() -> None:
+def test_as_yaml_it_is_one_policy_document_with_the_sources_next_to_it() -> None:
     found = report(PREMIUM, BASE)
     written = found.as_yaml()
     assert written.startswith("# the mode is warn, by premium: no rule does more than warn\napiVersion: ")

@@ -133,7 +133,7 @@ class TestApi:
         found = self.read(api, tmp_path, jobs=True)
         assert found.cluster.get(NAMESPACES, "team-a") is UNKNOWN
         assert found.cluster.get(PRIORITY_CLASSES, "high") is UNKNOWN
-        assert found.unread == ["nothing is known of namespaces: forbidden: namespaces is forbidden"]
+        assert found.unread == ["no information about namespaces: forbidden: namespaces is forbidden"]
 
     @pytest.mark.parametrize(
         "fault",

@@ -14,7 +14,7 @@ def test_keys_in_brackets_may_hold_dots() -> None:
 
 
 @pytest.mark.parametrize("path", ["", ".spec", "spec.", "spec..a", "spec[]", "spec[a", "spec]a", "a[b]c"])
-def test_what_is_no_path(path: str) -> None:
+def test_invalid_path_is_rejected(path: str) -> None:
     with pytest.raises(FieldError, match="is not a path"):
         parse(path)
 
@@ -77,7 +77,7 @@ def test_nothing_takes_away() -> None:
         ("metadata.name.first.second", "there is a value before first, which has no fields"),
     ],
 )
-def test_what_leads_nowhere_is_told(path: str, problem: str) -> None:
+def test_path_to_nothing_is_reported(path: str, problem: str) -> None:
     with pytest.raises(FieldError) as told:
         put(changed(), path, "x")
     assert str(told.value) == problem

@@ -30,7 +30,7 @@ def text(outcome: ReplayReport) -> list[str]:
     return [click.unstyle(line) for line in outcome.as_text()]
 
 
-def test_what_changes_is_told_job_by_job() -> None:
+def test_what_changes_is_reported_job_by_job() -> None:
     outcome = what_if(
         [layer("base", "rules: {worker-count: {min: 3, max: 8}, gpus: {max: 1}}"), layer("new")],
         layer("base", "rules: {worker-count: {min: 4}, gpus: {max: 4}}"),

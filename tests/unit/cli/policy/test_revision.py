@@ -75,13 +75,13 @@ def test_a_file_that_is_gone_and_a_hash(git: Git, tmp_path: Path) -> None:
         ("v1:policies/base.yaml", 'there is no revision "v1:policies/base.yaml" in '),
     ],
 )
-def test_what_is_no_revision(git: Git, tmp_path: Path, at: str, fault: str) -> None:
+def test_unknown_revision_is_rejected(git: Git, tmp_path: Path, at: str, fault: str) -> None:
     with pytest.raises(RevisionError, match=fault):
         revision.load([str(tmp_path / "policies")], at)
     assert not (tmp_path / "x").exists()
 
 
-def test_faults_are_told_by_the_names_in_the_repository(git: Git, tmp_path: Path) -> None:
+def test_faults_are_reported_by_the_names_in_the_repository(git: Git, tmp_path: Path) -> None:
     git("commit", "-qam", "three")
     shown = effective(tmp_path / "policies", "HEAD")
     assert shown.exit_code == 2

@@ -1,4 +1,4 @@
-"""`policy test`: what it finds, what passes, what fails and how that is told, and what cannot be used."""
+"""`policy test`: which tests it finds, what passes, what fails and how that is reported, and unusable input."""
 
 import json
 import os
@@ -78,7 +78,7 @@ class TestOutcomes:
             '    line 7: expected, and not there: deny spec: "too many" [worker-count]',
         ]
 
-    def test_a_rule_that_nobody_knows(self) -> None:
+    def test_unknown_rule_in_a_suite_is_reported(self) -> None:
         (_, line) = of(one("expect: [{rule: worker-counts}]"), code=1)
         assert line.endswith("[worker-counts]; no rule is called worker-counts, did you mean worker-count?")
 
@@ -319,13 +319,13 @@ def test_a_test_that_cannot_be_run(case: str, told: str) -> None:
     assert of(one(case), code=2) == ["  FAILED  it", f"    {told}"]
 
 
-def test_a_broken_policy_is_told_with_its_line() -> None:
+def test_a_broken_policy_is_reported_with_its_line() -> None:
     Path("tier.yaml").write_text(HEADER + "rules: {worker-count: {max: many}}\n")
     (told,) = complaints(HEAD + one("expect: []"))
     assert told.startswith("t.yaml:3: policies[0]: tier.yaml: line 3: rules.worker-count.max: ")
 
 
-def test_good_files_are_run_beside_broken_ones() -> None:
+def test_good_files_are_run_next_to_broken_ones() -> None:
     Path("a.yaml").write_text(HEAD + TIER)
     Path("b.yaml").write_text(HEAD + "tests: 3\n")
     result = run(".")

@@ -47,7 +47,7 @@ def test_the_mode_is_the_one_that_will_be_in_force(below: str, mode: str) -> Non
     assert f"priority 0, {mode}, 0 settings" in first
 
 
-def test_its_own_mode_is_in_force_where_nobody_outranks_it() -> None:
+def test_mode_of_the_document_is_in_force_without_a_higher_priority() -> None:
     first, *_ = check(policy_file("a", "mode: enforce\n"), policy_file("below", "priority: -1\nmode: warn\n")).as_text()
     assert "mode enforce, 0 settings" in first
 
@@ -96,7 +96,7 @@ def test_faults_have_field_line_and_accepted_values() -> None:
                     " {rules: [gpus], users: [u], expires: 2026-11-20, reason: r}]",
                 )
             ],
-            ["a.yaml: exemptions[1] ended on 2026-11-20, and exempts nobody"],
+            ["a.yaml: exemptions[1] ended on 2026-11-20 and has no effect"],
         ),
         ([policy_file("a"), policy_file("b"), policy_file("a")], ['2 ConfigMaps are called "a"']),
         (

@@ -86,11 +86,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "older MPIJobs that are converted": ({"crd": converted_crd(), "deployment": converting(), "rights": CONVERTS}, {}),
     "older MPIJobs that are not converted": (
         {"crd": converted_crd()},
-        {"conversion-off": "has this service convert v1, and it does not: nobody can read these"},
+        {"conversion-off": "has this service convert v1, but --conversion is off: it fails"},
     ),
     "older MPIJobs that nobody converts": (
         {"crd": crd("v1", "v2beta1")},
-        {"conversion-missing": "v1 of MPIJobs is served beside the others, and nobody converts"},
+        {"conversion-missing": "v1 of MPIJobs is served next to the others without a conversion webhook"},
     ),
     "nothing to convert": (
         {"deployment": converting(), "rights": CONVERTS},
@@ -233,7 +233,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     ),
     "no hook for policies": (
         {"validating": [{**stored(VALIDATING), "webhooks": stored(VALIDATING)["webhooks"][::2]}]},
-        {"hook-missing": "broken policies are not refused"},
+        {"hook-missing": "broken policies are not rejected"},
     ),
     "hooks for Trainer without the option": ({"validating": [WITH_TRAINER]}, {"hook-unknown": "of this version's"}),
     "hooks for Trainer": ({"validating": [WITH_TRAINER], "deployment": FOR_TRAINER, "rights": OF_TRAINER}, {}),
@@ -305,13 +305,13 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     ),
     "a right of the view": (
         denied(Right("list", "batch", "jobs")),
-        {"right-missing": "the service may not list jobs.batch: what rules ask about them is unknown"},
+        {"right-missing": "the service may not list jobs.batch: they are unknown to rules"},
     ),
     "the right to read a namespace": (
         denied(Right("get", "", "namespaces")),
         {
             "right-essential": "get namespaces: jobs in a namespace that is not cached yet get no verdict",
-            "right-missing": "get namespaces: what rules ask about them is unknown",
+            "right-missing": "get namespaces: they are unknown to rules",
         },
     ),
     "a policy without a copy": (

@@ -14,5 +14,5 @@ from webhook.policy.in_force import PolicySet
         ("namespaces: {matchLabels: {a: b}}\ninjections: {no-disruption: {budget: true}}", True),
     ],
 )
-def test_a_budget_that_no_option_makes_is_told(document: str, told: bool) -> None:
+def test_a_budget_that_no_option_makes_is_reported(document: str, told: bool) -> None:
     assert ("disruption-budgets" in not_made(PolicySet([layer("p", document)]))) is told

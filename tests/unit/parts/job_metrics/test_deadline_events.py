@@ -11,7 +11,7 @@ from tests.support.job_lives import HOUR, START, Seen, condition, kubernetes_job
 from tests.support.logs import Log
 from tests.support.watch_api import until
 from webhook.client.calls import ApiError, ClusterError
-from webhook.companions.reconciler import PacedClient
+from webhook.controllers.reconciler import PacedClient
 from webhook.parts.job_metrics.deadline_events import IS_NEAR, IS_OVER, KNOWN, TOLD, UNKNOWN_WAIT, DeadlineEvents
 from webhook.parts.job_metrics.watches import JOB_LIVES, LAUNCHERS
 
@@ -90,7 +90,7 @@ async def test_an_event_is_on_the_job(api: Api) -> None:
     assert replica.log.events("deadline told") == [{"namespace": "team-a", "job": "train", "reason": IS_NEAR}]
 
 
-async def test_nothing_is_told_twice(api: Api) -> None:
+async def test_no_notice_is_written_twice(api: Api) -> None:
     first, second = Replica(api), Replica(api)
     api.time = START + 0.8 * DAY
     for replica in (first, second, first):
@@ -120,7 +120,7 @@ async def test_it_looks_again_in_time(api: Api) -> None:
 
 
 @pytest.mark.parametrize("failure", [ApiError(403, "no right"), ApiError(500, "down"), ClusterError("no answer")])
-async def test_what_could_not_be_told_is_tried_again(api: Api, failure: Exception) -> None:
+async def test_failed_event_is_retried(api: Api, failure: Exception) -> None:
     replica = Replica(api)
     replica.see(RUNNING, LAUNCHER)
     api.time = START + 0.8 * DAY
@@ -132,7 +132,7 @@ async def test_what_could_not_be_told_is_tried_again(api: Api, failure: Exceptio
     assert len(api.events) == 1
 
 
-async def test_nothing_is_told_of_what_is_not_known(api: Api) -> None:
+async def test_unknown_job_gets_no_event(api: Api) -> None:
     replica = Replica(api)
     api.time = START + 0.8 * DAY
     assert await replica.events.reconcile(KEY) is None
@@ -148,7 +148,7 @@ async def test_nothing_is_told_of_what_is_not_known(api: Api) -> None:
     assert list(replica.events.remaining()) == [("team-a", 0.2 * DAY)]
 
 
-async def test_a_job_that_is_resumed_is_told_of_anew(api: Api) -> None:
+async def test_resumed_job_gets_new_notices(api: Api) -> None:
     """Kueue suspends it, and starts it again: its time counts from the beginning."""
     replica = Replica(api)
     replica.see(RUNNING, LAUNCHER)

@@ -28,7 +28,7 @@ def told(job: JobLife, launcher: Any, hours: float) -> list[str]:
 
 
 @pytest.mark.parametrize(("hours", "count"), [(0, 0), (19.19, 0), (19.2, 1), (19.94, 1), (19.96, 0), (24, 0)])
-def test_most_of_a_limit_is_told_from_80_percent_on_for_a_while(hours: float, count: int) -> None:
+def test_most_of_a_limit_is_reported_from_80_percent_on_for_a_while(hours: float, count: int) -> None:
     assert told(RUNNING, LIMITED, hours) == count * [
         "TimeLimitNear: 80 % of the 1d that this job may take (activeDeadlineSeconds) are over. It is ended at "
         "2026-01-02T00:00:00Z and has failed then, however far it has come: let it save a checkpoint. "
@@ -36,7 +36,7 @@ def test_most_of_a_limit_is_told_from_80_percent_on_for_a_while(hours: float, co
     ]
 
 
-def test_the_end_is_told_when_the_operator_says_that_it_was_the_limit() -> None:
+def test_the_end_is_reported_when_the_operator_says_that_it_was_the_limit() -> None:
     note = (
         "TimeLimitReached: This job was ended after the 1d that it may take (activeDeadlineSeconds), and has failed. "
         "Its pods' logs say how far it came. For more time set the annotation training.openshift.io/timeout, and "
@@ -48,7 +48,7 @@ def test_the_end_is_told_when_the_operator_says_that_it_was_the_limit() -> None:
     assert "after the time that it may take" in told(ENDED, None, 24)[0]  # its Job was cleaned up
 
 
-def test_a_job_that_was_only_told_goes_on() -> None:
+def test_notified_job_continues() -> None:
     (near,) = told(ASKING, launcher_of(), 8)
     assert near == (
         "TimeLimitNear: 80 % of the 10h of training.openshift.io/timeout are over, and all of them at "
@@ -58,7 +58,7 @@ def test_a_job_that_was_only_told_goes_on() -> None:
     (over,) = told(ASKING, launcher_of(), 10.7)
     assert over.startswith("TimeLimitReached: The 10h of training.openshift.io/timeout are over. The job goes on, by")
     assert told(ASKING, launcher_of(), 10.8) == []
-    # What its policy has all jobs ended after is told too.
+    # The limit of its policy gets a notice too.
     (near,) = told(ASKING, LIMITED, 8)
     assert "The job goes on until 2026-01-02T00:00:00Z, when it is ended (activeDeadlineSeconds), by" in near
     (near,) = told(ASKING, LIMITED, 19.2)
@@ -82,19 +82,19 @@ def test_a_job_that_was_only_told_goes_on() -> None:
         (life("train", condition("Failed", reason="MPIJobFailed"), completed=START + DAY - 1), LIMITED),
     ],
 )
-def test_what_does_not_count_is_not_told(job: JobLife, launcher: Any) -> None:
+def test_inactive_limit_gets_no_notice(job: JobLife, launcher: Any) -> None:
     assert [found for hours in range(30) for found in told(job, launcher, hours)] == []
     assert next_due(job, launcher, START) is None
     assert remaining(job, launcher, START) is None
 
 
-def test_each_run_and_each_limit_is_told_of_anew() -> None:
+def test_each_run_and_each_limit_gets_its_own_notice() -> None:
     def keys(**launcher: Any) -> set[str]:
         return {each.key for each in due(RUNNING, launcher_of(**launcher), START + 20 * HOUR)}
 
     first = keys(limit=int(25 * HOUR))
     assert len(first) == 1
-    # Kueue had it wait for half an hour; somebody gave the Job another limit.
+    # Kueue let it wait for half an hour; a user gave the Job another limit.
     assert not first & keys(limit=int(24 * HOUR), started=START + HOUR / 2)
     assert not first & keys(limit=int(24.5 * HOUR))
     # It has run for a few hours only.
@@ -110,10 +110,10 @@ def test_what_is_left() -> None:
         "22h30m of 1d left: at 2026-01-02T00:00:00Z it is ended (activeDeadlineSeconds)"
     )
     assert in_words(ASKING, LIMITED, at) == (
-        "8h30m of 10h left: at 2026-01-01T10:00:00Z it has used what it asked for (training.openshift.io/timeout); "
+        "8h30m of 10h left: at 2026-01-01T10:00:00Z it has used its requested time (training.openshift.io/timeout); "
         "22h30m of 1d left: at 2026-01-02T00:00:00Z it is ended (activeDeadlineSeconds)"
     )
-    waiting = "its 1d count from the start of the launcher, and anew after each suspension"
+    waiting = "its 1d count from the start of the launcher, and again after each suspension"
     assert in_words(life(activeDeadlineSeconds=int(DAY)), None, at) == waiting
     assert in_words(RUNNING, launcher_of(limit=int(DAY), suspend=True), at) == waiting
     assert in_words(ENDED, LIMITED, at) == in_words(RUNNING, launcher_of(), at) == in_words(RUNNING, None, at) == ""
@@ -153,7 +153,7 @@ def test_replicas_that_come_and_go_tell_each_notice_once(limit: int, looks: list
 
 
 @given(limit=st.integers(1, 10**6), after=st.floats(0, 2 * 10**6))
-def test_whoever_waits_as_long_as_told_is_in_time(limit: int, after: float) -> None:
+def test_wait_until_next_due_reaches_the_notice(limit: int, after: float) -> None:
     launcher, now = launcher_of(limit=limit), START + after
     wait = next_due(RUNNING, launcher, now)
     before = {each.key for each in due(RUNNING, launcher, now)}

@@ -1,4 +1,4 @@
-"""What is counted of jobs, and how many there are: equal to what somebody who saw all of it would count."""
+"""The counts of jobs and their events equal those of an observer who sees everything."""
 
 from collections import Counter
 from typing import Any
@@ -48,7 +48,7 @@ TOOK = Counted("duration_seconds", "team-a", HOUR)
             [SUSPENDED, STARTING, RUNNING, FAILED],
             [CREATED, QUEUE, Counted("failed_total", "team-a", reason=("DeadlineExceeded",)), TOOK],
         ),
-        # A preemption is no second wait for the first start.
+        # A preemption does not count as a second wait for the first start.
         ([NEW, RUNNING, PREEMPTED, AGAIN, PREEMPTED, AGAIN], [CREATED, QUEUE]),
         # It was suspended before it ran.
         ([NEW, STARTING, PREEMPTED, AGAIN], [CREATED, Counted("queue_seconds", "team-a", 9 * HOUR)]),

@@ -52,7 +52,7 @@ def world() -> World:
     return World()
 
 
-def test_nothing_is_told_without_being_asked_for() -> None:
+def test_no_event_without_the_option() -> None:
     assert generate_latest(JobTelemetry(CollectorRegistry()).registry) == b""
 
 

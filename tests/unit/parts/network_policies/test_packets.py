@@ -95,7 +95,7 @@ class Job:
         return protocol == "TCP" and (port >= 1024 or port in known or "-f" in self.ssh)
 
     def lets_out(self, target: End, port: int, protocol: str) -> bool:
-        """Whether its pods are to reach somebody else."""
+        """Whether its pods are allowed to reach a peer outside of the job."""
         if self.posture in {Posture.NONE, Posture.DEFAULT}:
             return True
         if port in DNS and protocol in {"UDP", "TCP"}:
@@ -109,7 +109,7 @@ class Job:
         return self.posture is Posture.RESTRICTED and (port == HTTPS or (self.token and port == API))
 
     def lets_in(self, source: End, port: int, protocol: str) -> bool:
-        """Whether somebody else is to reach its pods."""
+        """Whether a peer outside of the job is allowed to reach its pods."""
         scraper = source.namespace == "monitoring" and (port, protocol) == (9400, "TCP")
         return self.posture is Posture.NONE or scraper
 

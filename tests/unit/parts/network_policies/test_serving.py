@@ -18,6 +18,6 @@ from webhook.policy.in_force import PolicySet
         (["namespaces: {matchLabels: {a: b}}\nrules: {network-policy: {posture: default}}"], True),
     ],
 )
-def test_a_posture_that_nobody_brings_about_is_told(documents: list[str], told: bool) -> None:
+def test_posture_without_its_controller_is_reported(documents: list[str], told: bool) -> None:
     policies = PolicySet([layer(str(number), text) for number, text in enumerate(documents)])
     assert ("network-policies" in not_made(policies)) is told

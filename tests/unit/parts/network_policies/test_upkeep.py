@@ -1,4 +1,6 @@
-"""Every job has the NetworkPolicy that it should have, whatever happens to it, and nobody else's is touched."""
+"""Every job has the NetworkPolicy that it should have, whatever happens to it, and those of other owners are left
+alone.
+"""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
@@ -17,7 +19,7 @@ from webhook.client.calls import ApiError, ClusterError
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS
-from webhook.companions.reconciler import PacedClient
+from webhook.controllers.reconciler import PacedClient
 from webhook.parts.network_policies.upkeep import NETWORK_POLICIES, NetworkPolicies
 from webhook.parts.network_policies.wanted import LABEL
 from webhook.policy.in_force import PolicySet
@@ -151,7 +153,7 @@ async def test_a_name_that_is_no_label_makes_no_fault(cluster: KeptObjects) -> N
 
 
 async def test_a_job_that_cannot_be_read_is_named(cluster: KeptObjects) -> None:
-    """One that was stored while nobody refused it: what it is to have cannot be told."""
+    """A job that was stored without a check: its NetworkPolicy is unknown."""
     stored(cluster, changes={"Worker.template.spec.hostNetwork": "yes"})
     async with running(cluster) as world:
         await world.settled()
@@ -168,7 +170,7 @@ def mangled(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {**found, "metadata": {**found["metadata"], "labels": {LABEL: "isolated"}}}
 
 
-async def test_what_others_change_or_remove_is_put_back_and_told_once(cluster: KeptObjects) -> None:
+async def test_what_others_change_or_remove_is_put_back_and_reported_once(cluster: KeptObjects) -> None:
     async with running(cluster, posture("restricted")) as world:
         world.companion._put_back.wait = lambda *_: 0.0  # type: ignore[method-assign]
         stored(cluster)
@@ -197,7 +199,7 @@ async def test_labels_and_notes_of_others_stay(cluster: KeptObjects) -> None:
 
 
 @pytest.mark.parametrize("labels", [{}, {LABEL: "default"}])
-async def test_an_object_of_others_is_left_alone_and_told(cluster: KeptObjects, labels: dict[str, str]) -> None:
+async def test_an_object_of_others_is_left_alone_and_reported(cluster: KeptObjects, labels: dict[str, str]) -> None:
     foreign = cluster.put(MINE, {"metadata": {"labels": labels}, "spec": {"podSelector": {}}})
     async with running(cluster) as world:
         stored(cluster)
@@ -213,9 +215,7 @@ async def test_an_object_of_others_is_left_alone_and_told(cluster: KeptObjects, 
 
 
 @pytest.mark.parametrize("changes", [asking("none"), {"Worker.template.spec.hostNetwork": True}])
-async def test_an_object_of_others_is_nobodys_fault_where_none_is_wanted(
-    cluster: KeptObjects, changes: dict[str, Any]
-) -> None:
+async def test_foreign_object_is_no_fault_if_none_is_wanted(cluster: KeptObjects, changes: dict[str, Any]) -> None:
     foreign = cluster.put(MINE, {"metadata": {"labels": {LABEL: "default"}}, "spec": {"podSelector": {}}})
     stored(cluster, changes=changes)
     async with running(cluster, posture("default", ", choices: [none]")) as world:
@@ -254,8 +254,10 @@ async def test_that_of_an_earlier_job_of_the_name_is_waited_for(cluster: KeptObj
         assert world.events == []
 
 
-async def test_one_of_another_owner_that_stays_is_told_and_no_reason_to_call_without_end(cluster: KeptObjects) -> None:
-    """Whoever may make NetworkPolicies could keep every replica busy otherwise, to the harm of all other jobs."""
+async def test_persistent_foreign_object_is_reported_without_endless_calls(cluster: KeptObjects) -> None:
+    """Otherwise any user who may create NetworkPolicies could keep every replica busy, to the harm of all other
+    jobs.
+    """
     nobody = {"apiVersion": "kubeflow.org/v9", "kind": "MPIJob", "name": "train", "uid": "nobody", "controller": True}
     cluster.put(MINE, {"metadata": {"labels": {LABEL: "default"}, "ownerReferences": [nobody]}, "spec": {}})
     now = 0.0
@@ -423,7 +425,7 @@ async def test_an_object_that_is_exchanged_meanwhile_is_not_written_over(cluster
 
 
 @pytest.mark.parametrize("status", [403, 422, 500])
-async def test_a_refusal_is_a_fault_that_is_told(cluster: KeptObjects, status: int) -> None:
+async def test_a_refusal_is_a_fault_that_is_reported(cluster: KeptObjects, status: int) -> None:
     def before(method: str, path: str) -> None:
         if method == "POST":
             raise ApiError(status, f"the API server refuses: no ({status})")

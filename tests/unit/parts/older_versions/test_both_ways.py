@@ -204,7 +204,7 @@ HIDDEN = [
     {"initContainers": [{"name": "kubectl-delivery", "ports": [{"containerPort": 2**40}]}]},
     {"initContainers": [{"name": "kubectl-delivery", "resources": {"limits": {"cpu": "many"}}}]},
 ]
-"""Of a pod: nothing of it is in v2beta1, which is all that the API server has seen."""
+"""Fields of a pod that v2beta1 does not have, and the API server only knows v2beta1."""
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)
@@ -284,8 +284,16 @@ def test_what_is_no_job_is_refused_when_it_is_sent_and_shown_when_it_is_stored()
 @pytest.mark.parametrize(
     ("job", "version", "said"),
     [
-        ({"kind": "MPIJob", "apiVersion": "kubeflow.org/v3"}, V1, 'apiVersion: "kubeflow.org/v3" is no version'),
-        ({"kind": "MPIJob", "apiVersion": V1}, "kubeflow.org/v3", 'apiVersion: "kubeflow.org/v3" is no version'),
+        (
+            {"kind": "MPIJob", "apiVersion": "kubeflow.org/v3"},
+            V1,
+            'apiVersion: "kubeflow.org/v3" is not a known version',
+        ),
+        (
+            {"kind": "MPIJob", "apiVersion": V1},
+            "kubeflow.org/v3",
+            'apiVersion: "kubeflow.org/v3" is not a known version',
+        ),
         ({"kind": "Job", "apiVersion": V1}, API_VERSION, "kind: is not MPIJob"),
         ({"kind": "MPIJob", "apiVersion": V1}, API_VERSION, "metadata: is not set"),
         ({"kind": "MPIJob", "apiVersion": V1, "metadata": {}}, API_VERSION, "spec: is not set"),
@@ -297,7 +305,7 @@ def test_what_is_no_object_of_the_crd(job: Json, version: str, said: str) -> Non
         convert(job, version)
 
 
-def test_v1alpha1_shows_what_was_written_beside_what_it_cannot_say() -> None:
+def test_v1alpha1_shows_what_was_written_next_to_what_it_cannot_say() -> None:
     template = {"spec": {"containers": [{"name": "mpi", "image": "a:1", "command": ["mpirun", "train"]}]}}
     written = {"processingUnits": 4, "processingUnitsPerNode": 2, "template": template}
     new = convert(document(V1ALPHA1, written), API_VERSION)
@@ -338,7 +346,9 @@ def test_the_fields_of_the_crd() -> None:
 
 @pytest.mark.parametrize("version", OLDER_VERSIONS)
 def test_a_job_with_every_field(version: str) -> None:
-    assert [each for each in faults(version, older_jobs.full(version)["spec"]) if each.text != "is no quantity"] == []
+    assert [
+        each for each in faults(version, older_jobs.full(version)["spec"]) if each.text != "is not a quantity"
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -363,7 +373,7 @@ def test_what_can_be_read(spec: Any) -> None:
         (V1, {"cleanPodPolicy": 5}, ("spec.cleanPodPolicy", "is not text", True)),
         (V1, {"slotsPerWorker": True}, ("spec.slotsPerWorker", "is not a whole number", True)),
         (V1, {"slotsPerWorker": 2**31}, ("spec.slotsPerWorker", "does not fit into 32 bits", False)),
-        (V1, {"gpus": 5}, ("spec.gpus", "is no field of this version", False)),
+        (V1, {"gpus": 5}, ("spec.gpus", "is not a field of this version", False)),
         (V1ALPHA2, {"mpiReplicaSpecs": {"Worker": 5}}, ("spec.mpiReplicaSpecs[Worker]", "is not a mapping", True)),
         (
             V1ALPHA1,
@@ -374,7 +384,7 @@ def test_what_can_be_read(spec: Any) -> None:
         (
             V1ALPHA1,
             in_container(resources={"limits": {"port": "many"}}),
-            ("spec.template.spec.containers[0].resources.limits[port]", "is no quantity", False),
+            ("spec.template.spec.containers[0].resources.limits[port]", "is not a quantity", False),
         ),
         (
             V1ALPHA1,

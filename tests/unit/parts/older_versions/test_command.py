@@ -97,7 +97,7 @@ def test_a_job_that_would_be_refused_says_what_is_first_to_be_done(convert: Chec
     result = convert("-", stdin=json.dumps(full(version)))
     assert result.exit_code == 1
     assert yaml.load_all(result.stdout)[0]["apiVersion"] == "kubeflow.org/v2beta1"
-    refused = result.stderr.partition(": refused\n  1. spec.")[2]
+    refused = result.stderr.partition(": rejected\n  1. spec.")[2]
     assert "[" in refused
 
 
@@ -116,7 +116,7 @@ def test_files_folders_lists_and_what_is_no_job(convert: Check) -> None:
     kinds = [(document["kind"], document["apiVersion"]) for document in yaml.load_all(result.stdout)]
     new = ("MPIJob", "kubeflow.org/v2beta1")
     assert kinds == [new, ("ConfigMap", "v1"), new, new]
-    assert "jobs/all.json: ConfigMap : is no MPIJob, left as it is\n" in result.stderr
+    assert "jobs/all.json: ConfigMap : is not an MPIJob, left as it is\n" in result.stderr
 
 
 def test_options(convert: Check) -> None:
@@ -143,7 +143,10 @@ def test_unusable_input(convert: Check, text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{apiVersion: kubeflow.org/v2, kind: MPIJob}", 'apiVersion: "kubeflow.org/v2" is no version of MPIJob'),
+        (
+            "{apiVersion: kubeflow.org/v2, kind: MPIJob}",
+            'apiVersion: "kubeflow.org/v2" is not a known version of MPIJob',
+        ),
         ("{apiVersion: kubeflow.org/v1, kind: MPIJob}", "spec: is not set"),
         (HOROVOD.replace("kubeflow.org/v1", V1ALPHA1), "spec.mpiReplicaSpecs: is of later versions"),
         (UNITS.replace("gpus: 16", "gpus: 16\n  processingUnits: 16"), "spec.gpus: excludes processingUnits"),

@@ -1,4 +1,4 @@
-"""All versions: no field goes without a word, and whatever comes in either becomes a job or is told to be none."""
+"""All versions: every field is reported, and any input either becomes a job or is rejected."""
 
 import re
 from collections.abc import Iterator
@@ -79,7 +79,7 @@ def test_nothing_is_lost_silently(name: str, options: Options) -> None:
     assert converted.document["apiVersion"] == API_VERSION
 
 
-def test_what_is_not_told_is_found() -> None:
+def test_unreported_fields_are_found() -> None:
     converted = convert(JOBS["v1"])
     converted.report.notes.clear()
     paths = {path for path, _ in not_told(JOBS["v1"], converted)}
@@ -111,7 +111,7 @@ def test_a_job_that_has_run_would_run_once_more(status: Any, told: str) -> None:
 
 
 @pytest.mark.parametrize("version", FIELDS)
-def test_fields_that_no_version_has_are_told(version: str) -> None:
+def test_fields_that_no_version_has_are_reported(version: str) -> None:
     old = next(deepcopy(job) for job in JOBS.values() if job["apiVersion"] == version)
     old["spec"]["nprocs"] = old["odd"] = 1
     lost = {note.field for note in convert(old).report.of(Outcome.LOST)}
@@ -157,16 +157,16 @@ def test_the_annotation_of_kubectl_goes_alone() -> None:
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ({"apiVersion": API_VERSION}, 'apiVersion: "kubeflow.org/v2beta1" is no version of MPIJob that is known'),
-        ({"apiVersion": "kubeflow.org/v2"}, 'apiVersion: "kubeflow.org/v2" is no version of MPIJob that is known'),
-        ({}, 'apiVersion: "" is no version of MPIJob that is known'),
+        ({"apiVersion": API_VERSION}, 'apiVersion: "kubeflow.org/v2beta1" is not a known version of MPIJob'),
+        ({"apiVersion": "kubeflow.org/v2"}, 'apiVersion: "kubeflow.org/v2" is not a known version of MPIJob'),
+        ({}, 'apiVersion: "" is not a known version of MPIJob'),
         ({"apiVersion": 1}, "MPIJob.apiVersion: is not text"),
         ({"apiVersion": V1}, "spec: is not set"),
         ({"apiVersion": V1, "spec": []}, "MPIJob.spec: is not a mapping"),
         ({"apiVersion": V1, "spec": {}}, "spec.mpiReplicaSpecs: is not set"),
         (
             {"apiVersion": V1, "spec": {"mpiReplicaSpecs": {"Worker": {"template": {"spec": {"containers": [1]}}}}}},
-            "spec.mpiReplicaSpecs[Worker].template.spec.containers: is no list of containers",
+            "spec.mpiReplicaSpecs[Worker].template.spec.containers: is not a list of containers",
         ),
     ],
 )

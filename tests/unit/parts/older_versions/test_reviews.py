@@ -84,9 +84,9 @@ def test_what_is_stored_and_no_job_gets_a_stand_in(shared: Live, connection: Con
 
 
 @pytest.mark.parametrize("version", ["kubeflow.org/v3", "", 'v"\n' * 1000])
-def test_a_version_that_nobody_serves(shared: Live, connection: Connection, version: str) -> None:
+def test_unserved_version_is_rejected(shared: Live, connection: Connection, version: str) -> None:
     reply = connection.post("/convert", review(OLD, version=version))
-    assert "is no version of MPIJob that is known" in reply.answer["result"]["message"]
+    assert "is not a known version of MPIJob" in reply.answer["result"]["message"]
     assert len(reply.body) < 500
     assert shared.metric("conversions_total", version="unknown", outcome="refused") >= 1
 

@@ -55,7 +55,7 @@ def test_a_large_job_is_shown_as_it_is_and_led_back_without_a_look_at_its_pods(p
     assert shown(older, API_VERSION) == whole
 
 
-def test_what_an_older_client_says_of_it_beside_its_spec_arrives() -> None:
+def test_what_an_older_client_says_of_it_next_to_its_spec_arrives() -> None:
     older = shown(job(API_VERSION, PODS["lists"]), V1)
     older["metadata"]["labels"] = {"a": "b"}
     assert shown(older, API_VERSION)["metadata"] == {"name": "a", "labels": {"a": "b"}}

@@ -58,7 +58,7 @@ def test_what_uses_kubectl_is_to_be_done_by_hand(script: str) -> None:
     assert [(note.outcome, note.field) for note in notes] == [(Outcome.TO_DO, "template.spec.containers[0].command")]
 
 
-def test_what_looks_like_a_secret_stays_and_is_told() -> None:
+def test_what_looks_like_a_secret_stays_and_is_reported() -> None:
     env = [
         {"name": "WANDB_API_KEY", "value": "x"},
         {"name": "DB_PASSWORD", "valueFrom": {"secretKeyRef": {"name": "db", "key": "p"}}},

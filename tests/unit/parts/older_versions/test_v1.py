@@ -53,7 +53,7 @@ def test_run_policy(version: str, spec: dict[str, Any], policy: dict[str, Any] |
     assert spec_of(job(version, spec)).get("runPolicy") == policy
 
 
-def test_of_two_values_the_one_that_did_not_count_is_told_as_lost() -> None:
+def test_ignored_one_of_two_values_is_reported_as_lost() -> None:
     both = {"cleanPodPolicy": "All", "runPolicy": {"cleanPodPolicy": "None"}}
     assert notes(job(V1, both), Outcome.LOST) == {
         "spec.cleanPodPolicy": "spec.runPolicy.cleanPodPolicy counted, and stays"
@@ -145,7 +145,7 @@ def test_the_mpi_implementation(old: str, new: str) -> None:
     assert spec_of(job(V1ALPHA2, {"mpiDistribution": old}))["mpiImplementation"] == new
 
 
-def test_an_mpi_implementation_that_nobody_had_to_name() -> None:
+def test_default_mpi_implementation() -> None:
     assert "set Intel or MPICH" in notes(job(), Outcome.CHANGED)["spec.mpiImplementation"]
     for named in (job(spec={"mpiImplementation": "Intel"}), job(V1ALPHA2, {"mpiDistribution": "IntelMPI"})):
         assert "spec.mpiImplementation" not in notes(named, Outcome.CHANGED)
@@ -159,7 +159,7 @@ def test_a_field_that_did_nothing_and_acts_now() -> None:
     assert "spec.runPolicy.backoffLimit" not in notes(job(V1ALPHA2, policy), Outcome.CHANGED)
 
 
-def test_workers_of_whom_nobody_said_how_many() -> None:
+def test_workers_without_a_number() -> None:
     old = job(worker={"replicas": None})
     assert "spec.mpiReplicaSpecs[Worker].replicas" in notes(old, Outcome.TO_DO)
 

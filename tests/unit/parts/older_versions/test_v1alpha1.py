@@ -66,12 +66,12 @@ def test_the_flag_of_the_operator() -> None:
         ({"gpus": 8, "replicas": 2}, r"spec\.gpus: excludes replicas"),
         ({}, r"spec\.replicas: is not set"),
         ({"gpus": 12, "gpusPerNode": 8}, r"spec\.gpus: 12 is not a multiple of the 8 per node"),
-        ({"gpus": 0, "gpusPerNode": 8}, r"spec\.gpus: is no number of units"),
-        ({"gpus": 8, "gpusPerNode": 0}, r"spec\.gpus: is no number of units"),
+        ({"gpus": 0, "gpusPerNode": 8}, r"spec\.gpus: cannot be divided into units"),
+        ({"gpus": 8, "gpusPerNode": 0}, r"spec\.gpus: cannot be divided into units"),
         ({"gpus": "8"}, r"spec\.gpus: is not a whole number"),
         ({"gpus": 8, "mpiReplicaSpecs": {}}, r"spec\.mpiReplicaSpecs: is of later versions"),
         ({"replicas": 1, "template": None}, r"spec\.template: is not set"),
-        ({"replicas": 1, "template": {}}, r"spec\.template\.spec\.containers: is no list of containers"),
+        ({"replicas": 1, "template": {}}, r"spec\.template\.spec\.containers: is not a list of containers"),
     ],
 )
 def test_what_is_no_job(spec: dict[str, Any], said: str) -> None:

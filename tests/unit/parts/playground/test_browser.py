@@ -1,4 +1,4 @@
-"""`playground --open`: what other users of the machine can see of it does not lead to the page."""
+"""`playground --open`: other users of the machine cannot find the page's address."""
 
 import os
 import signal

@@ -77,7 +77,7 @@ async def test_a_verdict(page: Playground) -> None:
         ({"Content-Type": "text/plain"}, 415),
     ],
 )
-async def test_nobody_else_may_ask(page: Playground, headers: dict[str, str], status: int) -> None:
+async def test_request_without_the_secret_is_rejected(page: Playground, headers: dict[str, str], status: int) -> None:
     sent = {"Content-Type": "application/json"} | headers
     found, body, answered = await ask("POST", f"{page.url}api/check", data=b"{}", headers=sent)
     assert (found, "jobs" in body) == (status, False)
@@ -111,7 +111,7 @@ async def test_what_is_no_question_is_refused(page: Playground, body: bytes) -> 
     assert status == 400
 
 
-async def test_a_charset_of_which_nobody_knows_changes_nothing(page: Playground) -> None:
+async def test_unknown_charset_changes_nothing(page: Playground) -> None:
     sent = {"Content-Type": "application/json; charset=none"}
     status, body, _ = await ask("POST", f"{page.url}api/check", data=b'{"job": "kind: Pod"}', headers=sent)
     assert (status, "there is no MPIJob here" in body) == (200, True)
@@ -121,7 +121,7 @@ async def test_without_a_cluster_there_is_none_to_read(page: Playground) -> None
     assert (await ask("POST", f"{page.url}api/cluster", json={}))[0] == 404
 
 
-async def test_a_cluster_is_read_when_asked_for(folder: Path) -> None:
+async def test_a_cluster_is_read_when_requested(folder: Path) -> None:
     found: list[Any] = [
         {"text": "kind: Namespace", "problems": ["nothing is known of nodes"]},
         RuntimeError("no route"),

@@ -1,4 +1,4 @@
-"""What the page is told: the verdict of `check`, with lines, and what cannot be used."""
+"""The page's data: the verdict of `check`, with lines, and unusable input."""
 
 import json
 
@@ -85,7 +85,7 @@ def test_a_job_goes_where_kubectl_would_put_it() -> None:
     assert (job["namespace"], job["allowed"]) == ("team-b", True)
 
 
-def test_what_is_broken_among_a_clusters_policies_is_said_beside_the_verdict() -> None:
+def test_what_is_broken_among_a_clusters_policies_is_said_next_to_the_verdict() -> None:
     broken = {
         "apiVersion": "v1",
         "kind": "ConfigMap",

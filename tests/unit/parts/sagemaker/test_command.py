@@ -29,7 +29,7 @@ def convert(program: Check) -> Check:
 def test_what_is_to_be_filled_in_is_refused_until_it_is(convert: Check) -> None:
     result = convert()
     assert result.exit_code == 1
-    assert ": refused\n  1. " in result.stderr
+    assert ": rejected\n  1. " in result.stderr
     assert (
         "volumes[0].persistentVolumeClaim.claimName: is still to be filled in [schema]\n"
         "     Put here: the claim with the data of channel train (s3://example-datasets/train).\n" in result.stderr
@@ -49,7 +49,7 @@ def test_the_report(convert: Check) -> None:
         "  to be done:",
         *(line for line in result.stderr.splitlines() if line.endswith(": admitted") or "warning" in line),
     ]
-    assert "    ResourceConfig.InstanceCount: is 2 workers, and a small launcher beside them" in result.stderr
+    assert "    ResourceConfig.InstanceCount: is 2 workers, and a small launcher" in result.stderr
     assert "    TrainingJobStatus: is about the job that ran\n" in result.stderr
 
 
@@ -112,7 +112,11 @@ def test_several_jobs_and_standard_input(convert: Check) -> None:
             1,
             "error: job.json: a: HyperParameters[sagemaker_distributed_dataparallel_enabled]: smdistributed",
         ),
-        (request("a", "\x1b[2J", 2), 1, 'ResourceConfig.InstanceType: "\N{REPLACEMENT CHARACTER}[2J" is no instance'),
+        (
+            request("a", "\x1b[2J", 2),
+            1,
+            'ResourceConfig.InstanceType: "\N{REPLACEMENT CHARACTER}[2J" is not a known instance type',
+        ),
     ],
 )
 def test_bad_input(convert: Check, of: Any, code: int, said: str) -> None:

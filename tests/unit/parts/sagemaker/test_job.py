@@ -131,7 +131,7 @@ def test_variables_of_the_request_count_and_are_handed_on() -> None:
     assert "-x SEED " in " ".join(launcher["args"])
 
 
-def test_what_looks_like_a_secret_is_told() -> None:
+def test_what_looks_like_a_secret_is_reported() -> None:
     asked = request(
         "a",
         "ml.p4d.24xlarge",
@@ -241,7 +241,7 @@ def test_images_and_who_may_pull_them() -> None:
     assert "AlgorithmSpecification.TrainingImage" not in notes(asked, Outcome.TO_DO, image="registry.example.com/a:1")
 
 
-def test_an_algorithm_without_an_image_and_a_program_that_nobody_names() -> None:
+def test_missing_image_and_program_are_placeholders() -> None:
     asked = request("a", "ml.p4d.24xlarge", 2, {"sagemaker_mpi_enabled": "true"}, **image(""))
     found = dict(placeholders.find(convert(asked).document))
     assert found[f"{PODS}.containers[0].image"] == "an image with the algorithm"
@@ -261,7 +261,7 @@ def test_an_algorithm_without_an_image_and_a_program_that_nobody_names() -> None
         ),
         (
             request("a", "ml.c5.xlarge", 2, script(sagemaker_parameter_server_enabled=True)),
-            "HyperParameters[sagemaker_parameter_server_enabled]: parameter servers are no MPI job",
+            "HyperParameters[sagemaker_parameter_server_enabled]: parameter servers cannot become an MPI job",
         ),
         (
             request(
@@ -278,7 +278,7 @@ def test_an_algorithm_without_an_image_and_a_program_that_nobody_names() -> None
             ),
             "ResourceConfig.InstanceGroups: has several instance types (ml.c5.xlarge, ml.p4d.24xlarge)",
         ),
-        (request("a", "ml.z9.huge", 2), 'ResourceConfig.InstanceType: "ml.z9.huge" is no instance type whose size'),
+        (request("a", "ml.z9.huge", 2), 'ResourceConfig.InstanceType: "ml.z9.huge" is not a known instance type'),
         (request("a", None, 2), "ResourceConfig.InstanceType: is not set"),
         (request("a", "ml.p4d.24xlarge", None), "ResourceConfig.InstanceCount: is not set"),
         (request("a", "ml.p4d.24xlarge", 0), "ResourceConfig.InstanceCount: must be a whole number of 1 or more"),
@@ -293,15 +293,15 @@ def test_an_algorithm_without_an_image_and_a_program_that_nobody_names() -> None
         ),
         (
             request("a", "ml.p4d.24xlarge", 2, mpi() | {"sagemaker_mpi_num_of_processes_per_host": "many"}),
-            '"many" is no number',
+            '"many" is not a number',
         ),
         (
             request("a", "ml.p4d.24xlarge", 2, mpi() | {"sagemaker_mpi_num_of_processes_per_host": "9" * 5000}),
-            "is no number of processes",
+            "is not a number of processes",
         ),
         (
             request("a", "ml.p4d.24xlarge", 2, mpi() | {"sagemaker_mpi_custom_mpi_options": "[1]"}),
-            "is no text of options",
+            "is not a text of options",
         ),
         (request("a", "ml.trn2.48xlarge", 2, mpi()), "give the processes as --processes-per-host"),
         ({"TrainingJobName": "a"}, "AlgorithmSpecification: is not set"),
@@ -368,14 +368,14 @@ def test_kubernetes_expands_nothing_in_where_data_is() -> None:
     assert "s3://b/$$(AWS_SECRET_ACCESS_KEY)" in fetching["command"]
 
 
-def test_what_the_rule_on_time_limits_would_refuse_is_to_be_asked_for() -> None:
+def test_limit_above_the_rule_needs_an_exemption() -> None:
     week = 7 * 86_400
     assert job_timeout.Settings().max == duration.spell(week) == duration.spell(LONGEST)
     asked = request("a", "ml.p4d.24xlarge", 2, mpi(8), StoppingCondition={"MaxRuntimeInSeconds": week})
     field = "StoppingCondition.MaxRuntimeInSeconds"
     assert field not in notes(asked, Outcome.TO_DO)
     told_of = notes(asked | {"StoppingCondition": {"MaxRuntimeInSeconds": 4 * week}}, Outcome.TO_DO)[field]
-    assert told_of.startswith("is 28d, and the rule job-timeout refuses more than 7d by default: ask for")
+    assert told_of.startswith("is 28d, and the rule job-timeout rejects more than 7d by default: ask for")
     spot = {"MaxRuntimeInSeconds": week, "MaxWaitTimeInSeconds": week + 1}
     asked |= {"StoppingCondition": spot, "EnableManagedSpotTraining": True}
     assert "is 7d1s, " in notes(asked, Outcome.TO_DO)["StoppingCondition.MaxWaitTimeInSeconds"]
@@ -413,7 +413,7 @@ def test_nothing_is_lost_silently(name: str) -> None:
         assert any(told(field, path) for field in fields - {"HyperParameters"}) or (of_user and about_users), path
 
 
-def test_what_has_no_counterpart_is_told_with_the_reason() -> None:
+def test_what_has_no_counterpart_is_reported_with_the_reason() -> None:
     lost = notes(full(), Outcome.LOST)
     assert lost["ResourceConfig.KeepAlivePeriodInSeconds"].startswith("has no counterpart: the nodes stay")
     assert lost["TrainingJobStatus"] == "is about the job that ran"

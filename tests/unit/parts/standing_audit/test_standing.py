@@ -206,7 +206,7 @@ async def test_one_job_that_cannot_be_judged_keeps_no_other_from_it(
     assert "RuntimeError" in world.audit.reconciler.problem
 
 
-async def test_a_list_that_fails_changes_nothing_and_is_told(cluster: KeptObjects) -> None:
+async def test_a_list_that_fails_changes_nothing_and_is_reported(cluster: KeptObjects) -> None:
     store(cluster, "job")
     world = World(cluster)
     await world.audit.audit()

@@ -39,7 +39,7 @@ def bad_runtime(kind: str = kinds.CLUSTER_RUNTIME) -> Any:
 
 
 @pytest.mark.parametrize("kind", [kinds.CLUSTER_RUNTIME, kinds.RUNTIME])
-def test_a_job_by_the_runtime_beside_it(check: Check, kind: str) -> None:
+def test_a_job_by_the_runtime_next_to_it(check: Check, kind: str) -> None:
     job = train_job(numNodes=3)
     job["spec"]["runtimeRef"]["kind"] = kind
     title = "team/deepspeed" if kind == kinds.RUNTIME else "deepspeed"
@@ -66,7 +66,7 @@ def test_what_is_wrong_with_the_job_itself(check: Check) -> None:
 
     assert verdicts(result)["team/job"] is False
     assert "spec.trainer.numNodes: 300 workers (the launcher is one of them), at most 100 allowed" in result.stdout
-    assert "3 jobs: 2 admitted, 1 refused" in result.stdout
+    assert "3 jobs: 2 admitted, 1 rejected" in result.stdout
 
 
 def test_without_its_runtime_a_job_is_not_judged(check: Check) -> None:

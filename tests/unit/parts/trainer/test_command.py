@@ -24,7 +24,7 @@ def test_the_runtime_comes_before_its_job_and_both_are_admitted(convert: Check, 
     kinds = [document["kind"] for document in yaml.load_all(result.stdout)]
     assert kinds == ["TrainingRuntime", "TrainJob"]
     checked = program("check", "-", "--trainer", stdin=result.stdout)
-    assert (checked.exit_code, "2 jobs: 2 admitted, 0 refused" in checked.stdout) == (0, True)
+    assert (checked.exit_code, "2 jobs: 2 admitted, 0 rejected" in checked.stdout) == (0, True)
 
 
 def test_the_report(convert: Check) -> None:

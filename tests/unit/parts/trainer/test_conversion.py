@@ -248,7 +248,10 @@ def test_the_network_of_the_host_and_names_that_job_set_gives() -> None:
         ({"Worker": REMOVE}, "spec.mpiReplicaSpecs[Worker]: is not set"),
         ({"Worker.replicas": 0}, "spec.mpiReplicaSpecs[Worker].replicas: is 0"),
         ({"Worker.replicas": "two"}, "spec.mpiReplicaSpecs[Worker].replicas: is not a whole number"),
-        ({"Worker.template.spec.containers": []}, "spec.mpiReplicaSpecs[Worker].template.spec.containers: is no list"),
+        (
+            {"Worker.template.spec.containers": []},
+            "spec.mpiReplicaSpecs[Worker].template.spec.containers: is not a list",
+        ),
         (
             {"Launcher.template.spec.initContainers": [{"name": "node"}]},
             "spec.mpiReplicaSpecs[Launcher].template.spec.containers: another than the first is called node: rename it",

@@ -17,7 +17,7 @@ RULES = f"{JOB_SET}.failurePolicy.rules"
 MOUNT = {f"{FIRST}.{PODS}.containers.0.volumeMounts": [{"name": "data", "mountPath": "/data"}]}
 REASONS = "BackoffLimitExceeded, DeadlineExceeded, FailedIndexes, MaxFailedIndexesExceeded, PodFailurePolicy"
 NO_SERVICE = (
-    "is no name of a Service, which must start with a lower case letter and end with a lower case letter or a digit"
+    "is not a Service name, which must start with a lower case letter and end with a lower case letter or a digit"
 )
 ONE_NAME = [{"name": "one"}, {"name": "two"}, {"name": "one", "targetReplicatedJobs": ["node"]}]
 
@@ -64,7 +64,7 @@ TO_CORRECT = [
     (
         {RULES: [{"name": "1st"}]},
         "[0].name",
-        '"1st" is no name of a rule: a letter first, then up to 127 letters, digits or "_,:"',
+        '"1st" is not a valid rule name: a letter first, then up to 127 letters, digits or "_,:"',
     ),
     ({RULES: ONE_NAME}, "[0].name", '"one" is the name of 2 rules'),
     (
@@ -78,7 +78,7 @@ TO_CORRECT = [
         f'"BadLuck" is none of {REASONS}',
     ),
     ({f"{JOB_SET}.coordinator.replicatedJob": "workers"}, "", '"workers" is none of the replicatedJobs'),
-    (claims("my_data"), "[0].templates[0].metadata.name", '"my_data" is no name of a claim, which '),
+    (claims("my_data"), "[0].templates[0].metadata.name", '"my_data" is not a claim name, which '),
     (claims("data", "data") | MOUNT, "[0].templates[1].metadata.name", '"data" is the name of another claim'),
     (
         claims("data") | MOUNT | {f"{LAST}.{PODS}.volumes": [{"name": "data", "emptyDir": {}}]},

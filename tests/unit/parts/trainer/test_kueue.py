@@ -76,7 +76,7 @@ def test_a_queue_that_is_too_small_for_ever() -> None:
     assert fix == "Use 2 nodes."
 
 
-def test_whoever_waits_in_a_queue_of_its_framework_is_not_refused_for_a_quota() -> None:
+def test_queued_train_job_is_not_rejected_for_a_quota() -> None:
     objects = (quota({"requests.nvidia.com/gpu": 32}, {"requests.nvidia.com/gpu": 24}, namespace="team"), QUEUE)
     behind = cluster_queue("gpus", {"h100": {"nvidia.com/gpu": 16}})
 
@@ -98,6 +98,6 @@ def test_how_long_it_may_run() -> None:
             "job-timeout",
             "spec.activeDeadlineSeconds",
             "3601 s are longer than 1h (3600 s)",
-            "Set it to 3600 or less, or ask who may exempt jobs from it.",
+            "Set it to 3600 or less, or ask for an exemption.",
         )
     ]

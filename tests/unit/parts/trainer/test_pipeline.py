@@ -83,7 +83,7 @@ def test_the_refusal_names_the_kind():
     decision = decide(train_job(numNodes=300), runtime())
     status = decision.response("1").status
 
-    assert decision.message.startswith('TrainJob "job" is refused, 1 problem to mend:')
+    assert decision.message.startswith('TrainJob "job" was rejected: 1 problem')
     assert (status.details.group, status.details.kind) == (kinds.GROUP, kinds.TRAIN_JOB)
     assert [cause.field for cause in status.details.causes] == ["spec.trainer.numNodes"]
 
@@ -210,7 +210,7 @@ def test_a_runtime_leaves_least_numbers_to_its_jobs():
         (OTHER_GROUP, [runtime()], pipeline.RUNTIME_UNKNOWN),
     ],
 )
-def test_an_unknown_runtime_refuses_nobody(job, runtimes, skipped):
+def test_an_unknown_runtime_rejects_no_job(job, runtimes, skipped):
     decision = decide(job, *runtimes)
 
     assert (decision.allowed, decision.skipped) == (True, skipped)
@@ -256,7 +256,7 @@ def test_an_update_is_refused_for_what_it_makes_worse_alone():
     assert [rule for *_, rule in refused(decide(worse, base, old=old))] == ["pod-template"]
 
 
-def test_what_is_found_beside_rules_is_compared_with_the_stored_object():
+def test_what_is_found_next_to_rules_is_compared_with_the_stored_object():
     base = runtime(runLauncherAsNode=False)
 
     assert decide(train_job(numNodes=-1), base, old=train_job(numNodes=-1, image="x")).allowed
@@ -361,7 +361,7 @@ NOT_ASKED = {
 }
 
 
-def test_every_rule_is_asked_or_left_out_with_a_reason():
+def test_every_rule_applies_or_is_left_out_with_a_reason():
     known = {each for each, rule in rules.REGISTRY.items() if not rule.plugin}
 
     missing = known - (selection.OF_JOBS | NOT_ASKED.keys())

@@ -1,4 +1,4 @@
-"""TrainJobs and quotas: what is reserved for one, beside other jobs and its own pods."""
+"""TrainJobs and quotas: the reservation of a TrainJob, next to other jobs and its own pods."""
 
 from typing import Any
 

@@ -33,7 +33,7 @@ class WithKueue(Runtimes):
 
 
 def with_jobs(count: int, **job: Any) -> Manifest:
-    """A runtime with so many replicated jobs besides its own two."""
+    """A runtime with this number of replicated jobs besides its own two."""
     found = runtime()
     jobs = found["spec"]["template"]["spec"]["replicatedJobs"]
     jobs += [{"name": f"x{number}", **job} for number in range(count)]
@@ -89,7 +89,7 @@ def test_no_action_of_the_rule_helps(action: str) -> None:
 
 
 @pytest.mark.parametrize(("mode", "field"), [("warn", "warned"), ("audit", "audited")])
-def test_where_everything_is_let_through_these_are_too(mode: str, field: str) -> None:
+def test_where_everything_passes_these_are_too(mode: str, field: str) -> None:
     decision = decide(UNREAD, runtime(), policy=f"mode: {mode}")
     assert decision.allowed
     assert [finding.rule for finding in getattr(decision, field)] == ["job-size"]

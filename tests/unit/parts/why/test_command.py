@@ -124,7 +124,7 @@ def test_the_log_of_a_launcher_that_failed(cluster: Cluster) -> None:
     assert "not read: log of train-launcher-abcde (no permission to get resource " in found
 
 
-def test_the_log_of_a_worker_tells_why_sshd_refuses(cluster: Cluster) -> None:
+def test_the_log_of_a_worker_reports_why_sshd_refuses(cluster: Cluster) -> None:
     failed = container(terminated={"exitCode": 1, "reason": "Error"})
     worker = pod("train-worker-0", container(running={"startedAt": HOUR_AGO}), conditions=[true("Ready")])
     failed_launcher = owned(pod("train-launcher-abcde", failed, phase="Failed"), JOB_UID)
@@ -179,10 +179,10 @@ def test_a_user_who_may_not_read_the_job(cluster: Cluster) -> None:
     cluster.api.refusals["GET", f"{JOBS}/train"] = (403, "no")
     found = cluster.why("team-a/train")
     assert (found.exit_code, found.stdout) == (2, "")
-    assert "refuses: no (403)" in found.stderr
+    assert "rejected the request: no (403)" in found.stderr
 
 
-def test_no_secret_is_asked_for(cluster: Cluster) -> None:
+def test_no_secret_is_requested(cluster: Cluster) -> None:
     cluster.why("team-a/train")
     assert cluster.api.calls
     assert not any("secrets" in path for _, path in cluster.api.calls)
@@ -235,8 +235,8 @@ def test_all_jobs_of_a_namespace(cluster: Cluster) -> None:
     assert [each["name"] for each in json.loads(cluster.why("-n", "team-a", "-o", "json").stdout)] == ["other", "train"]
 
 
-def test_jobs_of_a_namespace_are_read_beside_each_other(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And what is not read of one is not told of another."""
+def test_jobs_of_a_namespace_are_read_alongside_each_other(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a fault in reading one job is not reported for another."""
     meeting, read = asyncio.Barrier(2), SightReader.read
 
     async def met(reader: SightReader, found: Any) -> Any:
@@ -252,7 +252,7 @@ def test_jobs_of_a_namespace_are_read_beside_each_other(cluster: Cluster, monkey
     assert {each["name"]: list(each["notRead"]) for each in found} == {"train": [], "other": ["jobs"]}
 
 
-def test_a_fault_that_the_operator_and_admission_see_is_told_once(cluster: Cluster) -> None:
+def test_a_fault_that_the_operator_and_admission_see_is_reported_once(cluster: Cluster) -> None:
     unreadable = job({"status": REMOVE, "Worker.template.spec.hostNetwork": "yes"})
     cluster.api.objects[f"{JOBS}/train"] = unreadable
     del cluster.api.objects["/apis/batch/v1/namespaces/team-a/jobs/train-launcher"]

@@ -131,7 +131,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
     "operator absent": (
         sight(job=job({"status": REMOVE}), pods=[], launcher=None),
         State.STUCK,
-        "does not run: no operator has looked at it since it was created 1h ago",
+        "does not run: no operator has processed it since it was created 1h ago",
     ),
     "unreadable": (
         sight(job=job({"status": REMOVE, "Worker.template.spec.hostNetwork": "yes"}), pods=[], launcher=None),
@@ -160,19 +160,19 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
             events=[event("train", "ValidationError", "Found validation errors: spec.x: must be 1")],
         ),
         State.STUCK,
-        "does not run: the operator refuses it: spec.x: must be 1",
+        "does not run: the operator rejects it: spec.x: must be 1",
     ),
     "invalid, and the event is gone": (
         sight(
             job=job({"status": REMOVE, "Launcher.replicas": 2}), pods=[], launcher=None, findings=[CONTRACT]
         ),
         State.STUCK,
-        "does not run: the operator refuses it: spec.x: is 2",
+        "does not run: the operator rejects it: spec.x: is 2",
     ),
     "invalid since an update, and it runs": (
         sight(job=job({"Launcher.replicas": 2}, true("Running")), findings=[CONTRACT]),
         State.STUCK,
-        "does not run: the operator refuses it: spec.x: is 2",
+        "does not run: the operator rejects it: spec.x: is 2",
     ),
     "refused by a policy alone": (
         sight(job=job({}, true("Running")), findings=[CONTRACT]),
@@ -264,7 +264,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
     "Pod Security": (
         refused('pods "x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true'),
         State.STUCK,
-        'does not run: 2 of 2 workers cannot be created, Pod Security refuses the pods: violates PodSecurity '
+        'does not run: 2 of 2 workers cannot be created, Pod Security rejects the pods: violates PodSecurity '
         '"restricted:latest": runAsNonRoot != true',
     ),
     "SCC": (
@@ -288,13 +288,13 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
     "another webhook": (
         refused('admission webhook "a.b" denied the request: no'),
         State.STUCK,
-        "does not run: 2 of 2 workers cannot be created, an admission webhook refuses the pods: "
+        "does not run: 2 of 2 workers cannot be created, an admission webhook rejects the pods: "
         '"a.b" denied the request: no',
     ),
     "invalid template": (
         refused('Pod "x" is invalid: spec.containers[0].image: Required value'),
         State.STUCK,
-        "does not run: 2 of 2 workers cannot be created, the API server refuses the pods: is invalid: "
+        "does not run: 2 of 2 workers cannot be created, the API server rejects the pods: is invalid: "
         "spec.containers[0].image: Required value",
     ),
     "anything else": (
@@ -330,7 +330,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
     "other scheduler": (
         sight(pods=unscheduled("", schedulerName="volcano")),
         State.STUCK,
-        'does not run: train-worker-0: the scheduler "volcano" has not looked at it',
+        'does not run: train-worker-0: the scheduler "volcano" has not processed it',
     ),
     "gated": (
         sight(pods=unscheduled("", schedulingGates=[{"name": "kueue.x-k8s.io/topology"}])),
@@ -760,7 +760,7 @@ def test_workers_that_are_cleaned_up_are_not_what_the_job_failed_of() -> None:
 
 
 def test_no_more_of_a_text_is_read_than_a_component_writes() -> None:
-    """Whoever may create Events could keep everybody who asks waiting: the patterns take the square of a text."""
+    """The patterns are quadratic in the length, so a user who may create Events could delay everyone."""
     message = "worker pod created failed: " + "maximum " * 200_000
     seen = sight(pods=[], events=[event("train", "MPIJobFailed", message)])
     assert len(loose.text(seen.events[0], "message")) == MAX_TEXT_CHARACTERS
@@ -809,7 +809,7 @@ def test_nothing_in_an_object_is_relied_on(data: st.DataObject) -> None:
         odd.when(event_)
 
 
-def test_a_job_that_is_too_large_for_the_cluster_does_not_start_by_itself() -> None:
+def test_a_job_that_is_too_large_for_the_cluster_does_not_start_alone() -> None:
     pods = unscheduled("0/6 nodes are available: 6 Insufficient nvidia.com/gpu. x")
     (cause,) = diagnose(sight(pods=pods, findings=[TOO_LARGE])).causes
     assert (cause.passes, cause.fix) == (False, "Set replicas to 6 or fewer.")

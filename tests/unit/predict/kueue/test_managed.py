@@ -77,7 +77,7 @@ def test_without_resources() -> None:
     ],
 )
 def test_what_cannot_be_read_is_an_error(text: str) -> None:
-    """Of a running service it makes the configuration unknown."""
+    """For a running service it makes the configuration unknown."""
     with pytest.raises(SnapshotError):
         Snapshot([config("", text)])
 

@@ -9,7 +9,7 @@ from webhook.cluster.view import NothingKnown
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_what_is_told(case: Case) -> None:
+def test_faults_of_rejected_pods(case: Case) -> None:
     assert told(case.changes) == ([case.told] if case.told else [])
 
 

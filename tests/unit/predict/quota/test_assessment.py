@@ -40,7 +40,7 @@ def test_a_reservation_has_all_pods_of_the_job() -> None:
     assert found.objects == (), "what no quota limits takes no room"
 
 
-def test_pods_of_train_jobs_are_asked_for_where_one_is_in_the_ledger_alone() -> None:
+def test_pods_of_train_jobs_are_queried_for_a_ledger_entry() -> None:
     view = NotingView(cluster(GPUS, *pods("u1", 4)))
     found = assess(defaulted(changed({})), Context(namespace="team-a", view=view))
     assert found is not None
@@ -125,7 +125,7 @@ class TestDeadJobs:
         assert [*alive.promised.values()] == [{"requests.nvidia.com/gpu": 8 * quantity.NANO}]
         assert [*dead.promised.values()] == [{}]
 
-    def test_one_that_is_mended_takes_all_that_it_asks_for(self) -> None:
+    def test_fixed_job_takes_its_whole_request(self) -> None:
         """Nothing of it was counted while it was dead."""
         before = changed({**self.DEAD, "metadata.uid": "u1"})
         ctx = context(cluster(GPUS), operation="UPDATE", old=defaulted(before))

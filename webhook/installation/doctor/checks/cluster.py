@@ -76,13 +76,13 @@ def _conversion(facts: Facts, served: list[str]) -> Iterator[Diagnosis]:
     older = [name for name in served if f"{mpijob.GROUP}/{name}" in mpijob.OLDER_VERSIONS]
     if ours and not on and isinstance(facts.deployment, Mapping):
         yield CONVERSION_OFF(
-            f"the CRD of MPIJobs has this service convert {', '.join(older)}, and it does not: nobody can read these",
+            f"the CRD of MPIJobs has this service convert {', '.join(older)}, but --conversion is off: it fails",
             fix=f"add manifests/components/conversion to your overlay, then {AGAIN}",
         )
     elif older and len(older) < len(served) and conversion.get("strategy") != "Webhook":
         yield CONVERSION_MISSING(
-            f"{', '.join(older)} of MPIJobs is served beside the others, and nobody converts: fields with other names "
-            "are ignored, and workers wait in place of running sshd",
+            f"{', '.join(older)} of MPIJobs is served next to the others without a conversion webhook: fields with "
+            "other names are ignored, and workers wait instead of running sshd",
             fix=f"take it out of the CRD, or have {PROGRAM} convert: docs/older-versions.md",
         )
     elif on and not ours:

@@ -18,7 +18,7 @@ from webhook.installation.doctor.facts import (
 )
 from webhook.installation.doctor.unread import Unread
 from webhook.installation.registration import DOMAIN
-from webhook.kit.parts import parts
+from webhook.kit.optional_parts import parts
 
 CONFIGURATION_MISSING: Final = DiagnosisKind("configuration-missing", Severity.PROBLEM)
 CONFIGURATION_RENAMED: Final = DiagnosisKind("configuration-renamed", Severity.PROBLEM)
@@ -39,22 +39,22 @@ WITHOUT: Final = {
     f"mutate.{registration.DOMAIN}": "nothing is injected into jobs",
     GUARDED: "jobs keep the SSH keys of the operator",
     f"validate.{registration.DOMAIN}": "jobs are not checked",
-    f"policy.{registration.DOMAIN}": "broken policies are not refused",
-    f"policy-removal.{registration.DOMAIN}": "nobody hears what the removal of a policy changes",
+    f"policy.{registration.DOMAIN}": "broken policies are not rejected",
+    f"policy-removal.{registration.DOMAIN}": "the impact of removing a policy is not reported",
 }
 SEEN_BY_OTHERS: Final = {"rules", "failurePolicy", "clientConfig", "name"}
 
 
 def configurations(facts: Facts) -> Iterator[Diagnosis]:
     """Compare the configurations with those of the manifests."""
-    wanted = registration.configurations(
+    required = registration.configurations(
         registration.by_service(facts.location.namespace, facts.location.service),
         labels={},
         policy_namespace=facts.location.namespace,
         options=_options(facts),
     )
     total = 0
-    for expected, found in zip(wanted, (facts.mutating, facts.validating), strict=True):
+    for expected, found in zip(required, (facts.mutating, facts.validating), strict=True):
         if isinstance(found, Unread):
             yield not_known(f"the {expected['kind']}", found.reason)
             continue
@@ -104,14 +104,14 @@ def _about(facts: Facts, kind: str, actual: KubernetesObject) -> Iterator[Diagno
 
 
 def _hooks(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) -> Iterator[Diagnosis]:
-    found = {hook["name"]: hook for hook in hooks(actual)}
+    by_name = {hook["name"]: hook for hook in hooks(actual)}
     for hook in hooks(expected):
         name = hook["name"]
-        if name not in found:
+        if name not in by_name:
             yield HOOK_MISSING(f"the hook {name} is missing: {_without(hook)}", fix=AGAIN)
         else:
-            yield from _hook(facts, hook, found[name])
-    for name in found.keys() - {hook["name"] for hook in hooks(expected)}:
+            yield from _hook(facts, hook, by_name[name])
+    for name in by_name.keys() - {hook["name"] for hook in hooks(expected)}:
         text = f"the hook {name} is none of this version's"
         yield HOOK_UNKNOWN(text, fix=f"if you did not add it, it is of another version: {AGAIN}")
 
@@ -261,7 +261,7 @@ def probe(facts: Facts) -> Iterator[Diagnosis]:
         yield PROBE_FAILED(f"the API server does not reach the service: {refusal}", fix=fix)
     elif refusal:
         fix = "name a namespace in which you may create MPIJobs: kubectl auth can-i create mpijobs -n NAMESPACE"
-        yield PROBE_UNKNOWN(f"{where} tells nothing: {refusal}", fix=fix)
+        yield PROBE_UNKNOWN(f"{where} is inconclusive: {refusal}", fix=fix)
     else:
         fix = "see the findings on the webhook configurations"
         yield PROBE_UNKNOWN(f"{where} was accepted, but without the service it would be too", fix=fix)

@@ -121,8 +121,8 @@ def unseen(certificates: Certificates) -> Diagnosis:
     stand_in = ", the mounted Secret is judged in its place" if certificates.stored else ""
     return CERTIFICATE_UNSEEN(
         f"the certificate that is served cannot be seen from here{stand_in} ({why})",
-        fix=f"kubectl -n {certificates.namespace} port-forward deployment/{PROGRAM} 8443, and beside it this command "
-        "with --address 127.0.0.1:8443",
+        fix=f"kubectl -n {certificates.namespace} port-forward deployment/{PROGRAM} 8443, and at the same time this "
+        "command with --address 127.0.0.1:8443",
     )
 
 
@@ -152,15 +152,15 @@ def service_rights(facts: Facts) -> Iterator[Diagnosis]:
         yield not_known("the rights of the service", facts.rights.reason)
         return
     options = arguments(facts.deployment)
-    wanted = rights.purposes(facts.location, ca_secret=facts.certificates.ca_secret, options=options)
-    yield from missing(wanted, facts.rights, fix=AGAIN)
+    purposes = rights.purposes(facts.location, ca_secret=facts.certificates.ca_secret, options=options)
+    yield from missing(purposes, facts.rights, fix=AGAIN)
     if open_ := [right for right in rights.excess(facts.location, options=options) if facts.rights.get(right)]:
         yield SECRETS_OPEN(
             f"the service may {_words(open_)}, and needs it for nothing",
             fix=f"kubectl get clusterrolebindings,rolebindings -A -o wide | grep {PROGRAM}; "
             "take away the one that is not of the manifests",
         )
-    yield ok(f"all {sum(len(purpose.rights) for purpose in wanted)} rights, and no others on Secrets")
+    yield ok(f"all {sum(len(purpose.rights) for purpose in purposes)} rights, and no others on Secrets")
 
 
 def missing(purposes: Iterable[rights.Purpose], allowed: Mapping[Right, bool], *, fix: str) -> Iterator[Diagnosis]:

@@ -43,7 +43,7 @@ def policies(facts: Facts) -> Iterator[Diagnosis]:
         yield POLICY_MISPLACED(
             f'ConfigMap "{name}" holds a policy under {key}, and nothing of it is in force: that takes the key '
             f'{store.KEY} and the label {store.LABEL}: "true"',
-            fix=f"apply it anew, with both; {PROGRAM} policy validate FILE says whether it has them",
+            fix=f"apply it again, with both; {PROGRAM} policy validate FILE says whether it has them",
         )
     if isinstance(facts.policies.elsewhere, Unread):
         yield not_known("whether there are policies in other namespaces", facts.policies.elsewhere.reason)
@@ -94,7 +94,7 @@ ASKED_IN_VAIN: Final = DiagnosisKind("asked-in-vain", Severity.WARNING)
 def annotations(facts: Facts) -> Iterator[Diagnosis]:
     """Report jobs whose annotations have no effect."""
     if isinstance(facts.asked_in_vain, Unread):
-        yield not_known("what jobs ask for by annotation", facts.asked_in_vain.reason)
+        yield not_known("which annotations of jobs have no effect", facts.asked_in_vain.reason)
         return
     more = len(facts.asked_in_vain) - MAX_LINES_PER_CHECK
     for number, mistake in enumerate(facts.asked_in_vain[:MAX_LINES_PER_CHECK], start=1):

@@ -15,5 +15,5 @@ def causes(sight: Sight) -> Iterator[Cause]:
     found = loose.at(sight.job, "metadata", "finalizers")
     held = ", ".join(map(str, found)) if isinstance(found, list) else ""
     text = f"it is being deleted since {sight.since(since)}{held and f', held by the finalizer {held}'}"
-    fix = "Wait. If it takes longer than some minutes, ask who runs what the finalizer belongs to."
+    fix = "Wait. If it takes longer than some minutes, ask the team that runs the finalizer's controller."
     yield Cause("deleted", Stage.DELETION, text, "metadata.deletionTimestamp", fix, passes=True)

@@ -45,7 +45,7 @@ def causes(sight: Sight) -> Iterator[Cause]:
         return
     event = next(sight.said(sight.name, "ErrResourceExists", "MPIJobFailed"), None)
     if loose.text(event, "reason") == "ErrResourceExists" and _incomplete(sight):
-        fix = "Delete the other object if nobody needs it, or give the job another name."
+        fix = "Delete the other object if it is not needed, or give the job another name."
         found = sight.finding(CHILDREN)  # it knows the kind, which the operator leaves out
         text = (
             f"a name that the operator needs is taken: {found.message if found else cut(loose.text(event, 'message'))}"
@@ -79,7 +79,7 @@ def _invalid(sight: Sight, told: str) -> Cause:
     finding = sight.finding(CONTRACT)
     if not said and finding is not None:
         said = f"{finding.path}: {finding.message}"
-    text = f"the operator refuses it{said and ': '}{cut(said)}"
+    text = f"the operator rejects it{said and ': '}{cut(said)}"
     fix = "Change what it says: until then the operator does nothing for this job."
     return Cause("invalid", Stage.OPERATOR, text, "Event ValidationError" if told else "spec", fix, CONTRACT)
 
@@ -105,6 +105,6 @@ def _absent(sight: Sight) -> Iterator[Cause]:
     created = loose.moment(sight.job, "metadata", "creationTimestamp")
     if created is None or sight.now - created < PATIENCE:
         return
-    text = f"no operator has looked at it since it was created {sight.since(created)} ago"
+    text = f"no operator has processed it since it was created {sight.since(created)} ago"
     fix = "Ask your administrator whether mpi-operator runs and watches this namespace: kubectl get pods -A | grep mpi"
     yield Cause("operator-absent", Stage.OPERATOR, text, "MPIJob, which has no status and no Event", fix)

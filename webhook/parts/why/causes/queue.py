@@ -82,7 +82,7 @@ def _of_workload(sight: Sight, workload: Json) -> Iterator[Cause]:
         return
     if loose.at(workload, "spec", "active") is False:
         said = _said(loose.condition(workload, "Evicted"))
-        fix = f"Set spec.active of Workload {loose.name(workload)} to true, when the reason is mended."
+        fix = f"Set spec.active of Workload {loose.name(workload)} to true, when the reason is fixed."
         text = f"Kueue has put it aside: {said or 'spec.active is false'}"
         yield _cause(workload, "deactivated", text, seen="Evicted", fix=fix)
         return
@@ -128,7 +128,7 @@ def _pending(sight: Sight, workload: Json) -> Cause:
         r"> maximum capacity|unavailable in ClusterQueue|untolerated taint|node affinity|requested level", message
     ):
         text = f'queue "{queue}" could never admit it: {cut(_SET.sub("", message))}'
-        fix = "Ask for less, or for what the queue has, or use another queue."
+        fix = "Request less, or what the queue has, or use another queue."
         return _cause(workload, "queue-never", text, seen="QuotaReserved", fix=fix, rules=EVER_FITS)
     if pending.get("reason") == "Inadmissible" or re.search(r"exist|inactive|stopped|doesn't match", message):
         found = sight.finding(LOCAL_QUEUE)  # it knows why the queue is inactive

@@ -61,10 +61,10 @@ def _cause(sight: Sight, said: str, pods: list[Json]) -> Cause:
         return Cause("gated", Stage.SCHEDULING, text, where, fix)
     scheduler = loose.text(pods[0], "spec", "schedulerName")
     if not said:
-        text = f'{names}: the scheduler "{scheduler or DEFAULT_SCHEDULER}" has not looked at it'
+        text = f'{names}: the scheduler "{scheduler or DEFAULT_SCHEDULER}" has not processed it'
         fix = "Wait a moment."
         if scheduler not in {"", DEFAULT_SCHEDULER}:
-            fix = "Take schedulerName out of the template, or ask your administrator whether this scheduler runs."
+            fix = "Remove schedulerName from the template, or ask your administrator whether this scheduler runs."
         return Cause("no-scheduler", Stage.SCHEDULING, text, where, fix, passes=scheduler in {"", DEFAULT_SCHEDULER})
     if found := _NO_CLAIM.search(said):
         text = f'{names}: PersistentVolumeClaim "{found["claim"]}" {found["how"]}'
@@ -79,7 +79,7 @@ def _cause(sight: Sight, said: str, pods: list[Json]) -> Cause:
     taints = _tolerations(sight, pods[0], why) if "untolerated taint" in why else None
     if _ROOM.search(why):
         text = f"{names}: no node has room now: {why}"
-        fix = "Wait until others end, or ask for less for each pod. A pod larger than every node waits forever."
+        fix = "Wait until others end, or request less for each pod. A pod larger than every node waits forever."
         if held := _held(sight, pods[0], why):
             text, fix = f"{text}; {held}", _OWN_LAUNCHER if role == "Launcher" else _OWN_WORKERS
         elif taints:
@@ -147,7 +147,7 @@ def _unbound(sight: Sight, names: str, where: str, pod: Json) -> Cause:
             told = f' (PersistentVolumeClaim "{claim}": {cut(loose.text(event, "message"))})'
             break
     text = f"{names}: a volume is not there yet: PersistentVolumeClaim {' or '.join(claims)} has none{told}"
-    fix = "kubectl describe pvc: name a storage class that exists, or ask for the volume."
+    fix = "kubectl describe pvc: name a storage class that exists, or request the volume."
     return Cause("unbound-claim", Stage.SCHEDULING, text, where, fix)
 
 

@@ -82,7 +82,7 @@ def _of_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
     ended = loose.mapping(status, "state", "terminated") or loose.mapping(status, "lastState", "terminated")
     if reason in _START or loose.text(ended, "reason") in _START | {"ContainerCannotRun"}:
         said = cut(message or loose.text(ended, "message"))
-        fix = "Correct the command: the program has to be in the image, and the user must be allowed to run it."
+        fix = "Correct the command: the program must be in the image, and the user must be allowed to run it."
         return Cause("start", Stage.START, f"container {container} does not start: {said}", where, fix)
     return _ended(sight, pod, status)
 

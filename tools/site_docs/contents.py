@@ -1,0 +1,19 @@
+"""The pages of the site by reader, in the order of its navigation."""
+
+from typing import Final
+
+USERS: Final = (
+    "first-job", "rejections", "why", "injections", "queues", "networks", "time-limits", "topology", "pod-security",
+    "openshift", "convert", "command", "ci", "gitops", "clients", "real-jobs",
+)  # fmt: skip
+ADMINISTRATORS: Final = (
+    "install", "roll-out", "write-policies", "policies", "exemptions", "own-rules", "plugins", "quotas", "rdma",
+    "secure", "operations", "dashboard", "runbook", "disconnected", "trainer", "older-versions", "SECURITY",
+)  # fmt: skip
+CONTRIBUTORS: Final = (
+    "architecture", "development", "reference/requirements", "reference/failures", "benchmarks", "CHANGELOG", "README",
+)  # fmt: skip
+REFERENCE: Final = (
+    "messages", "reference/rules", "reference/injections", "reference/policy", "reference/cli", "reference/metrics",
+    "reference/panels", "reference/pod-security", "reference/limits", "reference/licences",
+)  # fmt: skip

@@ -1,0 +1,185 @@
+"""The requests of a template's pod, counted the way Kubernetes counts them, and which resources are accelerators.
+
+https://github.com/kubernetes/component-helpers/blob/v0.35.4/resource/helpers.go (`PodRequests`)
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import SequenceMatcher
+from fnmatch import translate
+from functools import lru_cache
+from typing import Final
+
+from webhook.api import quantity
+from webhook.api.pod import Container, PodTemplate
+from webhook.api.pod_resources import Use, at_once, is_sidecar
+from webhook.api.quantity import Quantity, QuantityError
+
+DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
+"""Prefix of the extended resource that each DeviceClass has."""
+
+DEVICES_OF_CLASS: Final = ".deviceclass.resource.k8s.io/devices"
+"""Suffix of the quotas' resource for devices by claims."""
+
+DEFAULT_ACCELERATORS: Final = (
+    "nvidia.com/gpu",
+    "nvidia.com/gpu.shared",  # the device plugin's name for time-sliced GPUs, with `renameByDefault`
+    "nvidia.com/mig-*",
+    "amd.com/gpu",
+    "gpu.intel.com/i915",
+    "gpu.intel.com/xe",
+    "gpu.intel.com/i915_monitoring",  # every GPU of the node
+    "gpu.intel.com/xe_monitoring",
+    "habana.ai/gaudi",
+    "aws.amazon.com/neuron",
+    "aws.amazon.com/neuroncore",
+    "aws.amazon.com/neurondevice",  # until Neuron 2.19
+    # https://github.com/GoogleCloudPlatform/ai-on-gke (ray-on-gke/tpu/kuberay-tpu-webhook/main.go, `tpuResourceName`)
+    "google.com/tpu",
+    # The classes of the drivers for dynamic resource allocation.
+    f"{DEVICE_CLASS}gpu.nvidia.com",
+    f"{DEVICE_CLASS}mig.nvidia.com",
+    f"{DEVICE_CLASS}gpu.amd.com",
+    f"{DEVICE_CLASS}gpu.intel.com",
+    f"{DEVICE_CLASS}gaudi.intel.com",
+    f"{DEVICE_CLASS}neuron.aws.com",
+    f"{DEVICE_CLASS}tpu.google.com",
+)
+"""Resource names and patterns: `*` matches any text."""
+
+_NEAR_DOMAIN: Final = 0.9
+
+
+def misspelt_accelerator(name: str) -> str | None:
+    """The accelerator that another spelling means, such as `nvidia.com/GPUs` or `nvidia/gpu`."""
+    if "/" not in name or len(name) > _NAME_MAX_LENGTH or name in DEFAULT_ACCELERATORS:
+        return None
+    domain, device = name.lower().rstrip("s").split("/", 1)
+    for known in DEFAULT_ACCELERATORS:
+        right, _, kind = known.partition("/")
+        inside = f".{domain}".endswith(f".{right}") or right.startswith(f"{domain}.")
+        if kind.rstrip("s") == device and (inside or SequenceMatcher(None, domain, right).ratio() >= _NEAR_DOMAIN):
+            return known
+    return None
+
+
+RDMA_DEVICES: Final = (
+    "vpc.amazonaws.com/efa", "rdma/*", "nvidia.com/hostdev", "nvidia.com/rdma*", "nvidia.com/sriov*", "amd.com/nic",
+    "amd.com/vnic",
+)  # fmt: skip
+"""Resource names and patterns of adapters whose traffic does not go through the kernel."""
+
+CORES: Final = ("aws.amazon.com/neuroncore",)
+"""Accelerators with several per device (https://awsdocs-neuron.readthedocs-hosted.com)."""
+MAX_CORES_PER_DEVICE: Final = {"aws.amazon.com/neuron": 8, "aws.amazon.com/neurondevice": 8}
+"""Trainium2 has 8, earlier devices 2."""
+
+# A qualified name: a DNS subdomain of 253, "/", a name of 63. Longer keys name nothing that a node could offer.
+_NAME_MAX_LENGTH: Final = 253 + 1 + 63
+_WILDCARD: Final = re.compile(r"[*?[]")
+
+
+def is_accelerator(name: str, patterns: tuple[str, ...]) -> bool:
+    """Whether the resource `name` is among `patterns`. Names without a domain (`cpu`) never are."""
+    if "/" not in name or len(name) > _NAME_MAX_LENGTH:
+        return False
+    names, wildcards = _sorted_out(patterns)
+    return name in names or (wildcards is not None and wildcards.match(name) is not None)
+
+
+@lru_cache(maxsize=256)  # the patterns come from policies, never from jobs
+def _sorted_out(patterns: tuple[str, ...]) -> tuple[frozenset[str], re.Pattern[str] | None]:
+    """The patterns without a wildcard, and one expression for all others."""
+    wildcards = [pattern for pattern in patterns if _WILDCARD.search(pattern)]
+    expression = re.compile("|".join(map(translate, wildcards))) if wildcards else None
+    return frozenset(patterns).difference(wildcards), expression
+
+
+def counted_accelerators(asked: Mapping[str, Quantity]) -> Iterator[tuple[str, int]]:
+    """The accelerators in a pod's requests, by their names in metrics."""
+    for name, amount in asked.items():
+        known = name_in_metrics(name)
+        if known and amount > 0:
+            yield known, quantity.whole(amount)
+
+
+def name_in_metrics(resource: str) -> str:
+    """The name of an accelerator in DEFAULT_ACCELERATORS, empty for other resources.
+
+    A match of a pattern gets the pattern as its name, because users could write any number of different names.
+    """
+    return next((known for known in DEFAULT_ACCELERATORS if is_accelerator(resource, (known,))), "")
+
+
+def read(value: object) -> Quantity:
+    """The quantity, 0 for one that cannot be read: the rule `upstream-contract` rejects those."""
+    try:
+        return quantity.parse(value)
+    except QuantityError:
+        return Quantity(0)
+
+
+def requested(container: Container, name: str) -> Quantity:
+    """The amount reserved for the container: its request, else its limit, which then becomes the request, else 0."""
+    resources = container.resources
+    if resources is None:
+        return Quantity(0)
+    if resources.requests and name in resources.requests:
+        return read(resources.requests[name])
+    return read(resources.limits[name]) if resources.limits and name in resources.limits else Quantity(0)
+
+
+def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
+    """Accelerators of all kinds that the container gets; a negative number counts as none."""
+    resources = container.resources
+    if resources is None:
+        return 0
+    total = 0
+    limits, requests = resources.limits or {}, resources.requests or {}
+    for name in limits:
+        if "/" in name and is_accelerator(name, patterns):
+            total += max(quantity.whole(requested(container, name)), 0)
+    for name in requests:
+        if "/" in name and name not in limits and is_accelerator(name, patterns):
+            total += max(quantity.whole(read(requests[name])), 0)
+    return total
+
+
+def asking_for_devices(template: PodTemplate) -> list[tuple[str, Container]]:
+    """(path in the template, container) of those that request resources with a domain, as devices have."""
+    requesting: list[tuple[str, Container]] = []
+    if (spec := template.spec) is None:
+        return requesting
+    for kind, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
+        for index, container in enumerate(containers or ()):
+            if (asked := container.resources) is None:
+                continue
+            names = (*(asked.limits or ()), *(asked.requests or ()))
+            if "/" in "".join(names):
+                requesting.append((f"spec.{kind}[{index}]", container))
+    return requesting
+
+
+def extended_resources(containers: Iterable[Container]) -> set[str]:
+    """The names with a domain in the containers' requests, as devices have."""
+    return {
+        name
+        for container in containers
+        if container.resources is not None
+        for amounts in (container.resources.limits, container.resources.requests)
+        for name in amounts or ()
+        if "/" in name
+    }
+
+
+def pod_total(template: PodTemplate, amount: Callable[[Container], int]) -> int:
+    """The maximum in use at once in a pod, if a container uses `amount(container)` (not negative)."""
+    counts = [amount(each) for each in template.containers]
+    if not template.init_containers:
+        return sum(counts)
+    of_init = [(each, count) for each in template.init_containers if (count := amount(each))]
+    if not of_init:
+        return sum(counts)
+    uses = [Use({"": Quantity(count)}) for count in counts if count]
+    uses += [Use({"": Quantity(count)}, True, is_sidecar(each)) for each, count in of_init]
+    return at_once(uses)[""]
