@@ -95,9 +95,9 @@ class SchemaVerdict:
                     mended[name] = self._value(each, shape.fields[name], where)
             elif each is not None and (homes := self._homes(key, each)):
                 self._report(where, self._unknown, f"Move it to {' and to '.join(homes)}.")
-                for there, field in homes.items():
-                    self.written[there] = where
-                    self._moved[there] = self._value(each, field, there)
+                self.written |= dict.fromkeys(homes, where)
+                moved = {there: self._value(each, field, there) for there, field in homes.items()}
+                self._moved |= moved
             else:
                 self._report(where, self._unknown, "Remove it.")
         for name in shape.required:

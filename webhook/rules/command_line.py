@@ -142,7 +142,7 @@ def _program(container: Container, path: str) -> Iterator[Violation]:
     if program not in shell.SHELLS:
         starts = _OF_A_SHELL.match(" ".join(container.command or ()))
         if starts or (container.command and not _OPERATORS.isdisjoint(container.argv)):
-            word = next((each for each in container.argv if each in _OPERATORS), "") if not starts else starts[0]
+            word = starts[0] if starts else next(each for each in container.argv if each in _OPERATORS)
             fix = 'Write all of it as one text after "bash", "-c".'
             yield Violation(f"{path}.command", f'"{shortened(word, 20)}" needs a shell', fix, advisory=True)
         return
