@@ -20,6 +20,7 @@ from webhook.api.mpijob import MPIJob, replica_path
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
+from webhook.predict.pod_security.pod import PodTemplate
 from webhook.predict.scc.matching import Rejection
 from webhook.predict.scc.outcome import Outcome, account_of, outcomes
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
@@ -44,7 +45,7 @@ def _violation(template: str, found: Outcome, namespace: str) -> Violation:
     fields = " and ".join(dict.fromkeys(_in_fix(each) for each in found.rejections[: MAX_REJECTIONS + 1]))
     fix = "Set hostUsers to false" if fields == "hostUsers" else f"Remove {fields}"
     if found.wider:
-        account = account_of(found.filled, namespace).rpartition(":")[2]
+        account = account_of(found.filled or PodTemplate(), namespace).rpartition(":")[2]
         command = f"oc adm policy add-scc-to-user {found.wider} -z {account} -n {namespace}"
         fix += f", or have an administrator run: {command}"
     return Violation(

@@ -36,13 +36,11 @@ from posixpath import normpath
 from typing import Final
 
 import msgspec
-from msgspec import convert
-from msgspec.structs import replace
 
 from webhook.api import mpirun, sshd
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun_options import OPEN_MPI
-from webhook.api.pod import Capabilities, Container, PodSecurityContext, PodTemplate, SecurityContext
+from webhook.api.pod import Container, PodSecurityContext, PodTemplate, SecurityContext
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.resources.nodes import NODES, NodeShape
 from webhook.cluster.view import UNKNOWN
@@ -50,6 +48,8 @@ from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.predict.pod_security import Level, labels
+from webhook.predict.pod_security.pod import ContainerSecurityContext as FilledContainer
+from webhook.predict.pod_security.pod import PodSecurityContext as FilledPod
 from webhook.predict.scc.outcome import Outcome, outcomes
 from webhook.rules import Violation, rule, shortened
 
@@ -83,6 +83,9 @@ class _Side(msgspec.Struct, frozen=True):
     fs_group: int | None
     other_than_root: bool
     privileged: bool
+    added: set[str]
+    dropped: set[str]
+    """Capabilities, without the prefix CAP_."""
     scc: str = ""
     """The SCC that chose the user, if the job does not name one."""
 
@@ -128,13 +131,16 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
     yield from _server(worker, root_may_run=not keeps_root_out, on_cri_o=_on_cri_o(ctx))
 
 
-def _side(written: PodTemplate, role: str, pod: str, of_scc: Outcome | None) -> _Side:
-    template = _under(of_scc, written)
-    spec, container = template.spec, template.containers[0]
-    of_pod = (spec and spec.security_context) or PodSecurityContext()
-    own = container.security_context or SecurityContext()
-    user = template.user
+def _side(template: PodTemplate, role: str, pod: str, of_scc: Outcome | None) -> _Side:
+    container, written = template.containers[0], template.user
+    of_pod: PodSecurityContext | FilledPod | None = template.spec.security_context if template.spec else None
+    own: SecurityContext | FilledContainer | None = container.security_context
+    if of_scc is not None and of_scc.filled and of_scc.filled.spec:
+        of_pod, own = of_scc.filled.spec.security_context, of_scc.first
+    of_pod, own = of_pod or PodSecurityContext(), own or SecurityContext()
+    user = of_pod.run_as_user if own.run_as_user is None else own.run_as_user
     non_root = of_pod.run_as_non_root if own.run_as_non_root is None else own.run_as_non_root
+    capabilities = own.capabilities
     return _Side(
         role,
         pod,
@@ -144,18 +150,10 @@ def _side(written: PodTemplate, role: str, pod: str, of_scc: Outcome | None) -> 
         fs_group=of_pod.fs_group,
         other_than_root=bool(non_root) if user is None else user != 0,
         privileged=bool(own.privileged),
-        scc=of_scc.scc if of_scc is not None and written.user is None and user is not None else "",
+        added={*map(_name, (capabilities and capabilities.add) or ())},
+        dropped={*map(_name, (capabilities and capabilities.drop) or ())},
+        scc=of_scc.scc if of_scc is not None and written is None and user is not None else "",
     )
-
-
-def _under(found: Outcome | None, template: PodTemplate) -> PodTemplate:
-    """The template with the users, groups and capabilities that its pods get from their SCC."""
-    if found is None or found.filled.spec is None or template.spec is None:
-        return template
-    first, *others = template.containers
-    first = replace(first, security_context=convert(found.first, SecurityContext, from_attributes=True))
-    of_pod = convert(found.filled.spec.security_context, PodSecurityContext, from_attributes=True)
-    return replace(template, spec=replace(template.spec, containers=[first, *others], security_context=of_pod))
 
 
 def _keeps_root_out(ctx: Context) -> bool:
@@ -278,10 +276,9 @@ def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Vi
             fix="Start sshd with a configuration of the user: [/usr/sbin/sshd, -De, -f, /home/mpiuser/.sshd_config].",
             advisory=True,
         )
-    capabilities = (worker.container.security_context or SecurityContext()).capabilities or Capabilities()
     field = f"{worker.path}.securityContext.capabilities"
-    not_added = not {NOT_OF_CRI_O, "ALL"} & set(map(_name, capabilities.add or ()))
-    missing = _missing(capabilities, (AS_OTHERS,) if worker.other_than_root else AS_ROOT)
+    not_added = not {NOT_OF_CRI_O, "ALL"} & worker.added
+    missing = _missing(worker, (AS_OTHERS,) if worker.other_than_root else AS_ROOT)
     if missing and worker.other_than_root:
         fault = f"has no {AS_OTHERS}, without which upstream's sshd cannot start"
         fix, path = f"Add {AS_OTHERS} to capabilities.add: restricted allows it.", f"{field}.add"
@@ -296,10 +293,9 @@ def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Vi
         yield Violation(f"{field}.add", fault, fix="Add it, or run sshd as another user.", advisory=True)
 
 
-def _missing(capabilities: Capabilities, needed: tuple[str, ...]) -> list[str]:
+def _missing(side: _Side, needed: tuple[str, ...]) -> list[str]:
     """Those of `needed` that are dropped; runtimes give all of them to containers without a setting."""
-    added, dropped = ({_name(name) for name in names or ()} for names in (capabilities.add, capabilities.drop))
-    return [name for name in needed if {name, "ALL"} & dropped and not {name, "ALL"} & added]
+    return [name for name in needed if {name, "ALL"} & side.dropped and not {name, "ALL"} & side.added]
 
 
 def _name(capability: str) -> str:

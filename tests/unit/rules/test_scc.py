@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import changed
-from tests.support.openshift import DEFAULT_SCCS, grants, project, view
+from tests.support.openshift import DEFAULT_SCCS, grants, openshift, project, view
 from tests.support.paths import DOCS, EXAMPLES
 from tests.support.rule_checks import found, run, violations
 from webhook.api import yaml
@@ -19,6 +19,7 @@ from webhook.policy.in_force import load_policies
 
 WORKER = "spec.mpiReplicaSpecs[Worker].template"
 CONTEXT = "Worker.template.spec.containers.0.securityContext"
+NONE = {"openshift.io/required-scc": "no-such"}
 RANGE = "must be in the ranges: [1000680000, 1000689999]"
 
 
@@ -142,6 +143,22 @@ def test_annotation_of_the_pods_leaves_one_constraint() -> None:
     (violation,) = violations("scc", required, view=view())
     assert violation.path == f"{WORKER}.metadata.annotations[openshift.io/required-scc]"
     assert violation.message == 'OpenShift rejects "nonroot-v2": no such SCC that the pods may get'
+
+
+def test_annotation_that_leaves_no_constraint_is_one_rejection_of_the_job() -> None:
+    for roles in (("Worker",), ("Launcher", "Worker")):
+        job = changed(dict.fromkeys((f"{role}.template.metadata.annotations" for role in roles), NONE))
+        assert set(checked(job)) <= {"scc", "ssh-paths"}
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_pod_security_reports_nothing_that_an_scc_fills_in(granted: bool) -> None:
+    objects = [each for each in openshift() if granted or each["kind"] != "SccGrants"]
+    world = JobWorld(Snapshot(objects), schema=None, instead=load_policies(None))
+    (job,) = yaml.load_all((EXAMPLES / "openmpi-pi.yaml").read_text())
+    job["metadata"].pop("namespace", None)
+    decision = job_check.check(Manifest("job.yaml", job), world, namespace="team-a").validation
+    assert "pod-security" not in {finding.rule for _, finding in decision.findings}
 
 
 def test_user_namespace_opens_restricted_v3() -> None:
