@@ -36,7 +36,7 @@ from webhook.predict.kueue.flavors import Mismatch, TemplatePart
 from webhook.predict.kueue.managed import configuration, framework, manages
 from webhook.predict.kueue.pod_sets import PodSet, pod_sets
 from webhook.predict.sizes import Size, Sizes, listed
-from webhook.rules import CauseReason, Violation, rule, size_fields
+from webhook.rules import CauseReason, Violation, rule
 from webhook.rules.limits import MAX_QUEUES_TRIED
 
 Fits = Callable[[ClusterQueue, tuple[PodSet, ...]], bool]
@@ -71,7 +71,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         fix = (not obstacle.of_topologies and elsewhere) or _fix(
             obstacle, size, sizes, lambda pods: fits(queue, pods), sets
         )
-        follows = size_fields(obstacle.pod_set.role) if obstacle.unavailable or obstacle.shortages else ""
+        follows = sizes.workers_field(size)
         fault = _message(obstacle, queue)
         yield Violation(_path(obstacle), fault, fix=fix, reason=CauseReason.NOT_SUPPORTED, follows=follows)
     if size is not None and (besides := sizes.besides(size)) and all(each.unavailable is None for each in found):

@@ -14,7 +14,6 @@ plugin is installed and the job is in no queue of Kueue; fields that this schedu
 either, and a launcher and workers that name different schedulers if the operator does not set it.
 """
 
-import re
 from collections.abc import Iterator
 
 from pydantic import Field
@@ -149,8 +148,7 @@ def _queues(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation
     if not queue:
         return
     if QUEUE_NAME in job.labels and not ctx.view.not_served(VOLCANO_QUEUES):
-        fault, label = "Kueue queues the job too", re.escape(f"metadata.labels[{QUEUE_NAME}]")
-        yield Violation(path, fault, fix="Remove one of the two.", advisory=True, follows=label)
+        yield Violation(path, "Kueue queues the job too", fix="Remove one of the two.", advisory=True)
     elif settings.scheduler not in {"", VOLCANO}:
         yield Violation(path, "only Volcano reads it", fix=f"Remove it; Kueue reads {QUEUE_NAME}.", advisory=True)
 

@@ -193,13 +193,13 @@ def _started_as_root(job: MPIJob, launcher: _Side) -> Iterator[Violation]:
         if of_root and not own_key and user[1]:
             who = user[1][:20]
             fault, fix = f"{who} runs mpirun, and the key is for root", f"Set it to .ssh in the home of {who}."
-            yield Violation(FIELD, fault, fix=fix, advisory=True, follows=FIELD)
+            yield Violation(FIELD, fault, fix=fix, advisory=True)
     elif not open_mpi:
         return
     elif "allow-run-as-root" in text:
         if launcher.user is None and not of_root and not own_key:
             fault = "mpirun may run as root, whose key is elsewhere"
-            yield Violation(FIELD, fault, fix=ROOTS, advisory=True, follows=FIELD)
+            yield Violation(FIELD, fault, fix=ROOTS, advisory=True)
     elif not container.env_from and "ALLOW_RUN_AS_ROOT" not in text:
         image = container.image or ""
         is_root = _UPSTREAM.fullmatch(image) or (launcher.user == 0 and "horovod" not in image)
@@ -229,7 +229,7 @@ def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -
         faults.setdefault((fault, not unreadable), []).append(side.role)
     for (fault, advisory), roles in faults.items():
         message = f'"{mount_path[:100]}" {fault} ({" and ".join(roles)})'
-        yield Violation(FIELD, message, fix=HOME, advisory=advisory, follows=FIELD)
+        yield Violation(FIELD, message, fix=HOME, advisory=advisory)
 
 
 def _client(mount_path: str, launcher: _Side) -> Iterator[Violation]:
@@ -282,8 +282,7 @@ def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Vi
     if missing and worker.other_than_root:
         fault = f"has no {AS_OTHERS}, without which upstream's sshd cannot start"
         fix, path = f"Add {AS_OTHERS} to capabilities.add: restricted allows it.", f"{field}.add"
-        cause = rf"{re.escape(worker.path)}\.securityContext\.(?:capabilities\.add|runAsUser)"
-        yield Violation(path, fault, fix, advisory=True, follows=cause)
+        yield Violation(path, fault, fix, advisory=True)
     elif missing and root_may_run:
         fault = f"takes from sshd what it needs as root: {', '.join(missing)}"
         fix = f"Add {', '.join(missing)} to capabilities.add, or run sshd as another user."
