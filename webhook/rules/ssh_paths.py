@@ -23,7 +23,7 @@ the key is in another user's home; and one that runs mpirun as another user, as 
 A namespace that enforces the level restricted starts no container as root, and on OpenShift the pods' SCC chooses the
 user where the job leaves it open: mostly one without a home, of the range `openshift.io/sa.scc.uid-range`. A warning
 says so of a job whose key is for root, and of one that starts mpirun as root on purpose (`--allow-run-as-root`,
-`OMPI_ALLOW_RUN_AS_ROOT`).
+`OMPI_ALLOW_RUN_AS_ROOT`), or whose image is upstream's, which has no such user.
 
 A job that cannot work is rejected; one that very likely does not work gets a warning. If neither container nor pod
 names a user, the image decides, which is unknown here. A `/root/.ssh` may also come from the API server, since it is
@@ -64,6 +64,7 @@ AS_OTHERS: Final = "NET_BIND_SERVICE"
 ALLOWED: Final = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 # mpi-operator `build/base/Dockerfile`, `build/base/openmpi.Dockerfile`, `examples/v2beta1/pi/Dockerfile`.
 _UPSTREAM: Final = re.compile(r"(?:docker\.io/)?mpioperator/(?:base|mpi-pi|openmpi)(?:[:@].*)?")
+OF_IMAGE: Final = 1000
 _ANOTHER_USER: Final = re.compile(
     r"\b(?:su|sudo|gosu|runuser|setpriv)\b(?:(?:\s+-\w*)*\s+(?!root\b|mpi(?:run|exec)\b)([a-z_][\w-]*)"
     r"\s+(?:-c\s+['\"]?[^'\"]{0,200}?|--\s+)?mpi(?:run|exec)\b)?"
@@ -122,6 +123,10 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
         return
     if worker is None or not starts_sshd:
         return
+    if other := [side for side in sides.values() if side.scc and _UPSTREAM.fullmatch(side.container.image or "")]:
+        fault = f"user {other[0].user} (SCC {other[0].scc}) is not in the image"
+        yield Violation(FIELD, fault, fix=f"Set runAsUser to {OF_IMAGE}.", advisory=True)
+        return
     if of_root:
         yield from _key_of_root(mount_path, list(sides.values()), keeps_root_out=keeps_root_out)
     if launcher is not None:
@@ -135,7 +140,7 @@ def _side(template: PodTemplate, role: str, pod: str, of_scc: Outcome | None) ->
     container, written = template.containers[0], template.user
     of_pod: PodSecurityContext | FilledPod | None = template.spec.security_context if template.spec else None
     own: SecurityContext | FilledContainer | None = container.security_context
-    if of_scc is not None and of_scc.filled and of_scc.filled.spec:
+    if of_scc is not None and not of_scc.rejections and of_scc.filled and of_scc.filled.spec:
         of_pod, own = of_scc.filled.spec.security_context, of_scc.first
     of_pod, own = of_pod or PodSecurityContext(), own or SecurityContext()
     user = of_pod.run_as_user if own.run_as_user is None else own.run_as_user

@@ -19,6 +19,7 @@ from webhook.policy.in_force import load_policies
 
 WORKER = "spec.mpiReplicaSpecs[Worker].template"
 CONTEXT = "Worker.template.spec.containers.0.securityContext"
+ADDED = "template.spec.containers.0.securityContext.capabilities"
 NONE = {"openshift.io/required-scc": "no-such"}
 RANGE = "must be in the ranges: [1000680000, 1000689999]"
 
@@ -32,7 +33,7 @@ def test_user_outside_the_range_is_rejected_with_the_scc_to_ask_for() -> None:
     assert violation.path == f"{WORKER}.spec.containers[0].securityContext.runAsUser"
     assert violation.message == f'SCC "restricted-v2" rejects 1000: {RANGE}'
     command = "oc adm policy add-scc-to-user nonroot-v2 -z default -n team-a"
-    assert violation.fix == f"Remove runAsUser, or have an administrator run: {command}."
+    assert violation.fix == f"Have an administrator run: {command}, or remove runAsUser."
     assert not violation.advisory
 
 
@@ -117,6 +118,21 @@ def test_further_rejections_are_named_after_the_first() -> None:
     )
     assert violation.fix.startswith("Remove runAsUser and IPC_LOCK from capabilities.add and SYS_CHROOT from")
     assert "add-scc-to-user privileged -z default" in violation.fix
+
+
+def test_field_that_the_job_leaves_open_is_not_named_next_to_another() -> None:
+    changes = {f"{role}.{ADDED}": {"add": ["IPC_LOCK"]} for role in ("Launcher", "Worker")}
+    for violation in violations("scc", changes, view=view({"default": ["restricted-v3"]})):
+        assert violation.message.endswith('rejects "IPC_LOCK": capability may not be added')
+        assert violation.fix.startswith("Remove IPC_LOCK from capabilities.add")
+
+
+def test_container_that_the_user_wrote_comes_before_its_copy() -> None:
+    init = [{"name": "wait", "image": "i", "securityContext": {"runAsUser": 1000}}]
+    changes = {CONTEXT: {"runAsUser": 1000}, "Worker.template.spec.initContainers": init}
+    (violation,) = violations("scc", changes, view=view())
+    assert violation.path == f"{WORKER}.spec.containers[0].securityContext.runAsUser"
+    assert violation.message == f'SCC "restricted-v2" rejects 1000: {RANGE}'
 
 
 def test_constraints_of_the_pods_service_account_count() -> None:

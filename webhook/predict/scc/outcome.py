@@ -19,6 +19,8 @@ from webhook.predict.scc.constraints import Ranges, in_namespace, in_order, perm
 from webhook.predict.scc.matching import Rejection, fill, rejections
 
 REQUIRED: Final = "openshift.io/required-scc"
+OPEN: Final = ("spec.hostUsers", None)
+"""A rejected field and value, which the injection `scc` sets."""
 DEFAULT: Final = "restricted-v2"
 """OpenShift grants it to system:authenticated."""
 # The creators of the pods: the operator for workers, the controller of Jobs for the launcher.
@@ -97,7 +99,8 @@ def outcome(role: str, template: PodTemplate, ctx: Context) -> Outcome | None:
         return Outcome(rejections=(missing,)) if required else None
     others = sorted((scc for scc in candidates if scc.name not in usable), key=permissiveness)
     wider = (scc.name for scc in others if not _under(in_namespace(scc, reserved), template).rejections)
-    return replace(min(rejecting, key=lambda each: len(each.rejections)), wider=next(wider, ""))
+    fewest = min(rejecting, key=lambda each: sum(rejection[:2] != OPEN for rejection in each.rejections))
+    return replace(fewest, wider=next(wider, ""))
 
 
 def filled_in(template: PodTemplate, found: Outcome | None, ctx: Context) -> PodTemplate:
