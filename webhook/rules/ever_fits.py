@@ -66,7 +66,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     fits: Fits = lambda other, pods: all(each.of_topologies for each in obstacles(ctx.view, other, pods, config))  # noqa: E731
     elsewhere = _other_queue(ctx, name, sets, fits)
     sizes = Sizes.of(job, ctx)
-    size = None if elsewhere else sizes.largest(lambda size: fits(queue, _resized(sets, size, sizes)))
+    fits_so = elsewhere or all(obstacle.of_topologies for obstacle in found)
+    size = None if fits_so else sizes.largest(lambda size: fits(queue, _resized(sets, size, sizes)))
     for obstacle in found:
         fix = (not obstacle.of_topologies and elsewhere) or _fix(
             obstacle, size, sizes, lambda pods: fits(queue, pods), sets
