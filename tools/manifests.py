@@ -12,7 +12,7 @@ from webhook.cluster.resource import WatchedPlace
 from webhook.installation.components import COMPONENTS
 from webhook.installation.doctor.rights import read_rules
 from webhook.installation.registration import by_service, configurations
-from webhook.kit.parts import ComponentRights
+from webhook.kit.optional_parts import ComponentRights
 from webhook.parts.trainer.webhooks import hooks as trainer_hooks
 
 RBAC: Final = "rbac.authorization.k8s.io"

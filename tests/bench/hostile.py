@@ -28,7 +28,7 @@ from webhook.api import review
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView
 from webhook.policy.in_force import PolicySet
-from webhook.server import reviews
+from webhook.server import review_handler
 from webhook.server.process import PORTIONS
 from webhook.work_limit import TooExpensive, limited
 
@@ -63,7 +63,7 @@ def costliest(name: str, job: dict[str, Any], views: dict[str, ClusterView]) -> 
     reviews = {"CREATE": body(job), "UPDATE": body(job, old=older)}
     times = {
         f"{operation} {hook}, {known}": _milliseconds(hook, data, view)
-        for operation, data in reviews.items()
+        for operation, data in review_handler.items()
         for hook in HOOKS
         for known, view in views.items()
     }
@@ -79,9 +79,9 @@ def _milliseconds(hook: Hook, data: bytes, view: ClusterView) -> float:
     )
     policy = POLICIES.for_any_namespace()
     try:
-        decision = limited(decide, reviews._seconds(hook))
+        decision = limited(decide, review_handler._seconds(hook))
     except TooExpensive:
-        decision = reviews._too_expensive(hook, asked, policy, view)
+        decision = review_handler._too_expensive(hook, asked, policy, view)
     review.encode(decision.response(asked.uid))
     return (time.process_time() - began) * 1000
 

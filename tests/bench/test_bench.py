@@ -18,6 +18,7 @@ from tests.support.rare import rare
 assets()  # builds, if nothing is built, before the time limit of a test counts
 QUICK = parse(["--seconds", "1", "--rounds", "1", "--connections", "4", "--without", "pod-security", "opa"])
 
+pytestmark = pytest.mark.timeout(900)  # it builds the servers in Go
 two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core is for the server, one for the load")
 
 

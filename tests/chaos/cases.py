@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 from tests.support.hostile import SHAPES
 from tests.support.installation import inventory
 from tests.support.jobs import body
-from webhook.admission import pipelines
+from webhook.admission import pipelines, policy_review
 from webhook.admission.pipelines import Hook
-from webhook.admission.what_if import policy_review
 from webhook.api import review
 from webhook.cli import files
 from webhook.cluster.resources.namespaces import NAMESPACES

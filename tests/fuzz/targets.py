@@ -28,7 +28,7 @@ from webhook.api.review import AdmissionRequest, GroupVersionKind, ReviewError
 from webhook.api.untyped import mapping
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.snapshot import Snapshot
-from webhook.kit.own_rules import Outcome
+from webhook.kit.custom_rules import Outcome
 from webhook.parts.trainer import kinds, pipeline
 from webhook.policy import document
 from webhook.policy.document import PolicyError

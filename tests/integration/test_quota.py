@@ -24,7 +24,7 @@ from tests.support.jobs import changed
 from tests.support.policies import quick_keys
 from tests.support.rare import rare
 from webhook.cluster.resources.reservations import LABEL
-from webhook.companions.reservations.limits import LIFETIME_SECONDS
+from webhook.controllers.reservations.limits import LIFETIME_SECONDS
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 

@@ -14,7 +14,7 @@ from tests.support.policies import layer
 from tests.support.watch_api import Time
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.companions.reconciler import PacedClient
+from webhook.controllers.reconciler import PacedClient
 from webhook.parts.standing_audit.reports import Reports
 from webhook.parts.standing_audit.standing import StandingAudit
 from webhook.policy.in_force import PolicySet

@@ -17,7 +17,7 @@ from webhook.client.store import Kind
 from webhook.client.watch import Watch
 from webhook.client.wire import Metadata, Page, PageMetadata, WatchFault
 from webhook.cluster.resource import Resource
-from webhook.companions.reconciler import Reconciler
+from webhook.controllers.reconciler import Reconciler
 
 
 class KeptObjects:

@@ -20,7 +20,7 @@ from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.reservations import RESERVATIONS, Reservation
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
 from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView, NothingKnown
-from webhook.companions.reservations.ledger import LedgerApi, QuotaLedger
+from webhook.controllers.reservations.ledger import LedgerApi, QuotaLedger
 from webhook.rules import Violation
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/own/leases"

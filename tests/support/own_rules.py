@@ -8,7 +8,7 @@ import msgspec
 
 from tests.support.jobs import GOOD
 from webhook.cel.evaluation import evaluate
-from webhook.kit.own_rules import Expression, Outcome, Variables
+from webhook.kit.custom_rules import Expression, Outcome, Variables
 from webhook.policy.in_force import Policy, load_policy
 
 

@@ -23,7 +23,7 @@ from webhook.client.store import Store
 from webhook.cluster.resource import Resource, WatchedPlace
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.view import ABSENT, ClusterView
-from webhook.companions.reservations.ledger import LedgerApi, QuotaLedger
+from webhook.controllers.reservations.ledger import LedgerApi, QuotaLedger
 from webhook.kit.context import Context
 from webhook.predict.quota.assessment import assess, reservation_of
 from webhook.rules import Violation

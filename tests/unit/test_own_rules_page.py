@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.paths import DOCS
 from webhook.cel.trial import Trial, try_expressions
-from webhook.policy import own_rules_check
+from webhook.policy import custom_rules_check
 from webhook.policy.in_force import policy_model
 from webhook.policy.store import read
 
@@ -16,5 +16,5 @@ EXAMPLES = re.findall(r"```yaml\n(.*?)```", (DOCS / "own-rules.md").read_text(en
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_every_example_can_be_evaluated(text: str) -> None:
     document = read(text, policy_model())
-    outcomes = try_expressions(Trial(own_rules_check.sources(document), document.params))
-    assert own_rules_check.check(document, text, outcomes) == ((), ())
+    outcomes = try_expressions(Trial(custom_rules_check.sources(document), document.params))
+    assert custom_rules_check.check(document, text, outcomes) == ((), ())

@@ -1,4 +1,4 @@
-"""Limits of replies."""
+"""Limits of replies, of annotations that are read, and of a metric."""
 
 from typing import Final
 

@@ -8,11 +8,11 @@ from typing import Final
 import msgspec
 
 from webhook.api import pod_resources, quantity
+from webhook.api.accelerators import DEVICE_CLASS
 from webhook.api.pod import Claim, PodSpec, PodTemplate
 from webhook.api.pod_resources import Amounts, PodResources
 from webhook.api.quantity import Quantity
 from webhook.api.quota_scopes import ClaimTraits, ObjectTraits, PodTraits, Traits
-from webhook.api.resources import DEVICE_CLASS
 
 ONE: Final = Quantity(quantity.NANO)
 

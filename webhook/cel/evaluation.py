@@ -12,7 +12,7 @@ import msgspec
 from webhook.api import untyped
 from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.cel import limits
-from webhook.kit.own_rules import Expression, Outcome, Variables
+from webhook.kit.custom_rules import Expression, Outcome, Variables
 from webhook.work_limit import uncounted
 
 NOT_INSTALLED: Final = "custom rules need the package cel-expr-python, which is not installed here"

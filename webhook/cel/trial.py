@@ -11,7 +11,7 @@ import msgspec
 
 from webhook.cel import limits
 from webhook.cel.evaluation import NOT_INSTALLED, installed
-from webhook.kit.own_rules import Outcome
+from webhook.kit.custom_rules import Outcome
 
 SIMPLER: Final = "for the largest job that custom rules judge. Use fewer loops, and matches instead of find"
 TOO_SLOW: Final = f"takes more than {limits.MAX_TRIAL_SECONDS * 1000:.0f} ms of processor time {SIMPLER}"

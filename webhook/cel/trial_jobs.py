@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from webhook.cel.limits import MAX_JOB_BYTES, MAX_JOB_VALUES
-from webhook.kit.own_rules import Variables
+from webhook.kit.custom_rules import Variables
 
 _KEY: Final = re.compile(r"""(?:labels|annotations)(?:\.\??(\w+)|\[\??['"]([^'"]+))""")
 """A label or annotation that an expression names: `labels.team`, `labels[?'example.com/team']`."""

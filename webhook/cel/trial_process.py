@@ -17,7 +17,7 @@ from webhook.cel.environment import ExpressionError, Program, activation
 from webhook.cel.evaluation import read, with_defaults
 from webhook.cel.trial import TOO_SLOW, Trial
 from webhook.cel.trial_jobs import largest, largest_facts, usual
-from webhook.kit.own_rules import Outcome
+from webhook.kit.custom_rules import Outcome
 
 _STATM: Final = Path("/proc/self/statm")
 _ENDS_EARLY: Final = re.compile(r"\.(?:all|exists)\s*\(")

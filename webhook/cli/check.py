@@ -14,7 +14,7 @@ import click
 from webhook.cli import options
 from webhook.cli.terminal import UNUSABLE, caution, complain, fail, faint, printable
 from webhook.client.access import DEFAULT_NAMESPACE, Access
-from webhook.kit.parts import parts
+from webhook.kit.optional_parts import parts
 
 if TYPE_CHECKING:
     from webhook.cli.files import Manifest

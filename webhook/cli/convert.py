@@ -6,7 +6,7 @@ from typing import Final
 import click
 
 from webhook.cli.lazy_commands import commands
-from webhook.kit.parts import parts
+from webhook.kit.optional_parts import parts
 
 FIRST: Final = "mpijob"
 

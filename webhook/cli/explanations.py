@@ -10,7 +10,7 @@ from webhook import injections, rules
 from webhook.api import yaml
 from webhook.cli.terminal import heading
 from webhook.injections import Injection
-from webhook.kit.own_rules import PREFIX
+from webhook.kit.custom_rules import PREFIX
 from webhook.kit.settings import Settings
 from webhook.policy.document import API_VERSION, KIND
 from webhook.policy.in_force import policy_model

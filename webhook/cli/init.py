@@ -95,7 +95,7 @@ def _judged(wishes: "Wishes", world: "JobWorld") -> "Verdict":
 
 def _gpus_of(world: "JobWorld") -> str:
     """The name of the GPUs that most nodes have; NVIDIA's if no node is known to have any."""
-    from webhook.api.resources import DEFAULT_ACCELERATORS
+    from webhook.api.accelerators import DEFAULT_ACCELERATORS
     from webhook.cli.first_job import GPU
     from webhook.cluster.resources.nodes import NODES
     from webhook.cluster.view import UNKNOWN

@@ -13,7 +13,7 @@ import click
 from webhook.cli import version
 from webhook.cli.lazy_commands import commands
 from webhook.cli.terminal import caution, printable
-from webhook.kit.parts import parts
+from webhook.kit.optional_parts import parts
 
 COMMANDS: Final = {
     **{

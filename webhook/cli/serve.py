@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 from webhook.cli.options import ADDRESS, DURATION, FILE, KUEUE_NAMESPACE, POLICY, POLICY_NAMESPACE, flags, given
-from webhook.kit import parts
+from webhook.kit import optional_parts
 
 if TYPE_CHECKING:
     from webhook.client.calls import Address
@@ -70,7 +70,7 @@ COUNT: Final = click.IntRange(min=1)
     help="How many of those to make ahead each second, at most: one takes half a second of a processor.",
 )
 @click.option("--remove-keys", is_flag=True, help="Delete a job's SSH keys when it has ended; needs the right to.")
-@flags(parts.options())
+@flags(optional_parts.options())
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", help="Logs are JSON lines on standard error.")
 def serve(
     *, listen: "Address | None", ops_listen: "Address | None", register: bool, timeout: float, **settings: Any
@@ -109,7 +109,7 @@ def serve(
                 ops_listen=ops_listen or (host, 0 if register else 8081),
                 register=register,
                 timeout_seconds=timeout,
-                options=given(parts.options(), settings),
+                options=given(optional_parts.options(), settings),
                 **settings,
             )
         )

@@ -27,9 +27,9 @@ import msgspec
 from pydantic import AfterValidator, Field
 
 from webhook.api import annotations, names
+from webhook.api.accelerators import accelerators, extended_resources, is_accelerator
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodTemplate
-from webhook.api.resources import accelerators, extended_resources, is_accelerator
 from webhook.api.taints import untolerated
 from webhook.api.untyped import mapping
 from webhook.cluster.view import UNKNOWN, Unknown

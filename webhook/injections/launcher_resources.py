@@ -29,11 +29,11 @@ from msgspec import structs
 from pydantic import AfterValidator, Field, model_validator
 
 from webhook.api import mpijob, quantity, untyped
+from webhook.api.accelerators import is_accelerator
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.pod_resources import PodResources
 from webhook.api.quantity import Quantity, QuantityError
-from webhook.api.resources import is_accelerator
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection

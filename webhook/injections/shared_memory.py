@@ -19,11 +19,11 @@ from typing import Any, Final
 from pydantic import Field, field_validator
 
 from webhook.api import quantity
+from webhook.api.accelerators import DEFAULT_ACCELERATORS, accelerators, read
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import SHARED_MEMORY, Container, PodTemplate
 from webhook.api.pod_resources import PodResources
 from webhook.api.quantity import Quantity, QuantityError
-from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, read
 from webhook.api.untyped import at
 from webhook.injections import injection
 from webhook.kit.context import Context

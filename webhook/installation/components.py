@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.client.access_reviews import Right
-from webhook.kit.parts import ComponentRights, RoleRule, parts
+from webhook.kit.optional_parts import ComponentRights, RoleRule, parts
 
 KEY_REMOVAL: Final = ComponentRights(
     "key-removal", "--remove-keys", "keys of ended jobs stay", (RoleRule("", ("secrets",), ("delete",)),)

@@ -18,7 +18,7 @@ from typing import Any
 from webhook import PROGRAM
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get
-from webhook.kit import parts
+from webhook.kit import optional_parts
 from webhook.policy.store import LABEL
 
 NAME = "admission.mpijob.training.openshift.io"
@@ -114,7 +114,7 @@ def configurations(
         hook["timeoutSeconds"] = POLICY_TIMEOUT_SECONDS
     more = [
         hook
-        for part in parts.of(options)
+        for part in optional_parts.of(options)
         if part.webhooks
         for hook in resolve_name(part.webhooks)(client_config, policy_namespace, match_conditions)
     ]

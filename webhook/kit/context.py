@@ -8,9 +8,9 @@ import msgspec
 from webhook.api import names
 from webhook.api.mpijob import MPIJob
 from webhook.cluster.view import ClusterView, NothingKnown
-from webhook.kit.admitted import ANYTHING, Admitted
+from webhook.kit.advice_bounds import ANYTHING, Admitted
+from webhook.kit.custom_rules import Outcome
 from webhook.kit.limits import MAX_SUGGESTIONS
-from webhook.kit.own_rules import Outcome
 
 S = TypeVar("S")
 T = TypeVar("T")

@@ -1,7 +1,7 @@
 """The form of an injected value: path and value, by which an update recognises it in a stored job.
 
-`kubectl apply` replaces whole lists, so it drops injected items; an update restores them (`admission.restore`). A job
-does not show reliably who wrote a value, so the form decides: a value that no injection could write is not restored.
+`kubectl apply` replaces whole lists, so it drops injected items; an update restores them (`admission.mutate.updates`).
+A job does not show reliably who wrote a value, so the form decides: what no injection could write is not restored.
 """
 
 from collections.abc import Callable

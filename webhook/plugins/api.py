@@ -7,7 +7,7 @@ from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer
 from webhook.injections import Caution, Note, injection
-from webhook.kit.admitted import Admitted, Span
+from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.forms import ITEM, ComesBack, Form, a_text, equal, in_launcher, in_templates, in_worker
 from webhook.kit.importance import Importance

@@ -17,7 +17,7 @@ from pydantic import ValidationError, create_model, model_validator
 from webhook.api import mpijob, untyped
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, Injection
-from webhook.kit.admitted import ANYTHING, Admitted
+from webhook.kit.advice_bounds import ANYTHING, Admitted
 from webhook.kit.context import Context, Memo
 from webhook.kit.forms import Form, Holds
 from webhook.kit.patch import PatchBuilder, PatchConflict

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ValidationError
 
 from webhook import injections, rules
 from webhook.api.text import visible
-from webhook.kit.admitted import Admitted
-from webhook.kit.own_rules import PREFIX
+from webhook.kit.advice_bounds import Admitted
+from webhook.kit.custom_rules import PREFIX
 from webhook.kit.registry import Registry
 from webhook.kit.settings import InjectionSettings, RuleSettings, Settings
 from webhook.plugins import guard

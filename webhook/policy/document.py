@@ -19,13 +19,13 @@ from webhook.api import yaml
 from webhook.api.labels import Selector
 from webhook.api.names import closest_name
 from webhook.api.text import visible
-from webhook.kit.own_rules import PREFIX, is_own
+from webhook.kit.custom_rules import PREFIX, is_own
 from webhook.kit.settings import Action, InjectionSettings, RuleSettings, Settings
 from webhook.policy import faults
+from webhook.policy.custom_rules import OwnRule, OwnRules
 from webhook.policy.exemptions import EVERY_RULE, Exemption
 from webhook.policy.faults import Location
 from webhook.policy.limits import MAX_CUSTOM_RULES, MAX_ENTRIES
-from webhook.policy.own_rules import OwnRule, OwnRules
 
 
 def beyond(document: Any) -> list[tuple[Location, str]]:

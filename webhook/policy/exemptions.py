@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from webhook.kit.own_rules import PREFIX, is_own
+from webhook.kit.custom_rules import PREFIX, is_own
 from webhook.kit.settings import Settings
 
 EVERY_RULE = "*"

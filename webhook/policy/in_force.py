@@ -12,7 +12,7 @@ from webhook import injections, rules
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import Answer
 from webhook.injections import Injection
-from webhook.kit.admitted import ANYTHING, Admitted
+from webhook.kit.advice_bounds import ANYTHING, Admitted
 from webhook.kit.registry import Registry
 from webhook.kit.settings import (
     Action,
@@ -22,11 +22,11 @@ from webhook.kit.settings import (
     UncheckedInjectionSettings,
     UncheckedRuleSettings,
 )
-from webhook.policy import document, layers, own_rules, store
+from webhook.policy import custom_rules, document, layers, store
+from webhook.policy.custom_rules import OwnRule
 from webhook.policy.document import Described, PolicyDocument
 from webhook.policy.layers import Effective, Layer
 from webhook.policy.limits import MAX_NAMED_DOCUMENTS
-from webhook.policy.own_rules import OwnRule
 from webhook.rules import Rule
 
 
@@ -114,7 +114,7 @@ def compiled(effective: Effective) -> Policy:
     """`effective`, with what is off left out."""
     chosen = effective.document
     known = [(rule, chosen.settings_of_rule(rule.id)) for rule in rules.REGISTRY.values()]
-    known += [(own_rules.compiled(own), own) for own in chosen.own_rules]
+    known += [(custom_rules.compiled(own), own) for own in chosen.own_rules]
     active = []
     for rule, settings in known:
         action = settings.action.at_most(chosen.ceiling)

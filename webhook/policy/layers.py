@@ -15,7 +15,7 @@ import msgspec
 from pydantic import ValidationError
 
 from webhook.api.labels import Requirement
-from webhook.policy import faults, own_rules
+from webhook.policy import custom_rules, faults
 from webhook.policy.document import PolicyDocument
 
 DEFAULTS = "built-in default"
@@ -122,7 +122,7 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
             settings = dict(below.get(key, {}))
             for entry, changes in value.items():
                 if isinstance(changes, list):
-                    settings[entry] = own_rules.merged(settings.get(entry, []), changes)
+                    settings[entry] = custom_rules.merged(settings.get(entry, []), changes)
                 else:
                     settings[entry] = {**settings.get(entry, {}), **changes}
             merged[key] = settings

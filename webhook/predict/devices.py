@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from webhook.api import resources
+from webhook.api import accelerators
 from webhook.api.mpijob import ReplicaSpec
 from webhook.api.pod import Container, PodResourceClaim, PodTemplate
 from webhook.api.quota_charges import ONE, Charge
@@ -69,7 +69,9 @@ def _names(patterns: tuple[str, ...], ctx: Context) -> tuple[str, ...]:
     if classes is UNKNOWN:
         return patterns
     found = (
-        each for each in classes.values() if resources.is_accelerator(resources.DEVICE_CLASS + each.name, patterns)
+        each
+        for each in classes.values()
+        if accelerators.is_accelerator(accelerators.DEVICE_CLASS + each.name, patterns)
     )
     behind = (each.extended_resource for each in found)
     return (*patterns, *(_SPECIAL.sub(r"[\1]", name) for name in behind if name))
@@ -77,7 +79,7 @@ def _names(patterns: tuple[str, ...], ctx: Context) -> tuple[str, ...]:
 
 def backed(name: str, ctx: Context) -> bool:
     """Whether the extended resource is backed by a device class; then no node shows it."""
-    return name.startswith(resources.DEVICE_CLASS) or name in ctx.once(_extended_resources, ctx.view)
+    return name.startswith(accelerators.DEVICE_CLASS) or name in ctx.once(_extended_resources, ctx.view)
 
 
 def _extended_resources(view: ClusterView, _: Context) -> frozenset[str]:
@@ -92,7 +94,7 @@ def asking(template: PodTemplate, ctx: Context) -> list[tuple[str, Container]]:
 
 
 def _asking(template: PodTemplate, _: Context) -> list[tuple[str, Container]]:
-    return resources.asking_for_devices(template)
+    return accelerators.asking_for_devices(template)
 
 
 def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
@@ -124,12 +126,12 @@ def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> D
 
 def _counted(template: PodTemplate, wanted: tuple[str, ...]) -> int:
     """The accelerators requested as extended resources."""
-    return resources.pod_total(template, lambda container: resources.accelerators(container, wanted))
+    return accelerators.pod_total(template, lambda container: accelerators.accelerators(container, wanted))
 
 
 def claimed_resource(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> str:
     """The quotas' resource for all the accelerators of a pod; empty unless one request of one claim has them."""
-    if resources.pod_total(template, lambda container: resources.accelerators(container, names(patterns, ctx))):
+    if accelerators.pod_total(template, lambda container: accelerators.accelerators(container, names(patterns, ctx))):
         return ""
     matching = []
     for claim in _claims(template):
@@ -140,7 +142,7 @@ def claimed_resource(template: PodTemplate, patterns: tuple[str, ...], ctx: Cont
         matching += [each for each in known.requests if any(_bounds(one, patterns, ctx) != (0, 0) for one in each)]
     choices = matching[0] if len(matching) == 1 else ()
     certain = len(choices) == 1 and _bounds(choices[0], patterns, ctx)[1] is not None
-    return f"{choices[0].device_class}{resources.DEVICES_OF_CLASS}" if certain else ""
+    return f"{choices[0].device_class}{accelerators.DEVICES_OF_CLASS}" if certain else ""
 
 
 def of_each(replica: ReplicaSpec | None, patterns: tuple[str, ...], ctx: Context) -> int:
@@ -169,7 +171,7 @@ def by_claims(templates: Iterable[str], namespace: str, view: ClusterView) -> It
     for name in templates:
         found = view.get(RESOURCE_CLAIM_TEMPLATES, (namespace, name))
         for first, *_ in found.requests if isinstance(found, ResourceClaimTemplate) else ():
-            known = resources.name_in_metrics(resources.DEVICE_CLASS + first.device_class)
+            known = accelerators.name_in_metrics(accelerators.DEVICE_CLASS + first.device_class)
             if known and first.count and not first.admin:
                 yield known, first.count
 
@@ -182,7 +184,7 @@ def _claim_usage(requests: Iterable[tuple[DeviceChoice, ...]]) -> dict[str, int]
             count = _MOST_DEVICES if choice.count is None else choice.count
             most[choice.device_class] = max(most.get(choice.device_class, 0), count)
         for device_class, count in most.items():
-            name = f"{device_class}{resources.DEVICES_OF_CLASS}"
+            name = f"{device_class}{accelerators.DEVICES_OF_CLASS}"
             usage[name] = usage.get(name, 0) + count * ONE
     return usage
 
@@ -291,7 +293,7 @@ def _bounds(choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context) -> tu
 
 def _is_accelerator(device_class: str, patterns: tuple[str, ...], ctx: Context) -> bool | None:
     """None if only the class could tell, and it cannot be read."""
-    if resources.is_accelerator(resources.DEVICE_CLASS + device_class, patterns):
+    if accelerators.is_accelerator(accelerators.DEVICE_CLASS + device_class, patterns):
         return True
     found = ctx.view.get(DEVICE_CLASSES, device_class)
-    return resources.is_accelerator(found.extended_resource, patterns) if isinstance(found, DeviceClass) else None
+    return accelerators.is_accelerator(found.extended_resource, patterns) if isinstance(found, DeviceClass) else None

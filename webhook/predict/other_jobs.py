@@ -13,7 +13,7 @@ from webhook.api.mpijob import MPIJob
 from webhook.api.quota_charges import Charge
 from webhook.cluster.resource import ByNamespace, Resource
 from webhook.kit.context import Context
-from webhook.kit.parts import parts
+from webhook.kit.optional_parts import parts
 
 
 class JobRecord(Protocol):

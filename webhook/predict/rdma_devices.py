@@ -11,8 +11,8 @@ from typing import Final
 import msgspec
 
 from webhook.api import quantity
+from webhook.api.accelerators import is_accelerator
 from webhook.api.quantity import Quantity
-from webhook.api.resources import is_accelerator
 from webhook.cluster.resources.nodes import NodeShape
 from webhook.predict.job_pods import JobPods
 from webhook.predict.limits import MAX_SHOWN_RDMA_DEVICES

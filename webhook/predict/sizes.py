@@ -7,10 +7,10 @@ from functools import partial
 import msgspec
 
 from webhook.api import quantity
+from webhook.api.accelerators import DEVICES_OF_CLASS, is_accelerator
 from webhook.api.mpijob import LAUNCHER, WAIT_FOR_WORKERS, WORKER, MPIJob, replica_path
 from webhook.api.quantity import Quantity
-from webhook.api.resources import DEVICES_OF_CLASS, is_accelerator
-from webhook.kit.admitted import Admitted, Span
+from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.mpirun_calls import ranks_with_slots
 from webhook.predict.devices import asking, claimed_resource, of_each, of_pod

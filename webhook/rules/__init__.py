@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from webhook.api.mpijob import MPIJob
-from webhook.kit.admitted import ANYTHING, Admitted
+from webhook.kit.advice_bounds import ANYTHING, Admitted
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.registry import Registry, documentation

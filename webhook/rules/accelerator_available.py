@@ -26,11 +26,11 @@ from collections.abc import Collection, Iterator, Sequence
 from pydantic import Field
 
 from webhook.api import quantity
+from webhook.api.accelerators import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.pod import Toleration
 from webhook.api.quantity import Quantity
-from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.api.taints import untolerated
 from webhook.cluster.resources.nodes import NodeShape
 from webhook.kit.context import Context

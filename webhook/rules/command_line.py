@@ -37,7 +37,7 @@ from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import HYDRA, OPEN_MPI, Dialect
 from webhook.api.pod import Container, PodTemplate
-from webhook.kit.admitted import Span
+from webhook.kit.advice_bounds import Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings

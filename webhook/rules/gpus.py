@@ -29,15 +29,22 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from webhook.api import quantities, quantity
+from webhook.api import quantity, quantity_fields
+from webhook.api.accelerators import (
+    CORES,
+    DEFAULT_ACCELERATORS,
+    accelerators,
+    is_accelerator,
+    misspelt_accelerator,
+    read,
+)
 from webhook.api.mpijob import LAUNCHER, MPIJob, replica_path
 from webhook.api.names import label_key_problem
 from webhook.api.pod import PodTemplate, ResourceRequirements
 from webhook.api.quantity import Quantity, QuantityError
-from webhook.api.resources import CORES, DEFAULT_ACCELERATORS, accelerators, is_accelerator, misspelt_accelerator, read
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
-from webhook.kit.admitted import Admitted, Span
+from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import ObjectNames, RangeRuleSettings, ResourceNames
@@ -132,11 +139,11 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 def _misspelt(path: str, template: PodTemplate, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """If nodes are known, `accelerator-available` reports what they have; `pod-template` rejects invalid names."""
-    for where, amounts in () if node_shapes(ctx.view) else quantities.of_template(template):
+    for where, amounts in () if node_shapes(ctx.view) else quantity_fields.of_template(template):
         for name in amounts:
             meant = misspelt_accelerator(name)
             if meant and not is_accelerator(name, settings.resources) and not label_key_problem(name):
-                place = path + quantities.place(where, name)
+                place = path + quantity_fields.place(where, name)
                 may_exist = "." in name and name.lower().rstrip("s") != meant
                 fault, fix = f"no node has the resource {name}", f"Rename it to {meant}."
                 yield Violation(place, fault, fix, CauseReason.NOT_SUPPORTED, advisory=may_exist)

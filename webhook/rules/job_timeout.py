@@ -32,7 +32,7 @@ from webhook.api.annotations import NOTIFY_ONLY, TERMINATE, TIMEOUT, TIMEOUT_ACT
 from webhook.api.duration import DurationError
 from webhook.api.mpijob import WORKER, MPIJob, replica_path
 from webhook.api.pod import PodSpec, PodTemplate, Probe
-from webhook.kit.admitted import Admitted, Span
+from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.settings import DurationOrNone, RuleSettings
 from webhook.rules import CauseReason, Degree, Violation, rule

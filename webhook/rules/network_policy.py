@@ -28,10 +28,10 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from webhook.api.accelerators import RDMA_DEVICES, extended_resources, is_accelerator
 from webhook.api.annotations import NETWORK_POLICY, mention
 from webhook.api.mpijob import WORKER, MPIJob, replica_path
 from webhook.api.networks import DEFAULT_NETWORK, NETWORKS
-from webhook.api.resources import RDMA_DEVICES, extended_resources, is_accelerator
 from webhook.cluster.resources.network_policies import NETWORK_POLICIES
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context

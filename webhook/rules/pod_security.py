@@ -28,7 +28,7 @@ from pydantic import AfterValidator, Field
 from webhook.api.mpijob import MPIJob
 from webhook.api.shape import ShapeError
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
-from webhook.kit.admitted import Admitted
+from webhook.kit.advice_bounds import Admitted
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings

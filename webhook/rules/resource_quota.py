@@ -20,10 +20,10 @@ from typing import Final
 
 from pydantic import Field
 
+from webhook.api.accelerators import DEFAULT_ACCELERATORS, DEVICES_OF_CLASS, is_accelerator
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.quantity import Quantity
-from webhook.api.resources import DEFAULT_ACCELERATORS, DEVICES_OF_CLASS, is_accelerator
 from webhook.cluster.resources.local_queues import LOCAL_QUEUES, LocalQueue
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance

@@ -29,12 +29,12 @@ import msgspec
 from pydantic import Field, model_validator
 
 from webhook.api import mpirun, quantity
+from webhook.api.accelerators import CORES, DEFAULT_ACCELERATORS, MAX_CORES_PER_DEVICE, read
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec, replica_path
 from webhook.api.mpirun import HOSTFILE, Invocation
 from webhook.api.mpirun_options import HOSTS, HYDRA, OPEN_MPI, PER_NODE
 from webhook.api.pod import Container
-from webhook.api.resources import CORES, DEFAULT_ACCELERATORS, MAX_CORES_PER_DEVICE, read
-from webhook.kit.admitted import Admitted, Span
+from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.mpirun_calls import largest_call, may_share_slots, ranks_with_slots

@@ -18,10 +18,10 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from webhook.api.accelerators import DEFAULT_ACCELERATORS
 from webhook.api.kueue import PRIORITY_CLASS
 from webhook.api.mpijob import IMPLEMENTATIONS, VOLCANO_QUEUE, MPIJob, SchedulingPolicy
-from webhook.api.resources import DEFAULT_ACCELERATORS
-from webhook.kit.admitted import Admitted, Span
+from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.settings import ResourceNames, RuleSettings
 from webhook.predict.devices import of_each

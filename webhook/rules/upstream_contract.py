@@ -24,7 +24,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from posixpath import normpath
 
 from webhook import PROGRAM
-from webhook.api import mca, mpirun, names, operator_env, quantities, quantity, sshd
+from webhook.api import mca, mpirun, names, operator_env, quantity, quantity_fields, sshd
+from webhook.api.accelerators import DEFAULT_ACCELERATORS, accelerators
 from webhook.api.crd_schema import such_as
 from webhook.api.mca import ENV_PREFIX
 from webhook.api.mpijob import (
@@ -43,8 +44,7 @@ from webhook.api.mpijob import (
 from webhook.api.mpirun import CONFIG_FOLDER
 from webhook.api.operator_checks import RESTART_POLICIES
 from webhook.api.pod import Container, PodSpec, PodTemplate
-from webhook.api.quantities import Where
-from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators
+from webhook.api.quantity_fields import Where
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
@@ -80,7 +80,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     for role, path, spec in job.replicas():
         yield from _replica(role, path, spec, job, ctx)
         yield from _reserved(spec.template, path, role, job.spec.ssh_auth_mount_path, spec.restart_policy)
-        for where, amounts in quantities.of_template(spec.template):
+        for where, amounts in quantity_fields.of_template(spec.template):
             yield from _quantities(f"{path}.template", where, amounts)
         yield from _first_container(spec.template.containers, f"{path}.template.spec.containers", role, job)
     yield from _spec(job, ctx)
@@ -297,10 +297,13 @@ def _quantities(start: str, where: Where, amounts: Mapping[str, object]) -> list
         try:
             amount = quantity.parse(value)
         except quantity.QuantityError as error:
-            found.append(Violation(start + quantities.place(where, name), str(error), error.fix))
+            found.append(Violation(start + quantity_fields.place(where, name), str(error), error.fix))
             continue
         if amount < 0:
-            path, fault = start + quantities.place(where, name), f"is {quantity.format(amount)}, must not be negative"
+            path, fault = (
+                start + quantity_fields.place(where, name),
+                f"is {quantity.format(amount)}, must not be negative",
+            )
             degree = Degree(path, -amount)
             found.append(Violation(path, fault, "Set it to 0 or more, or remove it.", degree=degree))
     return found

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from webhook.api.mpijob import WORKER, MPIJob, replica_path
-from webhook.kit.admitted import Admitted, Span
+from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.settings import RangeRuleSettings
 from webhook.predict.sizes import fewer_workers, more_workers

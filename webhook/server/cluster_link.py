@@ -27,7 +27,7 @@ from webhook.cluster.resource import Resource, WatchedPlace
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import ClusterView
-from webhook.companions.reservations.ledger import LedgerApi, QuotaLedger
+from webhook.controllers.reservations.ledger import LedgerApi, QuotaLedger
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded

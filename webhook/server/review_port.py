@@ -9,10 +9,10 @@ from typing import Final, cast
 
 from aiohttp import web
 
+from webhook.server.http_request import Refused, Reply, Request, broken_off
 from webhook.server.http_server import HttpConnection
 from webhook.server.limits import MAX_LARGE_BODIES_BYTES, MAX_SEND_SECONDS, MIN_LARGE_BODY_BYTES
-from webhook.server.requests import Refused, Reply, Request, broken_off
-from webhook.server.reviews import ReviewHandler
+from webhook.server.review_handler import ReviewHandler
 
 PIECE: Final = 64 * 2**10
 """Bytes of a reply per write: a transport buffers without a limit."""

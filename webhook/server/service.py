@@ -19,13 +19,13 @@ from webhook.cel.trial import Trial, TrialFailed, try_expressions
 from webhook.client import calls
 from webhook.client.calls import Address, ClusterError
 from webhook.cluster.view import NothingKnown
-from webhook.companions.ssh.pool import KeyPool
+from webhook.controllers.ssh.pool import KeyPool
 from webhook.installation import registration
 from webhook.installation.registration import Registration
-from webhook.kit import parts
-from webhook.kit.own_rules import full_id
+from webhook.kit import optional_parts
+from webhook.kit.custom_rules import full_id
 from webhook.plugins import loading
-from webhook.policy import own_rules_check, store
+from webhook.policy import custom_rules_check, store
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
@@ -37,14 +37,14 @@ from webhook.server.background import in_background
 from webhook.server.certificates import CertificateSource, source_for
 from webhook.server.client_ca import ClientCaFile
 from webhook.server.cluster_link import ClusterLink, linked
-from webhook.server.companions import Surroundings, start_companions
+from webhook.server.controllers import Surroundings, start_controllers
 from webhook.server.http_server import Connections, HttpServer, most_connections
 from webhook.server.limits import MAX_OPS_CONNECTIONS
 from webhook.server.log import RefusalLog
 from webhook.server.ops import Readiness
 from webhook.server.ports import ListenError, Port, listen
+from webhook.server.review_handler import ReviewHandler
 from webhook.server.review_port import ReviewPort
-from webhook.server.reviews import ReviewHandler
 from webhook.server.settings import ServeSettings, StartError
 from webhook.server.telemetry import Telemetry
 
@@ -144,7 +144,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
 
 def _load(settings: ServeSettings) -> None:
     """Import what optional parts and some settings need: now, and not while reviews wait."""
-    for part in parts.of(settings.options):
+    for part in optional_parts.of(settings.options):
         for hook in part.hooks:
             resolve_name(hook.answer or hook.decide)
     other_jobs.all_kinds()
@@ -250,7 +250,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
     """Keep view and policies up to date until `stack` ends; the checks pass once the caches are filled."""
     handler, telemetry = service.handler, service.telemetry
     on_policies: list[Callable[[], None]] = []
-    switched_on = parts.of(service.settings.options)
+    switched_on = optional_parts.of(service.settings.options)
 
     def apply(policies: PolicySet, loaded: Loaded) -> None:
         before, now = _digest(handler.policies), _digest(policies)
@@ -283,7 +283,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
         readiness=service.readiness,
         policies=lambda: handler.policies,
     )
-    on_policies += await start_companions(stack, companions)
+    on_policies += await start_controllers(stack, companions)
 
     service.readiness.follow("policy", lambda: link.policies.unsettled)
     service.readiness.follow("cluster", lambda: link.misleading_caches() if link.read.is_set() else _unread(link))
@@ -325,9 +325,9 @@ def _policy(path: Path | None) -> tuple[Layer, ...]:
 def _try_own_rules(layers: tuple[Layer, ...]) -> None:
     """Try the custom rules of a file, since no ConfigMap review has tried them; PolicyError, TrialFailed."""
     for document in (layer.document for layer in layers):
-        if sources := own_rules_check.sources(document):
+        if sources := custom_rules_check.sources(document):
             outcomes = try_expressions(Trial(sources, document.params))
-            if faults := own_rules_check.check(document, "{}", outcomes).faults:
+            if faults := custom_rules_check.check(document, "{}", outcomes).faults:
                 raise PolicyError(*faults)
 
 

@@ -12,7 +12,7 @@ from webhook import PROGRAM
 from webhook.client.calls import Address
 from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.installation import certificate_store
-from webhook.kit import parts
+from webhook.kit import optional_parts
 from webhook.server.ports import EVERY_ADDRESS
 
 
@@ -104,7 +104,7 @@ def check(settings: ServeSettings) -> None:
         raise StartError("--ca-secret needs --service: certificates are for its name")
     if bool(settings.client_ca) != bool(settings.client_names):
         raise StartError("--client-ca and --client-name are only of use together: a CA issues for many")
-    for part in parts.of(settings.options):
+    for part in optional_parts.of(settings.options):
         for option, (other, why) in product(part.options.keys() & settings.options, part.excludes.items()):
             if getattr(settings, other):
                 raise StartError(f"{option} excludes --{other.replace('_', '-')}: {why}")

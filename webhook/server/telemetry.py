@@ -24,10 +24,10 @@ from webhook.admission.pipelines import Decision
 from webhook.api.review import AdmissionRequest, AdmissionResponse
 from webhook.client import wire
 from webhook.client.watch import Watch
-from webhook.companions.reconciler import PacedClient, Reconciler
-from webhook.companions.reservations.ledger import OUTCOMES
+from webhook.controllers.reconciler import PacedClient, Reconciler
+from webhook.controllers.reservations.ledger import OUTCOMES
 from webhook.plugins.loading import Failures, Plugin
-from webhook.server import requests
+from webhook.server import http_request
 from webhook.server.http_server import REASONS
 from webhook.server.limits import MAX_LOGGED_CHARACTERS, MAX_LOGGED_FAILURES, MAX_RULES_WITH_FAULTS
 from webhook.server.log import RefusalLog, describe, make_log
@@ -60,7 +60,7 @@ class Telemetry:
         self.metrics.on_scrape(lambda: self._policies)
         self.metrics.set("build_info", 1, __version__, platform.python_version())
         # The series that alerts use exist from the start.
-        for name, hook in product(_BY_WEBHOOK, requests.HOOKS.values()):
+        for name, hook in product(_BY_WEBHOOK, http_request.HOOKS.values()):
             self.metrics.add(name, hook, amount=0)
         for outcome in OUTCOMES:
             self.metrics.add("quota_ledger_total", outcome, amount=0)

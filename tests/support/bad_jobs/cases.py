@@ -11,7 +11,7 @@ from tests.support.bad_jobs.breaks import BREAKS
 from tests.support.bad_jobs.worlds import World, worlds
 from tests.support.corpus import CORPUS
 from tests.support.jobs import changed
-from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
+from webhook.api.accelerators import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.api.review import UserInfo
 from webhook.cli import files, job_check
 from webhook.cli.files import Manifest

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support.policies import HEADER, configmap
-from webhook.admission.what_if.policy_review import verdict_on
+from webhook.admission.policy_review import verdict_on
 from webhook.api import review, yaml
 from webhook.cli.main import main
 from webhook.policy.in_force import PolicySet

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.policies import HEADER, configmap, layer
-from webhook.admission.what_if.policy_review import PolicyVerdict, verdict_on
+from webhook.admission.policy_review import PolicyVerdict, verdict_on
 from webhook.api import review
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import ABSENT

@@ -12,7 +12,7 @@ from webhook.api import mpijob
 from webhook.cel import evaluation, limits
 from webhook.cel.environment import MAX_FAULT
 from webhook.cel.evaluation import NOT_INSTALLED, TOO_SLOW, evaluate, with_defaults
-from webhook.kit.own_rules import Expression, Outcome, Variables
+from webhook.kit.custom_rules import Expression, Outcome, Variables
 
 
 def with_label(value: bytes) -> Variables:

@@ -6,7 +6,7 @@ from webhook.cel import limits, trial
 from webhook.cel.evaluation import NOT_INSTALLED
 from webhook.cel.trial import TOO_MUCH_MEMORY, TOO_SLOW, Trial, TrialFailed, try_expressions
 from webhook.cel.trial_jobs import largest
-from webhook.kit.own_rules import Outcome
+from webhook.kit.custom_rules import Outcome
 
 SPEC = "object.spec.mpiReplicaSpecs.Worker.template.spec"
 CONTAINERS = f"{SPEC}.containers"

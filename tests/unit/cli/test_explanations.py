@@ -13,7 +13,7 @@ from webhook.admission.validate import required_injections
 from webhook.cli import explanations
 from webhook.cli.explanations import Setting
 from webhook.cli.main import main
-from webhook.kit.own_rules import PREFIX
+from webhook.kit.custom_rules import PREFIX
 from webhook.kit.settings import Action, Settings
 
 

@@ -63,7 +63,7 @@ NETWORK = ["asyncio", "ssl", "aiohttp", "kubernetes", "cryptography", "prometheu
 DECISIONS = ["pydantic", "msgspec", "yaml", "webhook.rules"]
 # pydantic looks for plugins with the first of these, once it makes a validator.
 OTHERS = ["webhook.cli.doctor", "webhook.cli.serve", "webhook.installation"]
-SLOW = ["importlib.metadata", "importlib.resources", "tempfile", "zipfile", "webhook.converters", "webhook.companions"]
+SLOW = ["importlib.metadata", "importlib.resources", "tempfile", "zipfile", "webhook.converters", "webhook.controllers"]
 SLOW += ["webhook.parts.older_versions.older_jobs", "webhook.parts.sagemaker.job"]
 JOB = str(EXAMPLES / "openmpi-pi.yaml")
 
@@ -141,7 +141,7 @@ NOT_AT_FIRST = (
     "webhook.parts.trainer.pipeline",
     "webhook.parts.standing_audit.standing", "webhook.parts.job_metrics.deadline_events",
     "webhook.parts.disruption_budgets.upkeep", "webhook.parts.network_policies.upkeep",
-     "webhook.companions.ssh.removal",
+     "webhook.controllers.ssh.removal",
     "webhook.server.certificates.self_managed",
 )  # fmt: skip
 

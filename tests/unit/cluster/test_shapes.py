@@ -12,7 +12,7 @@ from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.nodes import NODES
 from webhook.kit.context import Context
 from webhook.predict.limits import MAX_CACHED_DEFAULTS
-from webhook.predict.quota import assessment, promises
+from webhook.predict.quota import assessment, promised_usage
 
 UPDATES = 130
 CONTAINERS = 6_000
@@ -52,7 +52,7 @@ def test_updates_of_one_large_job_leave_no_shapes_behind() -> None:
 
 
 def test_what_pods_of_a_shape_take_goes_with_the_shape() -> None:
-    before = len(promises._CHARGES)
+    before = len(promised_usage._CHARGES)
     for number in range(UPDATES):
         limits = {"limits": {"memory": f"{number}Mi"}}
         old = changed({"metadata.name": "large", "Worker.template.spec.containers.0.resources": limits})
@@ -60,16 +60,16 @@ def test_what_pods_of_a_shape_take_goes_with_the_shape() -> None:
         found = assessment.assess(defaulted(changed()), Context(namespace="team-a", view=view))
         assert found is not None
         assert found.promised
-        assert before < len(promises._CHARGES) <= before + 4, "those of this job and its launcher"
+        assert before < len(promised_usage._CHARGES) <= before + 4, "those of this job and its launcher"
         del found, view
-    assert len(promises._CHARGES) <= before + 2
+    assert len(promised_usage._CHARGES) <= before + 2
 
 
 def test_one_shape_with_the_defaults_of_many_namespaces() -> None:
     shape = workers(stored(1))
     for number in range(1_000):
-        promises._charges_of(shape, (("cpu", number),), (), None, "")  # type: ignore[arg-type]
-        assert len(promises._CHARGES[shape]) <= MAX_CACHED_DEFAULTS
+        promised_usage._charges_of(shape, (("cpu", number),), (), None, "")  # type: ignore[arg-type]
+        assert len(promised_usage._CHARGES[shape]) <= MAX_CACHED_DEFAULTS
 
 
 def test_nodes_share_a_shape_while_they_are_there() -> None:

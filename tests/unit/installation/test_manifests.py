@@ -12,7 +12,7 @@ from webhook.api.yaml import load_all
 from webhook.cli.main import main
 from webhook.cluster.resources import watched_resources
 from webhook.installation import components, registration
-from webhook.kit.parts import ComponentRights
+from webhook.kit.optional_parts import ComponentRights
 from webhook.parts.standing_audit.metrics import AUDIT_METRICS
 from webhook.server.metrics import METRICS
 

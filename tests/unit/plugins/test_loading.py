@@ -11,7 +11,7 @@ from webhook.admission import messages
 from webhook.admission.validate import required_injections
 from webhook.cli import explanations
 from webhook.cli.policy.document_schema import json_schema
-from webhook.kit import own_rules
+from webhook.kit import custom_rules
 from webhook.plugins import loading
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import load_policy
@@ -150,4 +150,4 @@ def test_a_package_with_unreadable_metadata_is_passed_over(tmp_path: Path) -> No
 
 
 def test_names_of_findings_that_are_of_no_rule_are_reserved() -> None:
-    assert {messages.SCHEMA, required_injections.RULE, own_rules.PREFIX} == loading.RESERVED
+    assert {messages.SCHEMA, required_injections.RULE, custom_rules.PREFIX} == loading.RESERVED

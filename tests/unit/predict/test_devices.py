@@ -7,7 +7,7 @@ import pytest
 from tests.support.devices import claim_template, claims, device_class, exactly
 from tests.support.jobs import changed
 from tests.support.rule_checks import defaulted
-from webhook.api.resources import DEFAULT_ACCELERATORS
+from webhook.api.accelerators import DEFAULT_ACCELERATORS
 from webhook.cluster.resource import Resource
 from webhook.cluster.resources.device_classes import DEVICE_CLASSES
 from webhook.cluster.resources.resource_claim_templates import RESOURCE_CLAIM_TEMPLATES

@@ -17,7 +17,7 @@ from webhook.admission import pipelines
 from webhook.admission.decision import Decision
 from webhook.api import yaml
 from webhook.cluster.snapshot import Snapshot
-from webhook.kit.admitted import Admitted, Span
+from webhook.kit.advice_bounds import Admitted, Span
 
 Json = dict[str, Any]
 GPUS = "requests.nvidia.com/gpu"

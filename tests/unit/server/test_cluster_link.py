@@ -22,7 +22,7 @@ from webhook.client.live_view import LiveView
 from webhook.client.watch import Watch
 from webhook.client.wire import FaultReason, Page, PageMetadata, WatchFault
 from webhook.cluster.view import NothingKnown
-from webhook.companions.reservations.ledger import QuotaLedger
+from webhook.controllers.reservations.ledger import QuotaLedger
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.store import read

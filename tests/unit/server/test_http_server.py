@@ -10,9 +10,9 @@ from aiohttp import web
 from tests.support import jobs
 from tests.support.live_service import Connection, Live, head, live
 from webhook.server import http_server, review_port
+from webhook.server.http_request import Refused, Reply, Request
 from webhook.server.http_server import HttpConnection
 from webhook.server.limits import MAX_HEAD_BYTES
-from webhook.server.requests import Refused, Reply, Request
 from webhook.server.review_port import ReviewPort
 
 GOOD = jobs.body(jobs.GOOD)

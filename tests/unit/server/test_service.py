@@ -182,11 +182,11 @@ async def test_controllers_are_notified_when_the_content_of_policies_changes(mon
         found.apply = apply
         yield found
 
-    async def companions(*_):
+    async def controllers(*_):
         return [lambda: told.append("changed")]
 
     monkeypatch.setattr(service_module, "linked", linked)
-    monkeypatch.setattr(service_module, "start_companions", companions)
+    monkeypatch.setattr(service_module, "start_controllers", controllers)
     async with AsyncExitStack() as stack:
         link = await service_module._follow_cluster(stack, Stub(), ())
         one, two = "rules: {worker-count: {max: 3}}", "rules: {worker-count: {max: 4}}"

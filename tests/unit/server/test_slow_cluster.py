@@ -15,8 +15,8 @@ from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 from webhook.policy.in_force import PolicySet
-from webhook.server import reviews
-from webhook.server.requests import Request
+from webhook.server import review_handler
+from webhook.server.http_request import Request
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_no_work_begins_after_the_deadline(path, monkeypatch):
     """The service processed all requests that a client had sent, although the client had stopped waiting."""
     begun = []
     decode = review.decode
-    monkeypatch.setattr(reviews.review, "decode", lambda body: begun.append(body) or decode(body))
+    monkeypatch.setattr(review_handler.review, "decode", lambda body: begun.append(body) or decode(body))
     with live() as service:
         response = service.post(f"{path}?timeout=1ns", GOOD)
         assert (response.status, response.body) == (504, b"no verdict within 8e-10 s\n")

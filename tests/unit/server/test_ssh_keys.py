@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support import jobs, strategies
 from tests.support.live_service import live
 from tests.support.secret_reviews import OPERATORS, body, is_pair, keys_of, patch_of, patched, secret
-from webhook.companions.ssh import pool
+from webhook.controllers.ssh import pool
 
 PATH = "/mutate-ssh-secret"
 POLICY = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nsshKeys: {}\n"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from webhook.admission.limits import MAX_SHOWN_PATH_CHARACTERS, MAX_SHOWN_VALUE_CHARACTERS
 from webhook.admission.messages import Finding
-from webhook.api import names, quantities, quantity
+from webhook.api import names, quantity, quantity_fields
 from webhook.api.mpijob import MPIJob
 from webhook.predict.pod_template.fault import Faults
 from webhook.predict.pod_template.labels import check_annotations, check_labels
@@ -51,11 +51,11 @@ def _metadata(job: MPIJob) -> Iterator[Violation]:
 
 def _quantities(job: MPIJob) -> Iterator[Violation]:
     for _, path, replica in job.replicas():
-        for where, amounts in quantities.of_template(replica.template):
+        for where, amounts in quantity_fields.of_template(replica.template):
             for name, value in () if quantity.are_readable(amounts.values()) else amounts.items():
                 try:
                     quantity.parse(value)
                 except quantity.QuantityError as error:
                     if not isinstance(value, str) or _PATTERN.fullmatch(value):
                         continue
-                    yield Violation(f"{path}.template{quantities.place(where, name)}", str(error), error.fix)
+                    yield Violation(f"{path}.template{quantity_fields.place(where, name)}", str(error), error.fix)

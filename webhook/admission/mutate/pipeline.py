@@ -10,7 +10,7 @@ from webhook import injections
 from webhook.admission import too_large
 from webhook.admission.decision import Decision, is_quiet
 from webhook.admission.mutate import api_server_checks, misspelled_annotations, opt_out, updates
-from webhook.admission.reading import context_of, name_of, old_job
+from webhook.admission.request_context import context_of, name_of, old_job
 from webhook.admission.skipping import (
     only_claims,
     reason_to_inject_nothing,

@@ -6,18 +6,18 @@ import msgspec
 from msgspec import structs
 
 from webhook.admission.validate import ratchet
+from webhook.api.accelerators import asking_for_devices, is_accelerator
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodTemplate
-from webhook.api.resources import asking_for_devices, is_accelerator
 from webhook.api.review import AdmissionRequest
 from webhook.cel import evaluation
 from webhook.cluster.limits import MAX_ANNOTATION_CHARACTERS
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.kit.context import Context, Memo
-from webhook.kit.own_rules import Outcome, Variables, full_id
+from webhook.kit.custom_rules import Outcome, Variables, full_id
+from webhook.policy.custom_rules import OwnRule
 from webhook.policy.in_force import Policy
-from webhook.policy.own_rules import OwnRule
 from webhook.predict import devices
 
 

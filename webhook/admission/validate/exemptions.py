@@ -14,7 +14,7 @@ from webhook.admission.validate import required_injections
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution
 from webhook.kit.context import Context
-from webhook.kit.own_rules import PREFIX, is_own
+from webhook.kit.custom_rules import PREFIX, is_own
 from webhook.policy.document import PolicyDocument
 from webhook.policy.exemptions import EVERY_RULE, REASON, Exemption, asked_rules, names_rule
 from webhook.policy.in_force import Policy

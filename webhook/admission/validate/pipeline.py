@@ -7,7 +7,7 @@ from typing import Final
 from webhook.admission import messages, too_large
 from webhook.admission.decision import QUOTA_RULE, Decision
 from webhook.admission.messages import SCHEMA, Finding
-from webhook.admission.reading import context_of, name_of, old_job
+from webhook.admission.request_context import context_of, name_of, old_job
 from webhook.admission.skipping import (
     BY_CONTROLLER,
     only_claims,

@@ -4,8 +4,8 @@ from collections import Counter
 
 from webhook.admission.decision import Decision
 from webhook.admission.limits import MAX_COUNTED_GPUS
+from webhook.api.accelerators import counted_accelerators
 from webhook.api.mpijob import MPIJob
-from webhook.api.resources import counted_accelerators
 from webhook.kit.context import Context
 from webhook.predict.devices import by_claims
 from webhook.predict.job_pods import job_pods

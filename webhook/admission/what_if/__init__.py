@@ -1,5 +1,5 @@
 """Verdicts on stored jobs.
 
-`resubmitted` judges a job as if its owner submitted it again now. `replay` does so for all jobs under the current
-policies and under changed ones, and `policy_review` reports the difference when an administrator applies a policy.
+`resubmitted` judges one as if its owner submitted it again now. `replay` does so for all jobs under the policies of
+today and under changed ones, and counts the difference.
 """

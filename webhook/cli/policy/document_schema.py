@@ -16,7 +16,7 @@ from webhook.cli.explanations import in_words, resolved
 from webhook.cli.policy.documents import TEST_KIND
 from webhook.cli.policy.suite_document import SuiteDocument
 from webhook.injections import Injection
-from webhook.kit.own_rules import PREFIX
+from webhook.kit.custom_rules import PREFIX
 from webhook.policy.document import API_VERSION, KIND
 from webhook.policy.exemptions import EVERY_RULE
 from webhook.policy.in_force import policy_model

@@ -10,7 +10,7 @@ from webhook.cel.trial import Trial, TrialFailed, try_expressions
 from webhook.cli import files
 from webhook.cli.files import STDIN, STDIN_TITLE, ManifestError
 from webhook.cli.terminal import fail
-from webhook.policy import document, own_rules_check, store
+from webhook.policy import custom_rules_check, document, store
 from webhook.policy.document import API_VERSION, KIND, PolicyDocument, PolicyError, PolicyFault
 from webhook.policy.in_force import policy_model
 from webhook.policy.layers import Layer, digest_of
@@ -172,10 +172,10 @@ def _checked(policy: PolicyFile, data: Mapping[str, Any] | None = None, *, in_li
     if not content.own_rules:
         return replace(policy, document=content)
     try:
-        outcomes = try_expressions(Trial(own_rules_check.sources(content), content.params))
+        outcomes = try_expressions(Trial(custom_rules_check.sources(content), content.params))
     except TrialFailed as error:
         fail(error)
-    tried = own_rules_check.check(content, text, outcomes)
+    tried = custom_rules_check.check(content, text, outcomes)
     return _broken(policy, tried.faults) if tried.faults else replace(policy, document=content, notes=tried.notes)
 
 

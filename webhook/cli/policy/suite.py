@@ -17,7 +17,7 @@ from webhook.cli.files import STDIN, STDIN_TITLE, Manifest, ManifestError
 from webhook.cli.policy import documents
 from webhook.cli.policy.documents import TEST_KIND
 from webhook.cli.policy.suite_document import Case, SuiteDocument
-from webhook.kit.own_rules import full_id
+from webhook.kit.custom_rules import full_id
 from webhook.policy import faults
 from webhook.policy.document import API_VERSION
 from webhook.policy.exemptions import ASKED, REQUIRED_INJECTION

@@ -7,8 +7,8 @@ import msgspec
 from msgspec import structs
 
 from webhook.api import mpijob, quantity, untyped
+from webhook.api.accelerators import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.cluster.resources.nodes import NodeShape
 from webhook.kit.context import Context, Memo
 from webhook.kit.forms import ITEM, ComesBack, in_templates

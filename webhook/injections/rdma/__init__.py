@@ -29,8 +29,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from webhook.api import annotations
+from webhook.api.accelerators import is_accelerator
 from webhook.api.mpijob import MPIJob
-from webhook.api.resources import is_accelerator
 from webhook.injections import Caution, injection
 from webhook.injections.networks import FORMS as NETWORKS
 from webhook.injections.networks import attach, planned, read

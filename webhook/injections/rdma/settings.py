@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from webhook.api import names, quantity
+from webhook.api.accelerators import DEFAULT_ACCELERATORS, RDMA_DEVICES
 from webhook.api.quantity import QuantityError
-from webhook.api.resources import DEFAULT_ACCELERATORS, RDMA_DEVICES
 from webhook.injections.limits import MAX_RDMA_DEVICES
 from webhook.injections.networks import NetworkNames
 from webhook.injections.rdma.rank_environment import Variables

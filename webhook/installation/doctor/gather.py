@@ -18,7 +18,7 @@ from webhook.installation.doctor import certificates, facts, rights
 from webhook.installation.doctor.certificates import Certificates
 from webhook.installation.doctor.unread import Unread, attempt
 from webhook.installation.registration import API, RESOURCES
-from webhook.kit.own_rules import PREFIX, is_own
+from webhook.kit.custom_rules import PREFIX, is_own
 from webhook.kit.settings import Action
 from webhook.plugins import loading
 from webhook.policy import store

@@ -6,7 +6,7 @@ the injection `no-disruption`.
 
 from typing import Final
 
-from webhook.kit.parts import ComponentRights, Part, RoleRule
+from webhook.kit.optional_parts import ComponentRights, Part, RoleRule
 
 NAME: Final = "disruption-budgets"
 """The controller's name in metrics, logs and concerns."""

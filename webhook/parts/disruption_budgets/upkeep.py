@@ -17,7 +17,7 @@ from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import Answer
-from webhook.companions.owned_objects import (
+from webhook.controllers.owned_objects import (
     JOB_NAME,
     LATE_PAUSE,
     OPERATOR_NAME,
@@ -28,7 +28,7 @@ from webhook.companions.owned_objects import (
     SeenObject,
     Writer,
 )
-from webhook.companions.reconciler import PacedClient, Reconciler, Restraint
+from webhook.controllers.reconciler import PacedClient, Reconciler, Restraint
 from webhook.injections.no_disruption import Settings
 from webhook.parts.disruption_budgets import INJECTION, NAME
 from webhook.policy.in_force import PolicySet

@@ -7,7 +7,7 @@ options require.
 
 from typing import Final
 
-from webhook.kit.parts import ComponentRights, Part, RoleRule
+from webhook.kit.optional_parts import ComponentRights, Part, RoleRule
 
 PART: Final = Part(
     options={

@@ -21,7 +21,7 @@ from webhook.cluster.job_lives import DEADLINE_EXCEEDED, JobLife, Launcher, laun
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.jobs import LAUNCHER_SUFFIX
 from webhook.cluster.view import ABSENT, UNKNOWN
-from webhook.companions.reconciler import PacedClient, Reconciler
+from webhook.controllers.reconciler import PacedClient, Reconciler
 from webhook.predict.deadlines import FIELD, Deadline, deadlines, moment, remaining
 
 TOLD_FOR: Final = 45 * 60.0

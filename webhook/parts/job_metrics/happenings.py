@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from webhook.api import pod_resources
+from webhook.api.accelerators import counted_accelerators
 from webhook.api.quota_charges import PodShape
-from webhook.api.resources import counted_accelerators
 from webhook.cluster.job_lives import JobLife, Phase
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPIJobRecord

@@ -3,8 +3,8 @@
 from contextlib import AsyncExitStack
 
 from webhook.client.watch import Watch
-from webhook.companions.reconciler import PacedClient
-from webhook.server.companions import Surroundings, run_reconciler, run_watch
+from webhook.controllers.reconciler import PacedClient
+from webhook.server.controllers import Surroundings, run_reconciler, run_watch
 
 
 async def start(stack: AsyncExitStack, around: Surroundings) -> None:

@@ -7,7 +7,7 @@ no NetworkPolicy filters.
 
 from typing import Final
 
-from webhook.kit.parts import ComponentRights, Part, RoleRule
+from webhook.kit.optional_parts import ComponentRights, Part, RoleRule
 
 NAME: Final = "network-policies"
 """The controller's name in metrics, logs and concerns."""

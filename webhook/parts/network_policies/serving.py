@@ -4,11 +4,11 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from webhook.client.watch import Watch
-from webhook.companions.reconciler import PacedClient
+from webhook.controllers.reconciler import PacedClient
 from webhook.parts.network_policies import NAME, OPTION, RULE
 from webhook.policy import layers
 from webhook.policy.in_force import PolicySet
-from webhook.server.companions import Surroundings, run_reconciler
+from webhook.server.controllers import Surroundings, run_reconciler
 
 
 async def start(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None] | None:

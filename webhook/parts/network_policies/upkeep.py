@@ -28,9 +28,9 @@ from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS, ServiceAccount
 from webhook.cluster.view import Answer
-from webhook.companions.limits import MAX_CALLS_PER_SECOND
-from webhook.companions.owned_objects import LATE_PAUSE, PREFIX, RESYNC, UNKNOWN_PAUSE, SeenObject, Writer, in_path
-from webhook.companions.reconciler import PacedClient, Reconciler, Restraint
+from webhook.controllers.limits import MAX_CALLS_PER_SECOND
+from webhook.controllers.owned_objects import LATE_PAUSE, PREFIX, RESYNC, UNKNOWN_PAUSE, SeenObject, Writer, in_path
+from webhook.controllers.reconciler import PacedClient, Reconciler, Restraint
 from webhook.parts.network_policies import NAME, RULE
 from webhook.parts.network_policies.wanted import NETWORK_POLICY_KIND, is_filtered, network_policy
 from webhook.policy.in_force import PolicySet

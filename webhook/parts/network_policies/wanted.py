@@ -14,7 +14,7 @@ from webhook.api.annotations import NETWORK_POLICY
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodTemplate
 from webhook.cluster.view import ClusterView
-from webhook.companions.owned_objects import JOB_NAME, OPERATOR_NAME, OwnedKind
+from webhook.controllers.owned_objects import JOB_NAME, OPERATOR_NAME, OwnedKind
 from webhook.predict.api_token import gets_token
 from webhook.rules.network_policy import Peers, Posture, Settings
 

@@ -7,7 +7,7 @@
 
 from typing import Final
 
-from webhook.kit.parts import Part, PartHook
+from webhook.kit.optional_parts import Part, PartHook
 
 OPTION: Final = "--conversion"
 PART: Final = Part(

@@ -14,8 +14,8 @@ from webhook.api import mpijob
 from webhook.api.review import ReviewError
 from webhook.converters.report import ConversionError
 from webhook.parts.older_versions import both_ways, conversion_review
+from webhook.server.http_request import Reply, Request
 from webhook.server.limits import MAX_LOGGED_CHARACTERS
-from webhook.server.requests import Reply, Request
 from webhook.server.telemetry import Telemetry
 from webhook.work_limit import TooExpensive, limited
 

@@ -7,6 +7,6 @@ repository; `make page` builds it into this package.
 
 from typing import Final
 
-from webhook.kit.parts import Part
+from webhook.kit.optional_parts import Part
 
 PART: Final = Part(commands={"playground": "webhook.parts.playground.command:playground"})

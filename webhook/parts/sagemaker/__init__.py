@@ -8,6 +8,6 @@ none of them has reported.
 
 from typing import Final
 
-from webhook.kit.parts import Part
+from webhook.kit.optional_parts import Part
 
 PART: Final = Part(conversions={"sagemaker": "webhook.parts.sagemaker.command:sagemaker"})

@@ -6,7 +6,7 @@
 
 from typing import Final
 
-from webhook.kit.parts import ComponentRights, Part, RoleRule
+from webhook.kit.optional_parts import ComponentRights, Part, RoleRule
 
 _REPORT_VERBS: Final = ("list", "watch", "create", "patch", "delete")
 PART: Final = Part(

@@ -27,7 +27,7 @@ from webhook.client.watch import Watch
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPIJobRecord
 from webhook.cluster.view import ABSENT, Answer
-from webhook.companions.reconciler import PacedClient, Restraint
+from webhook.controllers.reconciler import PacedClient, Restraint
 from webhook.kit.importance import Importance
 from webhook.kit.settings import Action
 from webhook.parts.standing_audit.limits import MAX_REPORTED_CHARACTERS, MAX_REPORTED_RESULTS

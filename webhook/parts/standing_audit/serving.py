@@ -5,9 +5,9 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from webhook.client.watch import Watch
-from webhook.companions.reconciler import PacedClient
+from webhook.controllers.reconciler import PacedClient
 from webhook.server.clock import today
-from webhook.server.companions import Surroundings, run_reconciler
+from webhook.server.controllers import Surroundings, run_reconciler
 from webhook.server.metrics import MetricSet
 
 

@@ -36,7 +36,7 @@ from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import ABSENT, Answer
 from webhook.cluster.without_jobs import WithoutJobs
-from webhook.companions.reconciler import PacedClient, Reconciler
+from webhook.controllers.reconciler import PacedClient, Reconciler
 from webhook.kit.settings import Action
 from webhook.parts.standing_audit.limits import AUDITED_JOBS_PER_PAGE, MAX_AUDIT_SHARE
 from webhook.parts.standing_audit.reports import Reports

@@ -8,7 +8,7 @@ files. `conversion` makes a TrainJob of an MPIJob, for the command in `command`.
 
 from typing import Final
 
-from webhook.kit.parts import ComponentRights, Part, PartCheck, PartHook, RoleRule
+from webhook.kit.optional_parts import ComponentRights, Part, PartCheck, PartHook, RoleRule
 
 OPTION: Final = "--trainer"
 PART: Final = Part(

@@ -8,6 +8,6 @@ rule where and what to do.
 
 from typing import Final
 
-from webhook.kit.parts import Part
+from webhook.kit.optional_parts import Part
 
 PART: Final = Part(commands={"why": "webhook.parts.why.command:why"})

@@ -9,8 +9,8 @@ from typing import Final, Self
 
 import msgspec
 
+from webhook.api.accelerators import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.api.kueue import PREFIX
-from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 
 REQUIRED: Final = PREFIX + "podset-required-topology"
 PREFERRED: Final = PREFIX + "podset-preferred-topology"

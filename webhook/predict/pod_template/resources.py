@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from webhook.api import names, quantity
+from webhook.api.accelerators import DEFAULT_ACCELERATORS, is_accelerator, misspelt_accelerator
 from webhook.api.pod_resources import HUGE_PAGES, is_overcommitted
 from webhook.api.quantity import Quantity, QuantityError
-from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator, misspelt_accelerator
 from webhook.predict.pod_template import model
 from webhook.predict.pod_template.fault import Faults, Kind, shown
 

@@ -21,7 +21,7 @@ from webhook.kit.context import Context
 from webhook.predict import devices, other_jobs
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.quota.fit import Demand, RolePods, Shortage, charged, most_workers, shortages
-from webhook.predict.quota.promises import Promises, default_priority_class
+from webhook.predict.quota.promised_usage import Promises, default_priority_class
 from webhook.predict.sizes import Size, Sizes
 
 Quotas = tuple[ResourceQuota, ...]

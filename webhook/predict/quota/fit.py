@@ -7,11 +7,11 @@ from types import MappingProxyType
 import msgspec
 from msgspec.structs import replace
 
+from webhook.api.accelerators import DEVICES_OF_CLASS
 from webhook.api.mpijob import WORKER
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import Quantity
 from webhook.api.quota_charges import REQUESTS, Charge
-from webhook.api.resources import DEVICES_OF_CLASS
 from webhook.cluster.resources.resource_quotas import ResourceQuota
 
 Load = tuple[int, Charge]

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from webhook.api import quantity
+from webhook.api.accelerators import DEVICE_CLASS, DEVICES_OF_CLASS, is_accelerator
 from webhook.api.mpijob import WORKER
 from webhook.api.quantity import NANO, Quantity
 from webhook.api.quota_charges import ONE
-from webhook.api.resources import DEVICE_CLASS, DEVICES_OF_CLASS, is_accelerator
 from webhook.predict.limits import MAX_OTHER_QUOTAS
 from webhook.predict.quota.fit import Demand, Shortage, charged
 

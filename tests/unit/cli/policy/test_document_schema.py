@@ -20,7 +20,7 @@ from webhook.cli.policy.document_schema import (
     schema_of_tests,
     starting_document,
 )
-from webhook.kit.own_rules import PREFIX
+from webhook.kit.custom_rules import PREFIX
 from webhook.policy import document
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import load_policy, policy_model

@@ -12,7 +12,7 @@ from tests.support.logs import Log
 from tests.support.policies import layer
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.companions.reconciler import PacedClient
+from webhook.controllers.reconciler import PacedClient
 from webhook.parts.disruption_budgets.upkeep import BUDGETS, DisruptionBudgets
 from webhook.policy.in_force import PolicySet
 from webhook.server.background import at_work

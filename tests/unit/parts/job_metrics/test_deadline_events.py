@@ -11,7 +11,7 @@ from tests.support.job_lives import HOUR, START, Seen, condition, kubernetes_job
 from tests.support.logs import Log
 from tests.support.watch_api import until
 from webhook.client.calls import ApiError, ClusterError
-from webhook.companions.reconciler import PacedClient
+from webhook.controllers.reconciler import PacedClient
 from webhook.parts.job_metrics.deadline_events import IS_NEAR, IS_OVER, KNOWN, TOLD, UNKNOWN_WAIT, DeadlineEvents
 from webhook.parts.job_metrics.watches import JOB_LIVES, LAUNCHERS
 

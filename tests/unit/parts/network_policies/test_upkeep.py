@@ -19,7 +19,7 @@ from webhook.client.calls import ApiError, ClusterError
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS
-from webhook.companions.reconciler import PacedClient
+from webhook.controllers.reconciler import PacedClient
 from webhook.parts.network_policies.upkeep import NETWORK_POLICIES, NetworkPolicies
 from webhook.parts.network_policies.wanted import LABEL
 from webhook.policy.in_force import PolicySet

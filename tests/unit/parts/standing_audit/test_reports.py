@@ -98,7 +98,7 @@ class World(AuditWorld):
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.companions.reconciler.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("webhook.controllers.reconciler.FIRST_PAUSE", 0.0)
 
 
 async def test_jobs_that_break_the_policy_have_one(cluster: KeptObjects) -> None:
@@ -197,7 +197,7 @@ async def test_a_second_replica_writes_nothing(cluster: KeptObjects) -> None:
 
 
 async def test_a_fight_gets_slower(cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.companions.reconciler.FIRST_PAUSE", 1.0)
+    monkeypatch.setattr("webhook.controllers.reconciler.FIRST_PAUSE", 1.0)
     store(cluster, "job")
     world = World(cluster)
     async with world.following():
@@ -264,7 +264,7 @@ async def test_lists_of_reports_that_never_come_keep_no_job_from_being_judged(
 async def test_a_fight_over_whether_there_is_a_report_gets_slower_too(
     cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("webhook.companions.reconciler.FIRST_PAUSE", 1.0)
+    monkeypatch.setattr("webhook.controllers.reconciler.FIRST_PAUSE", 1.0)
     store(cluster, "job")
     world = World(cluster)
     async with world.following():

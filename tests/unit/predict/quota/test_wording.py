@@ -3,7 +3,7 @@
 import pytest
 
 from webhook.api import quantity
-from webhook.api.resources import DEFAULT_ACCELERATORS
+from webhook.api.accelerators import DEFAULT_ACCELERATORS
 from webhook.predict.quota.wording import number, spelled
 
 

@@ -18,7 +18,7 @@ from webhook.installation.doctor.facts import (
 )
 from webhook.installation.doctor.unread import Unread
 from webhook.installation.registration import DOMAIN
-from webhook.kit.parts import parts
+from webhook.kit.optional_parts import parts
 
 CONFIGURATION_MISSING: Final = DiagnosisKind("configuration-missing", Severity.PROBLEM)
 CONFIGURATION_RENAMED: Final = DiagnosisKind("configuration-renamed", Severity.PROBLEM)

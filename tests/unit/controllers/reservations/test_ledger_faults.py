@@ -1,0 +1,176 @@
+"""The ledger of quotas where a replica dies, a call fails or hangs, or what was written is removed."""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from tests.support.ledger_world import LEASE, World, deciding, fits
+from webhook.admission.decision import Decision
+from webhook.admission.pipelines import DeadlineExceeded
+from webhook.client.calls import ApiError, ClusterError
+from webhook.client.wire import FaultReason, WatchFault
+from webhook.cluster.resources.pods import PODS
+from webhook.cluster.resources.reservations import ENTRIES, RESERVATIONS
+from webhook.cluster.view import UNKNOWN, ClusterView
+from webhook.controllers.reservations.limits import LIFETIME_SECONDS
+
+pytestmark = pytest.mark.usefixtures("no_pause")
+
+
+async def killed_before_it_answered(world: World, *names: str) -> None:
+    """A replica has reserved for these jobs."""
+    other = world.replica()
+    world.api.slow = 0.001
+    sent = asyncio.create_task(world.submit(*names, ledger=other))
+    world.api.after_write = other.close
+    with suppress(asyncio.CancelledError):
+        await asyncio.wait([sent], timeout=0.1)
+        sent.cancel()
+        await sent
+    world.api.after_write = None
+    assert world.reserved == [*names]
+
+
+async def test_what_a_killed_replica_reserved_is_free_after_seconds() -> None:
+    world = World()
+    await killed_before_it_answered(world, "a", "b", "c")
+    assert await world.submit("d") == []
+    world.api.time += LIFETIME_SECONDS
+    assert await world.submit("d", "e", "f", "g") == ["d", "e", "f"]
+
+
+async def test_a_job_that_is_sent_again_after_its_replica_was_killed_fits_at_once() -> None:
+    world = World()
+    await killed_before_it_answered(world, "a", "b", "c")
+    assert await world.submit("d", "c", "b", "a") == ["c", "b", "a"]
+
+
+async def test_a_job_that_got_no_verdict_in_time_reserves_nothing() -> None:
+    world = World()
+    world.api.slow = 0.05
+    with pytest.raises(DeadlineExceeded):
+        await world.ledger.verdict("team", decide=deciding("a"), first=fits("a"), writes=True, seconds=0.01)
+    assert await world.submit("b") == ["b"]
+    assert world.reserved == ["b"]
+    assert world.outcomes == {"late": 1, "reserved": 1}
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        [ApiError(403, "no")],
+        [ClusterError("no answer")],
+        [ApiError(500, "oops")],
+        [ApiError(404, "there is no such namespace")],
+    ],
+)
+async def test_what_cannot_be_written_is_a_fault_of_the_cluster(faults: list[Exception]) -> None:
+    world = World(*faults)
+    with pytest.raises(ClusterError):
+        await world.submit("a")
+    assert world.outcomes == {"unavailable": 1}
+    assert world.log.told == ["quota ledger not usable"]
+    assert await world.submit("b") == ["b"]
+
+
+async def test_a_lease_that_changes_all_the_time_gets_jobs_no_verdict() -> None:
+    world = World()
+
+    def changed() -> None:
+        raise ApiError(409, "changed")
+
+    world.api.before_write = changed
+    with pytest.raises(DeadlineExceeded):
+        await world.ledger.verdict("team", decide=deciding("a"), first=fits("a"), writes=True, seconds=0.05)
+    world.api.before_write = lambda: None
+    assert await world.submit("b") == ["b"]
+    assert world.outcomes == {"late": 1, "reserved": 1}
+
+
+async def test_a_write_with_an_unknown_outcome_does_not_overwrite_the_next_one() -> None:
+    world = World()
+    late: list[tuple[str, str, Any]] = []
+    request = world.api.request
+
+    async def cut_off(method: str, path: str, body: Any = None, **_: str) -> Any:
+        if method != "PUT":
+            return await request(method, path, body)
+        late.append((method, path, body))
+        world.api.request = request  # type: ignore[method-assign]
+        raise ClusterError("no answer")
+
+    await world.submit("a")
+    world.api.request = cut_off  # type: ignore[method-assign]
+    with pytest.raises(ClusterError):
+        await world.submit("x")
+    assert await world.submit("b") == ["b"]
+    with pytest.raises(ApiError):
+        await request(*late[0])
+    assert world.reserved == ["a", "b"]
+
+
+async def test_who_fits_does_not_wait_for_the_cache_to_say_so() -> None:
+    """The watch on Leases has stalled, and still shows a withdrawn reservation."""
+    world = World()
+    await world.submit("x", "y", "z", ledger=world.replica())
+    stale = world.view.all(RESERVATIONS)
+    world.view.all = lambda resource: stale if resource is RESERVATIONS else UNKNOWN  # type: ignore[method-assign]
+    world.api.leases.clear()
+    assert await world.submit("a", "b", "c", "d") == ["a", "b", "c"]
+
+
+async def test_who_waits_too_long_gets_no_verdict() -> None:
+    world = World()
+    world.api.slow = 0.2
+    with pytest.raises(DeadlineExceeded):
+        await world.ledger.verdict("team", decide=deciding("a"), first=fits("a"), writes=True, seconds=0.01)
+    assert world.outcomes["late"] == 1
+    await world.ledger.close()
+
+
+async def test_a_fault_with_one_job_is_not_that_of_the_others() -> None:
+    def broken(_: ClusterView) -> Decision:
+        raise DeadlineExceeded("worker-count")
+
+    world = World()
+    results = await asyncio.gather(
+        world.ledger.verdict("team", decide=broken, first=fits(), writes=True, seconds=5),
+        world.submit("a"),
+        return_exceptions=True,
+    )
+    assert isinstance(results[0], DeadlineExceeded)
+    assert results[1] == ["a"]
+
+
+@pytest.mark.parametrize("garbage", ["{", "[]x", '[{"reservation": 3}]', "null"])
+async def test_unreadable_reservations_do_not_count(garbage: str) -> None:
+    world = World()
+    await world.submit("a")
+    world.api.leases[LEASE]["metadata"]["annotations"][ENTRIES] = garbage
+    assert await world.submit("b") == ["b"]
+    assert world.reserved == ["b"]
+
+
+async def test_pods_that_cannot_be_listed_concern_only_those_for_whom_they_are() -> None:
+    world = World()
+
+    def fail(plural: str) -> None:
+        if plural == "pods":
+            raise WatchFault(FaultReason.UNREACHABLE, "it is away")
+
+    world.api.before_list = fail
+    world.view.silent[PODS] = 0
+    verdicts = await asyncio.gather(*(world.submit(name) for name in "abcd"), return_exceptions=True)
+    assert verdicts[:3] == [["a"], ["b"], ["c"]]
+    assert isinstance(verdicts[3], ClusterError)
+    assert world.outcomes == {"reserved": 3, "unavailable": 1}
+
+
+async def test_a_lease_that_was_removed_is_created_again() -> None:
+    world = World()
+    await world.submit("a")
+    world.api.leases.clear()
+    assert await world.submit("b") == ["b"]
+    assert world.reserved == ["b"]

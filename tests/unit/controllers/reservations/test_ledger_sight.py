@@ -1,0 +1,158 @@
+"""Facts that a replica has not seen yet: jobs behind a stalled watch, pods, and quotas that count them."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.ledger_world import World, fits, record
+from tests.support.quota_objects import quota
+from webhook.admission.decision import Decision
+from webhook.admission.messages import Finding
+from webhook.client.limits import MAX_OBJECTS_AT_STRETCH
+from webhook.cluster.resources.mpijobs import MPI_JOBS
+from webhook.cluster.resources.pods import JOB_NAME, PODS
+from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
+from webhook.cluster.view import UNKNOWN, ClusterView, Overlay
+from webhook.controllers.reservations.limits import MAX_REJECTIONS, MAX_SILENCE_SECONDS
+from webhook.rules import Violation
+
+pytestmark = pytest.mark.usefixtures("no_pause")
+
+
+def job(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "team", "uid": f"uid-{name}"}, "spec": {"mpiReplicaSpecs": {}}}
+
+
+@pytest.mark.parametrize(
+    ("silent", "cached", "seen"),
+    [
+        (MAX_SILENCE_SECONDS, ["x"], None),
+        (MAX_SILENCE_SECONDS + 1, [], {"a", "b"}),
+        (MAX_SILENCE_SECONDS + 1, ["a", "x"], {"a", "b"}),
+    ],
+    ids=["heard just now", "stalled", "one came and one went"],
+)
+async def test_a_watch_that_may_have_stalled_is_not_relied_on(
+    silent: float, cached: list[str], seen: set[str] | None
+) -> None:
+    world = stalled(silent, cached)
+    found: list[Any] = []
+    await world.ledger.verdict("team", decide=looking(found), first=fits(), writes=True, seconds=5)
+    assert found[-1] == seen
+
+
+async def test_thousands_of_jobs_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That takes longer than a job can wait."""
+    monkeypatch.setattr("webhook.controllers.reservations.limits.MAX_LISTED_JOBS", 1)
+    world = stalled(MAX_SILENCE_SECONDS + 1, ["a", "x"])
+    found: list[Any] = []
+    await world.ledger.verdict("team", decide=looking(found), first=fits(), writes=True, seconds=5)
+    assert found[-1] is None
+
+
+def stalled(silent: float, cached: list[str]) -> World:
+    """A watch that was silent for so long and has seen `cached`; the API server has a and b."""
+    world = World()
+    world.view.silent[MPI_JOBS] = silent
+    read: Any = MPI_JOBS.project
+    world.view.jobs = {("team", name): read(json.dumps(job(name)).encode()) for name in cached}
+    world.view.jobs["other", "x"] = record("x")
+    world.api.objects["mpijobs"] = [job("a"), job("b")]
+    return world
+
+
+def looking(found: list[Any]) -> Callable[[ClusterView], Decision]:
+    """Adds the names of the jobs in the view, None where they are those of the cache."""
+
+    def decide(view: ClusterView) -> Decision:
+        assert isinstance(view, Overlay)
+        jobs = view.within(MPI_JOBS, "team")
+        found.append({name for _, name in jobs} if MPI_JOBS in view.known and jobs is not UNKNOWN else None)
+        return Decision(name="c")
+
+    return decide
+
+
+async def test_thousands_of_pods_are_read_in_pages_and_others_go_on() -> None:
+    """2,500 pods in one list took four seconds of the loop, and the job got no verdict."""
+    world = World()
+    await world.submit("a", "b", "c")
+    owner = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "a", "uid": "uid-a", "controller": True}
+    metadata = {"namespace": "team", "labels": {JOB_NAME: "a"}, "ownerReferences": [owner]}
+    pods = [{"metadata": {**metadata, "name": f"p{n}"}} for n in range(2_500)]
+    world.api.objects["pods"] = pods
+    submitted = asyncio.create_task(world.submit("d"))
+    turns = 0
+    while not submitted.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert await submitted == []
+    assert "limit=200" in world.api.listed[-1]
+    assert turns > len(pods) / MAX_OBJECTS_AT_STRETCH
+
+
+@pytest.mark.parametrize(("until_pods", "admitted", "looked"), [(12, True, 13), (10**9, False, 2 * MAX_REJECTIONS)])
+async def test_no_job_is_rejected_for_pods_that_count_twice(until_pods: int, admitted: bool, looked: int) -> None:
+    """Each time a pod comes between the look at pods and the look at quotas, which count it already."""
+    world = World()
+    world.view.silent[PODS] = 0
+    looks = 0
+
+    def decide(view: ClusterView) -> Decision:
+        nonlocal looks
+        looks += 1
+        newest = len(view.within(PODS, "team")) == len(world.api.objects["pods"])  # type: ignore[arg-type]
+        fits = newest if looks < until_pods else admitted
+        return Decision(name="a", denied=[] if fits else [Finding("resource-quota", Violation("", "full", fix=""))])
+
+    owner = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "a", "uid": "u", "controller": True}
+    world.api.objects["pods"] = []
+
+    def another(plural: str) -> None:
+        if plural == "resourcequotas" and looks < until_pods:
+            labels = {JOB_NAME: "a"}
+            metadata = {"name": f"p{len(pods)}", "namespace": "team", "labels": labels, "ownerReferences": [owner]}
+            pods.append({"metadata": metadata})
+
+    pods = world.api.objects["pods"]
+    world.api.before_list = another
+    decision = await world.ledger.verdict("team", decide=decide, first=fits("a"), writes=True, seconds=60)
+    assert decision.allowed == admitted
+    assert looks == looked
+
+
+GPUS = {"requests.nvidia.com/gpu": 8}
+
+
+@pytest.mark.parametrize("heard", [True, False])
+async def test_uncached_first_pod_is_not_counted_twice(heard: bool) -> None:
+    """The quota counts it, whether this replica has seen that or not, and nothing is reserved any more."""
+    world = World()
+    used = quota(GPUS, {"requests.nvidia.com/gpu": 1}, namespace="team")
+    world.api.objects["resourcequotas"] = [used]
+    if heard:
+        world.view.quotas = {("team", "q"): RESOURCE_QUOTAS.project(json.dumps(used).encode())}
+        world.view.silent[RESOURCE_QUOTAS] = 0
+    verdicts = [Decision(name="a", denied=[Finding("resource-quota", Violation("", "full", fix=""))]), fits("a")]
+
+    def decide(_: ClusterView) -> Decision:
+        return verdicts[0] if len(verdicts) == 1 else verdicts.pop(0)
+
+    decision = await world.ledger.verdict("team", decide=decide, first=fits("a"), writes=True, seconds=5)
+    assert decision.allowed
+
+
+async def test_where_nothing_moves_a_refusal_does_not_wait() -> None:
+    world = World()
+    full = Decision(name="a", denied=[Finding("resource-quota", Violation("", "full", fix=""))])
+    looks: list[ClusterView] = []
+
+    def decide(view: ClusterView) -> Decision:
+        looks.append(view)
+        return full
+
+    assert (await world.ledger.verdict("team", decide=decide, first=full, writes=True, seconds=5)).denied
+    assert len(looks) == 1

@@ -1,0 +1,55 @@
+"""The optional parts: each is listed, and what it names is there."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from pkgutil import iter_modules, resolve_name
+from typing import Any
+
+import pytest
+
+from tests.support.paths import EXAMPLES
+from webhook import parts as package
+from webhook.kit.optional_parts import NAMES, parts
+
+
+def references(value: Any) -> Iterator[str]:
+    """Every "package.module:name" in what a part adds."""
+    if isinstance(value, str) and value.startswith("webhook.parts."):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from references(each)
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from references(each)
+    elif is_dataclass(value):
+        for each in fields(value):
+            yield from references(getattr(value, each.name))
+
+
+def test_the_list_has_every_part() -> None:
+    assert sorted(NAMES) == sorted(module.name for module in iter_modules(package.__path__))
+
+
+@pytest.mark.parametrize("reference", [each for part in parts() for each in references(part)])
+def test_what_a_part_names_is_there(reference: str) -> None:
+    assert resolve_name(reference) is not None
+
+
+@pytest.mark.parametrize(("name", "part"), [*zip(NAMES, parts(), strict=True)], ids=NAMES)
+def test_a_part_names_its_own_modules_only(name: str, part: Any) -> None:
+    assert all(reference.startswith(f"webhook.parts.{name}.") for reference in references(part))
+
+
+@pytest.mark.parametrize("arguments", [["check", str(EXAMPLES / "openmpi-pi.yaml")], ["serve", "--help"], ["--help"]])
+def test_the_core_works_without_any_part(arguments: list[str]) -> None:
+    code = (
+        "import sys; from webhook.kit import parts; parts.NAMES = (); from webhook.cli.main import main\n"
+        f"try: main({arguments!r})\n"
+        "finally: print([name for name in sys.modules if name.startswith('webhook.parts')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.endswith("[]\n")
+    assert "--trainer" not in done.stdout

@@ -1,0 +1,234 @@
+"""What other jobs will still take: those that are stored, those that are only reserved, and those that are both."""
+
+from collections import Counter
+from collections.abc import Iterable
+from copy import copy
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.strategies import PROPERTY
+from webhook.api.mpijob import LAUNCHER, WORKER
+from webhook.api.pod_resources import PodResources
+from webhook.api.quantity import Quantity
+from webhook.api.quota_charges import Charge, PodShape
+from webhook.api.quota_scopes import ClaimTraits, ObjectTraits, PodTraits
+from webhook.cluster.contents import Group
+from webhook.cluster.owned import Owned, Owner
+from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
+from webhook.cluster.resources.reservations import Reservation, ReservedPods
+from webhook.cluster.resources.resource_quotas import ResourceQuota
+from webhook.predict.quota.fit import charged_at_most
+from webhook.predict.quota.not_yet_used import Jobs, Made, Pods, pod_counts, promised, without_pods
+
+SHAPE = PodShape(PodResources())
+OTHER = PodShape(PodResources(overhead={"cpu": Quantity(1)}))
+POD = Charge(PodTraits(), {"cpu": 1})
+CLAIM = Charge(ClaimTraits("fast"), {"persistentvolumeclaims": 1})
+RESERVED = Charge(PodTraits(priority_class="high"), {"cpu": 2**80})
+OBJECTS = Charge(ObjectTraits(), {"services": 1})
+NAMES = {id(POD): "POD", id(CLAIM): "CLAIM", id(RESERVED): "RESERVED", id(OBJECTS): "OBJECTS"}
+
+
+def stored(workers: int, *, uid: str = "u", suspended: bool = False, shape: PodShape = SHAPE) -> MPIJobRecord:
+    pods = (PodsRecord(LAUNCHER, 1, SHAPE), PodsRecord(WORKER, workers, shape))
+    return MPIJobRecord("ns", f"job-{uid}", uid, suspended=suspended, pods=pods)
+
+
+def reserved(workers: int, *, uid: str = "u") -> Reservation:
+    pods = (ReservedPods(LAUNCHER, 1, (RESERVED,)), ReservedPods(WORKER, workers, (RESERVED,)))
+    return Reservation(uid, f"job-{uid}", pods, (OBJECTS,))
+
+
+def group(jobs: Iterable[MPIJobRecord]) -> Jobs:
+    return Group({("ns", job.name): job for job in jobs})
+
+
+def pod(index: int, role: str, *, uid: str = "u", name: str = "") -> Owned:
+    job = name or f"job-{uid}"
+    worker = Owner("kubeflow.org", "MPIJob", job, uid)
+    launcher = Owner("batch", "Job", f"{job}-launcher", "x")
+    return Owned("ns", f"{uid}-{role}-{index}", worker if role == WORKER else launcher)
+
+
+def there(made: dict[str, int], *, uid: str = "u") -> Pods:
+    found = [pod(index, role, uid=uid) for role, count in made.items() for index in range(count)]
+    return Group({("ns", each.name): each for each in found})
+
+
+def sums(jobs: Jobs, reservations: list[Reservation], pods: Pods, but: str = "") -> dict[str, int]:
+    """The most that comes of each."""
+    found = promised(
+        pod_counts(pods).outstanding(jobs),
+        reservations,
+        job=lambda name: jobs.get(("ns", name)),
+        but=but,
+        charges=lambda _: (POD, CLAIM),
+    )
+    total: Counter[str] = Counter()
+    for alternatives in found:
+        most: Counter[str] = Counter()
+        for loads in alternatives:
+            counts: Counter[str] = Counter()
+            for count, charge in loads:
+                counts[NAMES[id(charge)]] += count
+            most |= counts
+        total += most
+    return dict(total)
+
+
+def test_of_jobs_with_one_name_one_is_stored_at_most() -> None:
+    """A user sends a job again, in another size: it has another uid."""
+    again = Reservation("v", "job-u", (ReservedPods(WORKER, 5, (RESERVED,)),), (OBJECTS,))
+    assert sums(group([]), [reserved(3), again], Group()) == {"RESERVED": 5, "OBJECTS": 1}
+    assert sums(group([]), [reserved(8), again], Group()) == {"RESERVED": 9, "OBJECTS": 1}
+
+
+@pytest.mark.parametrize("sizes", [(1, 4), (4, 1)])
+@pytest.mark.parametrize("known", [[], [MPIJobRecord("ns", "job-u", "u", pods=(PodsRecord(WORKER, 3, SHAPE),))]])
+def test_of_updates_with_as_many_pods_of_another_size_the_larger_counts(
+    sizes: tuple[int, int], known: list[MPIJobRecord]
+) -> None:
+    """Either may be stored, or neither; each pod takes one as it is stored."""
+    updates = [
+        Reservation("u", "job-u", (ReservedPods(WORKER, 3, (Charge(PodTraits(), {"cpu": size}),)),)) for size in sizes
+    ]
+    jobs = group(known)
+
+    def taken(*reservations: Reservation) -> dict[str, int]:
+        found = promised(
+            pod_counts(Group()).outstanding(jobs),
+            reservations,
+            job=lambda name: jobs.get(("ns", name)),
+            but="",
+            charges=lambda _: (POD,),
+        )
+        quota = ResourceQuota("ns", "q", {"cpu": Quantity(99)}, {})
+        return {**charged_at_most(quota, found)}
+
+    assert taken(*updates) == {"cpu": 12}
+    assert taken(updates[0]) == {"cpu": 3 * sizes[0]}
+    smaller = Reservation("u", "job-u", (ReservedPods(WORKER, 3, ()),))
+    assert taken(smaller) == ({"cpu": 3} if known else {})
+
+
+@pytest.mark.parametrize(
+    ("jobs", "reservations", "made", "expected"),
+    [
+        ([], [], {}, {}),
+        ([stored(3)], [], {}, {"POD": 4, "CLAIM": 4}),
+        ([stored(3)], [], {LAUNCHER: 1, WORKER: 2}, {"POD": 1, "CLAIM": 1}),
+        ([stored(3)], [], {LAUNCHER: 1, WORKER: 3}, {}),
+        ([stored(3)], [], {LAUNCHER: 1, WORKER: 5}, {}),
+        ([stored(3, suspended=True)], [], {}, {}),
+        ([stored(3), stored(2, uid="v")], [], {WORKER: 3}, {"POD": 4, "CLAIM": 4}),
+        ([], [reserved(3)], {}, {"RESERVED": 4, "OBJECTS": 1}),
+        ([], [reserved(3)], {WORKER: 1}, {"RESERVED": 3}),
+        # The job as it is stored, or what was admitted since.
+        ([stored(3)], [reserved(3)], {}, {"POD": 4, "CLAIM": 4, "RESERVED": 4}),
+        ([stored(3)], [reserved(5)], {LAUNCHER: 1, WORKER: 3}, {"RESERVED": 2}),
+        ([stored(5)], [reserved(3)], {LAUNCHER: 1, WORKER: 3}, {"POD": 2, "CLAIM": 2}),
+        ([stored(5)], [reserved(3)], {}, {"POD": 6, "CLAIM": 6, "RESERVED": 4}),
+        ([stored(3)], [msgspec.structs.replace(reserved(3), new=True)], {}, {"POD": 4, "CLAIM": 4}),
+        ([stored(3, suspended=True)], [reserved(3)], {LAUNCHER: 1, WORKER: 2}, {"RESERVED": 1}),
+        ([stored(1)], [reserved(2, uid="v")], {LAUNCHER: 1, WORKER: 1}, {"RESERVED": 3, "OBJECTS": 1}),
+        # A job of the same name that is another one by now.
+        ([stored(1)], [Reservation("w", "job-u", (ReservedPods(WORKER, 2, (RESERVED,)),))], {WORKER: 1},
+         {"POD": 1, "CLAIM": 1, "RESERVED": 2}),
+    ],
+)  # fmt: skip
+def test_promised(
+    jobs: list[MPIJobRecord], reservations: list[Reservation], made: dict[str, int], expected: dict[str, int]
+) -> None:
+    assert sums(group(jobs), reservations, there(made)) == expected
+
+
+def test_the_job_in_question_does_not_count() -> None:
+    jobs = group([stored(3), stored(2, uid="v")])
+    reservations = [reserved(9), reserved(2, uid="v")]
+    assert sums(jobs, reservations, there({WORKER: 1}), but="job-u") == {"POD": 3, "CLAIM": 3, "RESERVED": 3}
+    assert sums(jobs, [], there({WORKER: 1}), but="job-u") == {"POD": 3, "CLAIM": 3}
+
+
+def test_pods_are_counted_by_whose_they_are() -> None:
+    strangers = [
+        Owned("ns", "a"),
+        Owned("ns", "b", Owner("batch", "Job", "job-u", "u")),
+        Owned("ns", "c", Owner("kubeflow.org", "MPIJob", "job-u", "v")),
+        Owned("ns", "d", Owner("kubeflow.org", "MPIJob", "job-w", "u")),
+    ]
+    pods: Pods = Group({("ns", each.name): each for each in strangers})
+    assert sums(group([stored(3)]), [], pods) == {"POD": 4, "CLAIM": 4}
+    counts = pods.derived(pod_counts)
+    assert counts.outstanding(group([stored(3)])).missing == {SHAPE: 4}
+    for each in strangers:
+        pods.drop(("ns", each.name))
+    assert counts.made == {}
+    assert counts.outstanding(group([stored(3)])).missing == {SHAPE: 4}
+
+
+def test_jobs_that_run_by_their_shapes() -> None:
+    jobs = [stored(3), stored(1, uid="v"), stored(0, uid="w"), stored(2, uid="x", suspended=True)]
+    found = without_pods(group(jobs))
+    assert found.running == {(SHAPE, SHAPE): 2, (SHAPE,): 1}
+    assert found.running_but(jobs[1]) == {(SHAPE, SHAPE): 1, (SHAPE,): 1}
+    assert found.running_but(jobs[3]) == found.running_but(None) == found.running
+
+
+CHANGES = st.lists(
+    st.tuples(
+        st.sampled_from("uvw"),
+        st.one_of(
+            st.tuples(st.just("job"), st.integers(0, 3), st.booleans(), st.sampled_from([SHAPE, OTHER])),
+            st.tuples(st.just("pod"), st.integers(0, 3), st.sampled_from([LAUNCHER, WORKER]), st.booleans()),
+            st.just(("over",)),
+        ),
+    ),
+    max_size=30,
+)
+
+
+def apply(change: tuple[str, tuple[object, ...]], jobs: Jobs, pods: Pods) -> None:
+    match change:
+        case uid, ("job", int(workers), bool(suspended), PodShape() as shape):
+            jobs.put(("ns", f"job-{uid}"), stored(workers, uid=uid, suspended=suspended, shape=shape))
+        case uid, ("pod", int(index), str(role), bool(there)):
+            found = pod(index, role, uid=uid)
+            if there:
+                pods.put(("ns", found.name), found)
+            elif ("ns", found.name) in pods:
+                pods.drop(("ns", found.name))
+        case uid, _ if ("ns", f"job-{uid}") in jobs:
+            jobs.drop(("ns", f"job-{uid}"))
+
+
+@PROPERTY
+@given(CHANGES, CHANGES)
+def test_incremental_sums_equal_recomputed_ones(
+    first: list[tuple[str, tuple[object, ...]]], second: list[tuple[str, tuple[object, ...]]]
+) -> None:
+    jobs: Jobs = Group()
+    pods: Pods = Group()
+    kept = pods.derived(pod_counts).outstanding(jobs)
+    for change in first:
+        apply(change, jobs, pods)
+    frozen = copy(pods)
+    kept_frozen = frozen.derived(pod_counts).outstanding(jobs)
+    for change in second:
+        apply(change, jobs, pods)
+    for found, of in ((kept, pods), (kept_frozen, frozen)):
+        anew = pod_counts(of).outstanding(jobs)
+        assert (found.made, found.missing, found.running) == (anew.made, anew.missing, anew.running)
+        assert 0 not in {*found.made.values(), *found.missing.values(), *found.running.values()}
+    assert pods.derived(pod_counts).outstanding(jobs) is kept
+
+
+def test_what_is_outstanding_belongs_to_these_jobs() -> None:
+    pods = there({WORKER: 1})
+    counts = pods.derived(pod_counts)
+    jobs = group([stored(3)])
+    assert counts.outstanding(jobs).missing == {SHAPE: 3}
+    assert counts.outstanding(group([stored(5)])).missing == {SHAPE: 5}
+    assert Made() == without_pods(jobs).copy().made

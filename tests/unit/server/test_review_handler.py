@@ -1,0 +1,157 @@
+"""Reviews over HTTPS: their replies, also to arbitrary bytes."""
+
+import json
+from base64 import b64decode
+
+import jsonpatch
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support import jobs, strategies
+from tests.support.live_service import head, live
+from tests.support.reviews_to_send import GOOD, HOOKS, ONE_WORKER, UID
+from webhook.server import review_handler
+
+
+def test_a_good_job_is_mutated_and_admitted(connection):
+    mutated = connection.post("/mutate-mpijob?timeout=5s", GOOD)
+    assert mutated.status == 200
+    assert (mutated.headers["content-type"], "connection" in mutated.headers) == ("application/json", False)
+    review = json.loads(mutated.body)
+    assert (review["apiVersion"], review["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
+    answer = review["response"]
+    assert (answer["uid"], answer["allowed"], answer["patchType"]) == (UID, True, "JSONPatch")
+    patched = jsonpatch.apply_patch(jobs.GOOD, json.loads(b64decode(answer["patch"])))
+    assert patched["metadata"]["labels"]["training.kubeflow.org/job-type"] == "mpijob"
+
+    validated = connection.post("/validate-mpijob?timeout=5s", jobs.body(patched))  # on the same connection
+    assert (validated.status, validated.answer["uid"], validated.answer["allowed"]) == (200, UID, True)
+    assert "patch" not in validated.answer
+
+
+def test_a_bad_job_is_denied_with_causes(connection):
+    denied = connection.post("/validate-mpijob?timeout=5s", ONE_WORKER)
+    assert denied.status == 200
+    status = denied.answer["status"]
+    assert not denied.answer["allowed"]
+    assert (status["code"], status["reason"]) == (422, "Invalid")
+    assert "at least 2 required" in status["message"]
+    assert status["details"]["causes"][0]["field"] == "spec.mpiReplicaSpecs[Worker].replicas"
+
+
+@pytest.mark.parametrize("operation", ["DELETE", "CONNECT"])
+@pytest.mark.parametrize("path", HOOKS)
+def test_operations_that_are_not_ours_are_allowed(connection, path, operation):
+    response = connection.post(path, jobs.body(None, operation=operation, name="train"))
+    assert (response.status, response.answer["uid"], response.answer["allowed"]) == (200, UID, True)
+    assert "patch" not in response.answer
+
+
+def test_an_update_that_takes_nothing_away_gets_no_patch(connection):
+    response = connection.post("/mutate-mpijob", jobs.body(jobs.GOOD, old=jobs.GOOD))
+    assert (response.status, response.answer["allowed"], "patch" in response.answer) == (200, True, False)
+
+
+@pytest.mark.parametrize("version", ["v1", "v1alpha2", "v2", "", "v" * 1000, 'v1"\n'])
+def test_another_api_version_is_denied_by_validate_alone(connection, version):
+    body = jobs.body(jobs.GOOD, kind={"group": "kubeflow.org", "version": version, "kind": "MPIJob"})
+    mutated = connection.post("/mutate-mpijob", body)
+    assert (mutated.status, mutated.answer["allowed"], "patch" in mutated.answer) == (200, True, False)
+    denied = connection.post("/validate-mpijob", body)
+    (cause,) = denied.answer["status"]["details"]["causes"]
+    assert (cause["field"], cause["reason"]) == ("apiVersion", "FieldValueNotSupported")
+    assert "Write kubeflow.org/v2beta1" in cause["message"] or "mpijob-webhook convert" in cause["message"]
+    assert len(cause["message"]) < 300
+
+
+def test_the_message_for_another_api_version(connection):
+    body = jobs.body(jobs.GOOD, kind={"group": "kubeflow.org", "version": "v1", "kind": "MPIJob"})
+    assert connection.post("/validate-mpijob", body).answer["status"]["message"] == (
+        'MPIJob "train" was rejected: 1 problem\n'
+        '1. apiVersion: "kubeflow.org/v1" is not served, the MPI operator knows only kubeflow.org/v2beta1 [schema]\n'
+        "   Write kubeflow.org/v2beta1, or run `mpijob-webhook convert FILE`, which also says what the image needs."
+    )
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"group": "", "version": "v1", "kind": "Pod"},
+        {"group": "kubeflow.org", "version": "v1", "kind": "PyTorchJob"},
+        {"group": "example.com", "version": "v2beta1", "kind": "MPIJob"},
+    ],
+)
+@pytest.mark.parametrize("path", HOOKS)
+def test_other_kinds_are_allowed_untouched(connection, path, kind):
+    response = connection.post(path, jobs.body({"metadata": {"name": "x"}}, kind=kind))
+    assert response.answer == {"uid": UID, "allowed": True, "auditAnnotations": {"skipped": "not an MPIJob"}}
+
+
+def test_a_fault_of_ours_is_a_500_and_its_text_stays_out_of_log_and_reply(monkeypatch):
+    def broken(*_, **__):
+        raise KeyError("secret of a user")
+
+    with live() as service:
+        monkeypatch.setattr(review_handler, "decide", broken)
+        response = service.post("/validate-mpijob", ONE_WORKER)
+        assert (response.status, response.body) == (500, b"a fault in the webhook service, see its log\n")
+        assert service.metric("internal_errors_total", webhook="validate") == 1
+        (line,) = service.log("internal error")
+        assert (line["error"], line["level"], line["webhook"]) == ("builtins.KeyError", "error", "validate")
+        assert any("test_review_handler.py" in frame for frame in line["traceback"])
+        assert "secret" not in service.log_text()
+        monkeypatch.undo()
+        assert service.post("/validate-mpijob", ONE_WORKER).status == 200
+
+
+def test_a_connection_serves_many_reviews(connection):
+    for _ in range(20):
+        assert connection.post("/validate-mpijob", GOOD).status == 200
+
+
+def test_reviews_on_one_connection_are_answered_in_order(connection):
+    bodies = [GOOD, ONE_WORKER, GOOD]
+    assert [connection.post("/validate-mpijob", body).answer["allowed"] for body in bodies] == [True, False, True]
+
+
+@pytest.mark.parametrize(("version", "headers"), [("1.1", {"connection": "close"}), ("1.0", {})])
+def test_clients_that_want_one_reply_only(shared, version, headers):
+    connection = shared.connect()
+    connection.send(head("/validate-mpijob", version=version, content_length=str(len(GOOD)), **headers), GOOD)
+    response = connection.receive()
+    assert response.status == 200
+    assert connection.closed
+    connection.close()
+
+
+def never_a_verdict_without_uid(response, body):
+    assert response.status in {200, 400}
+    if response.status == 200:
+        assert response.answer["uid"] == json.loads(body)["request"]["uid"] != ""
+
+
+@strategies.PROPERTY
+@given(path=st.sampled_from(HOOKS), body=st.binary(max_size=200))
+def test_any_bytes(shared, path, body):
+    assert shared.post(path, body).status == 400
+
+
+@strategies.PROPERTY
+@given(path=st.sampled_from(HOOKS), value=strategies.json_values())
+def test_any_json(shared, path, value):
+    body = json.dumps(value).encode()
+    never_a_verdict_without_uid(shared.post(path, body), body)
+
+
+@strategies.PROPERTY
+@given(
+    path=st.sampled_from(HOOKS),
+    field=st.sampled_from([*json.loads(GOOD)["request"], "subResource"]),
+    value=strategies.json_values(),
+)
+def test_any_json_in_any_field_of_the_request(shared, path, field, value):
+    review = json.loads(GOOD)
+    review["request"][field] = value
+    body = json.dumps(review).encode()
+    never_a_verdict_without_uid(shared.post(path, body), body)

@@ -1,0 +1,327 @@
+"""No over-commit: quota verdicts that hold for all replicas of the service at once.
+
+Caches lag, so two replicas could both grant the last GPU. If a quota counts the job, the job is therefore judged again
+with the current quotas and the reservations of all replicas. What an admitted job will use is written into the
+namespace's Lease (`webhook.cluster.resources.reservations`) before the answer.
+
+The jobs that wait in this replica are judged in rounds: read, judge, write, answer. The write carries the
+resourceVersion that was read. If another replica has written since, the API server answers 409, and the jobs are judged
+again in the next round. The pauses between rounds are random, so that each replica gets its turn.
+
+A reservation counts until the replicas see the job, at most for `LIFETIME_SECONDS` by the API server's clock. So the
+reservations of a replica that is killed before it answers expire within seconds.
+
+A new pod is in a quota's `used` before a list has it, so for a moment it counts twice. While pods change, a rejected
+job is therefore judged once more with the pods of a moment later, and again from the start if it fits these.
+
+`LedgerApi` reads and writes the Leases, and reads the objects of a namespace; its calls raise ClusterError.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import partial
+from random import uniform
+from typing import Any, Final, NoReturn
+from urllib.parse import quote
+
+import msgspec
+
+from webhook.admission.decision import Decision
+from webhook.admission.pipelines import DeadlineExceeded
+from webhook.client import wire
+from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.client.connection import Connection
+from webhook.client.limits import OBJECTS_PER_PAGE
+from webhook.client.live_view import LiveView
+from webhook.client.objects import get
+from webhook.client.paging import pages, slices
+from webhook.client.wire import WatchFault
+from webhook.cluster.contents import Group
+from webhook.cluster.resource import ByNamespace, Resource, T
+from webhook.cluster.resources import reservations
+from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
+from webhook.cluster.resources.pods import PODS
+from webhook.cluster.resources.reservations import RESERVATIONS, Lease, LedgerEntry, Reservations
+from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
+from webhook.cluster.view import Answer, ClusterView, Overlay
+from webhook.controllers.reservations import limits
+from webhook.kit.context import Context
+from webhook.predict import other_jobs
+from webhook.predict.other_jobs import JobRecord
+from webhook.predict.quota import quick_fit
+from webhook.predict.quota.assessment import namespace_quotas
+
+
+class LedgerApi:
+    """The Leases are in `own_namespace`."""
+
+    def __init__(self, api: Client, connection: Connection, own_namespace: str) -> None:
+        self._api = api
+        self._connection = connection
+        self._leases = f"/apis/coordination.k8s.io/v1/namespaces/{quote(own_namespace, safe='')}/leases"
+        self.now = api.now
+
+    async def reservations(self, namespace: str) -> Reservations:
+        """The namespace's reservations."""
+        name = f"quota-{namespace}"
+        found = await get(self._api, f"{self._leases}/{quote(name, safe='')}")
+        if found is None:
+            return Reservations(namespace, name, "", ())
+        return reservations.record(msgspec.convert(found, Lease))
+
+    async def write(self, lease: Reservations, entries: Iterable[LedgerEntry]) -> list[str]:
+        """Write these entries into the Lease that was read; returns the names of jobs that did not fit.
+
+        ApiError 409 if the Lease was written or created since.
+        """
+        body, left_out = reservations.manifest(lease, entries)
+        method, path = ("PUT", f"/{quote(lease.name, safe='')}") if lease.version else ("POST", "")
+        await self._api.request(method, self._leases + path, body)
+        return left_out
+
+    async def delete(self, lease: Reservations) -> None:
+        """Remove the Lease; ApiError 404 or 409 if it was removed or written since it was read."""
+        options = {"preconditions": {"resourceVersion": lease.version}}
+        await self._api.request("DELETE", f"{self._leases}/{quote(lease.name, safe='')}", options)
+
+    async def records(self, resource: Resource[ByNamespace, T], namespace: str) -> Group[ByNamespace, T]:
+        """The objects in the namespace now. Other reviews run between two objects."""
+        fetch = partial(self._connection.list_page, metadata_only=resource.metadata_only)
+        path = resource.path(resource.api_versions[0], quote(namespace, safe=""))
+        records: Group[ByNamespace, T] = Group()
+        try:
+            async for page in pages(fetch, path, limit=OBJECTS_PER_PAGE, labelSelector=resource.label_selector):
+                for some in slices(page.items or ()):
+                    for data in some:
+                        record = resource.project(data)
+                        if record is not None and (resource.group is None or resource.group(record) is not None):
+                            records.put((namespace, wire.decode(wire.objects, data).metadata.name), record)
+                    await asyncio.sleep(0)
+        except (WatchFault, msgspec.DecodeError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise ClusterError(f"cannot list {resource.plural}: {type(error).__name__} {error}") from None
+        return records
+
+
+OUTCOMES: Final = ("reserved", "not-reserved", "full", "late", "unavailable")
+"""The outcomes for a job: a metric label."""
+Decide = Callable[[ClusterView], Decision]
+"""Judges a job on another view. Its exceptions are raised for the review of that job."""
+Known = dict[Resource[Any, Any], Any]
+"""Objects read from the namespace, in place of the cache."""
+
+
+@dataclass(slots=True, eq=False)
+class WaitingJob:
+    """A job that waits for its verdict."""
+
+    decide: Decide
+    by_cache: Decision
+    cached_limits: quick_fit.Limits
+    """The quotas' limits in the cache."""
+    writes: bool
+    """Whether to reserve what it uses: not for a dry run."""
+    rejections: int = 0
+    """While pods changed."""
+    answer: asyncio.Future[Decision] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    def certain(self, left: quick_fit.Room) -> bool:
+        """Whether it is a new job that fits in any case. Then the verdict of the cache is final."""
+        reserved = None if self.by_cache.denied else self.by_cache.reservation
+        return reserved is not None and reserved.new and self.cached_limits == left.limits and left.holds(reserved)
+
+    def judged(self, view: ClusterView) -> Decision | Exception:
+        """The verdict with `view`, or the exception."""
+        try:
+            return self.decide(view)
+        except Exception as error:  # noqa: BLE001 - it concerns this job alone
+            return error
+
+
+class CurrentEntries:
+    """Selects the reservations that count: unexpired ones whose job may not be in every cache yet.
+
+    It follows the jobs that `view` shows; `clock` is the API server's.
+    """
+
+    def __init__(self, view: LiveView, clock: Callable[[], float]) -> None:
+        self._view = view
+        self._clock = clock
+        self._ended: dict[str, float] = {}  # when a job was deleted or over, by its uid
+        view.on_change(MPI_JOBS, self._job_changed)
+        for other in other_jobs.all_kinds():
+            view.on_change(other.jobs, self._job_changed)
+
+    def of(self, lease: Reservations) -> list[LedgerEntry]:
+        """The entries that count. An entry that expires much too late is damaged."""
+        now, current, stored_names = self._clock(), list[LedgerEntry](), set[str]()
+        for entry in reversed(lease.entries):
+            reserved = entry.reservation
+            # A client whose replica was killed sends its job again. Once that is stored, the first one cannot be.
+            replaced = reserved.new and reserved.name in stored_names
+            if replaced or reserved.uid in self._ended or not now < entry.expires <= now + 2 * limits.LIFETIME_SECONDS:
+                continue
+            current.append(entry)
+            job = self._view.get(MPI_JOBS, (lease.namespace, reserved.name))
+            if reserved.new and isinstance(job, MPIJobRecord) and job.uid == reserved.uid:
+                stored_names.add(reserved.name)
+        return current[::-1]
+
+    def forget(self) -> None:
+        """Drop what is older than any reservation."""
+        oldest = self._clock() - 3 * limits.LIFETIME_SECONDS
+        self._ended = {uid: ended for uid, ended in self._ended.items() if ended > oldest}
+
+    def _job_changed(self, _: Hashable, old: JobRecord | None, new: JobRecord | None) -> None:
+        for job in (old, new):
+            if job is not None and (new is None or job.over or job.uid != new.uid):
+                self._ended[job.uid] = self._clock()
+
+
+class QuotaLedger:
+    """Judges jobs in namespaces with quotas. `run` removes Leases without a reservation that counts.
+
+    `on_outcome` gets the outcome for each job.
+    """
+
+    def __init__(self, api: LedgerApi, view: LiveView, *, log: Any, on_outcome: Callable[[str], None]) -> None:
+        self._api = api
+        self._view = view
+        self._log = log
+        self._on_outcome = on_outcome
+        self._current = CurrentEntries(view, api.now)
+        self._waiting: dict[str, deque[WaitingJob]] = {}
+        self._workers: dict[str, asyncio.Task[None]] = {}
+
+    async def verdict(
+        self, namespace: str, *, decide: Decide, first: Decision, writes: bool, seconds: float
+    ) -> Decision:
+        """The verdict with the current quotas. What an admitted job uses is reserved if it `writes`.
+
+        `first` is the verdict of the cache. ClusterError if quotas or reservations cannot be used: then the verdict of
+        the cache is final. DeadlineExceeded after `seconds`: when many jobs arrive at once, the cache would admit too
+        many.
+        """
+        quotas = namespace_quotas(Context(namespace=namespace, view=self._view))
+        job = WaitingJob(decide, first, quick_fit.limits(quotas), writes)
+        self._waiting.setdefault(namespace, deque()).append(job)
+        if namespace not in self._workers:
+            self._workers[namespace] = asyncio.create_task(self._work(namespace), name=f"quota ledger {namespace}")
+        try:
+            async with asyncio.timeout(seconds):
+                return await job.answer
+        except TimeoutError:
+            self._on_outcome("late")
+            raise DeadlineExceeded(f"the quotas of {namespace}") from None
+
+    async def run(self) -> NoReturn:
+        """Remove Leases without a reservation that counts, until cancelled."""
+        while True:
+            await asyncio.sleep(limits.SWEEP_SECONDS)
+            self._current.forget()
+            leases = self._view.all(RESERVATIONS)
+            for lease in () if isinstance(leases, Answer) else list(leases.values()):
+                if not self._current.of(lease):
+                    with suppress(ClusterError):  # the next sweep retries
+                        await self._api.delete(lease)
+
+    async def close(self) -> None:
+        for worker in self._workers.values():
+            worker.cancel()
+        await asyncio.gather(*self._workers.values(), return_exceptions=True)
+
+    async def _work(self, namespace: str) -> None:
+        """Judge the jobs that wait in `namespace` until none is left."""
+        waiting = self._waiting[namespace]
+        while waiting:
+            batch = [waiting.popleft() for _ in range(min(len(waiting), limits.MAX_JOBS_PER_WRITE))]
+            try:
+                await self._round(namespace, batch)
+            except Exception as error:  # noqa: BLE001 - it is raised for every job of the batch
+                if not (isinstance(error, ApiError) and error.status == 409):
+                    self._log.warning("quota ledger not usable", namespace=namespace, reason=str(error)[:256])
+                    for job in batch:
+                        self._answer(job, error)
+            waiting.extendleft(job for job in reversed(batch) if not job.answer.done())
+            await asyncio.sleep(uniform(0, limits.MAX_PAUSE_SECONDS))  # noqa: S311 - it spreads the replicas
+        del self._workers[namespace], self._waiting[namespace]
+
+    async def _round(self, namespace: str, batch: list[WaitingJob]) -> None:
+        """Judge jobs, reserve and answer; ApiError 409 and no answer if another replica has written."""
+        caches = await self._read(namespace)
+        lease = await self._api.reservations(namespace)
+        entries = (before := self._current.of(lease)).copy()
+        view = Overlay(self._view, namespace, {**caches, RESERVATIONS: {("", ""): replace(lease, entries=entries)}})
+        decisions = await self._judge(batch, entries, view, quick_fit.Room(Context(namespace=namespace, view=view)))
+        left_out = await self._api.write(lease, entries) if entries != before else []
+        quiet = min(self._view.silence(PODS), self._view.silence(RESOURCE_QUOTAS)) > limits.PODS_MOVE_SECONDS
+        settled = quiet and not before and caches[RESOURCE_QUOTAS] == self._view.within(RESOURCE_QUOTAS, namespace)
+        for job, decision in decisions.items():
+            if settled or isinstance(decision, Exception) or not decision.denied:
+                self._answer(job, decision, left_out)
+        if rejected := [job for job in decisions if not job.answer.done()]:
+            await self._look_again(namespace, rejected, view)
+
+    async def _read(self, namespace: str) -> Known:
+        """The namespace's current objects. A pod newer than the quotas would be missing in both `used` and the jobs'
+        remainder.
+        """
+        caches = self._other_pods(namespace)
+        caches[PODS] = copy(self._view.within(PODS, namespace))
+        caches[RESOURCE_QUOTAS] = await self._api.records(RESOURCE_QUOTAS, namespace)
+        jobs = self._view.within(MPI_JOBS, namespace)
+        few = not isinstance(jobs, Answer) and len(jobs) <= limits.MAX_LISTED_JOBS
+        if few and self._view.silence(MPI_JOBS) > limits.MAX_SILENCE_SECONDS:
+            caches[MPI_JOBS] = await self._api.records(MPI_JOBS, namespace)
+        return caches
+
+    def _other_pods(self, namespace: str) -> Known:
+        """The cached pods of jobs of other kinds."""
+        return {each.pods: copy(self._view.within(each.pods, namespace)) for each in other_jobs.all_kinds()}
+
+    async def _judge(
+        self, batch: list[WaitingJob], entries: list[LedgerEntry], view: ClusterView, left: quick_fit.Room
+    ) -> dict[WaitingJob, Decision | Exception]:
+        """The verdicts. Jobs without one must wait for the write. What jobs use is added to `entries`."""
+        decisions: dict[WaitingJob, Decision | Exception] = {}
+        deadline = 0.0
+        for job in sorted(batch, key=lambda job: bool(job.by_cache.denied)):
+            if job.answer.done():  # it was too late: the API server does not store the job
+                continue
+            decision = decisions[job] = job.by_cache if job.certain(left) else job.judged(view)
+            reserved = None if isinstance(decision, Exception) or decision.denied else decision.reservation
+            if job.writes and reserved is not None:
+                entries[:] = [entry for entry in entries if entry.reservation != reserved]
+                entries.append(LedgerEntry(reserved, self._api.now() + limits.LIFETIME_SECONDS))
+                left.promise(reserved)
+                deadline = deadline or asyncio.get_running_loop().time() + limits.MAX_JUDGING_SECONDS
+            if 0 < deadline < asyncio.get_running_loop().time():
+                break
+            await asyncio.sleep(0)  # lets reviews run
+        return decisions
+
+    async def _look_again(self, namespace: str, rejected: list[WaitingJob], view: Overlay) -> None:
+        """Reject the jobs that do not fit with the current pods either."""
+        await asyncio.sleep(limits.PODS_COUNTED_SECONDS)
+        pods = await self._api.records(PODS, namespace)
+        later = Overlay(self._view, namespace, {**view.known, PODS: pods, **self._other_pods(namespace)})
+        for job in rejected:
+            job.rejections += 1
+            decision = job.judged(later if job.rejections < limits.MAX_REJECTIONS else view)
+            if isinstance(decision, Exception) or decision.denied:
+                self._answer(job, decision)
+            await asyncio.sleep(0)  # lets reviews run
+
+    def _answer(self, job: WaitingJob, answer: Decision | Exception, left_out: Sequence[str] = ()) -> None:
+        if job.answer.done():
+            return
+        if isinstance(answer, Exception):
+            self._on_outcome("unavailable" if isinstance(answer, ClusterError) else "late")
+            job.answer.set_exception(answer)
+            return
+        full = answer.reservation is not None and answer.reservation.name in left_out
+        self._on_outcome("not-reserved" if answer.denied else "full" if full else "reserved")
+        job.answer.set_result(answer)

@@ -1,0 +1,146 @@
+"""With --remove-keys, the SSH keys of a job are deleted when it has ended; without it, when the job is deleted.
+
+The operator maintains the Secret until the launcher has ended, and never creates it again after that (mpi-operator
+`pkg/controller/mpi_job_controller.go`, syncHandler). A job that has ended had its Secret under this name, for no pod is
+created without it. So no Secret is read to find it, and `delete` is the only right that is needed.
+
+In the meantime another job may have taken the name, with a new Secret. A dry-run deletion returns the uid of the stored
+Secret. If the ended job still exists after that, this Secret does not belong to a later job, and it is deleted on
+condition that it has this uid.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import InitVar, dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+from urllib.parse import quote
+
+from webhook import PROGRAM
+from webhook.client.calls import ApiError, ClusterError
+from webhook.client.live_view import LiveView
+from webhook.client.objects import KubernetesObject, get
+from webhook.cluster.resource import ByNamespace
+from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
+from webhook.cluster.view import Answer
+from webhook.controllers.reconciler import DONE, PacedClient, Reconciler
+from webhook.controllers.ssh.secret import SUFFIX
+
+NAME: Final = "key-removal"
+# In the service's own namespace, where it has the right to write Leases anyway. Holds the time until which ended jobs
+# have been processed.
+LEASE: Final = f"{PROGRAM}-key-removal"
+ANNOTATION: Final = "training.openshift.io/removed-until"
+# Interval between two writes of the progress.
+REMEMBER_SECONDS: Final = 10.0
+# A job's end is seen some time after the moment in its status, which is by another clock.
+MARGIN_SECONDS: Final = 600.0
+# Without the right, one job per interval is tried: each call is a line in the cluster's audit log.
+DENIED_SECONDS: Final = 300.0
+# The status of a deletion if the name belongs to another object, or to none.
+_NOT_IT: Final = {404, 409}
+
+
+@dataclass(eq=False)
+class KeyRemoval:
+    """Every replica does all of it: a Secret that another replica has deleted does no harm.
+
+    Jobs that ended before the time stored in `namespace`, the service's own, were processed by an earlier run. `now` is
+    the API server's clock.
+    """
+
+    api: PacedClient
+    view: LiveView
+    namespace: InitVar[str]
+    now: Callable[[], float]
+    log: Any
+
+    def __post_init__(self, namespace: str) -> None:
+        self.reconciler: Reconciler[ByNamespace] = Reconciler(NAME, self._look, log=self.log)
+        self._leases = f"/apis/coordination.k8s.io/v1/namespaces/{quote(namespace, safe='')}/leases"
+        self._since: str | None = None
+        self._denied: ApiError | None = None
+        self._denied_until = 0.0
+        self._remembered = 0
+        """The number of processed jobs at the last write of the progress."""
+        self.view.on_change(MPI_JOBS, self._changed)
+
+    async def run(self) -> None:
+        """Delete the keys of jobs that have ended, until cancelled."""
+        self._since = await self._read_since()
+        jobs = self.view.all(MPI_JOBS)
+        for key, job in () if isinstance(jobs, Answer) else list(jobs.items()):
+            self._changed(key, None, job)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.reconciler.run())
+            while True:
+                await asyncio.sleep(REMEMBER_SECONDS)
+                await self._remember()
+
+    def _changed(self, key: ByNamespace, old: MPIJobRecord | None, new: MPIJobRecord | None) -> None:
+        known = old is not None and new is not None and old.uid == new.uid and bool(old.ended_at)
+        if self._since is not None and new is not None and new.ended_at and new.ended_at >= self._since and not known:
+            self.reconciler.add(key)
+
+    async def _remember(self) -> None:
+        done = self.reconciler.results[DONE]
+        if done > self._remembered and self.reconciler.idle:
+            moment = datetime.fromtimestamp(self.now() - MARGIN_SECONDS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            await self._write_since(moment)
+            self._remembered = done
+
+    async def _read_since(self) -> str:
+        """The time that an earlier run has stored; empty if there is none, which only means more work."""
+        try:
+            found = await get(self.api, f"{self._leases}/{LEASE}")
+        except ClusterError:
+            return ""
+        return _moment(found)
+
+    async def _write_since(self, moment: str) -> None:
+        """Store `moment`, unless a later one is stored or another replica is faster."""
+        try:
+            found = await get(self.api, f"{self._leases}/{LEASE}")
+            metadata: dict[str, Any] = {"name": LEASE, "annotations": {ANNOTATION: moment}}
+            body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
+            if found is None:
+                await self.api.request("POST", self._leases, body)
+            elif _moment(found) < moment:
+                metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
+                await self.api.request("PUT", f"{self._leases}/{LEASE}", body)
+        except ApiError as error:
+            if error.status not in {403, *_NOT_IT}:
+                raise
+
+    async def _look(self, key: ByNamespace) -> float | None:
+        job = self.view.get(MPI_JOBS, key)
+        if isinstance(job, Answer) or not job.ended_at:
+            return None
+        if self._denied is not None and self.now() < self._denied_until:
+            raise self._denied
+        try:
+            await self._remove(job)
+        except ApiError as error:
+            if error.status == 403:
+                self._denied, self._denied_until = error, self.now() + DENIED_SECONDS
+            if error.status not in _NOT_IT:
+                raise
+        return None
+
+    async def _remove(self, job: MPIJobRecord) -> None:
+        """Delete the job's Secret, and no other with the same name."""
+        namespace, name = quote(job.namespace, safe=""), quote(job.name, safe="")
+        secret = f"/api/v1/namespaces/{namespace}/secrets/{name}{SUFFIX}"
+        found = await self.api.request("DELETE", secret, {"dryRun": ["All"]})
+        uid = (found.get("details") or {}).get("uid")
+        path = MPI_JOBS.path(MPI_JOBS.api_versions[0], namespace)
+        there = await get(self.api, f"{path}/{name}")
+        if not uid or there is None or there["metadata"].get("uid") != job.uid:
+            return  # the job is deleted, and its Secret with it
+        await self.api.request("DELETE", secret, {"preconditions": {"uid": uid}})
+        self.log.info("SSH keys removed", namespace=job.namespace, job=job.name)
+
+
+def _moment(lease: KubernetesObject | None) -> str:
+    annotations = (lease or {}).get("metadata", {}).get("annotations") or {}
+    return str(annotations.get(ANNOTATION) or "")

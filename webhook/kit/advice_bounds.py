@@ -1,0 +1,65 @@
+"""The limits that a policy's rules together set on numbers that users change to make a job fit.
+
+A rule that limits one of them declares it when it registers (`admits`), and `Context` gets the intersection of all
+rejecting rules. So the advice of one rule stays within the limits of the others.
+"""
+
+import msgspec
+from msgspec.structs import replace
+
+from webhook.api.accelerators import DEFAULT_ACCELERATORS
+
+
+class Span(msgspec.Struct, frozen=True):
+    """From `least` to `most`, both included; None means no limit."""
+
+    least: int = 0
+    most: int | None = None
+
+    def __and__(self, other: "Span") -> "Span":
+        """The intersection; empty if its `most` is below its `least`."""
+        ends = [end for end in (self.most, other.most) if end is not None]
+        return Span(max(self.least, other.least), min(ends, default=None))
+
+    def __contains__(self, number: int) -> bool:
+        return self.least <= number and (self.most is None or number <= self.most)
+
+    @property
+    def empty(self) -> bool:
+        return self.most is not None and self.most < self.least
+
+
+class Admitted(msgspec.Struct, frozen=True):
+    """The limits that no rule rejects, each independent of the others."""
+
+    workers: Span = Span()
+    """Pods that compute: the workers, and the launcher if it also computes."""
+    gpus: Span = Span()
+    """Accelerators of each of these pods."""
+    job_gpus: Span = Span()
+    """Accelerators of the whole job."""
+    slots: Span = Span()
+    """`slotsPerWorker`."""
+    seconds: Span = Span()
+    """`activeDeadlineSeconds`."""
+    restricted_since: int | None = None
+    """The version (1.x) of the Pod Security level `restricted` that every pod keeps; None for another level."""
+    accelerators: tuple[str, ...] = DEFAULT_ACCELERATORS
+    """Names of resources that count as accelerators."""
+
+    def __and__(self, other: "Admitted") -> "Admitted":
+        """The intersection; the names are those of `other` unless these are the default."""
+        return replace(
+            self,
+            workers=self.workers & other.workers,
+            gpus=self.gpus & other.gpus,
+            job_gpus=self.job_gpus & other.job_gpus,
+            slots=self.slots & other.slots,
+            seconds=self.seconds & other.seconds,
+            restricted_since=self.restricted_since if other.restricted_since is None else other.restricted_since,
+            accelerators=self.accelerators if other.accelerators == DEFAULT_ACCELERATORS else other.accelerators,
+        )
+
+
+ANYTHING = Admitted()
+"""Without limits."""

@@ -1,0 +1,149 @@
+"""Custom rules of an administrator: `rules.custom` of the policy document, each a rule like any other when compiled."""
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from webhook.api import names
+from webhook.api.mpijob import MPIJob
+from webhook.kit.context import Context
+from webhook.kit.custom_rules import Expression, Outcome, full_id
+from webhook.kit.settings import Action, RuleSettings
+from webhook.policy.limits import MAX_CUSTOM_RULES, MAX_EXPRESSION_CHARACTERS, MAX_RULE_TEXT_CHARACTERS
+from webhook.rules import Rule, Violation, shortened
+
+NO_FAULT: Final = Outcome()
+# Raw strings first: a backslash in them is an ordinary character.
+_NOT_CODE: Final = re.compile(
+    r"""[rR][bB]?(?:'{3}.*?'{3}|"{3}.*?"{3}|'[^'\n]*'|"[^"\n]*")"""
+    r"""|'{3}(?:\\.|[^\\])*?'{3}|"{3}(?:\\.|[^\\])*?"{3}|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|//[^\n]*""",
+    re.DOTALL,
+)
+
+
+def _at_most(limit: int) -> AfterValidator:
+    def check(text: str) -> str:
+        if not text.strip():
+            raise ValueError("must not be empty")
+        if len(text) > limit:
+            raise ValueError(f"has {len(text):,} characters, at most {limit:,} are taken")
+        return text
+
+    return AfterValidator(check)
+
+
+def _name(own_id: str) -> str:
+    if problem := names.dns_1123_label_problem(own_id):
+        raise ValueError(problem)
+    if len(own_id) > 40:
+        raise ValueError(f"has {len(own_id)} characters, at most 40 are taken")
+    return own_id
+
+
+Source = Annotated[str, _at_most(MAX_EXPRESSION_CHARACTERS)]
+Text = Annotated[str, _at_most(MAX_RULE_TEXT_CHARACTERS)]
+
+
+class OwnRule(RuleSettings):
+    """A rule that the policy itself says, in CEL."""
+
+    id: Annotated[str, AfterValidator(_name)] = Field(
+        description="Its name: messages, metrics and exemptions know it as custom/ID."
+        " Where documents have one of the same name, that of the higher priority counts.",
+    )
+    match: Source | None = Field(
+        None, description="CEL: which jobs it is about, as `object.metadata.name.startsWith('big-')`; absent for all."
+    )
+    expression: Source | None = Field(
+        None, description="CEL that is true for every valid job. Required, unless the action is off."
+    )
+    message: Text | None = Field(
+        None, description="The fault of a job for which it is false. Required, unless the action is off."
+    )
+    fix: Text | None = Field(None, description="The fix for the user; absent shows the expression.")
+    field: Text = Field("spec", description="The field of the job that the message is about, as users write it.")
+    on_error: Literal["skip", "deny"] = Field(
+        "skip",
+        description="The outcome for a job for which it has no value, because a field is missing or it takes too"
+        " long: skip admits the job and informs the administrator, deny makes it a violation.",
+    )
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.action is not Action.OFF:
+            for name in ("expression", "message"):
+                if getattr(self, name) is None:
+                    raise ValueError(f"has no {name}: only one with action off needs none")
+        return self
+
+    @cached_property
+    def asked(self) -> Expression:
+        """The expression to evaluate."""
+        source, match = self.expression or "true", self.match or ""
+        of_change = any(mentions(text, name) for text in (source, match) for name in ("oldObject", "request"))
+        return Expression(source, match, of_change)
+
+    @cached_property
+    def needs_namespace(self) -> bool:
+        """Whether it cannot be evaluated without the Namespace."""
+        return any(mentions(text, "namespaceObject") for text in (self.expression or "", self.match or ""))
+
+    @cached_property
+    def needs_user(self) -> bool:
+        """Whether it cannot be evaluated without the user who submits the job."""
+        sources = (self.expression or "", self.match or "")
+        return any(mentions(source, "request") and "userInfo" in source for source in sources)
+
+    @property
+    def advice(self) -> str:
+        """The fix for the user."""
+        return self.fix or f"This has to hold: {shortened(' '.join((self.expression or '').split()), 200)}"
+
+
+def mentions(source: str, variable: str) -> bool:
+    """Whether the expression reads the variable."""
+    return re.search(rf"(?<!\w)(?<!\.)(?<!\.\?){variable}\b", _NOT_CODE.sub("''", source)) is not None
+
+
+def check(_job: MPIJob, settings: OwnRule, ctx: Context) -> Iterator[Violation]:
+    """Its outcome as a violation."""
+    outcome = ctx.own_rules.get(settings.id, NO_FAULT)
+    if outcome.too_large:  # or a user could switch the rule off by a larger job
+        fix = "Use fewer variables, labels and so on, and shorter texts."
+        yield Violation("spec", outcome.too_large, fix=fix)
+    elif outcome.fault:
+        if settings.on_error == "deny":
+            why = shortened(outcome.fault, 120)
+            fix = "Ask your administrator: the policy rejects such jobs."
+            yield Violation(settings.field, f"the rule could not be evaluated ({why})", fix=fix)
+    elif not outcome.holds:
+        yield Violation(settings.field, (settings.message or "").rstrip(" ."), fix=settings.advice)
+
+
+def compiled(settings: OwnRule) -> Rule:
+    """The rule in the form that the pipelines use."""
+    return Rule(id=full_id(settings.id), settings=OwnRule, check=check, since="")
+
+
+def merged(below: list[dict[str, Any]], above: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rules of both documents, as written; a rule of the document above replaces one of the same name."""
+    return [*({rule["id"]: rule for rule in (*below, *above)}.values())]
+
+
+def each_once(rules: tuple[OwnRule, ...]) -> tuple[OwnRule, ...]:
+    """ValueError for two rules of the same name."""
+    seen: set[str] = set()
+    for rule in rules:
+        if rule.id in seen:
+            raise ValueError(f'two rules are called "{rule.id}"')
+        seen.add(rule.id)
+    return rules
+
+
+OwnRules = Annotated[
+    tuple[OwnRule, ...], AfterValidator(each_once), Field(json_schema_extra={"maxItems": MAX_CUSTOM_RULES})
+]
+"""All documents together may have more: `webhook.policy.document` limits the number of each."""

@@ -1,0 +1,52 @@
+"""Judges the custom rules of a document by the outcomes of their trial (`webhook.cel.trial`)."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from webhook.kit.custom_rules import PREFIX, Outcome
+from webhook.kit.settings import Action
+from webhook.policy.document import PolicyDocument, PolicyFault, faults_at
+from webhook.policy.faults import Location
+
+# Errors that occur with any job.
+_ALWAYS: Final = ("no matching overload", "is of the type")
+
+
+class Checked(NamedTuple):
+    """The result of `check`."""
+
+    faults: tuple[PolicyFault, ...] = ()
+    """Reasons to reject the document."""
+    notes: tuple[str, ...] = ()
+    """Possible mistakes."""
+
+
+def sources(document: PolicyDocument) -> list[str]:
+    """The expressions of the document's custom rules, which must be tried."""
+    return [source for _, source in _places(document)]
+
+
+def check(document: PolicyDocument, text: str, outcomes: Sequence[Outcome]) -> Checked:
+    """Problems of the custom rules of the document in YAML `text`.
+
+    `outcomes` are those of its `sources` in a trial; fewer if one of them ended the trial.
+    """
+    faults: list[tuple[Location, str]] = []
+    notes: list[str] = []
+    for ((index, name), _), outcome in zip(_places(document), outcomes, strict=False):
+        if outcome.written_wrong or any(sign in outcome.fault.lower() for sign in _ALWAYS):
+            faults.append((("rules", PREFIX, index, name), outcome.fault))
+        elif outcome.fault:
+            rule = document.own_rules[index]
+            leads_to = "such a job is rejected" if rule.on_error == "deny" else "such a job is admitted"
+            notes.append(f"rules.{PREFIX}[{index}].{name}: a usual job gives it no value, {leads_to}: {outcome.fault}")
+    return Checked(tuple(faults_at(faults, text)), tuple(notes))
+
+
+def _places(document: PolicyDocument) -> Iterator[tuple[tuple[int, str], str]]:
+    """((position, setting), source) of every expression."""
+    for index, rule in enumerate(document.own_rules):
+        if rule.action is not Action.OFF:
+            for name, source in (("match", rule.match), ("expression", rule.expression)):
+                if source is not None:
+                    yield (index, name), source

@@ -1,0 +1,170 @@
+"""What the admitted jobs of a namespace, stored or only reserved, will still take of its quotas."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from webhook.api.pod_resources import Amounts
+from webhook.api.quantity import Quantity
+from webhook.api.quota_charges import Charge, PodShape, pod_charges
+from webhook.cluster.contents import Group
+from webhook.cluster.resources.limit_ranges import LIMIT_RANGES, NO_DEFAULTS, defaults
+from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
+from webhook.cluster.resources.pods import PODS
+from webhook.cluster.resources.reservations import RESERVATIONS, Reservation
+from webhook.cluster.resources.resource_quotas import ResourceQuota
+from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeClass
+from webhook.cluster.view import UNKNOWN, Answer
+from webhook.kit.context import Context
+from webhook.predict import devices, other_jobs
+from webhook.predict.limits import MAX_CACHED_DEFAULTS
+from webhook.predict.pod_priority import default_class
+from webhook.predict.quota.fit import Alternatives, charged_at_most
+from webhook.predict.quota.not_yet_used import Jobs, Made, Outstanding, PodCounts, pod_counts, promised, without_pods
+from webhook.work_limit import uncounted
+
+Quotas = tuple[ResourceQuota, ...]
+Pairs = tuple[tuple[str, Quantity], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Promises:
+    """Promises from the known jobs, pods and reservations."""
+
+    ctx: Context
+    jobs: Jobs | None
+    """None for unknown."""
+    made: Made | None
+    """The pods that exist; None for unknown."""
+    stored: Outstanding
+    default_priority: str | None
+    charges: Callable[[PodShape], tuple[Charge, ...]]
+    """What a pod of a stored job takes."""
+
+    @classmethod
+    def of(cls, ctx: Context, quotas: Quotas) -> "Promises":
+        """The promises of the context's namespace; `quotas` are its own."""
+        counts, jobs = _pod_counts(ctx), ctx.view.within(MPI_JOBS, ctx.namespace)
+        stored_jobs = jobs if isinstance(jobs, Group) else Group({} if jobs is UNKNOWN else jobs)
+        made = None if counts is None else counts.made
+        priority = default_priority_class(ctx, quotas)
+        return cls(
+            ctx=ctx,
+            jobs=None if jobs is UNKNOWN else stored_jobs,
+            made=made,
+            stored=counts.outstanding(stored_jobs)
+            if counts is not None and made
+            else stored_jobs.derived(without_pods),
+            default_priority=priority,
+            charges=_charges(ctx, priority),
+        )
+
+    def at_most(self, quotas: Quotas, *, but: str = "") -> Mapping[str, Amounts]:
+        """By the names of quotas, what all jobs except the one of that name will take, whichever of each name is
+        stored.
+
+        The time does not count for the job: with 5,000 jobs of different sizes and 10 quotas it is 100 ms.
+        """
+        return uncounted(lambda: self._at_most(quotas, but))
+
+    def _at_most(self, quotas: Quotas, but: str) -> Mapping[str, Amounts]:
+        # Without the pods it is unknown how much of it is used already.
+        found = [] if self.made is None else self._promised(but)
+        return {quota.name: charged_at_most(quota, found) for quota in quotas}
+
+    def _promised(self, but: str) -> list[Alternatives]:
+        reserved = [*_reserved(self.ctx)]
+        kinds = {other[0].kind: other[0] for each in reserved if (other := other_jobs.of_holder(each.name))}
+        others = {name: made for name, kind in kinds.items() if (made := kind.made(self.ctx)) is not None}
+        return promised(self.stored, reserved, job=self._job, but=but, charges=self.charges, others=others)
+
+    def running_but(self, name: str) -> Mapping[tuple[PodShape, ...], int] | None:
+        """The number of jobs by the shapes of their pods, without the one of that name; None for unknown."""
+        return None if self.jobs is None else self.stored.running_but(self._job(name))
+
+    def _job(self, name: str) -> MPIJobRecord | None:
+        return None if self.jobs is None else self.jobs.get((self.ctx.namespace, name))
+
+
+def _pod_counts(ctx: Context) -> PodCounts | None:
+    """The number of pods in the namespace; None for unknown."""
+    pods = ctx.view.within(PODS, ctx.namespace)
+    if pods is UNKNOWN:
+        return None
+    return pods.derived(pod_counts) if isinstance(pods, Group) else pod_counts(Group(pods))
+
+
+def _reserved(ctx: Context) -> Iterator[Reservation]:
+    """Reservations for jobs that have not ended."""
+    found = ctx.view.within(RESERVATIONS, ctx.namespace)
+    for each in () if found is UNKNOWN else found.values():
+        for entry in each.entries:
+            reservation = entry.reservation
+            if other := other_jobs.of_holder(reservation.name):
+                kind, name = other
+                known = ctx.view.get(kind.jobs, (ctx.namespace, name))
+                if not isinstance(known, Answer) and known.uid == reservation.uid:
+                    if known.over:
+                        continue
+                    reservation = msgspec.structs.replace(reservation, objects=())
+                yield reservation
+                continue
+            stored = ctx.view.get(MPI_JOBS, (ctx.namespace, reservation.name))
+            over = isinstance(stored, MPIJobRecord) and stored.uid == reservation.uid and stored.over
+            if not over:
+                yield reservation
+
+
+def _charges(ctx: Context, default_priority: str | None) -> Callable[[PodShape], tuple[Charge, ...]]:
+    """What a pod of a stored job takes, with the namespace's defaults."""
+    ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
+    filled_in = NO_DEFAULTS if ranges is UNKNOWN or not ranges else defaults(ranges.values())
+    requests, limits = (tuple(amounts.items()) for amounts in (filled_in.requests, filled_in.limits))
+
+    def charges(shape: PodShape) -> tuple[Charge, ...]:
+        overhead = None
+        if shape.runtime_class:
+            runtime = ctx.view.get(RUNTIME_CLASSES, shape.runtime_class)
+            if isinstance(runtime, RuntimeClass) and runtime.overhead is not None:
+                overhead = tuple(runtime.overhead.items())
+        of_pod = _charges_of(shape, requests, limits, overhead, default_priority)
+        return of_pod + devices.charges(shape.device_claims, ctx) if shape.device_claims else of_pod
+
+    return charges
+
+
+_Defaults = tuple[Pairs, Pairs, Pairs | None, str | None]
+# The charges of pods of a shape, cached while a stored job has the shape, for several sets of defaults.
+_CHARGES: WeakKeyDictionary[PodShape, dict[_Defaults, tuple[Charge, ...]]] = WeakKeyDictionary()
+
+
+def _charges_of(
+    shape: PodShape, requests: Pairs, limits: Pairs, overhead: Pairs | None, default_priority: str | None
+) -> tuple[Charge, ...]:
+    """What a pod takes with these defaults in its containers, and this overhead in place of its own."""
+    known = _CHARGES.setdefault(shape, {})
+    key = (requests, limits, overhead, default_priority)
+    if key not in known:
+        if len(known) >= MAX_CACHED_DEFAULTS:
+            known.clear()
+        known[key] = uncounted(lambda: _worked_out(shape, requests, limits, overhead, default_priority))
+    return known[key]
+
+
+def _worked_out(
+    shape: PodShape, requests: Pairs, limits: Pairs, overhead: Pairs | None, default_priority: str | None
+) -> tuple[Charge, ...]:
+    resources = shape.resources.with_defaults(requests=dict(requests), limits=dict(limits))
+    if overhead is not None:
+        resources = resources.with_overhead(dict(overhead))
+    return pod_charges(replace(shape, resources=resources), certain=True, default_priority=default_priority)
+
+
+def default_priority_class(ctx: Context, quotas: Quotas) -> str | None:
+    """The PriorityClass of pods that name none, if it matters; empty without one."""
+    if not any(quota.by_priority for quota in quotas):
+        return ""
+    found = default_class(ctx.view)
+    return None if found is UNKNOWN else found.name

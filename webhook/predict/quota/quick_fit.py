@@ -1,0 +1,58 @@
+"""Whether jobs certainly fit, one after the other, without comparing each with all promises."""
+
+from collections.abc import Iterable
+
+from webhook.api.pod_resources import Amounts
+from webhook.api.quantity import Quantity
+from webhook.api.quota_scopes import Scope
+from webhook.cluster.resources.reservations import Reservation
+from webhook.cluster.resources.resource_quotas import ResourceQuota
+from webhook.kit.context import Context
+from webhook.predict.quota.assessment import namespace_quotas
+from webhook.predict.quota.fit import Load, charged
+from webhook.predict.quota.promised_usage import Promises
+
+Limits = dict[str, tuple[Amounts, tuple[Scope, ...]]]
+"""The counted resources of quotas, and their limits."""
+
+
+class Room:
+    """The minimum that the quotas of a namespace have left if all promises are used.
+
+    Promises are added up once, so a hundred jobs cost hardly more than one. A job that does not fit here may fit all
+    the same: a resent job is counted twice.
+    """
+
+    def __init__(self, ctx: Context) -> None:
+        self._quotas = namespace_quotas(ctx)
+        promised = Promises.of(ctx, self._quotas).at_most(self._quotas)
+        self._promised = {quota.name: dict(promised[quota.name]) for quota in self._quotas}
+        self.limits = limits(self._quotas)
+
+    def holds(self, reservation: Reservation) -> bool:
+        """Whether it certainly fits."""
+        loads = _loads(reservation)
+        return all(
+            (used := quota.used.get(name)) is not None
+            and used + self._promised[quota.name].get(name, 0) + amount <= quota.hard[name]
+            for quota in self._quotas
+            for name, amount in charged(quota, loads).items()
+        )
+
+    def promise(self, reservation: Reservation) -> None:
+        """Count it from now on."""
+        loads = _loads(reservation)
+        for quota in self._quotas:
+            promised = self._promised[quota.name]
+            for name, amount in charged(quota, loads).items():
+                promised[name] = Quantity(promised.get(name, 0) + amount)
+
+
+def limits(quotas: Iterable[ResourceQuota]) -> Limits:
+    """The limits of quotas by name, for what does not come and go with pods."""
+    return {quota.name: (quota.hard, quota.scopes) for quota in quotas}
+
+
+def _loads(reservation: Reservation) -> list[Load]:
+    pods = ((each.count, charge) for each in reservation.pods for charge in each.charges)
+    return [*pods, *((1, charge) for charge in reservation.objects)]
