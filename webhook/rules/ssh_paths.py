@@ -40,7 +40,7 @@ import msgspec
 from webhook.api import mpirun, sshd
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun_options import OPEN_MPI
-from webhook.api.pod import Container, PodSecurityContext, PodTemplate, SecurityContext
+from webhook.api.pod import Capabilities, Container, PodSecurityContext, PodTemplate, SecurityContext
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.resources.nodes import NODES, NodeShape
 from webhook.cluster.view import UNKNOWN
@@ -48,6 +48,7 @@ from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.predict.pod_security import Level, labels
+from webhook.predict.pod_security.pod import Capabilities as FilledCapabilities
 from webhook.predict.pod_security.pod import ContainerSecurityContext as FilledContainer
 from webhook.predict.pod_security.pod import PodSecurityContext as FilledPod
 from webhook.predict.scc.outcome import Outcome, outcomes
@@ -140,12 +141,14 @@ def _side(template: PodTemplate, role: str, pod: str, of_scc: Outcome | None) ->
     container, written = template.containers[0], template.user
     of_pod: PodSecurityContext | FilledPod | None = template.spec.security_context if template.spec else None
     own: SecurityContext | FilledContainer | None = container.security_context
-    if of_scc is not None and not of_scc.rejections and of_scc.filled and of_scc.filled.spec:
+    capabilities: Capabilities | FilledCapabilities | None = own.capabilities if own else None
+    if of_scc is not None and of_scc.filled and of_scc.filled.spec:
         of_pod, own = of_scc.filled.spec.security_context, of_scc.first
+        if not of_scc.rejections:
+            capabilities = own.capabilities
     of_pod, own = of_pod or PodSecurityContext(), own or SecurityContext()
     user = of_pod.run_as_user if own.run_as_user is None else own.run_as_user
     non_root = of_pod.run_as_non_root if own.run_as_non_root is None else own.run_as_non_root
-    capabilities = own.capabilities
     return _Side(
         role,
         pod,
