@@ -154,7 +154,10 @@ def _has_claims(pod: ReplicaSpec) -> bool:
 def _meant(job: MPIJob, slots: int, gpus: int) -> bool:
     """Whether ranks are meant to have several GPUs, or workers more ranks, or mpirun starts what starts more."""
     return any(
-        (slots < gpus and call.ranks == slots * _nodes(job)) or _exactly_per_node(call) == slots or mpirun.starter(call)
+        (slots < gpus and call.ranks == slots * _nodes(job))
+        or _exactly_per_node(call) == slots
+        or mpirun.starter(call)
+        or {"-g", str(gpus // (slots or 1))} <= {*call.words}  # NCCL's tests: GPUs of a rank
         for call in job.mpirun_calls
     )
 
