@@ -246,18 +246,10 @@ class ContainerPort(msgspec.Struct, rename="camel", gc=False):
     protocol: str | None = None
 
 
-class TcpSocket(msgspec.Struct, gc=False):
-    """A probe that opens a TCP connection."""
-
-    port: object = None
-    host: str | None = None
-
-
 class Probe(msgspec.Struct, rename="camel", gc=False):
     """A probe of a container."""
 
     termination_grace_period_seconds: int | None = None
-    tcp_socket: TcpSocket | None = None
 
 
 class Container(msgspec.Struct, rename="camel", gc=False):
@@ -282,23 +274,6 @@ class Container(msgspec.Struct, rename="camel", gc=False):
     def argv(self) -> list[str]:
         """What it runs, as far as its image does not decide."""
         return [*(self.command or ()), *(self.args or ())]
-
-    @property
-    def probed_ports(self) -> Iterator[tuple[str, int]]:
-        """(field, port) of each probe that connects to a port of the container."""
-        for field, probe in (
-            ("readinessProbe", self.readiness_probe),
-            ("startupProbe", self.startup_probe),
-            ("livenessProbe", self.liveness_probe),
-        ):
-            target = probe.tcp_socket if probe is not None else None
-            if target is None or target.host:
-                continue
-            port = target.port
-            if isinstance(port, str):
-                port = next((one.container_port for one in self.ports or () if one.name == port), None)
-            if isinstance(port, int):
-                yield field, port
 
 
 class Named(msgspec.Struct, gc=False):

@@ -42,7 +42,7 @@ _SSHD: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r""""[^"]*+"|'[^']*+'""")
 _GROUP_INSTEAD: Final = re.compile(r"\|\|\s*+\{[^{}]*+\}")
-# Programs that end at once, and listen on no port.
+# Programs that end at once.
 _SHORT: Final = frozenset(
     ("chmod", "chown", "cp", "echo", "exit", "export", "ln", "mkdir", "rm", "sed", "set", "ssh-keygen", "touch", "true")
 )
@@ -86,44 +86,34 @@ class Call(NamedTuple):
         return _STAYS.search(self.options) is not None
 
 
-class Calls(NamedTuple):
-    """The certain facts about a container's starts of sshd."""
+def calls(container: Container) -> tuple[Sequence[Call], Call | None]:
+    """The starts of sshd in the container's command or in a shell's script, and the one that the container runs last.
 
-    all: Sequence[Call] = ()
-    last: Call | None = None
-    """The last program that the container runs."""
-    alone: bool = False
-    """The container runs no other program that may listen on a port."""
-
-
-def calls(container: Container) -> Calls:
-    """The starts of sshd in the container's command or in a shell's script.
-
+    The second is None if another program, or perhaps one, is the last.
     Without a command the image decides how `args` are used, so only a shell's script in them is read.
     """
     argv = shell.unwrapped(container.argv)
     program = argv[0].rpartition("/")[2] if argv else ""
     if program == "sshd" and container.command:
         call = _call(" ".join(argv), "")
-        return Calls([call], call, alone=True) if call else Calls()
+        return [call] if call else [], call
     script = shell.script(argv)[0] if program in shell.SHELLS else ""
     if "sshd" not in script or shell.has_here_document(script):
-        return Calls()
+        return [], None
     script = _GROUP_INSTEAD.sub("|| false", _QUOTED.sub("''", shell.plain(script)))
     commands = [each for each in _COMMAND.finditer(script) if each[1].strip()]
     sshd_calls = [_call(*each.groups()) for each in commands]
-    last, alone, instead = None, True, False
+    last, instead = None, False
     for call, command in zip(sshd_calls, commands, strict=True):
         # The command after || runs only if sshd does not start.
         if call or not (instead or command[1].split()[0] in _SHORT):
-            last, alone = call, alone and call is not None
+            last = call
         instead = call is not None and command[2] == "||"
-    starts = [call for call in sshd_calls if call]
-    return Calls(starts, last, alone and len(starts) == 1)
+    return [call for call in sshd_calls if call], last
 
 
 def ends_in(container: Container) -> bool:
-    return calls(container).last is not None
+    return calls(container)[1] is not None
 
 
 def _call(command: str, end: str) -> Call | None:
@@ -133,11 +123,6 @@ def _call(command: str, end: str) -> Call | None:
         return None
     options = shell.REDIRECTION.sub(" ", command[match.end() :])
     return None if _TELLS.search(options) else Call((match[1] or "")[:1] in {"/", "$", "~"}, options, end == "&")
-
-
-def ports(options: str) -> list[int]:
-    """The ports in the options of sshd, which replace those of its configuration."""
-    return [int(found) for found in _OPTION.findall(options)]
 
 
 def text(container: Container) -> str:

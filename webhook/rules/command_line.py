@@ -18,8 +18,7 @@ An option of another MPI than `mpiImplementation` ends mpirun at once: `-x` and 
 finds no hostfile, and runs all ranks on the launcher.
 
 sshd starts itself again for each connection, so it refuses to start unless it is called by its absolute path. Without
-`-D`, or followed by `&`, it goes to the background: a container that does nothing after that ends. Probes must use the
-port on which it listens; that is checked if the container runs nothing else.
+`-D`, or followed by `&`, it goes to the background: a container that does nothing after that ends.
 
 `-np eight` and `-np -1` are not numbers of ranks. Open MPI 4 refuses both; Open MPI 5, MPICH and Intel MPI fail or
 start an arbitrary number of ranks. `-np 0` is a rank for each slot to Open MPI, and an error to others.
@@ -118,9 +117,7 @@ def _programs(template: PodTemplate, path: str) -> Sequence[Violation]:
             where = f"{path}.template.spec.{kind}[{index}]"
             wrong = [*_program(container, where)]
             if not wrong and kind == "containers" and "sshd" in sshd.text(container):
-                sidecars = any(each.restart_policy == "Always" for each in pod.init_containers or ())
-                alone = len(pod.containers or ()) == 1 and not sidecars
-                wrong += _sshd(container, where, alone=alone)
+                wrong += _sshd(container, where)
             found += wrong
     return found
 
@@ -180,22 +177,16 @@ def _are_lost(script: str, rest: Sequence[str]) -> bool:
     return len(words) == 1 or not started.isdisjoint(_PROGRAMS)
 
 
-def _sshd(container: Container, path: str, *, alone: bool) -> Iterator[Violation]:
-    """How the container starts sshd; `alone`: no other container uses the pod's ports."""
-    calls = sshd.calls(container)
-    last = calls.last
-    if not all(call.by_path for call in calls.all):
+def _sshd(container: Container, path: str) -> Iterator[Violation]:
+    """How the container starts sshd."""
+    calls, last = sshd.calls(container)
+    if not all(call.by_path for call in calls):
         fault = "sshd starts only by its absolute path"
         yield Violation(_field(container, path, "sshd"), fault, "Write /usr/sbin/sshd.", advisory=True)
     elif last and (last.in_background or not last.in_foreground):
         fault = "sshd goes to the background and the container ends"
         fix = ("Remove the &." if last.in_foreground else "Add -D, no &.") if last.in_background else "Add -D."
         yield Violation(_field(container, path, "sshd"), fault, fix, advisory=True)
-    elif last and alone and calls.alone and (ports := sshd.ports(last.options)):
-        for field, probed in container.probed_ports:
-            if probed not in ports:
-                fault = f"sshd does not listen on port {probed}"
-                yield Violation(f"{path}.{field}.tcpSocket.port", fault, f"Set it to {ports[0]}.", advisory=True)
 
 
 def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:

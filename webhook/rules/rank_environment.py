@@ -195,5 +195,5 @@ def _of_prefix(env: Sequence[EnvVar], script: str, calls: Sequence[Invocation]) 
 def _only_sshd(worker: PodTemplate) -> bool:
     """Whether its container starts sshd, as the operator does, and no other program that might read its environment."""
     container = worker.containers[0]
-    starts_sshd = not container.argv or sshd.calls(container).all
-    return bool(starts_sshd) and not _USES_ENVIRONMENT.search(sshd.text(container))
+    starts_sshd = not container.argv or bool(sshd.calls(container)[0])
+    return starts_sshd and not _USES_ENVIRONMENT.search(sshd.text(container))

@@ -381,49 +381,6 @@ def test_sshd_in_the_arguments_of_a_shell() -> None:
     assert found(violations(ID, changes)) == [f'(advice) {SSHD}.args: bash ignores "-De"']
 
 
-@pytest.mark.parametrize("field", ["readinessProbe", "startupProbe", "livenessProbe"])
-def test_every_probe_of_sshds_port(field: str) -> None:
-    changes = {f"{WORKER}.command": ["/usr/sbin/sshd", "-De", "-p", "2222"]}
-    result = violations(ID, {**changes, f"{WORKER}.{field}": {"tcpSocket": {"port": 22}}})
-    assert found(result) == [f"(advice) {SSHD}.{field}.tcpSocket.port: sshd does not listen on port 22"]
-    assert violations(ID, {**changes, f"{WORKER}.{field}": {"tcpSocket": {"port": 22, "host": "10.0.0.1"}}}) == []
-
-
-@pytest.mark.parametrize(
-    ("command", "port", "more", "expected"),
-    [
-        (["/usr/sbin/sshd", "-De", "-p", "2222"], 2222, {}, []),
-        (["/usr/sbin/sshd", "-De"], 2222, {}, []),
-        (["/usr/sbin/sshd", "-De", "-p", "22", "-p", "2222"], 22, {}, []),
-        (["bash", "-c", "./health & /usr/sbin/sshd -De -p 2222"], 8080, {}, []),
-        (["bash", "-c", "/usr/sbin/sshd -p 22; exec /usr/sbin/sshd -De -p 2222"], 22, {}, []),
-        (["bash", "-c", "service health start; /usr/sbin/sshd -De -p 2222"], 8080, {}, []),
-        (["bash", "-c", "./start-health && exec /usr/sbin/sshd -De -p 2222"], 8080, {}, []),
-        (["/usr/sbin/sshd", "-De", "-p", "2222"], 8080, {"containers": 2}, []),
-        (["/usr/sbin/sshd", "-De", "-p", "2222"], 22, {}, [22]),
-        (["bash", "-c", "mkdir -p /run/sshd && exec /usr/sbin/sshd -Dp 2222"], 22, {}, [22]),
-        (["/usr/sbin/sshd", "-De", "-oPort=2222"], "ssh", {"ports": [{"name": "ssh", "containerPort": 22}]}, [22]),
-    ],
-)
-def test_a_probe_of_sshds_port(command: list[str], port: Any, more: dict[str, Any], expected: list[int]) -> None:
-    changes = {f"{WORKER}.command": command, f"{WORKER}.readinessProbe": {"tcpSocket": {"port": port}}}
-    if more.pop("containers", 1) == 2:
-        first = changed({f"{WORKER}.command": command})["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
-        changes["Worker.template.spec.containers"] = [*first["containers"], {"name": "health"}]
-    result = violations(ID, {**changes, **{f"{WORKER}.{field}": value for field, value in more.items()}})
-    where = f"(advice) {SSHD}.readinessProbe.tcpSocket.port"
-    assert found(result) == [f"{where}: sshd does not listen on port {number}" for number in expected]
-    assert [each.fix for each in result] == ["Set it to 2222." for _ in expected]
-
-
-@pytest.mark.parametrize(("policy", "reported"), [(None, True), ("Always", False)])
-def test_an_init_container_has_no_port_once_it_ended(policy: str | None, reported: bool) -> None:
-    changes = {f"{WORKER}.command": ["/usr/sbin/sshd", "-D", "-p", "2222"]}
-    changes |= {f"{WORKER}.readinessProbe": {"tcpSocket": {"port": 22}}}
-    one = {"name": "i", "command": ["/health"], "restartPolicy": policy}
-    assert bool(violations(ID, {**changes, "Worker.template.spec.initContainers": [one]})) is reported
-
-
 def test_of_an_option_with_many_words_the_first_are_named() -> None:
     [violation] = check(["mpirun", "-np" + " 4" * 50_000, "train"])
     assert violation.fix == 'Split it: "-np"' + ', "4"' * 49 + ", ..."

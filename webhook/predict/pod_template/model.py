@@ -448,7 +448,7 @@ class HttpGet(msgspec.Struct, rename="camel", gc=False):
     http_headers: list[Header] | None = None
 
 
-class TcpSocket(pod.TcpSocket, gc=False, kw_only=True):
+class TcpSocket(msgspec.Struct, gc=False):
     """A connection."""
 
     port: PortReference
