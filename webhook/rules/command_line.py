@@ -81,6 +81,9 @@ _NEAR_OPTION: Final = re.compile(r"(?:-*[\u2012-\u2015\u2212]+-*|--?(?=pn\Z))([\
 # Values that scripts get for `$0`.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
+# A field of the container, its fault and the fix.
+_Fault = tuple[str, str, str]
+
 
 class Settings(RuleSettings):
     """No settings except the action: the image decides the names of programs."""
@@ -107,22 +110,17 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             yield Violation("spec.mpiImplementation", fault, f"Set it to {has}.", advisory=True)
 
 
-def _programs(template: PodTemplate, path: str) -> Sequence[Violation]:
+def _programs(template: PodTemplate, path: str) -> Iterator[Violation]:
     """Faults in the first words of containers."""
-    found: list[Violation] = []
-    if (pod := template.spec) is None or pod.for_windows:
-        return found
-    for kind, containers in (("containers", pod.containers), ("initContainers", pod.init_containers)):
-        for index, container in enumerate(containers or ()):
-            where = f"{path}.template.spec.{kind}[{index}]"
-            wrong = [*_program(container, where)]
-            if not wrong and kind == "containers" and "sshd" in sshd.text(container):
-                wrong += _sshd(container, where)
-            found += wrong
-    return found
+    if template.spec is None or template.spec.for_windows:
+        return
+    for kind, index, container in template.each_container:
+        if found := _program(container) or (_sshd(container) if kind == "containers" else None):
+            field, fault, fix = found
+            yield Violation(f"{path}.template.spec.{kind}[{index}].{field}", fault, fix, advisory=True)
 
 
-def _program(container: Container, path: str) -> Iterator[Violation]:
+def _program(container: Container) -> _Fault | None:
     """Whether the first word can be a program, and a shell runs all words that were meant.
 
     An image may split one word in `args`, but not the words for a shell.
@@ -133,60 +131,49 @@ def _program(container: Container, path: str) -> Iterator[Violation]:
         short = len(command[0]) <= (MAX_SPLIT_CHARACTERS if container.args else MAX_SHOWN_WORDS_CHARACTERS)
         words = shell.word_list(command[0]) if short and container.command == command else ()
         fix = f"Write {json.dumps(words, ensure_ascii=False)}." if words else 'Put "sh", "-c" before it.'
-        fix = fix if len(command) == 1 else "Write each of its words in quotes."
-        yield Violation(f"{path}.command", "is not split into words", fix, advisory=True)
-        return
+        return "command", "is not split into words", fix if len(command) == 1 else "Write each of its words in quotes."
     if program not in shell.SHELLS:
         starts = _OF_A_SHELL.match(" ".join(container.command or ()))
-        if starts or (container.command and not _OPERATORS.isdisjoint(container.argv)):
-            word = starts[0] if starts else next(each for each in container.argv if each in _OPERATORS)
-            fix = 'Write all of it as one text after "bash", "-c".'
-            yield Violation(f"{path}.command", f'"{shortened(word, 20)}" needs a shell', fix, advisory=True)
-        return
+        operators = (each for each in container.argv if container.command and each in _OPERATORS)
+        word = starts[0] if starts else next(operators, "")
+        fix = 'Write all of it as one text after "bash", "-c".'
+        return ("command", f'"{shortened(word, 20)}" needs a shell', fix) if word else None
     if script := mpirun.taken_for_a_file(argv):
         field = "command" if script in command else "args"
-        fault = f"{program} takes the command line for a file"
-        yield Violation(f"{path}.{field}", fault, 'Put "-c" before it.', advisory=True)
-        return
+        return field, f"{program} takes the command line for a file", 'Put "-c" before it.'
     if rest := _lost_words(argv):
         field = "command" if len(container.argv) - len(rest) < len(container.command or ()) else "args"
         fault = f'{program} ignores "{shortened(" ".join(rest), MAX_SHOWN_ARGUMENTS_CHARACTERS)}"'
-        yield Violation(f"{path}.{field}", fault, "Add it to the text after -c.", advisory=True)
+        return field, fault, "Add it to the text after -c."
+    return None
 
 
 def _lost_words(argv: Sequence[str]) -> Sequence[str]:
-    """The words after a shell's script, if they are arguments that it does not use and was meant to have."""
+    """The words after a shell's script, if it does not read them and they look like options or commands."""
     script, rest = shell.script(argv)
-    return rest if rest and _are_lost(script, rest) else ()
-
-
-def _are_lost(script: str, rest: Sequence[str]) -> bool:
-    """Whether the script does not read its arguments, and they look like a command's options, or like commands."""
     words = script.split()
-    if not words or _POSITIONAL.search(script) or words[0][0] == "$":
-        return False
+    if not rest or not words or _POSITIONAL.search(script) or words[0][0] == "$":
+        return ()
     if any(len(word) > 1 and word[0] == "-" and word not in _NO_ARGUMENTS for word in rest):
-        return True
+        return rest
     name = rest[0].rpartition("/")[2]
-    program = words[-1].rpartition("/")[2]
-    of_script = (word.rpartition("/")[2] for word in words)
+    of_script = [word.rpartition("/")[2] for word in words]
     if len(rest) == 1 and (name in _NO_ARGUMENTS or name in shell.SHELLS or name in of_script):
-        return False
+        return ()
     # Each item may be a command with its arguments.
-    started = {program, *(word.partition(" ")[0].rpartition("/")[2] for word in rest)}
-    return len(words) == 1 or not started.isdisjoint(_PROGRAMS)
+    started = {of_script[-1], *(word.partition(" ")[0].rpartition("/")[2] for word in rest)}
+    return rest if len(words) == 1 or not started.isdisjoint(_PROGRAMS) else ()
 
 
-def _sshd(container: Container, path: str) -> Iterator[Violation]:
+def _sshd(container: Container) -> _Fault | None:
     """How the container starts sshd."""
-    calls, last = sshd.calls(container)
+    calls, last = sshd.calls(container) if "sshd" in sshd.text(container) else ((), None)
     if not all(call.by_path for call in calls):
-        fault = "sshd starts only by its absolute path"
-        yield Violation(_field(container, path, "sshd"), fault, "Write /usr/sbin/sshd.", advisory=True)
-    elif last and (last.in_background or not last.in_foreground):
-        fault = "sshd goes to the background and the container ends"
+        return _field(container, "sshd"), "sshd starts only by its absolute path", "Write /usr/sbin/sshd."
+    if last and (last.in_background or not last.in_foreground):
         fix = ("Remove the &." if last.in_foreground else "Add -D, no &.") if last.in_background else "Add -D."
-        yield Violation(_field(container, path, "sshd"), fault, fix, advisory=True)
+        return _field(container, "sshd"), "sshd goes to the background and the container ends", fix
+    return None
 
 
 def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
@@ -210,8 +197,7 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fault = f"{call.program} of {implementation} has no {shortened(', '.join(options))}"
         those = "them" if len(options) > 1 else "that"
         fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove {those}."
-        path = "spec.mpiImplementation"
-        yield Violation(path, fault, fix, advisory=True)
+        yield Violation("spec.mpiImplementation", fault, fix, advisory=True)
     if call.starts_nothing and not _lost_words(shell.unwrapped(launcher.argv)):
         of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
         fix = "End each line that goes on with \\." if of_lines else "Name it after the options."
@@ -272,12 +258,11 @@ def _unreplaced(call: Invocation, launcher: Container, job: MPIJob) -> Iterator[
 
 
 def _place(container: Container, text: str) -> str:
-    return _field(container, f"{replica_path(LAUNCHER)}.template.spec.containers[0]", text)
+    return f"{replica_path(LAUNCHER)}.template.spec.containers[0].{_field(container, text)}"
 
 
-def _field(container: Container, path: str, text: str) -> str:
-    field = "command" if not container.args or any(text in word for word in container.command or ()) else "args"
-    return f"{path}.{field}"
+def _field(container: Container, text: str) -> str:
+    return "command" if not container.args or any(text in word for word in container.command or ()) else "args"
 
 
 def _ranks(name: str, job: MPIJob, ctx: Context) -> str:

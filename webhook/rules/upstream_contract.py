@@ -63,9 +63,7 @@ RESERVED_VOLUMES = {LAUNCHER: ("ssh-auth", "mpi-job-config"), WORKER: ("ssh-auth
 FILES = frozenset(("id_rsa", "id_rsa.pub", "authorized_keys", "hostfile", "discover_hosts.sh"))
 # A path with nothing in it that `normpath` would change.
 _PLAIN = re.compile(r"(?:/[^/.][^/]*+)++")
-RESERVED_LABELS = {
-    f"training.kubeflow.org/{key}": None for key in ("operator-name", "job-name", "job-role", "replica-index")
-}
+RESERVED_LABELS = [f"training.kubeflow.org/{key}" for key in ("operator-name", "job-name", "job-role", "replica-index")]
 
 
 class Settings(RuleSettings):
@@ -125,13 +123,8 @@ def _replica_keys(job: MPIJob) -> Iterator[Violation]:
             meant = meant_role(key)
             free = meant is not None and meant not in specs
             fix = f"Rename it to {meant}." if free else "Remove it: there are only Launcher and Worker."
-            shown = key[:100]
-            yield Violation(
-                f"{path}[{shown}]",
-                f'the operator does not know "{shown}" and ignores it',
-                fix,
-                CauseReason.NOT_SUPPORTED,
-            )
+            fault = f'the operator does not know "{key[:100]}" and ignores it'
+            yield Violation(f"{path}[{key[:100]}]", fault, fix, CauseReason.NOT_SUPPORTED)
     if job.launcher is None and job.misnamed(LAUNCHER) is None:
         yield Violation(f"{path}[Launcher]", "is missing", "Add it: it runs mpirun.", CauseReason.REQUIRED)
 
@@ -141,17 +134,13 @@ def _replica(role: str, path: str, spec: ReplicaSpec, job: MPIJob, ctx: Context)
         fault, degree = f"is {spec.replicas}, there is always one launcher", Degree(path, abs((spec.replicas or 0) - 1))
         yield Violation(f"{path}.replicas", fault, "Set replicas to 1.", degree=degree)
     if role == WORKER and (spec.replicas or 0) < 1:
-        yield Violation(
-            f"{path}.replicas",
-            f"is {spec.replicas} (not set counts as 0), and the operator needs at least 1",
-            more_workers(job, ctx, 1),
-        )
+        fault = f"is {spec.replicas} (not set counts as 0), and the operator needs at least 1"
+        yield Violation(f"{path}.replicas", fault, more_workers(job, ctx, 1))
     if spec.restart_policy not in RESTART_POLICIES:
         yield _not_one_of(f"{path}.restartPolicy", spec.restart_policy, RESTART_POLICIES)
     if not spec.template.containers:
-        yield Violation(
-            f"{path}.template.spec.containers", "has no container", such_as("containers"), CauseReason.REQUIRED
-        )
+        where = f"{path}.template.spec.containers"
+        yield Violation(where, "has no container", such_as("containers"), CauseReason.REQUIRED)
 
 
 def _spec(job: MPIJob, ctx: Context) -> Iterator[Violation]:
@@ -184,7 +173,8 @@ def _run_policy(job: MPIJob) -> Iterator[Violation]:
         ("backoffLimit", policy.backoff_limit),
     ):
         if value is not None and value < 0:
-            yield _negative(f"spec.runPolicy.{field}", value)
+            path, fix = f"spec.runPolicy.{field}", "Remove it, or set it to 0 or more."
+            yield Violation(path, f"is {value}, must not be negative", fix, degree=Degree(path, -value))
     if policy.managed_by is not None and policy.managed_by not in MANAGERS:
         yield _not_one_of("spec.runPolicy.managedBy", policy.managed_by, MANAGERS)
 
@@ -195,7 +185,7 @@ def _reserved(
     """The operator's additions to the first container and the pod: with a second one of a name, no pod is ever
     created.
     """
-    pod, labels = template.spec or PodSpec(), template.labels
+    pod = template.spec or PodSpec()
     pod_path = f"{path}.template.spec"
     for index, volume in enumerate(pod.volumes or ()):
         if volume.name in RESERVED_VOLUMES[role]:
@@ -208,29 +198,24 @@ def _reserved(
     paths = "\n".join([mount.mount_path for mount in mounts])
     # However it is written, the path of a folder contains the folder's name.
     suspect = any(folder.rpartition("/")[2] in paths for folder in folders)
+    elsewhere = "Mount it elsewhere, such as at /data."
     for index, mount in enumerate(mounts if suspect else ()):
+        where = f"{pod_path}.containers[0].volumeMounts[{index}].mountPath"
         same = mount.mount_path in own
         folder = _folder(mount.mount_path)
         parent = next((each for each in folders if folder.startswith(f"{each}/")), None)
         if parent and folder.removeprefix(f"{parent}/") not in FILES:
             fault = f'"{mount.mount_path[:100]}" cannot be made in {parent[:100]}, which the operator mounts read-only'
-            where = f"{pod_path}.containers[0].volumeMounts[{index}].mountPath"
-            yield Violation(where, fault, "Mount it elsewhere, such as at /data.")
+            yield Violation(where, fault, elsewhere)
         if same or folder in folders:
-            shown = f'at "{mount.mount_path[:100]}"'
-            yield Violation(
-                f"{pod_path}.containers[0].volumeMounts[{index}].mountPath",
-                f"the operator itself mounts something {shown}{'' if same else ', and one hides the other'}",
-                "Mount it elsewhere, such as at /data.",
-                advisory=not same,
-            )
-    for key in RESERVED_LABELS if labels.keys() & RESERVED_LABELS else ():
-        if key in labels:
-            yield _overwritten(f"{path}.template.metadata.labels[{key}]")
-    if pod.hostname:
-        yield _overwritten(f"{pod_path}.hostname")
-    if pod.subdomain:
-        yield _overwritten(f"{pod_path}.subdomain")
+            hidden = "" if same else ", and one hides the other"
+            fault = f'the operator itself mounts something at "{mount.mount_path[:100]}"{hidden}'
+            yield Violation(where, fault, elsewhere, advisory=not same)
+    overwritten = [f"{path}.template.metadata.labels[{key}]" for key in RESERVED_LABELS if key in template.labels]
+    names_of_pod = {"hostname": pod.hostname, "subdomain": pod.subdomain}
+    overwritten += [f"{pod_path}.{field}" for field, name in names_of_pod.items() if name]
+    for field in overwritten:
+        yield Violation(field, "the operator overwrites it", "Remove it.", advisory=True)
     in_force = restart_policy or "Never"
     if pod.restart_policy not in {None, "", in_force}:
         fault = f"the operator overwrites it with {in_force}"
@@ -248,8 +233,8 @@ def _first_container(containers: Sequence[Container], path: str, role: str, job:
         if same is not None and (variable.value or "") not in same:
             fault, fix = f"the operator's {variable.name} wins", "Remove it."
             name = variable.name.removeprefix(ENV_PREFIX)
-            given = {"orte_default_hostfile", variable.name, *(parameter for parameter, _ in _parameters(job))}
-            if name not in given:
+            given = {parameter for call in job.mpirun_calls for parameter, _ in mca.parameters(call.words)}
+            if name not in {"orte_default_hostfile", variable.name, *given}:
                 fault = f"is lost (the operator sets {variable.name})"
                 fix = f"Use mpirun -mca {name} {shlex.quote(variable.value or '')}."
                 if variable.value is None or len(fix) > MAX_MCA_ADVICE_CHARACTERS:
@@ -257,11 +242,6 @@ def _first_container(containers: Sequence[Container], path: str, role: str, job:
             yield Violation(f"{path}[0].env[{index}]", fault, fix, advisory=True)
     if len(containers) > 1:
         yield from _not_first(containers, path, role, job)
-
-
-def _parameters(job: MPIJob) -> Iterator[tuple[str, str]]:
-    for call in job.mpirun_calls:
-        yield from mca.parameters(call.words)
 
 
 def _not_first(containers: Sequence[Container], path: str, role: str, job: MPIJob) -> Iterator[Violation]:
@@ -291,34 +271,20 @@ def _folder(path: str) -> str:
     return path if _PLAIN.fullmatch(path) else normpath(f"/{path.lstrip('/')}")
 
 
-def _quantities(start: str, where: Where, amounts: Mapping[str, object]) -> list[Violation]:
-    found = []
+def _quantities(start: str, where: Where, amounts: Mapping[str, object]) -> Iterator[Violation]:
     for name, value in amounts.items():
+        path = start + quantity_fields.place(where, name)
         try:
             amount = quantity.parse(value)
         except quantity.QuantityError as error:
-            found.append(Violation(start + quantity_fields.place(where, name), str(error), error.fix))
+            yield Violation(path, str(error), error.fix)
             continue
         if amount < 0:
-            path, fault = (
-                start + quantity_fields.place(where, name),
-                f"is {quantity.format(amount)}, must not be negative",
-            )
-            degree = Degree(path, -amount)
-            found.append(Violation(path, fault, "Set it to 0 or more, or remove it.", degree=degree))
-    return found
+            fault = f"is {quantity.format(amount)}, must not be negative"
+            yield Violation(path, fault, "Set it to 0 or more, or remove it.", degree=Degree(path, -amount))
 
 
 def _not_one_of(path: str, value: str | None, allowed: tuple[str, ...]) -> Violation:
     shown = (value or "")[:100]
     fix = names.choose({"Always": "OnFailure", "Delete": "All"}.get(shown, shown), allowed)
     return Violation(path, f'"{shown}" is not supported', fix, CauseReason.NOT_SUPPORTED)
-
-
-def _negative(path: str, value: int) -> Violation:
-    fix = "Remove it, or set it to 0 or more."
-    return Violation(path, f"is {value}, must not be negative", fix, degree=Degree(path, -value))
-
-
-def _overwritten(path: str) -> Violation:
-    return Violation(path, "the operator overwrites it", "Remove it.", advisory=True)
