@@ -477,8 +477,6 @@ class PodTemplate(msgspec.Struct, gc=False):
     @property
     def each_container(self) -> Iterator[tuple[str, int, Container]]:
         """(field of the pod's spec, index, container) of every container, then of every init container."""
-        spec = self.spec
-        for index, container in enumerate((spec and spec.containers) or ()):
-            yield "containers", index, container
-        for index, container in enumerate((spec and spec.init_containers) or ()):
-            yield "initContainers", index, container
+        for field, containers in (("containers", self.containers), ("initContainers", self.init_containers)):
+            for index, container in enumerate(containers):
+                yield field, index, container
