@@ -83,7 +83,7 @@ def test_every_bundle_is_made_equal_to_the_secret(lost):
     assert step == Publish((bad,), good.ca_bundles[0])
 
 
-def test_who_signs():
+def test_authority_that_signs():
     assert signer(WAITING, everywhere(WAITING), START) is ONE
     assert signer(WAITING, [bundle(TWO.certificate)], START) is TWO
     assert signer(WAITING, [bundle(TWO.certificate), bundle(ONE.certificate)], START) is None

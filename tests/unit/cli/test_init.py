@@ -1,4 +1,4 @@
-"""The command `init`: what it writes is admitted; the examples of frameworks come from it."""
+"""The command `init`: its jobs are admitted, and it generates the examples of frameworks."""
 
 from functools import partial
 from typing import Any

@@ -212,7 +212,7 @@ async def test_the_proxy_of_the_environment_is_used(
 
 
 async def test_a_call_takes_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It reads no file either: a user's ~/.netrc is not for API servers."""
+    """It does not read ~/.netrc either, which is not for API servers."""
     taken: list[object] = []
     monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", lambda *what: taken.append(what))
     with fake_api() as api:

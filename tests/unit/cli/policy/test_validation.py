@@ -42,7 +42,7 @@ def test_good_documents_are_summed_up() -> None:
     ],
 )
 def test_the_mode_is_the_one_that_will_be_in_force(below: str, mode: str) -> None:
-    """A document that says nothing about it leaves that to others, also to those of lower priority."""
+    """A document without a mode leaves it to other documents, including those of lower priority."""
     first, *_ = check(policy_file("a", PREMIUM), policy_file("below", below)).as_text()
     assert f"priority 0, {mode}, 0 settings" in first
 

@@ -168,7 +168,7 @@ def test_annotations_of_others_mean_nothing() -> None:
 
 
 @pytest.mark.parametrize("depth", [100, 500, 900, 5000])
-def test_an_annotation_that_is_nested_too_deep_fails_no_list_of_jobs(depth: int) -> None:
+def test_annotation_nested_too_deep_is_ignored(depth: int) -> None:
     expected = {version: convert(horovod(API_VERSION), version)["spec"] for version in OLDER}
     deep = "[" * depth + "]" * depth
     for version in OLDER:
@@ -190,7 +190,7 @@ def test_an_annotation_that_is_nested_too_deep_fails_no_list_of_jobs(depth: int)
         {"launcherCreationPolicy": ["AtStartup"]},
     ],
 )
-def test_no_annotation_brings_into_a_job_what_the_operator_cannot_read(spec: Json) -> None:
+def test_annotation_with_invalid_fields_is_not_converted_into_the_job(spec: Json) -> None:
     job = horovod()
     expected = convert(job, API_VERSION)["spec"]
     job["metadata"]["annotations"][SHOWN] = msgspec.json.encode({"spec": spec, "as_it_is": True}).decode()
@@ -204,11 +204,11 @@ HIDDEN = [
     {"initContainers": [{"name": "kubectl-delivery", "ports": [{"containerPort": 2**40}]}]},
     {"initContainers": [{"name": "kubectl-delivery", "resources": {"limits": {"cpu": "many"}}}]},
 ]
-"""Fields of a pod that v2beta1 does not have, and the API server only knows v2beta1."""
+"""Pod fields that v2beta1 does not have. The API server knows only v2beta1."""
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)
-def test_no_annotation_shows_older_clients_what_they_cannot_read(hidden: Json) -> None:
+def test_annotation_with_unknown_pod_fields_is_not_shown_to_older_clients(hidden: Json) -> None:
     written = horovod()["spec"]
     job = document(API_VERSION, convert(horovod(), API_VERSION)["spec"])
     expected = convert(job, V1)["spec"]
@@ -222,7 +222,7 @@ def test_no_annotation_shows_older_clients_what_they_cannot_read(hidden: Json) -
 
 @PROPERTY
 @given(two_versions.older_jobs(), st.sampled_from([*HIDDEN_ITEMS]), json_values())
-def test_whatever_an_annotation_says_older_clients_can_read_what_they_see(job: Json, key: str, value: Any) -> None:
+def test_job_is_readable_by_older_clients_with_any_annotation(job: Json, key: str, value: Any) -> None:
     new = to_new(job)
     written = deepcopy(job["spec"])
     roles = written.get("mpiReplicaSpecs", {"": written})
@@ -235,7 +235,7 @@ def test_whatever_an_annotation_says_older_clients_can_read_what_they_see(job: J
     assert convert(shown, API_VERSION)["spec"] == new["spec"]
 
 
-def test_what_the_api_server_would_refuse_is_refused_before_it_is_taken_out() -> None:
+def test_invalid_hidden_item_is_rejected_before_it_is_removed() -> None:
     job = horovod()
     job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"].update(HIDDEN[0])
     path = r"spec\.mpiReplicaSpecs\[Worker\]\.template\.spec\.volumes\[0\]\.hostPath"
@@ -247,7 +247,7 @@ def test_what_the_api_server_would_refuse_is_refused_before_it_is_taken_out() ->
 
 @PROPERTY
 @given(two_versions.older_jobs(), json_values(), json_values())
-def test_odd_annotations_are_no_fault_of_ours(job: Json, one: Any, other: Any) -> None:
+def test_arbitrary_annotations_do_not_change_the_spec(job: Json, one: Any, other: Any) -> None:
     written = {"apiVersion": job["apiVersion"], "spec": one}
     for key, value in ((WRITTEN_AS, written), (SHOWN, {"spec": other, "as_it_is": True})):
         job["metadata"]["annotations"][key] = msgspec.json.encode(value).decode()
@@ -256,7 +256,7 @@ def test_odd_annotations_are_no_fault_of_ours(job: Json, one: Any, other: Any) -
         assert convert(convert(new, version), API_VERSION)["spec"] == new["spec"]
 
 
-def test_more_than_annotations_hold_is_not_remembered() -> None:
+def test_spec_that_exceeds_the_size_of_annotations_is_not_stored() -> None:
     job = horovod()
     job["metadata"]["annotations"]["large"] = "x" * (MAX_ANNOTATIONS_BYTES - MIN_OTHER_ANNOTATIONS_BYTES)
     new = convert(job, API_VERSION)
