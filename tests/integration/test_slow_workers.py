@@ -61,7 +61,7 @@ def places(cluster: Cluster, labels: dict[str, str]) -> tuple[str, str]:
 
 
 def job(index: int, namespace: str, chosen: random.Random) -> dict[str, Any]:
-    """A job whose launcher runs a script or plain mpirun, in turn. Its backoffLimit is random in the full run, else 0."""
+    """A job whose launcher runs a script or plain mpirun, in turn. In the full run its backoffLimit is random."""
     release = RELEASES[index % len(RELEASES)]
     implementation = {"mpich": "MPICH", "intel": "Intel"}.get(release, "OpenMPI")
     mpirun = ["mpirun" if implementation == "OpenMPI" else "mpiexec", "-n", "2"]

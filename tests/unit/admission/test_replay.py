@@ -85,7 +85,7 @@ def test_replay_reports_new_injections(before: str, after: str, summary: str) ->
 
 
 def test_replayed_job_is_judged_after_injection() -> None:
-    """A job without a newly required injection is not reported: it would get the injection when it is submitted again."""
+    """A job without a newly required injection is not reported, because it would get the injection on submission."""
     required = "injections: {labels: {required: deny}}"
     assert replay("injectOnly: []", required, jobs(3)).newly_denied == {}
 

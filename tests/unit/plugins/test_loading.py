@@ -1,4 +1,4 @@
-"""Which plug-ins are loaded, and that a broken one is reported and harmless."""
+"""Only named plug-ins are loaded. A broken plug-in is reported and harmless."""
 
 from pathlib import Path
 

@@ -37,7 +37,7 @@ TAINT = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
 
 
 def nodes(**changes: Any) -> list[Json]:
-    """Eight machines with GPUs and four small ones without; `changes` to the spec of the former."""
+    """Eight nodes with GPUs and four small ones without. `changes` apply to the spec of the GPU nodes."""
     with_gpus = [{**node, "spec": changes} for node in gpu_nodes(8)]
     without = gpu_nodes(4, gpus=0, prefix="cpu", cpu=32, memory="128Gi", zone="zone-b")
     return [{"apiVersion": "v1", "kind": "Node", **node} for node in (*with_gpus, *without)]
@@ -98,7 +98,7 @@ def test_a_device_that_no_node_has(asked: str, there: list[str], fix: str) -> No
 
 
 def test_one_cause_for_a_machine_that_is_not_there() -> None:
-    """What else nodes with the device would have is unknown; what is not on any node either may be misspelt."""
+    """Other properties of nodes with the device are unknown, but a label that no node has may be misspelt."""
     limits = {"habana.ai/gaudi": 8, "rdma/ib": 1, "cpu": "1k", "memory": "1Pi", "hugepages-2Mi": "95000Mi"}
     result = violations(RULE, {LIMITS: limits}, view=CLUSTER)
     assert [violation.message for violation in result] == ["no node has habana.ai/gaudi", "no node has rdma/ib"]
@@ -374,7 +374,7 @@ def test_default_is_a_warning() -> None:
 
 
 class TestTheSameNumberInAll:
-    """What is advised goes with every rule and with what `slots` says."""
+    """The suggested number satisfies every rule and agrees with the message of `slots`."""
 
     @staticmethod
     def told(changes: Json, policy: str = "", autoscaled: str = "null") -> list[str]:

@@ -1,4 +1,4 @@
-"""api-access: pods that keep a token, and why the injection leaves nothing to say."""
+"""api-access: pods that keep a token. The injection usually removes the token first."""
 
 from datetime import date
 from typing import Any

@@ -1,4 +1,4 @@
-"""The names of what the operator makes for a job."""
+"""The names of the objects that the operator creates for a job."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Commands that start nothing; `tests/conformance/test_open_mpi_slots.py` has what mpirun makes of numbers."""
+"""Commands that start nothing. `tests/conformance/test_open_mpi_slots.py` checks numbers of ranks with mpirun."""
 
 from typing import Any
 
@@ -72,7 +72,7 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["bash", "-c", "while getopts n: o; do :; done; ./run", "run", "-n", "mpirun"], None, "OpenMPI"),
         (["bash", "-c", "set -e; . /setup.sh", "run", "-v"], None, "OpenMPI"),
         (["tini", "--", "bash", "-c", 'exec "$@"', "--", "mpirun", "-np", "4", "x"], None, "OpenMPI"),
-        # Calls without a program, and those of which that is not known.
+        # Calls without a program, and calls that may have none.
         (["mpirun", "--version"], None, "OpenMPI"),
         (["mpirun", "-h"], None, "MPICH"),
         (["mpirun", "--app", "/etc/app"], None, "OpenMPI"),
@@ -110,7 +110,7 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["mpirun", "-np", "2", "/opt/my app/bin/run"], None, "OpenMPI"),
         (["mpirun", "-np", "2", "bash", "-c", "cd /app && python x.py"], None, "OpenMPI"),
         (["bash", "-c", 'mpirun -np 2 bash -c "cd /app && python x.py"'], None, "OpenMPI"),
-        # Variables that a shell or Kubernetes replaces, and texts that only look like one.
+        # Variables that a shell or Kubernetes replaces, and texts that only look like a variable.
         (["mpirun", "-np", "$(K_MPI_JOB_ROLE)", "x"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "x", "--at", "$(REDIS_SERVICE_HOST):$(REDIS_SERVICE_PORT)"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "x", "$$(NP)"], None, "OpenMPI"),

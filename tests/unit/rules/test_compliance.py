@@ -25,7 +25,7 @@ EVERYTHING = {
 
 
 def check(changes: Json, /, **settings: Any) -> list[Violation]:
-    """What a marked job gets."""
+    """The findings for a marked job."""
     return violations("compliance", {**MARKED, **changes}, settings=settings, view=CLUSTER)
 
 

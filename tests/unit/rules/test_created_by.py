@@ -1,4 +1,4 @@
-"""created-by: the requester's name at creation, and no other afterwards."""
+"""created-by: the annotation is the requester's name at creation and cannot change."""
 
 from datetime import date
 from typing import Any

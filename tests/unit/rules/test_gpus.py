@@ -32,7 +32,7 @@ CORES = "aws.amazon.com/neuroncore"
 
 
 def gpus(limit: Any = None, request: Any = None, role: str = "Worker", name: str = GPU) -> Json:
-    """Changes: the resources of the first container, without what is None."""
+    """Changes to the resources of the first container. None is omitted."""
     resources = {
         "limits": {} if limit is None else {name: limit},
         "requests": {} if request is None else {name: request},
@@ -306,13 +306,13 @@ NO_GPUS: Json = {"resources": {"limits": {"cpu": "1"}}}
 
 
 def visible(value: str | None = "all", **container: Any) -> Json:
-    """A container that requests no GPU and names this variable; without a value it comes from elsewhere."""
+    """A container without a GPU request that sets this variable. Without a value, it comes from a ConfigMap."""
     source = {"valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}} if value is None else {"value": value}
     return {**NO_GPUS, **container, "env": [{"name": "A", "value": "all"}, {"name": VISIBLE, **source}]}
 
 
 class TestVisibleDevices:
-    """The toolkit's own way to GPUs, past every request."""
+    """The variable with which NVIDIA's toolkit exposes GPUs without a request."""
 
     @pytest.mark.parametrize(
         ("changes", "path"),

@@ -1,4 +1,4 @@
-"""Jobs that seem to run, and whose workers do nothing."""
+"""Jobs that seem to run while their workers do nothing."""
 
 from typing import Any
 

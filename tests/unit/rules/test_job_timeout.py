@@ -1,4 +1,4 @@
-"""job-timeout: readable, of one opinion, not too long."""
+"""job-timeout: the limit is valid, unambiguous and not too long."""
 
 from datetime import date
 
@@ -166,7 +166,7 @@ def test_notify_only_is_reported_before_the_end(seconds: int, good: bool) -> Non
 
 
 def outcome(made: Json, stored: Json | None = None, policy: str = "") -> tuple[int | None, list[str]]:
-    """The limit of the job that is stored, and what refuses it."""
+    """The limit of the stored job, and the rules that reject the job."""
     document = load_policy(HEADER + policy)
     mutated = pipelines.mutate(request(made, old=stored), policy=document, view=NothingKnown())
     sent = mutated.document if mutated.patch else made
@@ -200,7 +200,7 @@ OWNED = {"apiVersion": "a/v1", "kind": "B", "name": "c", "uid": "d", "controller
     ],
 )
 def test_no_way_leads_past_the_longest(made: Json, seconds: int, refused: bool) -> None:
-    """By default a job runs for seven days at most, whatever its user writes, unless RBAC allows more."""
+    """By default a job runs for at most seven days, unless RBAC grants its user an exemption."""
     assert outcome(changed(made)) == (seconds, ["job-timeout"] * refused)
 
 
@@ -250,7 +250,7 @@ YEAR = 365 * DAY
 
 
 class TestGracePeriods:
-    """A grace period is time after the limit: also that of a suspension or a deletion."""
+    """A grace period adds time after the limit, a suspension or a deletion."""
 
     @pytest.mark.parametrize(
         ("changes", "path"),
@@ -299,7 +299,7 @@ LIMITED: Json = {FIELD: DAY}
 
 
 class TestLimitOfWorkers:
-    """The limit of the job is that of the launcher's Job: workers have one of their own."""
+    """The limit of the job ends only the launcher's Job. Workers have their own limit."""
 
     def test_a_limit_of_theirs_beyond_the_maximum_is_rejected(self) -> None:
         (violation,) = violations("job-timeout", {**LIMITED, OWN: WEEK + 1})

@@ -1,4 +1,4 @@
-"""What users read about LimitRanges. Whether it is true is in tests/conformance/test_limit_ranger.py."""
+"""Messages about LimitRanges. tests/conformance/test_limit_ranger.py checks them against the API server."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ IN_A = "; the pods are rejected (LimitRange a)"
 
 
 def found(changes: Json, *limits: Json) -> list[tuple[str, str, str]]:
-    """(path, message, fix) of what is found in the worker; the launcher is the same whatever it is."""
+    """(path, message, fix) of each violation of the worker. The launcher must have the same violations."""
     result = violations("limit-range", changes, view=Snapshot([limit_range("a", *limits)]))
     return [(each.path, each.message, each.fix) for each in result if each.path.startswith("spec.mpiReplicaSpecs[W")]
 

@@ -1,4 +1,4 @@
-"""network-policy: which posture a job gets, and what of it no NetworkPolicy filters."""
+"""network-policy: the posture of a job, and traffic that no NetworkPolicy filters."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""pod-security: which levels apply, the message at each field, and the fix."""
+"""pod-security: the levels that apply, the message at each field, and the fix."""
 
 import json
 from random import Random
@@ -67,7 +67,7 @@ ROOT = {"Worker.template.spec.containers.0.securityContext": {"runAsUser": 0}}
 
 
 def test_a_container_for_root_is_one_cause() -> None:
-    """Not one for each field that it leaves open besides: none of these would let it start."""
+    """The other missing fields are not reported, because fixing them would not let the container start."""
     [found] = check(ROOT, enforce="restricted")
     assert found.path == f"{WORKER}.spec.containers[0].securityContext.runAsUser"
     start = "Set runAsUser to a user above 0 that the image has. This namespace starts no root containers. To allow it"

@@ -106,7 +106,7 @@ def test_what_nobody_can_tell_passes() -> None:
     ],
 )
 def test_only_some_classes_are_allowed(allowed: list[str], fix: str) -> None:
-    """Whether they exist does not matter then, nor whether that can be told."""
+    """Whether the classes exist, or can be read, does not matter then."""
     changes = job(labels={"kueue.x-k8s.io/priority-class": "urgent"}, policy="urgent", worker="urgent")
     fault = '"urgent" is not allowed here'
     result = violations("priority", changes, settings={"allowed": allowed, "allowedWorkload": allowed})
@@ -136,7 +136,7 @@ def test_an_allowed_class_that_does_not_exist(allowed: list[str], fix: str) -> N
     ],
 )
 def test_what_does_not_exist_is_not_suggested(allowed: list[str], fix: str) -> None:
-    """Where it is unknown whether a class exists it is suggested."""
+    """A class is suggested if it is unknown whether it exists."""
     both = Snapshot(
         [*OBJECTS, {**OBJECTS[0], "metadata": {"name": "prod"}}, {**OBJECTS[1], "metadata": {"name": "high"}}]
     )

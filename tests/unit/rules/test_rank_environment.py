@@ -1,4 +1,4 @@
-"""Variables that do not reach the ranks. What reaches them was measured, see the rule."""
+"""Variables that do not reach the ranks. The rule describes how this was measured."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def check(
     env_from: Any = None,
     settings: Any = None,
 ) -> list[Violation]:
-    """`launcher` and `worker` are names of variables of the two."""
+    """`launcher` and `worker` are the names of the variables in each role."""
     containers = {role: f"{role}.template.spec.containers.0" for role in ("Launcher", "Worker")}
     changes = {
         "spec.mpiImplementation": implementation,

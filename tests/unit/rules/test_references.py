@@ -128,7 +128,7 @@ def test_accepted(changes: Json) -> None:
 
 
 def test_similar_names_come_from_the_namespace_of_the_job() -> None:
-    """What other teams have is not told."""
+    """Names from other namespaces are not disclosed."""
     result = violations("references", volume("persistentVolumeClaim", {"claimName": "data"}), view=CLUSTER)
     assert [one.message for one in result] == ['PersistentVolumeClaim "data" does not exist, but "dataset" does']
     result = violations("references", attached("net/roca"), view=CLUSTER)

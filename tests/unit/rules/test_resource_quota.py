@@ -52,7 +52,7 @@ THREE_JOBS = [*running("a"), *running("b"), *running("c")]
 
 
 def test_the_words() -> None:
-    """The text of the requirements, letter by letter."""
+    """The exact text from the requirements."""
     found = violations(RULE, job(20), view=cluster(quota({GPUS: 32}, {GPUS: 24}), *THREE_JOBS))
     assert told(found) == (
         "Quota exceeded\n"
@@ -335,7 +335,7 @@ def test_what_is_promised_to_others(others: list[Json], fits: int) -> None:
 
 
 def test_what_others_take_is_not_guessed() -> None:
-    """Without the pods it is unknown what of a job is used already."""
+    """Without the pods, the part of a job that is already in use is unknown."""
     other = changed(job(8) | {"metadata.name": "a"})
     assert violations(RULE, job(8), view=Snapshot([quota({GPUS: 16}), limit_range(), other])) == []
 

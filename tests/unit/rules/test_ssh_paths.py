@@ -307,7 +307,7 @@ def test_without_ssh_an_image_of_root_does_not_start_either(worker: Any) -> None
 
 
 def test_the_namespace_is_named_where_it_wants_it_so() -> None:
-    """Not runAsNonRoot, which its user may never have written."""
+    """The message does not name runAsNonRoot, which the user may not have written."""
     changes = job(launcher={"runAsNonRoot": True}, worker={"runAsUser": 1000, "runAsNonRoot": True})
     messages = [violation.message for violation in violations("ssh-paths", changes, view=RESTRICTED)]
     assert '"/root/.ssh" is for root, and this namespace starts nothing as root (Launcher)' in messages

@@ -287,7 +287,7 @@ def test_a_restart_policy_that_is_not_in_force(own: str, of_replica: str | None,
 
 
 def test_a_misspelt_role_is_one_violation() -> None:
-    """What it was meant for is not missing besides."""
+    """The role that was meant is not also reported as missing."""
     specs = {key.lower(): spec for key, spec in changed()["spec"]["mpiReplicaSpecs"].items()}
     result = violations("upstream-contract", {"spec.mpiReplicaSpecs": specs})
     assert [violation.fix for violation in result] == ["Rename it to Launcher.", "Rename it to Worker."]

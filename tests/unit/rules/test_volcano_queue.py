@@ -32,7 +32,7 @@ SUSPENDED = {"spec.runPolicy.suspend": True}
 
 
 def said(changes: Json, *objects: Json, settings: Json = ON, old: Json | None = None) -> list[Violation]:
-    """What is wrong with the job of four workers with two GPUs each; what only ever warns is shown whole."""
+    """The violations of the job with four workers of two GPUs each. Violations that only warn are complete."""
     result = violations(ID, changes, settings=settings, view=Snapshot([*OTHERS, *objects]), old=old)
     assert all(fits_a_warning(ID, violation) for violation in result if violation.advisory and not violation.degree)
     return result
@@ -84,7 +84,7 @@ def test_absent(changes: Json, path: str) -> None:
 
 
 def test_the_queue_that_was_probably_meant_is_too_small() -> None:
-    """Else that would be said of the next try."""
+    """Otherwise the user would learn this only from the next attempt."""
     absent, small = said(TEAM, queue("team-a", {GPU: 7}))
     assert (absent.path, absent.fix) == (FIELD, "Use team-a.")
     assert small.message == f'needs 8 {GPU}, queue "team-a" can hold 7'
@@ -286,7 +286,7 @@ def test_it_waits() -> None:
 
 @pytest.mark.parametrize("objects", [[], [queue("team", state="Closed")], [queue("team", {GPU: 1})]])
 def test_only_a_warning(objects: list[Json]) -> None:
-    """Nothing is certain of a job that does not start yet, nor where the operator may make no PodGroup."""
+    """The verdict is uncertain for a suspended job, and where the operator may not create a PodGroup."""
     (refused,) = said(TEAM, *objects)
     (later,) = said(TEAM | SUSPENDED, *objects)
     (perhaps,) = said(TEAM, *objects, settings={})

@@ -1,4 +1,4 @@
-"""Which clients must present a certificate, of which CA and for which name."""
+"""Client certificates: which clients need one, from which CA and for which names."""
 
 import ssl
 import time

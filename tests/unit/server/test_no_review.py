@@ -1,4 +1,4 @@
-"""Requests that are not reviews, and are rejected unread."""
+"""Requests that are not reviews are rejected, most of them unread."""
 
 import pytest
 

@@ -231,7 +231,7 @@ UNREADABLE = 'policy "a": this version can read neither the document nor its las
 
 @pytest.mark.parametrize("remembered", [None, {"a": BROKEN}, copy("9.0", a=BROKEN), {"_1.0": "no JSON"}])
 async def test_a_replica_that_can_read_neither_a_document_nor_a_copy_is_not_ready(remembered: Any) -> None:
-    """It admitted what the policy denies, after the restart of an older version."""
+    """After the restart of an older version, the replica admitted jobs that the policy denies."""
     async with following(Api(remembered=remembered)) as (watch, _, _log):
         watch.now(a=BROKEN, b=GOOD)
         await settle()
@@ -256,7 +256,7 @@ async def test_copies_that_cannot_be_read_stand_in_for_no_list() -> None:
 
 
 async def test_rollout_and_rollback_leave_each_version_its_own_copy() -> None:
-    """BROKEN is what only the newer version reads. It had overwritten the only copy."""
+    """Only the newer version can read BROKEN. It used to overwrite the only copy."""
     api = Api(remembered=copy("0.9", a=GOOD))
     async with following(api, version="1.0") as (watch, *_):
         watch.now(a=GOOD, b=GOOD)

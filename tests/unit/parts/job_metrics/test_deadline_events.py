@@ -1,4 +1,4 @@
-"""Each notice becomes one Event, whatever the replicas and the API server do meanwhile."""
+"""Each notice becomes exactly one Event, whatever happens to the replicas and the API server."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -198,7 +198,7 @@ ORDER = {id(state): at for at, state in enumerate(STATES)}
     begins=st.integers(0, 5),
 )
 def test_a_replica_that_has_seen_all_of_it_counts_what_there_was(lives: list[list[JobLife]], begins: int) -> None:
-    """One that began later counts no more than that, and with it what happened since."""
+    """A replica that started later counts only what has happened since then."""
     histories = [sorted(states, key=lambda state: ORDER[id(state)]) for states in lives]
     first, later = Counter[str](), Counter[str]()
     for history in histories:

@@ -22,7 +22,7 @@ POLICY = pipelines.load_policy(None)
 
 
 class Teams(NothingKnown):
-    """A cluster of namespaces with names in `team-`, and of one whose cache is incomplete."""
+    """A cluster with namespaces named `team-…`, and a namespace whose cache is incomplete."""
 
     def get(self, resource: object, key: Any) -> Any:
         assert resource is NAMESPACES

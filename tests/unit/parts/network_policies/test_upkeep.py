@@ -35,7 +35,7 @@ def posture(value: str, more: str = "") -> str:
 
 
 class World:
-    """A cluster and one replica that runs the companion."""
+    """A cluster and one replica that runs the controller."""
 
     def __init__(self, cluster: KeptObjects, policy: str) -> None:
         self.cluster = cluster
@@ -329,7 +329,7 @@ async def test_labels_of_the_namespace_and_the_annotation_may_change(cluster: Ke
 
 
 async def test_an_account_may_give_its_pods_no_token_any_more(cluster: KeptObjects) -> None:
-    """And changes of it that are about something else cost nothing."""
+    """Unrelated changes of the account cause no calls."""
     path = "/api/v1/namespaces/team-a/serviceaccounts/default"
 
     def opens(world: World, wanted: bool) -> bool:

@@ -50,7 +50,7 @@ def test_new_to_old_to_new_is_the_same(job: Json, version: str) -> None:
 @PROPERTY
 @given(st.data())
 def test_through_any_versions_and_changes_new_to_old_to_new_is_the_same(data: st.DataObject) -> None:
-    """What the API server holds after writes in any version: each version shows it, and leads back to it."""
+    """After writes in any version, each version shows the stored job and converts back to it."""
     job = to_new(data.draw(two_versions.older_jobs()))
     for _ in range(data.draw(st.integers(1, 3))):
         version = data.draw(st.sampled_from((API_VERSION, *OLDER)))

@@ -1,4 +1,4 @@
-"""The command `convert`: what it writes, what it tells, and its exit codes."""
+"""The command `convert`: its output, its report and its exit codes."""
 
 import json
 from functools import partial

@@ -28,7 +28,7 @@ Leaf = tuple[str, str]
 
 
 def leaves(value: Any, path: str = "") -> Iterator[Leaf]:
-    """Each value with its path, in which the items of a list have no number: some are taken out, or come first."""
+    """Each value with its path. Items of a list have no index, because items may be removed or reordered."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from leaves(item, f"{path}.{key}" if path else key)
@@ -44,7 +44,7 @@ def plain(field: str) -> str:
 
 
 def not_told(old: dict[str, Any], converted: Converted) -> set[Leaf]:
-    """What was in the old job, and is neither in the new one nor in the report."""
+    """Values of the old job that are neither in the new job nor in the report."""
     kept = set(leaves(converted.document))
     for role in ("Launcher", "Worker"):
         prefix = f"spec.mpiReplicaSpecs.{role}.template"

@@ -1,4 +1,4 @@
-"""Jobs in another version that are as large as their author likes: bounded work, and nothing lost of what is stored."""
+"""Very large jobs in other versions: the work is limited, and no stored value is lost."""
 
 import json
 from contextlib import suppress
@@ -31,7 +31,7 @@ def raw(document: Json) -> msgspec.Raw:
 
 
 def shown(document: Json, version: str) -> Json:
-    """What is too large, in another version."""
+    """The too large job in a different version."""
     opened = conversion_review.opened(raw(document))
     found: Json = json.loads(bytes(conversion_review.raw(both_ways.convert(opened, version, too_large=WHY))))
     return found

@@ -1,4 +1,4 @@
-"""What was there for `kubectl exec` goes, and what ssh needs is said."""
+"""Fields for `kubectl exec` are removed, and the requirements of ssh are reported."""
 
 from copy import deepcopy
 from typing import Any

@@ -1,4 +1,4 @@
-"""The page on loopback: who may ask, what is answered, and what a browser may do with it."""
+"""The page on loopback: access, replies, and the security headers for browsers."""
 
 import json
 from base64 import urlsafe_b64decode

@@ -1,4 +1,4 @@
-"""The command `convert sagemaker`: what it takes, writes and tells, and its exit codes."""
+"""The command `convert sagemaker`: its input, output, report and exit codes."""
 
 import json
 from typing import Any

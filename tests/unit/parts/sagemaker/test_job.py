@@ -1,4 +1,4 @@
-"""Training jobs of SageMaker: what each becomes runs as many processes on as many GPUs, and would be admitted."""
+"""Converted SageMaker training jobs run as many processes on as many GPUs, and would be admitted."""
 
 import json
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def notes(asked: dict[str, Any], outcome: Outcome, **options: Any) -> dict[str, 
 
 
 def processes(document: dict[str, Any]) -> int:
-    """How many run in the end: ranks, or those of torchrun, on slots that are there."""
+    """The number of processes that run in the end: ranks, or processes of torchrun, on existing slots."""
     job = document["spec"]
     (container,) = job["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"]
     (call,) = mpirun.find(container["command"], container["args"], "OpenMPI")
@@ -53,7 +53,7 @@ def processes(document: dict[str, Any]) -> int:
 
 
 def pods(document: dict[str, Any]) -> int:
-    """How many run ranks."""
+    """The number of pods that run ranks."""
     workers: int = document["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"]
     return workers + document["spec"].get("runLauncherAsWorker", False)
 
@@ -382,7 +382,7 @@ def test_limit_above_the_rule_needs_an_exemption() -> None:
 
 
 def told(field: str, path: str) -> bool:
-    """Whether what is said of a field is about this value too."""
+    """Whether the report on a field is about this value too."""
     return path == field or path.startswith((f"{field}.", f"{field}["))
 
 
@@ -426,7 +426,7 @@ ODD: list[Any] = [None, 0, -1, True, "", "\N{SNOWMAN}", "x" * 70, 2**70, 0.5, []
 @pytest.mark.parametrize("name", ["spot, with checkpoints", "pipes, shards and archives", "groups of one type"])
 def test_odd_values_anywhere_are_no_fault_of_ours(name: str) -> None:
     def replaced(value: Any, odd: Any) -> Iterator[Any]:
-        """The value with one of those in it replaced, one after the other."""
+        """Copies of the value, each with one nested value replaced."""
         yield odd
         if isinstance(value, dict):
             for key in value:

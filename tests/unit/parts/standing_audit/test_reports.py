@@ -1,4 +1,4 @@
-"""Every job that breaks the policy has one report, which says what is wrong with it now, and no other job has one."""
+"""Every job that breaks the policy has one report with its current violations, and no other job has a report."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -285,7 +285,7 @@ async def test_nothing_is_remembered_of_jobs_that_are_gone(cluster: KeptObjects)
 
 
 async def test_many_jobs_cost_two_calls_each_and_a_burst_of_policies_no_more(cluster: KeptObjects) -> None:
-    """Whatever else policies change, what a report says is written once."""
+    """Each content of a report is written once, however often policies change."""
     for number in range(30):
         store(cluster, f"job-{number}")
     world = World(cluster)

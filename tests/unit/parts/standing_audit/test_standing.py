@@ -1,4 +1,4 @@
-"""Every job that has not ended is judged by the policies of now, a little at a time, and whatever fails."""
+"""Every job that has not ended is judged by the current policies, a few at a time and in spite of failures."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -241,7 +241,7 @@ async def test_a_job_that_cannot_be_read_is_tried_again(cluster: KeptObjects) ->
 
 
 class Waits:
-    """The pauses that `run` makes, without waiting: `changed` says whether policies change in them."""
+    """Records the pauses of `run` without waiting. `changed` says whether policies change during a pause."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, world: World, *, changed: bool) -> None:
         self.pauses: list[float] = []

@@ -1,4 +1,4 @@
-"""What JobSet, or the Jobs that it makes, would be refused for."""
+"""Faults for which the API server would reject a JobSet or its Jobs."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def claims(*names):
     return {f"{JOB_SET}.volumeClaimPolicies": [{"templates": [{"metadata": {"name": name}} for name in names]}]}
 
 
-# What is wrong in a runtime, what follows its first path in that of the fault, and the message.
+# Changes to a runtime, the path of the fault below the first changed path, and the message.
 LEFT_TO_JOBS = [
     (claims("data"), "[0].templates[0].metadata.name", 'no container mounts "data"'),
     ({f"{JOB_SET}.coordinator": {"replicatedJob": "node", "podIndex": 1}}, ".podIndex", "is 1, and node has 1"),

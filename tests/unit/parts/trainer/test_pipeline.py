@@ -1,4 +1,4 @@
-"""Verdicts on TrainJobs and runtimes: the rules of MPIJobs, in the words and with the paths of these kinds."""
+"""Verdicts on TrainJobs and runtimes by the rules for MPIJobs, with the field paths of these kinds."""
 
 import copy
 import json

@@ -25,7 +25,7 @@ FOUR_EACH = {"numNodes": 2, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 4}
 
 
 class Team(Runtimes):
-    """The namespace `team`, of which all is known that counts."""
+    """The namespace `team`, with all relevant objects known."""
 
     def __init__(self, *, hard: dict[str, Any], used: dict[str, Any] | None = None) -> None:
         super().__init__(runtime())
@@ -44,7 +44,7 @@ class Team(Runtimes):
         self.known[RESERVATIONS] = {("own", "quota-team"): Reservations("team", "quota-team", "1", entries)}
 
     def run(self, name: str, **pods: int) -> None:
-        """So many pods of each replicated job."""
+        """Adds this number of pods of each replicated job."""
         for replicated_job, count in pods.items():
             for index in range(count):
                 pod = TrainJobPod("team", name, replicated_job)

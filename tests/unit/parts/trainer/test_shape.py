@@ -1,4 +1,4 @@
-"""The MPIJob that would make the pods which Trainer makes, and where its fields come from."""
+"""The MPIJob that is equivalent to a TrainJob, and the origin of its fields."""
 
 import copy
 

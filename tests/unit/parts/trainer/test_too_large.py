@@ -1,4 +1,4 @@
-"""TrainJobs and runtimes that are too large: refused before they are put together, whatever the policy says."""
+"""TrainJobs and runtimes that are too large are rejected before they are merged, under any policy."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""What Trainer and JobSet do otherwise than mpi-operator."""
+"""Differences between Trainer with JobSet and mpi-operator."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_a_runtimes_name_reaches_no_pod():
 
 
 class ConfigMaps(NothingKnown):
-    """A view with this one alone."""
+    """A view with only this ConfigMap."""
 
     def __init__(self, name, owner=None, *, deleted=False):
         self._found = Owned("team", name, owner, deleted)

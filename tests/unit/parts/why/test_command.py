@@ -1,4 +1,4 @@
-"""The command `why`: what it reads, prints and ends with. What it makes of what it read is in test_diagnosis.py."""
+"""The command `why`: its requests, output and exit codes. test_diagnosis.py tests the diagnosis."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ def owned(found: dict[str, Any], uid: str) -> dict[str, Any]:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """One in which the job `train` runs."""
+    """A cluster in which the job `train` runs."""
     with fake_api() as api:
         made = Cluster(api, kubeconfig(tmp_path / "config", api.url))
         running = job({}, true("Running"))
@@ -236,7 +236,7 @@ def test_all_jobs_of_a_namespace(cluster: Cluster) -> None:
 
 
 def test_jobs_of_a_namespace_are_read_alongside_each_other(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And a fault in reading one job is not reported for another."""
+    """A failure to read one job is not reported for a different job."""
     meeting, read = asyncio.Barrier(2), SightReader.read
 
     async def met(reader: SightReader, found: Any) -> Any:

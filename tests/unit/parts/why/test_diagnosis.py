@@ -1,4 +1,4 @@
-"""What is said of a job for each thing that can hold it up, and what comes first."""
+"""The diagnosis for each cause that can block a job, and the order of causes."""
 
 import json
 from dataclasses import fields, replace
@@ -60,7 +60,7 @@ def unscheduled(message: str, **spec: Any) -> list[dict[str, Any]]:
 
 
 def queue(message: str, reason: str = "Pending", **fields: Any) -> Sight:
-    """A job that is in a queue, for which Kueue says this."""
+    """A queued job with this message from Kueue."""
     return sight(job=job(QUEUED), pods=[], workload=workload(false("QuotaReserved", reason, message), **fields))
 
 
@@ -95,7 +95,7 @@ SCHEDULED_ON_OLD = event(
 
 
 def log(name: str) -> str:
-    """What a real program wrote."""
+    """A log that a real program wrote."""
     return (LOGS / f"{name}.log").read_text()
 
 
@@ -681,7 +681,7 @@ def test_the_fix_names_the_field_and_the_value(case: str) -> None:
 
 
 def test_nothing_that_cannot_be_read_is_printed() -> None:
-    """Colours, control characters and bytes that were no UTF-8 are left out."""
+    """Colours, control characters and invalid UTF-8 are removed."""
     message = "\x1b[31mno \ufffdsuch\x07 host\x1b[0m"
     found = diagnose(sight(pods=[pod("train-worker-0", waiting("ErrImagePull", message), phase="Pending")]))
     assert found.causes[0].text.endswith("cannot be pulled: no such host")

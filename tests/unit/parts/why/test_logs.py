@@ -1,4 +1,4 @@
-"""What launchers and sshd write when a job fails: as real programs wrote it here, and TABLE from issue threads."""
+"""Logs of launchers and sshd in failed jobs: recorded from real programs, and in TABLE from issue threads."""
 
 import pytest
 
@@ -496,5 +496,5 @@ def test_the_last_line() -> None:
 
 
 def test_a_log_of_one_long_line_is_no_work() -> None:
-    """The patterns look at no more of a line than its beginning."""
+    """The patterns read only the beginning of a line."""
     assert logs.known("x" * 20_000 + ": Permission denied (publickey)") is None
