@@ -1,4 +1,4 @@
-"""What a tenant cannot reach by rights on other things: exemptions, keys of the operator, and the trust in Kueue."""
+"""Attacks by tenants with other permissions: on exemptions, the operator's SSH keys, and the trust in Kueue."""
 
 import json
 from base64 import b64encode

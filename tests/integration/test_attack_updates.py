@@ -1,4 +1,4 @@
-"""A tenant cannot switch off the review, or have an update bring something back, by what it writes into a job."""
+"""A tenant cannot disable the review, or have an update restore values, through the content of a job."""
 
 import json
 from typing import Any

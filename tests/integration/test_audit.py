@@ -1,4 +1,4 @@
-"""Jobs that break the policy of today, told by a replica that has the rights of the manifests alone.
+"""Jobs that violate the current policies, reported by a replica that has only the permissions of the manifests.
 
 Reports are written into the definitions that others publish: Kyverno's of PolicyReport, and OpenReports' own.
 """

@@ -1,4 +1,4 @@
-"""docs/clients.md: what the users of each client see of a refusal, a warning and a mutation by a real API server."""
+"""docs/clients.md: the output of each client for a rejection, a warning and a mutation by a real API server."""
 
 import json
 import warnings

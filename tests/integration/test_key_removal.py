@@ -1,4 +1,4 @@
-"""`serve --remove-keys`: the keys of a job that has ended go, and the operator does not make them again."""
+"""`serve --remove-keys` deletes the keys of an ended job, and the operator does not create them again."""
 
 import pytest
 

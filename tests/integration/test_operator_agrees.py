@@ -1,4 +1,4 @@
-"""The real operator's verdict after the fact, and ours at creation, on the same jobs and fields.
+"""The service rejects at creation the same jobs and fields that the real operator rejects after creation.
 
 First the jobs are stored with no webhook in the way, and the operator reports its ValidationError events; then the
 service is started, and each is refused. What the operator would never report (it defaults an empty path, slots that

@@ -1,4 +1,4 @@
-"""The sdist and the wheel: what they hold, and that what is installed from them works wherever it is typed."""
+"""The sdist and the wheel: their contents, and the installed commands in any working directory."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The service with exactly the rights of the manifests: everything works, and what it must not do is refused.
+"""The service with exactly the permissions of the manifests: everything works, and other calls are forbidden.
 
 It authenticates as its ServiceAccount, and has the command line of the Deployment, at other addresses.
 """

@@ -1,4 +1,4 @@
-"""What the runbook says is done to the letter at an installation on a real API server, and does what it says."""
+"""The commands of the runbook work as described on an installation at a real API server."""
 
 import json
 from collections.abc import Iterator

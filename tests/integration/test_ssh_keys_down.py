@@ -1,4 +1,4 @@
-"""The hook for SSH keys fails closed: with the service down nothing but a job's own keys may notice."""
+"""The hook for SSH keys fails closed: while the service is down, only Secrets with a job's keys are affected."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Where pods go, with the real API server, operator, scheduler and Kueue, on up to 300 simulated nodes."""
+"""The placement of pods by the real API server, operator, scheduler and Kueue on up to 300 simulated nodes."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Whatever the real API server does not tell, or no more: no rule refuses a job for it, and a metric counts it."""
+"""If an object of the real API server is unknown or stale, no rule rejects a job for it, and a metric reports it."""
 
 import asyncio
 import os

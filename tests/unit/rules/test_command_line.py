@@ -123,7 +123,7 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["mpirun", "-np", "4", "python", "-c", "print('$(X)')"], None, "OpenMPI"),
     ],
 )
-def test_what_may_start(command: Any, args: Any, implementation: str) -> None:
+def test_commands_that_may_start(command: Any, args: Any, implementation: str) -> None:
     assert check(command, args, implementation) == []
 
 
@@ -346,7 +346,7 @@ def test_sshd_in_args_alone(args: list[str], expected: list[str]) -> None:
         ("/usr/sbin/sshd &", "Add -D, no &."),
     ],
 )
-def test_what_keeps_sshd_in_the_foreground(script: str, fix: str) -> None:
+def test_options_that_keep_sshd_in_the_foreground(script: str, fix: str) -> None:
     [violation] = violations(ID, {f"{WORKER}.command": ["sh", "-c", script]})
     assert violation.fix == fix
     assert violation.fix in Finding(ID, violation).warning
@@ -442,7 +442,7 @@ def test_a_shell_without_c(command: list[str], args: Any, field: str) -> None:
         ("horovodrun -np many train", "OpenMPI", no_number("-np many", program="horovodrun"), "Set -np to 8."),
     ],
 )
-def test_what_may_be_no_number(command: str, implementation: str, fault: str, fix: str) -> None:
+def test_text_that_may_not_be_a_number(command: str, implementation: str, fault: str, fix: str) -> None:
     [violation] = check(command.split(), implementation=implementation)
     assert found([violation]) == [f"(advice) {WHERE}.command: {fault}"]
     assert violation.fix == fix
@@ -493,7 +493,7 @@ def test_windows_has_programs_with_spaces() -> None:
         ["mpirun", "-np", "4", "python train.py"],
     ],
 )
-def test_it_is_short(command: list[str]) -> None:
+def test_message_is_short(command: list[str]) -> None:
     [violation] = check(command)
     assert Finding(ID, violation).warning.endswith(f"{violation.fix} [{ID}]")
 
@@ -574,5 +574,5 @@ def test_an_image_with_another_mpi(image: str, implementation: str, name: str) -
         ("mpirun -np 2 x -genv A", "OpenMPI"),
     ],
 )
-def test_options_that_may_be_its_own(command: str, implementation: str) -> None:
+def test_options_that_may_belong_to_the_program(command: str, implementation: str) -> None:
     assert check(command.split(), None, implementation) == []

@@ -205,7 +205,7 @@ def test_half_a_gpu_is_asked_for_in_limits_too() -> None:
 
 
 @pytest.mark.parametrize("limit", ["500m", -2])
-def test_a_request_is_not_to_be_a_limit_that_is_wrong(limit: object) -> None:
+def test_invalid_limit_is_not_suggested_as_request(limit: object) -> None:
     resources = {"requests": {GPU: 4}, "limits": {GPU: limit}}
     *_, of_request = violations("gpus", {"Worker.template.spec.containers.0.resources": resources})
     assert of_request.path.endswith(f"requests[{GPU}]")
@@ -377,7 +377,7 @@ class TestClaims:
         view = Snapshot([claim_template("t", request)])
         return violations("gpus", claims("t"), settings=settings, view=view)
 
-    def test_they_count_for_the_most(self) -> None:
+    def test_claims_use_their_maximum_for_upper_limits(self) -> None:
         assert self.found(exactly(count=16)) == []
         fix = "Request 16 or fewer in all, by another ResourceClaimTemplate, and use more workers."
         assert self.found(exactly(count=17)) == [
@@ -401,7 +401,7 @@ class TestClaims:
         )
         assert unknown.advisory
 
-    def test_they_count_for_the_fewest(self) -> None:
+    def test_claims_use_their_minimum_for_lower_limits(self) -> None:
         assert self.found(exactly(count=1), {"min": 1}) == []
         [short] = self.found(exactly(count=1), {"min": 2})
         assert (short.path, short.message) == (self.PATH, "a worker requests 1 GPU, at least 2 required")

@@ -92,7 +92,7 @@ def test_refused(changes: Json, path: str, message: str, fix: str) -> None:
     assert not violation.advisory
 
 
-def test_what_is_too_long_and_of_two_opinions_is_both() -> None:
+def test_too_long_and_ambiguous_limit_has_both_violations() -> None:
     annotation, field = violations("job-timeout", job(30 * DAY, timeout="9d"))
     assert (annotation.path, annotation.fix) == (f"metadata.annotations[{TIMEOUT}]", "Remove it.")
     assert annotation.message == f'{TIMEOUT} "9d" is 777600 s, and activeDeadlineSeconds is 2592000'
@@ -199,12 +199,12 @@ OWNED = {"apiVersion": "a/v1", "kind": "B", "name": "c", "uid": "d", "controller
         ({FIELD: None}, DAY, False),
     ],
 )
-def test_no_way_leads_past_the_longest(made: Json, seconds: int, refused: bool) -> None:
+def test_new_job_cannot_exceed_the_maximum(made: Json, seconds: int, refused: bool) -> None:
     """By default a job runs for at most seven days, unless RBAC grants its user an exemption."""
     assert outcome(changed(made)) == (seconds, ["job-timeout"] * refused)
 
 
-def test_no_update_leads_past_the_longest() -> None:
+def test_update_cannot_exceed_the_maximum() -> None:
     stored = changed(job(DAY) | {"spec.runPolicy.suspend": True})
     assert outcome(changed(job()), stored) == (DAY, []), "it comes back"
     assert outcome(changed(job(8 * DAY)), stored) == (8 * DAY, ["job-timeout"])
@@ -228,7 +228,7 @@ def test_the_limit_is_a_setting() -> None:
         Settings(max="tomorrow")
 
 
-def test_longer_for_whom_rbac_allows() -> None:
+def test_exempted_user_may_exceed_the_maximum() -> None:
     exempt = {"training.openshift.io/exempt": "job-timeout", "training.openshift.io/exempt-reason": "OPS-1"}
 
     def denied(made: Json, granted: dict[str, bool]) -> list[str]:

@@ -283,7 +283,7 @@ def test_nothing_fits() -> None:
     assert result.fix == "No amount fits: ask an administrator to change the LimitRanges."
 
 
-def test_disputed_defaults_say_nothing_of_that_resource() -> None:
+def test_disputed_defaults_cause_no_violation_for_the_resource() -> None:
     ranges = [limit_range(name, of_container(default={"cpu": cpu})) for name, cpu in (("a", 3), ("b", 8))]
     ranges.append(limit_range("c", of_pod(max={"cpu": 2, "memory": "1Mi"})))
     result = violations(
@@ -294,7 +294,7 @@ def test_disputed_defaults_say_nothing_of_that_resource() -> None:
     assert [each.path.rpartition(".")[2] for each in result] == ["limits[memory]"]
 
 
-def test_nothing_known_nothing_said() -> None:
+def test_unknown_limit_ranges_cause_no_violation() -> None:
     assert violations("limit-range", asks(limits={"cpu": 4})) == []
     elsewhere = {**limit_range("a", of_container(max={"cpu": 2})), "metadata": {"name": "a", "namespace": "b"}}
     assert violations("limit-range", asks(limits={"cpu": 4}), view=Snapshot([elsewhere])) == []

@@ -87,7 +87,7 @@ def test_the_operators_volumes_may_be_mounted(role: str, volume: str) -> None:
 
 
 @pytest.mark.parametrize("changes", [HUGE, NO_LIMIT])
-def test_what_a_limit_range_may_fill_in(changes: Json) -> None:
+def test_value_that_a_limit_range_may_set(changes: Json) -> None:
     """Certain where there is none, likely where that is unknown, and the rule `limit-range`'s where there is one."""
     assert [text.startswith("(advice)") for text in told(changes, NO_RANGES)] == [False]
     assert [text.startswith("(advice)") for text in told(changes, NothingKnown())] == [True]
@@ -143,7 +143,7 @@ def test_both_readings_agree() -> None:
 
 
 @pytest.mark.parametrize("changes", [{}, HUGE, NO_LIMIT, {f"{BOX}.resources": {"limits": {"memory": 64}}}])
-def test_what_is_remembered_changes_no_answer(changes: Json) -> None:
+def test_cached_results_do_not_change_the_verdict(changes: Json) -> None:
     """A second check gives the same result, also for the other role and with or without known LimitRanges."""
     for view in (NO_RANGES, RANGES, NothingKnown()):
         assert told(changes, view) == told(changes, view)

@@ -92,7 +92,7 @@ def test_the_whole_violation() -> None:
     assert label[0].fix == "Name one that exists (kubectl get workloadpriorityclass), or remove it."
 
 
-def test_what_nobody_can_tell_passes() -> None:
+def test_unknown_class_is_accepted() -> None:
     changes = job(labels={**QUEUED, **OURS}, policy="gone", launcher="gone", worker="gone")
     assert violations("priority", changes) == []
 
@@ -135,7 +135,7 @@ def test_an_allowed_class_that_does_not_exist(allowed: list[str], fix: str) -> N
         (["gone", "high", "prod"], "Use one of high, prod, or remove it."),
     ],
 )
-def test_what_does_not_exist_is_not_suggested(allowed: list[str], fix: str) -> None:
+def test_missing_class_is_not_suggested(allowed: list[str], fix: str) -> None:
     """A class is suggested if it is unknown whether it exists."""
     both = Snapshot(
         [*OBJECTS, {**OBJECTS[0], "metadata": {"name": "prod"}}, {**OBJECTS[1], "metadata": {"name": "high"}}]

@@ -100,7 +100,7 @@ class TestEachReference:
         assert result.message == f'{kind} "{name}s" does not exist, but "{name}" does'
         assert result.fix == f"Use {name}, or create it before or in the same apply."
 
-    def test_while_nothing_is_known(self, changes: Any, kind: str, name: str, path: str) -> None:
+    def test_reference_to_an_unknown_kind_is_accepted(self, changes: Any, kind: str, name: str, path: str) -> None:
         assert violations("references", changes("gone")) == []
 
     def test_in_a_job_that_runs_elsewhere(self, changes: Any, kind: str, name: str, path: str) -> None:
@@ -182,7 +182,7 @@ def test_it_only_warns() -> None:
     assert REGISTRY["references"].settings().action == "warn"
 
 
-def test_a_warning_reports_what_and_where() -> None:
+def test_warning_names_the_object_and_the_field() -> None:
     (result,) = violations("references", {f"{POD}.serviceAccountName": "x" * 200}, view=CLUSTER)
     assert result.message == f'ServiceAccount "{"x" * 57}..." does not exist'
     (result,) = violations("references", {f"{POD}.runtimeClassName": "gone"}, view=CLUSTER)

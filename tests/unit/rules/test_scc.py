@@ -60,7 +60,7 @@ def test_page_names_every_example() -> None:
 
 
 @pytest.mark.parametrize(("name", "has_user"), rows())
-def test_page_says_what_becomes_of_each_example(name: str, has_user: bool) -> None:
+def test_page_has_the_outcome_of_each_example(name: str, has_user: bool) -> None:
     folder = EXAMPLES / "frameworks" if name in FRAMEWORKS else EXAMPLES
     (job,) = yaml.load_all((folder / f"{name}.yaml").read_text())
     job["metadata"].pop("namespace", None)

@@ -119,7 +119,7 @@ def test_it_says_what_changed() -> None:
         ({"Worker.template.spec.containers.0.image": "x:2"}, {}),
     ],
 )
-def test_what_may_change(changes: dict[str, Any], old: dict[str, Any]) -> None:
+def test_fields_that_may_change(changes: dict[str, Any], old: dict[str, Any]) -> None:
     assert found(violations("update-safety", changes, old={**RUNS, **old})) == []
 
 

@@ -187,7 +187,7 @@ def test_accepted(changes: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_what_the_operator_overwrites_is_only_advice(changes: dict[str, Any], path: str) -> None:
+def test_value_that_the_operator_overwrites_is_only_a_warning(changes: dict[str, Any], path: str) -> None:
     [violation] = violations("upstream-contract", changes)
     assert violation.advisory
     assert violation.path == path
@@ -330,7 +330,7 @@ def test_nothing_can_be_mounted_into_what_is_read_only(changes: dict[str, Any], 
         },
     ],
 )
-def test_what_can_be_mounted(changes: dict[str, Any]) -> None:
+def test_valid_mounts(changes: dict[str, Any]) -> None:
     assert found(violations("upstream-contract", changes)) == []
 
 

@@ -63,7 +63,7 @@ def test_accepted(changes: Json, objects: list[Json]) -> None:
 
 @pytest.mark.parametrize("settings", [{}, ON, TREE])
 @pytest.mark.parametrize("changes", [{}, TEAM, ANNOTATED])
-def test_what_is_unknown_rejects_nothing(changes: Json, settings: Json) -> None:
+def test_unknown_queue_is_accepted(changes: Json, settings: Json) -> None:
     assert violations(ID, changes, settings=settings) == []
     assert violations(ID, changes, settings=settings, view=Snapshot([])) == []
 
@@ -310,7 +310,7 @@ def test_workers_alone_and_launcher_alone() -> None:
     assert said(alone, queue("team", {"cpu": "1"})) == []
 
 
-def test_of_queues_only_what_counts_is_kept() -> None:
+def test_queue_records_have_only_relevant_fields() -> None:
     whole = Snapshot([queue("team", {"cpu": 1}, parent="dept", allocated={"cpu": "1"})]).all(VOLCANO_QUEUES)
     trimmed = VOLCANO_QUEUES.trim(queue("team", {"cpu": 1}, parent="dept", allocated={"cpu": "1"}))
     assert Snapshot([trimmed]).all(VOLCANO_QUEUES) == whole
