@@ -101,7 +101,7 @@ def test_each_run_and_each_limit_gets_its_own_notice() -> None:
     assert keys(limit=int(25 * HOUR), started=START + 10 * HOUR) == set()
 
 
-def test_what_is_left() -> None:
+def test_remaining_time() -> None:
     assert remaining(RUNNING, LIMITED, START + HOUR) == 23 * HOUR
     assert remaining(RUNNING, LIMITED, START + 25 * HOUR) == 0
     assert remaining(ASKING, launcher_of(), START) is None

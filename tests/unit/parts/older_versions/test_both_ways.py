@@ -73,7 +73,7 @@ def test_from_one_older_version_to_another_and_on(job: Json, version: str) -> No
 
 @PROPERTY
 @given(two_versions.older_jobs())
-def test_what_is_injected_is_shown_and_what_was_written_stays(job: Json) -> None:
+def test_injected_values_are_shown_and_written_values_stay(job: Json) -> None:
     new = to_new(job)
     for role in new["spec"]["mpiReplicaSpecs"].values():
         for container in role["template"]["spec"]["containers"]:
@@ -101,7 +101,7 @@ def worker(job: Json) -> Json:
     return container
 
 
-def test_what_each_version_shows() -> None:
+def test_job_in_each_version() -> None:
     old = horovod()
     new = convert(old, API_VERSION)
     assert new["spec"]["runPolicy"] == {"cleanPodPolicy": "Running", "suspend": False}
@@ -158,7 +158,7 @@ def test_an_older_job_that_says_what_v2beta1_says_needs_no_annotation() -> None:
     assert convert(new, V1) == old
 
 
-def test_annotations_of_others_mean_nothing() -> None:
+def test_foreign_annotations_are_ignored() -> None:
     values = ["", "x", "[]", "{}", '{"apiVersion": "kubeflow.org/v9", "spec": {}}', "[" * 5000]
     for version, key in ((API_VERSION, WRITTEN_AS), (V1, SHOWN)):
         for value in values:
@@ -267,7 +267,7 @@ def test_spec_that_exceeds_the_size_of_annotations_is_not_stored() -> None:
 IMPOSSIBLE = {"gpus": 10, "gpusPerNode": 8, "template": {"spec": {"containers": [{"name": "mpi"}]}}}
 
 
-def test_what_is_no_job_is_refused_when_it_is_sent_and_shown_when_it_is_stored() -> None:
+def test_invalid_job_is_rejected_when_sent_and_shown_when_stored() -> None:
     job = document(V1ALPHA1, IMPOSSIBLE)
     for sent in ({}, {"uid": "1", "resourceVersion": "7"}):
         job["metadata"] = {"name": "a", **sent}
@@ -300,12 +300,12 @@ def test_what_is_no_job_is_refused_when_it_is_sent_and_shown_when_it_is_stored()
         ({"kind": "MPIJob", "apiVersion": V1ALPHA2, "metadata": {}, "spec": []}, API_VERSION, "spec: is not a mapping"),
     ],
 )
-def test_what_is_no_object_of_the_crd(job: Json, version: str, said: str) -> None:
+def test_object_of_a_different_crd_is_rejected(job: Json, version: str, said: str) -> None:
     with pytest.raises(ConversionError, match=f"^{said}"):
         convert(job, version)
 
 
-def test_v1alpha1_shows_what_was_written_next_to_what_it_cannot_say() -> None:
+def test_v1alpha1_shows_written_values_next_to_unsupported_ones() -> None:
     template = {"spec": {"containers": [{"name": "mpi", "image": "a:1", "command": ["mpirun", "train"]}]}}
     written = {"processingUnits": 4, "processingUnitsPerNode": 2, "template": template}
     new = convert(document(V1ALPHA1, written), API_VERSION)

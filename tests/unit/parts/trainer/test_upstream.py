@@ -143,7 +143,7 @@ def test_an_image_reaches_nodes_that_are_the_trainer():
         (0, {"fsGroup": 0}, ("securityContext", ANOTHER)),
     ],
 )
-def test_who_can_use_the_key(user, pod, found):
+def test_users_that_can_read_the_key(user, pod, found):
     base = runtime()
     spec = pods(base, LAUNCHER)
     spec["securityContext"], spec["containers"][0]["securityContext"] = pod, {"runAsUser": user}

@@ -166,7 +166,7 @@ def test_events_of_a_worker_that_was_replaced_count_and_those_of_an_older_job_do
         ("/apis/kueue.x-k8s.io/v1beta2/namespaces/team-a/workloads", "workloads"),
     ],
 )
-def test_what_may_not_be_read_is_named_and_fails_nothing(cluster: Cluster, path: str, what: str) -> None:
+def test_forbidden_object_is_named_without_failing(cluster: Cluster, path: str, what: str) -> None:
     cluster.api.refusals["GET", path] = (403, f'{what} is forbidden: User "a" cannot list resource "{what}"')
     found = cluster.why("team-a/train")
     assert found.exit_code == 0
