@@ -92,7 +92,7 @@ def two_violations(namespace: str) -> dict[str, Any]:
         "everything",
     ],
 )
-def test_who_may_exempt(
+def test_users_that_may_exempt(
     cluster: Cluster, namespace: str, granted: list[Mapping[str, list[str]]], refused: set[str]
 ) -> None:
     grant(cluster, namespace, "eve", *granted)

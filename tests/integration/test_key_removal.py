@@ -9,7 +9,7 @@ from tests.support.installation.ssh_secrets import PI, keys_of, suspended
 
 
 @pytest.mark.timeout(300)
-def test_keys_go_when_the_job_has_ended(operator_cluster: Cluster, namespace: str) -> None:
+def test_keys_of_an_ended_job_are_deleted(operator_cluster: Cluster, namespace: str) -> None:
     def names() -> list[str]:
         return operator_cluster.kubectl("get", "secrets", "-n", namespace, "-o", "name").stdout.split()
 

@@ -60,7 +60,7 @@ def record(job: dict[str, Any]) -> MPIJobRecord:
 
 
 @pytest.mark.timeout(300)
-def test_what_the_operator_refuses_is_refused_at_creation(operator_cluster: Cluster, namespace: str) -> None:
+def test_job_rejected_by_the_operator_is_rejected_at_creation(operator_cluster: Cluster, namespace: str) -> None:
     cluster = operator_cluster
     for name, (changes, _) in REFUSED.items():
         assert "created" in create(cluster, namespace, name, changes), name

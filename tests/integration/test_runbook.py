@@ -88,7 +88,7 @@ def test_out_of_the_path_and_back(installation: Installed) -> None:
         assert findings(installation) == set()
 
 
-def test_when_it_is_down_users_see_what_the_table_says(installation: Installed) -> None:
+def test_messages_during_an_outage_match_the_table(installation: Installed) -> None:
     with down(installation):
         text = refusal(installation, GOOD)
     assert 'failed calling webhook "validate.mpijob.training.openshift.io"' in text

@@ -114,7 +114,7 @@ def test_it_is_a_plugin_of_kubectl(world: World, monkeypatch: pytest.MonkeyPatch
     assert done.stdout.startswith("team-a/first runs since ")
 
 
-def test_who_may_view_the_namespace_reads_the_same(world: World) -> None:
+def test_user_with_view_sees_the_same_diagnosis(world: World) -> None:
     """Kueue's roles and those of this project add to `view`. Nodes and policies are not among it."""
     cluster = world.cluster
     cluster.kubectl("apply", "-f", MANIFESTS / "base" / "user-roles.yaml")

@@ -103,12 +103,12 @@ def _values() -> dict[str, Value | dict[str, Value]]:
         ),
         "replicas": Value(
             deployment["spec"]["replicas"],
-            "How many; with components.hpa the autoscaler says it.",
+            "Number of replicas. With components.hpa the autoscaler sets it.",
             {"type": "integer", "minimum": 1},
         ),
         "resources": Value(
             container["resources"],
-            "Of each replica. A limit of CPU would show as latency of every kubectl.",
+            "Resources of each replica. A CPU limit would delay every kubectl command.",
             {**_FORM, "properties": {"requests": _AMOUNTS, "limits": _AMOUNTS}},
         ),
         "certificates": Value(
