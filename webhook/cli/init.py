@@ -27,6 +27,7 @@ FRAMEWORKS: Final = ("openmpi", "intel", "mpich", "horovod", "pytorch", "deepspe
 @click.option("--gpus", type=click.IntRange(min=0), metavar="N", help="GPUs of each. Default: 1; 0 for plain MPI.")
 @click.option("--image", type=utf8_text, metavar="IMAGE", help="Default: a published one, where there is one.")
 @click.option("--rdma/--no-rdma", help="RDMA for the ranks, as the platform has it. Default: no.")
+@click.option("--mpiuser", is_flag=True, help="Run as the image's user mpiuser (1000), as OpenShift demands.")
 @click.option("--queue", type=object_name, metavar="NAME", help="The LocalQueue of Kueue. Default: none is named.")
 @click.option("--name", type=utf8_text, metavar="NAME", help="Default: first- and the framework.")
 @click.option(
