@@ -56,7 +56,7 @@ class Verdict:
 
     @property
     def not_judged(self) -> list[str]:
-        """What the verdict goes without, and why, in lines."""
+        """What the verdict could not consider, and why, in lines."""
         return [*job_check.not_judged([self._verdict], self._world)]
 
     def as_json(self) -> dict[str, Any]:

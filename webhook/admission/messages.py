@@ -4,7 +4,8 @@ The API server drops warnings beyond 4,096 characters in total and cuts long one
 `pkg/endpoints/filters/warning.go`).
 
 One cause gives one message: if the fix of one rule also fixes another finding, that finding is left out. A finding
-that is computed from a rejected value (`Violation.follows`) is reported after its cause and not counted.
+that is computed from a rejected value (`Violation.follows`) is reported after its cause and is not included in the
+number of problems.
 
 - Amounts outside of a LimitRange that also contradict each other: the fix for the range names both amounts.
 - A field that both the Pod Security level and the API server's check of a pod forbid.
@@ -47,7 +48,7 @@ class Finding:
     rule: str
     violation: Violation
     cause: str = field(default="", compare=False)
-    """The rule from whose violation this follows: it is not counted."""
+    """The rule from whose violation this one follows; not included in the number of problems."""
 
     def __post_init__(self) -> None:
         """Every message is built from a finding, so this is the one place for it."""

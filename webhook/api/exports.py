@@ -1,7 +1,7 @@
 """The variables of the launcher's environment that mpirun passes on to the ranks.
 
 Hydra (MPICH, Intel MPI) and horovodrun pass on all. Open MPI passes on its own, and those that its option `-x` names;
-`*` at the end of a name stands for any text. If a command line cannot be read, `-x` counts anywhere in it.
+`*` at the end of a name stands for any text. If a command line cannot be parsed, `-x` is accepted anywhere in it.
 """
 
 import re

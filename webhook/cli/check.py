@@ -31,7 +31,7 @@ CHECKS: Final = tuple(part.check for part in parts() if part.check)
     "--policy", type=options.FILE, help="Policies (MPIJobPolicy, or ConfigMaps with it) in place of all others."
 )
 @options.CLUSTER_FILE
-@options.about_a_cluster("The cluster whose verdict counts, as far as you may read it. Default: none.")
+@options.about_a_cluster("The cluster to check against, as far as you may read it. Default: none.")
 @options.POLICY_NAMESPACE
 @click.option("--level", metavar="LEVEL[@VERSION]", help="Check all pods by this Pod Security level, and no rules.")
 @options.flags({each.option: each.help for each in CHECKS})
@@ -74,7 +74,7 @@ def check(
     several documents and lists, be JSON, be a directory (its .yaml, .yml and .json files), a pattern such as
     'jobs/**/*.yaml', or be - for standard input. Objects of other kinds are skipped.
 
-    With --kubeconfig, --context or --as, that cluster counts: its schema of MPIJobs, its policies, and the objects that
+    With --kubeconfig, --context or --as, that cluster is used: its MPIJob schema, its policies, and the objects that
     rules read, in the namespaces of the jobs and as far as you may read them. The component `check-by-users` of the
     manifests gives data scientists the right. If you may create pods, a dry run also checks whether the API server
     accepts the pods of each job; it creates nothing, and a rejection is a warning. A --cluster file, as `mpijob-webhook

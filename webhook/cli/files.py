@@ -85,7 +85,7 @@ def load(
 ) -> tuple[list[Manifest], list[ManifestError]]:
     """Every object in the named files, and the reasons why other files cannot be used.
 
-    `-` is standard input. A directory stands for its .yaml, .yml and .json files, with `recursive` at any depth, and a
+    `-` is standard input. A directory means its .yaml, .yml and .json files, with `recursive` at any depth, and a
     pattern for its matches. Lists are opened, also lists of lists. A file with a fault contributes nothing.
 
     With `only`, files without any of these words, such as a kind, are skipped, and so are documents that are not

@@ -127,7 +127,7 @@ class _Reader:
         metadata = wire.decode(wire.objects, data).metadata
         try:
             if resource.project(data) is None:
-                return  # an object that does not count in a cluster does not count in a file
+                return  # an object that is ignored in a cluster is ignored in a file
             document = msgspec.json.decode(data)
             kept = resource.trim(document)
             if resource.kind in self.more:

@@ -54,7 +54,7 @@ class Resource(Generic[K, T]):
     wire: type[Wire]
     """The fields that are read; a snapshot file keeps these of an object."""
     record: Callable[[Any], T | None]
-    """Makes the small frozen record that rules see, or None for an object that does not count.
+    """Makes the small frozen record that rules see, or None for an object to ignore.
 
     The record must not refer to the object that it was made of.
     """

@@ -76,7 +76,7 @@ class OwnedKind:
     """Lists of its spec whose order has no meaning."""
 
     def record(self, found: Mapping[str, Any]) -> SeenObject:
-        """What counts of an object."""
+        """The part of an object that is compared."""
         return self._record(msgspec.convert(found, _Object))
 
     def watched(self) -> Kind[ByNamespace, SeenObject]:

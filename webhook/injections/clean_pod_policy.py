@@ -63,4 +63,4 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     elif patch.add(RESTART, NEVER):
         yield f"set the launcher's restartPolicy: {NEVER}, so its failed pods stay with their logs"
     elif job.launcher.restart_policy != NEVER:
-        yield Caution(f"the launcher's log goes with its pod: set its restartPolicy to {NEVER} to keep it")
+        yield Caution(f"the launcher's log is deleted with its pod: set its restartPolicy to {NEVER} to keep it")

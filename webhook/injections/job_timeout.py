@@ -88,7 +88,7 @@ def _limit_job(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilde
 
 
 def _longest(job: MPIJob, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """The limit with notify-only: the rules' maximum. A longer annotated time counts instead: the job may be exempt."""
+    """The limit with notify-only: the rules' maximum, or a longer annotated time, as the job may be exempt."""
     seconds = ctx.admitted.seconds.most
     if seconds is None:
         return

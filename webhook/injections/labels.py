@@ -1,4 +1,4 @@
-"""Labels that let jobs be found and counted.
+"""Labels by which users find and count jobs.
 
 `training.kubeflow.org/job-type: mpijob` on the job shows dashboards and selectors what kind of training it is. `job`
 adds labels to the job, `pods` to both pod templates: for cost centres and the like. Kueue's labels are not for this

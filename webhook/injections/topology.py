@@ -200,7 +200,7 @@ def _of_queue(ctx: Context, patch: PatchBuilder) -> Choice | None:
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name and name is not UNKNOWN else None
     if queue is None:
         return None
-    # With the fields of other injections, which count too.
+    # Including the fields that other injections add.
     document = msgspec.json.encode(patch.document)
     return choice(mpijob.decode(document), structs.replace(ctx, document=document, memo=Memo()), queue)
 

@@ -52,7 +52,7 @@ class OwnRule(RuleSettings):
 
     id: Annotated[str, AfterValidator(_name)] = Field(
         description="Its name: messages, metrics and exemptions know it as custom/ID."
-        " Where documents have one of the same name, that of the higher priority counts.",
+        " If several documents define a rule of the same name, the document with the higher priority wins.",
     )
     match: Source | None = Field(
         None, description="CEL: which jobs it is about, as `object.metadata.name.startsWith('big-')`; absent for all."

@@ -240,7 +240,7 @@ def _vague(choice: DeviceChoice, template: str, patterns: tuple[str, ...], ctx: 
 def _foreign(
     choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context, others: Collection[str] | None
 ) -> Reason | None:
-    """Why its class does not count: it has no accelerators and is not among `others`."""
+    """Why its class is ignored: it has no accelerators and is not among `others`."""
     if others is None or choice.admin or choice.device_class in others or _bounds(choice, patterns, ctx) != (0, 0):
         return None
     why = f'its DeviceClass ("{choice.device_class}") is not among those that count'
@@ -292,7 +292,7 @@ def _bounds(choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context) -> tu
 
 
 def _is_accelerator(device_class: str, patterns: tuple[str, ...], ctx: Context) -> bool | None:
-    """None if only the class could tell, and it cannot be read."""
+    """None if that depends on the DeviceClass, which cannot be read."""
     if accelerators.is_accelerator(accelerators.DEVICE_CLASS + device_class, patterns):
         return True
     found = ctx.view.get(DEVICE_CLASSES, device_class)

@@ -179,7 +179,7 @@ def _above_pod(
 
 
 def _claims(template: PodTemplate, of_claims: Mapping[str, Sourced]) -> Iterator[OutOfBounds]:
-    """Only the requests of claims count."""
+    """Claims are checked by their requests only."""
     for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
         if claim := volume.ephemeral and volume.ephemeral.volume_claim_template:
             path = f"spec.volumes[{index}].ephemeral.volumeClaimTemplate.spec.resources"

@@ -188,7 +188,7 @@ def _unreadable(error: labels.LabelError) -> Violation:
     value = shortened(error.value)
     return Violation(
         "metadata.namespace",
-        f'its label {error.label} is "{value}", so {counts} counts',
+        f'its label {error.label} is "{value}", so {counts} applies',
         fix=f"Have an administrator correct it: it {error.problem}.",
         advisory=True,
     )

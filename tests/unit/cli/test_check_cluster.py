@@ -44,10 +44,10 @@ def test_a_namespace_that_is_not_there(check: Check) -> None:
     job = {**GOOD, "metadata": {"name": "train"}}
     result = check("a.yaml", "--cluster", "c.yaml", "-n", "taem-a", a_yaml=job, c_yaml=NAMESPACE)
     assert result.exit_code == 0
-    said = '"taem-a" does not exist, but team-a does; the API server takes no job there before it is created'
+    said = '"taem-a" does not exist; did you mean team-a?'
     assert f"  warning: namespace: {said}\n" in result.stdout
     result = check("a.yaml", "--cluster", "c.yaml", "-n", "other", a_yaml=job, c_yaml=NAMESPACE)
-    said = '"other" does not exist; the API server takes no job there before it is created'
+    said = '"other" does not exist. The API server rejects jobs in it until it is created'
     assert f"  warning: namespace: {said}\n" in result.stdout
     assert "namespace:" not in check("a.yaml", "--cluster", "c.yaml", "-n", "team-a").stdout
     assert "namespace:" not in check("a.yaml", "-n", "other").stdout

@@ -47,7 +47,7 @@ def validate(
 ) -> Decision:
     """Every violation in one decision; `time_left` gives the seconds until the API server stops waiting.
 
-    On UPDATE only what is worse than in the old object counts (see `ratchet`). Exemptions expire by `today` (UTC).
+    On UPDATE only findings apply that the old object lacks (see `ratchet`). Exemptions expire by `today` (UTC).
     `granted` says whether the requester may exempt the job, by rule that the job requests to be exempt from. The
     decision names the rules that are missing there in `requested`; the caller looks them up and calls again.
     DeadlineExceeded when the time is up.

@@ -1,4 +1,4 @@
-"""Findings that an update makes worse. Only those count, so a stricter policy never keeps users from fixing a job.
+"""Findings that an update makes worse. Only these apply, so a stricter policy never prevents users from fixing a job.
 
 A finding about the new object is not worse if the stored object has the same fault in the same place. A place inside a
 pod template is identified by the names of containers and volumes, since an item that is inserted before others moves

@@ -20,7 +20,7 @@ from webhook.policy.layers import Layer
 
 @dataclass(frozen=True, slots=True)
 class JobAudit:
-    """A job, and what admission would say of it now."""
+    """A job and the verdict of admission on it now."""
 
     namespace: str
     name: str
@@ -107,7 +107,7 @@ class AuditReport:
         yield ""
         rest = len(self.breaking) - self.refused
         if not self.breaking:
-            yield f"{counted(self.total, 'job')}, {good('none to look at')}"
+            yield f"{counted(self.total, 'job')}, {good('none needs attention')}"
             return
         told = f"{self.refused} would be rejected, {rest} would only be reported, "
         yield f"{counted(self.total, 'job')}: {told}{self.total - len(self.breaking)} in order"

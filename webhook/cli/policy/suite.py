@@ -152,7 +152,7 @@ class _Reader:
         for number, name in enumerate(document.rules or ()):
             if name not in known:
                 near = closest_name(name, known)
-                meant = f", did you mean {near}?" if near else ""
+                meant = f"; did you mean {near}?" if near else ""
                 self._fault(("rules", number), f"no rule or injection is called {name}{meant}")
 
     def _objects(self, given: Sequence[Any], *location: str | int) -> list[Manifest]:

@@ -90,6 +90,6 @@ class SuiteDocument(Around):
     )
     rules: tuple[str, ...] | None = Field(
         None,
-        description="Rules and injections whose warnings and audits count; absent for all. Rejections always count.",
+        description="Rules and injections whose warnings and audits are compared; absent for all. Rejections always are.",
     )
     tests: tuple[Case, ...] = Field(min_length=1, description="One after the other; none changes what the next sees.")

@@ -39,7 +39,7 @@ class KueueConfig(msgspec.Struct, frozen=True):
     maps_devices: bool
 
     def leaves_out(self, resource: str) -> bool:
-        """Whether Kueue does not count the resource under this name, or may not."""
+        """Whether Kueue ignores, or may ignore, the resource under this name."""
         # With mappings for devices Kueue may count an extended resource under another name.
         of_devices = self.maps_devices and "/" in resource
         return of_devices or resource in self.transformed or resource.startswith(self.excluded_prefixes)

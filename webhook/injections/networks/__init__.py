@@ -94,7 +94,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _leave_uncounted(found: Attachments, ctx: Context, patch: PatchBuilder) -> None:
-    """Remove each network whose device Kueue does not count."""
+    """Remove each network whose device Kueue does not charge to the quota."""
     for network in [*found.added]:
         used = devices([network], ctx) or ()
         if problem := not_covered(ctx.view, ctx.namespace, patch.get(QUEUE), used):

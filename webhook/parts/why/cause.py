@@ -29,7 +29,7 @@ class Stage(IntEnum):
     END = 8
     """Its time is over."""
     ADMISSION = 9
-    """The cluster has not said it yet: what admission would say of the job now."""
+    """Not reported by the cluster: the verdict of admission on the job now."""
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class Cause(msgspec.Struct, frozen=True):
     fix: str
     """What to do."""
     rules: frozenset[str] = frozenset()
-    """The rules that speak of the same fault."""
+    """The rules that report the same fault."""
     passes: bool = False
     """It may be over without anybody doing anything."""
 
@@ -76,6 +76,6 @@ def listed(names: Sequence[str]) -> str:
 
 
 def cut(text: str, longest: int = MAX_CAUSE_CHARACTERS) -> str:
-    """Enough of what a component said, on one line, without the full stop."""
+    """The start of a component's message, on one line, without the full stop."""
     line = " ".join(text.split()).rstrip(".")
     return line if len(line) <= longest else f"{line[: longest - 3]}..."

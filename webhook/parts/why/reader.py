@@ -1,4 +1,4 @@
-"""What a cluster says of one job, read with the rights of who asks: only reads and dry runs of pods, and no Secret.
+"""The objects of one job in a cluster, read with the user's permissions: only reads and dry runs of pods, no Secret.
 
 What may not be read is left out, and named.
 """
@@ -97,7 +97,7 @@ class SightReader:
             nodes=node_shapes(self.world.cluster),
             cordoned=await self._cordoned(pods, events),
             all_queued=suspends_all(self.world.cluster, self.namespace),
-            unread=dict(self.unread),  # at last: what stands above fills it
+            unread=dict(self.unread),  # last: the lines above fill it
         )
 
     async def _tried(self, job: KubernetesObject, pods: list[KubernetesObject]) -> dict[str, str]:
@@ -138,7 +138,7 @@ class SightReader:
         return [pod for pod in found if _controller(pod) in owners]
 
     async def _place(self, workload: KubernetesObject | None, workloads: list[KubernetesObject]) -> QueuePlace | None:
-        """As Kueue says it, where its visibility API is there and may be read; else counted."""
+        """From Kueue's visibility API if it is installed and readable; otherwise counted."""
         if workload is None or not place.waits(workload):
             return None
         queue, name = loose.text(workload, "spec", "queueName"), loose.name(workload)
@@ -146,7 +146,7 @@ class SightReader:
             path = f"/apis/{version}/namespaces/{self._space}/localqueues/{quote(queue, safe='')}/pendingworkloads"
             try:
                 pending = await get(self.api, path)
-            except ClusterError:  # an aggregated API that is down is no reason to say nothing
+            except ClusterError:  # the report is useful without an aggregated API that is down
                 continue
             if pending and (told := place.told(pending, name, queue)):
                 return told

@@ -86,7 +86,7 @@ class Sight:
 
     @property
     def wanted(self) -> int:
-        """How many workers it asks for."""
+        """The number of workers in its spec."""
         return loose.number(self.job, "spec", "mpiReplicaSpecs", "Worker", "replicas") or 0
 
     @property
@@ -111,7 +111,7 @@ class Sight:
 
     @property
     def current(self) -> list[Json]:
-        """The pods that count: all workers, and the newest launcher."""
+        """The relevant pods: all workers, and the newest launcher."""
         return [*self.workers, *self.launchers[:1]]
 
     def said(self, name: str, *reasons: str) -> Iterator[Json]:
@@ -162,6 +162,6 @@ def happened(event: Json) -> float:
 
 
 def span(start: datetime, end: datetime) -> str:
-    """The time between, in words; of hours nobody asks for the seconds."""
+    """The time between, in words; without seconds if it is hours."""
     seconds = max(0, int((end - start).total_seconds()))
     return duration.spell(seconds - seconds % _MINUTE if seconds >= _HOUR else seconds)

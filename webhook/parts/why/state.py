@@ -1,4 +1,4 @@
-"""What has become of a job, by its own status and that of its pods."""
+"""The state of a job, from its own status and that of its pods."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -18,7 +18,7 @@ _ADVICE: Final = {
     "allowPrivilegeEscalation": "Set allowPrivilegeEscalation: false.",
     "appArmorProfile": "Remove the profile, or use RuntimeDefault.",
     "hostPorts": "Remove hostPort: pods reach each other without it.",
-    "hostProbesAndHostLifecycle": "Remove host: without it the request goes to the pod itself.",
+    "hostProbesAndHostLifecycle": "Remove host: without it the request is sent to the pod itself.",
     "privileged": "Remove privileged: a device resource such as nvidia.com/gpu or rdma/hca brings the devices.",
     "procMount": "Remove procMount.",
     "procMount_restricted": "Remove procMount.",

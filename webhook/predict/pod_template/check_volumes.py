@@ -113,7 +113,7 @@ def check_claim(template: model.ClaimTemplate, path: str, found: Faults) -> None
 def _spec(spec: model.ClaimSpec, path: str, found: Faults) -> None:
     modes = {*spec.access_modes}
     if "ReadWriteOncePod" in modes and len(modes) > 1:
-        found.add(f"{path}.accessModes", "ReadWriteOncePod goes with no other mode", "Keep one.", Kind.FORBIDDEN)
+        found.add(f"{path}.accessModes", "ReadWriteOncePod excludes all other modes", "Keep one.", Kind.FORBIDDEN)
     _storage(spec, f"{path}.resources.requests[storage]", found)
     for field, name in (
         ("storageClassName", spec.storage_class_name),

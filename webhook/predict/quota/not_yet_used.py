@@ -193,7 +193,7 @@ def _outstanding(jobs: Jobs, made: Made) -> Outstanding:
 def _owner(pod: Owned) -> tuple[str, str, str] | None:
     """(role, uid, name) of the job that owns a pod, None for another pod.
 
-    The operator creates the workers, a Job of Kubernetes creates the launcher: only its name tells the owner.
+    The operator creates the workers, a Job of Kubernetes creates the launcher: only its name shows the owner.
     """
     owner = pod.owner
     if owner is None:

@@ -67,7 +67,7 @@ def test_what_is_wrong_and_what_to_do_is_reported() -> None:
 
 def test_nothing_to_tell() -> None:
     report = audited(job("small"), policy="")
-    assert text(report) == ["policies: p (namespace n of c)", "", "1 job, none to look at"]
+    assert text(report) == ["policies: p (namespace n of c)", "", "1 job, none needs attention"]
     assert report.as_json() == {"policies": ["p"], "jobs": 1, "refused": 0, "byRule": {}, "breaking": []}
 
 

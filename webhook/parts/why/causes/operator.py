@@ -18,7 +18,7 @@ MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"
 OPERATOR_LABEL: Final = "training.kubeflow.org/operator-name"
 SOURCE: Final = "mpi-job-controller"
 PATIENCE: Final = timedelta(seconds=20)
-"""The operator looks at a job at once; one that was busy, or elected anew, a little later."""
+"""Seconds until the operator must have handled a job, even after it was busy or elected a new leader."""
 
 CONTRACT: Final = frozenset({"upstream-contract", "name-length"})
 SHAPE: Final = frozenset({"schema"})
@@ -90,7 +90,7 @@ def _incomplete(sight: Sight) -> bool:
 
 
 def _heard(sight: Sight) -> bool:
-    """Whether the operator has said anything of the job."""
+    """Whether the operator has reported anything about the job."""
     return any(loose.text(event, "source", "component") == SOURCE for event in sight.said(sight.name))
 
 

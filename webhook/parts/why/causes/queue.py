@@ -1,4 +1,4 @@
-"""Kueue, or whoever suspended the job: its Workload's conditions in plain words.
+"""Jobs held by Kueue, or suspended by a user: the conditions of the Workload in plain words.
 
 The conditions are those of kueue `apis/kueue/v1beta2/workload_types.go`, the texts those of its scheduler (v0.18.3).
 """
@@ -26,7 +26,7 @@ _NO_FLAVOR: Final = re.compile(r"pod set (\S+): no TAS flavor assigned")
 _EVICTED: Final = {
     "Preempted": "a job that matters more took its place",
     "PodsReadyTimeout": "its pods were not ready in time",
-    "AdmissionCheck": "an admission check said no",
+    "AdmissionCheck": "an admission check rejected it",
     "ClusterQueueStopped": "its ClusterQueue was stopped",
     "LocalQueueStopped": "its LocalQueue was stopped",
     "NodeFailures": "a node failed",
@@ -75,7 +75,7 @@ def _of_workload(sight: Sight, workload: Json) -> Iterator[Cause]:
     if finished.get("status") == "True":
         if loose.text(finished, "reason") not in {"Succeeded", "Failed"} and not sight.finished:
             text = f"Kueue has given it up: {_said(finished)}"
-            fix = "Mend what is said, and create the job again: Kueue does not try this one another time."
+            fix = "Fix the reported problem and create the job again: Kueue does not retry this one."
             yield _cause(workload, "given-up", text, seen="Finished", fix=fix)
         return
     if loose.holds(workload, "Admitted"):
