@@ -71,7 +71,7 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """What is wrong and what to do, without the field."""
+        """The problem and the fix, without the field."""
         if "\n" in self.violation.message:
             return f"{self.violation.message}\n\n{self.violation.fix}\n{self.label}"
         return f"{self.violation.message}. {self.violation.fix} {self.label}"

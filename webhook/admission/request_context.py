@@ -1,4 +1,4 @@
-"""What both pipelines read of a request."""
+"""The parts of a request that both pipelines use."""
 
 import msgspec
 

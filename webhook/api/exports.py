@@ -23,7 +23,7 @@ _ONLY_SOME: Final = frozenset(("envlist", "envnone", "genvlist", "genvnone"))
 
 
 class Exports:
-    """What calls of mpirun pass on."""
+    """The variables that calls of mpirun pass on."""
 
     def __init__(self, calls: Sequence[Invocation], implementation: str, text: str = "") -> None:
         """`text` is the whole command line."""
@@ -53,7 +53,7 @@ class Exports:
 
     @staticmethod
     def of(job: MPIJob) -> "Exports":
-        """What the launcher's first container passes on."""
+        """The variables that the launcher's first container passes on."""
         containers = job.launcher.template.containers[:1] if job.launcher else ()
         text = "\n".join(word for own in containers for word in own.argv)
         return Exports(job.mpirun_calls, job.mpi_implementation, text)

@@ -1,4 +1,4 @@
-"""What pods, their claims and the other objects of a job take of a quota, by the quota's resource names."""
+"""The quota use of a job's pods, claims and other objects, by the quota's resource names."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

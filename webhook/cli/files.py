@@ -20,7 +20,7 @@ STDIN: Final = "-"
 STDIN_TITLE: Final = "standard input"
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 JOB_SIGNS: Final = ("mpiReplicaSpecs", f"{GROUP}/")
-"""What is in a file with a job even where its kind is missing or misspelt."""
+"""Words in any file with a job, even if its kind is missing or misspelt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ def _head(entry: Any, field: str) -> str:
 
 
 def job_signs(entry: Any) -> int:
-    """How many of group and spec are those of a job."""
+    """How many of group and spec look like a job's."""
     spec = entry.get("spec") if isinstance(entry, dict) else None
     return _head(entry, "apiVersion").startswith(JOB_SIGNS[1]) + (isinstance(spec, dict) and JOB_SIGNS[0] in spec)
 

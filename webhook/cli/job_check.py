@@ -243,7 +243,7 @@ def review(
 
 
 def _last_applied(stored: Mapping[str, Any]) -> Any:
-    """What kubectl applied before: it tells a field that the user removed from one that was injected."""
+    """What kubectl applied before. It shows whether a missing field was removed by the user or was injected."""
     try:
         return msgspec.json.decode(stored["metadata"]["annotations"][LAST_APPLIED])
     except (LookupError, TypeError, msgspec.DecodeError):
@@ -268,7 +268,7 @@ def _encode(document: Mapping[str, Any] | None) -> msgspec.Raw:
 
 
 def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:
-    """What the verdicts could not use, and why, in lines."""
+    """What the verdicts could not consider, and why, in lines."""
     unknown = frozenset[str]().union(*(verdict.unknown for verdict in verdicts))
     for why, kinds in world.reasons(unknown).items():
         what = "a cluster" if why == NO_CLUSTER and len(kinds) > MAX_KINDS_LISTED else ", ".join(kinds)

@@ -34,7 +34,7 @@ NO_CLUSTER: Final = "none is known: see --kubeconfig and --cluster"
 # Resources whose names users who submit jobs may not know.
 _IN_WORDS: Final = {
     "kueue-configmaps": "Kueue's configuration",
-    "other-pods": "pods of others",
+    "other-pods": "pods of other owners",
     "own-leases": "reservations of quotas",
     "queues": "Volcano's queues",
     "sccgrants": "who may use SCCs",
@@ -67,7 +67,7 @@ class JobWorld:
     today: date = field(default_factory=clock.today)
     """The day by which exemptions expire."""
     origin: str = ""
-    """Where the cluster keeps its policies, for people."""
+    """Where the policies of the cluster are, for people."""
     why: Mapping[str, str] = field(default_factory=dict)
     """Why a resource is unknown, by its name."""
     otherwise: str = NO_CLUSTER
@@ -132,7 +132,7 @@ def of_file(path: Path, *, policy_namespace: str) -> JobWorld:
 
 
 def of_objects(found: Sequence[Manifest], origin: str, *, policy_namespace: str) -> JobWorld:
-    """A cluster of these objects; SnapshotError if it cannot be used."""
+    """A cluster with these objects; SnapshotError if an object cannot be used."""
     heads = [manifest.document for manifest in found if manifest.kind == KIND]
     unknown = {str(what): str(why) for head in heads for what, why in (head.get("unknown") or {}).items()}
     # A reading names the namespace too.
@@ -163,6 +163,6 @@ def _policies(found: Iterable[Manifest], namespace: str) -> tuple[tuple[Layer, .
     policies = store.load(sources, store.remembered_texts(remembered), policy_model())
     problems = []
     for name, error in policies.errors.items():
-        instead = "its last good document is" if policies.states[name] == "last-good" else "nothing of it is"
+        instead = "its last good document is" if policies.states[name] == "last-good" else "no version of it is"
         problems.append(f'policy "{name}" is broken, {instead} in force: {"; ".join(error.splitlines())}')
     return policies.layers, problems

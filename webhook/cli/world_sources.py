@@ -39,7 +39,7 @@ async def of_cluster(
     needed: Iterable[str] = (),
     with_schema: bool = True,
 ) -> JobWorld:
-    """What the user may read of a cluster, of these `resources` or of all.
+    """The part of a cluster that the user may read, limited to `resources` if given.
 
     ClusterError if it cannot be used at all, or a resource in `needed` cannot be read. None among the namespaces stands
     for that of the kubeconfig's context. Stored jobs need no schema.
@@ -91,7 +91,7 @@ async def take(
 
 
 def _configmap(found: KubernetesObject, labels: dict[str, str], *, keys: Iterable[str]) -> KubernetesObject:
-    """A ConfigMap with nothing else."""
+    """A ConfigMap with only this data."""
     metadata = {
         key: found["metadata"][key] for key in ("name", "namespace", "resourceVersion") if key in found["metadata"]
     }

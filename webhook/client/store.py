@@ -28,7 +28,7 @@ def by_namespace(metadata: Metadata) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[K, T]):
-    """What to watch, and what to keep of each object."""
+    """The objects to watch, and the record of each."""
 
     name: str
     """For logs and metrics."""

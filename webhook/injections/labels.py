@@ -28,7 +28,7 @@ JOB_TYPE = "training.kubeflow.org/job-type"
 class Settings(InjectionSettings):
     """Extra labels."""
 
-    job: dict[str, str] = Field({}, description="Labels for the job, besides the job type.")
+    job: dict[str, str] = Field({}, description="Labels for the job, in addition to the job type.")
     pods: dict[str, str] = Field({}, description="Labels for the pods of launcher and workers.")
 
     @field_validator("job", "pods")

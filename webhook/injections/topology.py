@@ -195,7 +195,7 @@ def _chosen(template: PodTemplate) -> bool:
 
 
 def _of_queue(ctx: Context, patch: PatchBuilder) -> Choice | None:
-    """What the job's future queue needs."""
+    """The requirements of the job's future queue."""
     name = queues.of_job(ctx.view, ctx.namespace, patch.get(("metadata", "labels", QUEUE_NAME)))
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name and name is not UNKNOWN else None
     if queue is None:

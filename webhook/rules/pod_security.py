@@ -67,7 +67,9 @@ VersionText = Annotated[str, AfterValidator(_readable)]
 class Settings(RuleSettings):
     """Levels in addition to the labels."""
 
-    floor: Level = Field(Level.PRIVILEGED, description="The level that jobs must meet whatever the labels say.")
+    floor: Level = Field(
+        Level.PRIVILEGED, description="The level that jobs must meet regardless of the namespace's labels."
+    )
     floor_version: VersionText = Field("latest", description="The version of the floor: latest, or as v1.30.")
     cluster_version: VersionText = Field(
         "latest",

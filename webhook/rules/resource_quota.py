@@ -7,9 +7,9 @@ use.
 
 A job that needs more than a whole quota never fits, and is rejected. A job that fits the quota but not its unused part
 is rejected as well, unless the job waits anyway: suspended, or in a queue that Kueue manages and that takes jobs. Such
-a job gets a warning. The API server rejects a pod that does not state CPU or memory if a quota limits them, so the job is
-rejected too. On an update only the additional use is included. Jobs that have ended, jobs that the operator rejects,
-and pods in another cluster (MultiKueue) use no quota.
+a job gets a warning. The API server rejects a pod that does not state CPU or memory if a quota limits them, so such
+a job is rejected too. On an update only the additional use is included. Jobs that have ended, jobs that the operator
+rejects, and pods in another cluster (MultiKueue) use no quota.
 
 OpenShift's ClusterResourceQuotas are treated as quotas of each namespace that they select. What admitted jobs of other
 namespaces will still use of them is not included.

@@ -65,7 +65,7 @@ def _kept(policy: Policy) -> frozenset[str]:
 
 
 def misplaced(entries: Sequence[str], kind: Kind, other: Kind) -> Iterator[Caution]:
-    """Cautions about entries that are not a `kind`. Some may be an `other`, which has an annotation of its own."""
+    """Cautions about entries that are not a `kind`. Entries of the kind `other` belong in its annotation."""
     if others := [entry for entry in entries if entry in other.known]:
         one = len(others) == 1
         what = f"is {other.article} {other.noun}" if one else f"are {other.noun}s"

@@ -66,13 +66,13 @@ def judging_stored(ctx: Context, job: MPIJob, old: MPIJob) -> Context:
 
 
 def _identity(finding: Finding, named: Named) -> Key:
-    """What two findings about the same fault have in common."""
+    """Equal for two findings about the same fault."""
     violation = finding.violation
     return finding.rule, violation.ceiling, named(violation.path), violation.message
 
 
 def _measured(finding: Finding, degree: Degree, named: Named) -> Key:
-    """What two findings have in common of which one may be worse than the other."""
+    """Equal for two findings that differ only in how bad they are."""
     return finding.rule, finding.violation.ceiling, named(degree.of)
 
 

@@ -110,7 +110,7 @@ class AuditReport:
             yield f"{counted(self.total, 'job')}, {good('none needs attention')}"
             return
         told = f"{self.refused} would be rejected, {rest} would only be reported, "
-        yield f"{counted(self.total, 'job')}: {told}{self.total - len(self.breaking)} in order"
+        yield f"{counted(self.total, 'job')}: {told}{self.total - len(self.breaking)} valid"
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -20,7 +20,7 @@ from webhook.server.clock import today
     "--output",
     type=click.Choice(["text", "json", "markdown"]),
     default="text",
-    help="For people, for programs, or for an issue.",
+    help="The output format: for people, programs or an issue.",
 )
 def replay(
     *,
@@ -58,7 +58,7 @@ def replay(
     from webhook.cli.policy import inputs, replay_report
 
     if not files and not without:
-        fail("nothing would change: name policies with --policy or --without")
+        fail("no policy to replay: name policies with --policy or --without")
     given = inputs.policies(files)
     known = inputs.cluster(cluster, access, policy_namespace, jobs=True)
     layers = inputs.after(given, known, without)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     "--gpus-per-node",
     type=click.IntRange(min=1),
     metavar="N",
-    help="The operator's flag --gpus-per-node or --processing-units-per-node, for v1alpha1 jobs that do not say it.",
+    help="The operator's flag --gpus-per-node or --processing-units-per-node, for v1alpha1 jobs that do not set it.",
 )
 @click.option(
     "--ssh-path",

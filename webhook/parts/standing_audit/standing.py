@@ -224,5 +224,5 @@ class StandingAudit:
 
 
 def _written(job: MPIJobRecord) -> tuple[object, ...]:
-    """What users change. The generation changes with the spec but not with metadata."""
+    """Changes when a user edits the job. The generation changes with the spec but not with metadata."""
     return job.uid, job.generation, job.queue, job.network_policy

@@ -11,7 +11,7 @@ from webhook.parts.why.limits import MAX_CAUSE_CHARACTERS
 
 
 class Stage(IntEnum):
-    """How far a job got, in the order of its life: what holds it up first is the cause of all later ones."""
+    """The stages of a job in order: the first that blocks it is the cause of all later problems."""
 
     DELETION = 1
     OPERATOR = 2
@@ -36,14 +36,14 @@ class Cause(msgspec.Struct, frozen=True):
     """Why a job does not run."""
 
     id: str
-    """For programs; that of the rule for what only admission says."""
+    """For programs; the rule's id if only admission reports it."""
     stage: Stage
     text: str
-    """What is wrong, in a sentence without its full stop."""
+    """The problem, in a sentence without its full stop."""
     where: str
     """The object, and what of it says so."""
     fix: str
-    """What to do."""
+    """The fix."""
     rules: frozenset[str] = frozenset()
     """The rules that report the same fault."""
     passes: bool = False

@@ -81,7 +81,7 @@ def _same(found: Judged, cause: Cause) -> bool:
 
 
 def _judged(findings: list[Judged]) -> Iterator[Cause]:
-    """What only admission says, what it refuses first; what it says of several fields once."""
+    """Causes that only admission reports, rejections first; a finding about several fields is one cause."""
     paths: dict[tuple[str, str, str, bool], list[str]] = {}
     for each in sorted(findings, key=lambda each: (not each.refuses, each.importance)):
         paths.setdefault((each.rule, each.message, each.fix, each.refuses), []).append(each.path)

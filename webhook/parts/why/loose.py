@@ -12,7 +12,7 @@ NOTHING: Mapping[str, Any] = {}
 
 
 def at(value: Any, *path: str) -> Any:
-    """What is there, None for nothing."""
+    """The value, None if it is missing."""
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value

@@ -46,7 +46,7 @@ Workloads = list[KubernetesObject] | Unread
 
 
 async def workloads_of(api: Client, namespace: str) -> Workloads:
-    """None where there is no Kueue."""
+    """None without Kueue."""
 
     async def read() -> list[KubernetesObject]:
         for version in kueue.API_VERSIONS:
@@ -69,9 +69,9 @@ class SightReader:
     world: JobWorld
     workloads: Workloads
     unread: dict[str, str] = field(default_factory=dict)
-    """What could not be read, and why."""
+    """Unreadable resources, and why."""
     unjudged: frozenset[str] = frozenset()
-    """What the findings go without, by the names of resources."""
+    """Resources that the findings could not consider, by name."""
 
     async def read(self, job: KubernetesObject) -> Sight:
         """Everything about the job, which is as it is stored."""
@@ -101,7 +101,7 @@ class SightReader:
         )
 
     async def _tried(self, job: KubernetesObject, pods: list[KubernetesObject]) -> dict[str, str]:
-        """What the API server says of a pod of each role that lacks some: events say so for an hour only."""
+        """The API server's answer to a dry run of a pod for each role that lacks pods: events expire after an hour."""
         seen = Sight(now=datetime.now(UTC), job=job, pods=pods)
         if seen.suspended or seen.finished or (seen.launchers and len(seen.workers) >= seen.wanted):
             return {}
@@ -155,7 +155,7 @@ class SightReader:
     async def _events(
         self, job: KubernetesObject, owners: Iterable[Mapping[str, Any]], pods: list[KubernetesObject]
     ) -> list[KubernetesObject]:
-        """Those about the job's objects, of pods that are not ready and, with one of these, the newest workers."""
+        """Events about the job's objects, its pods that are not ready and, if there are any, the newest workers."""
         unready = [pod for pod in pods if not loose.holds(pod, "Ready")]
         others = sorted((pod for pod in pods if loose.holds(pod, "Ready")), key=created, reverse=True)
         unhappy = [*unready, *others][:MAX_OBJECTS_READ] if unready else []

@@ -1,4 +1,4 @@
-"""What `why` says of a job, for people and for programs."""
+"""The report of `why` on a job, for people and for programs."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence

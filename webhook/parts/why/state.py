@@ -12,7 +12,7 @@ from webhook.predict import deadlines
 
 
 class State(StrEnum):
-    """Where a job is in its life."""
+    """The state of a job."""
 
     STARTS = "starting"
     """It was made, and nothing is wrong so far."""

@@ -74,7 +74,7 @@ SCHEDULED: Final = "Scheduled"
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """One for all pods with the same loss; before the launcher exists nothing is lost."""
+    """A cause for each kind of loss, for all of its pods; before the launcher exists no pod is lost."""
     found = ((pod, _killed(sight, pod) or _lost(sight, pod)) for pod in sight.current)
     if sight.launchers or sight.finished:
         yield from merged((loose.name(pod), cause) for pod, cause in found if cause)
@@ -90,7 +90,7 @@ def _killed(sight: Sight, pod: Json) -> Cause | None:
 
 
 def _lost(sight: Sight, pod: Json) -> Cause | None:
-    """By a condition, else by the pod's status, else by an event about a pod of this name that is gone."""
+    """From a condition, the pod's status, or an event about a deleted pod of this name."""
     name, uid = loose.name(pod), loose.text(pod, "metadata", "uid")
     target = loose.condition(pod, "DisruptionTarget")
     if target.get("status") == "True" and (loss := LOSSES.get(loose.text(target, "reason"))):
@@ -111,7 +111,7 @@ def _lost(sight: Sight, pod: Json) -> Cause | None:
 
 
 def _on_cordoned_node(sight: Sight, name: str, uid: str) -> Iterator[Cause]:
-    """Of a pod of this name that is gone, by where the scheduler had put it."""
+    """From the node of a deleted pod of this name."""
     for event in sight.said(name, SCHEDULED):
         # Successfully assigned NAMESPACE/POD to NODE
         node = loose.text(event, "message").rpartition(" to ")[2]

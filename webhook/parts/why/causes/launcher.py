@@ -55,7 +55,7 @@ def _of_pod(sight: Sight, pod: Json) -> Cause | None:
 
 
 def _of_sshd(sight: Sight, cause: Cause) -> Cause:
-    """Why sshd ended a connection is only in its own log."""
+    """Only sshd's log shows why it ended a connection."""
     for name in map(loose.name, sight.workers):
         found = logs.known(sight.logs.get(name, ""))
         if found and found.id in logs.BY_SSHD:

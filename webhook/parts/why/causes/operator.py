@@ -26,7 +26,7 @@ CHILDREN: Final = frozenset({"child-names"})
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """What keeps the operator from all that comes after; a second controller works next to it."""
+    """Problems that keep the operator from creating the pods."""
     managed_by = loose.at(sight.job, "spec", "runPolicy", "managedBy")
     if managed_by is not None and managed_by != OPERATOR:
         yield _left_to_others(str(managed_by))

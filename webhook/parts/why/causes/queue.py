@@ -34,7 +34,7 @@ _EVICTED: Final = {
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """What keeps the job suspended."""
+    """The reasons for which the job is suspended."""
     if sight.workload is not None:
         yield from _of_workload(sight, sight.workload)
     elif sight.suspended:

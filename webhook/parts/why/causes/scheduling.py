@@ -40,7 +40,7 @@ _ACCELERATORS: Final = frozenset({"accelerator-available", "tier"})
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """One for all pods that wait for the same."""
+    """A cause for each reason, for all pods that wait for it."""
     if sight.finished:
         return
     waiting: dict[str, list[Json]] = {}
@@ -98,7 +98,7 @@ def _cause(sight: Sight, said: str, pods: list[Json]) -> Cause:
 
 
 def _held(sight: Sight, pod: Json, why: str) -> str:
-    """What other pods of the job hold of the devices that this one waits for."""
+    """The devices that this pod waits for and other pods of the job use."""
     for device in (name for name in _ROOM.findall(why) if "/" in name and _asks(pod, name)):
         holders = [other for other in sight.current if loose.text(other, "spec", "nodeName") and _asks(other, device)]
         if holders:
