@@ -144,7 +144,7 @@ def _notes(
     for first, second, path in layers.ties([layer, *others]):
         if layer.name in {first, second}:
             rival = second if first == layer.name else first
-            yield f'{path}: "{rival}" has the same priority and another value; that of "{second}" wins'
+            yield f'{path}: "{rival}" has the same priority and a different value; "{second}" wins'
     for other in others:
         for dropped, reason in layers.merge(layers.in_order([other, layer]), policy_model()).dropped:
             yield f'with "{other.name}", "{dropped}" would be left out: {reason}'

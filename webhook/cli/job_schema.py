@@ -47,7 +47,7 @@ class SchemaVerdict:
     def __init__(self, document: Mapping[str, Any], schema: CrdSchema) -> None:
         self.violations: list[Violation] = []
         self.unread: list[str] = []
-        """Where a value is of a type from which nothing can be made; for the rules it is not there."""
+        """The place of a value whose type cannot be converted; rules do not see it."""
         self.written: dict[str, str] = {}
         """The places of fields before they got their right name or place; outer ones come first."""
         self._unknown = f"is not a field of an MPIJob ({schema.origin}): kubectl rejects it, other clients drop it"
@@ -122,7 +122,7 @@ class SchemaVerdict:
         return closest_name(key, near) or next(longer, None)
 
     def _home(self, key: str, value: Any) -> tuple[str, Shape] | None:
-        """Where else in the job the field belongs: around the object in which it is, or a level below that."""
+        """The place in the job where the field belongs: around its object, or a level below that."""
         for around in reversed(self._around):
             if key in _OF_METADATA and (metadata := _metadata(around)):
                 return _joined(metadata, key), _TEXTS
@@ -196,13 +196,13 @@ def _joined(path: str, name: str) -> str:
 
 
 def _metadata(around: _Around) -> str | None:
-    """Where the labels and annotations of an object are, or those of the pods that it is about."""
+    """The path of an object's labels and annotations, or of those of its pods."""
     places = ("metadata", "template.metadata")
     return next((_joined(around.path, at) for at in places if at.split(".")[0] in around.shape.fields), None)
 
 
 def _places(key: str, value: Any, around: _Around) -> list[tuple[str, Shape]]:
-    """Where a field of this name is free in an object or one of its fields, and what it may be there."""
+    """The free places for a field of this name in an object or its fields, and its type there."""
     if own := around.shape.fields.get(key):
         return [(key, own)] if key not in around.value and _takes(own, value) else []
     places: list[tuple[str, Shape]] = []
@@ -244,7 +244,7 @@ def _takes(shape: Shape, value: Any) -> bool:
 
 
 def _meant(value: Any, shape: Shape) -> Any:
-    """What was probably meant by a value of a wrong type; None where that is not certain."""
+    """The value probably meant by a value of the wrong type; None if that is not certain."""
     if shape.type == "array" and shape.items is not None:
         return _listed(value, shape.items)
     return _mapped(value, shape) if shape.type == "object" else _converted(value, shape.type)

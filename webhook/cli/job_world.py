@@ -29,7 +29,7 @@ POLICIES: Final = "policies"
 USER: Final = "the user's exemptions"
 PODS: Final = "the job's pods"
 DENIED: Final = "no permission to read them"
-NO_CLUSTER: Final = "none is known: see --kubeconfig and --cluster"
+NO_CLUSTER: Final = "no cluster was given: see --kubeconfig and --cluster"
 
 # Resources whose names users who submit jobs may not know.
 _IN_WORDS: Final = {

@@ -1,4 +1,4 @@
-"""How the service reads one resource of the API: its path, the fields to read, and the record to keep."""
+"""A resource of the API: its path, the fields to read, and the record to cache."""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass

@@ -71,7 +71,7 @@ class OwnedKind:
     label: str
     """Only objects with this label are watched."""
     foreign: str
-    """What an object of that name that is not the job's means."""
+    """The consequence of an object with that name that does not belong to the job."""
     unordered: tuple[str, ...] = ()
     """Lists of its spec whose order has no meaning."""
 

@@ -35,7 +35,7 @@ EFFECT = {
 
 
 class Settings(InjectionSettings):
-    """What happens to the workers when the job ends."""
+    """The treatment of the workers when the job ends."""
 
     policy: Literal["Running", "All", "None"] = Field(
         "Running", description="The cleanPodPolicy of jobs that set none and are not in debug mode."

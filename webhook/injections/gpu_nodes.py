@@ -105,7 +105,7 @@ Strength = Annotated[Literal["preferred", "required", "off"], OFF_UNQUOTED]
 
 
 class Settings(InjectionSettings):
-    """How GPU nodes are recognised, and how strongly pods are drawn there."""
+    """The labels and taints of GPU nodes, and whether pods prefer or require such nodes."""
 
     node_affinity: Strength = Field(
         "preferred", description="Whether nodes with the label are preferred or required; off injects no affinity."
@@ -214,7 +214,7 @@ def _unserved(job: MPIJob, products: list[str], done: _Done) -> Iterator[Caution
     elif done.kept:
         yield Caution(f"{mention} has no effect: the job's own choice of nodes stays")
     else:
-        yield Caution(f"{mention} has no effect: no label is known that has the product")
+        yield Caution(f"{mention} has no effect: no known node label has the product")
 
 
 def _asked(

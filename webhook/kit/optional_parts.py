@@ -54,7 +54,7 @@ class PartCheck:
     subject: str
     """These, in words."""
     judge: str
-    """Makes of the files and of what verdicts depend on the function that judges one object."""
+    """Returns the function that judges one object, from the files and the job world."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from webhook.api import duration, names
 
 
 class Action(StrEnum):
-    """What a violation triggers, from strongest to weakest."""
+    """The action for a violation, from strongest to weakest."""
 
     DENY = "deny"
     WARN = "warn"

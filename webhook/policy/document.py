@@ -130,7 +130,7 @@ def _names_of_params(params: dict[str, Any]) -> dict[str, Any]:
 
 
 class PolicyDocument(Settings):
-    """What every policy document has; `assemble` adds `rules` and `injections`."""
+    """The common fields of policy documents; `assemble` adds `rules` and `injections`."""
 
     api_version: Literal["policy.training.openshift.io/v1"] = Field(API_VERSION, description="Always this.")
     kind: Literal["MPIJobPolicy"] = Field(KIND, description="Always this.")

@@ -151,7 +151,7 @@ def of_each(replica: ReplicaSpec | None, patterns: tuple[str, ...], ctx: Context
 
 
 def charges(claim_templates: Iterable[str], ctx: Context) -> tuple[Charge, ...]:
-    """What the claims of a pod take of quotas; the devices of an unknown template are not counted.
+    """The quota use of a pod's claims; the devices of an unknown template are not included.
 
     https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/quota/v1/evaluator/core/resource_claims.go
     """
@@ -166,7 +166,7 @@ def charges(claim_templates: Iterable[str], ctx: Context) -> tuple[Charge, ...]:
 def by_claims(templates: Iterable[str], namespace: str, view: ClusterView) -> Iterator[tuple[str, int]]:
     """The accelerators that a pod gets by its own claims, by their names in metrics, as far as the number is known.
 
-    If there are several choices the first counts, which the pod gets if possible.
+    Of several choices the first is used, which the pod gets if possible.
     """
     for name in templates:
         found = view.get(RESOURCE_CLAIM_TEMPLATES, (namespace, name))
@@ -243,7 +243,7 @@ def _foreign(
     """Why its class is ignored: it has no accelerators and is not among `others`."""
     if others is None or choice.admin or choice.device_class in others or _bounds(choice, patterns, ctx) != (0, 0):
         return None
-    why = f'its DeviceClass ("{choice.device_class}") is not among those that count'
+    why = f'its DeviceClass ("{choice.device_class}") is not an allowed one'
     return Reason(why, "Use a DeviceClass of accelerators, or ask your administrator to allow this one.")
 
 

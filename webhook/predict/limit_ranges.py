@@ -70,7 +70,7 @@ class AbovePod(msgspec.Struct, frozen=True):
     """With defaults filled in, containers have more of a resource than the pod as a whole."""
 
     path: str
-    """Where to write another amount, below the template."""
+    """The path of the amount to change, below the template."""
     amount: Quantity
     """The sum of the containers' requests, or the limit of one of them."""
     most: Quantity

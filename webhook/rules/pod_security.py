@@ -57,7 +57,7 @@ _COUNTS: Final = {"enforce": "restricted", "audit": "privileged", "warn": "privi
 
 
 def _readable(version: str) -> str:
-    parse_version(version)  # a ValueError says what is wrong
+    parse_version(version)  # raises ValueError
     return version
 
 

@@ -18,7 +18,7 @@ SHORTEST = 3
 
 
 class Kind(NamedTuple):
-    """What an annotation names: injections or rules."""
+    """The kind of names in an annotation: injections or rules."""
 
     article: str
     noun: str

@@ -87,7 +87,7 @@ class Replayed(NamedTuple):
     namespace: str
     name: str
     injected: tuple[Decision, Decision]
-    """What is injected now and then; the same decision twice if it cannot differ."""
+    """The injections now and after the change; the same decision twice if they cannot differ."""
     verdicts: tuple[Decision, Decision]
 
 
@@ -102,7 +102,7 @@ class Replayer:
         self.result = Replay()
 
     def add(self, jobs: Iterable[bytes | msgspec.Raw]) -> None:
-        """Judge and count more jobs, each as JSON of a stored MPIJob."""
+        """Judge more jobs, each as JSON of a stored MPIJob."""
         for data in jobs:
             self.count(self.judge(data))
 

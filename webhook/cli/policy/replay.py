@@ -35,7 +35,7 @@ def replay(
 
     Every MPIJob of the cluster is judged as if it were submitted now, under the policies in force and under those that
     would be: ConfigMaps replace those with the same name, as `kubectl apply` does; a bare document is added under the
-    name of its file; those named with --without are removed. Nothing is changed, and existing jobs keep running
+    name of its file; those named with --without are removed. The cluster is not changed, and existing jobs keep running
     whatever the policy says.
 
     Injections are compared too: into the job as its user wrote it, as far as the job records what was injected.

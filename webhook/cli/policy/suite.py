@@ -86,7 +86,7 @@ def load(arguments: Iterable[str]) -> Loaded:
 
 
 def _load(source: str, loaded: Loaded, *, searched: bool) -> None:
-    """The tests of a file; one that was found by searching a folder need not have any."""
+    """The tests of a file; a file that was found by searching a folder may have none."""
     content, shown = files.read(source), STDIN_TITLE if source == STDIN else source
     if searched and TEST_KIND.encode() not in content:
         return

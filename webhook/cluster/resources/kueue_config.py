@@ -79,7 +79,7 @@ class _ConfigMap(Wire):
 
 
 def _record(found: _ConfigMap) -> KueueConfig | None:
-    """None for another ConfigMap; ValueError for a configuration that cannot be read."""
+    """None for an unrelated ConfigMap; ValueError for a configuration that cannot be read."""
     if found.data is None or found.data.config is None:
         return None
     documents: list[Any] = yaml.load_all(found.data.config)

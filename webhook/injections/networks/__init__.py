@@ -108,7 +108,7 @@ def _leave_out(found: Attachments, networks: list[Network], problem: str) -> Non
 
 
 def _asked(job: MPIJob, plans: Mapping[str, Attachments], ctx: Context) -> dict[str, dict[str, str]]:
-    """The devices to add to each role: none that it requests itself, and none unless all are known."""
+    """The devices to add to each role: without those that it requests itself; none unless all are known."""
     requests = {}
     for pods in job_pods(job, ctx):
         if pods.role not in plans or not pods.template.containers:

@@ -367,7 +367,7 @@ def _document(document: Document, version: str, spec: Any, annotations: dict[str
 
 
 def merge(target: Any, before: Any, after: Any) -> Any:
-    """`target` with what was changed from `before` to `after`; where both changed the same, `after` counts."""
+    """`target` with what was changed from `before` to `after`; `after` wins where both changed the same field."""
     merged = _merged(target, before, after)
     return None if merged is _ABSENT else merged
 

@@ -68,7 +68,7 @@ def mpijob(
 
 
 def _converted(manifest: "Manifest", options: "Options") -> "Conversion":
-    """The object as v2beta1, checked; one that is not an older job as it is."""
+    """The object as v2beta1, checked; any other object unchanged."""
     from webhook.api.mpijob import API_VERSION
     from webhook.cli.conversions import Conversion, checked
     from webhook.cli.terminal import heading, printable

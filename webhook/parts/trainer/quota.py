@@ -1,7 +1,7 @@
 """TrainJobs for quotas and for Kueue: their existing pods, and the objects that are created for them.
 
 Only the name of a stored TrainJob is known, so nothing beyond its reservation is promised to it: pods that are created
-later, such as a launcher that waits long for its nodes, do not count until then.
+later, such as a launcher that waits long for its nodes, are left out until then.
 """
 
 from collections import Counter

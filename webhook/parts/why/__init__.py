@@ -1,4 +1,4 @@
-"""The command `why`: why a job that exists does not run, by what the cluster itself says of it.
+"""The command `why`: the reason why an existing job does not run, from its status, events and logs.
 
 `reader` reads what a `sight` of one job has, `causes` has a file for each place where a job gets stuck, `state` says
 its state, `diagnosis` puts the causes in order, and `report` shows them. What admission would say comes in

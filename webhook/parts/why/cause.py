@@ -1,4 +1,4 @@
-"""A cause: one sentence about why a job does not run, where that is seen, and what to do."""
+"""A cause: one sentence about why a job does not run, its source, and the fix."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum

@@ -27,7 +27,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
     state: State
     told: str
-    """The state in a sentence without its subject, with the cause where there is one."""
+    """The state in a sentence without its subject, with the cause if there is one."""
     causes: tuple[Cause, ...]
     """The first explains the state. Causes from admission come last, the worst first."""
 
@@ -38,7 +38,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
 
 def diagnose(sight: Sight) -> Diagnosis:
-    """The diagnosis of what was seen."""
+    """The diagnosis of a job."""
     now, told = state(sight)
     if now is State.SUCCEEDED:
         return Diagnosis(now, told, ())

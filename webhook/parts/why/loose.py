@@ -1,4 +1,4 @@
-"""Objects of the API as plain JSON, of which nothing is certain: a field of the wrong type is one that is not there."""
+"""Objects of the API as plain, unchecked JSON: a field of the wrong type is treated as missing."""
 
 import re
 from collections.abc import Mapping

@@ -121,7 +121,7 @@ class SightReader:
         return quote(self.namespace, safe="")
 
     async def _try(self, what: str, work: Awaitable[T], otherwise: T) -> T:
-        """The outcome of `work`, or `otherwise` where the API server refuses, which is noted."""
+        """The result of `work`, or `otherwise` if the API server denies it; the denial is recorded."""
         found = await attempt(work)
         if isinstance(found, Unread):
             self.unread[what] = found.reason

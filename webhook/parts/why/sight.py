@@ -63,7 +63,7 @@ class Sight:
     nodes: Collection[NodeShape] = ()
     """The kinds of nodes of the cluster."""
     cordoned: Collection[str] = ()
-    """The names of cordoned nodes; only known where pods of the job are gone or were evicted."""
+    """The names of cordoned nodes; only read if pods of the job are gone or were evicted."""
     all_queued: bool = False
     """Kueue suspends every job of the namespace, also those that name no queue."""
     unread: Mapping[str, str] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class Sight:
         return iter(sorted(found, key=happened, reverse=True))
 
     def warnings(self) -> list[Json]:
-        """The newest events that warn, one of each kind about one object."""
+        """The newest Warning events, one for each reason and object."""
         found: dict[tuple[str, str], Json] = {}
         for event in sorted(self.events, key=happened, reverse=True):
             if event.get("type") == "Warning":
@@ -137,7 +137,7 @@ class Sight:
         return span(moment, self.now)
 
     def finding(self, rules: Iterable[str]) -> Judged | None:
-        """The worst that one of these rules says."""
+        """The worst finding of these rules."""
         found = [each for each in self.findings if each.rule in rules]
         return min(found, key=lambda each: (not each.refuses, each.importance), default=None)
 

@@ -27,7 +27,7 @@ _ADVICE: Final = {
     "seLinuxOptions": "Remove seLinuxOptions.",
     "seccompProfile_baseline": "Set seccompProfile.type: RuntimeDefault.",
     "seccompProfile_restricted": "Set seccompProfile.type: RuntimeDefault.",
-    "sysctls": "Remove the sysctl; what the nodes need is set on the nodes.",
+    "sysctls": "Remove the sysctl; set it on the nodes if they need it.",
     "windowsHostProcess": "Remove hostProcess.",
 }
 # How container runtimes allow memory locking without the capability, and why the capability alone may have no effect:

@@ -179,7 +179,7 @@ def _source(volume: model.Volume, path: str, found: Faults) -> None:
         check_items(volume.config_map.items, f"{path}.configMap", found)
     elif volume.empty_dir is not None:
         if (medium := volume.empty_dir.medium) and medium != "Memory" and not medium.startswith("HugePages"):
-            fault = f'"{shown(medium)}" is known to no node, so the pods never start'
+            fault = f'no node supports "{shown(medium)}", so the pods never start'
             found.add(f"{path}.emptyDir.medium", fault, "Write Memory, or remove it.", advisory=True)
         _size_limit(volume.empty_dir.size_limit, f"{path}.emptyDir.sizeLimit", found)
     elif volume.secret is not None:

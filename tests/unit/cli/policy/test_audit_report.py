@@ -62,7 +62,7 @@ def test_what_is_wrong_and_what_to_do_is_reported() -> None:
     (told,) = [line for line in lines if line.startswith("  deny: ") and line.endswith("[worker-count]")]
     assert "spec.mpiReplicaSpecs[Worker].replicas" in told
     assert "3" in told
-    assert lines[-1] == "1 job: 1 would be rejected, 0 would only be reported, 0 in order"
+    assert lines[-1] == "1 job: 1 would be rejected, 0 would only be reported, 0 valid"
 
 
 def test_nothing_to_tell() -> None:

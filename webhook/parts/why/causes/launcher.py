@@ -1,4 +1,4 @@
-"""The launcher: what it failed with, how often, and whether it is tried again."""
+"""The launcher: its failure, the number of failures, and whether it is retried."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,7 +14,7 @@ from webhook.parts.why.sight import Json, Sight
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """Its end by the deadline, else what the newest pod that failed ended with."""
+    """Its end by the deadline, otherwise the end of the newest failed pod."""
     if sight.finished == "Succeeded":
         return
     failed = loose.condition(sight.launcher, "Failed")

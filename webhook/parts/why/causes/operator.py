@@ -1,4 +1,4 @@
-"""The operator: it is not there, has nothing to do with the job, refuses it, or cannot make what the job needs."""
+"""The operator: it is missing, ignores the job, rejects it, or cannot create the job's objects."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -65,7 +65,7 @@ def _left_to_others(managed_by: str) -> Cause:
 
 
 def _refused(sight: Sight) -> bool:
-    """Whether the operator would refuse the job if it looked at it now: one that runs is left as it is then."""
+    """Whether the operator would reject the job now: a running job then gets no changes."""
     try:
         job = mpijob.decode(msgspec.json.encode(sight.job))
     except ValueError:  # as is ShapeError
@@ -80,7 +80,7 @@ def _invalid(sight: Sight, told: str) -> Cause:
     if not said and finding is not None:
         said = f"{finding.path}: {finding.message}"
     text = f"the operator rejects it{said and ': '}{cut(said)}"
-    fix = "Change what it says: until then the operator does nothing for this job."
+    fix = "Change the field that it names: until then the operator ignores this job."
     return Cause("invalid", Stage.OPERATOR, text, "Event ValidationError" if told else "spec", fix, CONTRACT)
 
 

@@ -113,7 +113,7 @@ def _asks(pod: Json, device: str) -> int:
 
 
 def _tolerations(sight: Sight, pod: Json, why: str) -> str | None:
-    """Those to add, none for taints in _OF_NODES; None where the taints are unknown.
+    """The tolerations to add, none for taints in _OF_NODES; None if the taints are unknown.
 
     Kubernetes names the taint up to 1.34; later ones are read from the nodes that have the devices.
     """
@@ -139,7 +139,7 @@ def _toleration(taint: Taint) -> str:
 
 
 def _unbound(sight: Sight, names: str, where: str, pod: Json) -> Cause:
-    """The claims, with what is said of them: the scheduler does not name them."""
+    """The claims and the events about them: the scheduler does not name the claims."""
     claims = list(claims_of(pod))
     told = ""
     for claim in claims:

@@ -1,4 +1,4 @@
-"""Containers that do not start, or not for long: what the kubelet says of them."""
+"""Containers that do not start or keep ending, as reported by the kubelet."""
 
 import re
 from collections.abc import Iterator
