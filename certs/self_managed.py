@@ -175,7 +175,7 @@ class SelfManaged:
         self._after_pass()
 
     def _go_on(self) -> None:
-        """Keep issuing leaves of the CA that the caBundles trusted, whatever fails.
+        """Keep issuing leaves of the CA that the caBundles trusted, despite any failure.
 
         A deleted Secret or an unreadable API server must not block reviews. A caBundle that cannot be fixed must not
         affect the callers that trust the leaf.

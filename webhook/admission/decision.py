@@ -121,7 +121,7 @@ class Decision(msgspec.Struct):
 
     @property
     def notes(self) -> list[str]:
-        """All notes of injections, whatever `injection_warnings` says."""
+        """All notes of injections, regardless of `injection_warnings`."""
         return [visible(f"{author}: {note}") for author, notes in self.told.items() for note in notes]
 
     @property

@@ -172,7 +172,7 @@ def _try_pods(access: Access, *, announced: bool) -> "TryPods":
     def announce() -> None:
         nonlocal announced
         if not announced:
-            _note(["tries the pods of the jobs in a dry run, which creates no pods"])
+            _note(["tries the pods of the jobs by a dry run, which creates nothing"])
         announced = True
 
     return lambda namespace, pods: options.with_api(
@@ -193,7 +193,7 @@ def _passed_over(manifest: "Manifest") -> str:
 def world_of(
     policy: Path | None, cluster: Path | None, access: Access, namespaces: Sequence[str | None], policy_namespace: str
 ) -> "JobWorld":
-    """Everything besides the jobs that the verdicts depend on; the jobs are in these namespaces."""
+    """The inputs of the verdicts except the jobs, which are in these namespaces."""
     from webhook.cli import job_check, job_world
     from webhook.cli.files import ManifestError
 

@@ -1,4 +1,4 @@
-"""Everything besides the job that a verdict depends on: a cluster, its policies, and who submits it.
+"""The inputs of a verdict except the job: a cluster, its policies, and the user who submits the job.
 
 `world_sources` reads it from an API server.
 """
@@ -29,7 +29,7 @@ POLICIES: Final = "policies"
 USER: Final = "the user's exemptions"
 PODS: Final = "the job's pods"
 DENIED: Final = "no permission to read them"
-NO_CLUSTER: Final = "no cluster was given: see --kubeconfig and --cluster"
+NO_CLUSTER: Final = "none is known: see --kubeconfig and --cluster"
 
 # Resources whose names users who submit jobs may not know.
 _IN_WORDS: Final = {
@@ -46,7 +46,7 @@ TryPods = Callable[[str, Mapping[str, Mapping[str, object]]], Mapping[str, str] 
 
 @dataclass(slots=True)
 class JobWorld:
-    """The facts besides the job."""
+    """The inputs except the job."""
 
     cluster: Snapshot = field(default_factory=lambda: Snapshot([]))
     """The objects of the cluster."""
@@ -163,6 +163,6 @@ def _policies(found: Iterable[Manifest], namespace: str) -> tuple[tuple[Layer, .
     policies = store.load(sources, store.remembered_texts(remembered), policy_model())
     problems = []
     for name, error in policies.errors.items():
-        instead = "its last good document is" if policies.states[name] == "last-good" else "no version of it is"
+        instead = "its last good document is" if policies.states[name] == "last-good" else "nothing of it is"
         problems.append(f'policy "{name}" is broken, {instead} in force: {"; ".join(error.splitlines())}')
     return policies.layers, problems

@@ -44,7 +44,7 @@ class DemoError(Exception):
 
 
 def show(files: Sequence[str]) -> bool:
-    """Show the jobs in `files`, else the examples; returns whether each example did what its name says.
+    """Show the jobs in `files`, or the examples; returns whether each example had the outcome in its name.
 
     ManifestError without a job to show, DemoError or StartError if the service fails.
     """

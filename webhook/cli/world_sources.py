@@ -100,7 +100,7 @@ def _configmap(found: KubernetesObject, labels: dict[str, str], *, keys: Iterabl
 
 
 def stored(job: KubernetesObject) -> KubernetesObject:
-    """The parts of a job that are stored besides what rules read: an update is judged by all of its spec."""
+    """Stored jobs with their whole spec, not only the fields that rules read: an update is judged by all of it."""
     mpijob.decode(msgspec.json.encode(job))  # a job that cannot be read would make the file unusable
     return {"metadata": {key: job["metadata"][key] for key in KEPT if key in job["metadata"]}, "spec": job["spec"]}
 

@@ -1,7 +1,7 @@
 """Every job ends at some point: a time limit from an annotation, else the default.
 
 `training.openshift.io/timeout: "72h"` becomes `spec.runPolicy.activeDeadlineSeconds`, which the operator copies to the
-launcher's Job: when it is over, Kubernetes ends the launcher, and the job has failed, whatever its progress. The time
+launcher's Job: when it is over, Kubernetes ends the launcher, and the job has failed. The time
 counts from the start of the launcher, and again after a suspension. For longer, write the annotation, or
 `activeDeadlineSeconds` itself: a value of the user's stays. With `training.openshift.io/timeout-action: notify-only`
 the limit is the maximum of the rule `job-timeout`, or none if the rule has no maximum. With the component

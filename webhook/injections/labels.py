@@ -1,7 +1,7 @@
 """Labels by which users find and count jobs.
 
 `training.kubeflow.org/job-type: mpijob` on the job shows dashboards and selectors what kind of training it is. `job`
-adds labels to the job, `pods` to both pod templates: for cost centres and the like. Kueue's labels are not for this
+adds labels to the job, `pods` to both pod templates: for example for cost centres. Kueue's labels are not for this
 injection: `kueue-queue` and `kueue-priority` know whether Kueue would start the job.
 """
 

@@ -1,4 +1,4 @@
-"""The workers of a job come near to each other: in one rack, else one block, else one zone.
+"""The workers of a job run near each other: in one rack if possible, or else in one block or zone.
 
 Workers get a preferred pod affinity to the other workers of their job, one term for each of `keys` that some node has
 as a label, the first with the greatest weight. It is a preference: if a rack has no room left the next worker goes to

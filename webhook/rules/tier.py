@@ -95,7 +95,7 @@ def _workers(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violatio
     launcher = 1 if job.spec.run_launcher_as_worker else 0
     count = job.workers + launcher
     if most is not None and count > most:
-        asked = f"{count} workers{' (including the launcher)' if launcher else ''}"
+        asked = f"{count} workers{' (the launcher is one of them)' if launcher else ''}"
         yield Violation(
             WORKERS,
             f"{asked}, {settings.tier} allows at most {most}",

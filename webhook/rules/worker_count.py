@@ -44,7 +44,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     launcher = 1 if job.spec.run_launcher_as_worker else 0
     count = workers + launcher
     noun = "worker" if count == 1 else "workers"
-    asked = f"{count} {noun}{' (including the launcher)' if launcher else ''}"
+    asked = f"{count} {noun}{' (the launcher is one of them)' if launcher else ''}"
     if count < settings.min:
         yield Violation(
             path,

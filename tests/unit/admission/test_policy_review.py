@@ -121,7 +121,7 @@ def test_deleted_policy_or_label_falls_back_to_others(new: Any) -> None:
         ),
         (
             "rules: {gpus: {max: 5}}",
-            'rules.gpus.max: "other" has the same priority and another value; that of "p" wins',
+            'rules.gpus.max: "other" has the same priority and a different value; "p" wins',
         ),
         (
             "priority: 1\nrules: {gpus: {min: 9}}",

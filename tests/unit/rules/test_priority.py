@@ -18,7 +18,7 @@ ABSENT = 'PriorityClass "gone" does not exist'
 NO_WORKLOAD = f"{ABSENT}, so Kueue builds no Workload and says nothing: the job waits for ever"
 NO_PODS = f"{ABSENT}, so the API server rejects the pods"
 NONE_EXISTS = "Remove it: none of those that are allowed here exists."
-FIX = "Name one that exists (kubectl get priorityclass), or remove it."
+FIX = "Name an existing PriorityClass (kubectl get priorityclass), or remove it."
 OBJECTS: list[Json] = [
     {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}},
     {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "metadata": {"name": "prod"}},

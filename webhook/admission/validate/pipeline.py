@@ -95,7 +95,7 @@ def validate(
 
 
 def _too_large(request: review.AdmissionRequest, large: Finding, policy: Policy, view: ClusterView) -> Decision:
-    """Reject an object that is not decoded, at any action and without exemption, unless it was stored as it is."""
+    """Reject an object that is not decoded, regardless of actions and exemptions, unless it is stored unchanged."""
     decision = Decision(name=request.name)
     if passes_unjudged(request, policy, view):
         decision.skipped = too_large.AS_STORED

@@ -1,6 +1,6 @@
 """What-if: verdicts and injections for existing jobs under the current policies and under others.
 
-Jobs are judged as if they were created now. Stored jobs keep running, whatever the policy says.
+Jobs are judged as if they were created now. Policies do not stop running jobs.
 """
 
 from collections import Counter

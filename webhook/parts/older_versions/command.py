@@ -81,7 +81,7 @@ def _converted(manifest: "Manifest", options: "Options") -> "Conversion":
         return Conversion(manifest.source, head, as_it_is, is_job=False)
     title = printable(f"{manifest.source}: {'/'.join(filter(None, (manifest.namespace, manifest.title)))}")
     if manifest.api_version == API_VERSION:
-        return Conversion(manifest.source, f"{title}: is of {API_VERSION} already, left as it is", as_it_is)
+        return Conversion(manifest.source, f"{title}: is already of {API_VERSION}, left as it is", as_it_is)
     try:
         converted = older_jobs.convert(manifest.document, options)
     except ConversionError as error:

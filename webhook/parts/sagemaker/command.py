@@ -57,7 +57,7 @@ def _instance(value: str) -> "tuple[str, Instance]":
     "--s3-secret",
     type=utf8_text,
     metavar="NAME",
-    help="The Secret with AWS_ACCESS_KEY_ID and the like, for --s3-image.",
+    help="The Secret with the AWS credentials (such as AWS_ACCESS_KEY_ID) for --s3-image.",
 )
 @click.option("--code-in-image", is_flag=True, help="The program is in /opt/ml/code of the image.")
 @click.option(

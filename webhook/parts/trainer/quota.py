@@ -58,7 +58,7 @@ def _key(pod: TrainJobPod) -> tuple[str, str]:
 
 @cache
 def charges(jobs: int) -> tuple[Charge, ...]:
-    """A TrainJob, and what Kubeflow Trainer and JobSet create for it besides pods, with this number of Jobs."""
+    """A TrainJob, and the objects except pods that Trainer and JobSet create for it, with this number of Jobs."""
     numbers = {"count/trainjobs.trainer.kubeflow.org": 1, "count/jobsets.jobset.x-k8s.io": 1, "count/jobs.batch": jobs}
     for kind, number in (("services", 1), ("configmaps", 2), ("secrets", 1)):
         numbers |= {kind: number, f"count/{kind}": number}

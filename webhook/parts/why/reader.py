@@ -74,7 +74,7 @@ class SightReader:
     """Resources that the findings could not consider, by name."""
 
     async def read(self, job: KubernetesObject) -> Sight:
-        """Everything about the job, which is as it is stored."""
+        """All data about the stored job."""
         name, uid = loose.name(job), loose.text(job, "metadata", "uid")
         launcher = await self._own("jobs", f"/apis/batch/v1/namespaces/{self._space}/jobs/{name}-launcher", uid)
         pods = await self._pods(name, {uid, loose.text(launcher, "metadata", "uid")})

@@ -280,10 +280,10 @@ class TestPlaces:
         ),
         (HEAD + one("job: 3"), ["t.yaml:7: tests[0].job: must be the name of a file, or the object itself (it is 3)"]),
         (HEAD + one("job: nope.yaml"), ["t.yaml:7: tests[0].job: nope.yaml: no such file or directory"]),
-        (HEAD + one("job: tier.yaml"), ["t.yaml:7: tests[0].job: has 0 MPIJobs, and a test is about one"]),
+        (HEAD + one("job: tier.yaml"), ["t.yaml:7: tests[0].job: has 0 MPIJobs; a test needs exactly one"]),
         (
             HEAD + one("cluster: [{kind: Node}]"),
-            ["t.yaml:7: tests[0].cluster[0]: a Node without apiVersion is nothing that a cluster has"],
+            ["t.yaml:7: tests[0].cluster[0]: a Node without apiVersion cannot be in a cluster"],
         ),
         (
             HEAD + "policies: [tier.yaml]\ntests: [{name: it}]\n",

@@ -66,7 +66,7 @@ def test_what_was_converted_is_admitted_and_converting_it_again_changes_nothing(
     assert checked.exit_code == 0
     again = convert("-", stdin=result.stdout)
     assert again.stdout == result.stdout
-    assert "is of kubeflow.org/v2beta1 already, left as it is" in again.stderr
+    assert "is already of kubeflow.org/v2beta1, left as it is" in again.stderr
     assert again.exit_code == 0
 
 

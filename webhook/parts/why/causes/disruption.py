@@ -130,6 +130,6 @@ def _cause(loss: _Loss, said: str, where: str, stage: Stage) -> Cause:
 
 
 def _stage(sight: Sight, when: datetime | None) -> Stage:
-    """A launcher that started later has been tried again; one that was there before waits for lost ranks."""
+    """A launcher that started after the loss is a retry; an older launcher waits for the lost ranks."""
     started = loose.moment(next(iter(sight.launchers), None), "metadata", "creationTimestamp")
     return Stage.RUN if started and when and started > when else Stage.START

@@ -65,7 +65,7 @@ _RULE: Final = re.compile(r"^[-=*]{40,}\s*$", re.MULTILINE)
 # From here on the output is not the program's.
 _REPORT: Final = re.compile(rf"[-=*]{{40,}}\s*$|\[mpiexec\b|.*{re.escape(_TRACEBACK)}")
 _ERROR: Final = re.compile(r"\b(?:ERROR|FATAL|[Ff]atal|(?:[Ee]|\w+E)rror:)")
-# What mpirun, torchrun and their kin write when a rank has failed, whatever that was.
+# Messages of mpirun, torchrun and similar programs about a failed rank, without its cause.
 _TRAILER: Final = re.compile(
     r"\s*(?:Primary job|(?:mpirun|mpiexec|prterun|prte) (?:has exited|detected|noticed)|MPI_ABORT was|=\s+BAD TERM"
     r"|YOUR APPLICATION|There are processes|\d+ total process|\S+ FAILED\s*$|Failures:|Root Cause )"
