@@ -73,9 +73,9 @@ def test_without_labels_policies_with_a_selector_do_not_count_and_that_is_said(c
     result = check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml={"kind": "List", "items": [policy, some]})
     assert result.exit_code == 1
     assert "4 workers, at most 3 allowed" in result.stdout
-    assert 'labels of namespace "team-a" unknown: these policies do not count: some\n' in result.stderr
+    assert 'labels of namespace "team-a" unknown: these policies are ignored: some\n' in result.stderr
     known = check("a.yaml", "--cluster", "c.yaml", c_yaml={"kind": "List", "items": [NAMESPACE, policy, some]})
-    assert "do not count" not in known.stderr
+    assert "policies are ignored" not in known.stderr
 
 
 def test_why_something_is_not_known_is_what_the_snapshot_says(check: Check) -> None:

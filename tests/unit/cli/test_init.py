@@ -131,7 +131,7 @@ def test_texts_that_yaml_would_take_for_something_else(init: Check) -> None:
     [
         ((), "Missing option '--framework'"),
         (("--framework", "pytorch"), "error: --image: no published image with PyTorch, Open MPI, sshd"),
-        (("--framework", "openmpi", "--image", IMAGE), "error: PROGRAM: the example is in the published image alone"),
+        (("--framework", "openmpi", "--image", IMAGE), "error: PROGRAM: your image lacks the example"),
         (("--framework", "chainer"), "Invalid value for '--framework'"),
         (("--framework", "openmpi", "--queue", "A b"), """'--queue': "A b" contains " "; allowed are """),
         (("--framework", "openmpi", "--queue", "Research"), """'--queue': "Research" contains "R"; allowed are """),

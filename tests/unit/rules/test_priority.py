@@ -89,7 +89,7 @@ def test_the_whole_violation() -> None:
     expected = [Violation(WORKER, NO_PODS, fix=FIX, reason=CauseReason.NOT_SUPPORTED)]
     assert violations("priority", job(worker="gone"), view=CLUSTER) == expected
     label = violations("priority", job(labels={**QUEUED, **OURS}), view=CLUSTER)
-    assert label[0].fix == "Name one that exists (kubectl get workloadpriorityclass), or remove it."
+    assert label[0].fix == "Name an existing WorkloadPriorityClass (kubectl get workloadpriorityclass), or remove it."
 
 
 def test_what_nobody_can_tell_passes() -> None:

@@ -193,7 +193,7 @@ def test_no_secret_is_requested(cluster: Cluster) -> None:
     ("asked", "told"),
     [
         ("team-a/trian", "there is no MPIJob team-a/trian; did you mean train?"),
-        ("team-a/other", "there is no MPIJob team-a/other, the namespace has train"),
+        ("team-a/other", "there is no MPIJob team-a/other; the namespace has train"),
         ("team-aa/train", "there is no namespace team-aa; did you mean team-a?"),
         ("ops/train", "there is no MPIJob in namespace ops"),
     ],
