@@ -1,5 +1,6 @@
 """Regenerates the example of each framework, as `mpijob-webhook init` writes it: `make examples`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,7 +10,9 @@ from webhook.cli.first_job import FRAMEWORKS
 
 FOLDER: Final = EXAMPLES / "frameworks"
 _OWN: Final = "registry.example.com/ml/train:1.4"
-_SAID: Final[dict[str, Any]] = dict.fromkeys(("image", "name", "workers", "gpus", "namespace", "queue", "rdma"))
+_SAID: Final[dict[str, Any]] = dict.fromkeys(
+    ("image", "name", "workers", "gpus", "namespace", "queue", "rdma", "mpiuser")
+)
 
 
 def jobs() -> dict[Path, str]:
@@ -17,10 +20,10 @@ def jobs() -> dict[Path, str]:
     return {FOLDER / f"{name}.yaml": text(framework=name) for name in FRAMEWORKS}
 
 
-def text(**said: Any) -> str:
+def text(*, program: Sequence[str] = (), **said: Any) -> str:
     """A job; without a published image, its image is an example."""
     framework = FRAMEWORKS[said["framework"]]
-    return first_job.text(first_job.wish({**_SAID, "image": framework["image"] or _OWN, **said}, ()))
+    return first_job.text(first_job.wish({**_SAID, "image": framework["image"] or _OWN, **said}, program))
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def _apply(document: Json, finding: Finding, *, makes_places: bool) -> bool:
 def _order(finding: Finding) -> tuple[int, int]:
     """Fields go where they belong first, for messages name the place where they then are; a key changes last."""
     fix, depth = finding.violation.fix, len(finding.violation.path)
-    phase = {"Move": 0, "Ask": 2, "Rename": 3, "Remove": 3}.get(fix.split()[0], 1)
+    phase = {"Move": 0, "Request": 2, "Rename": 3, "Remove": 3}.get(fix.split()[0], 1)
     return phase, -depth if phase == 3 else depth
 
 
@@ -92,7 +92,9 @@ def _remove(document: Json, path: str, _: re.Match[str]) -> None:
 
 def _move(document: Json, path: str, found: re.Match[str]) -> None:
     target, key = _parts(document, path)
-    job_fields.put(document, found[1], target.pop(key))
+    value = target.pop(key)
+    for place in found[1].split(" and to "):
+        job_fields.put(document, place, value)
 
 
 def _set(document: Json, path: str, found: re.Match[str]) -> None:
@@ -125,6 +127,11 @@ def _by_shell(document: Json, path: str, _: re.Match[str]) -> None:
     target[key] = ["sh", "-c", *target[key]]
 
 
+def _as_one_text(document: Json, path: str, _: re.Match[str]) -> None:
+    container, key = _parts(document, path)
+    container[key] = ["bash", "-c", " ".join([*container[key], *container.pop("args", [])])]
+
+
 def _split(document: Json, path: str, found: re.Match[str]) -> None:
     target, key = _parts(document, path)
     words = _value(f"[{found[1]}]")
@@ -138,12 +145,13 @@ def _program(document: Json, path: str, found: re.Match[str]) -> None:
 
 
 _FORMS: Final[tuple[tuple[str, Callable[[Json, str, re.Match[str]], None]], ...]] = (
-    (r"Move it to (\S+)\.$", _move),
+    (r"Move it to (\S+(?: and to \S+)*)\.$", _move),
     (r"(?:Rename it to|Write the field) (\S+?)[.,](?: |$)", _rename),
     (r"Write its name, as (\S+)\.$", _write),
     (r"Write .+?, such as (.+), in place of", _write),
     (r'Put "sh", "-c" before it\.$', _by_shell),
     (r"Split it: (.*)\.$", _split),
+    (r"Write all of it as one text", _as_one_text),
     (r"Write (/\S+/sshd)\.$", _program),
     (r"(?:Use|Write --hostfile) (/etc/mpi/hostfile)\.$", _hostfile),
     (r"Start sshd with .*: (\[.*\])\.$", _write),
@@ -152,7 +160,7 @@ _FORMS: Final[tuple[tuple[str, Callable[[Json, str, re.Match[str]], None]], ...]
     (r"Use ([\w/.-]+), or", _write),
     (r"(?:Add it, such as|Write) \w+: (.*)\.$", _write),
     (r"Set -np to (\d+)", _ranks),
-    (r"Ask for (\d+) CPUs\.$", _cores),
+    (r"Request (\d+) CPUs\.$", _cores),
     (r"Set (it|[\w.]+)(?: to|:) (.+?)\.(?: |$)", _set),
     (r"(?:Remove it|Remove one of the two)", _remove),
 )

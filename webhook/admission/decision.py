@@ -1,6 +1,7 @@
 """The decision about one job, and the reply made of it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -74,15 +75,19 @@ class Decision(msgspec.Struct):
     def put_worst_first(self) -> None:
         """Sort the findings, once all are recorded, and cut them to what a reply can hold.
 
-        A finding follows only from one that triggers the same action or a stronger one, and comes after it.
+        A finding follows only from one that triggers the same action or a stronger one, and comes after it. One that
+        may follow itself is no cause.
         """
         self.warned.sort(key=lambda finding: finding.importance)
         for listed in (self.denied, self.warned, self.audited, self.exempted):
             del listed[MAX_FINDINGS_PER_DECISION:]
-        causes: list[Finding] = []
+        causes: dict[str, str] = {}
         for found in (self.denied, self.warned, self.audited):
-            causes = sorted([*causes, *found], key=lambda finding: bool(finding.violation.follows))
-            found[:] = sorted((messages.following(each, causes) for each in found), key=lambda each: bool(each.cause))
+            for each in reversed(found):
+                if not each.violation.follows:
+                    causes[each.violation.path] = each.rule
+            caused = [replace(each, cause=causes.get(each.violation.follows, "")) for each in found]
+            found[:] = sorted(caused, key=lambda each: bool(each.cause))
 
     @property
     def allowed(self) -> bool:

@@ -4,8 +4,8 @@ The API server drops warnings beyond 4,096 characters in total and cuts long one
 `pkg/endpoints/filters/warning.go`).
 
 One cause gives one message: if the fix of one rule also fixes another finding, that finding is left out. A finding
-that is computed from a rejected value (`Violation.follows`) is reported after its cause and is not included in the
-number of problems.
+that the fix of another rule's violation fixes too (`Violation.follows`) is reported after that violation and is not
+included in the number of problems.
 
 - Amounts outside of a LimitRange that also contradict each other: the fix for the range names both amounts.
 - A field that both the Pod Security level and the API server's check of a pod forbid.
@@ -217,17 +217,6 @@ def told_once(denied: Iterable[Finding]) -> list[Finding]:
     of_level = {each.violation.path for each in found if each.rule == _LEVEL}
     left = [each for each in found if each.rule != _PODS or each.violation.path not in of_level]
     return [each for each in left if not _of_amount(each) or _pair(each) not in bounded]
-
-
-def following(finding: Finding, causes: Iterable[Finding]) -> Finding:
-    """The finding with the first of `causes` that it follows from, if any."""
-    follows, path = finding.violation.follows, finding.violation.path
-    for cause in causes if follows else ():
-        back = cause.violation.follows
-        mutual = back and re.fullmatch(back, path, re.DOTALL)
-        if cause.rule != finding.rule and not mutual and re.fullmatch(follows, cause.violation.path, re.DOTALL):
-            return replace(finding, cause=cause.rule)
-    return finding
 
 
 def without_copies(found: list[tuple[Finding, Action]], job: MPIJob) -> list[tuple[Finding, Action]]:

@@ -53,7 +53,7 @@ def started_by(container: Container) -> frozenset[str] | None:
     plain = _NUMBER.sub("$", shell.REDIRECTION.sub(" ", _QUOTED.sub("''", script)))
     inner = [first or second for first, second in _SUBSTITUTED.findall(plain)]
     found: set[str] = set()
-    for command in _BETWEEN.split("\n".join((_SUBSTITUTED.sub("$", plain), *inner))):
+    for command in filter(str.strip, _BETWEEN.split("\n".join((_SUBSTITUTED.sub("$", plain), *inner)))):
         names = _names(command)
         if names is None:
             return None

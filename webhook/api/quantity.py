@@ -111,6 +111,8 @@ def _meant(text: str) -> str:
         unit = unit[0]
     if unit in _PLAIN_WORDS:
         return f'Write "{number}".'
+    if _GRAMMAR.fullmatch(number + found[2]):
+        return f"Write {number}{found[2]}."
     letter, binary = unit[:1], unit[:1].upper() + "i"
     if binary not in _BINARY or unit.removesuffix("b") not in {letter, letter + "i"}:
         return ""

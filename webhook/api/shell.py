@@ -4,6 +4,7 @@ Only variables that certainly have one value are expanded.
 """
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -50,6 +51,7 @@ VARIABLE: Final = re.compile(r"\$(?:\{(\w+)([^}]*+)\}|(\w+))")
 """`$NAME`, and `${NAME}` with anything else in the braces."""
 REFERENCE: Final = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*+)\)")
 """`$(NAME)`, which Kubernetes replaces, and `$$`, which it does not."""
+_NEEDS_SHELL: Final = re.compile(r"[|&;<>$`\n*]")
 _PLAIN: Final = re.compile(r"[\w./:,@%+=-]+", re.ASCII)
 _DEFAULT: Final = re.compile(r":?-([\w./:,@%+-]++)")
 _ASSIGNED: Final = re.compile(
@@ -70,6 +72,18 @@ _QUOTING: Final = re.compile(r"""['"]|\\(.)""", re.DOTALL)
 _LEFT_OUT: Final = re.compile(
     r"""('[^']*+'|"(?:[^"\\]++|\\.)*+"|\\[^\n])|\\\n|(?:^|(?<=[\s;&|()]))\#[^\n]*+""", re.DOTALL
 )
+
+
+def word_list(command: str) -> list[str]:
+    """A command line as the list that a container takes; what needs a shell gets one."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = []
+    if words[3:] and words[1].startswith("-") and words[1].endswith("c"):  # a script without quotes
+        return [*words[:2], command.split(None, 2)[2]]
+    needs_shell = _NEEDS_SHELL.search(command) and not (words[1:2] and words[1].startswith("-") and "c" in words[1])
+    return ["/bin/sh", "-c", command] if needs_shell or not words else words
 
 
 def unwrapped(argv: Sequence[str]) -> Sequence[str]:

@@ -27,10 +27,11 @@ _PARAMETERS: Final = frozenset(("plm_rsh_args", "plm_ssh_args"))
 # Options without a value, of sshd and of ssh, that may precede one with a value in the same word.
 _FLAGS: Final = "-[46DdeGiqTtVv]*"
 _OPTION: Final = re.compile(rf"(?:^|\s)(?:{_FLAGS}p|-o\s*(?i:Port)\s?[= ])\s*(\d{{1,5}})(?=\s|\Z)")
-_CALL: Final = re.compile(r"(?:^|[\s;&|(/'\"])sshd(?=[\s;&|)'\"]|\Z)([^\n;&|]*)")
-_SERVICE: Final = re.compile(r"\bservice\s+sshd?\s+(?:re)?start\b|/init\.d/sshd?\s+(?:re)?start\b")
-# A configuration file of its own, or a port that is written into one.
-_CONFIGURED: Final = re.compile(r"\s-f|\bPort\b")
+_CALL: Final = re.compile(
+    r"(?:^|[\s;&|(/'\"])(?:sshd(?=[\s;&|)'\"]|\Z)|(?:service\s+|init\.d/)sshd?\s+(?:re)?start\b)([^\n;&|]*)"
+)
+# A port that is written into a configuration file.
+_CONFIGURED: Final = re.compile(r"\bPort\b")
 # Options of sshd with a configuration file, or with a port that is a variable of the shell.
 _UNCLEAR: Final = re.compile(rf"\s{_FLAGS}[fp]")
 # A command of a script, and its end; a redirection has an & of its own.
@@ -69,8 +70,7 @@ def port(job: MPIJob, default: int | None) -> int | None:
 
 def starts(container: Container) -> bool:
     """Whether the container starts sshd, as far as its command shows; without a command the image starts it."""
-    script = text(container)
-    return not container.argv or bool(_CALL.search(script) or _SERVICE.search(script))
+    return not container.argv or _CALL.search(text(container)) is not None
 
 
 class Call(NamedTuple):

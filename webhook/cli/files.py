@@ -1,5 +1,6 @@
 """Files of Kubernetes objects, read as `kubectl apply -f` reads them."""
 
+import json
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -265,6 +266,14 @@ def line_of(manifest: Manifest, path: str = "") -> int | None:
             path = manifest.moved[new] + path.removeprefix(new)
     place = (*manifest.place, *job_fields.place(manifest.written or manifest.document, path))
     return next((lines[place[:end]] for end in range(len(place), -1, -1) if place[:end] in lines), None)
+
+
+def written_at(manifest: Manifest, path: str, value: object) -> str:
+    """The text of a value without quotes, such as 3.10 for the number 3.1; empty if it is not found in the line."""
+    number = line_of(manifest, path)
+    line = manifest.content.decode(errors="replace").split("\n")[number - 1] if number else ""
+    words = re.findall(r"[\w+-][\w.+-]*", line)
+    return next((word for word in words if json.dumps(yaml.load_all(word)) == json.dumps([value])), "")
 
 
 # Callers look up the objects of one file after the other.

@@ -42,6 +42,7 @@ class Wishes:
     namespace: str = ""
     queue: str = ""
     rdma: bool = False
+    mpiuser: bool = False
     gpu_resource: str = GPU
 
 
@@ -52,6 +53,8 @@ def wish(said: Mapping[str, Any], program: Sequence[str], gpu_resource: str = GP
     image = said["image"] or framework["image"]
     if not image:
         raise ValueError(f"--image: no published image with {framework['needs']} is known: name your image")
+    if said["mpiuser"] and framework["user"] == "root" and image == framework["image"]:
+        raise ValueError(f"--image: {image} is made for root: name your image with the user mpiuser (1000)")
     if framework["image"] and image != framework["image"] and not program:
         raise ValueError("PROGRAM: your image lacks the example: name the program that each rank runs in your image")
     return Wishes(
@@ -64,6 +67,7 @@ def wish(said: Mapping[str, Any], program: Sequence[str], gpu_resource: str = GP
         namespace=said["namespace"] or "",
         queue=said["queue"] or "",
         rdma=bool(said["rdma"]),
+        mpiuser=bool(said["mpiuser"]) or framework["user"] == "mpiuser",
         gpu_resource=gpu_resource,
     )
 
@@ -123,16 +127,30 @@ def _optional(wishes: Wishes, framework: Mapping[str, str]) -> dict[str, Sequenc
     gpus = "# GPUs: requests and limits are equal. The rest is a guess: see what the job uses."
     nodes, processes = str(wishes.workers), str(max(wishes.gpus, 1))
     meet = ["--rdzv_backend", "c10d", "--rdzv_endpoint", f"{wishes.name}-worker-0.{wishes.name}:{_PORT}"]
+    passed_on = _items(
+        ["-bind-to", "none", "-map-by", "slot", "-x", "PATH", "-x", "LD_LIBRARY_PATH", "-x", "NCCL_DEBUG=INFO"]
+    )
+    in_home = "# The image's user is mpiuser (1000), and sshd looks for its keys in that user's home."
+    reached = "# No command: the operator starts /usr/sbin/sshd -De, by which mpirun reaches the worker."
     torchrun = _items(["torchrun", "--nnodes", nodes, "--nproc_per_node", processes, *meet])
     return {
         "namespace": [f"namespace: {_value(wishes.namespace)}"] if wishes.namespace else [],
         "queue": [queue, f"{QUEUE}: {_value(wishes.queue)}"] if wishes.queue else [],
         "rdma": [rdma, f'{RDMA}: "true"'] if wishes.rdma else [],
+        "keys_in_home": [in_home, "sshAuthMountPath: /home/mpiuser/.ssh"] if wishes.mpiuser else [],
+        "as_mpiuser": ["securityContext:", "  runAsUser: 1000"] if wishes.mpiuser else [],
+        "sshd": ["command: [/usr/sbin/sshd, -De, -f, /home/mpiuser/.sshd_config]" if wishes.mpiuser else reached],
+        "of_root": [] if wishes.mpiuser else ["- --allow-run-as-root"],
+        "passed_on": ["# Open MPI passes on to the ranks what -x names.", *passed_on] if _uses_gpus(framework) else [],
         "torchrun": ["# The processes find each other at the first worker.", *torchrun] if framework["starter"] else [],
         "program": _items(wishes.program),
         "gpu_comment": [gpus] if wishes.gpus else [],
         "gpus": [f"{wishes.gpu_resource}: '{wishes.gpus}'"] if wishes.gpus else [],
     }
+
+
+def _uses_gpus(framework: Mapping[str, str]) -> bool:
+    return framework["gpus"] != "0"
 
 
 def _items(words: Sequence[str]) -> list[str]:

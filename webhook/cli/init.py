@@ -31,6 +31,7 @@ FRAMEWORKS: Final = ("openmpi", "intel", "mpich", "horovod", "pytorch", "deepspe
     "--image", type=utf8_text, metavar="IMAGE", help="The image. Default: a published image, if there is one."
 )
 @click.option("--rdma/--no-rdma", help="RDMA for the ranks, as set up by the platform. Default: no.")
+@click.option("--mpiuser", is_flag=True, help="Run as the image's user mpiuser (1000), as OpenShift demands.")
 @click.option("--queue", type=object_name, metavar="NAME", help="The LocalQueue of Kueue. Default: none.")
 @click.option("--name", type=utf8_text, metavar="NAME", help="The job's name. Default: first-FRAMEWORK.")
 @click.option(

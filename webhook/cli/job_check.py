@@ -135,7 +135,7 @@ def _check(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     namespace = manifest.namespace or namespace
     if world.schema is None:
         return _by_rules(manifest, world, namespace)
-    judged = job_schema.SchemaVerdict(manifest.written or manifest.document, world.schema)
+    judged = job_schema.SchemaVerdict(manifest.written or manifest.document, world.schema, manifest)
     of_metadata = judge(manifest.document.get("metadata"))
     unfilled = {path: _unfilled(path, what) for path, what in placeholders.find(manifest.document)}
     others = [each for each in (*judged.violations, *of_metadata) if each.path not in unfilled]

@@ -6,17 +6,18 @@ warning. A value of a wrong type is rejected for all.
 
 import json
 import re
-import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from math import ceil, isfinite
 from typing import Any, Final, NamedTuple
 
-from webhook.api import duration
+from webhook.api import duration, shell
 from webhook.api.crd_schema import ANY, EXAMPLES, TYPES, CrdSchema, Shape, such_as
+from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import meant_role
 from webhook.api.names import choose, closest_name
 from webhook.api.quantity import IN_WORDS
+from webhook.cli.files import Manifest, written_at
 from webhook.cli.limits import MAX_SCHEMA_FAULTS
 from webhook.cli.policy import job_fields
 from webhook.rules import CauseReason, Violation, shortened
@@ -28,9 +29,11 @@ _BOOLEANS: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromke
 _WHOLE: Final = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0)?(?:\s+[A-Za-z]+|[A-Za-z]{3,}|x)?\s*")
 _OTHER_NAMES: Final = {"cmd": "command", "entrypoint": "command", "environment": "env", "pvc": "persistentVolumeClaim"}
 _ENDING: Final = len("ReplicaSpecs")
-_TEXTS: Final = Shape("object", values=Shape("string"))
+_TEXT: Final = Shape("string")
+_TEXTS: Final = Shape("object", values=_TEXT)
 _OF_METADATA: Final = {"annotations", "labels"}
-_SHELL: Final = re.compile(r"[|&;<>$`\n*]")
+_WAY: Final = {"spec", "template", "containers", "mpiReplicaSpecs"}
+"""Fields that lead to a pod and its container."""
 
 
 class _Around(NamedTuple):
@@ -44,13 +47,14 @@ class _Around(NamedTuple):
 class SchemaVerdict:
     """The fields that the API server would reject in a job, nulls included, and the fixed job for the rules."""
 
-    def __init__(self, document: Mapping[str, Any], schema: CrdSchema) -> None:
+    def __init__(self, document: Mapping[str, Any], schema: CrdSchema, source: Manifest | None = None) -> None:
         self.violations: list[Violation] = []
         self.unread: list[str] = []
         """The place of a value whose type cannot be converted; rules do not see it."""
         self.written: dict[str, str] = {}
         """The places of fields before they got their right name or place; outer ones come first."""
         self._unknown = f"is not a field of an MPIJob ({schema.origin}): kubectl rejects it, other clients drop it"
+        self._source = source
         self._around: list[_Around] = []
         self._moved: dict[str, Any] = {}
         self._missing: list[str] = []
@@ -89,11 +93,11 @@ class SchemaVerdict:
                     self.written[_joined(path, name)] = where
                 if each is not None:
                     mended[name] = self._value(each, shape.fields[name], where)
-            elif each is not None and (home := self._home(key, each)):
-                there, field = home
-                self._report(where, self._unknown, f"Move it to {there}.")
-                self.written[there] = where
-                self._moved[there] = self._value(each, field, there)
+            elif each is not None and (homes := self._homes(key, each)):
+                self._report(where, self._unknown, f"Move it to {' and to '.join(homes)}.")
+                self.written |= dict.fromkeys(homes, where)
+                moved = {there: self._value(each, field, there) for there, field in homes.items()}
+                self._moved |= moved
             else:
                 self._report(where, self._unknown, "Remove it.")
         for name in shape.required:
@@ -116,20 +120,32 @@ class SchemaVerdict:
         fitting = {name: shape.fields[name].type for name in free if _takes(shape.fields[name], given)}
         if (other := _OTHER_NAMES.get(lower, f"{key}s")) in fitting:
             return other
+        of_items = {
+            field for each in (given if isinstance(given, list) else ()) if _is(each, "object") for field in each
+        }
+        able = [name for name in fitting if (item := shape.fields[name].items) and of_items <= item.fields.keys()]
+        if of_items and len(able) == 1:
+            return able[0]
         # Anything can be written alone that should be in a list or mapping, so a name that is just similar says little.
         near = [name for name, kind in fitting.items() if kind not in {"array", "object"} or _is(given, kind)]
         longer = (name for name in fitting if name.lower().endswith(lower[-_ENDING:]))
-        return closest_name(key, near) or next(longer, None)
+        name = closest_name(key, near) or next(longer, None)
+        return name if name and (name.lower().endswith(lower) or not self._homes(key, given)) else None
 
-    def _home(self, key: str, value: Any) -> tuple[str, Shape] | None:
-        """The place in the job where the field belongs: around its object, or a level below that."""
+    def _homes(self, key: str, value: Any) -> dict[str, Shape]:
+        """The places in the job where the field belongs: around its object, or below that; or in each role."""
+        if key == "queueName" and len(self._around) == 2:  # of the job's spec
+            return {f"metadata.labels[{QUEUE_NAME}]": _TEXT}
         for around in reversed(self._around):
             if key in _OF_METADATA and (metadata := _metadata(around)):
-                return _joined(metadata, key), _TEXTS
-            places = _places(key, value, around)
-            if len(places) == 1 and (where := _joined(around.path, places[0][0])) not in self._moved:
-                return where, places[0][1]
-        return None
+                return {_joined(metadata, key): _TEXTS}
+            level = [around]
+            while level:
+                places = {_joined(each.path, at): field for each in level for at, field in _places(key, value, each)}
+                if len(places) in {1, len(level)} and places.keys().isdisjoint(self._moved):
+                    return places
+                level = [] if places else [below for each in level for below in _below(each)]
+        return {}
 
     def _value(self, value: Any, shape: Shape, path: str) -> Any:
         if shape.type == ANY:
@@ -158,6 +174,8 @@ class SchemaVerdict:
         wanted, shown = _words(shape.type), _shown(value)
         given = shown if isinstance(value, int | float) else _words(_KINDS.get(type(value), "empty"))
         meant = _meant(value, shape)
+        if self._source and shape.type == "string" and len(self.violations) < MAX_SCHEMA_FAULTS:
+            meant = written_at(self._source, path, value) or meant
         if meant is None:
             example = EXAMPLES.get(path.rpartition(".")[2])
             fix = f"Write {wanted}{f', such as {example},' if example else ''} in place of {shown}."
@@ -195,6 +213,28 @@ def _joined(path: str, name: str) -> str:
     return f"{path}.{name}".lstrip(".")
 
 
+def _below(around: _Around) -> Iterator[_Around]:
+    """The objects in it on the way to a pod and its container, also those that are still to be made."""
+    for name, field in around.shape.fields.items():
+        if name not in _WAY or (first := _first(name, around.value.get(name), field)) is None:
+            continue
+        inner = first._replace(path=_joined(around.path, first.path))
+        if (role := field.values) is None:
+            yield inner
+        else:
+            yield from (
+                _Around(each, role, f"{inner.path}[{key}]") for key, each in inner.value.items() if _is(each, "object")
+            )
+
+
+def _first(name: str, present: Any, shape: Shape) -> _Around | None:
+    """An object or the only item of a list, if it is one or can be made."""
+    path = name
+    if shape.items is not None and (name == "containers" if present is None else _is(present, "array")):
+        path, shape, present = f"{name}[0]", shape.items, present[0] if present and len(present) == 1 else present
+    return _Around(present or {}, shape, path) if present is None or isinstance(present, dict) else None
+
+
 def _metadata(around: _Around) -> str | None:
     """The path of an object's labels and annotations, or of those of its pods."""
     places = ("metadata", "template.metadata")
@@ -204,21 +244,25 @@ def _metadata(around: _Around) -> str | None:
 def _places(key: str, value: Any, around: _Around) -> list[tuple[str, Shape]]:
     """The free places for a field of this name in an object or its fields, and its type there."""
     if own := around.shape.fields.get(key):
-        return [(key, own)] if key not in around.value and _takes(own, value) else []
+        free = key not in around.value and _takes(own, value) and not _is_of_pod(key, around.shape)
+        return [(key, own)] if free else []
     places: list[tuple[str, Shape]] = []
     for name, field in around.shape.fields.items() if "[" not in key and "]" not in key else ():
-        path, inner, present = name, field, around.value.get(name)
-        if isinstance(present, list) and len(present) == 1 and field.items is not None:
-            path, inner, present = f"{name}[0]", field.items, present[0]
-        if present is not None and (not isinstance(present, dict) or key in present):
+        first = _first(name, around.value.get(name), field)
+        of_pods = (name == "metadata" and around.path) or _is_of_pod(name, around.shape)
+        if first is None or key in first.value or of_pods:
             continue
-        if name == "resources" and "containers" in around.shape.fields:
-            continue  # those of a pod, where a container's are meant
+        path, inner = first.path, first.shape
         if inner.values is not None and _is_entry(key, value, name, inner.values, around.shape):
             places.append((f"{path}[{key}]" if "." in key or inner.values.fields else f"{path}.{key}", inner.values))
-        elif key in inner.fields and _takes(inner.fields[key], value):
+        elif key in inner.fields and _takes(inner.fields[key], value) and not _is_of_pod(key, inner):
             places.append((f"{path}.{key}", inner.fields[key]))
     return places
+
+
+def _is_of_pod(name: str, shape: Shape) -> bool:
+    """Whether these are the resources of a pod, where a container's are meant."""
+    return name == "resources" and "containers" in shape.fields
 
 
 def _is_entry(key: str, value: Any, name: str, shape: Shape, around: Shape) -> bool:
@@ -275,18 +319,6 @@ def _converted(value: Any, kind: str) -> Any:
     return None
 
 
-def _words_of(command: str) -> list[str] | None:
-    """A command line as the list that a container takes; what needs a shell gets one."""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        words = []
-    if words[3:] and words[1].startswith("-") and words[1].endswith("c"):  # a script without quotes
-        return [*words[:2], command.split(None, 2)[2]]
-    needs_shell = _SHELL.search(command) and not (words[1:2] and words[1].startswith("-") and "c" in words[1])
-    return ["/bin/sh", "-c", command] if needs_shell or not words else words
-
-
 def _shown(value: Any) -> str:
     """As written in YAML and JSON."""
     return shortened(json.dumps(value, ensure_ascii=False), 300)
@@ -313,7 +345,7 @@ def _mapped(value: Any, shape: Shape) -> dict[str, Any] | None:
 def _listed(value: Any, item: Shape) -> list[Any] | None:
     """The list of such items that is written as one of them, as a command line, or by their names."""
     if isinstance(value, str) and item.type == "string":
-        return _words_of(value) if value.strip() else None
+        return shell.word_list(value) if value.strip() else None
     if not isinstance(value, dict):
         inner = None if len(item.required) > 1 else _mapped(value, item)
         return [inner] if inner else None

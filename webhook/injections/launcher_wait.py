@@ -153,8 +153,13 @@ def _is_ours(_: str, container: Any) -> bool:
 
 def _are_amounts(amounts: Any) -> bool:
     return isinstance(amounts, dict) and all(
-        name in _OWN_RESOURCES and isinstance(amount, str | int) for name, amount in amounts.items()
+        _is_copied(name, amount) and isinstance(amount, str | int) for name, amount in amounts.items()
     )
+
+
+def _is_copied(name: str, amount: object) -> bool:
+    """A `0` of a device is copied, since a LimitRange may have another default."""
+    return name in _OWN_RESOURCES or ("/" in name and amount in ("0", 0))
 
 
 FORMS: Final = (in_launcher("spec", "initContainers", ITEM, holds=_is_ours),)
@@ -190,9 +195,9 @@ def _container(own: Any, shell: str, seconds: int, port: int | None) -> dict[str
     """The init container next to `own`, the launcher's first container."""
     written = {field: at(own, "resources", field) for field in _AMOUNTS}
     resources = {
-        field: {name: amounts[name] for name in _OWN_RESOURCES if name in amounts}
+        field: copied
         for field, amounts in written.items()
-        if not amounts.keys().isdisjoint(_OWN_RESOURCES)
+        if (copied := {name: amount for name, amount in amounts.items() if _is_copied(name, amount)})
     }
     rights = {field: at(own, "securityContext").get(field) for field in _COPIED_RIGHTS}
     return {

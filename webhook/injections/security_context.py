@@ -80,7 +80,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         except ShapeError:
             continue  # the API server's schema rejects it
         if of_scc := outcome(role, template, ctx):
-            template = of_scc.filled
+            template = of_scc.filled or template
         for path, field in _open(template, enforced.version):
             if patch.add((*where, *path), VALUES[field]):
                 added[field.partition(".")[0]] = True

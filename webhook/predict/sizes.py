@@ -8,7 +8,7 @@ import msgspec
 
 from webhook.api import quantity
 from webhook.api.accelerators import DEVICES_OF_CLASS, is_accelerator
-from webhook.api.mpijob import LAUNCHER, WAIT_FOR_WORKERS, WORKER, MPIJob
+from webhook.api.mpijob import LAUNCHER, WAIT_FOR_WORKERS, WORKER, MPIJob, replica_path
 from webhook.api.quantity import Quantity
 from webhook.kit.advice_bounds import Admitted, Span
 from webhook.kit.context import Context
@@ -92,6 +92,11 @@ class Sizes(msgspec.Struct, frozen=True):
                 if gpus:
                     return Size(count, gpus)
         return None
+
+    def workers_field(self, size: Size | None) -> str:
+        """The field of the number of workers, if this size is the job's with only as many as the rules admit."""
+        most = self.replicas(gpus=0).most
+        return f"{replica_path(WORKER)}.replicas" if most and size == Size(most, self.own.gpus) else ""
 
     def spread(self, most: int) -> Size | None:
         """The same total of accelerators, with at most `most` in each worker: more workers, all admitted."""

@@ -68,7 +68,7 @@ class Violation:
     degree: Degree | None = field(default=None, compare=False)
     """None if any other text is another fault."""
     follows: str = field(default="", compare=False)
-    """A pattern of the fields that it is computed from. If another rule rejects one of them, this only follows."""
+    """The field, if any, whose fix by the advice of another rule surely fixes this too: then this only follows."""
 
     @property
     def ceiling(self) -> Action:
@@ -90,18 +90,6 @@ def not_allowed(path: str, value: str, allowed: Sequence[str], *, default: str) 
         fix=f"Use one of {', '.join(allowed)}.",
         reason=CauseReason.NOT_SUPPORTED,
     )
-
-
-def resource_fields(role: str = r"\w+") -> str:
-    """A pattern of the fields that say what each pod requests."""
-    pod = rf"spec\.mpiReplicaSpecs\[{role}\]\.template\.spec"
-    return rf"{pod}\.(?:containers|(?:(?:containers|initContainers)\[\d+\]\.)?resources\..*)"
-
-
-def size_fields(role: str = r"\w+") -> str:
-    """A pattern of the fields that say what all pods request together."""
-    pods = rf"spec\.(?:runLauncherAsWorker|mpiReplicaSpecs\[{role}\]\.replicas|mpiReplicaSpecs\[Worker\])"
-    return f"{pods}|{resource_fields(role)}"
 
 
 def shortened(text: str, limit: int = 100) -> str:

@@ -21,7 +21,6 @@ job that all nodes together cannot hold. It stays a warning for a queued job, fo
 in a cluster with nodes made by Karpenter.
 """
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 
 from pydantic import Field
@@ -55,7 +54,7 @@ from webhook.predict.scheduler import (
     requirement_met,
 )
 from webhook.predict.sizes import Sizes, fewer_workers
-from webhook.rules import CauseReason, Degree, Violation, resource_fields, rule, size_fields
+from webhook.rules import CauseReason, Degree, Violation, rule
 from webhook.rules.limits import MAX_LISTED_SHAPES, MAX_SHOWN_KINDS
 
 Shapes = Collection[NodeShape]
@@ -118,6 +117,7 @@ def _together(
         return
     held = sum((each or 0) * count for each, count in found)
     if job.workers + launcher > held:
+        sizes = Sizes.of(job, ctx)
         pods = f"{job.workers + 1} pods" if launcher else f"{job.workers} workers"
         yield Violation(
             f"{replica_path(WORKER)}.replicas",
@@ -127,7 +127,7 @@ def _together(
             advisory=settings.autoscaled is not False or QUEUE_NAME in job.labels,
             audit_only=settings.autoscaled is True,
             degree=Degree("together", job.workers - held),
-            follows=size_fields(),
+            follows=sizes.workers_field(sizes.largest(lambda size: size.workers <= held - launcher)),
         )
 
 
@@ -183,15 +183,13 @@ def _violation(job: MPIJob, pods: JobPods, lack: Lack, settings: Settings, ctx: 
             taints = {str(taint) for shape in lack.near for taint in untolerated(shape.taints, tolerations)}
             fault = f"nodes that otherwise fit have the taint {_listed(sorted(taints))}"
             fix = "Tolerate it, if the job may run there."
-    where = f"{pods.path}{path}"
     return Violation(
-        where,
+        f"{pods.path}{path}",
         fault,
         fix=fix,
         reason=CauseReason.NOT_SUPPORTED,
         advisory=not _is_certain(job, lack, settings, ctx),
         audit_only=settings.autoscaled is True,
-        follows=resource_fields(pods.role) if isinstance(lack.demand, Room) else re.escape(where),
     )
 
 

@@ -3,14 +3,15 @@
 No shell reads a container's `command`: with `command: ["mpirun -np 4 train"]` the node looks for a program of that
 whole name and starts nothing, mpirun knows no option `"-np 4"`, and `$NP` stays what it is. Kubernetes itself replaces
 `$(NP)` by a variable of the container. A shell without `-c` takes a command line for the name of a file. With
-`["bash", "-c", "mpirun", "-np", "4", "train"]` it runs `mpirun` alone: only the word after `-c` is the script.
+`["bash", "-c", "mpirun", "-np", "4", "train"]` it runs `mpirun` alone: only the word after `-c` is the script. `cd`,
+`export`, `A=B` in front of a program, `&&`, `|` and `>` do nothing without a shell.
 
 Without a `command` the words in `args` go to the image's entry point, which may use them in any way: then only the
 words for a shell are judged. Programs that start another one are skipped: `env A=B`, `tini --`, `timeout 1h`, `time
 -v`, `nice`, `numactl`, `conda run -n NAME`, `su USER -c` and similar ones.
 
 mpirun needs a program after its options. Where a line of a script lacks its `\\` at the end, mpirun fails, and the next
-line runs once, on the launcher.
+line runs once, on the launcher. `mpirum`, `-pn` and an option with the long dash of a text editor are misspelt.
 
 An option of another MPI than `mpiImplementation` ends mpirun at once: `-x` and `--allow-run-as-root` are Open MPI's,
 `-genv` and `-ppn` those of Intel MPI and MPICH. In an image with another MPI, as upstream's `mpi-pi:intel`, mpirun
@@ -48,6 +49,7 @@ from webhook.rules.limits import (
     MAX_LISTED_WORDS,
     MAX_SHOWN_ARGUMENTS_CHARACTERS,
     MAX_SHOWN_WORDS_CHARACTERS,
+    MAX_SPLIT_CHARACTERS,
 )
 
 _NUMBER: Final = re.compile(r"\d{1,9}", re.ASCII)
@@ -69,6 +71,14 @@ _IMAGE: Final = re.compile(r"(?:^|/)(?:mpioperator/(?:mpi-pi:)?(openmpi|intel|mp
 _OF_EVERY_MPI: Final = frozenset(("mpirun", "mpiexec"))
 # Options of Open MPI that some releases of MPICH take too.
 _OF_SOME: Final = frozenset(("H", "N", "report-bindings"))
+_OF_A_SHELL: Final = re.compile(r"(?:[.]|cd|export|set|source|ulimit|unset)(?=\s)|[A-Za-z_]\w*=\S*")
+_OPERATORS: Final = frozenset(("&&", "||", "|", ">", ">>", "<", "2>&1", "&>"))
+# Nearly mpirun or mpiexec, where a command starts.
+_NEAR_MPIRUN: Final = re.compile(
+    r"(?:^|[\n;&|])[ \t]*+(?!mpirun\b|mpiexec\b)(m[pi]{1,2}[-_]?(?:r[unm]{1,3}|e[xec]{2,4}))(?=\s|\Z)"
+)
+# -pn, and options with the dash of a text editor.
+_NEAR_OPTION: Final = re.compile(r"(?:-*[\u2012-\u2015\u2212]+-*|--?(?=pn\Z))([\w-]+)")
 # Values that scripts get for `$0`.
 _NO_ARGUMENTS: Final = frozenset(("-", "--", "_"))
 
@@ -84,6 +94,12 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _programs(replica.template, path)
     for call in job.mpirun_calls:
         yield from _call(call, job, ctx)
+    if job.launcher and not job.mpirun_calls:
+        container = job.launcher.template.containers[0]
+        argv = shell.unwrapped(container.argv)
+        if container.command and (near := _NEAR_MPIRUN.search(shell.script(argv)[0] or argv[0])):
+            fix = f"Write {'mpiexec' if 'x' in near[1] else 'mpirun'}."
+            yield Violation(_place(container, near[1]), f"{near[1]} is not a program of MPI", fix, advisory=True)
     if job.launcher and any(call.program in _OF_EVERY_MPI and call.words for call in job.mpirun_calls):
         image = _IMAGE.search(job.launcher.template.containers[0].image or "")
         has = {"openmpi": "OpenMPI", "mpich": "MPICH"}.get(image[1], "Intel") if image else ""
@@ -117,10 +133,18 @@ def _program(container: Container, path: str) -> Iterator[Violation]:
     command, argv = shell.unwrapped(container.command or ()) or ("",), shell.unwrapped(container.argv)
     program = argv[0].rpartition("/")[2] if argv else ""
     if command[0] and command[0].split() != [command[0]]:
-        fix = 'Put "sh", "-c" before it.' if len(command) == 1 else "Write each of its words in quotes."
+        short = len(command[0]) <= (MAX_SPLIT_CHARACTERS if container.args else MAX_SHOWN_WORDS_CHARACTERS)
+        words = shell.word_list(command[0]) if short and container.command == command else ()
+        fix = f"Write {json.dumps(words, ensure_ascii=False)}." if words else 'Put "sh", "-c" before it.'
+        fix = fix if len(command) == 1 else "Write each of its words in quotes."
         yield Violation(f"{path}.command", "is not split into words", fix, advisory=True)
         return
     if program not in shell.SHELLS:
+        starts = _OF_A_SHELL.match(" ".join(container.command or ()))
+        if starts or (container.command and not _OPERATORS.isdisjoint(container.argv)):
+            word = starts[0] if starts else next(each for each in container.argv if each in _OPERATORS)
+            fix = 'Write all of it as one text after "bash", "-c".'
+            yield Violation(f"{path}.command", f'"{shortened(word, 20)}" needs a shell', fix, advisory=True)
         return
     if script := mpirun.taken_for_a_file(argv):
         field = "command" if script in command else "args"
@@ -185,6 +209,10 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fix = f"Split it: {', '.join(json.dumps(word, ensure_ascii=False) for word in words[:MAX_LISTED_WORDS])}{more}"
         fault = f'"{shortened(call.unread)}" is one word, and no option'
         yield Violation(_place(launcher, call.unread), fault, fix, advisory=not certain)
+    if near := _NEAR_OPTION.fullmatch(call.unread or call.started):
+        name = "np" if near[1] == "pn" else near[1]
+        fix = f"Write {'-' if len(name) < 3 else '--'}{name}."
+        yield Violation(_place(launcher, near[0]), f"{call.program} has no option {near[0]}", fix, advisory=True)
     other = HYDRA if spoken is OPEN_MPI else OPEN_MPI
     implementation = job.spec.mpi_implementation if call.program in _OF_EVERY_MPI and call.unread else ""
     if implementation in IMPLEMENTATIONS and (options := _of_another(call, spoken, other)):
@@ -192,7 +220,7 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         those = "them" if len(options) > 1 else "that"
         fix = f"Set it to {'Intel or MPICH' if other is HYDRA else 'OpenMPI'}, or remove {those}."
         path = "spec.mpiImplementation"
-        yield Violation(path, fault, fix, advisory=True, follows=path)
+        yield Violation(path, fault, fix, advisory=True)
     if call.starts_nothing and not _lost_words(shell.unwrapped(launcher.argv)):
         of_lines = any("\n" in word.strip().rpartition(call.program)[2] for word in launcher.argv)
         fix = "End each line that goes on with \\." if of_lines else "Name it after the options."

@@ -170,14 +170,15 @@ def _claim(path: str, name: str, settings: Settings, ctx: Context) -> Iterator[V
     claim = ctx.view.get(PERSISTENT_VOLUME_CLAIMS, (ctx.namespace, name))
     wanted = _wanted(settings)
     shown = f'PersistentVolumeClaim "{shortened(name)}"'
-    if claim is ABSENT:
+    follows = path if claim is ABSENT else ""
+    if follows:
         fault, fix = "does not exist, so its storage class is unknown", f"Create it first, with {wanted}."
     elif isinstance(claim, PersistentVolumeClaim) and claim.storage_class not in settings.storage_classes:
         has = f'storage class "{claim.storage_class}"' if claim.storage_class else "no storage class"
         fault, fix = f"has {has}, which is not for regulated data", f"Use a claim with {wanted}."
     else:
         return
-    yield Violation(path, f"{shown} {fault}", fix=fix, reason=CauseReason.FORBIDDEN, follows=re.escape(path))
+    yield Violation(path, f"{shown} {fault}", fix=fix, reason=CauseReason.FORBIDDEN, follows=follows)
 
 
 def _wanted(settings: Settings) -> str:

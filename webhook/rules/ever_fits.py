@@ -36,7 +36,7 @@ from webhook.predict.kueue.flavors import Mismatch, TemplatePart
 from webhook.predict.kueue.managed import configuration, framework, manages
 from webhook.predict.kueue.pod_sets import PodSet, pod_sets
 from webhook.predict.sizes import Size, Sizes, listed
-from webhook.rules import CauseReason, Violation, rule, size_fields
+from webhook.rules import CauseReason, Violation, rule
 from webhook.rules.limits import MAX_QUEUES_TRIED
 
 Fits = Callable[[ClusterQueue, tuple[PodSet, ...]], bool]
@@ -66,12 +66,13 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     fits: Fits = lambda other, pods: all(each.of_topologies for each in obstacles(ctx.view, other, pods, config))  # noqa: E731
     elsewhere = _other_queue(ctx, name, sets, fits)
     sizes = Sizes.of(job, ctx)
-    size = None if elsewhere else sizes.largest(lambda size: fits(queue, _resized(sets, size, sizes)))
+    fits_so = elsewhere or all(obstacle.of_topologies for obstacle in found)
+    size = None if fits_so else sizes.largest(lambda size: fits(queue, _resized(sets, size, sizes)))
     for obstacle in found:
         fix = (not obstacle.of_topologies and elsewhere) or _fix(
             obstacle, size, sizes, lambda pods: fits(queue, pods), sets
         )
-        follows = size_fields(obstacle.pod_set.role) if obstacle.unavailable or obstacle.shortages else ""
+        follows = sizes.workers_field(size)
         fault = _message(obstacle, queue)
         yield Violation(_path(obstacle), fault, fix=fix, reason=CauseReason.NOT_SUPPORTED, follows=follows)
     if size is not None and (besides := sizes.besides(size)) and all(each.unavailable is None for each in found):

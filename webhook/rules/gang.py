@@ -14,7 +14,6 @@ plugin is installed and the job is in no queue of Kueue; fields that this schedu
 either, and a launcher and workers that name different schedulers if the operator does not set it.
 """
 
-import re
 from collections.abc import Iterator
 
 from pydantic import Field
@@ -61,14 +60,15 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     waits = job.spec.launcher_creation_policy == WAIT_FOR_WORKERS and job.workers > 0
     # A launcher that was created while its job was suspended still exists when the job resumes.
     queued = _queued(job) or (ctx.old is not None and _queued(ctx.old))
-    if _is_void(job, policy, settings, ctx):
+    unread, queued_by_kueue = _is_unread(job, settings, ctx), QUEUE_NAME in job.labels
+    if unread and not queued_by_kueue and policy != SchedulingPolicy():
         other = "use a queue of Kueue" if manages(ctx.view, ctx.namespace) is True else "ask for one"
         fault = "has no effect: no gang scheduler is installed"
         yield Violation(volcano.POLICY, fault, fix=f"Remove it, or {other}.", advisory=True)
     elif settings.scheduler or job.run_policy.scheduling_policy is not None:
         yield from _min_available(job, policy.min_available, settings, ctx, waits=waits and not queued)
     if policy.schedule_timeout_seconds is not None:
-        yield from _timeout(policy.schedule_timeout_seconds, settings)
+        yield from _timeout(policy.schedule_timeout_seconds, settings, unread=unread and queued_by_kueue)
     yield from _queues(job, settings, ctx)
     yield from _pod_groups(job, settings)
     yield from _replaced_schedulers(job, settings.scheduler) if settings.scheduler else _two_schedulers(job)
@@ -77,9 +77,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield Violation(LAUNCHER_CREATION, "has no effect in a queue", fix=fix, advisory=True)
 
 
-def _is_void(job: MPIJob, policy: SchedulingPolicy, settings: Settings, ctx: Context) -> bool:
-    """Whether the policy certainly has no effect; a queue of Kueue has its own way to start a job whole."""
-    if settings.scheduler or QUEUE_NAME in job.labels or policy == SchedulingPolicy():
+def _is_unread(job: MPIJob, settings: Settings, ctx: Context) -> bool:
+    """Whether certainly no scheduler reads the policy; a queue of Kueue has its own way to start a job whole."""
+    if settings.scheduler:
         return False
     named = (replica.template.spec and replica.template.spec.scheduler_name for _, _, replica in job.replicas())
     if not {*named} <= {None, "", DEFAULT_SCHEDULER}:
@@ -133,12 +133,13 @@ def _min_available(
         yield Violation(MIN_AVAILABLE, "0 turns gang scheduling off", fix=f"Set it to {most}.", advisory=True)
 
 
-def _timeout(seconds: int, settings: Settings) -> Iterator[Violation]:
+def _timeout(seconds: int, settings: Settings, *, unread: bool) -> Iterator[Violation]:
     longest = settings.max_schedule_timeout_seconds
     if seconds < 0:
         yield Violation(TIMEOUT, f"is {seconds}, must not be negative", fix="Use 0 or more.")
-    elif settings.scheduler == VOLCANO:
-        yield Violation(TIMEOUT, "Volcano does not read it", fix="Remove it.", advisory=True)
+    elif settings.scheduler == VOLCANO or unread:
+        fault = f"{'Kueue' if unread else 'Volcano'} does not read it"
+        yield Violation(TIMEOUT, fault, fix="Remove it.", advisory=True)
     elif longest is not None and seconds > longest:
         fault, degree = f"{seconds} seconds, at most {longest} allowed", Degree("timeout", seconds)
         yield Violation(TIMEOUT, fault, fix=f"Set it to {longest} or less.", degree=degree)
@@ -149,8 +150,7 @@ def _queues(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation
     if not queue:
         return
     if QUEUE_NAME in job.labels and not ctx.view.not_served(VOLCANO_QUEUES):
-        fault, label = "Kueue queues the job too", re.escape(f"metadata.labels[{QUEUE_NAME}]")
-        yield Violation(path, fault, fix="Remove one of the two.", advisory=True, follows=label)
+        yield Violation(path, "Kueue queues the job too", fix="Remove one of the two.", advisory=True)
     elif settings.scheduler not in {"", VOLCANO}:
         yield Violation(path, "only Volcano reads it", fix=f"Remove it; Kueue reads {QUEUE_NAME}.", advisory=True)
 

@@ -32,4 +32,4 @@ def check(job: MPIJob, settings: WarningRuleSettings, ctx: Context) -> Iterator[
         return
     path = f"{replica_path(WORKER)}.template.spec.hostNetwork"
     fix = "Set another Port in its sshd_config and ssh_config."
-    yield Violation(path, "sshd meets the node's own on port 22", fix, follows=re.escape(path))
+    yield Violation(path, "sshd meets the node's own on port 22", fix, follows=path)

@@ -29,11 +29,12 @@ from webhook.rules import Violation, rule, shortened
 from webhook.rules.limits import MAX_SHOWN_WORDS_CHARACTERS
 
 _PYTHON: Final = re.compile(r"python[\d.]*")
+_ON_ITS_NODE: Final = re.compile(r"(?:accelerate(?: |\.commands\.)|torch\.distributed\.)launch")
 # Texts that may name the workers, or start something on them.
 _OTHER_WAYS: Final = re.compile(
-    r"ssh|hosts\b|host[-_]?(?:file|list)|(?<![\w-])--?host\b|(?<![a-z])(?:open|o)?mpi|(?<!accelerate )launch|spawn"
-    r"|submit|node[-_]?rank|(?<!num[-_])machine|\bray\b|dask|spark|deepspeed|horovod"
-    r"|(?<![a-z])(?:driver|entry\w*|job|pipeline|run|runner|start|workflow|wrapper)\.py",
+    r"ssh|hosts\b|host[-_]?(?:file|list)|\s--?(?:host|np|nprocs)[\s=]|launch|spawn|submit|(?:node|machine)[-_]?rank"
+    r"|dask|spark|deepspeed|horovod|(?<![a-z])(?:(?:open|o)?mpi|ray\b"
+    r"|(?:driver|entry\w*|job|pipeline|run|runner|start|workflow|wrapper)\.py)",
     re.IGNORECASE,
 )
 _NAMES_HOSTS: Final = re.compile(
@@ -104,9 +105,10 @@ def _launcher(launcher: Container, calls: tuple[Invocation, ...]) -> Iterator[tu
     mounts = [mount.mount_path for mount in launcher.volume_mounts or ()]
     own = [name for name in started if name in mpirun.ON_EACH_NODE - {"deepspeed"} or _PYTHON.fullmatch(name)]
     env = "\n".join(f"{variable.name}={variable.value}" for variable in launcher.env or ())
-    named = _OTHER_WAYS.search(text) or _NAMES_HOSTS.search(env)
+    named = _OTHER_WAYS.search(_ON_ITS_NODE.sub("", text)) or _NAMES_HOSTS.search(env)
     of_others = named or not started <= (programs.TOOLS | programs.INSTALLERS).union(own)
-    if "deepspeed" in started and not re.search(r"hostfile|/job\b|no_ssh|node_rank", " ".join((text, *mounts))):
+    has_deepspeed = "deepspeed" in started or "-m deepspeed.launcher.runner" in text
+    if has_deepspeed and not re.search(r"hostfile|/job\b|no_ssh|node_rank", " ".join((text, *mounts))):
         yield "deepspeed runs on the launcher alone", f"Add {_USE}."
     elif own and not of_others:
         yield f"{own[0]} runs on the launcher alone", "Start it with mpirun."

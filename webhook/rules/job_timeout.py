@@ -183,4 +183,4 @@ def _disagreement(asked: str, wanted: int, seconds: int, *, stored: bool, beyond
         fault = f"{mention(TIMEOUT, asked)} is {wanted} s, and activeDeadlineSeconds is {seconds}"
         return Violation(ANNOTATION, fault, fix="Remove it.")
     fault = f"is {seconds}, and {mention(TIMEOUT, asked)} is {wanted} s"
-    return Violation(FIELD, fault, fix="Remove one of the two.", follows=FIELD)
+    return Violation(FIELD, fault, fix="Remove one of the two.")

@@ -20,6 +20,8 @@ MAX_QUOTA_WARNINGS: Final = 3
 """Warnings about quotas that are busy."""
 MAX_NAMED_QUOTAS: Final = 5
 """Quotas named in a message."""
+MAX_SPLIT_CHARACTERS: Final = 300
+"""Characters of a command line that are split into words for a message."""
 MAX_SHOWN_REGISTRIES: Final = 5
 """Registries named in a message."""
 MAX_CLAIM_NAME_CHARACTERS: Final = 20

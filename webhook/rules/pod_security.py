@@ -49,7 +49,7 @@ from webhook.predict.pod_security.checks import only_by_host_network
 from webhook.predict.pod_security.levels import parse_version
 from webhook.predict.pod_security.places import places
 from webhook.predict.pod_security.pod import templates
-from webhook.predict.scc.outcome import outcomes
+from webhook.predict.scc.outcome import filled_in, outcomes
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 from webhook.rules.limits import MAX_POD_SECURITY_CHARACTERS
 
@@ -117,8 +117,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     try:
         of_scc = outcomes(job, ctx)
         for role, path, written in templates(ctx.document):
-            template = of_scc[role].filled if role in of_scc else written
-            rejected = {each.path for each in of_scc[role].rejections} if role in of_scc else set()
+            found = of_scc.get(role)
+            template = filled_in(written, found, ctx)
+            rejected = {each.path for each in found.rejections} if found else set()
             if not template.spec or template.spec.runtime_class_name not in settings.exempt_runtime_classes:
                 yield from _judge(path, template, asked, newest, rejected, compared=ctx.operation == "UPDATE")
     except ShapeError as error:

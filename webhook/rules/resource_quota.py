@@ -15,7 +15,6 @@ OpenShift's ClusterResourceQuotas are treated as quotas of each namespace that t
 namespaces will still use of them is not included.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -35,7 +34,7 @@ from webhook.predict.quota import wording
 from webhook.predict.quota.assessment import Assessment, assess
 from webhook.predict.quota.fit import Shortage, charged
 from webhook.predict.sizes import Size
-from webhook.rules import CauseReason, Violation, rule, size_fields
+from webhook.rules import CauseReason, Violation, rule
 from webhook.rules.gpus import uncounted
 from webhook.rules.limits import MAX_NAMED_QUOTAS, MAX_QUOTA_WARNINGS
 
@@ -81,7 +80,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             several=len(found.quotas) > 1,
         ),
         of_lines=True,
-        follows=size_fields(),
+        follows=found.sizes.workers_field(fits),
         fix=wording.numbered(_suggestions(short, found, fits, settings)),
         reason=CauseReason.FORBIDDEN,
     )
@@ -142,7 +141,6 @@ def _busy(path: str, short: Shortage, fitting: str, settings: Settings, *, wait:
         fix=f"{wait}; {fitting}." if fitting else f"{wait}.",
         reason=CauseReason.FORBIDDEN,
         advisory=True,
-        follows=size_fields(),
     )
 
 
@@ -192,12 +190,9 @@ def _unstated(found: Assessment) -> Iterator[Violation]:
         quotas = ", ".join(f'"{name}"' for name, _ in refusing[:MAX_NAMED_QUOTAS])
         if len(refusing) > MAX_NAMED_QUOTAS:
             quotas += f" and {len(refusing) - MAX_NAMED_QUOTAS} more"
-        path = f"{pods.path}.template.{containers[first].path}.resources"
-        names = [re.escape(resource.partition(".")[2] or resource) for resource in missing]
         yield Violation(
-            path,
+            f"{pods.path}.template.{containers[first].path}.resources",
             f"must specify {named} (quota{'s' if len(refusing) > 1 else ''} {quotas})",
             fix=f"Set {' and '.join(fields)}, or the API server rejects every {part.role.lower()} pod.",
             reason=CauseReason.REQUIRED,
-            follows=rf"{re.escape(path)}\.\w+\[(?:{'|'.join(names)})\]",
         )

@@ -14,14 +14,15 @@ judged. The same holds where the SCCs, or who may use them, could not be read.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from webhook.api.mpijob import MPIJob, replica_path
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
+from webhook.predict.pod_security.pod import PodTemplate
 from webhook.predict.scc.matching import Rejection
-from webhook.predict.scc.outcome import Outcome, account_of, outcomes
+from webhook.predict.scc.outcome import OPEN, Outcome, account_of, outcomes
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 from webhook.rules.limits import MAX_REJECTIONS
 
@@ -35,25 +36,39 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
 
 
 def _violation(template: str, found: Outcome, namespace: str) -> Violation:
-    first, *others = found.rejections
+    told = _distinct(found.rejections)[: MAX_REJECTIONS + 1]
+    first, *others = told
     by = f'SCC "{found.scc}"' if found.scc else "OpenShift"
-    message = f"{by} rejects {_shown(first.value)}: {first.detail}"
-    if others:
-        more = (f"{_field(each.path)} {_shown(each.value)} ({each.detail})" for each in others[:MAX_REJECTIONS])
-        message += f"; also {', '.join(more)}"
-    fields = " and ".join(dict.fromkeys(_in_fix(each) for each in found.rejections[: MAX_REJECTIONS + 1]))
-    fix = "Set hostUsers to false" if fields == "hostUsers" else f"Remove {fields}"
-    if found.wider:
-        account = account_of(found.filled, namespace).rpartition(":")[2]
-        command = f"oc adm policy add-scc-to-user {found.wider} -z {account} -n {namespace}"
-        fix += f", or have an administrator run: {command}"
+    more = ", ".join(f"{_field(each.path)} {_shown(each.value)} ({each.detail})" for each in others)
     return Violation(
         f"{template}.{first.path}",
-        message,
-        fix=f"{fix}.",
+        f"{by} rejects {_shown(first.value)}: {first.detail}{more and f'; also {more}'}",
+        fix=_fix(told, found, namespace),
         reason=CauseReason.FORBIDDEN,
         degree=Degree(template, frozenset(f"{each.path}={each.value}" for each in found.rejections)),
     )
+
+
+def _distinct(rejections: Iterable[Rejection]) -> list[Rejection]:
+    """Each fault once, containers before init containers, such as that of `launcher-wait`, which copies the first. What
+    the job leaves open is a fault only if it is the only one: the injection `scc` sets `hostUsers`.
+    """
+    found: dict[object, Rejection] = {}
+    for each in sorted(rejections, key=lambda each: each.path.startswith("spec.initContainers")):
+        found.setdefault((_field(each.path), _shown(each.value), each.detail), each)
+    return [each for each in found.values() if each[:2] != OPEN] or [*found.values()]
+
+
+def _fix(told: Iterable[Rejection], found: Outcome, namespace: str) -> str:
+    fields = " and ".join(dict.fromkeys(map(_in_fix, told)))
+    ways = ["set hostUsers to false" if fields == "hostUsers" else f"remove {fields}"]
+    if found.wider:
+        account = account_of(found.filled or PodTemplate(), namespace).rpartition(":")[2]
+        command = f"oc adm policy add-scc-to-user {found.wider} -z {account} -n {namespace}"
+        # Without its user an image mostly cannot use ssh.
+        ways.insert(0 if fields == "runAsUser" else 1, f"have an administrator run: {command}")
+    text = ", or ".join(ways)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _field(path: str) -> str:

@@ -43,10 +43,9 @@ from webhook.predict.devices import Devices, of_pod
 from webhook.predict.nodes import node_shapes
 from webhook.predict.open_mpi import is_certain_to_refuse
 from webhook.predict.sizes import Sizes
-from webhook.rules import Degree, Violation, resource_fields, rule, size_fields
+from webhook.rules import Degree, Violation, rule
 
 PATH = "spec.slotsPerWorker"
-POD_COUNT = r"spec\.(?:runLauncherAsWorker|mpiReplicaSpecs\[Worker\]\.replicas)"
 
 _INSTEAD = ", with more workers or threads in each rank; an administrator can allow more in slots.maxCpu"
 
@@ -114,7 +113,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
         shows_ranks = job.mpirun_calls and all(map(_is_clear, job.mpirun_calls))
         fix = f"Set it to {wanted}." if shows_ranks else "Set it to the ranks that mpirun starts on a worker."
-        yield Violation(PATH, fault, fix=fix, advisory=True, follows=resource_fields())
+        yield Violation(PATH, fault, fix=fix, advisory=True)
         yield from _too_many_ranks(job, wanted, ctx, nodes=nodes)
     elif crowded := _crowded(job, slots, most if on_cores else slots):
         yield crowded
@@ -144,7 +143,7 @@ def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Viola
         fix = f"Request {_count(gpus[-1], 'GPU')}."
         if not gpus[-1] or devices[-1].by_claim:  # either of the two may be meant, or it is not a limit
             fix = "Use the same limits and claims in both."
-        yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True, follows=size_fields())
+        yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True)
 
 
 def _has_claims(pod: ReplicaSpec) -> bool:
@@ -155,7 +154,10 @@ def _has_claims(pod: ReplicaSpec) -> bool:
 def _meant(job: MPIJob, slots: int, gpus: int) -> bool:
     """Whether ranks are meant to have several GPUs, or workers more ranks, or mpirun starts what starts more."""
     return any(
-        (slots < gpus and call.ranks == slots * _nodes(job)) or _exactly_per_node(call) == slots or mpirun.starter(call)
+        (slots < gpus and call.ranks == slots * _nodes(job))
+        or _exactly_per_node(call) == slots
+        or mpirun.starter(call)
+        or {"-g", str(gpus // (slots or 1))} <= {*call.words}  # NCCL's tests: GPUs of a rank
         for call in job.mpirun_calls
     )
 
@@ -228,7 +230,7 @@ def _too_few_cpus(slots: int, cpus: _Cpus, *, fixed: bool) -> Violation:
     path = replica_path(cpus.role) if fixed and cpus.role == LAUNCHER else PATH
     fix = f"Request {slots} CPUs." if fixed else f"Set it to {cpus.amount}, or request {slots} CPUs."
     fault = f"{_count(slots, 'slot')} but {_count(cpus.amount, 'CPU')} {whose}"
-    return Violation(path, fault, fix=fix, advisory=True, follows=resource_fields())
+    return Violation(path, fault, fix=fix, advisory=True)
 
 
 def _cpu_count(container: Container) -> int:
@@ -260,7 +262,7 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus
         fault = f"{largest.program} -np {largest.ranks} leaves GPUs idle: {in_all}"
         starter = mpirun.starter(largest)
         fix = f"Set it to 1: {starter} starts the rest." if starter else f"Set -np to {total}."
-        yield Violation(PATH, fault, fix=fix, advisory=True, follows=POD_COUNT)
+        yield Violation(PATH, fault, fix=fix, advisory=True)
 
 
 def _too_many_ranks(job: MPIJob, slots: int, ctx: Context, *, nodes: int = 0) -> Iterator[Violation]:
@@ -283,7 +285,6 @@ def _beyond(job: MPIJob, call: Invocation, total: int, ctx: Context, *, in_all: 
         fix=fix,
         advisory=not is_certain_to_refuse(job.launcher.template.containers[0], call),
         degree=Degree("ranks", call.ranks - total),
-        follows=POD_COUNT,
     )
 
 

@@ -23,7 +23,7 @@ the key is in another user's home; and one that runs mpirun as another user, as 
 A namespace that enforces the level restricted starts no container as root, and on OpenShift the pods' SCC chooses the
 user where the job leaves it open: mostly one without a home, of the range `openshift.io/sa.scc.uid-range`. A warning
 says so of a job whose key is for root, and of one that starts mpirun as root on purpose (`--allow-run-as-root`,
-`OMPI_ALLOW_RUN_AS_ROOT`).
+`OMPI_ALLOW_RUN_AS_ROOT`), or whose image is upstream's, which has no such user.
 
 A job that cannot work is rejected; one that very likely does not work gets a warning. If neither container nor pod
 names a user, the image decides, which is unknown here. A `/root/.ssh` may also come from the API server, since it is
@@ -36,8 +36,6 @@ from posixpath import normpath
 from typing import Final
 
 import msgspec
-from msgspec import convert
-from msgspec.structs import replace
 
 from webhook.api import mpirun, sshd
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
@@ -50,6 +48,9 @@ from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.predict.pod_security import Level, labels
+from webhook.predict.pod_security.pod import Capabilities as FilledCapabilities
+from webhook.predict.pod_security.pod import ContainerSecurityContext as FilledContainer
+from webhook.predict.pod_security.pod import PodSecurityContext as FilledPod
 from webhook.predict.scc.outcome import Outcome, outcomes
 from webhook.rules import Violation, rule, shortened
 
@@ -64,6 +65,7 @@ AS_OTHERS: Final = "NET_BIND_SERVICE"
 ALLOWED: Final = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 # mpi-operator `build/base/Dockerfile`, `build/base/openmpi.Dockerfile`, `examples/v2beta1/pi/Dockerfile`.
 _UPSTREAM: Final = re.compile(r"(?:docker\.io/)?mpioperator/(?:base|mpi-pi|openmpi)(?:[:@].*)?")
+OF_IMAGE: Final = 1000
 _ANOTHER_USER: Final = re.compile(
     r"\b(?:su|sudo|gosu|runuser|setpriv)\b(?:(?:\s+-\w*)*\s+(?!root\b|mpi(?:run|exec)\b)([a-z_][\w-]*)"
     r"\s+(?:-c\s+['\"]?[^'\"]{0,200}?|--\s+)?mpi(?:run|exec)\b)?"
@@ -83,6 +85,9 @@ class _Side(msgspec.Struct, frozen=True):
     fs_group: int | None
     other_than_root: bool
     privileged: bool
+    added: set[str]
+    dropped: set[str]
+    """Capabilities, without the prefix CAP_."""
     scc: str = ""
     """The SCC that chose the user, if the job does not name one."""
 
@@ -119,6 +124,10 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
         return
     if worker is None or not starts_sshd:
         return
+    if other := [side for side in sides.values() if side.scc and _UPSTREAM.fullmatch(side.container.image or "")]:
+        fault = f"user {other[0].user} (SCC {other[0].scc}) is not in the image"
+        yield Violation(FIELD, fault, fix=f"Set runAsUser to {OF_IMAGE}.", advisory=True)
+        return
     if of_root:
         yield from _key_of_root(mount_path, list(sides.values()), keeps_root_out=keeps_root_out)
     if launcher is not None:
@@ -128,12 +137,17 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
     yield from _server(worker, root_may_run=not keeps_root_out, on_cri_o=_on_cri_o(ctx))
 
 
-def _side(written: PodTemplate, role: str, pod: str, of_scc: Outcome | None) -> _Side:
-    template = _under(of_scc, written)
-    spec, container = template.spec, template.containers[0]
-    of_pod = (spec and spec.security_context) or PodSecurityContext()
-    own = container.security_context or SecurityContext()
-    user = template.user
+def _side(template: PodTemplate, role: str, pod: str, of_scc: Outcome | None) -> _Side:
+    container, written = template.containers[0], template.user
+    of_pod: PodSecurityContext | FilledPod | None = template.spec.security_context if template.spec else None
+    own: SecurityContext | FilledContainer | None = container.security_context
+    capabilities: Capabilities | FilledCapabilities | None = own.capabilities if own else None
+    if of_scc is not None and of_scc.filled and of_scc.filled.spec:
+        of_pod, own = of_scc.filled.spec.security_context, of_scc.first
+        if not of_scc.rejections:
+            capabilities = own.capabilities
+    of_pod, own = of_pod or PodSecurityContext(), own or SecurityContext()
+    user = of_pod.run_as_user if own.run_as_user is None else own.run_as_user
     non_root = of_pod.run_as_non_root if own.run_as_non_root is None else own.run_as_non_root
     return _Side(
         role,
@@ -144,18 +158,10 @@ def _side(written: PodTemplate, role: str, pod: str, of_scc: Outcome | None) -> 
         fs_group=of_pod.fs_group,
         other_than_root=bool(non_root) if user is None else user != 0,
         privileged=bool(own.privileged),
-        scc=of_scc.scc if of_scc is not None and written.user is None and user is not None else "",
+        added={*map(_name, (capabilities and capabilities.add) or ())},
+        dropped={*map(_name, (capabilities and capabilities.drop) or ())},
+        scc=of_scc.scc if of_scc is not None and written is None and user is not None else "",
     )
-
-
-def _under(found: Outcome | None, template: PodTemplate) -> PodTemplate:
-    """The template with the users, groups and capabilities that its pods get from their SCC."""
-    if found is None or found.filled.spec is None or template.spec is None:
-        return template
-    first, *others = template.containers
-    first = replace(first, security_context=convert(found.first, SecurityContext, from_attributes=True))
-    of_pod = convert(found.filled.spec.security_context, PodSecurityContext, from_attributes=True)
-    return replace(template, spec=replace(template.spec, containers=[first, *others], security_context=of_pod))
 
 
 def _keeps_root_out(ctx: Context) -> bool:
@@ -195,13 +201,13 @@ def _started_as_root(job: MPIJob, launcher: _Side) -> Iterator[Violation]:
         if of_root and not own_key and user[1]:
             who = user[1][:20]
             fault, fix = f"{who} runs mpirun, and the key is for root", f"Set it to .ssh in the home of {who}."
-            yield Violation(FIELD, fault, fix=fix, advisory=True, follows=FIELD)
+            yield Violation(FIELD, fault, fix=fix, advisory=True)
     elif not open_mpi:
         return
     elif "allow-run-as-root" in text:
         if launcher.user is None and not of_root and not own_key:
             fault = "mpirun may run as root, whose key is elsewhere"
-            yield Violation(FIELD, fault, fix=ROOTS, advisory=True, follows=FIELD)
+            yield Violation(FIELD, fault, fix=ROOTS, advisory=True)
     elif not container.env_from and "ALLOW_RUN_AS_ROOT" not in text:
         image = container.image or ""
         is_root = _UPSTREAM.fullmatch(image) or (launcher.user == 0 and "horovod" not in image)
@@ -231,7 +237,7 @@ def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -
         faults.setdefault((fault, not unreadable), []).append(side.role)
     for (fault, advisory), roles in faults.items():
         message = f'"{mount_path[:100]}" {fault} ({" and ".join(roles)})'
-        yield Violation(FIELD, message, fix=HOME, advisory=advisory, follows=FIELD)
+        yield Violation(FIELD, message, fix=HOME, advisory=advisory)
 
 
 def _client(mount_path: str, launcher: _Side) -> Iterator[Violation]:
@@ -278,15 +284,13 @@ def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Vi
             fix="Start sshd with a configuration of the user: [/usr/sbin/sshd, -De, -f, /home/mpiuser/.sshd_config].",
             advisory=True,
         )
-    capabilities = (worker.container.security_context or SecurityContext()).capabilities or Capabilities()
     field = f"{worker.path}.securityContext.capabilities"
-    not_added = not {NOT_OF_CRI_O, "ALL"} & set(map(_name, capabilities.add or ()))
-    missing = _missing(capabilities, (AS_OTHERS,) if worker.other_than_root else AS_ROOT)
+    not_added = not {NOT_OF_CRI_O, "ALL"} & worker.added
+    missing = _missing(worker, (AS_OTHERS,) if worker.other_than_root else AS_ROOT)
     if missing and worker.other_than_root:
         fault = f"has no {AS_OTHERS}, without which upstream's sshd cannot start"
         fix, path = f"Add {AS_OTHERS} to capabilities.add: restricted allows it.", f"{field}.add"
-        cause = rf"{re.escape(worker.path)}\.securityContext\.(?:capabilities\.add|runAsUser)"
-        yield Violation(path, fault, fix, advisory=True, follows=cause)
+        yield Violation(path, fault, fix, advisory=True)
     elif missing and root_may_run:
         fault = f"takes from sshd what it needs as root: {', '.join(missing)}"
         fix = f"Add {', '.join(missing)} to capabilities.add, or run sshd as another user."
@@ -296,10 +300,9 @@ def _server(worker: _Side, *, root_may_run: bool, on_cri_o: bool) -> Iterator[Vi
         yield Violation(f"{field}.add", fault, fix="Add it, or run sshd as another user.", advisory=True)
 
 
-def _missing(capabilities: Capabilities, needed: tuple[str, ...]) -> list[str]:
+def _missing(side: _Side, needed: tuple[str, ...]) -> list[str]:
     """Those of `needed` that are dropped; runtimes give all of them to containers without a setting."""
-    added, dropped = ({_name(name) for name in names or ()} for names in (capabilities.add, capabilities.drop))
-    return [name for name in needed if {name, "ALL"} & dropped and not {name, "ALL"} & added]
+    return [name for name in needed if {name, "ALL"} & side.dropped and not {name, "ALL"} & side.added]
 
 
 def _name(capability: str) -> str:

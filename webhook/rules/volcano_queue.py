@@ -36,7 +36,7 @@ from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.predict import volcano
 from webhook.predict.sizes import Sizes
-from webhook.rules import CauseReason, Degree, Violation, rule, shortened, size_fields
+from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 from webhook.rules.limits import MAX_QUEUE_NAME_CHARACTERS, MAX_SHOWN_QUEUES
 
 MIN_RESOURCES = f"{volcano.POLICY}.minResources"
@@ -134,8 +134,7 @@ def _too_small(job: MPIJob, queue: VolcanoQueue, settings: Settings, ctx: Contex
             resource = _worst(beyond, free)
             left, needs = (quantity.format(amounts[resource]) for amounts in (free, asked))
             message = f"needs {needs} {resource}, {_called(each.name)} has {left} free"
-            reason, follows = CauseReason.FORBIDDEN, size_fields()
-            yield Violation(_path(job), message, "It waits.", reason, advisory=True, follows=follows)
+            yield Violation(_path(job), message, "It waits.", CauseReason.FORBIDDEN, advisory=True)
             return
 
 
@@ -151,7 +150,6 @@ def _never(
         reason=CauseReason.FORBIDDEN,
         advisory=advisory,
         degree=Degree(queue.name, beyond),
-        follows=size_fields(),
     )
 
 

@@ -55,24 +55,33 @@ class Scenario:
     """Whether the workers' logs count: mpirun ends ssh to the other when one has failed."""
     of_intel: str = ""
     """The cause in Intel MPI's log, which does not mention ssh."""
+    of_hydra: str = ""
+    """The cause in the logs of MPICH and Intel MPI, which kill the other ranks too."""
 
     def cause_of(self, release: str) -> str:
-        return self.of_intel if self.of_intel and release == "intel" else self.cause
+        return (
+            (self.of_intel if release == "intel" else "") or (self.of_hydra if release in HYDRA else "") or self.cause
+        )
 
 
 def _rank(script: str) -> str:
     return f"-n 2 sh -c '{ON_WORKER_1.format(script)}'"
 
 
-def _mpi(script: str) -> str:
+def _mpi(script: str, *, ranks: int = 2, by: str = "os.uname()[1][-1] == '1'") -> str:
     """Ranks that join MPI; the one on worker 1 then runs `script`."""
     library = "ctypes.CDLL('{library}', ctypes.RTLD_GLOBAL)"
     start = f"import ctypes, os, time; mpi = {library}; mpi.MPI_Init(None, None)"
-    return _python(f"{start}; os.uname()[1][-1] == '1' and {script}; time.sleep(20)")
+    return _python(f"{start}; {by} and {script}; time.sleep(20)", ranks)
 
 
-def _python(script: str) -> str:
-    return f'-n 2 {sys.executable} -c "{script}"'
+def _one_of_six(script: str) -> str:
+    """Three ranks on each worker; the second one of worker 1 runs `script`. Hydra then kills the others."""
+    return _mpi(f"(time.sleep(1), {script})", ranks=6, by="os.environ['PMI_RANK'] == '4'")
+
+
+def _python(script: str, ranks: int = 2) -> str:
+    return f'-n {ranks} {sys.executable} -c "{script}"'
 
 
 _HOSTNAME = "-n 2 hostname"
@@ -105,7 +114,7 @@ SCENARIOS = {
     "no-program": Scenario("-n 2 nosuch", "no-program"),
     "not-executable": Scenario("-n 2 /etc/mpi/hostfile", "no-program"),
     "exec-format": Scenario("-n 2 /etc/hosts", "no-program", OPEN_MPI),
-    "killed": Scenario(_mpi("os.kill(os.getpid(), 9)"), "rank-killed", of_intel="rank-ended"),
+    "killed": Scenario(_mpi("os.kill(os.getpid(), 9)"), "rank-killed", of_hydra="rank-ended"),
     "segfault": Scenario(_rank("kill -11 $$"), "rank-crashed"),
     "cpp-exception": Scenario(
         _mpi("ctypes.CDLL('libstdc++.so.6')._ZSt21__throw_runtime_errorPKc(b'no such model')"), "program-aborted"
@@ -114,8 +123,13 @@ SCENARIOS = {
     "mpi-error": Scenario(_mpi("mpi.MPI_Barrier(0)"), "mpi-error"),
     "abort": Scenario(_mpi(f"mpi.MPI_Abort({_WORLD}, 5)"), ""),
     "traceback": Scenario(_mpi("open('/data/train.bin')"), ""),
-    # Hydra reports signals alone, so a code like that of a signal is none.
+    # With one rank on a worker Hydra reports no exit code, so one like that of a signal is not taken for it.
     "exit-status": Scenario(_mpi("(print('no data', flush=True), os._exit(9))"), ""),
+    # Of MPICH's runs some have the box and others nothing.
+    "exit-status-of-several": Scenario(_one_of_six("os._exit(3)"), "rank-ended", ("intel",), slots=3),
+    "traceback-of-several": Scenario(_one_of_six("open('/data/train.bin')"), "", HYDRA, slots=3),
+    "segfault-of-several": Scenario(_one_of_six("os.kill(os.getpid(), 11)"), "rank-crashed", HYDRA, slots=3),
+    "no-fabric": Scenario(f"-genv FI_PROVIDER psm3 {_mpi('0')}", "no-fabric", ("intel",)),
     "shm": Scenario("-n 4 {rank}", "shared-memory", slots=2, workers="mount -t tmpfs -o size=64k tmpfs /dev/shm"),
     # Workers and networks.
     "worker-lost": Scenario(_mpi("0"), "worker-lost", worker_is_lost=True),

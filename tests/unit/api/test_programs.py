@@ -14,6 +14,9 @@ from webhook.api.programs import started_by
         ("mpirun -np 2 \\\n -x A \\\n python 'a; b' # c; d", {"mpirun"}),
         ("mpirun -np `nproc` x", {"mpirun", "nproc"}),
         ("echo a", set()),
+        ("export A=b\nmpirun x\n", {"mpirun"}),
+        ("  pip install x\n\n  sleep infinity\n", {"pip", "sleep"}),
+        ("# nothing\n", set()),
         ("source /x; mpirun y", None),
         ("${MPI} x", None),
         ("$MPI x", None),
@@ -34,6 +37,7 @@ def test_a_script(script: str, programs: set[str] | None) -> None:
         (Container(args=["python3", "t.py"]), None),
         (Container(), None),
         (Container(command=["bash", "x"]), None),
+        (Container(command=[""]), {""}),
     ],
 )
 def test_a_command(container: Container, programs: set[str] | None) -> None:

@@ -130,6 +130,7 @@ def test_all_else_is_refused_with_an_example(value: object) -> None:
         ("", "empty text is not a quantity. Write a number, directly followed by a unit if it needs one, such as 4, "),
         ("1K", '"1K" is not a quantity. Write 1Ki or 1k.'),
         ("4GB", '"4GB" is not a quantity. Write 4Gi or 4G.'),
+        ("250 m", '"250 m" is not a quantity. Write 250m.'),
         ("4gib", "Write 4Gi."),
         ("4 Gi", "Write 4Gi."),
         ("1,5", 'Write "1.5".'),

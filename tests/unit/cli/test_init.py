@@ -45,19 +45,22 @@ def test_every_framework_can_be_named() -> None:
     assert tuple(FRAMEWORKS) == command.FRAMEWORKS
 
 
-@pytest.mark.parametrize("rdma", [False, True])
+@pytest.mark.parametrize(("rdma", "mpiuser"), [(False, False), (True, True)])
 @pytest.mark.parametrize(("workers", "gpus"), [(2, 0), (2, 1), (4, 8)])
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_every_job_is_admitted_with_a_rank_for_each_gpu(framework: str, workers: int, gpus: int, rdma: bool) -> None:
-    (document,) = yaml.load_all(
-        first_jobs.text(
-            framework=framework, workers=workers, gpus=gpus, rdma=rdma, queue="research", namespace="team-a"
-        )
-    )
+def test_every_job_is_admitted_with_a_rank_for_each_gpu(
+    framework: str, workers: int, gpus: int, rdma: bool, mpiuser: bool
+) -> None:
+    wanted = {"workers": workers, "gpus": gpus, "rdma": rdma, "queue": "research", "namespace": "team-a"}
+    image = {"image": IMAGE, "mpiuser": True} if mpiuser else {}
+    (document,) = yaml.load_all(first_jobs.text(framework=framework, program=("python", "train.py"), **wanted, **image))
     verdict = job_check.check(Manifest("job.yaml", document), job_world.of_nothing())
     assert verdict.allowed, verdict.validation.message
     assert not verdict.validation.warned
-    launcher, _ = containers(document)
+    launcher, worker = containers(document)
+    if mpiuser:
+        assert document["spec"]["sshAuthMountPath"] == "/home/mpiuser/.ssh"
+        assert [each["securityContext"] for each in (launcher, worker)] == [{"runAsUser": 1000}] * 2
     words = [*launcher.get("command", ()), *launcher["args"]]
     (call,) = mpirun.find(words[:1], words[1:], document["spec"].get("mpiImplementation", "OpenMPI"))
     assert call.ranks == document["spec"]["slotsPerWorker"] * workers

@@ -169,6 +169,32 @@ def test_good(changes: Json) -> None:
         ),
         ({f"{OF_CONTAINER}.image": REMOVE, f"{SPEC}.image": "a:1"}, f"{POD}.image", f"Move it to {CONTAINER}.image."),
         ({f"{OF_CONTAINER}.cmd": ["a"]}, f"{CONTAINER}.cmd", "Rename it to command."),
+        (
+            {"Worker.nodeSelector": {"a": "b"}},
+            f"{WORKER}.nodeSelector",
+            f"Move it to {POD}.nodeSelector.",
+        ),
+        (
+            {f"{OF_CONTAINER}.resources": REMOVE, "Worker.resources": {"limits": {"cpu": 1}}},
+            f"{WORKER}.resources",
+            f"Move it to {CONTAINER}.resources.",
+        ),
+        (
+            {"spec.schedulerName": "a"},
+            "spec.schedulerName",
+            f"Move it to spec.mpiReplicaSpecs[Launcher].template.spec.schedulerName and to {POD}.schedulerName.",
+        ),
+        ({"spec.queueName": "a"}, "spec.queueName", "Move it to metadata.labels[kueue.x-k8s.io/queue-name]."),
+        (
+            {f"{OF_CONTAINER}.volumes": [{"name": "a", "mountPath": "/a"}]},
+            f"{CONTAINER}.volumes",
+            "Rename it to volumeMounts.",
+        ),
+        (
+            {f"{OF_CONTAINER}.securityContext": {"fsGroup": 1}},
+            f"{CONTAINER}.securityContext.fsGroup",
+            f"Move it to {POD}.securityContext.fsGroup.",
+        ),
         ({f"{OF_CONTAINER}.entrypoint": ["a"]}, f"{CONTAINER}.entrypoint", "Rename it to command."),
         ({f"{OF_CONTAINER}.environment": [{"name": "A"}]}, f"{CONTAINER}.environment", "Rename it to env."),
         (
@@ -383,6 +409,16 @@ def check(tmp_path: Path, job: Json) -> tuple[int, str]:
     path.write_text(json.dumps(job))
     result = CliRunner().invoke(main, ["check", str(path)], catch_exceptions=False)
     return result.exit_code, result.stdout
+
+
+@pytest.mark.parametrize("text", ["3.10", "1.0", "010", "0x1F", "yes", "1"])
+def test_a_number_in_place_of_text_is_quoted_as_it_is_written(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(
+        json.dumps(changed({f"{OF_CONTAINER}.env": [{"name": "A", "value": "@"}]}), indent=1).replace('"@"', text)
+    )
+    result = CliRunner().invoke(main, ["check", str(path)], catch_exceptions=False)
+    assert f'Write "{text}"' in result.stdout
 
 
 def test_the_rules_are_asked_in_the_same_round(tmp_path: Path) -> None:

@@ -95,6 +95,9 @@ def test_resources_and_rights_that_other_injections_add_are_there_too():
     none_is_hidden = {"apiVersion": "v1", "kind": "LimitRange", **bounds}
     stated = Snapshot([quota({"requests.cpu": "100"}, namespace="team"), none_is_hidden])
     assert all_of_them(job(), stated)["resources"] == {"requests": {"cpu": "100m"}}
+    gpu = {"limits": [{"type": "Container", "default": {"nvidia.com/gpu": "1"}}]}
+    default = {"apiVersion": "v1", "kind": "LimitRange", **bounds, "spec": gpu}
+    assert all_of_them(job(), Snapshot([default]))["resources"]["limits"] == {"nvidia.com/gpu": "0"}
     rights = all_of_them(job(), labelled("team", enforce="restricted"))["securityContext"]
     assert (rights["runAsNonRoot"], rights["seccompProfile"]) == (True, {"type": "RuntimeDefault"})
 

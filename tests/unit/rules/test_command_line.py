@@ -13,6 +13,7 @@ ID = "command-line"
 WHERE = "spec.mpiReplicaSpecs[Launcher].template.spec.containers[0]"
 LAUNCHER, WORKER = (f"{role}.template.spec.containers.0" for role in ("Launcher", "Worker"))
 UNSPLIT = "is not split into words"
+BY_BASH = 'Write all of it as one text after "bash", "-c".'
 ANOTHER = ", or starts another number"
 
 
@@ -128,10 +129,33 @@ def test_what_may_start(command: Any, args: Any, implementation: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "args", "fault", "fix"),
+    [
+        (["cd", "/app", "&&", "mpirun", "-np", "4", "x"], None, '"cd" needs a shell', BY_BASH),
+        (["x", "a b", "|", "tee", "l"], None, '"|" needs a shell', BY_BASH),
+        (["x"], [">", "log"], '">" needs a shell', BY_BASH),
+        (["export", "A=b"], None, '"export" needs a shell', BY_BASH),
+        (["source", "env.sh"], None, '"source" needs a shell', BY_BASH),
+        (["A=B", "mpirun", "-np", "4", "x"], None, '"A=B" needs a shell', BY_BASH),
+        (["mpirum"], ["-np", "4", "x"], "mpirum is not a program of MPI", "Write mpirun."),
+        (["sh", "-c", "cd /a; mpi-run -np 4 x"], None, "mpi-run is not a program of MPI", "Write mpirun."),
+        (["mpiexe", "-n", "4", "x"], None, "mpiexe is not a program of MPI", "Write mpiexec."),
+        (["mpirun", "-pn", "4", "x"], None, "mpirun has no option -pn", "Write -np."),
+        (["mpirun", "\u2014np", "4", "x"], None, "mpirun has no option \u2014np", "Write -np."),
+        (["sh", "-c", "mpirun \u2013host a x"], None, "mpirun has no option \u2013host", "Write --host."),
+        (["/bin/bash -c"], ["mpirun -np 4 x"], UNSPLIT, 'Write ["/bin/bash", "-c"].'),
+        (["python train.py"], None, UNSPLIT, 'Write ["python", "train.py"].'),
+    ],
+)
+def test_what_starts_nothing_with_what_to_write(command: Any, args: Any, fault: str, fix: str) -> None:
+    assert [(each.message, each.fix) for each in check(command, args)] == [(fault, fix)]
+
+
+@pytest.mark.parametrize(
     ("command", "fix"),
     [
         (["mpirun -np 4 python train.py"], 'Put "sh", "-c" before it.'),
-        (["mpirun "], 'Put "sh", "-c" before it.'),
+        (["mpirun "], 'Write ["mpirun"].'),
         (["sh -c", "mpirun -np 4 train"], "Write each of its words in quotes."),
         (["cd /app && mpirun -np 4 train"], 'Put "sh", "-c" before it.'),
         (["tini", "--", "python train.py"], 'Put "sh", "-c" before it.'),

@@ -271,6 +271,12 @@ UNCOUNTED = config("resources: {excludeResourcePrefixes: [cpu, memory]}\n")
     ("behind", "changes", "expected"),
     [
         pytest.param(ONLY, NONE, [NO_FLAVOR + "Request cpu."], id="cpu is covered"),
+        pytest.param(
+            ONLY,
+            {**NONE, "Launcher.template.spec.containers.0.command": ["mpirun", "-np", "8", "x"]},
+            [NO_FLAVOR + "Request cpu."],
+            id="no other size is needed",
+        ),
         pytest.param(MIXED, NONE, [], id="a mixed group"),
         pytest.param(
             MIXED,

@@ -78,6 +78,7 @@ NOTHING = Violation(
 )
 
 
+OF_KUEUE = Violation(f"{POLICY}.scheduleTimeoutSeconds", "Kueue does not read it", fix="Remove it.", advisory=True)
 OF_VOLCANO = Violation(
     QUEUE, "only Volcano reads it", fix="Remove it; Kueue reads kueue.x-k8s.io/queue-name.", advisory=True
 )
@@ -100,6 +101,8 @@ OF_VOLCANO = Violation(
         (policy(minAvailable=5) | BOTH, {}, NO_GANGS, []),
         (policy(minAvailable=5) | KUEUE, {}, NO_GANGS, []),
         (policy(queue="team") | KUEUE, {}, NO_GANGS, []),
+        (policy(scheduleTimeoutSeconds=60) | KUEUE, {}, NO_GANGS, [OF_KUEUE]),
+        (policy(scheduleTimeoutSeconds=60) | KUEUE, {}, Snapshot([]), []),
         (policy(queue="team"), COSCHEDULING, without("queues"), [OF_VOLCANO]),
     ],
 )

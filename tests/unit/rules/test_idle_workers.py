@@ -43,6 +43,10 @@ def launcher(command: Any, **more: Any) -> dict[str, Any]:
         (script("cd /w && deepspeed --num_gpus 8 t.py"), "deepspeed runs on the launcher alone", f"Add {USE}."),
         ("torchrun --nproc_per_node=8 t.py", "torchrun runs on the launcher alone", None),
         ("accelerate launch t.py", "accelerate runs on the launcher alone", None),
+        ("python -m accelerate.commands.launch t.py", "python runs on the launcher alone", None),
+        ("python -m torch.distributed.launch --nproc_per_node 8 t.py", "python runs on the launcher alone", None),
+        ("python -m deepspeed.launcher.runner t.py", "deepspeed runs on the launcher alone", f"Add {USE}."),
+        (script("export HF_HOME=/hf\ntorchrun t.py\n"), "torchrun runs on the launcher alone", None),
         (
             script("accelerate launch --num_machines 2 --num_processes 16 t.py"),
             "accelerate runs on the launcher alone",
@@ -97,6 +101,10 @@ def test_a_launcher_that_starts_nothing_on_workers(command: Any, message: str, f
         launcher("accelerate launch --num_machines 2 --machine_rank 0 t.py"),
         launcher("python launch.py"),
         launcher("python run.py"),
+        launcher("python3 /opt/bench/run_osu.py --np 4"),
+        launcher("python bench.py --nprocs=4"),
+        launcher("python -m deepspeed.launcher.runner --hostfile /etc/mpi/hostfile t.py"),
+        launcher("python -m deepspeed.launcher.runner t.py", volumeMounts=[{"name": "hosts", "mountPath": "/job"}]),
         launcher("python solver.py", env=[{"name": "WORKERS_FILE", "value": "/etc/mpi/hostfile"}]),
         launcher("python solver.py", env=[{"name": "SSH_PORT", "value": "2222"}]),
         launcher("python t.py --backend openmpi"),
@@ -136,6 +144,7 @@ def test_what_only_mpirun_reads_reaches_no_worker() -> None:
         (["python", "train.py"], "python"),
         (script("nvidia-smi; python3 t.py; sleep 365d"), "python3"),
         (script("pip install -q -r requirements.txt && sleep infinity"), "sleep"),
+        (script("pip install -q -r requirements.txt\nsleep infinity\n"), "sleep"),
         (script("apt-get update; pip3 install torch; python3 t.py"), "python3"),
         (["conda", "run", "-n", "env", "python", "t.py"], "python"),
         (["tail", "-f", "/dev/null"], "tail"),
@@ -158,7 +167,9 @@ def test_a_worker_whose_args_are_its_program() -> None:
     assert violation.message == "runs python, no sshd"
 
 
-@pytest.mark.parametrize("command", [["service", "ssh", "start"], ["sh", "-c", "service ssh start"]])
+@pytest.mark.parametrize(
+    "command", [["service", "ssh", "start"], ["sh", "-c", "service ssh start"], ["sh", "-c", "service ssh start\n"]]
+)
 def test_a_worker_that_ends_once_it_has_started_sshd(command: list[str]) -> None:
     (violation,) = violations(ID, {f"{WORKER}.command": command})
     assert violation.message == "ends once it has started sshd"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import changed
-from tests.support.openshift import DEFAULT_SCCS, grants, project, view
+from tests.support.openshift import DEFAULT_SCCS, grants, openshift, project, view
 from tests.support.paths import DOCS, EXAMPLES
 from tests.support.rule_checks import found, run, violations
 from webhook.api import yaml
@@ -19,6 +19,8 @@ from webhook.policy.in_force import load_policies
 
 WORKER = "spec.mpiReplicaSpecs[Worker].template"
 CONTEXT = "Worker.template.spec.containers.0.securityContext"
+ADDED = "template.spec.containers.0.securityContext.capabilities"
+NONE = {"openshift.io/required-scc": "no-such"}
 RANGE = "must be in the ranges: [1000680000, 1000689999]"
 
 
@@ -31,7 +33,7 @@ def test_user_outside_the_range_is_rejected_with_the_scc_to_ask_for() -> None:
     assert violation.path == f"{WORKER}.spec.containers[0].securityContext.runAsUser"
     assert violation.message == f'SCC "restricted-v2" rejects 1000: {RANGE}'
     command = "oc adm policy add-scc-to-user nonroot-v2 -z default -n team-a"
-    assert violation.fix == f"Remove runAsUser, or have an administrator run: {command}."
+    assert violation.fix == f"Have an administrator run: {command}, or remove runAsUser."
     assert not violation.advisory
 
 
@@ -118,6 +120,21 @@ def test_further_rejections_are_named_after_the_first() -> None:
     assert "add-scc-to-user privileged -z default" in violation.fix
 
 
+def test_field_that_the_job_leaves_open_is_not_named_next_to_another() -> None:
+    changes = {f"{role}.{ADDED}": {"add": ["IPC_LOCK"]} for role in ("Launcher", "Worker")}
+    for violation in violations("scc", changes, view=view({"default": ["restricted-v3"]})):
+        assert violation.message.endswith('rejects "IPC_LOCK": capability may not be added')
+        assert violation.fix.startswith("Remove IPC_LOCK from capabilities.add")
+
+
+def test_container_that_the_user_wrote_comes_before_its_copy() -> None:
+    init = [{"name": "wait", "image": "i", "securityContext": {"runAsUser": 1000}}]
+    changes = {CONTEXT: {"runAsUser": 1000}, "Worker.template.spec.initContainers": init}
+    (violation,) = violations("scc", changes, view=view())
+    assert violation.path == f"{WORKER}.spec.containers[0].securityContext.runAsUser"
+    assert violation.message == f'SCC "restricted-v2" rejects 1000: {RANGE}'
+
+
 def test_constraints_of_the_pods_service_account_count() -> None:
     changes = {CONTEXT: {"runAsUser": 1000}, "Worker.template.spec.serviceAccountName": "mpi"}
     assert check(changes, view({"mpi": ["nonroot-v2"]})) == []
@@ -142,6 +159,22 @@ def test_annotation_of_the_pods_leaves_one_constraint() -> None:
     (violation,) = violations("scc", required, view=view())
     assert violation.path == f"{WORKER}.metadata.annotations[openshift.io/required-scc]"
     assert violation.message == 'OpenShift rejects "nonroot-v2": no such SCC that the pods may get'
+
+
+def test_annotation_that_leaves_no_constraint_is_one_rejection_of_the_job() -> None:
+    for roles in (("Worker",), ("Launcher", "Worker")):
+        job = changed(dict.fromkeys((f"{role}.template.metadata.annotations" for role in roles), NONE))
+        assert set(checked(job)) <= {"scc", "ssh-paths"}
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_pod_security_reports_nothing_that_an_scc_fills_in(granted: bool) -> None:
+    objects = [each for each in openshift() if granted or each["kind"] != "SccGrants"]
+    world = JobWorld(Snapshot(objects), schema=None, instead=load_policies(None))
+    (job,) = yaml.load_all((EXAMPLES / "openmpi-pi.yaml").read_text())
+    job["metadata"].pop("namespace", None)
+    decision = job_check.check(Manifest("job.yaml", job), world, namespace="team-a").validation
+    assert "pod-security" not in {finding.rule for _, finding in decision.findings}
 
 
 def test_user_namespace_opens_restricted_v3() -> None:

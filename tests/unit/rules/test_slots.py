@@ -55,6 +55,7 @@ def sized(slots: int, gpu: int, command: str, **others: Any) -> Json:
         # One rank on each node, which starts the others itself.
         (sized(1, 8, "mpirun -np 4 torchrun --nproc_per_node=8 x"), {}),
         (sized(1, 8, "mpirun -np $N -N 1 torchrun x"), {}),
+        (sized(1, 8, "mpirun -np $N all_gather_perf -b 8 -g 8"), {}),
         (sized(1, 8, "mpirun -npernode 1 deepspeed x"), {}),
         (sized(1, 8, "mpirun torchrun --nproc_per_node=8 x"), {}),
         (sized(1, 8, "mpirun -np $N /opt/venv/bin/torchrun x"), {}),

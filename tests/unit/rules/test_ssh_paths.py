@@ -427,6 +427,13 @@ def test_user_that_an_scc_chooses_has_no_key_of_root() -> None:
     assert found(violations("ssh-paths", SSHD, view=openshift.view())) == [fault]
 
 
+def test_user_that_an_scc_chooses_is_not_in_upstreams_image() -> None:
+    changes = {"spec.sshAuthMountPath": HOME, **SSHD, "Worker.template.spec.containers.0.image": "mpioperator/mpi-pi"}
+    (violation,) = violations("ssh-paths", changes, view=openshift.view())
+    assert found([violation]) == [f"(advice) {FIELD}: user 1000680000 (SCC restricted-v2) is not in the image"]
+    assert fits_a_warning("ssh-paths", violation)
+
+
 def test_sshd_of_a_user_that_an_scc_chooses_needs_the_capability_that_it_drops() -> None:
     changes = {"spec.sshAuthMountPath": HOME, **SSHD}
     (fault,) = found(violations("ssh-paths", changes, view=openshift.view()))

@@ -129,14 +129,11 @@ class Replayer:
     def _compare(self, namespace: str, name: str, before: Decision, after: Decision) -> None:
         job = f"{namespace}/{name}"
         if after.denied and not before.denied:
-            self.result.newly_denied[job] = sorted({finding.rule for finding in after.denied if not finding.cause})
+            self.result.newly_denied[job] = sorted(_rules(after, Action.DENY))
         elif before.denied and not after.denied:
             self.result.newly_admitted.append(job)
-        for action, old, new in (
-            (Action.DENY, before.denied, after.denied),
-            (Action.WARN, before.warned, after.warned),
-        ):
-            was, will = ({finding.rule for finding in found} for found in (old, new))
+        for action in (Action.DENY, Action.WARN):
+            was, will = _rules(before, action), _rules(after, action)
             for rule in was | will:
                 hit = self.result.hits.setdefault((action, rule, namespace), Hit())
                 (hit.stays if rule in was & will else hit.new if rule in will else hit.gone).add(job)
@@ -155,6 +152,10 @@ def _inject_alike(old: Policy, new: Policy) -> bool:
     """Whether both inject the same into every job: then the injections run once."""
     inputs = [(each.injections, each.document.controllers, each.admitted) for each in (old, new)]
     return old is new or inputs[0] == inputs[1]
+
+
+def _rules(decision: Decision, action: Action) -> set[str]:
+    return {finding.rule for triggered, finding in decision.findings if triggered is action}
 
 
 def _by_author(decision: Decision) -> dict[str, set[tuple[str, bytes]]]:

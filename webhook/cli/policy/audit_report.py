@@ -7,7 +7,6 @@ from datetime import date
 from typing import Any
 
 from webhook.admission.decision import Decision
-from webhook.admission.messages import Finding
 from webhook.admission.what_if import resubmitted
 from webhook.cli.job_world import JobWorld
 from webhook.cli.terminal import bad, caution, counted, faint, good, heading, printable
@@ -27,22 +26,16 @@ class JobAudit:
     decision: Decision
 
     @property
-    def findings(self) -> list[tuple[Action, Finding]]:
-        """All findings, those that reject the job first."""
-        found = self.decision
-        by_action = ((Action.DENY, found.denied), (Action.WARN, found.warned), (Action.AUDIT, found.audited))
-        return [(action, finding) for action, findings in by_action for finding in findings]
-
-    @property
     def badness(self) -> tuple[Any, ...]:
         """For sorting, the worst first: by rejections, then by warnings, then by name."""
-        denied, warned = self.decision.denied, self.decision.warned
-        return not denied, -len(denied), not warned, -len(warned), self.namespace, self.name
+        number = Counter(action for action, _ in self.decision.findings)
+        denied, warned = number[Action.DENY], number[Action.WARN]
+        return not denied, -denied, not warned, -warned, self.namespace, self.name
 
     def as_text(self) -> Iterator[str]:
         verdict = bad("would be rejected") if self.decision.denied else caution("would be admitted")
         yield f"{heading(printable(f'{self.namespace}/{self.name}'))}: {verdict}"
-        for action, finding in self.findings:
+        for action, finding in self.decision.findings:
             paint = bad if action is Action.DENY else caution if action is Action.WARN else faint
             first, *more = f"{finding.violation.path}: {finding.sentence}".splitlines()
             yield f"  {paint(action)}: {printable(first)}"
@@ -61,7 +54,7 @@ class JobAudit:
                     "message": finding.violation.message,
                     "fix": finding.violation.fix,
                 }
-                for action, finding in self.findings
+                for action, finding in self.decision.findings
             ],
         }
 
@@ -140,6 +133,6 @@ def audit(
             continue
         total += 1
         job = JobAudit(request.namespace, request.name, decision)
-        if job.findings:
+        if any(job.decision.findings):
             breaking.append(job)
     return AuditReport(world.origin, policies, total, sorted(breaking, key=lambda each: each.badness))

@@ -19,6 +19,10 @@ from webhook.predict.scc.constraints import Ranges, in_namespace, in_order, perm
 from webhook.predict.scc.matching import Rejection, fill, rejections
 
 REQUIRED: Final = "openshift.io/required-scc"
+OPEN: Final = ("spec.hostUsers", None)
+"""A rejected field and value, which the injection `scc` sets."""
+DEFAULT: Final = "restricted-v2"
+"""OpenShift grants it to system:authenticated."""
 # The creators of the pods: the operator for workers, the controller of Jobs for the launcher.
 _CREATORS: Final = {
     WORKER: service_account("mpi-operator", "mpi-operator"),
@@ -29,10 +33,10 @@ _CREATORS: Final = {
 class Outcome(msgspec.Struct, frozen=True):
     """The outcome of OpenShift's admission for the pods of one role."""
 
-    scc: str
-    """The SCC that they get; if none accepts them, the one with the fewest objections."""
-    filled: PodTemplate
-    """The template with the values that this SCC fills in."""
+    scc: str = ""
+    """The SCC that they get; if none accepts them, the one with the fewest objections; empty if they may use none."""
+    filled: PodTemplate | None = None
+    """The template with the values that this SCC fills in; None if there is no SCC."""
     rejections: tuple[Rejection, ...] = ()
     """Its objections; empty if it accepts them."""
     wider: str = ""
@@ -41,7 +45,7 @@ class Outcome(msgspec.Struct, frozen=True):
     @property
     def first(self) -> ContainerSecurityContext:
         """The outcome for the first container."""
-        containers = self.filled.spec.containers if self.filled.spec else None
+        containers = self.filled.spec.containers if self.filled and self.filled.spec else None
         return (containers[0].security_context if containers else None) or ContainerSecurityContext()
 
 
@@ -92,10 +96,21 @@ def outcome(role: str, template: PodTemplate, ctx: Context) -> Outcome | None:
         rejecting.append(found)
     if not rejecting:
         missing = Rejection(f"metadata.annotations[{REQUIRED}]", required, "no such SCC that the pods may get")
-        return Outcome("", template, (missing,)) if required else None
+        return Outcome(rejections=(missing,)) if required else None
     others = sorted((scc for scc in candidates if scc.name not in usable), key=permissiveness)
     wider = (scc.name for scc in others if not _under(in_namespace(scc, reserved), template).rejections)
-    return replace(min(rejecting, key=lambda each: len(each.rejections)), wider=next(wider, ""))
+    fewest = min(rejecting, key=lambda each: sum(rejection[:2] != OPEN for rejection in each.rejections))
+    return replace(fewest, wider=next(wider, ""))
+
+
+def filled_in(template: PodTemplate, found: Outcome | None, ctx: Context) -> PodTemplate:
+    """The template as its SCC leaves it; if that SCC is unknown, as the one does that every account may use."""
+    if found is not None and found.filled is not None:
+        return found.filled
+    reserved, stored = _reserved(ctx), ctx.view.all(SECURITY_CONTEXT_CONSTRAINTS)
+    if reserved is None or stored is UNKNOWN or DEFAULT not in stored or Subject(template).for_windows:
+        return template
+    return fill(in_namespace(stored[DEFAULT], reserved), template)
 
 
 def may_add(capability: str, role: str, template: PodTemplate, ctx: Context) -> bool | None:

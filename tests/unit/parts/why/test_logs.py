@@ -5,6 +5,18 @@ import pytest
 from tests.support.stuck.real_logs import ALL, LOGS, SCENARIOS
 from webhook.parts.why.causes import logs
 
+
+def box(code: int, ended: str) -> str:
+    """MPICH's report of a rank."""
+    return (
+        f"\n{'=' * 83}\n=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 31 RUNNING AT w-0\n"
+        f"=   EXIT CODE: {code}\n=   CLEANING UP REMAINING PROCESSES\n=   YOU CAN IGNORE THE BELOW CLEANUP MESSAGES\n"
+        f"{'=' * 83}\nYOUR APPLICATION TERMINATED WITH THE EXIT STRING: {ended}\n"
+        "This typically refers to a problem with your application.\nPlease see the FAQ page for debugging suggestions\n"
+    )
+
+
+KILLED = "mpirun noticed that process rank 0 with PID 31 on node w-0 exited on signal 9 (Killed).\n"
 TABLE = {
     "Open MPI 5 that may not execute the program": (
         "prterun was unable to launch the specified application as it lacked permissions to execute an executable:\n\n"
@@ -133,7 +145,7 @@ TABLE = {
         "[0]:\n  time      : 2026\n  host      : w-1\n  rank      : 3 (local_rank: 3)\n  exitcode  : -11 (pid: 3)\n"
         "  error_file: <N/A>\n  traceback : Signal 11 (SIGSEGV) received by PID 3\n",
         "rank-crashed",
-        "a rank crashed on w-1: signal 11 (SIGSEGV)",
+        "a rank crashed on w-1: Signal 11 (SIGSEGV)",
     ),
     "the GPU's memory, survived, and a rank that is killed": (
         "CUDA out of memory, retrying with batch 8\nstep 1\n"
@@ -250,6 +262,65 @@ TABLE = {
         "no-discovery",
         "horovodrun lists the workers by /etc/mpi/discover_hosts.sh, which ended with exit code 127",
     ),
+    "MPICH, a rank that is killed or ended with others": (
+        box(9, "Killed (signal 9)"),
+        "rank-ended",
+        "a rank on w-0 was killed (signal 9): for memory, or by mpirun since another rank or worker failed first",
+    ),
+    "MPICH, a crash for which it killed the rank that it names": (
+        box(9, "Segmentation fault (signal 11)"),
+        "rank-crashed",
+        "a rank crashed on w-0: Segmentation fault (signal 11)",
+    ),
+    "MPICH, an abort for which it killed the rank that it names": (
+        box(9, "Terminated (signal 15)"),
+        "rank-crashed",
+        "a rank crashed on w-0: Terminated (signal 15)",
+    ),
+    "MPICH, an abort for which it killed others": (
+        box(6, "Terminated (signal 15)"),
+        "rank-crashed",
+        "a rank crashed on w-0: EXIT CODE: 6",
+    ),
+    "MPICH, a crash with a core": (
+        box(139, "Segmentation fault (signal 11)"),
+        "rank-crashed",
+        "a rank crashed on w-0: Segmentation fault (signal 11)",
+    ),
+    "MPICH, a bus error with a core": (box(135, "Terminated (signal 15)"), "shared-memory", "/dev/shm is too small"),
+    "ulimit -a, and a rank that is killed": (
+        f"max locked memory           (kbytes, -l) unlimited\nepoch 1\n{KILLED}",
+        "rank-killed",
+        "a rank was killed on w-0 (signal 9), most likely for memory",
+    ),
+    "MPI without a network": (
+        "Abort(673858447) on node 0 (rank 0 in comm 0): Fatal error in internal_Init: Other MPI error, error stack:\n"
+        "internal_Init(43633).........: MPI_Init(argc=(nil), argv=(nil)) failed\n"
+        "find_provider(3064)..........: OFI fi_getinfo() failed (ofi_init.c:3064:find_provider:No data available)\n",
+        "no-fabric",
+        "MPI finds no network device for its provider (OFI fi_getinfo() failed)",
+    ),
+    "pdsh, which finds no worker": (
+        "w-1: ssh: Could not resolve hostname w-1: Name or service not known\n"
+        "pdsh@train-launcher: w-1: ssh exited with exit code 255\n",
+        "no-name",
+        "the launcher found no address for w-1",
+    ),
+    "pdsh, whose key is not accepted": (
+        "w-1: root@w-1: Permission denied (publickey).\npdsh@train-launcher: w-1: ssh exited with exit code 255\n",
+        "wrong-key",
+        "the key of the launcher is not accepted: root@w-1: Permission denied (publickey)",
+    ),
+    "a tool's library, survived, and a rank that is killed": (
+        f"nvidia-smi: error while loading shared libraries: libnvidia-ml.so.1: cannot open\nepoch 1\n{KILLED}",
+        "rank-killed",
+        "a rank was killed on w-0 (signal 9), most likely for memory",
+    ),
+    "an exception that was caught, and a rank that is killed": (
+        f"Traceback (most recent call last):\n  x\nKeyError: 'a'\nepoch 1\n{KILLED}",
+        "rank-killed",
+        "a rank was killed on w-0 (signal 9), most likely for memory; before that Python raised: KeyError: 'a'",
+    ),
     "a daemon that dies, of which mpirun names no host": (
         "ORTE has lost communication with a remote daemon.\n",
         "worker-lost",
@@ -275,12 +346,13 @@ def test_every_recorded_log_belongs_to_a_scenario() -> None:
         ("killed.openmpi-4", "a rank was killed on train-worker-1 (signal 9), most likely for memory"),
         (
             "killed.mpich",
-            "a rank was killed on train-worker-1.train.team-a.svc (signal 9), most likely for memory",
+            "a rank on train-worker-1.train.team-a.svc was killed (signal 9): for memory, or by mpirun since another "
+            "rank or worker failed first",
         ),
         (
             "killed.intel",
-            "rank 1 on train-worker-1.train.team-a.svc was killed (signal 9): for memory, or by Intel MPI since "
-            "another rank or worker failed first",
+            "a rank on train-worker-1.train.team-a.svc was killed (signal 9): for memory, or by mpirun since another "
+            "rank or worker failed first",
         ),
         ("no-host-keys.openmpi-4", "sshd has no host keys"),
         ("sshd-directory.openmpi-4", "sshd lacks the directory /run/sshd"),
@@ -293,7 +365,11 @@ def test_every_recorded_log_belongs_to_a_scenario() -> None:
             "FileNotFoundError: [Errno 2] No such file or directory: '/data/cache.bin'",
         ),
         ("segfault.openmpi-5", "a rank crashed on train-worker-1: signal 11 (Segmentation fault)"),
-        ("segfault.mpich", "a rank crashed on train-worker-1.train.team-a.svc: signal 11"),
+        (
+            "segfault-of-several.intel",
+            "a rank crashed on train-worker-1.train.team-a.svc: KILLED BY SIGNAL: 11 (Segmentation fault)",
+        ),
+        ("segfault.mpich", "a rank crashed on train-worker-1.train.team-a.svc: Segmentation fault (signal 11)"),
         (
             "worker-lost.openmpi-4",
             "the connection to train-worker-1 broke while the ranks ran: that worker went away, or its MPI daemon "
@@ -359,6 +435,9 @@ RAISES = "Traceback (most recent call last):\nValueError: loss is nan\n"
         f"CUDA out of memory, retrying with batch 16\nstep 1\n{RAISES}",
         f"{RAISES}terminate called without an active exception\n",
         f"{RAISES}terminate called after throwing an instance of 'c10::Error'\n  what():  no\n",
+        f"{RAISES}{box(9, 'Killed (signal 9)')}",
+        "nvidia-smi: error while loading shared libraries: libnvidia-ml.so.1: cannot open\nno GPU\nERROR: no mesh\n",
+        "max locked memory       (kbytes, -l) unlimited\nERROR: cannot read mesh\n",
         f"{RAISES}[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2)\n",
         "ssh: Could not resolve hostname w-0: no name\nno data\nPrimary job  terminated normally, but 1 process "
         "returned\n",
@@ -477,8 +556,36 @@ def test_the_last_line_is_the_programs_and_not_of_mpiruns_report(release: str) -
         ("NCCL\nLast error:\nno route\n", "no route", ""),
         ("ERROR: no tracking\n" + "step\n" * 10, "step", ""),
         ("step\nERROR: no data\n", "ERROR: no data", ""),
+        (
+            "[w:7] PML add procs failed\n[w:7] *** An error occurred in MPI_Init\n[w:7] *** reported by process [1,0]\n"
+            "[w:7] *** on a NULL communicator\n[w:7] *** Unknown error\n[w:7] *** MPI_ERRORS_ARE_FATAL (processes in "
+            "this communicator will now abort,\n[w:7] ***    and MPI will try to terminate your MPI job as well)\n",
+            "[w:7] *** An error occurred in MPI_Init",
+            "",
+        ),
+        (
+            "*** An error occurred in MPI_Init\n*** on a NULL communicator\n*** MPI_ERRORS_ARE_FATAL (processes in "
+            "this communicator will now abort,\n***    and potentially your MPI job)\n",
+            "An error occurred in MPI_Init",
+            "",
+        ),
+        (
+            "no mesh\n[l:1] PMIX ERROR: UNREACHABLE in file server/pmix_server.c at line 2198\n[l:1] [[2,0],0] "
+            "ORTE_ERROR_LOG: Data unpack would read past end of buffer in file show_help.c at line 501\n",
+            "no mesh",
+            "",
+        ),
+        (
+            "mpirun detected that one or more processes exited with non-zero status, thus causing\nthe job to be "
+            "terminated. The first process to do so was:\n\n  Process name: [[1,1],1]\n  Exit code:    3\n",
+            "",
+            "",
+        ),
     ],
-    ids=["LAMMPS", "OpenFOAM", "heading of the last line", "long ago", "last"],
+    ids=[
+        *("LAMMPS", "OpenFOAM", "heading of the last line", "long ago", "last"),
+        *("Open MPI 5", "Open MPI 4", "PMIx", "an exit code alone"),
+    ],
 )
 def test_an_error_before_the_last_line(log: str, last: str, error: str) -> None:
     assert logs.said(log) == ("", last, error)

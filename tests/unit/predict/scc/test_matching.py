@@ -17,7 +17,7 @@ from tests.support.openshift import DEFAULT_SCCS, ORDER, RESERVED
 from webhook.cluster.resources.sccs import SecurityContextConstraints
 from webhook.predict.pod_security.pod import PodTemplate, convert
 from webhook.predict.scc.constraints import Ranges, in_namespace, in_order, ranges
-from webhook.predict.scc.matching import fill, rejections
+from webhook.predict.scc.matching import Rejection, fill, rejections
 
 HERE = Path(__file__).parent
 
@@ -53,6 +53,25 @@ def details(words: list[str]) -> set[str]:
     return {re.sub(r'^\S+ (?:Forbidden|Invalid value: (?:"[^"]*"|\S+)): ', "", each) for each in words}
 
 
+# OpenShift repeats fields of the pod at its containers, and has other names for ports.
+_PLACED = re.compile(
+    r"spec\.(?:(?:c|initC)ontainers\[\d+\]\.(?!containers|initContainers|host|ports|seL|seccomp)|spec\.securityContext\.seL|volumes)"
+    ".*Invalid value"
+)
+
+
+def placed(words: list[str]) -> set[str]:
+    """Those with the path and value of a field."""
+    return set(filter(_PLACED.match, words))
+
+
+def in_their_words(rejection: Rejection) -> str:
+    path = re.sub(r"(\]\.)securityContext\.|(volumes\[\d+\])\..*", r"\1\2", rejection.path)
+    if path.startswith("spec.securityContext"):
+        path = f"spec.{path}"
+    return f"{path}: Invalid value: {json.dumps(rejection.value)}: {rejection.detail}"
+
+
 def test_constraints_are_tried_in_openshifts_order() -> None:
     assert list(CONSTRAINTS) == ORDER
 
@@ -65,6 +84,8 @@ def test_every_verdict_and_assigned_context_is_openshifts() -> None:
         assert [name for name, found in refused.items() if not found] == verdict["accepted"], number
         for name, words in verdict["refused"].items():
             assert {each.detail for each in refused[name]} == details(words), (number, name)
+            here = placed([in_their_words(each) for each in refused[name]])
+            assert here == placed(words), (number, name)
         if "assigned" in verdict:
             assert filled["restricted-v2"] == assigned(verdict), number
     assert number == 1999

@@ -28,6 +28,14 @@ class Known(Struct, frozen=True, forbid_unknown_fields=True):
     """The launcher may have started before its workers."""
     passes: bool = False
     """It may be over without any change."""
+    connecting: bool = False
+    """It comes before the ranks start."""
+    survived: bool = False
+    """A program may go on after it."""
+    late: bool = False
+    """mpirun or torchrun reports it, mostly after the cause; in the table each is the cause of those below it."""
+    result: bool = False
+    """It may follow from an exception, of another rank too: it counts if the program went on after that."""
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -40,14 +48,6 @@ OF_SSHD: Final = frozenset({"wrong-key", "ssh-closed", "no-sshd", "no-daemon"})
 BY_SSHD: Final = frozenset({"strict-modes", "sshd-chroot", "sshd-pam", "no-host-keys", "sshd-directory"})
 """What that log then says."""
 
-# They come before the ranks start.
-_CONNECTING: Final = OF_SSHD | {"key-permissions", "host-key", "no-name", "no-route"}
-# These may follow from an exception, of another rank too: they count if the program went on after it.
-_RESULTS: Final = frozenset({"nccl-timeout", "program-aborted", "rank-terminated", "rank-ended"})
-# What mpirun reports of ranks and daemons, mostly after the cause; in the table each is the cause of those below it.
-_LATE: Final = frozenset({"rank-killed", "rank-terminated", "rank-crashed", "worker-lost", "rank-ended", "no-daemon"})
-# A program may go on after these.
-_SURVIVED: Final = _CONNECTING - _LATE | {"gpu-memory", "nccl-network"}
 _RAN: Final = re.compile(
     r"Primary job  terminated|(?:mpirun|mpiexec|prterun|prte) detected that one|noticed that process rank"
     r"|BAD TERMINATION"
@@ -74,7 +74,9 @@ _NOISE: Final = re.compile(
     r"\[(?:proxy|mpiexec)\b.*|Connection to \S+ closed.*|.* more process(?:es)? ha(?:s|ve) sent help message.*"
     r"|\[\S+:\d+\] Set MCA parameter.*|.*setpgid\(.*|This typically refers to a problem.*|Please see the FAQ.*"
     r"|Primary job .*|a non-zero exit code\. Per .*|wandb: .*|.*\bNCCL INFO .*|Warning: Permanently added .*"
-    r"|\[?[EW]\d{4} .*\b(?:failed \(exitcode|closing signal).*|\[[\d,]+\](?:<\w+>:?)?"
+    r"|\[?[EW]\d{4} .*\b(?:failed \(exitcode|closing signal).*|\[[\d,]+\](?:<\w+>:?)?|pdsh@.* exited with exit code \d+"
+    r"|(?:\[\S+\] )*+(?:PMIX ERROR|ORTE_ERROR_LOG): .*|(?:\[\S+\] \*+\s+)?(?:and .* your MPI job.*|Unknown error"
+    r"|reported by process .*|MPI_ERRORS_ARE_FATAL .*|on (?:a NULL )?communicator.*)"
 )
 
 
@@ -105,18 +107,18 @@ def known(log: str) -> Known | None:
     matches = (
         (each, found)
         for each in messages()
-        for found in each.pattern.finditer(lines, max(ran, failed) if each.id in _CONNECTING else failed)
+        for found in each.pattern.finditer(lines, max(ran, failed) if each.connecting else failed)
     )
-    for each, found in sorted(matches, key=lambda pair: math.inf if pair[0].id in _LATE else pair[1].end()):
+    for each, found in sorted(matches, key=lambda pair: math.inf if pair[0].late else pair[1].end()):
         raised = own is not None and found.start() < own.end
         following = bisect_left(outputs, (found.end(),))
-        if each.id in _SURVIVED and not raised and any(went_on for _, went_on in outputs[following : following + 1]):
+        if each.survived and not raised and any(went_on for _, went_on in outputs[following : following + 1]):
             continue
-        if own and each.id in _RESULTS and not _own_line(lines[after : lines.rfind("\n", 0, found.start()) + 1]):
+        if own and each.result and not _own_line(lines[after : lines.rfind("\n", 0, found.start()) + 1]):
             continue
         named = [group for group in found.groups() if group]
         text = each.text.format(*(shown[:200] for shown in named), *("a worker",) * 2)
-        also = f"; before that Python raised: {own.text}" if own and each.id in _RESULTS | {"rank-crashed"} else ""
+        also = f"; before that Python raised: {own.text}" if own and (each.result or each.late) else ""
         return replace(each, text=f"{text}{also}")
     return None
 
@@ -127,7 +129,7 @@ def _outputs(lines: str) -> Iterator[tuple[int, bool]]:
     for line in lines.splitlines():
         if _REPORT.match(line):
             yield start, False
-        elif any(_texts([line])) and not any(each.id in _SURVIVED and each.pattern.search(line) for each in messages()):
+        elif any(_texts([line])) and not any(each.survived and each.pattern.search(line) for each in messages()):
             yield start, True
         start += len(line) + 1
 
@@ -202,8 +204,8 @@ def _own_line(log: str) -> str:
 
 
 def last(log: str) -> str:
-    """The last line of the program itself, else the first of mpirun's report."""
-    return _own_line(log) or next(_texts(log.splitlines()), "")
+    """The last line of the program itself, else that of MPI_Abort."""
+    return _own_line(log) or next((text for text in _texts(log.splitlines()) if "MPI_ABORT" in text), "")
 
 
 def _texts(lines: Iterable[str]) -> Iterator[str]:
