@@ -117,7 +117,7 @@ BROKEN: dict[str, tuple[tuple[str, ...], str | None, str, str, str]] = {
         (VALIDATING, NAME),
         patch("/webhooks/0/clientConfig/caBundle", FOREIGN),
         "certificate-broken",
-        f"caBundle of {VALIDATING}s/{NAME} does not trust the certificate that is served",
+        f"caBundle of {VALIDATING}s/{NAME} does not trust the served certificate",
         "see that one source feeds both",
     ),
     "no caBundle": (

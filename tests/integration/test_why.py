@@ -144,8 +144,8 @@ def test_all_jobs_of_a_namespace(world: World) -> None:
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ("team-a/wrong-kye", "there is no MPIJob team-a/wrong-kye, but wrong-key"),
-        ("team-b/train", "there is no namespace team-b, but team-a"),
+        ("team-a/wrong-kye", "there is no MPIJob team-a/wrong-kye; did you mean wrong-key?"),
+        ("team-b/train", "there is no namespace team-b; did you mean team-a?"),
         ("default/train", "there is no MPIJob in namespace default"),
     ],
 )

@@ -119,14 +119,14 @@ class TestByAnnotation:
     [
         ("worker-count", []),
         ("*, required-injection", []),
-        ("worker-cuont,gpus", ['no rule is called "worker-cuont", but worker-count']),
-        ("istio", ['no rule, but an injection: "istio"; training.openshift.io/skip is for injections']),
+        ("worker-cuont,gpus", ['no rule is called "worker-cuont"; did you mean worker-count?']),
+        ("istio", ['"istio" is an injection; use the annotation training.openshift.io/skip']),
         ("zzz", ['no rule is called "zzz"; `mpijob-webhook rules` lists them']),
         (
             "gpu,gpu,slot,zzz,4,5",
             [
-                'no rule is called "gpu", but gpus; "slot", but slots; "zzz" and 2 more; `mpijob-webhook'
-                " rules` lists them"
+                'no rule is called "gpu", "slot", "zzz" and 2 more; did you mean gpus and slots?'
+                " `mpijob-webhook rules` lists them"
             ],
         ),
     ],

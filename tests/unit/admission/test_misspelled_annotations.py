@@ -31,12 +31,12 @@ def told(**metadata: dict[str, str]) -> list[str]:
     ],
 )
 def test_misspelt_annotation_is_reported(written: str, meant: str) -> None:
-    said = [f"{PREFIX}{written}: has no effect, did you mean {PREFIX}{meant}?"] if meant else []
+    said = [f"{PREFIX}{written}: has no effect; did you mean {PREFIX}{meant}?"] if meant else []
     assert told(annotations={f"{PREFIX}{written}": "x"}) == said
 
 
 def test_annotation_that_duplicates_a_field_is_reported() -> None:
-    said = f"{PREFIX}log-retention: has no effect, did you mean spec.runPolicy.ttlSecondsAfterFinished?"
+    said = f"{PREFIX}log-retention: has no effect; did you mean spec.runPolicy.ttlSecondsAfterFinished?"
     assert told(annotations={f"{PREFIX}log-retention": "30d"}) == [said]
 
 
@@ -66,4 +66,4 @@ def test_only_the_first_few_are_reported() -> None:
 def test_ignored_annotation_is_one_line_in_every_warning_mode() -> None:
     key = f"{PREFIX}gpu-producs"
     (warning,) = [text for text in hold(mpijob(metadata={"annotations": {key: "x"}})).warnings if key in text]
-    assert warning == f"{key}: has no effect, did you mean {annotations.GPU_PRODUCT}?"
+    assert warning == f"{key}: has no effect; did you mean {annotations.GPU_PRODUCT}?"

@@ -42,9 +42,9 @@ def test_empty_list_skips_nothing(text):
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("isto", '"isto", but istio'),
-        ("Istio,istio,x", f'"Istio", but istio; "x"; {LISTED}'),
-        ("a,b,c,d,e", f'"a"; "b"; "c" and 2 more; {LISTED}'),
+        ("isto", '"isto"; did you mean istio?'),
+        ("Istio,istio,x", f'"Istio", "x"; did you mean istio? {LISTED}'),
+        ("a,b,c,d,e", f'"a", "b", "c" and 2 more; {LISTED}'),
         ("\x1b[31m" + "x" * 300, f'"?[31mxxxx..."; {LISTED}'),
     ],
 )
@@ -53,8 +53,8 @@ def test_unknown_injection_is_reported(text, shown):
 
 
 def test_a_rule_belongs_in_another_annotation():
-    told = 'no injection, but a rule: "worker-count"; training.openshift.io/exempt is for rules'
-    assert cautions("worker-count, isto") == [told, 'no injection is called "isto", but istio']
+    told = '"worker-count" is a rule; use the annotation training.openshift.io/exempt'
+    assert cautions("worker-count, isto") == [told, 'no injection is called "isto"; did you mean istio?']
 
 
 @pytest.mark.parametrize("required", ["deny", "warn", "audit"])

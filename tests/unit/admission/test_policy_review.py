@@ -99,7 +99,7 @@ def test_a_label_with_another_value_is_reported(label: str) -> None:
 def test_deleted_policy_or_label_falls_back_to_others(new: Any) -> None:
     policies = PolicySet([layer("p", "rules: {gpus: {max: 2}}"), layer("q", "rules: {gpus: {min: 1}}")])
     result = verdict_on(sent(new, configmap("p", HEADER)), policies=policies, namespaces=None, now=TODAY)
-    assert result.response.warnings == ['policy "p" goes: what it set falls back to other policies or defaults']
+    assert result.response.warnings == ['policy "p" is removed: other policies or the defaults replace it']
     assert most_gpus(result.after) == 16
 
 
@@ -121,7 +121,7 @@ def test_deleted_policy_or_label_falls_back_to_others(new: Any) -> None:
         ),
         (
             "rules: {gpus: {max: 5}}",
-            'rules.gpus.max: "other" has the same priority and another value; that of "p" wins',
+            'rules.gpus.max: "other" has the same priority and a different value; "p" wins',
         ),
         (
             "priority: 1\nrules: {gpus: {min: 9}}",

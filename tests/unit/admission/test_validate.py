@@ -134,7 +134,7 @@ class TestUpdate:
     @pytest.mark.parametrize(
         ("job", "fields", "why"),
         [
-            (changed({"metadata.resourceVersion": "2"}, OLD), {}, "nothing changed that is checked"),
+            (changed({"metadata.resourceVersion": "2"}, OLD), {}, "no checked field changed"),
             (changed({"Worker.replicas": 0}), {"subResource": "status"}, "not a CREATE or UPDATE of a job"),
             (changed({"Worker.replicas": 0}), {"operation": "DELETE"}, "not a CREATE or UPDATE of a job"),
         ],

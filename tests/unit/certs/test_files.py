@@ -179,7 +179,7 @@ async def test_served_certificate_expires(mounted):
     mounted.now += 11 * DAY
     await files.poll()
     await files.poll()
-    expired = f"the certificate that is served expired at {files.serving.not_after:%Y-%m-%dT%H:%M:%SZ}"
+    expired = f"the served certificate expired at {files.serving.not_after:%Y-%m-%dT%H:%M:%SZ}"
     assert files.problem == expired
     mounted.put(b"", b"")
     await files.poll()

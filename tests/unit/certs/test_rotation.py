@@ -112,7 +112,7 @@ def test_the_phase(state, phase):
 @pytest.mark.parametrize(
     ("state", "reason"),
     [
-        (State(key_removed=True, old=(ONE.certificate,)), "new CA: the key of the present one was removed"),
+        (State(key_removed=True, old=(ONE.certificate,)), "new CA: the key of the current CA was removed"),
         (State(), "new CA: the CA Secret has none"),
         (State(damage=("ca.crt: no",)), "new CA: ca.crt: no"),
     ],

@@ -567,7 +567,7 @@ async def test_endless_conflicts_end():
 
     cluster.read_secret = read_and_change
     await one.reconcile()
-    assert one.last_error == "no end of changes by others after 20 steps"
+    assert one.last_error == "other replicas or users kept changing the objects for 20 steps"
     assert cluster.conflicts == 20
 
 

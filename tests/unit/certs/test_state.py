@@ -74,7 +74,7 @@ NO_KEY = PAIR + "the private key is not PEM, or damaged"
         ({"ca.crt": b""}, NO_CERTIFICATE, 0),
         ({"ca.key": ONE.key_pem[:60]}, NO_KEY, 1),
         ({"ca.key": TWO.key_pem}, PAIR + "the private key does not belong to the certificate", 1),
-        (leaf(), PAIR + "the certificate is not that of a CA", 1),
+        (leaf(), PAIR + "the certificate is not a CA certificate", 1),
         (rsa_ca(), PAIR + "the private key is not an EC key", 1),
         ({"ca.crt": b"\xff\x00", "ca.key": b"\xff"}, NO_CERTIFICATE, 0),
     ],

@@ -171,7 +171,7 @@ async def test_what_is_not_supported_of_a_user_is_refused(user: dict[str, Any], 
         ({"clusters": []}, 'it has no cluster "c", which its context names'),
         (
             {"current-context": "trian", "contexts": [{"name": "train", "context": {"cluster": "c"}}]},
-            'it has no context "trian", but "train"',
+            'it has no context "trian"; did you mean "train"?',
         ),
         ({"current-context": ""}, "it has no current-context: name one with --context"),
         ({"contexts": [], "current-context": "y"}, 'it has no context "y"'),

@@ -303,7 +303,7 @@ class TestProduct:
 
     def test_with_a_vendor_that_has_no_label_for_it(self):
         _, (note,) = inject(gpu_job(product="H100", asks={"habana.ai/gaudi": 1}), tolerations=False)
-        assert note == f'{ASKED} "H100" has no effect: no label is known that has the product'
+        assert note == f'{ASKED} "H100" has no effect: no known node label has the product'
 
     def test_product_has_its_own_warning(self):
         decision = hold(gpu_job(product="a b"), policy_of({ID: {}}), view=NODES)

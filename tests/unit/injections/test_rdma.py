@@ -167,8 +167,8 @@ class TestWhichDevice:
     @pytest.mark.parametrize(
         ("nodes", "settings", "reason"),
         [
-            ([], {}, "no node is known that could hold the pods, and the policy names no device"),
-            ([node("c", **{EFA: 1})], {}, "no node is known that could hold the pods, and the policy names no device"),
+            ([], {}, "no known node could run the pods, and the policy names no device"),
+            ([node("c", **{EFA: 1})], {}, "no known node could run the pods, and the policy names no device"),
             ([gpu_node("a")], {}, "no node that could hold the pods has an RDMA device"),
             ([gpu_node("a", **{EFA: 0})], {}, "no node that could hold the pods has an RDMA device"),
             (

@@ -130,7 +130,7 @@ def test_accepted(changes: Json, settings: Json) -> None:
             Violation(
                 REQUEST,
                 "2 differs from the limit of 4, and GPUs are not overcommitted",
-                fix="Set it to 4, or remove it: the limit counts.",
+                fix="Set it to 4, or remove it: the limit applies.",
             ),
         ),
         (
@@ -209,7 +209,7 @@ def test_invalid_limit_is_not_suggested_as_request(limit: object) -> None:
     resources = {"requests": {GPU: 4}, "limits": {GPU: limit}}
     *_, of_request = violations("gpus", {"Worker.template.spec.containers.0.resources": resources})
     assert of_request.path.endswith(f"requests[{GPU}]")
-    assert of_request.fix == "Remove it: the limit counts."
+    assert of_request.fix == "Remove it: the limit applies."
 
 
 def test_another_kind_on_a_launcher_that_is_no_worker() -> None:

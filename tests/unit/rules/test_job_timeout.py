@@ -103,7 +103,7 @@ def test_too_long_and_ambiguous_limit_has_both_violations() -> None:
 def test_the_annotation_of_a_job_that_exists() -> None:
     [violation] = violations("job-timeout", job(DAY, timeout="72h"), old=job(DAY, timeout="24h"))
     assert violation.advisory
-    assert violation.message == f'{TIMEOUT} "72h" changes nothing on a job that exists, which has 86400 s'
+    assert violation.message == f'{TIMEOUT} "72h" has no effect on an existing job, which has 86400 s'
     assert violation.fix == f"Set {FIELD} to 259200."
     assert found(violations("job-timeout", job(3 * DAY, timeout="72h"), old=job(DAY, timeout="72h"))) == []
     assert fits_a_warning("job-timeout", violation) or len(violation.message) < 120
@@ -116,7 +116,7 @@ def test_the_annotation_of_a_job_that_exists_asks_for_too_much(stored: int) -> N
     assert violation.advisory
 
 
-NONE = "is missing, and no job goes without a limit here"
+NONE = "is missing; every job needs a time limit"
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def of_pod(**limit: Any) -> Json:
             (
                 f"{FIRST}.limits[cpu]",
                 f"neither cpu limit nor request, limits are at most 2 times requests{IN_A}",
-                "Set limits[cpu] to what is needed.",
+                "Set limits[cpu] to the needed amount.",
             ),
         ),
         # The pod of one container is that container.
@@ -175,7 +175,7 @@ def of_pod(**limit: Any) -> Json:
             (
                 FIRST,
                 "default hugepages-2Mi 2Mi without cpu or memory; the pods are rejected",
-                "Set limits[memory] to what is needed.",
+                "Set limits[memory] to the needed amount.",
             ),
         ),
         (

@@ -18,7 +18,7 @@ ABSENT = 'PriorityClass "gone" does not exist'
 NO_WORKLOAD = f"{ABSENT}, so Kueue builds no Workload and says nothing: the job waits for ever"
 NO_PODS = f"{ABSENT}, so the API server rejects the pods"
 NONE_EXISTS = "Remove it: none of those that are allowed here exists."
-FIX = "Name one that exists (kubectl get priorityclass), or remove it."
+FIX = "Name an existing PriorityClass (kubectl get priorityclass), or remove it."
 OBJECTS: list[Json] = [
     {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}},
     {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "metadata": {"name": "prod"}},
@@ -89,7 +89,7 @@ def test_the_whole_violation() -> None:
     expected = [Violation(WORKER, NO_PODS, fix=FIX, reason=CauseReason.NOT_SUPPORTED)]
     assert violations("priority", job(worker="gone"), view=CLUSTER) == expected
     label = violations("priority", job(labels={**QUEUED, **OURS}), view=CLUSTER)
-    assert label[0].fix == "Name one that exists (kubectl get workloadpriorityclass), or remove it."
+    assert label[0].fix == "Name an existing WorkloadPriorityClass (kubectl get workloadpriorityclass), or remove it."
 
 
 def test_unknown_class_is_accepted() -> None:

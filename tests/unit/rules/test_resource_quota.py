@@ -103,7 +103,7 @@ def test_only_short_quotas_are_tried_with_another_size(monkeypatch: pytest.Monke
 def test_uncounted_use_is_not_called_free() -> None:
     """A quota that has just been created."""
     found = violations(RULE, job(20), view=cluster(quota({GPUS: 32}, {}), *THREE_JOBS))
-    assert "\nCurrent usage: not counted yet (3 running jobs)\n\nSuggestions:\n" in told(found)
+    assert "\nCurrent usage: not yet known (3 running jobs)\n\nSuggestions:\n" in told(found)
 
 
 def test_busy() -> None:

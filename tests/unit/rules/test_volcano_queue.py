@@ -78,7 +78,7 @@ def test_a_job_that_names_no_queue_is_not_volcanos_where_gangs_are_off() -> None
 def test_absent(changes: Json, path: str) -> None:
     reason = CauseReason.NOT_SUPPORTED
     message = 'queue "team" does not exist'
-    other = "Name one that exists."
+    other = "Name an existing queue."
     assert said(changes) == [Violation(path, message, fix=other, reason=reason)]
     assert said(changes, queue("team-a")) == [Violation(path, message, fix="Use team-a.", reason=reason)]
 

@@ -62,12 +62,12 @@ def test_report_has_each_violation_and_its_fix() -> None:
     (told,) = [line for line in lines if line.startswith("  deny: ") and line.endswith("[worker-count]")]
     assert "spec.mpiReplicaSpecs[Worker].replicas" in told
     assert "3" in told
-    assert lines[-1] == "1 job: 1 would be rejected, 0 would only be reported, 0 in order"
+    assert lines[-1] == "1 job: 1 would be rejected, 0 would only be reported, 0 valid"
 
 
 def test_report_without_violations() -> None:
     report = audited(job("small"), policy="")
-    assert text(report) == ["policies: p (namespace n of c)", "", "1 job, none to look at"]
+    assert text(report) == ["policies: p (namespace n of c)", "", "1 job, none needs attention"]
     assert report.as_json() == {"policies": ["p"], "jobs": 1, "refused": 0, "byRule": {}, "breaking": []}
 
 

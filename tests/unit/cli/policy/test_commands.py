@@ -225,7 +225,7 @@ class TestReplay:
         assert error(run("replay", "--without", "nope", *cluster)) == (
             'there is no policy "nope" in force, only base, premium'
         )
-        assert error(run("replay", *cluster)) == ("nothing would change: name policies with --policy or --without")
+        assert error(run("replay", *cluster)) == ("no policy to replay: name policies with --policy or --without")
 
     def test_a_bare_document_is_judged_next_to_the_others(self) -> None:
         result = run("replay", "--policy", "bare.yaml", "--cluster", "cluster.yaml")

@@ -122,7 +122,7 @@ def test_exemptions_are_there_with_their_source_and_end() -> None:
 def test_unknown_namespace(known: Answer, note: str) -> None:
     some = layer("some", "namespaces: {matchLabels: {tier: premium}}\nrules: {worker-count: {max: 64}}")
     found = report(BASE, some, known=known)
-    assert found.notes == [note, "some may be for it or not: they do not count here"]
+    assert found.notes == [note, "some may apply to it or not: they are ignored here"]
     assert "  some may be for it: priority 0, for namespaces {matchLabels: {tier: premium}}" in text(found)
     assert shown(found, "rules.worker-count.max") == "rules.worker-count.max base 8"
     assert shown(found, "rules.worker-count.action") == "rules.worker-count.action built-in default deny"

@@ -91,7 +91,7 @@ def test_a_job_of_ones_own() -> None:
         (("a", "--into", "there.yaml"), "cannot write there.yaml"),
         (("a", "--job", "there.yaml"), "--job is for the first test: name a folder for it with --into"),
         (("a", "--into", ".", "--job", "nope.yaml"), "nope.yaml: no such file or directory"),
-        (("a", "--into", ".", "--job", "there.yaml"), "there.yaml has 0 MPIJobs, and a test is about one"),
+        (("a", "--into", ".", "--job", "there.yaml"), "there.yaml has 0 MPIJobs; a test needs exactly one"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_written(arguments: tuple[str, ...], said: str) -> None:

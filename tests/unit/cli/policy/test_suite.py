@@ -80,14 +80,14 @@ class TestOutcomes:
 
     def test_unknown_rule_in_a_suite_is_reported(self) -> None:
         (_, line) = of(one("expect: [{rule: worker-counts}]"), code=1)
-        assert line.endswith("[worker-counts]; no rule is called worker-counts, did you mean worker-count?")
+        assert line.endswith("[worker-counts]; no rule is called worker-counts; did you mean worker-count?")
 
     def test_an_own_rule(self) -> None:
         own = "rules: {custom: [{id: few, expression: job.workers < 4, message: too many}]}\n"
         Path("tier.yaml").write_text(HEADER + own)
         assert of(one("expect: [{rule: custom/few, message: too many}]"), code=0)
         (_, line, _) = of(one("expect: [{rule: custom/fiew}]"), code=1)
-        assert line.endswith("no rule is called custom/fiew, did you mean custom/few?")
+        assert line.endswith("no rule is called custom/fiew; did you mean custom/few?")
 
     def test_an_own_rule_without_a_value_is_not_overlooked(self) -> None:
         own = "rules: {custom: [{id: few, expression: object.metadata.nope == 1, message: bad%s}]}\n"
@@ -265,7 +265,7 @@ class TestPlaces:
         ),
         (
             HEAD + one("", "rules: [gpus, worker-cuont, custom/few, zzz]\n"),
-            ["t.yaml:5: rules[1]: no rule or injection is called worker-cuont, did you mean worker-count?",
+            ["t.yaml:5: rules[1]: no rule or injection is called worker-cuont; did you mean worker-count?",
              "t.yaml:5: rules[2]: no rule or injection is called custom/few",
              "t.yaml:5: rules[3]: no rule or injection is called zzz"],
         ),
@@ -280,10 +280,10 @@ class TestPlaces:
         ),
         (HEAD + one("job: 3"), ["t.yaml:7: tests[0].job: must be the name of a file, or the object itself (it is 3)"]),
         (HEAD + one("job: nope.yaml"), ["t.yaml:7: tests[0].job: nope.yaml: no such file or directory"]),
-        (HEAD + one("job: tier.yaml"), ["t.yaml:7: tests[0].job: has 0 MPIJobs, and a test is about one"]),
+        (HEAD + one("job: tier.yaml"), ["t.yaml:7: tests[0].job: has 0 MPIJobs; a test needs exactly one"]),
         (
             HEAD + one("cluster: [{kind: Node}]"),
-            ["t.yaml:7: tests[0].cluster[0]: a Node without apiVersion is nothing that a cluster has"],
+            ["t.yaml:7: tests[0].cluster[0]: a Node without apiVersion cannot be in a cluster"],
         ),
         (
             HEAD + "policies: [tier.yaml]\ntests: [{name: it}]\n",

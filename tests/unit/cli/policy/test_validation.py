@@ -104,7 +104,7 @@ def test_faults_have_field_line_and_accepted_values() -> None:
                 policy_file("b", "mode: warn\nrules: {gpus: {max: 1}}"),
                 policy_file("a", "mode: warn\nrules: {gpus: {max: 2}}"),
             ],
-            ['rules.gpus.max: "a" and "b" have the same priority and other values; that of "b" wins'],
+            ['rules.gpus.max: "a" and "b" have the same priority and different values; "b" wins'],
         ),
         ([policy_file("a", BASE + "mode: warn"), policy_file("b", PREMIUM + "mode: audit")], []),
         ([policy_file("a", "mode: warn"), policy_file("b", "priority: 1\nmode: audit")], []),

@@ -66,7 +66,7 @@ def test_converted_job_is_admitted_and_stays_the_same_when_converted_again(
     assert checked.exit_code == 0
     again = convert("-", stdin=result.stdout)
     assert again.stdout == result.stdout
-    assert "is of kubeflow.org/v2beta1 already, left as it is" in again.stderr
+    assert "is already of kubeflow.org/v2beta1, left as it is" in again.stderr
     assert again.exit_code == 0
 
 

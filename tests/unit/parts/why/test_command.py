@@ -192,9 +192,9 @@ def test_no_secret_is_requested(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ("team-a/trian", "there is no MPIJob team-a/trian, but train"),
-        ("team-a/other", "there is no MPIJob team-a/other, the namespace has train"),
-        ("team-aa/train", "there is no namespace team-aa, but team-a"),
+        ("team-a/trian", "there is no MPIJob team-a/trian; did you mean train?"),
+        ("team-a/other", "there is no MPIJob team-a/other; the namespace has train"),
+        ("team-aa/train", "there is no namespace team-aa; did you mean team-a?"),
         ("ops/train", "there is no MPIJob in namespace ops"),
     ],
 )
@@ -209,7 +209,7 @@ def test_a_job_that_is_not_there(cluster: Cluster, asked: str, told: str) -> Non
 def test_all_jobs_of_a_healthy_namespace(cluster: Cluster) -> None:
     cluster.has(JOBS, cluster.api.objects[f"{JOBS}/train"])
     found = cluster.why("-n", "team-a")
-    assert (found.exit_code, found.stdout) == (0, "1 job, none to look at\n")
+    assert (found.exit_code, found.stdout) == (0, "1 job, none needs attention\n")
 
 
 def test_names_of_jobs_are_completed(cluster: Cluster) -> None:
@@ -230,7 +230,7 @@ def test_all_jobs_of_a_namespace(cluster: Cluster) -> None:
     assert found.exit_code == 1
     assert found.stdout.splitlines() == [
         "team-a/other does not run: it is suspended by its user, and by no queue",
-        "2 jobs: 1 to look at; `mpijob-webhook why NAME` says what to do.",
+        "2 jobs: 1 to fix; `mpijob-webhook why NAME` says what to do.",
     ]
     assert [each["name"] for each in json.loads(cluster.why("-n", "team-a", "-o", "json").stdout)] == ["other", "train"]
 
