@@ -53,7 +53,7 @@ class Authority:
 
     @classmethod
     def load(cls, certificate_pem: bytes, key_pem: bytes) -> "Authority":
-        """A stored CA; CertificateError if the certificate and the key are not those of a CA."""
+        """A stored CA; CertificateError if the certificate is not a CA's or the key does not match."""
         (certificate, *_), key = load_pair(certificate_pem, key_pem)
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise CertificateError("the private key is not an EC key")
@@ -63,7 +63,7 @@ class Authority:
         except NO_EXTENSION:
             ca = False
         if not ca:
-            raise CertificateError("the certificate is not that of a CA")
+            raise CertificateError("the certificate is not a CA certificate")
         authority = cls.__new__(cls)
         authority.certificate, authority.key = certificate, key
         return authority

@@ -1,8 +1,8 @@
 """A serving certificate from files that cert-manager, OpenShift's service-ca or an administrator renews.
 
 Changes are detected by content, not by time stamps or file events: a mounted Secret changes by the exchange of a
-symbolic link, which inotify on the files does not report. A read in the middle of the exchange sees a key that does not
-match. It is rejected, and the next poll reads the right one, so a problem is reported only after two polls in a row.
+symbolic link, which inotify on the files does not report. A read during the exchange sees a key that does not match.
+The next poll reads the right key, so a problem is reported only after two polls in a row.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from certs.serving import ServingCertificate, read_pair
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The files' content at one moment."""
+    """The content of the files at one time."""
 
     chain_pem: bytes
     key_pem: bytes = field(repr=False)
@@ -78,7 +78,7 @@ class FileCertificate:
         except CertificateError as error:
             problem = str(error)
         if self.serving.not_after <= self._clock():
-            expired = f"the certificate that is served expired at {self.serving.not_after:%Y-%m-%dT%H:%M:%SZ}"
+            expired = f"the served certificate expired at {self.serving.not_after:%Y-%m-%dT%H:%M:%SZ}"
             problem = f"{problem}; {expired}" if problem else expired
         self._note(problem)
 
@@ -94,7 +94,7 @@ class FileCertificate:
     def _note(self, problem: str | None) -> None:
         """Report a problem when it is seen the second time, and when it ends."""
         if problem is None and self.problem is not None:
-            self._tell(Notice("CertificatesRecovered", f"{self._certificate} and {self._key} are in order again"))
+            self._tell(Notice("CertificatesRecovered", f"{self._certificate} and {self._key} are valid again"))
             self.problem = None
         elif problem is not None and problem == self._suspected and problem != self.problem:
             self.problem = problem

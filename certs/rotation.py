@@ -1,6 +1,6 @@
 """The rotation of a CA without a failed call: decides the next step from the Secret, the caBundles and the time alone.
 
-Every CA starts as the successor. It is added to every caBundle next to the present ones. It signs only when it has been
+Every CA starts as the successor. It is added to every caBundle next to the current CAs. It signs only when it has been
 read back from all of them and a grace time has passed. The CA that it replaces stays trusted until the last leaf that
 it may have signed has expired. Each step is one write, decided from what was just read, so any replica can take any
 step at any time; a late one gets a Conflict.
@@ -23,7 +23,7 @@ from certs.pem import CertificateError, common_name, fingerprint, fingerprints, 
 from certs.state import State
 from certs.store import Bundle
 
-# The last leaf of a CA decides how long that CA must stay trusted.
+# A CA must stay trusted until its last leaf expires.
 LONGEST_LEAF = timedelta(days=30)
 
 
@@ -34,13 +34,13 @@ class RotationSettings:
     name: str
     """Common name of the CAs. It also identifies the service's certificates in caBundles after the Secret was lost."""
     ca_lifetime: timedelta = timedelta(days=365)
-    """A CA is replaced when a third of this is left."""
+    """A CA is replaced when a third of its lifetime is left."""
     leaf_lifetime: timedelta = timedelta(days=14)
     """A serving certificate is replaced when about a third of its life is left."""
     grace: timedelta = timedelta(minutes=2)
     """From the moment that every caBundle has a new CA to its first signature: API servers notice it late."""
     backdate: timedelta = timedelta(hours=1)
-    """How far a client's clock may be behind."""
+    """The largest expected delay of a client's clock."""
     interval: timedelta = timedelta(minutes=1)
     """Time between two reads of the Secret, the caBundles and the clock."""
 
@@ -139,10 +139,10 @@ def _repair(state: State, bundles: Sequence[Bundle], now: datetime, settings: Ro
     if reason := _successor_is_due(state, now, settings):
         return MakeSuccessor(state, Notice("CACreated", f"new CA: {reason}", warning=bool(state.damage)))
     if state.damage:
-        message = f"left out of the CA Secret what was damaged: {'; '.join(state.damage)}"
+        message = f"removed damaged entries from the CA Secret: {'; '.join(state.damage)}"
         return Save(replace(state, damage=()), Notice("CARepaired", message, warning=True))
     if survivors:
-        message = "the caBundles hold CAs that the CA Secret does not know; they stay trusted for the life of a leaf"
+        message = "the caBundles have CAs that are not in the CA Secret; they stay trusted for the lifetime of a leaf"
         return Save(state, Notice("CARepaired", message, warning=True))
     return None
 
@@ -159,14 +159,14 @@ def _publication(state: State, bundles: Sequence[Bundle]) -> Step | None:
 def _successor_is_due(state: State, now: datetime, settings: RotationSettings) -> str:
     """Why a successor must be made; empty if none is due."""
     if state.successor:
-        return "" if state.successor.usable(now) else f"the next one is {_fault(state.successor, now)}"
+        return "" if state.successor.usable(now) else f"the next CA is {_fault(state.successor, now)}"
     if not state.current:
-        none = "the key of the present one was removed" if state.key_removed else "the CA Secret has none"
+        none = "the key of the current CA was removed" if state.key_removed else "the CA Secret has none"
         return "; ".join(state.damage) or none
     if not state.current.usable(now):
-        return f"the present one is {_fault(state.current, now)}"
+        return f"the current CA is {_fault(state.current, now)}"
     if state.current.not_after - now <= settings.ca_lifetime / 3:
-        return f"the present one expires at {state.current.not_after:%Y-%m-%dT%H:%M:%SZ}"
+        return f"the current CA expires at {state.current.not_after:%Y-%m-%dT%H:%M:%SZ}"
     return ""
 
 
@@ -176,7 +176,7 @@ def _promotion(state: State, now: datetime, settings: RotationSettings) -> Step 
     if serving:
         # A time in the future was written by a clock that has been set back since.
         if state.published_at is None or state.published_at > now + CLOCK_SKEW:
-            message = f"every caBundle holds the new CA; it signs in {settings.grace.total_seconds():.0f} s"
+            message = f"every caBundle has the new CA; it signs in {settings.grace.total_seconds():.0f} s"
             return Save(replace(state, published_at=now), Notice("CAPublished", message))
         if now - state.published_at < settings.grace:
             return None
@@ -199,7 +199,7 @@ def _retirement(state: State, now: datetime, settings: RotationSettings) -> Step
 def _survivors(state: State, bundles: Sequence[Bundle], name: str) -> list[x509.Certificate]:
     """The service's CAs in caBundles that the Secret has lost: replicas may still serve their leaves.
 
-    CAs just retired look the same. So this counts only if the Secret is damaged, or if none of its CAs was ever
+    CAs just retired look the same. So this applies only if the Secret is damaged, or if none of its CAs was ever
     published: it was emptied, recreated, or restored from an old backup.
     """
     trusted = {fingerprint(certificate) for certificate in state.bundle}

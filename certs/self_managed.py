@@ -70,7 +70,7 @@ def new_signer(leaf: Leaf | None, state: State, bundles: Sequence[Bundle], now: 
     if leaf.issuer != authority.fingerprint:
         # The successor signs only if no caBundle trusts anything else; otherwise not before its promotion.
         return authority if authority is state.current else None
-    # A leaf cannot outlive its CA, so near the CA's end a new leaf gains nothing.
+    # A leaf cannot outlive its CA, so near the CA's end a new leaf would not last longer.
     return authority if now >= leaf.renew_at and authority.not_after > leaf.not_after else None
 
 
@@ -170,12 +170,12 @@ class SelfManaged:
             self._go_on()
         else:
             if self.last_error:
-                self._tell(Notice("CertificatesRecovered", "the certificates are looked after again"))
+                self._tell(Notice("CertificatesRecovered", "certificates are being renewed again"))
             self.last_error = None
         self._after_pass()
 
     def _go_on(self) -> None:
-        """Keep issuing leaves of the CA that the caBundles trusted, whatever fails.
+        """Keep issuing leaves of the CA that the caBundles trusted, despite any failure.
 
         A deleted Secret or an unreadable API server must not block reviews. A caBundle that cannot be fixed must not
         affect the callers that trust the leaf.
@@ -220,7 +220,7 @@ class SelfManaged:
                     return
             except Conflict:
                 continue
-        raise StoreError(f"no end of changes by others after {MAX_ROTATION_STEPS} steps")
+        raise StoreError(f"other replicas or users kept changing the objects for {MAX_ROTATION_STEPS} steps")
 
     async def _restore(self, bundles: Sequence[Bundle]) -> dict[str, str]:
         """Without the Secret: publish the CAs that it held if a caBundle lacks the CA of the leaf.
@@ -240,7 +240,7 @@ class SelfManaged:
         return plan(state, rest, now, self._settings)
 
     async def _take(self, step: MakeSuccessor | Save | None, state: State, secret: Secret, now: datetime) -> bool:
-        """Take the step; True if it was the last one. No step counts as done before it has been read back."""
+        """Take the step; True if it was the last one. A step is done only when its result has been read back."""
         if step is None:
             return True
         after, notice = step.state, step.notice

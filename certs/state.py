@@ -1,11 +1,11 @@
-"""What the CA Secret says: the one piece of state that the replicas share.
+"""The content of the CA Secret: the only state that the replicas share.
 
 | key | content |
 |---|---|
 | `ca.crt`, `ca.key` | the CA that signs |
 | `next-ca.crt`, `next-ca.key` | the CA that will sign, while it is being made known |
 | `next-ca.published-at` | when every caBundle was first seen to hold it |
-| `old-ca.crt` | CAs that sign no more, of which leaves may still be served |
+| `old-ca.crt` | CAs that no longer sign, but whose leaves may still be served |
 | `old-ca.retired-at` | when the last of these stopped |
 
 Times are RFC 3339. Other keys are left alone: the type of a Secret may demand some.
@@ -80,7 +80,7 @@ class State:
 def load(data: Mapping[str, bytes]) -> State:
     """The state in `data`. Never raises: damaged parts are left out and named in `damage`.
 
-    The certificate of a CA whose key is lost counts as old: its leaves may still be served.
+    The certificate of a CA whose key is lost is treated as old: its leaves may still be served.
     """
     damage: list[str] = []
     lost: list[x509.Certificate] = []

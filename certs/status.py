@@ -181,13 +181,13 @@ def _served_issues(served: Sequence[x509.Certificate], server_names: Sequence[st
     leaf = served[0]
     renew = "what issues the certificate does not renew it: look into the log of the service, or of cert-manager"
     if fault := _fault(leaf, now):
-        yield Issue("error", f"the certificate that is served {fault}", renew)
+        yield Issue("error", f"the served certificate {fault}", renew)
     elif leaf.not_valid_after_utc - now < (leaf.not_valid_after_utc - leaf.not_valid_before_utc) * OVERDUE:
-        yield Issue("warning", f"the certificate that is served expires at {_text(leaf.not_valid_after_utc)}", renew)
+        yield Issue("warning", f"the served certificate expires at {_text(leaf.not_valid_after_utc)}", renew)
     for name in server_names:
         if not covers(leaf, name):
             names = ", ".join(hosts(leaf)) or "no host"
-            text = f"the certificate that is served is for {names}, but the API server calls {name}"
+            text = f"the served certificate is for {names}, but the API server calls {name}"
             yield Issue("error", text, f"have a certificate issued for {name}")
 
 
@@ -204,7 +204,7 @@ def _bundle_issues(bundle: Bundle, served: Sequence[x509.Certificate], now: date
         elif all(_fault(ca, now) for ca in cas):
             yield Issue("error", f"the CA in the caBundle of {bundle.name} {_fault(cas[0], now)}", injected)
         if cas and served and not chains_to(served, cas):
-            text = f"the caBundle of {bundle.name} does not trust the certificate that is served"
+            text = f"the caBundle of {bundle.name} does not trust the served certificate"
             yield Issue(
                 "error",
                 text,

@@ -1,4 +1,4 @@
-"""The verdict on an MPIJob from Python: `mpijob_webhook.check(job)`, for notebooks and for the tests of others.
+"""The verdict on an MPIJob from Python: `mpijob_webhook.check(job)`, for notebooks and for the tests of other projects.
 
 It is that of `mpijob-webhook check`, and needs no cluster.
 """
@@ -77,7 +77,7 @@ def _manifest(job: Any) -> Manifest:
         found = [each for document in _documents(job) for each in files.objects("the job", document)]
     jobs = [each for each in found if job_check.is_job(each)]
     if len(jobs) != 1:
-        raise ValueError(f"there are {len(jobs) or 'no'} MPIJobs in it, and a verdict is on one")
+        raise ValueError(f"it has {len(jobs) or 'no'} MPIJobs; check takes exactly one")
     return jobs[0]
 
 

@@ -41,7 +41,7 @@ class Verdict:
 
     @property
     def warnings(self) -> list[Problem]:
-        """What deserves a look."""
+        """The warnings."""
         return [*self._verdict.cautions()]
 
     @cached_property
@@ -56,11 +56,11 @@ class Verdict:
 
     @property
     def not_judged(self) -> list[str]:
-        """What the verdict goes without, and why, in lines."""
+        """What the verdict could not consider, and why, in lines."""
         return [*job_check.not_judged([self._verdict], self._world)]
 
     def as_json(self) -> dict[str, Any]:
-        """As `mpijob-webhook check -o json` has it."""
+        """In the format of `mpijob-webhook check -o json`."""
         return self._verdict.as_json()
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class Verdict:
         return unstyle("\n".join(lines)).removeprefix(f"{self._verdict.manifest.source}: ")
 
     def _repr_html_(self) -> str:
-        """What Jupyter shows."""
+        """For Jupyter."""
         return "\n".join(self._html())
 
     def _html(self) -> Iterator[str]:

@@ -16,7 +16,7 @@ _SAID: Final[dict[str, Any]] = dict.fromkeys(
 
 
 def jobs() -> dict[Path, str]:
-    """Each file, and what is in it."""
+    """The content of each file."""
     return {FOLDER / f"{name}.yaml": text(framework=name) for name in FRAMEWORKS}
 
 

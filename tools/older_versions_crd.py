@@ -37,7 +37,7 @@ _V1ALPHA1: Final = {
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes what several versions share once."""
+    """Writes parts that several versions share only once."""
 
 
 def text() -> str:

@@ -10,7 +10,7 @@ HEAD = ("Check", "Baseline", "Restricted", "What it asks", "Restricted fields an
 
 
 def table() -> str:
-    """A row per check, baseline first: the versions in which each level has it, what it asks, of which fields."""
+    """A row for each check, baseline first: the versions of each level that have it, its requirement and its fields."""
     rows = [HEAD, ("---",) * len(HEAD), *map(_row, sorted(REGISTRY.values(), key=lambda check: check.level.strictness))]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 

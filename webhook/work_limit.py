@@ -2,10 +2,10 @@
 
 A timer counts processor time and sends a signal. Its handler raises TooExpensive in the decision. It interrupts Python
 code, regular expressions and arithmetic with large integers, but not a long call of C code: limits on bytes and on
-nested values protect from these.
+nested values prevent such calls.
 
-The timer counts the time of all threads of the process, so the handler looks at the time of its own thread. An
-exception that is raised in a callback may be lost, as in `__del__`, so the timer fires again and again.
+The timer counts the time of all threads of the process, so the handler checks the time of its own thread. An
+exception that is raised in a callback may be lost, as in `__del__`, so the timer fires repeatedly.
 """
 
 import signal
@@ -44,31 +44,31 @@ _decision = _Decision()
 
 
 def arm() -> None:
-    """From now on `limited` limits. To be called in the main thread, once every module is imported."""
+    """Make `limited` effective. Call it in the main thread, after every module is imported."""
     signal.signal(signal.SIGVTALRM, _decision.on_timer)
     _decision.armed = True
 
 
 def limited(work: Callable[[], T], seconds: float = MAX_DECISION_SECONDS) -> T:
-    """The result of `work`; TooExpensive when it takes too long. Without a limit in a process that is not armed."""
+    """The result of `work`; TooExpensive if it takes too long. There is no limit before `arm`."""
     if not _decision.armed:
         return work()
     try:
         _decision.until = time.thread_time() + seconds
         signal.setitimer(signal.ITIMER_VIRTUAL, WORK_CHECK_SECONDS, WORK_CHECK_SECONDS)
         result = work()
-        _decision.on_timer()  # the CEL engine makes a fault of the rule of any exception
+        _decision.on_timer()  # the CEL engine turns any exception into an error of the rule
         return result
     finally:
-        # Comes first: Python handles a signal after a call and not after an assignment, so none is raised from here on.
+        # Comes first: Python handles signals after calls, not after assignments, so none is raised from here on.
         _decision.until = inf
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 def uncounted(work: Callable[[], T]) -> T:
-    """The result of `work`, whose time does not count: it is for all jobs, and a job has no part in how long it takes.
+    """The result of `work`, whose time is not charged to the current job: other jobs need the result too.
 
-    It is not interrupted, so it is done once. Its result must be stored.
+    The caller must store the result, so that `work` runs once. It is not interrupted.
     """
     if _decision.until == inf:
         return work()

@@ -159,7 +159,7 @@ def cases(cluster: Cluster, view: Snapshot, trees: list[list[str]]) -> list[Case
     return done
 
 
-def test_what_never_fits_is_never_admitted(cases: list[Case]) -> None:
+def test_job_that_never_fits_is_never_admitted(cases: list[Case]) -> None:
     assert not [case for case in cases if case.ours and case.theirs.admitted]
     counts = Counter((case.theirs.admitted, bool(case.ours)) for case in cases)
     assert min(counts[True, False], counts[False, True]) > len(cases) / 4, counts
@@ -177,7 +177,7 @@ def test_nearly_all_that_is_never_admitted_is_found(cases: list[Case]) -> None:
     assert len(missed) < len(refused) / 10
 
 
-def test_what_is_advised_is_admitted(cases: list[Case]) -> None:
+def test_suggested_fix_is_admitted(cases: list[Case]) -> None:
     """A toleration may still leave too little quota, for launcher and workers together; the message then says so."""
     advised = [case for case in cases if case.job["metadata"]["name"].endswith("-mended")]
     assert len(advised) > len(cases) / 40
@@ -280,7 +280,7 @@ def test_queues_that_take_no_job(cluster: Cluster, queues: Snapshot, queue: Queu
     assert (queue.id == "good") == (not ours) == admitted
 
 
-def test_there_is_no_workload_in_a_namespace_that_is_not_managed(cluster: Cluster, queues: Snapshot) -> None:
+def test_unmanaged_namespace_has_no_workload(cluster: Cluster, queues: Snapshot) -> None:
     cluster.wait_for(
         "the good job", lambda: not cluster.get("mpijob", "job", "-n", "good")["spec"]["runPolicy"]["suspend"]
     )

@@ -69,18 +69,18 @@ def runs(release: str, options: Sequence[str], files: Path, env: Mapping[str, st
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("options", REFUSED)
-def test_what_is_certain_is_refused_by_every_release(release: str, options: str, files: Path) -> None:
+def test_certain_failure_is_rejected_by_every_release(release: str, options: str, files: Path) -> None:
     assert is_certain(options, OURS)
     assert not starts(release, options, files, OURS)
 
 
 @pytest.mark.parametrize("options", OPEN)
-def test_what_may_start_is_not_certain(options: str) -> None:
+def test_possible_start_is_not_a_certain_failure(options: str) -> None:
     assert not is_certain(options, OURS)
 
 
 @pytest.mark.parametrize("options", OPEN[:4])
-def test_what_a_release_starts(options: str, files: Path) -> None:
+def test_calls_that_a_release_starts(options: str, files: Path) -> None:
     assert starts("openmpi-4", options, files, OURS)
 
 
@@ -108,13 +108,13 @@ def told(*options: str) -> list[bool]:
         ["-mca btl self"],
     ],
 )
-def test_what_is_certain_of_a_command_line(release: str, options: list[str], files: Path) -> None:
+def test_certain_failures_of_a_command_line(release: str, options: list[str], files: Path) -> None:
     assert told(*options) == [False]
     assert not runs(release, options, files, OURS)
 
 
 @pytest.mark.parametrize("text", ["two", "2x", "2.0", "+2"])
-def test_releases_differ_about_what_is_no_number(text: str, files: Path) -> None:
+def test_releases_differ_about_invalid_numbers(text: str, files: Path) -> None:
     assert told("-np", text) == [True]
     assert [runs(release, ["-np", text], files, OURS) for release in RELEASES] == [False, True]
 

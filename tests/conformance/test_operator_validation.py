@@ -1,4 +1,4 @@
-"""Truth: `upstream-contract` against the operator's own defaults and validation, compiled from its pinned module."""
+"""Compares `upstream-contract` with the operator's own defaults and validation, compiled from its pinned module."""
 
 import json
 import subprocess
@@ -16,12 +16,12 @@ from webhook.api.operator_checks import refused
 
 Verdict = Callable[[dict[str, Any]], list[dict[str, str]]]
 
-# What upstream admits and the service rejects: the docstring of the rule has the reasons.
+# Upstream admits these and the service rejects them. The docstring of the rule has the reasons.
 RENAMED = {
     "spec.mpiReplicaSpecs[worker]": "spec.mpiReplicaSpecs[Worker]",
     "spec.mpiReplicaSpecs[Master]": "spec.mpiReplicaSpecs[Launcher]",
 }
-"""Misspelt roles, and the role whose absence is not reported a second time."""
+"""Misspelt roles. The service reports them in place of the missing role that upstream reports."""
 BEYOND = ("spec.launcherCreationPolicy", *RENAMED)
 
 

@@ -239,7 +239,7 @@ REFUSED = (
 )  # fmt: skip
 
 
-async def test_what_is_refused_there_is_refused_here(cluster: Cluster) -> None:
+async def test_expression_rejected_by_the_api_server_is_rejected(cluster: Cluster) -> None:
     async with client(cluster) as api:
         for number, (source, outcome) in enumerate(zip(REFUSED, outcomes(*REFUSED), strict=True)):
             spec = {"matchConstraints": {"resourceRules": [RULE]}, "validations": [{"expression": source}]}

@@ -136,7 +136,7 @@ def expressions(data: bytes) -> None:
 
 
 def network_annotations(data: bytes) -> None:
-    """What is added to a text that can be read can be read there, after what was there."""
+    """A network added to a valid annotation can be read back, after the existing ones."""
     text = _text(data)
     with suppress(NetworksError):
         found = networks.parse(text)
@@ -205,7 +205,7 @@ def _text(data: bytes) -> str:
 
 
 def _json(data: bytes) -> Any:
-    """None for what is no JSON that an API server sends."""
+    """None if this is not JSON that an API server can send."""
     try:
         return json.loads(data, parse_constant=lambda _: None)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""One real control plane for all integration tests; a namespace of its own for each."""
+"""A real control plane that all integration tests share. Each test has its own namespace."""
 
 from collections.abc import Generator, Iterator
 

@@ -1,4 +1,4 @@
-"""Attacks by way of what a replica has not read: a new namespace, a policy of a newer version."""
+"""Attacks through objects that a replica has not read: a new namespace, or a policy of a newer version."""
 
 import json
 import time

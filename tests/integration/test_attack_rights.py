@@ -1,4 +1,4 @@
-"""What a tenant cannot reach by rights on other things: exemptions, keys of the operator, and the trust in Kueue."""
+"""Attacks by tenants with other permissions: on exemptions, the operator's SSH keys, and the trust in Kueue."""
 
 import json
 from base64 import b64encode
@@ -92,7 +92,7 @@ def two_violations(namespace: str) -> dict[str, Any]:
         "everything",
     ],
 )
-def test_who_may_exempt(
+def test_users_that_may_exempt(
     cluster: Cluster, namespace: str, granted: list[Mapping[str, list[str]]], refused: set[str]
 ) -> None:
     grant(cluster, namespace, "eve", *granted)

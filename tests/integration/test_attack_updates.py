@@ -1,4 +1,4 @@
-"""A tenant cannot switch off the review, or have an update bring something back, by what it writes into a job."""
+"""A tenant cannot disable the review, or have an update restore values, through the content of a job."""
 
 import json
 from typing import Any
@@ -107,7 +107,7 @@ def test_a_job_that_claims_a_controller_is_judged_and_ends(cluster: Cluster, nam
     assert cluster.kubectl(*command, stdin=pi(namespace, "claims", **CLAIMS[claim])).stdout == "86400"
 
 
-def test_what_an_administrator_takes_out_stays_out(cluster: Cluster, namespace: str) -> None:
+def test_value_removed_by_an_administrator_stays_removed(cluster: Cluster, namespace: str) -> None:
     tainted = pi(namespace, "forged")
     pod = worker(tainted)["template"]["spec"]
     pod["volumes"] = [{"name": "root", "hostPath": {"path": "/"}}]

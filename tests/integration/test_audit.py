@@ -1,4 +1,4 @@
-"""Jobs that break the policy of today, told by a replica that has the rights of the manifests alone.
+"""Jobs that violate the current policies, reported by a replica that has only the permissions of the manifests.
 
 Reports are written into the definitions that others publish: Kyverno's of PolicyReport, and OpenReports' own.
 """
@@ -165,7 +165,7 @@ def test_reports_are_written_where_others_look_for_them(cluster: Cluster, accoun
             assert not default_overlay.may(cluster, verb, what)
 
 
-def test_the_command_says_the_same(cluster: Cluster, account: Path) -> None:
+def test_command_agrees_with_the_metrics(cluster: Cluster, account: Path) -> None:
     """By the rights of who asks: here those of the service, which may read all of it."""
     namespace = cluster.create_namespace()
     cluster.apply([policy_configmap(FEW)])

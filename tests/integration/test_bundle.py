@@ -74,7 +74,7 @@ def test_every_wheel_is_pinned_by_its_hash_and_no_host_is_named(bundle: Bundle) 
     assert f"mpijob-webhook=={__version__}" in {line.split()[0] for line in lines}
 
 
-def test_the_bill_of_materials_has_what_is_installed_and_nothing_else(bundle: Bundle) -> None:
+def test_bill_of_materials_has_exactly_the_installed_packages(bundle: Bundle) -> None:
     found = json.loads(bundle.text("sbom.cdx.json"))
     assert found["bomFormat"] == "CycloneDX"
     parts = {(re.sub(r"[-_.]+", "-", each["name"]).lower(), each["version"]) for each in found["components"]}
@@ -112,7 +112,7 @@ def test_the_manifests_and_the_mirrors_name_the_image_by_its_digest(bundle: Bund
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a network namespace")
-def test_the_recipe_installs_it_where_there_is_no_network_and_it_works(bundle: Bundle, tmp_path: Path) -> None:
+def test_bundle_installs_and_works_without_a_network(bundle: Bundle, tmp_path: Path) -> None:
     """Each step of the recipe, with folders of the test for those of the image."""
     (step,) = re.findall(r"^RUN ((?:.*\\\n)*.*)", (bundle.folder / "Containerfile").read_text(), re.MULTILINE)
     step = step.replace("/wheels", f"{bundle.folder}/wheels").replace(

@@ -1,4 +1,4 @@
-"""Certificates that the service looks after itself: two replicas behind a Service, and jobs created all the time."""
+"""Certificates that the service manages: two replicas behind a Service, while jobs are created continuously."""
 
 import base64
 import json

@@ -135,7 +135,7 @@ def test_values() -> None:
         ("extraArgs={serve}", "extraArgs"),
     ],
 )
-def test_what_the_schema_refuses(value: str, told: str) -> None:
+def test_values_that_the_schema_rejects(value: str, told: str) -> None:
     said = helm("template", PROGRAM, build.CHART, f"--set={value}", code=1)
     assert "values don't meet the specifications of the schema" in said
     assert told in said
@@ -152,7 +152,7 @@ def test_as_a_part_of_another_chart(enabled: bool, tmp_path: Path) -> None:
     assert (("Deployment", "default", PROGRAM) in found) is enabled
 
 
-def test_it_is_a_good_chart() -> None:
+def test_chart_passes_lint() -> None:
     assert "1 chart(s) linted, 0 chart(s) failed" in helm("lint", "--strict", build.CHART, IMAGE)
 
 

@@ -1,4 +1,4 @@
-"""docs/clients.md: what the users of each client see of a refusal, a warning and a mutation by a real API server."""
+"""docs/clients.md: the output of each client for a rejection, a warning and a mutation by a real API server."""
 
 import json
 import warnings
@@ -81,7 +81,7 @@ def test_warnings(cluster: Cluster, api: client.CustomObjectsApi, namespace: str
     assert caught == []
 
 
-def test_what_was_injected(api: client.CustomObjectsApi, namespace: str) -> None:
+def test_clients_see_the_injected_values(api: client.CustomObjectsApi, namespace: str) -> None:
     stored = api.create_namespaced_custom_object(*WHERE, namespace, "mpijobs", questionable(namespace))
     injected = stored["metadata"]["annotations"]["training.openshift.io/injected"].split(",")
     assert f"{', '.join(injected)}\n" == shown("What was injected")

@@ -81,7 +81,7 @@ def test_get_is_what_kubectl_shows(cluster: Cluster, what: tuple[str, ...]) -> N
 
 
 @pytest.mark.parametrize("what", [("namespace", "nothing"), ("nothings",)], ids=" ".join)
-def test_what_is_not_there(cluster: Cluster, what: tuple[str, ...]) -> None:
+def test_missing_object_is_reported(cluster: Cluster, what: tuple[str, ...]) -> None:
     with pytest.raises(ControlPlaneError, match="nothing"):
         cluster.get(*what)
 
@@ -151,6 +151,6 @@ def test_kubebuilder_assets_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.cluster
-def test_a_part_that_fails_says_why() -> None:
+def test_failed_part_is_reported_with_its_log() -> None:
     with pytest.raises(ControlPlaneError, match=r"kube-apiserver ended while starting(.|\n)*no-such-mode"):
         ControlPlane(apiserver_flags=["--authorization-mode=no-such-mode"]).start()

@@ -117,7 +117,7 @@ BROKEN: dict[str, tuple[tuple[str, ...], str | None, str, str, str]] = {
         (VALIDATING, NAME),
         patch("/webhooks/0/clientConfig/caBundle", FOREIGN),
         "certificate-broken",
-        f"caBundle of {VALIDATING}s/{NAME} does not trust the certificate that is served",
+        f"caBundle of {VALIDATING}s/{NAME} does not trust the served certificate",
         "see that one source feeds both",
     ),
     "no caBundle": (
@@ -320,7 +320,7 @@ def test_a_flag_of_the_operator_that_a_policy_counts_on(unattended: Installed) -
     assert "no policy says so" in untold["operator-gang"]["text"]
 
 
-def test_what_was_meant_to_be_in_force(unattended: Installed) -> None:
+def test_inactive_feature_is_reported(unattended: Installed) -> None:
     cluster = unattended.cluster
     policy = {"policy.yaml": "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"}
     label = {"training.openshift.io/mpijob-policy": "true"}

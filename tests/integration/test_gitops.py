@@ -1,4 +1,4 @@
-"""What docs/gitops.md says, with Argo CD's own engine and with server-side apply as Flux uses it."""
+"""docs/gitops.md, with Argo CD's own engine and with server-side apply as Flux uses it."""
 
 import json
 import re

@@ -49,7 +49,7 @@ def test_no_more_passes_than_is_copied() -> None:
     assert {source.partition("/")[0] for sources in copied for source in sources.split()} == let_through
 
 
-def test_what_builds_is_locked_as_it_is_for_development() -> None:
+def test_build_tools_are_locked_as_for_development() -> None:
     def locked(name: str) -> set[str]:
         return set(re.findall(r"^[\w.-]+==.*(?:\n    .*)*", (ROOT / "requirements" / name).read_text(), re.MULTILINE))
 
@@ -74,7 +74,7 @@ def test_it_has_less_than_350_megabytes(image: Image) -> None:
     assert sum(sizes) < 350 * 10**6
 
 
-def test_what_is_installed_is_what_is_locked_and_this(image: Image) -> None:
+def test_image_has_exactly_the_locked_packages_and_the_service(image: Image) -> None:
     listing = (
         "import importlib.metadata as m; print(*(d.name + '==' + d.version for d in m.distributions()), sep='\\n')"
     )

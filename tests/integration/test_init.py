@@ -90,7 +90,7 @@ STARTED |= {"pytorch": "openmpi-4"} if shutil.which("torchrun") else {}
 
 @pytest.mark.parametrize("program", ["train.py", "python train.py"])
 @pytest.mark.parametrize("framework", STARTED)
-def test_the_launcher_of_what_is_written_starts_the_ranks(framework: str, program: str, tmp_path: Path) -> None:
+def test_launcher_of_the_written_job_starts_the_ranks(framework: str, program: str, tmp_path: Path) -> None:
     flags = ["--framework", framework, "--gpus", "1", "--image", IMAGE]
     done = CliRunner().invoke(main, ["init", *flags, "--", *program.split()], catch_exceptions=False)
     (document,) = yaml.load_all(done.stdout)

@@ -140,9 +140,7 @@ def test_deadline_during_downtime_is_reported(cluster: Cluster, account: Path, r
 
 
 @rare
-def test_each_event_comes_once_and_the_metrics_are_what_the_api_server_says(
-    cluster: Cluster, account: Path, rights: None
-) -> None:
+def test_each_event_comes_once_and_metrics_match_the_api_server(cluster: Cluster, account: Path, rights: None) -> None:
     namespace = cluster.create_namespace()
     flags = (*FLAGS, "--kubeconfig", str(account))
     with ExitStack() as stack:

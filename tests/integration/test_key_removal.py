@@ -1,4 +1,4 @@
-"""`serve --remove-keys`: the keys of a job that has ended go, and the operator does not make them again."""
+"""`serve --remove-keys` deletes the keys of an ended job, and the operator does not create them again."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.support.installation.ssh_secrets import PI, keys_of, suspended
 
 
 @pytest.mark.timeout(300)
-def test_keys_go_when_the_job_has_ended(operator_cluster: Cluster, namespace: str) -> None:
+def test_keys_of_an_ended_job_are_deleted(operator_cluster: Cluster, namespace: str) -> None:
     def names() -> list[str]:
         return operator_cluster.kubectl("get", "secrets", "-n", namespace, "-o", "name").stdout.split()
 

@@ -21,7 +21,7 @@ def with_istio_off(template: dict[str, Any]) -> bool:
 
 
 @pytest.mark.timeout(240)
-def test_upstreams_pi_is_mutated_and_what_the_operator_makes_carries_it(
+def test_upstream_pi_is_mutated_and_its_pods_have_the_injected_values(
     operator_cluster: Cluster, namespace: str
 ) -> None:
     job = example(EXAMPLES["pi"], namespace=namespace)
@@ -92,7 +92,7 @@ def test_every_problem_is_in_one_refusal(cluster: Cluster, namespace: str) -> No
         assert problem in result.stderr
 
 
-def test_the_api_servers_audit_log_reports_what_was_decided(cluster: Cluster, namespace: str) -> None:
+def test_decision_is_in_the_audit_log_of_the_api_server(cluster: Cluster, namespace: str) -> None:
     good = example(EXAMPLES["pi"], namespace=namespace, name="audited")
     cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=good)
     cluster.kubectl("create", "-f", "-", stdin=changed({"Worker.replicas": 1}, good), check=False)
@@ -134,7 +134,7 @@ def test_applying_twice_changes_nothing(cluster: Cluster, namespace: str, flags:
 
 
 @pytest.mark.parametrize("key", ["spec.mpiReplicaSpecs", "spec"])
-def test_what_is_missing_is_the_schemas_to_refuse(cluster: Cluster, namespace: str, key: str) -> None:
+def test_missing_field_is_rejected_by_the_schema(cluster: Cluster, namespace: str, key: str) -> None:
     job: Any = example(EXAMPLES["pi"], namespace=namespace)
     if key == "spec":
         del job["spec"]

@@ -1,4 +1,5 @@
-"""`kubectl apply -k` on a real API server: everything is accepted to the letter, changes nothing twice, goes again."""
+"""`kubectl apply -k` on a real API server: everything is accepted unchanged, a second apply changes nothing, and all
+objects can be deleted."""
 
 import base64
 import json

@@ -245,7 +245,7 @@ def test_job_may_change_its_posture(cluster: Cluster, replica: Replica) -> None:
     assert reasons(cluster, namespace, "train") == []
 
 
-def test_that_of_others_is_left_alone(cluster: Cluster, replica: Replica) -> None:
+def test_foreign_network_policy_is_left_alone(cluster: Cluster, replica: Replica) -> None:
     namespace = cluster.create_namespace()
     foreign = {
         "apiVersion": "networking.k8s.io/v1",
@@ -271,7 +271,7 @@ def test_that_of_others_is_left_alone(cluster: Cluster, replica: Replica) -> Non
     assert record(found["mpijob-train"]).owner
 
 
-def test_every_look_is_right_while_jobs_come_run_and_go_and_a_replica_is_killed(
+def test_network_policies_are_correct_while_jobs_change_and_a_replica_is_killed(
     cluster: Cluster, flags: list[str], replica: Replica
 ) -> None:
     namespace = cluster.create_namespace()

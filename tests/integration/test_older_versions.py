@@ -129,7 +129,7 @@ def test_an_older_client_changes_a_job_of_v2beta1(cluster: Cluster, namespace: s
 
 
 @pytest.mark.parametrize("dry_run", [[], ["--dry-run=server"]])
-def test_what_can_be_no_job_is_refused_with_the_reason(cluster: Cluster, namespace: str, dry_run: list[str]) -> None:
+def test_invalid_older_job_is_rejected_with_the_reason(cluster: Cluster, namespace: str, dry_run: list[str]) -> None:
     refused = cluster.kubectl("create", *dry_run, "-f", "-", stdin=units(namespace, processingUnits=5), check=False)
     assert refused.returncode == 1
     assert f"MPIJob {namespace}/units: spec.processingUnits: 5 is not a multiple of the 2 per node" in refused.stderr
@@ -149,7 +149,7 @@ def test_rules_hold_for_older_jobs(cluster: Cluster, namespace: str) -> None:
     assert "spec.mpiReplicaSpecs[Worker].replicas: 1 worker, at least 2 required." in refused.stderr
 
 
-def test_what_the_operator_could_not_read_is_stored_in_no_version(cluster: Cluster, namespace: str) -> None:
+def test_job_unreadable_by_the_operator_is_rejected_in_every_version(cluster: Cluster, namespace: str) -> None:
     job = horovod(namespace)
     job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["image"] = 5
     refused = cluster.kubectl("create", "--validate=false", "-f", "-", stdin=job, check=False)
@@ -163,7 +163,7 @@ def test_what_the_operator_could_not_read_is_stored_in_no_version(cluster: Clust
     assert f"{path}.volumes[0].hostPath: is not a mapping" in refused.stderr
 
 
-def test_what_an_older_client_could_not_read_is_shown_to_none(cluster: Cluster, namespace: str) -> None:
+def test_annotation_unreadable_by_older_clients_is_not_shown(cluster: Cluster, namespace: str) -> None:
     """An annotation stores what was written in an older version, and any user may write one."""
     cluster.kubectl("create", "-f", "-", stdin=horovod(namespace))
     new = read(cluster, namespace, "horovod", "v2beta1")
@@ -185,7 +185,7 @@ def test_what_an_older_client_could_not_read_is_shown_to_none(cluster: Cluster, 
 
 @pytest.mark.skipif(not FULL, reason="packages are fetched: `make test-long`")
 @pytest.mark.timeout(600)
-def test_what_users_of_the_training_sdk_see(cluster: Cluster, namespace: str) -> None:
+def test_output_of_the_training_sdk(cluster: Cluster, namespace: str) -> None:
     """docs/clients.md."""
     job = horovod(namespace)
     refused, _ = submit("training", cluster, namespace, changed({"Worker.replicas": 1}, job))

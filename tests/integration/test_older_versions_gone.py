@@ -1,4 +1,4 @@
-"""Where the service that converts is gone for a while, where older versions are given up, and where they came first."""
+"""Conversion while the service is down, after older versions are removed, and for jobs stored in an older version."""
 
 import json
 from collections.abc import Iterator

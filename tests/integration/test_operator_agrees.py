@@ -1,4 +1,4 @@
-"""The real operator's verdict after the fact, and ours at creation, on the same jobs and fields.
+"""The service rejects at creation the same jobs and fields that the real operator rejects after creation.
 
 First the jobs are stored with no webhook in the way, and the operator reports its ValidationError events; then the
 service is started, and each is refused. What the operator would never report (it defaults an empty path, slots that
@@ -60,7 +60,7 @@ def record(job: dict[str, Any]) -> MPIJobRecord:
 
 
 @pytest.mark.timeout(300)
-def test_what_the_operator_refuses_is_refused_at_creation(operator_cluster: Cluster, namespace: str) -> None:
+def test_job_rejected_by_the_operator_is_rejected_at_creation(operator_cluster: Cluster, namespace: str) -> None:
     cluster = operator_cluster
     for name, (changes, _) in REFUSED.items():
         assert "created" in create(cluster, namespace, name, changes), name

@@ -1,4 +1,4 @@
-"""The sdist and the wheel: what they hold, and that what is installed from them works wherever it is typed."""
+"""The sdist and the wheel: their contents, and the installed commands in any working directory."""
 
 import os
 import subprocess
@@ -90,7 +90,7 @@ def contents(wheel: Path) -> dict[str, int]:
         return {each.filename: each.CRC for each in archive.infolist() if not each.filename.endswith("/RECORD")}
 
 
-def test_the_sdist_has_what_is_kept_and_nothing_else(packages: Packages) -> None:
+def test_sdist_has_exactly_the_tracked_files(packages: Packages) -> None:
     """Neither what tests and tools leave behind, nor less than it takes to run the tests."""
     with tarfile.open(packages.sdist) as archive:
         found = {name.partition("/")[2] for name in archive.getnames()}
@@ -119,11 +119,11 @@ def test_jobs_are_checked_from_any_folder(program: str, installed: Path, elsewhe
     assert "refused" in run([str(installed / program), "check", "bad.yaml"], elsewhere, code=1)
 
 
-def test_kubectl_finds_what_completes_the_plug_in(installed: Path, elsewhere: Path) -> None:
+def test_kubectl_finds_the_completion_of_the_plug_in(installed: Path, elsewhere: Path) -> None:
     assert run([str(installed / "kubectl_complete-mpijob"), "che"], elsewhere).startswith("check\t")
 
 
-def test_what_is_installed_is_what_is_used(installed: Path, elsewhere: Path) -> None:
+def test_installed_modules_are_used(installed: Path, elsewhere: Path) -> None:
     python = str(installed / "python")
     where = run([python, "-I", "-c", "import webhook; print(webhook.__file__)"], elsewhere)
     assert Path(where).is_relative_to(installed.parent)

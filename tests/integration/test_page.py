@@ -142,7 +142,7 @@ def test_rejected_job_is_admitted_after_the_fix(opened: Opened, request: pytest.
     assert violations(opened) == []
 
 
-def test_a_policy_and_a_cluster_count(opened: Opened) -> None:
+def test_policy_and_cluster_affect_the_verdict(opened: Opened) -> None:
     opened.write("job", GOOD)
     opened.expect_status("would be admitted")
     opened.tab.locator("#policy summary").click()
@@ -213,7 +213,7 @@ def linked(page: Opened) -> Any:
     )
 
 
-def test_what_is_no_text_in_a_link_is_left_out(opened: Opened) -> None:
+def test_invalid_text_in_a_link_is_ignored(opened: Opened) -> None:
     packed = zlib.compress(b'{"job": 5, "policy": {}, "cluster": null}', wbits=-zlib.MAX_WBITS)
     other = opened.tab.context.new_page()
     other.goto(f"{opened.tab.url.partition('#')[0]}#{base64.urlsafe_b64encode(packed).decode().rstrip('=')}")

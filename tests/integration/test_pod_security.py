@@ -53,7 +53,9 @@ def restricted(cluster: Cluster) -> Iterator[str]:
         yield name
 
 
-def test_a_job_that_says_nothing_runs_in_a_restricted_namespace(operator_cluster: Cluster, restricted: str) -> None:
+def test_job_without_security_contexts_runs_in_a_restricted_namespace(
+    operator_cluster: Cluster, restricted: str
+) -> None:
     job = changed({"Launcher.template.metadata.annotations": {KEEP_RUNNING: "yes"}}, pi(namespace=restricted))
     created = operator_cluster.kubectl("create", "-f", "-", stdin=job)
     assert NOT_AS_ROOT in created.stderr
@@ -142,7 +144,7 @@ def test_an_apply_of_the_same_job_changes_nothing(cluster: Cluster, restricted: 
     assert FIELD in worsened.stderr
 
 
-def test_what_a_namespace_warns_about_is_a_warning(cluster: Cluster) -> None:
+def test_violation_of_the_warn_level_causes_a_warning(cluster: Cluster) -> None:
     with labelled(cluster, warn="baseline") as namespace:
         job = changed(HOST_PATH, pi(namespace=namespace))
 
@@ -159,7 +161,7 @@ def test_what_a_namespace_warns_about_is_a_warning(cluster: Cluster) -> None:
         cluster.kubectl("create", "-f", "-", stdin=job)
 
 
-def test_what_a_namespace_audits_is_in_the_audit_log_only(cluster: Cluster) -> None:
+def test_violation_of_the_audit_level_is_only_in_the_api_audit_log(cluster: Cluster) -> None:
     key = "validate.mpijob.training.openshift.io/audit-violations"
     with labelled(cluster, audit="baseline") as namespace:
         job = changed(HOST_PATH, pi(namespace=namespace, name="audited-level"))

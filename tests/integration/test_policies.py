@@ -232,7 +232,7 @@ class TestExemption:
         cluster.kubectl("create", "role", "jobs", "--verb=create", "--resource=mpijobs.kubeflow.org", "-n", namespace)
         cluster.kubectl("create", "rolebinding", "jobs", "--role=jobs", "--group=tenants", "-n", namespace)
 
-    def test_only_for_those_who_may(self, cluster: Cluster, namespace: str) -> None:
+    def test_exemption_is_only_for_permitted_users(self, cluster: Cluster, namespace: str) -> None:
         assert "you are not allowed to exempt a job from this rule" in self.ask(cluster, namespace, **WISH)
         grant(cluster, namespace, "tenant", {**RULES, "resourceNames": ["worker-count"]})
         cluster.wait_for(
@@ -255,7 +255,7 @@ class TestExemption:
         assert "1 worker, at least 2 required" in refused.stderr
 
 
-def test_the_audit_log_says_which_version_of_which_policy_decided(cluster: Cluster, namespace: str) -> None:
+def test_audit_log_names_the_policy_versions(cluster: Cluster, namespace: str) -> None:
     apply(cluster, policy_configmap("rules: {worker-count: {max: 3}}"))
     cluster.wait_for("the policy", lambda: "at most 3" in create(cluster, namespace, 4) or None)
     stored = cluster.get("configmap", "platform", "-n", POLICIES)

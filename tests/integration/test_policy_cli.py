@@ -117,7 +117,7 @@ def test_replay_over_several_pages(cluster: Cluster, policies: str, team: str, t
     assert f"\n  {team}/job-005\n" not in done.stdout
 
 
-def test_what_new_writes_is_applied_and_in_force(cluster: Cluster, policies: str) -> None:
+def test_policy_written_by_new_is_applied_and_in_force(cluster: Cluster, policies: str) -> None:
     text = run("new", "warn", "--mode", "warn", "--selector", "ready=no", "--policy-namespace", policies).stdout
     cluster.kubectl("apply", "-f", "-", stdin=text)
     try:
@@ -129,7 +129,9 @@ def test_what_new_writes_is_applied_and_in_force(cluster: Cluster, policies: str
         cluster.kubectl("delete", "configmap", "warn", "-n", policies)
 
 
-def test_what_kubectl_writes_says_the_same(cluster: Cluster, policies: str, team: str, tmp_path: Path) -> None:
+def test_output_of_kubectl_as_input_gives_the_same_result(
+    cluster: Cluster, policies: str, team: str, tmp_path: Path
+) -> None:
     jobs = cluster.kubectl("get", "namespaces,mpijobs", "-A", "-o", "yaml").stdout
     maps = cluster.kubectl("get", "configmaps", "-n", policies, "-l", f"{LABEL}=true", "-o", "yaml").stdout
     (tmp_path / "cluster.yaml").write_text(f"{jobs}---\n{maps}")

@@ -1,4 +1,4 @@
-"""The API server refuses some of a job before the validating hook is asked; the mutating one has said why."""
+"""The mutating hook explains faults for which the API server rejects a job before it calls the validating hook."""
 
 from typing import Any
 

@@ -77,7 +77,7 @@ def test_every_recording_rule_has_recorded(run: Run) -> None:
     assert [name for name in recorded if not numbers(run, name)] == []
 
 
-def test_what_alerts_compare_is_there(run: Run) -> None:
+def test_series_used_by_alerts_exist(run: Run) -> None:
     alerts = {rule["alert"]: rule["expr"] for rule in RULES if "alert" in rule}
     compared = {name: re.sub(r"\s*(>|==|<) [\d. *]+$", "", expr) for name, expr in alerts.items()}
     assert [name for name, expr in alerts.items() if compared[name] == expr] == ["MPIJobWebhookDown"]
@@ -98,13 +98,13 @@ def complaints(run: Run) -> set[str]:
     return {each["lastError"] for each in (*rules, *targets) if each.get("lastError")}
 
 
-def test_prometheus_has_nothing_against_any_rule_or_what_it_scrapes(run: Run) -> None:
+def test_prometheus_accepts_all_rules_and_metrics(run: Run) -> None:
     with suppress(TimeoutError):  # on a busy machine a look may take longer than it has, and the next one does not
         run.cluster.wait_for("no complaint", lambda: not complaints(run))
     assert complaints(run) == set()
 
 
-def test_what_is_exposed_is_documented_and_as_promtool_wants_it(run: Run) -> None:
+def test_exposed_metrics_are_documented_and_accepted_by_promtool(run: Run) -> None:
     documented = {metric.name: metric.kind for metric in (*METRICS, *JOB_METRICS, *AUDIT_METRICS)}
     targets = run.prometheus.ask("targets")["activeTargets"]
     for url in [each["scrapeUrl"] for each in targets if each["scrapePool"].startswith("mpijob-webhook-")]:

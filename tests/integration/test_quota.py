@@ -161,7 +161,7 @@ def test_the_same_with_a_replica_killed_in_the_middle(
 
 
 @rare
-def test_what_a_killed_replica_had_reserved_is_free_after_seconds(
+def test_reservation_of_a_killed_replica_expires_within_seconds(
     deployment: Deployment, replicas: list[Backend], quota: str
 ) -> None:
     """The users whose replica is gone give up, and others come."""
@@ -193,7 +193,7 @@ def test_no_quota_no_ledger(deployment: Deployment, replicas: list[Backend]) -> 
     cluster.kubectl("delete", "namespace", namespace, "--wait=false")
 
 
-def test_what_a_deleted_job_had_is_free_at_once(deployment: Deployment, replicas: list[Backend], quota: str) -> None:
+def test_quota_of_a_deleted_job_is_free_at_once(deployment: Deployment, replicas: list[Backend], quota: str) -> None:
     """Also when the ledger still has it: a user who corrects a job must not wait for a time to run out."""
     cluster = deployment.cluster
     whole = {"Worker.replicas": HOLDS * GPUS, "Launcher.template.spec.containers.0.command": ["train"]}

@@ -1,4 +1,4 @@
-"""The service with exactly the rights of the manifests: everything works, and what it must not do is refused.
+"""The service with exactly the permissions of the manifests: everything works, and other calls are forbidden.
 
 It authenticates as its ServiceAccount, and has the command line of the Deployment, at other addresses.
 """
@@ -187,7 +187,7 @@ def test_right_to_exempt_is_queried(cluster: Cluster, installed: Installed) -> N
     cluster.wait_for("the right to be known", allowed)
 
 
-def test_what_a_policy_would_change_is_found_out(installed: Installed) -> None:
+def test_impact_of_a_policy_is_computed(installed: Installed) -> None:
     said = installed.review(
         "validate-policy",
         policy_configmap("rules: {worker-count: {max: 3}}"),
@@ -336,7 +336,7 @@ def test_the_service_exempts_no_job(cluster: Cluster) -> None:
     ],
 )
 @pytest.mark.usefixtures("account")
-def test_what_people_may_do_with_jobs(cluster: Cluster, role: str, allowed: set[str]) -> None:
+def test_permissions_of_user_roles(cluster: Cluster, role: str, allowed: set[str]) -> None:
     user = f"user-of-{role}"
     cluster.kubectl("create", "rolebinding", user, f"--clusterrole={role}", f"--user={user}", "-n", TEAM)
 

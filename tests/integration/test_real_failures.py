@@ -1,4 +1,4 @@
-"""What real programs write today when a job fails is what `why` knows: the recorded logs are still true."""
+"""`why` recognises the logs that current programs write when a job fails, so the recorded logs are up to date."""
 
 import os
 from pathlib import Path

@@ -64,7 +64,7 @@ CASES = {
     "without-port-5": Case("openmpi-5", "OpenMPI", WITH_ARGS, ON_PORT, (HOSTFILE,)),
 }
 
-# Dozens of packages, which are not installed for a test.
+# Debian's Open MPI needs dozens of packages, so the tests use it only where it is already installed.
 DEBIANS = ["debian"] if shutil.which(DEBIANS_MPIRUN) else []
 CASES |= {name: Case(DEBIAN, "OpenMPI", f"{DEBIANS_MPIRUN} -x NCCL_DEBUG", {}) for name in DEBIANS}
 
@@ -181,10 +181,12 @@ def ranks(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
         ("intel", {"NCCL_DEBUG": "INFO", "NCCL_ALGO": "Ring"}),
     ],
 )
-def test_ranks_start_on_both_workers_with_what_mpirun_passes_on(start: Start, name: str, env: dict[str, str]) -> None:
+def test_ranks_start_on_both_workers_with_the_exported_environment(
+    start: Start, name: str, env: dict[str, str]
+) -> None:
     found = ranks(start(name))
     assert found == [{"rank": number, "size": 2, "host": f"{name}-worker-{number}", "env": env} for number in (0, 1)], (
-        "the worker's own environment, NCCL_PROTO, reaches nobody"
+        "the worker's own environment, NCCL_PROTO, does not reach the ranks"
     )
 
 

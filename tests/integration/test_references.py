@@ -1,4 +1,4 @@
-"""What a job refers to and the names that it needs, as the service says it at submission and the cluster has it."""
+"""Objects that a job refers to and names that it needs: the service's verdict and the outcome in the cluster."""
 
 from typing import Any
 

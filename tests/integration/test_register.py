@@ -94,7 +94,7 @@ def test_the_api_server_takes_our_audit_annotations(cluster: Cluster, namespace:
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_what_a_killed_run_left_is_replaced(cluster: Cluster, namespace: str) -> None:
+def test_leftovers_of_a_killed_run_are_replaced(cluster: Cluster, namespace: str) -> None:
     with service.running(cluster):
         cluster.programs[service.NAME].stop()  # no goodbye
         left = configurations(cluster)

@@ -81,7 +81,7 @@ def test_a_webhook_that_is_called_once_takes_out_nothing(
         assert places(cluster, namespace) == 5
 
 
-def test_no_job_goes_without_what_is_required(cluster: Cluster, namespace: str, required: str) -> None:
+def test_job_without_a_required_injection_is_rejected(cluster: Cluster, namespace: str, required: str) -> None:
     said = create(cluster, namespace, annotations={SKIP: "istio"})
     assert "mpijob.kubeflow.org/pi created" in said
     assert (f'{SKIP}: "istio" cannot be skipped' in said) is (required != "off")

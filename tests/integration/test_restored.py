@@ -1,4 +1,4 @@
-"""What was injected, through the life of a job on the real API server: applied again, replaced, edited."""
+"""Injected values when a job on the real API server is applied again, replaced or edited."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the runbook says is done to the letter at an installation on a real API server, and does what it says."""
+"""The commands of the runbook work as described on an installation at a real API server."""
 
 import json
 from collections.abc import Iterator
@@ -88,7 +88,7 @@ def test_out_of_the_path_and_back(installation: Installed) -> None:
         assert findings(installation) == set()
 
 
-def test_when_it_is_down_users_see_what_the_table_says(installation: Installed) -> None:
+def test_messages_during_an_outage_match_the_table(installation: Installed) -> None:
     with down(installation):
         text = refusal(installation, GOOD)
     assert 'failed calling webhook "validate.mpijob.training.openshift.io"' in text

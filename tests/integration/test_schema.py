@@ -106,7 +106,7 @@ def test_the_api_server_decides_alike(cluster: Cluster, namespace: str, publishe
         assert bool(SchemaVerdict(job, schema).violations) == refused, (schema.origin, done.stderr)
 
 
-def test_other_clients_lose_what_is_unknown(cluster: Cluster, namespace: str) -> None:
+def test_unknown_fields_from_other_clients_are_dropped(cluster: Cluster, namespace: str) -> None:
     """kubectl asks for strictness; who does not is warned, and the field is gone."""
     job = changed({"metadata.namespace": namespace, "spec.slotPerWorker": 8})
     refused = cluster.kubectl("create", "--dry-run=server", "-f-", stdin=job, check=False)

@@ -30,7 +30,7 @@ def played(stage: Stage) -> Mapping[Path, str]:
 @pytest.mark.parametrize(
     "name", [*(path.name for path in texts.PAGES), *(f"sessions/{each}.txt" for each in texts.SESSIONS)]
 )
-def test_what_is_shown_is_what_came(played: Mapping[Path, str], name: str) -> None:
+def test_shown_output_matches_the_run(played: Mapping[Path, str], name: str) -> None:
     path = DOCS / name
     shown, came = (normal(text).splitlines() for text in (path.read_text(encoding="utf-8"), played[path]))
     difference = "\n".join(difflib.unified_diff(shown, came, "shown", "came", n=1, lineterm=""))

@@ -83,7 +83,7 @@ def test_every_rule_and_injection_has_a_page(site: Path, entry: explanations.Exp
     assert f"<h1>{entry.id}<" in _page(site, entry)
 
 
-def test_messages_are_shown_with_the_mistake_and_what_to_do(site: Path) -> None:
+def test_messages_are_shown_with_the_mistake_and_the_fix(site: Path) -> None:
     page = (site / "rules" / "worker-count.html").read_text()
     for text in ("1 worker, at least 2 required", "One worker", "Set replicas to 2 or more."):
         assert text in page

@@ -1,6 +1,6 @@
-"""Jobs with slow workers, queued by the real Kueue and not, with real sshd and mpirun: none fails for it.
+"""Jobs with slow workers do not fail, with and without a queue of the real Kueue, with real sshd and mpirun.
 
-The same jobs without the injection are the figure for comparison.
+The same jobs without the injection run for comparison, and some of them fail.
 """
 
 import os
@@ -61,7 +61,7 @@ def places(cluster: Cluster, labels: dict[str, str]) -> tuple[str, str]:
 
 
 def job(index: int, namespace: str, chosen: random.Random) -> dict[str, Any]:
-    """A launcher with a script, or with mpirun alone; few jobs may fail often."""
+    """A job whose launcher runs a script or plain mpirun, in turn. In the full run its backoffLimit is random."""
     release = RELEASES[index % len(RELEASES)]
     implementation = {"mpich": "MPICH", "intel": "Intel"}.get(release, "OpenMPI")
     mpirun = ["mpirun" if implementation == "OpenMPI" else "mpiexec", "-n", "2"]
@@ -119,7 +119,7 @@ def test_no_job_fails_because_its_workers_are_slow(cluster: Cluster, sshd: Sshd,
     assert any("waiting for" in text and "Could not resolve hostname" in text for one in found for text in one.waited)
 
 
-def test_a_launcher_that_is_held_until_the_workers_are_ready_waits_no_longer(
+def test_launcher_created_after_the_workers_are_ready_does_not_wait(
     cluster: Cluster, sshd: Sshd, tmp_path: Path
 ) -> None:
     _, namespace = places(cluster, {})

@@ -117,7 +117,7 @@ def test_every_rule_that_looks_at_the_cluster_has_its_say(world: World) -> None:
     assert said >= LOOK_AT_CLUSTER
 
 
-def test_a_snapshot_of_the_namespace_says_the_same_of_its_jobs(world: World, tmp_path: Path) -> None:
+def test_snapshot_of_the_namespace_gives_the_same_verdicts(world: World, tmp_path: Path) -> None:
     view = view_of(snapshot(world.cluster.kubeconfig, tmp_path / "team.yaml", "--namespace", TEAM))
     for job in inventory.jobs():
         assert verdict(view, job) == verdict(world.live, job)

@@ -1,4 +1,4 @@
-"""As many jobs as the API server takes: each gets a key of its own, and deleting them leaves none.
+"""Each of many simultaneous jobs gets its own key, and deleting the jobs deletes the keys.
 
 MPIJOB_SSH_JOBS sets how many; `make burst` takes a thousand. There must be more than keys made ahead.
 """

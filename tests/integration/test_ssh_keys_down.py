@@ -1,4 +1,4 @@
-"""The hook for SSH keys fails closed: with the service down nothing but a job's own keys may notice."""
+"""The hook for SSH keys fails closed: while the service is down, only Secrets with a job's keys are affected."""
 
 import json
 import os
@@ -82,7 +82,7 @@ def test_no_other_secret_needs_the_service(down: Cluster, namespace: str, name: 
     assert down.get("secrets", "-n", namespace)["items"] == []
 
 
-def test_what_would_need_it(down: Cluster, namespace: str) -> None:
+def test_secret_with_keys_of_a_job_needs_the_service(down: Cluster, namespace: str) -> None:
     """The same Secret with the owner, type and name of a job's keys."""
     manifest = secret("x-ssh", namespace, [OWNER], SSH)
     refused = down.kubectl("create", "-f", "-", stdin=manifest, check=False)

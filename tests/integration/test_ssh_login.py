@@ -1,4 +1,4 @@
-"""The pair of a stored Secret, mounted as the operator's pods mount it, lets its own job in and no other."""
+"""The key pair of a stored Secret, mounted as in the operator's pods, allows logins only within its own job."""
 
 import os
 import pwd

@@ -1,4 +1,4 @@
-"""Where pods go, with the real API server, operator, scheduler and Kueue, on up to 300 simulated nodes."""
+"""The placement of pods by the real API server, operator, scheduler and Kueue on up to 300 simulated nodes."""
 
 import json
 from collections import Counter
@@ -88,7 +88,7 @@ def preferred(pod: dict[str, Any]) -> list[dict[str, Any]]:
 class TestScheduler:
     """Workers of one job, in racks of ten nodes."""
 
-    def test_they_land_in_one_rack_where_they_fit(self, cluster: Cluster, namespace: str) -> None:
+    def test_workers_share_a_rack_where_they_fit(self, cluster: Cluster, namespace: str) -> None:
         name = create(cluster, namespace, job("small", 8))
         assert len(racks(cluster, hosts(cluster, namespace, name, 8))) == 1
 
@@ -102,7 +102,7 @@ class TestScheduler:
         name = create(cluster, namespace, manifest)
         assert len(set(hosts(cluster, namespace, name, 4))) == 1
 
-    def test_they_spread_where_they_do_not(self, cluster: Cluster, namespace: str) -> None:
+    def test_workers_spread_over_racks_where_they_do_not_fit(self, cluster: Cluster, namespace: str) -> None:
         name = create(cluster, namespace, job("large", 25))
         found = racks(cluster, hosts(cluster, namespace, name, 25))
         assert 3 <= len(found) <= 4

@@ -96,7 +96,7 @@ def test_a_job_that_passes_runs_to_its_end(operator_cluster, checked, namespace,
     assert hostfile.count("slots=4") == 3
 
 
-def test_one_that_jobset_refuses_is_refused(operator_cluster, checked, namespace):
+def test_job_that_jobset_rejects_is_rejected(operator_cluster, checked, namespace):
     longest, too_long = "x" * 44, "x" * 45
 
     assert create(operator_cluster, namespace, job(longest), "--dry-run=server").returncode == 0
@@ -231,7 +231,7 @@ def stored(operator_cluster, checked):
 
 
 @pytest.mark.parametrize("case", REFUSED_LATER)
-def test_what_is_refused_after_it_is_stored_is_refused_at_once(operator_cluster, checked, stored, namespace, case):
+def test_job_that_would_fail_after_creation_is_rejected_at_creation(operator_cluster, checked, stored, namespace, case):
     rule = "pod-template" if case == "fetches-into-nothing" else "upstream-contract"
     if case in AT_THE_JOB:
         operator_cluster.kubectl("create", "-f", "-", stdin=broken_runtime(checked, case, namespace))
@@ -409,7 +409,7 @@ def test_a_runtime_of_the_namespace(operator_cluster, checked, namespace):
 
 @pytest.mark.skipif(not FULL, reason="packages are fetched: `make test-long`")
 @pytest.mark.timeout(600)
-def test_what_users_of_the_sdk_see(operator_cluster, checked, namespace):
+def test_output_of_the_trainer_sdk(operator_cluster, checked, namespace):
     """docs/clients.md; a warning they do not see."""
     wanted = {"runtime": "deepspeed-distributed", "name": "llama", "image": "registry.example.com/llama:1"}
 
@@ -439,7 +439,7 @@ def test_the_rights_of_the_component_are_enough(operator_cluster, checked):
     operator_cluster.kubectl("delete", "-f", RIGHTS)
 
 
-def test_what_is_stored_can_be_suspended_and_deleted(operator_cluster, checked, namespace):
+def test_stored_train_job_can_be_suspended_and_deleted(operator_cluster, checked, namespace):
     assert create(operator_cluster, namespace, job()).returncode == 0
 
     suspend = ("patch", "trainjob", "job", "-n", namespace, "--type=merge", "-p", '{"spec":{"suspend":true}}')

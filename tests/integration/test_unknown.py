@@ -1,4 +1,4 @@
-"""Whatever the real API server does not tell, or no more: no rule refuses a job for it, and a metric counts it."""
+"""If an object of the real API server is unknown or stale, no rule rejects a job for it, and a metric reports it."""
 
 import asyncio
 import os
@@ -136,7 +136,7 @@ async def test_kinds_that_are_not_installed_are_found_as_soon_as_they_are(
 
 
 @pytest.mark.parametrize("resource", ALL, ids=lambda resource: resource.name)
-async def test_what_is_forbidden_rejects_no_job(
+async def test_forbidden_kind_rejects_no_job(
     full: Cluster, tmp_path: Path, impatient: None, resource: Resource[Any, Any]
 ) -> None:
     user = full.kubeconfig_for(f"without-{resource.name}")
@@ -174,7 +174,7 @@ async def test_before_the_first_list_nothing_is_known(full: Cluster, tmp_path: P
             assert not any(denied(view, job) for job in JOBS)
 
 
-async def test_stale_cache_counts_as_unknown(
+async def test_stale_cache_is_treated_as_unknown(
     full: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, impatient: None
 ) -> None:
     for limit in ("MAX_CONNECT_SECONDS", "MAX_PAGE_SECONDS"):

@@ -149,7 +149,7 @@ ASKED = [
 
 
 @pytest.mark.parametrize("changes", ASKED, ids=range(len(ASKED)))
-def test_the_pod_group_asks_for_what_we_say(cluster: Cluster, namespace: str, changes: Json) -> None:
+def test_pod_group_requests_the_computed_resources(cluster: Cluster, namespace: str, changes: Json) -> None:
     made = create(cluster, namespace, changes)
     group = pod_group(cluster, namespace)["spec"]
     view = Snapshot(cluster.get("priorityclasses")["items"])

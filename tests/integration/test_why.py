@@ -114,7 +114,7 @@ def test_it_is_a_plugin_of_kubectl(world: World, monkeypatch: pytest.MonkeyPatch
     assert done.stdout.startswith("team-a/first runs since ")
 
 
-def test_who_may_view_the_namespace_reads_the_same(world: World) -> None:
+def test_user_with_view_sees_the_same_diagnosis(world: World) -> None:
     """Kueue's roles and those of this project add to `view`. Nodes and policies are not among it."""
     cluster = world.cluster
     cluster.kubectl("apply", "-f", MANIFESTS / "base" / "user-roles.yaml")
@@ -144,8 +144,8 @@ def test_all_jobs_of_a_namespace(world: World) -> None:
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ("team-a/wrong-kye", "there is no MPIJob team-a/wrong-kye, but wrong-key"),
-        ("team-b/train", "there is no namespace team-b, but team-a"),
+        ("team-a/wrong-kye", "there is no MPIJob team-a/wrong-kye; did you mean wrong-key?"),
+        ("team-b/train", "there is no namespace team-b; did you mean team-a?"),
         ("default/train", "there is no MPIJob in namespace default"),
     ],
 )

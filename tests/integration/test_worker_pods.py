@@ -1,4 +1,4 @@
-"""What worker-readiness and host-network put into jobs, as the real operator and scheduler take it."""
+"""The effects of the injections worker-readiness and host-network with the real operator and scheduler."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -33,7 +33,7 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class Stack:
-    """What of it is of interest to a test."""
+    """The parts of the stack that tests use."""
 
     runtimes: dict[str, Manifest]
     """Trainer's own runtimes, by their names."""
@@ -41,7 +41,7 @@ class Stack:
 
 @contextmanager
 def running(cluster: Cluster) -> Iterator[Stack]:
-    """Both controllers, from ready to gone. Their CRDs stay."""
+    """Runs both controllers until the block ends. Their CRDs stay."""
     built = ensure_built(TRAINER)
     cluster.kubectl("apply", "--server-side", "-f", built / "crds")
     established = lambda: all(has_condition(cluster.get("crd", name), "Established") for name in CRDS)  # noqa: E731

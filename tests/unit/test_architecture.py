@@ -1,4 +1,4 @@
-"""The rooms are those that docs/architecture.md and the import contract name, and each says what it is for."""
+"""The packages match docs/architecture.md and the import contract, and each docstring describes its package."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ LIBRARY = "certs"
 
 
 def rooms() -> list[str]:
-    """Those of the import contract, from the top one down."""
+    """The packages of the import contract, from the top layer down."""
     config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     (layers,) = (contract["layers"] for contract in config["contracts"] if contract["type"] == "layers")
     named = [room.strip().removeprefix("webhook.") for layer in layers for room in layer.split("|")]

@@ -1,4 +1,4 @@
-"""The bad jobs of which the page "What the rules say" is made."""
+"""The bad jobs from which the page "What the rules say" is generated."""
 
 from tests.support.bad_jobs.cases import cases, causes
 from webhook.rules import REGISTRY

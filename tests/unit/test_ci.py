@@ -1,4 +1,4 @@
-"""What CI systems are given: the pre-commit hook, the GitHub action, and the files that docs/ci.md shows."""
+"""Integrations for CI systems: the pre-commit hook, the GitHub action, and the files in docs/ci.md."""
 
 import json
 import os

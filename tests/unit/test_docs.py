@@ -1,4 +1,4 @@
-"""The documentation is complete and as the code is."""
+"""The documentation is complete and matches the code."""
 
 import re
 from collections import Counter
@@ -42,17 +42,18 @@ def page(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
-def test_the_generated_pages_are_as_the_code_is(name: str) -> None:
+def test_generated_pages_match_the_code(name: str) -> None:
     assert page(name) == PAGES[name], "run `make docs`"
 
 
-def test_no_generated_page_is_left_over() -> None:
+def test_no_stale_generated_page_exists() -> None:
     found = {str(path.relative_to(DOCS)) for path in (DOCS / "reference").iterdir()}
-    assert found == {*PAGES, *EVIDENCE, "reference/licences.md"}  # which tests/unit/test_licences.py holds
+    # tests/unit/test_licences.py checks licences.md.
+    assert found == {*PAGES, *EVIDENCE, "reference/licences.md"}
 
 
 @pytest.mark.parametrize("entry", explanations.entries(), ids=lambda entry: f"{entry.kind}:{entry.id}")
-def test_every_rule_injection_and_setting_is_there(entry: explanations.Explanation) -> None:
+def test_reference_has_every_rule_injection_and_setting(entry: explanations.Explanation) -> None:
     text = page(f"reference/{entry.kind}s.md")
     assert f"\n## {entry.id}\n\n{entry.summary} " in text, "run `make docs`"
     section = text.partition(f"\n## {entry.id}\n")[2].partition("\n## ")[0]
@@ -62,14 +63,14 @@ def test_every_rule_injection_and_setting_is_there(entry: explanations.Explanati
         assert f"| [{entry.id}]({entry.kind}s.md#{entry.id}) | `{setting.name}` | " in page("reference/policy.md")
 
 
-def test_every_setting_of_the_policy_document_is_there() -> None:
+def test_policy_reference_has_every_setting() -> None:
     for field in PolicyDocument.model_fields.values():
         name = field.alias or ""
         assert f"| `{name}` | " in page("reference/policy.md") or f"\n## {name}\n" in page("reference/policy.md"), name
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_and_option_is_there(name: str) -> None:
+def test_cli_reference_has_every_command_and_option(name: str) -> None:
     section = page("reference/cli.md").partition(f"\n## {name}\n")[2].partition("\n## ")[0]
     assert f"Usage: mpijob-webhook {name} " in section
     for option in COMMANDS[name].params:
@@ -82,14 +83,14 @@ def test_every_policy_command_is_shown_to_administrators(name: str) -> None:
     assert f"mpijob-webhook {name}" in page("write-policies.md")
 
 
-def test_every_metric_is_there() -> None:
+def test_metrics_reference_has_every_metric() -> None:
     for metric in (*METRICS, *JOB_METRICS, *AUDIT_METRICS):
         assert f"| `{metric.name}` | {metric.kind} | " in page("reference/metrics.md")
     named = set(re.findall(r"mpijob_webhook_[a-z_]+", "".join(map(page, WRITTEN))))
     assert named <= {metric.name for metric in (*METRICS, *AUDIT_METRICS)}
 
 
-def test_every_annotation_that_users_may_set_is_there() -> None:
+def test_user_pages_have_every_annotation() -> None:
     keys = [value for value in vars(annotations).values() if isinstance(value, str) and value.startswith("training.op")]
     shown = "".join(page(f"{name}.md") for name in contents.USERS)
     assert keys
@@ -100,7 +101,7 @@ READY_MADE = sorted({path.stem for path in (MANIFESTS / "policies").glob("*.yaml
 
 
 @pytest.mark.parametrize("name", READY_MADE)
-def test_every_ready_made_policy_says_for_whom_it_is_and_how_to_live_with_it(name: str) -> None:
+def test_policies_page_describes_every_ready_made_policy(name: str) -> None:
     link = f"[{name}.yaml](../manifests/policies/{name}.yaml)"
     (section,) = [each for each in page("policies.md").split("\n### ")[1:] if link in each.split("\n\n")[1]]
     for lead in ("\n**For** ", "\n**What it changes.** ", "\n**Living with it.** "):
@@ -147,7 +148,7 @@ def test_the_runbook_has_a_section_for_each_alert() -> None:
         assert len(section) > 50, alert["alert"]
 
 
-# What the reader is to write.
+# Placeholders for names that the reader chooses.
 YOURS = re.compile(r"my_(rule|injection|kind|command)\b")
 
 
@@ -179,7 +180,7 @@ def test_each_threat_names_the_tests_of_its_defence() -> None:
 
 
 def _anchors(file: Path) -> set[str]:
-    """What the headings of a page can be linked by."""
+    """The anchors of the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -200,7 +201,7 @@ def test_commands_that_are_shown_exist() -> None:
             assert set(re.findall(r"(?<=\s)--?[a-z][a-z0-9-]*", rest.partition(" -- ")[0])) <= known, f"{command}{rest}"
 
 
-def test_the_refusal_in_the_texts_is_the_real_one() -> None:
+def test_rejection_in_the_docs_matches_the_output() -> None:
     lines = re.findall(r"^\* (spec\S+): (.*) \[([a-z-]+)\](?: \(and 1 more\))?$", page("rejections.md"), re.MULTILINE)
     verdict = _checked("bad-one-worker.yaml").as_json()
     causes = [(cause["field"], cause["message"], cause["rule"]) for cause in verdict["causes"]]
@@ -221,7 +222,7 @@ def test_the_most_frequent_messages_are_those_of_the_corpus() -> None:
     assert not missing, f"a row of the table of messages in docs/rejections.md for {missing}"
 
 
-def test_the_output_of_check_in_the_texts_is_the_real_one() -> None:
+def test_check_output_in_the_docs_matches_the_output() -> None:
     title, *shown = (
         page("injections.md").partition("$ mpijob-webhook check openmpi-pi.yaml\n")[2].partition("```")[0].split("\n")
     )
@@ -232,7 +233,7 @@ def test_the_output_of_check_in_the_texts_is_the_real_one() -> None:
     assert [line for line in real if line in shown] == shown
 
 
-def test_users_read_of_every_injection_why_and_what_to_do_otherwise() -> None:
+def test_injections_page_has_a_row_for_every_injection() -> None:
     rows = re.findall(
         r"^\| \[`(.*)`\]\(reference/injections\.md#(.*)\) \| (.+) \| (.+) \| (.+) \|$",
         page("injections.md"),
@@ -246,7 +247,7 @@ def test_users_read_of_every_injection_why_and_what_to_do_otherwise() -> None:
 
 
 @pytest.mark.parametrize("setting", ["`required`", "`injectOnly`", "`injectionWarnings`"])
-def test_what_all_injections_share_is_shown_to_administrators(setting: str) -> None:
+def test_write_policies_page_has_the_settings_shared_by_injections(setting: str) -> None:
     section = page("write-policies.md").partition("\n## Injections\n")[2].partition("\n## ")[0]
     assert f"- {setting}" in section or f"| {setting} |" in section
     assert f"{setting.strip('`')}: " in section.partition("```yaml\n")[2].partition("```")[0]

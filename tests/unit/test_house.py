@@ -29,7 +29,7 @@ def test_every_injection_has_its_file_and_its_test_file(injection: injections.In
 
 @pytest.mark.parametrize(("package", "registry"), [(rules, rules.REGISTRY), (injections, injections.REGISTRY)])
 def test_every_file_is_a_rule_or_an_injection(package: ModuleType, registry: Mapping[str, object]) -> None:
-    """And no test file is left of what has gone."""
+    """No test file is left over from a deleted rule or injection."""
     names = {entry.replace("-", "_") for entry in registry}
     assert {module.name for module in iter_modules(package.__path__)} == names | {"limits"}
     tests = TESTS / "unit" / package.__name__.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""What is installed with the service may be given on."""
+"""The licences of installed packages allow redistribution."""
 
 from importlib.metadata import PackageNotFoundError, metadata
 

@@ -49,7 +49,7 @@ def test_a_refused_job() -> None:
 
 
 class Text(HTMLParser):
-    """Well-formed, and what it says."""
+    """The text of the HTML, which must be well-formed."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -138,7 +138,7 @@ def test_what_is_in_a_cluster_are_mappings() -> None:
 
 
 def test_a_job_is_judged_as_clients_send_it() -> None:
-    """In JSON, in which keys are text, tuples are lists and moments are text."""
+    """As JSON: keys become text, tuples become lists, and timestamps become text."""
     job = changed({"metadata.labels": {1: "a"}, "metadata.creationTimestamp": datetime(2026, 1, 2)})
     job["spec"]["mpiReplicaSpecs"] = MappingProxyType(job["spec"]["mpiReplicaSpecs"])
     verdict = mpijob_webhook.check(job)

@@ -1,4 +1,4 @@
-"""Each line of the release checklist, on a checkout that has it and on one that has not."""
+"""Each line of the release checklist, on a checkout that satisfies it and on a checkout that does not."""
 
 import subprocess
 from pathlib import Path

@@ -40,13 +40,13 @@ def attempts(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def wrong(manifest: Manifest, world: JobWorld) -> list[Any]:
-    """What rejects the job, and what it is warned of because it cannot run."""
+    """The violations that reject the job, and the warnings that it cannot run."""
     validation = job_check.check(manifest, world).validation
     return [*validation.denied, *(each for each in validation.warned if each.importance[0] is Importance.FAILS)]
 
 
 def rounds(path: Path) -> int:
-    """How often the job is rejected, or admitted with a warning that it cannot run."""
+    """The number of times that the job is rejected, or admitted with a warning that it cannot run."""
     return len([*attempts(path)]) - 1
 
 

@@ -1,4 +1,4 @@
-"""What rules share when they word a violation."""
+"""Functions with which rules write the messages of violations."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the pages and the recorded sessions show is the same everywhere."""
+"""The pages and the recorded sessions show the same output."""
 
 import re
 
@@ -21,7 +21,7 @@ def test_the_recordings_are_those_of_the_texts(name: str) -> None:
 
 
 def test_the_readme_shows_what_the_pages_show() -> None:
-    """The pages' outputs are held by a run."""
+    """A test run checks the outputs in the pages."""
     run = {
         (part.line, part.shown)
         for page in texts.PAGES
@@ -35,7 +35,7 @@ def test_the_readme_shows_what_the_pages_show() -> None:
     ] == []
 
 
-# What needs something that is not here. The list can only shrink.
+# Steps that need something that test machines lack. The list can only shrink.
 NOT_RUN = {
     "docker build --build-arg BASE=debian:trixie-slim@sha256:... --build-arg VERSION=0.1.0 "
     "--tag registry.example.com/ml/mpijob-webhook:0.1.0 .",

@@ -1,4 +1,4 @@
-"""What starts with the program."""
+"""The start of the program."""
 
 import os
 import subprocess

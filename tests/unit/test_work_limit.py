@@ -49,7 +49,7 @@ def program(text: str) -> subprocess.CompletedProcess[str]:
 
 
 def run(text: str) -> list[tuple[str, int]]:
-    """How each `took` of the program ended, and its milliseconds."""
+    """The outcome of each `took` in the program, and its duration in milliseconds."""
     lines = (line.rpartition(" ") for line in program(text).stdout.splitlines())
     return [(ended, int(milliseconds)) for ended, _, milliseconds in lines]
 

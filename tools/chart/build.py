@@ -167,7 +167,7 @@ def _meant(found: Json, target: Json) -> bool:
 
 
 def _apply(found: Json, operation: Json, condition: str) -> None:
-    """Under the condition, do what the patch does."""
+    """Apply the patch under the condition."""
     *parents, last = operation["path"].split("/")[1:]
     target = found
     for token in parents:
@@ -191,7 +191,7 @@ def _apply(found: Json, operation: Json, condition: str) -> None:
 
 
 def _with_values(found: list[Json]) -> None:
-    """What a chart's users set: the image, replicas, resources, more options, where the pods go."""
+    """Inserts the values that users of the chart set: image, replicas, resources, options and scheduling."""
     (deployment,) = (each for each in found if each["kind"] == "Deployment")
     spec = deployment["spec"]
     (replicas,) = (key for key in spec if isinstance(key, Key) and key.name == "replicas")

@@ -11,19 +11,19 @@ CERTIFICATES: Final = {"selfManaged": "default", "certManager": "cert-manager", 
 
 
 def kustomization(folder: str) -> Any:
-    """That of a folder of the manifests."""
+    """The kustomization of a folder of the manifests."""
     (found,) = load_all((MANIFESTS / folder / "kustomization.yaml").read_text(encoding="utf-8"))
     return found
 
 
 def components_of(overlay: str) -> list[str]:
-    """Those that an overlay has, with the one that its hooks have."""
+    """The components of an overlay, and the component of its hooks."""
     found = [Path(path).name for path in kustomization(f"overlays/{overlay}").get("components", ())]
     return found + [name for name in [f"hooks-{overlay}"] if (MANIFESTS / "components" / name).is_dir()]
 
 
 def components() -> list[str]:
-    """Those that an installation may choose."""
+    """The optional components."""
     taken = {name for overlay in CERTIFICATES.values() for name in components_of(overlay)}
     return sorted(path.name for path in (MANIFESTS / "components").iterdir() if path.name not in taken)
 

@@ -1,4 +1,4 @@
-"""The values of the chart: what each means, its default and its schema, told in one place."""
+"""The values of the chart, with description, default and schema."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ def text() -> str:
 
 
 def schema() -> Json:
-    """The schema of the values, by which helm refuses what it does not know."""
+    """The schema of the values. helm rejects values that are not in it."""
     known = {name: _schema(value) for name, value in _values().items()}
     # Helm hands a chart `global`, whether it asks for it or not. By `enabled` a chart that this one is part of
     # leaves it out or takes it (`condition: mpijob-webhook.enabled`).
@@ -103,12 +103,12 @@ def _values() -> dict[str, Value | dict[str, Value]]:
         ),
         "replicas": Value(
             deployment["spec"]["replicas"],
-            "How many; with components.hpa the autoscaler says it.",
+            "Number of replicas. With components.hpa the autoscaler sets it.",
             {"type": "integer", "minimum": 1},
         ),
         "resources": Value(
             container["resources"],
-            "Of each replica. A limit of CPU would show as latency of every kubectl.",
+            "Resources of each replica. A CPU limit would delay every kubectl command.",
             {**_FORM, "properties": {"requests": _AMOUNTS, "limits": _AMOUNTS}},
         ),
         "certificates": Value(
@@ -131,7 +131,7 @@ def _values() -> dict[str, Value | dict[str, Value]]:
 
 
 def _comment(component: str) -> str:
-    """What a component says of itself."""
+    """The comment at the top of a component."""
     lines = (MANIFESTS / "components" / component / "kustomization.yaml").read_text(encoding="utf-8").splitlines()
     return " ".join(
         line.removeprefix("# ") for line in lines[: lines.index("apiVersion: kustomize.config.k8s.io/v1alpha1")]

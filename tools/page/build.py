@@ -22,7 +22,7 @@ DEPENDENCIES = "node_modules"
 
 
 class NotBuilt(Exception):
-    """The page cannot be built here, and why."""
+    """The page cannot be built on this machine. The message has the reason."""
 
 
 def built() -> Path:

@@ -15,13 +15,13 @@ PIP: Final = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-che
 
 
 def locked_wheels(folder: Path) -> None:
-    """The wheels of what is locked to run, by their hashes."""
+    """The wheels of the locked runtime packages, verified by hash."""
     wanted = ["--require-hashes", "--only-binary=:all:", "--requirement", str(LOCK)]
     run([*PIP, "download", "--no-deps", "--dest", str(folder), *wanted])
 
 
 def own_wheel(folder: Path) -> None:
-    """That of this revision."""
+    """The wheel of this revision."""
     run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT)])
 
 
@@ -31,14 +31,14 @@ def digest(path: Path) -> str:
 
 
 def emptied(folder: Path) -> None:
-    """Make a folder; SystemExit where it has something in it."""
+    """Create a folder. SystemExit if it exists and is not empty."""
     if folder.exists() and any(folder.iterdir()):
         sys.exit(f"{folder} is not empty: name another folder, or remove it")
     folder.mkdir(parents=True, exist_ok=True)
 
 
 def run(command: Iterable[str]) -> None:
-    """SystemExit with what it printed, where it fails."""
+    """Run a command. SystemExit with its output if it fails."""
     words = [*command]
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:

@@ -19,7 +19,7 @@ Check = Callable[[Path, str], str]
 
 
 def committed(root: Path, version: str) -> str:
-    """Nothing is changed that is not committed."""
+    """There are no uncommitted changes."""
     del version
     left = _run(root, "git", "status", "--porcelain").splitlines()
     return f"commit or remove what `git status` lists, {len(left)} in all: {left[0].strip()}" if left else ""
@@ -31,7 +31,7 @@ def untagged(root: Path, version: str) -> str:
 
 
 def described(root: Path, version: str) -> str:
-    """The newest section of the changelog is that of this version."""
+    """The newest section of the changelog is about this version."""
     titles = re.findall(r"^## (.*)$", (root / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     newest = titles[0] if titles else "nothing"
     wanted = rf"\[?{re.escape(version)}\]? - \d{{4}}-\d\d-\d\d"
@@ -50,7 +50,7 @@ def deployed(root: Path, version: str) -> str:
 
 
 def generated(root: Path, version: str) -> str:
-    """What follows from the code is as the code is."""
+    """Generated files match the code."""
     del version
     for maker, folder, files in (
         ("make docs", root / "docs", reference.pages()),
@@ -63,7 +63,7 @@ def generated(root: Path, version: str) -> str:
 
 
 def paged(root: Path, version: str) -> str:
-    """What is built has the page of `playground`."""
+    """The packages contain the page of `playground`."""
     del version
     page = root / "webhook/parts/playground/page/index.html"
     return "" if page.is_file() else "`mpijob-webhook playground` would have nothing to show: run `make page`"

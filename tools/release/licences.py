@@ -26,7 +26,7 @@ def locked() -> list[str]:
 
 
 def licence(found: PackageMetadata) -> str:
-    """The SPDX expression of a package, or what it says instead; "" where it says nothing."""
+    """The SPDX expression of a package, or its other licence text; "" if it has none."""
     said = next((found[field] for field in ("License-Expression", "License") if field in found), "")
     return _SAID.get(said, said)
 

@@ -14,7 +14,7 @@ _FOLDER: Final = "node_modules/"
 
 @dataclass(frozen=True)
 class Package:
-    """One of them; its licence is an SPDX expression."""
+    """A package of the page. Its licence is an SPDX expression."""
 
     name: str
     version: str
@@ -42,7 +42,7 @@ class Package:
 
 
 def packages() -> list[Package]:
-    """All that is in the page, and not what only builds or tests it."""
+    """The packages in the page, without those that only build or test it."""
     locked = json.loads(LOCK.read_text(encoding="utf-8"))["packages"]
     return [
         Package(path.rpartition(_FOLDER)[2], told["version"], told["license"], told["integrity"])

@@ -47,7 +47,7 @@ class Step:
 
 
 def parts(text: str) -> Iterator[Heading | File | Step]:
-    """What the page has, in its order."""
+    """The headings, files and steps of the page, in order."""
     for kind, block, title in _PARTS.findall(text):
         if title:
             yield Heading(title)
@@ -65,7 +65,7 @@ def _steps(block: str) -> Iterator[Step]:
 
 
 def rewritten(text: str, shown: Sequence[str]) -> str:
-    """The page with this below its commands: one text for each of them."""
+    """The page with these outputs below its commands, one for each command."""
     outputs = iter(shown)
 
     def block(match: re.Match[str]) -> str:

@@ -43,7 +43,7 @@ QUOTA: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """One part of a page, and what came of it."""
+    """A part of a page and its outcome."""
 
     part: Heading | File | Step
     output: str = ""
@@ -51,7 +51,7 @@ class Played:
 
     @property
     def shown(self) -> str:
-        """What the page is to show below this command."""
+        """The text that the page should show below this command."""
         step = self.part
         assert isinstance(step, Step)
         if not step.shown and not self.code:
@@ -81,7 +81,7 @@ class Stage(Deployment):
 
     @property
     def deployed_image(self) -> str:
-        """What the Deployment's pods are to run."""
+        """The image in the Deployment."""
         found = self.cluster.get("deployment", SPACE, "-n", SPACE)["spec"]["template"]["spec"]["containers"]
         image: str = found[0]["image"]
         return image

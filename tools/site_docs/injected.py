@@ -1,4 +1,4 @@
-"""What each injection really puts into a job: the first of the corpus that gets it."""
+"""Real examples of each injection: its changes to the first job of the corpus that gets it."""
 
 import re
 from functools import cache

@@ -1,4 +1,4 @@
-"""What the rules really say of bad jobs."""
+"""Real messages of the rules about bad jobs."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ class Message:
     """In words; empty if no single one causes it."""
 
     def as_markdown(self) -> str:
-        """What is said, and what to do."""
+        """The message and the fix."""
         told = f"```text\n{self.said.path}: {self.said.message}\n```\n\n"
         return f"{told}**What to do:** {self.said.fix or 'nothing can be said in general.'}\n"
 

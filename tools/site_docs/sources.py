@@ -38,7 +38,7 @@ class Sources:
         return frozenset(listed.stdout.split("\0")) - {""}
 
     def write(self) -> None:
-        """All but what is written out of the code."""
+        """Write all pages except those generated from the code."""
         shutil.copytree(ROOT / DOCS, self.folder, dirs_exist_ok=True)
         for path in sorted(self.tracked):
             if path in BESIDE or (path.startswith(DOCS) and path.endswith(".md")):

@@ -1,4 +1,4 @@
-"""From a review, a policy and a cluster view to a decision.
+"""Turns a review, a policy and a cluster view into a decision.
 
 `pipelines` chooses the pipeline: `mutate.pipeline` injects, `validate.pipeline` finds violations, and each has its
 steps in one function. `decision` is the outcome and the reply, `messages` the words in it. `skipping`, `too_large` and

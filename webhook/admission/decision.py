@@ -40,7 +40,7 @@ class Decision(msgspec.Struct):
     news: list[str] = msgspec.field(default_factory=list)
     """Injections that added something the user has not read about yet."""
     injection_warnings: InjectionWarnings = "each"
-    """How warnings report what was injected."""
+    """The form of warnings about injected fields."""
     skipped: str = ""
     """Why the job was not checked; empty if it was."""
     name: str = ""
@@ -54,7 +54,7 @@ class Decision(msgspec.Struct):
     document: dict[str, Any] | None = None
     """The object with the patch applied, without its managedFields."""
     reservation: Reservation | None = None
-    """What the job takes of the namespace's quotas; None if no quota counts it."""
+    """The job's use of the namespace's quotas; None if no quota applies to it."""
     refused_gpus: dict[str, int] = msgspec.field(default_factory=dict)
     """Accelerators that a rejected new job requests."""
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
@@ -68,7 +68,7 @@ class Decision(msgspec.Struct):
 
     @property
     def findings(self) -> Iterator[tuple[Action, Finding]]:
-        """Each finding that counts with the action that it triggers, the worst action first."""
+        """The findings with the action that each triggers, the worst action first."""
         by_action = ((Action.DENY, self.denied), (Action.WARN, self.warned), (Action.AUDIT, self.audited))
         return ((action, finding) for action, found in by_action for finding in found if not finding.cause)
 
@@ -95,7 +95,7 @@ class Decision(msgspec.Struct):
 
     @property
     def depends_on_quota(self) -> bool:
-        """Whether a quota counts the job and no other rule rejects it: then the current quota decides."""
+        """Whether a quota applies to the job and no other rule rejects it: then the current quota decides."""
         return self.reservation is not None and all(finding.rule == QUOTA_RULE for finding in self.denied)
 
     @property
@@ -114,7 +114,7 @@ class Decision(msgspec.Struct):
 
     @property
     def cautions(self) -> list[str]:
-        """What could not be injected, the worst first, whatever `injection_warnings` says."""
+        """Failed injections, the worst first, regardless of `injection_warnings`."""
         injected = {*self.authors}
         found = [
             (author, note)
@@ -126,12 +126,12 @@ class Decision(msgspec.Struct):
 
     @property
     def notes(self) -> list[str]:
-        """All notes of injections, whatever `injection_warnings` says."""
+        """All notes of injections, regardless of `injection_warnings`."""
         return [visible(f"{author}: {note}") for author, notes in self.told.items() for note in notes]
 
     @property
     def hints(self) -> list[str]:
-        """What injections report about fields that they leave alone."""
+        """The reports of injections about fields that they leave unchanged."""
         return [note for notes in self.told.values() for note in notes if isinstance(note, Hint)]
 
     def _injected(self) -> list[str]:

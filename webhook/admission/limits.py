@@ -9,13 +9,13 @@ MAX_NAMED_INJECTIONS: Final = 6
 MAX_WARNINGS: Final = 10
 """Warnings of a reply: the API server drops those beyond 4,096 characters."""
 MAX_WARNING_CHARACTERS: Final = 120
-"""Characters of a warning, as Kubernetes asks for."""
+"""Characters of a warning; Kubernetes recommends this limit."""
 MAX_IDS_CHARACTERS: Final = 256
 """Characters of a warning that lists ids: the API server may cut longer ones."""
 MAX_LISTED_FINDINGS: Final = 50
 """Findings listed in a rejection."""
 MAX_COUNTED_GPUS: Final = 10_000
-"""GPUs of one rejected job that a metric counts: `replicas` may be wrong by some zeros."""
+"""GPUs that one rejected job adds to a metric: a typing error in `replicas` may add zeros."""
 MAX_FAULT_CHARACTERS: Final = 500
 """Characters of one fault of a policy: a key or value may have any length."""
 MAX_SKIP_CHARACTERS: Final = 1024

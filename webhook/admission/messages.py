@@ -4,7 +4,8 @@ The API server drops warnings beyond 4,096 characters in total and cuts long one
 `pkg/endpoints/filters/warning.go`).
 
 One cause gives one message: if the fix of one rule also fixes another finding, that finding is left out. A finding
-that the fix of another rule's violation fixes too (`Violation.follows`) is reported after that and not counted.
+that the fix of another rule's violation fixes too (`Violation.follows`) is reported after that violation and is not
+included in the number of problems.
 
 - Amounts outside of a LimitRange that also contradict each other: the fix for the range names both amounts.
 - A field that both the Pod Security level and the API server's check of a pod forbid.
@@ -47,7 +48,7 @@ class Finding:
     rule: str
     violation: Violation
     cause: str = field(default="", compare=False)
-    """The rule from whose violation this follows: it is not counted."""
+    """The rule from whose violation this one follows; not included in the number of problems."""
 
     def __post_init__(self) -> None:
         """Every message is built from a finding, so this is the one place for it."""
@@ -70,7 +71,7 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """What is wrong and what to do, without the field."""
+        """The problem and the fix, without the field."""
         if "\n" in self.violation.message:
             return f"{self.violation.message}\n\n{self.violation.fix}\n{self.label}"
         return f"{self.violation.message}. {self.violation.fix} {self.label}"

@@ -113,7 +113,7 @@ def verdict_on(
     if new is None or not new.is_policy:
         if old is not None and old.is_policy:
             verdict.after = PolicySet(others, policies.cluster_version)
-            verdict.notes.append(f'policy "{verdict.name}" goes: what it set falls back to other policies or defaults')
+            verdict.notes.append(f'policy "{verdict.name}" is removed: other policies or the defaults replace it')
         if new is not None and (value := (new.metadata.labels or {}).get(store.LABEL)) is not None:
             verdict.notes.append(f'this is not a policy: the label {store.LABEL} is "{value}". Set it to "true".')
         return verdict
@@ -144,7 +144,7 @@ def _notes(
     for first, second, path in layers.ties([layer, *others]):
         if layer.name in {first, second}:
             rival = second if first == layer.name else first
-            yield f'{path}: "{rival}" has the same priority and another value; that of "{second}" wins'
+            yield f'{path}: "{rival}" has the same priority and a different value; "{second}" wins'
     for other in others:
         for dropped, reason in layers.merge(layers.in_order([other, layer]), policy_model()).dropped:
             yield f'with "{other.name}", "{dropped}" would be left out: {reason}'

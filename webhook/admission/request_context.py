@@ -1,4 +1,4 @@
-"""What both pipelines read of a request."""
+"""The parts of a request that both pipelines use."""
 
 import msgspec
 
@@ -13,7 +13,7 @@ from webhook.predict.pod_template import decode_job
 
 
 def old_job(request: review.AdmissionRequest) -> MPIJob | None:
-    """The stored object, None when it cannot be read: then everything about the new one counts."""
+    """The stored object, None when it cannot be read: then every finding in the new object applies."""
     if too_large.finding(request.old_object):
         return None
     try:

@@ -22,7 +22,7 @@ OWNED = "owned by a controller"
 COPY = "a copy made by Kueue"
 # Claims that a job makes about itself.
 CLAIMED = frozenset({OWNED, COPY})
-UNCHANGED = "nothing changed that is checked"
+UNCHANGED = "no checked field changed"
 _RULES_READ: Final = frozenset(("labels", "annotations"))
 _METADATA: Final = _RULES_READ | {"finalizers", "ownerReferences"}
 """Metadata that users write, so custom rules may read it."""

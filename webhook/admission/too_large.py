@@ -12,7 +12,7 @@ AS_STORED = f"{TOO_LARGE}, and stored before as it is"
 
 
 def finding(document: msgspec.Raw) -> Finding | None:
-    """The reason not to decode the object, whatever the policy says; None if it is decoded."""
+    """The reason not to decode the object, regardless of the policy; None to decode it."""
     data = bytes(document)
     if len(data) > limits.MAX_OBJECT_BYTES:
         return _finding(len(data), "bytes", limits.MAX_OBJECT_BYTES)

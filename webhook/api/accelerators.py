@@ -1,4 +1,4 @@
-"""The requests of a template's pod, counted the way Kubernetes counts them, and which resources are accelerators.
+"""The requests of a template's pod, added up as Kubernetes does, and which resources are accelerators.
 
 https://github.com/kubernetes/component-helpers/blob/v0.35.4/resource/helpers.go (`PodRequests`)
 """
@@ -130,7 +130,7 @@ def requested(container: Container, name: str) -> Quantity:
 
 
 def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
-    """Accelerators of all kinds that the container gets; a negative number counts as none."""
+    """Accelerators of all kinds that the container gets; a negative number is treated as 0."""
     resources = container.resources
     if resources is None:
         return 0

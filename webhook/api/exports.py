@@ -1,7 +1,7 @@
 """The variables of the launcher's environment that mpirun passes on to the ranks.
 
 Hydra (MPICH, Intel MPI) and horovodrun pass on all. Open MPI passes on its own, and those that its option `-x` names;
-`*` at the end of a name stands for any text. If a command line cannot be read, `-x` counts anywhere in it.
+`*` at the end of a name stands for any text. If a command line cannot be parsed, `-x` is accepted anywhere in it.
 """
 
 import re
@@ -23,7 +23,7 @@ _ONLY_SOME: Final = frozenset(("envlist", "envnone", "genvlist", "genvnone"))
 
 
 class Exports:
-    """What calls of mpirun pass on."""
+    """The variables that calls of mpirun pass on."""
 
     def __init__(self, calls: Sequence[Invocation], implementation: str, text: str = "") -> None:
         """`text` is the whole command line."""
@@ -53,7 +53,7 @@ class Exports:
 
     @staticmethod
     def of(job: MPIJob) -> "Exports":
-        """What the launcher's first container passes on."""
+        """The variables that the launcher's first container passes on."""
         containers = job.launcher.template.containers[:1] if job.launcher else ()
         text = "\n".join(word for own in containers for word in own.argv)
         return Exports(job.mpirun_calls, job.mpi_implementation, text)

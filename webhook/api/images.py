@@ -35,7 +35,7 @@ _HEX: Final = re.compile(r"[a-f0-9]*")
 # https://github.com/opencontainers/go-digest/blob/v1.0.0/algorithm.go
 _DIGEST_LENGTHS: Final = {"sha256": 64, "sha384": 96, "sha512": 128}
 PATTERN: Final = "<registry>/<name>:<tag>"
-"""What a name is made of: no name itself, so a copy of it is rejected."""
+"""The form of a name. It is not itself a valid name, so a copy of it is rejected."""
 _HELP: Final = f"write it as {PATTERN}"
 
 

@@ -36,7 +36,7 @@ UNLIMITED: Final = 2**63 - 1
 
 _CPU: Final = "cpu"
 _MILLI: Final = NANO // 1000
-# A quota of this or more counts as unlimited.
+# A quota of this or more is unlimited.
 _CPU_LIMIT: Final = UNLIMITED // 1000 * 1000
 
 

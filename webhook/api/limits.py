@@ -1,4 +1,4 @@
-"""Limits of what is read from the wire."""
+"""Limits on data from the network."""
 
 from typing import Final
 

@@ -62,7 +62,7 @@ ON_EACH_NODE: Final = frozenset(
 LAUNCHERS: Final = frozenset(("mpirun", "mpiexec", *_OWN_DIALECT))
 
 NAMES: Final = ("mpirun", "mpiexec", "orterun", "prterun", "horovodrun")
-"""Every call contains one of these names."""
+"""Every call contains at least one of these names."""
 _PROGRAM: Final = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun)(?=[\s;&|)<>]|\Z)")
 _HOSTFILE_VARIABLE: Final = "OMPI_MCA_orte_default_hostfile"  # set by the operator, see `webhook.api.operator_env`
 _AS_USER: Final = frozenset(("runuser", "su"))
@@ -168,7 +168,7 @@ def _calls(
 
 
 def _is_whole(script: str, start: int, end: int) -> bool:
-    """Whether a command ends where its words do, rather than at something that only a shell can read.
+    """Whether a command ends after its last word, not at syntax that only a shell can read.
 
     A list of words for later, `RUN=(mpirun -np 2)`, is not a command, and neither is a text in quotes.
     """
@@ -262,7 +262,7 @@ class PerNode(NamedTuple):
     option: str
     ranks: int
     exactly: bool
-    """No node gets more: its sockets or cores do not count."""
+    """The maximum of each node, regardless of its sockets or cores."""
 
 
 def per_node(call: Invocation) -> PerNode | None:

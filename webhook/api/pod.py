@@ -272,7 +272,7 @@ class Container(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def argv(self) -> list[str]:
-        """What it runs, as far as its image does not decide."""
+        """What the container runs, as far as its image does not decide."""
         return [*(self.command or ()), *(self.args or ())]
 
 

@@ -1,4 +1,4 @@
-"""Requests and limits of a pod, counted as Kubernetes counts them for quotas, limit ranges, scheduling and Kueue.
+"""Requests and limits of a pod, as Kubernetes adds them up for quotas, limit ranges, scheduling and Kueue.
 
 https://github.com/kubernetes/component-helpers/blob/v0.35.4/resource/helpers.go (`PodRequests`, `PodLimits`) and
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/v1/defaults.go (`SetDefaults_Pod`), with the feature
@@ -111,7 +111,7 @@ def container_requests(pod: PodResources) -> dict[str, Quantity]:
 
 
 def container_limits(pod: PodResources) -> dict[str, Quantity]:
-    """The maximum that the containers may use at once; one without a limit counts as nothing."""
+    """The maximum that the containers may use at once; a container without a limit adds 0."""
     return at_once(Use(each.limits, each.init, each.sidecar) for each in pod.containers)
 
 
@@ -142,7 +142,7 @@ def read_amounts(values: Mapping[str, object] | None) -> dict[str, Quantity]:
 
 
 def parse_amounts(values: Mapping[str, object] | None) -> dict[str, Quantity]:
-    """As `read_amounts`, but QuantityError for one that cannot be read."""
+    """As `read_amounts`, but QuantityError for an invalid quantity."""
     return {name: _rounded(quantity.parse(value)) for name, value in (values or {}).items()}
 
 

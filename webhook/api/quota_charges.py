@@ -1,4 +1,4 @@
-"""What pods, their claims and the other objects of a job take of a quota, by the quota's resource names."""
+"""The quota use of a job's pods, claims and other objects, by the quota's resource names."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -121,7 +121,7 @@ def pod_usage(resources: PodResources) -> dict[str, int]:
 
 
 def _positive(amounts: Amounts) -> Iterator[tuple[str, int]]:
-    """A negative amount counts as none: its pod is never created, and must not be a credit to others."""
+    """A negative amount is treated as 0: its pod is never created, and must not reduce the use of others."""
     return ((name, max(amount, 0)) for name, amount in amounts.items())
 
 

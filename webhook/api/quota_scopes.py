@@ -1,4 +1,4 @@
-"""The objects that a quota counts: its scopes and scope selectors against the traits of pods and claims.
+"""The objects that a quota includes: its scopes and scope selectors against the traits of pods and claims.
 
 `podMatchesScopeFunc` and `pvcMatchesScopeFunc`; any other object is counted by quotas without scopes only.
 """
@@ -62,7 +62,7 @@ class ObjectTraits(msgspec.Struct, frozen=True, tag="object"):
     """Any other object: it has no traits."""
 
     def meets(self, scope: Scope) -> bool:
-        """False: a quota with a scope counts no such object."""
+        """False: a quota with a scope does not include such an object."""
         return False
 
 

@@ -1,4 +1,4 @@
-"""What a shell, or a container without one, runs: its script, the words of a command, and the program behind `env`.
+"""Reads command lines: the script of a shell, the words of a command, and the program behind `env`.
 
 Only variables that certainly have one value are expanded.
 """

@@ -1,4 +1,4 @@
-"""How the workers start sshd, and its port. The operator leaves both to the image and the job."""
+"""The start and the port of sshd in workers. The operator leaves both to the image and the job."""
 
 import re
 from collections.abc import Iterator, Sequence

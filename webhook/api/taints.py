@@ -32,7 +32,7 @@ def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> l
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether it tolerates the taint; one that compares numbers (`Gt`, `Lt`, new in 1.35) is assumed to."""
+    """Whether it tolerates the taint; a comparison of numbers (`Gt`, `Lt`, new in 1.35) is assumed to."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:

@@ -1,4 +1,4 @@
-"""JSON of unknown shape: a value of the wrong type counts as missing."""
+"""JSON of unknown shape: a value of the wrong type is treated as missing."""
 
 from math import isinf
 from typing import Any, Final

@@ -28,21 +28,23 @@ CHECKS: Final = tuple(part.check for part in parts() if part.check)
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=options.files_too)
 @click.option(
-    "--policy", type=options.FILE, help="Policies (MPIJobPolicy, or ConfigMaps with it) in place of all others."
+    "--policy", type=options.FILE, help="Policies (MPIJobPolicy, or ConfigMaps with it) that replace all others."
 )
 @options.CLUSTER_FILE
-@options.about_a_cluster("The cluster whose verdict counts, as far as you may read it. Default: none.")
+@options.about_a_cluster("The cluster to check against, as far as you may read it. Default: none.")
 @options.POLICY_NAMESPACE
-@click.option("--level", metavar="LEVEL[@VERSION]", help="Check all pods by this Pod Security level, and no rules.")
+@click.option("--level", metavar="LEVEL[@VERSION]", help="Check all pods only against this Pod Security level.")
 @options.flags({each.option: each.help for each in CHECKS})
 @options.namespace_option("For jobs that name no namespace. Default: that of the cluster's context.")
 @click.option("-R", "--recursive", is_flag=True, help="Search directories at any depth, except hidden ones.")
-@click.option("--ignore-others", is_flag=True, help="Skip files without an MPIJob, whatever they are; 0 if all are.")
+@click.option(
+    "--ignore-others", is_flag=True, help="Skip files without an MPIJob; exit with 0 if all files are skipped."
+)
 @click.option(
     "--fail-on",
     type=click.Choice(["deny", "warn"]),
     default="deny",
-    help="What ends with 1: a rejection, or also a warning. Injections are not warnings.",
+    help="What exits with 1: a rejection, or also a warning. Injections are not warnings.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show only jobs that fail.")
 @click.option(
@@ -50,7 +52,7 @@ CHECKS: Final = tuple(part.check for part in parts() if part.check)
     "--output",
     type=click.Choice(["text", "json", "yaml", "sarif", "junit", "github"]),
     default="text",
-    help="For people, for programs, or for CI systems.",
+    help="The output format: for people, programs or CI systems.",
 )
 def check(
     *,
@@ -74,12 +76,12 @@ def check(
     several documents and lists, be JSON, be a directory (its .yaml, .yml and .json files), a pattern such as
     'jobs/**/*.yaml', or be - for standard input. Objects of other kinds are skipped.
 
-    With --kubeconfig, --context or --as, that cluster counts: its schema of MPIJobs, its policies, and the objects that
+    With --kubeconfig, --context or --as, that cluster is used: its MPIJob schema, its policies, and the objects that
     rules read, in the namespaces of the jobs and as far as you may read them. The component `check-by-users` of the
     manifests gives data scientists the right. If you may create pods, a dry run also checks whether the API server
-    accepts the pods of each job; it creates nothing, and a rejection is a warning. A --cluster file, as `mpijob-webhook
-    snapshot` writes it, can replace the cluster. --policy replaces its policies. Without a cluster the built-in policy
-    counts, and the schema of mpi-operator v0.8.0. The last lines say what could not be judged, and why.
+    accepts the pods of each job; this creates no pod, and a rejection is a warning. A --cluster file, as written by
+    `mpijob-webhook snapshot`, can replace the cluster. --policy replaces its policies. Without a cluster the built-in
+    policy applies, with the schema of mpi-operator v0.8.0. The last lines say what could not be judged, and why.
 
     A job that exists in the cluster is checked as an update by `kubectl apply`. Existing faults, for which the update
     is not rejected, are warnings.
@@ -115,7 +117,7 @@ def check(
     checks = [known[option] for option in options.given(known, of_parts)]
     if level and (policy or cluster or access != Access() or ignore_others or checks):
         other = ", ".join(("--policy", "--cluster", "--kubeconfig", *known))
-        fail(f"--level looks at nothing but the pods, so it takes no {other} or --ignore-others")
+        fail(f"--level checks only the pods, so it cannot be combined with {other} or --ignore-others")
     from webhook.cli import files as manifests
     from webhook.cli import job_check, job_verdict, level_check
     from webhook.cli.limits import MAX_VERDICTS_IN_FULL
@@ -191,7 +193,7 @@ def _passed_over(manifest: "Manifest") -> str:
 def world_of(
     policy: Path | None, cluster: Path | None, access: Access, namespaces: Sequence[str | None], policy_namespace: str
 ) -> "JobWorld":
-    """Everything besides the jobs that the verdicts depend on; the jobs are in these namespaces."""
+    """The inputs of the verdicts except the jobs, which are in these namespaces."""
     from webhook.cli import job_check, job_world
     from webhook.cli.files import ManifestError
 

@@ -14,7 +14,7 @@ from webhook.cli.terminal import fail
 def demo(files: tuple[str, ...]) -> NoReturn:
     """Demonstrate the webhook with examples.
 
-    The real service starts on 127.0.0.1 with a certificate of its own, and gets each job as the API server would send
+    The real service starts on 127.0.0.1 with a temporary certificate, and gets each job as the API server would send
     it: mutate, apply the patch, validate. You see what kubectl would show, and what was injected. No cluster is needed.
 
     Without FILE it shows the examples of this project: Open MPI, Intel MPI, MPICH and Horovod, and some bad ones.

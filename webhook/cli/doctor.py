@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 @click.command()
 @about_an_installation
-@click.option("--kueue-namespace", metavar="NAMESPACE", **EMPTY, help="Where Kueue is. Default: as in the Deployment.")
-@click.option("--probe", metavar="NAMESPACE", **EMPTY, help="Create a job there too, as a dry run.")
+@click.option(
+    "--kueue-namespace", metavar="NAMESPACE", **EMPTY, help="The namespace of Kueue. Default: as in the Deployment."
+)
+@click.option("--probe", metavar="NAMESPACE", **EMPTY, help="Also create a job in this namespace, as a dry run.")
 def doctor(
     *,
     access: Access,
@@ -38,7 +40,7 @@ def doctor(
     """Report problems of an installation.
 
     It checks versions, clocks, replicas, webhook configurations and their order, certificates, rights, policies and
-    Kueue. Nothing is written; --probe creates a job as a dry run, which stores nothing. What you may not read is
+    Kueue. No object is changed; --probe creates a job only as a dry run. What you may not read is
     reported as unknown: a cluster-admin sees all.
 
     The served certificate can be read if the endpoints can be reached, so usually not from outside of the cluster. From

@@ -1,4 +1,4 @@
-"""What there is to know about each rule and injection, taken from the code: for the command line and the reference."""
+"""Explanations of rules and injections, generated from the code, for the command line and the reference."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -190,7 +190,7 @@ _WORDS: Final = {
 
 
 def overview(found: Sequence[Explanation]) -> Iterator[str]:
-    """One line for each, in lines."""
+    """A line for each."""
     width = max(len(entry.id) for entry in found)
     for kind, title in (("rule", "Rules: what a job is checked for"), ("injection", "Injections: what is injected")):
         yield heading(title)

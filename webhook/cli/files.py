@@ -21,7 +21,7 @@ STDIN: Final = "-"
 STDIN_TITLE: Final = "standard input"
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 JOB_SIGNS: Final = ("mpiReplicaSpecs", f"{GROUP}/")
-"""What is in a file with a job even where its kind is missing or misspelt."""
+"""Words in any file with a job, even if its kind is missing or misspelt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def load(
 ) -> tuple[list[Manifest], list[ManifestError]]:
     """Every object in the named files, and the reasons why other files cannot be used.
 
-    `-` is standard input. A directory stands for its .yaml, .yml and .json files, with `recursive` at any depth, and a
+    `-` is standard input. A directory means its .yaml, .yml and .json files, with `recursive` at any depth, and a
     pattern for its matches. Lists are opened, also lists of lists. A file with a fault contributes nothing.
 
     With `only`, files without any of these words, such as a kind, are skipped, and so are documents that are not
@@ -216,7 +216,7 @@ def _head(entry: Any, field: str) -> str:
 
 
 def job_signs(entry: Any) -> int:
-    """How many of group and spec are those of a job."""
+    """How many of group and spec look like a job's."""
     spec = entry.get("spec") if isinstance(entry, dict) else None
     return _head(entry, "apiVersion").startswith(JOB_SIGNS[1]) + (isinstance(spec, dict) and JOB_SIGNS[0] in spec)
 

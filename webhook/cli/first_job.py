@@ -52,11 +52,11 @@ def wish(said: Mapping[str, Any], program: Sequence[str], gpu_resource: str = GP
     framework = FRAMEWORKS[name]
     image = said["image"] or framework["image"]
     if not image:
-        raise ValueError(f"--image: no published image is known that has {framework['needs']}: name one of yours")
+        raise ValueError(f"--image: no published image with {framework['needs']} is known: name your image")
     if said["mpiuser"] and framework["user"] == "root" and image == framework["image"]:
-        raise ValueError(f"--image: {image} is made for root: name one of yours that has the user mpiuser (1000)")
+        raise ValueError(f"--image: {image} is made for root: name your image with the user mpiuser (1000)")
     if framework["image"] and image != framework["image"] and not program:
-        raise ValueError("PROGRAM: the example is in the published image alone: name what each rank runs in yours")
+        raise ValueError("PROGRAM: your image lacks the example: name the program that each rank runs in your image")
     return Wishes(
         framework=name,
         name=said["name"] or f"first-{name}",
@@ -76,7 +76,7 @@ def _started(program: Sequence[str], starter: str) -> Sequence[str]:
     """The program as mpirun or torchrun starts it: torchrun takes a script, mpirun what can be executed."""
     first = program[0].rpartition("/")[2]
     if first in _STARTERS:
-        raise ValueError(f"PROGRAM: name what each rank runs, without {first}: the job has what starts the ranks")
+        raise ValueError(f"PROGRAM: name the program that each rank runs, without {first}: the job starts the ranks")
     script = program[0].endswith(".py") or program[0] == "-m"
     if not starter:
         return ("python", *program) if script else program

@@ -22,24 +22,28 @@ FRAMEWORKS: Final = ("openmpi", "intel", "mpich", "horovod", "pytorch", "deepspe
 
 @click.command()
 @click.argument("program", nargs=-1, type=utf8_text, metavar="[-- PROGRAM...]")
-@click.option("--framework", type=click.Choice(FRAMEWORKS), required=True, help="What the program is made with.")
+@click.option("--framework", type=click.Choice(FRAMEWORKS), required=True, help="The framework of the program.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Workers. Default: 2.")
-@click.option("--gpus", type=click.IntRange(min=0), metavar="N", help="GPUs of each. Default: 1; 0 for plain MPI.")
-@click.option("--image", type=utf8_text, metavar="IMAGE", help="Default: a published one, where there is one.")
-@click.option("--rdma/--no-rdma", help="RDMA for the ranks, as the platform has it. Default: no.")
+@click.option(
+    "--gpus", type=click.IntRange(min=0), metavar="N", help="GPUs of each worker. Default: 1; 0 for plain MPI."
+)
+@click.option(
+    "--image", type=utf8_text, metavar="IMAGE", help="The image. Default: a published image, if there is one."
+)
+@click.option("--rdma/--no-rdma", help="RDMA for the ranks, as set up by the platform. Default: no.")
 @click.option("--mpiuser", is_flag=True, help="Run as the image's user mpiuser (1000), as OpenShift demands.")
-@click.option("--queue", type=object_name, metavar="NAME", help="The LocalQueue of Kueue. Default: none is named.")
-@click.option("--name", type=utf8_text, metavar="NAME", help="Default: first- and the framework.")
+@click.option("--queue", type=object_name, metavar="NAME", help="The LocalQueue of Kueue. Default: none.")
+@click.option("--name", type=utf8_text, metavar="NAME", help="The job's name. Default: first-FRAMEWORK.")
 @click.option(
     "-n",
     "--namespace",
     type=object_name,
     metavar="NAME",
-    help="Default: that of the cluster's context, which is not written.",
+    help="The namespace. Default: the context's, which is not written.",
 )
-@click.option("--policy", type=FILE, help="Policies to check it by, in place of all others.")
+@click.option("--policy", type=FILE, help="Policies to check the job against; they replace all others.")
 @CLUSTER_FILE
-@about_a_cluster("The cluster to check it by, as far as you may read it. Default: none.")
+@about_a_cluster("The cluster to check the job against, as far as you may read it. Default: none.")
 @POLICY_NAMESPACE
 def init(
     *,

@@ -178,7 +178,7 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
         validation = decide(request, view=view, granted=granted)
     standing: list[Finding] = []
     if stored is not None:
-        # Its own pods and quota must not count against it.
+        # Its own pods and quota use must not leave it too little room.
         new = msgspec.structs.replace(request, operation="CREATE", old_object=_encode(None))
         refused = decide(new, view=WithoutJobs(world.cluster)).denied
         standing = [finding for finding in refused if finding not in validation.denied]
@@ -216,8 +216,8 @@ def _kueue_suspends(request: AdmissionRequest, view: ClusterView) -> bool:
 def _not_there(namespace: str, world: JobWorld) -> str:
     known = world.cluster.all(NAMESPACES)
     near = None if isinstance(known, Answer) else closest_name(namespace, map(str, known))
-    instead = f", but {near} does" if near else ""
-    return f'"{namespace}" does not exist{instead}; the API server takes no job there before it is created'
+    hint = f"; did you mean {near}?" if near else ". The API server rejects jobs in it until it is created"
+    return f'"{namespace}" does not exist{hint}'
 
 
 def review(
@@ -243,7 +243,7 @@ def review(
 
 
 def _last_applied(stored: Mapping[str, Any]) -> Any:
-    """What kubectl applied before: it tells a field that the user removed from one that was injected."""
+    """What kubectl applied before. It shows whether a missing field was removed by the user or was injected."""
     try:
         return msgspec.json.decode(stored["metadata"]["annotations"][LAST_APPLIED])
     except (LookupError, TypeError, msgspec.DecodeError):
@@ -268,14 +268,14 @@ def _encode(document: Mapping[str, Any] | None) -> msgspec.Raw:
 
 
 def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:
-    """What the verdicts could not use, and why, in lines."""
+    """What the verdicts could not consider, and why, in lines."""
     unknown = frozenset[str]().union(*(verdict.unknown for verdict in verdicts))
     for why, kinds in world.reasons(unknown).items():
         what = "a cluster" if why == NO_CLUSTER and len(kinds) > MAX_KINDS_LISTED else ", ".join(kinds)
         yield f"not judged: what depends on {what} ({why})"
     for namespace in dict.fromkeys(verdict.namespace for verdict in verdicts):
         if policies := world.left_out(namespace):
-            yield f'labels of namespace "{namespace}" unknown: these policies do not count: {", ".join(policies)}'
+            yield f'labels of namespace "{namespace}" unknown: these policies are ignored: {", ".join(policies)}'
 
 
 def load_policies(path: Path) -> PolicySet:

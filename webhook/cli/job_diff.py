@@ -1,4 +1,4 @@
-"""What `diff` shows for the jobs of a cluster: each next to itself with today's injections."""
+"""The comparisons of `diff`: each job of a cluster, and the same job with today's injections."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -75,7 +75,7 @@ def _bounds(policy: Policy) -> Iterator[tuple[Path, Schema, str]]:
 
 
 def _counted(policy: Policy) -> Schema:
-    """The limits of the workers if the launcher counts, and if it does not."""
+    """The limits of the workers if the launcher also computes, and if it does not."""
     workers = policy.admitted.workers
     most = {} if workers.most is None else {"maximum": workers.most - 1}
     counts = {"properties": {"runLauncherAsWorker": {"const": True}}, "required": ["runLauncherAsWorker"]}

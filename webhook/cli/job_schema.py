@@ -48,7 +48,7 @@ class SchemaVerdict:
     def __init__(self, document: Mapping[str, Any], schema: CrdSchema, source: Manifest | None = None) -> None:
         self.violations: list[Violation] = []
         self.unread: list[str] = []
-        """Where a value is of a type from which nothing can be made; for the rules it is not there."""
+        """The place of a value whose type cannot be converted; rules do not see it."""
         self.written: dict[str, str] = {}
         """The places of fields before they got their right name or place; outer ones come first."""
         self._unknown = f"is not a field of an MPIJob ({schema.origin}): kubectl rejects it, other clients drop it"
@@ -131,7 +131,7 @@ class SchemaVerdict:
         return name if name and (name.lower().endswith(lower) or not self._homes(key, given)) else None
 
     def _homes(self, key: str, value: Any) -> dict[str, Shape]:
-        """Where else in the job the field belongs: around the object in which it is, or below that; or in each role."""
+        """The places in the job where the field belongs: around its object, or below that; or in each role."""
         if key == "queueName" and len(self._around) == 2:  # of the job's spec
             return {f"metadata.labels[{QUEUE_NAME}]": _TEXT}
         for around in reversed(self._around):
@@ -234,13 +234,13 @@ def _first(name: str, present: Any, shape: Shape) -> _Around | None:
 
 
 def _metadata(around: _Around) -> str | None:
-    """Where the labels and annotations of an object are, or those of the pods that it is about."""
+    """The path of an object's labels and annotations, or of those of its pods."""
     places = ("metadata", "template.metadata")
     return next((_joined(around.path, at) for at in places if at.split(".")[0] in around.shape.fields), None)
 
 
 def _places(key: str, value: Any, around: _Around) -> list[tuple[str, Shape]]:
-    """Where a field of this name is free in an object or one of its fields, and what it may be there."""
+    """The free places for a field of this name in an object or its fields, and its type there."""
     if own := around.shape.fields.get(key):
         free = key not in around.value and _takes(own, value) and not _is_of_pod(key, around.shape)
         return [(key, own)] if free else []
@@ -286,7 +286,7 @@ def _takes(shape: Shape, value: Any) -> bool:
 
 
 def _meant(value: Any, shape: Shape) -> Any:
-    """What was probably meant by a value of a wrong type; None where that is not certain."""
+    """The value probably meant by a value of the wrong type; None if that is not certain."""
     if shape.type == "array" and shape.items is not None:
         return _listed(value, shape.items)
     return _mapped(value, shape) if shape.type == "object" else _converted(value, shape.type)

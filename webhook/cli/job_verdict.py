@@ -15,7 +15,7 @@ from webhook.cli.terminal import bad, caution, counted, good, printable
 from webhook.policy.in_force import Policy
 
 PODS = "pods"
-"""In the place of a rule: why the API server rejects pods."""
+"""Used as a rule id for pods that the API server rejects."""
 
 
 @dataclass(frozen=True, slots=True)

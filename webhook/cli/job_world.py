@@ -1,4 +1,4 @@
-"""Everything besides the job that a verdict depends on: a cluster, its policies, and who submits it.
+"""The inputs of a verdict except the job: a cluster, its policies, and the user who submits the job.
 
 `world_sources` reads it from an API server.
 """
@@ -34,7 +34,7 @@ NO_CLUSTER: Final = "none is known: see --kubeconfig and --cluster"
 # Resources whose names users who submit jobs may not know.
 _IN_WORDS: Final = {
     "kueue-configmaps": "Kueue's configuration",
-    "other-pods": "pods of others",
+    "other-pods": "pods of other owners",
     "own-leases": "reservations of quotas",
     "queues": "Volcano's queues",
     "sccgrants": "who may use SCCs",
@@ -46,7 +46,7 @@ TryPods = Callable[[str, Mapping[str, Mapping[str, object]]], Mapping[str, str] 
 
 @dataclass(slots=True)
 class JobWorld:
-    """The facts besides the job."""
+    """The inputs except the job."""
 
     cluster: Snapshot = field(default_factory=lambda: Snapshot([]))
     """The objects of the cluster."""
@@ -67,7 +67,7 @@ class JobWorld:
     today: date = field(default_factory=clock.today)
     """The day by which exemptions expire."""
     origin: str = ""
-    """Where the cluster keeps its policies, for people."""
+    """Where the policies of the cluster are, for people."""
     why: Mapping[str, str] = field(default_factory=dict)
     """Why a resource is unknown, by its name."""
     otherwise: str = NO_CLUSTER
@@ -132,7 +132,7 @@ def of_file(path: Path, *, policy_namespace: str) -> JobWorld:
 
 
 def of_objects(found: Sequence[Manifest], origin: str, *, policy_namespace: str) -> JobWorld:
-    """A cluster of these objects; SnapshotError if it cannot be used."""
+    """A cluster with these objects; SnapshotError if an object cannot be used."""
     heads = [manifest.document for manifest in found if manifest.kind == KIND]
     unknown = {str(what): str(why) for head in heads for what, why in (head.get("unknown") or {}).items()}
     # A reading names the namespace too.

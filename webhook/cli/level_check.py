@@ -124,7 +124,7 @@ def check(manifest: Manifest, level: LevelVersion, *, namespace: str = "default"
 
 
 def summary(verdicts: Sequence[LevelVerdict]) -> Iterator[str]:
-    """In a line; empty without any object."""
+    """A line; empty without any object."""
     if verdicts:
         broken = sum(not verdict.allowed for verdict in verdicts)
         yield f"{counted(len(verdicts), 'object')}: {len(verdicts) - broken} within {verdicts[0].level}, {broken} not"

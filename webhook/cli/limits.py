@@ -17,6 +17,6 @@ MAX_KINDS_LISTED: Final = 3
 MAX_NAMES_LISTED: Final = 5
 """Names of jobs listed for a namespace, if none is similar to the missing one."""
 MAX_VERDICTS_IN_FULL: Final = 3
-"""With more jobs, those without findings are only counted, and injections are not shown."""
+"""With more jobs, only the number of jobs without findings is shown, and no injections."""
 MAX_SCHEMA_FAULTS: Final = 50
 """Faults against the schema that are reported for a job."""

@@ -53,7 +53,7 @@ TELLS_OF_PLUGINS: Final = frozenset({"plugins", "serve", "doctor"})
     show_envvar=True,
     default="",
     show_default="none",
-    help="Packages whose rules and injections count too, with commas between them; or all that are installed.",
+    help="Packages whose rules and injections are added, separated by commas; or all that are installed.",
 )
 @click.pass_context
 def main(ctx: click.Context, plugins: str) -> None:
@@ -68,7 +68,7 @@ def main(ctx: click.Context, plugins: str) -> None:
       mpijob-webhook init                  a first job
       mpijob-webhook check job.yaml        would my job be admitted?
       mpijob-webhook why team-a/train      why does my job not run?
-      mpijob-webhook explain worker-count  what is this rule about?
+      mpijob-webhook explain worker-count  what does this rule check?
 
     Colours appear on a terminal only, and not where NO_COLOR is set.
     """

@@ -31,7 +31,11 @@ def files_too(_: click.Context, __: click.Parameter, incomplete: str) -> list[Co
 
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
 OUTPUT: Final = click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="For people or for programs."
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="The output format: for people or programs.",
 )
 POLICY: Final = click.option(
     "--policy",
@@ -39,20 +43,20 @@ POLICY: Final = click.option(
     help="Policies: MPIJobPolicy, or ConfigMaps with it. Default: the built-in policy.",
 )
 POLICY_NAMESPACE: Final = click.option(
-    "--policy-namespace", metavar="NAMESPACE", default=PROGRAM, help="Where policy ConfigMaps are."
+    "--policy-namespace", metavar="NAMESPACE", default=PROGRAM, help="The namespace of policy ConfigMaps."
 )
 KUEUE_NAMESPACE: Final = click.option(
-    "--kueue-namespace", metavar="NAMESPACE", default="kueue-system", help="Where Kueue's configuration is."
+    "--kueue-namespace", metavar="NAMESPACE", default="kueue-system", help="The namespace of Kueue's configuration."
 )
 CLUSTER_FILE: Final = click.option(
-    "--cluster", type=FILE, help="What the cluster holds, as `kubectl get ... -o yaml` prints it."
+    "--cluster", type=FILE, help="The objects of the cluster, as `kubectl get ... -o yaml` prints them."
 )
 EMPTY: Final[dict[str, Any]] = {"default": "", "show_default": False}
 """An option that is empty by default; --help shows no default."""
 
 
 def utf8_text(value: str) -> str:
-    """A text that goes into a job; arguments may be any bytes, because names of files are."""
+    """A text that is written into a job; arguments may be any bytes, because names of files are."""
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise click.BadParameter("is not text in UTF-8")
     return value
@@ -119,9 +123,15 @@ def about_a_cluster(which: str = "The cluster. Default: as kubectl.") -> Callabl
         return _with(
             with_access,
             click.option("--kubeconfig", type=FILE, help=which),
-            click.option("--context", help="The context of the kubeconfig. Default: its current one."),
+            click.option("--context", help="The context of the kubeconfig. Default: its current context."),
             click.option("--as", "as_user", metavar="USER", **EMPTY, help="Impersonate this user."),
-            click.option("--as-group", "as_groups", metavar="GROUP", multiple=True, help="In this group; repeatable."),
+            click.option(
+                "--as-group",
+                "as_groups",
+                metavar="GROUP",
+                multiple=True,
+                help="Impersonate this group; repeatable.",
+            ),
             click.option("--as-uid", metavar="UID", **EMPTY, help="With this uid."),
         )
 
@@ -132,10 +142,10 @@ def about_an_installation(command: Command) -> Command:
     """The options of a command that inspects an installation in a cluster."""
     return _with(
         about_a_cluster()(command),
-        click.option("--policy-namespace", metavar="NAMESPACE", default=PROGRAM, help="Where the service is."),
+        click.option("--policy-namespace", metavar="NAMESPACE", default=PROGRAM, help="The namespace of the service."),
         click.option("--service", metavar="NAME", default=PROGRAM, help="Its Service."),
         click.option("--ca-secret", metavar="NAME", **EMPTY, help="Its CA Secret. Default: as in the Deployment."),
-        click.option("--address", **ADDRESS, help="Where a replica is reached. Default: its endpoints."),
+        click.option("--address", **ADDRESS, help="The address of a replica. Default: its endpoints."),
         OUTPUT,
     )
 
@@ -204,7 +214,7 @@ def about_new_policies(command: Command) -> Command:
         click.option("--policy", "files", multiple=True, metavar="FILE", help="Policies to apply; may be repeated."),
         click.option("--without", multiple=True, metavar="NAME", help="A policy to delete; may be repeated."),
         CLUSTER_FILE,
-        click.option("--policy-namespace", default=PROGRAM, help="Where the service's policy ConfigMaps are."),
+        click.option("--policy-namespace", default=PROGRAM, help="The namespace of the service's policy ConfigMaps."),
     )
 
 

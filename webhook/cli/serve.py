@@ -18,58 +18,64 @@ COUNT: Final = click.IntRange(min=1)
 
 
 @click.command()
-@click.option("--kubeconfig", type=FILE, help="The cluster. Default: in a pod its own, with --register kubectl's.")
-@click.option("--listen", **ADDRESS, help="Where the API server calls. Default: 0.0.0.0:8443.")
-@click.option("--ops-listen", **ADDRESS, help="Health and metrics, plain HTTP. Default: 0.0.0.0:8081.")
+@click.option(
+    "--kubeconfig", type=FILE, help="The kubeconfig. Default: in a pod its ServiceAccount, with --register kubectl's."
+)
+@click.option("--listen", **ADDRESS, help="The address for reviews. Default: 0.0.0.0:8443.")
+@click.option("--ops-listen", **ADDRESS, help="The address for health and metrics, plain HTTP. Default: 0.0.0.0:8081.")
 @POLICY
 @POLICY_NAMESPACE
 @KUEUE_NAMESPACE
 @click.option(
     "--register", is_flag=True, help="For development: register this process with the API server until it ends."
 )
-@click.option("--tls-cert", type=FILE, help="Certificate chain (PEM). Default: one made for this process.")
+@click.option("--tls-cert", type=FILE, help="Certificate chain (PEM). Default: made for this process.")
 @click.option("--tls-key", type=FILE, help="Its private key (PEM).")
-@click.option("--tls-ca", type=FILE, help="The CA (PEM) that it must lead to, if that file exists.")
-@click.option("--ca-secret", metavar="NAME", default="", help="Keep a CA in this Secret of --policy-namespace instead.")
+@click.option("--tls-ca", type=FILE, help="The CA (PEM) that must have issued the certificate, if the file exists.")
+@click.option("--ca-secret", metavar="NAME", default="", help="Use a CA in this Secret of --policy-namespace instead.")
 @click.option("--service", metavar="NAME", default="", help="The Service by which the API server calls.")
-@click.option("--ca-lifetime", **DURATION, default="365d", help="Of the CA; its successor signs after 2/3.")
-@click.option("--leaf-lifetime", **DURATION, default="14d", help="Of a certificate that the CA signs.")
-@click.option("--ca-grace", **DURATION, default="2m", help="From publishing a new CA to its first use.")
-@click.option("--ca-file", type=FILE, help="Where to write the CA (PEM) of the certificate made for this process.")
+@click.option(
+    "--ca-lifetime", **DURATION, default="365d", help="Lifetime of the CA; its successor signs after 2/3 of it."
+)
+@click.option("--leaf-lifetime", **DURATION, default="14d", help="Lifetime of a certificate that the CA signs.")
+@click.option("--ca-grace", **DURATION, default="2m", help="Time from publishing a new CA to its first use.")
+@click.option("--ca-file", type=FILE, help="The file to write the CA (PEM) of this process's certificate to.")
 @click.option("--client-ca", type=FILE, help="Reviews need a client certificate of this CA (PEM).")
 @click.option(
     "--client-name",
     "client_names",
     metavar="NAME",
     multiple=True,
-    help="Common name or DNS name of a certificate that --client-ca lets in; may be given several times.",
+    help="Common name or DNS name that a client certificate of --client-ca must have; repeatable.",
 )
 @click.option(
-    "--drain-seconds", metavar="SECONDS", type=SECONDS, default=5.0, help="How long to go on serving after SIGTERM."
+    "--drain-seconds", metavar="SECONDS", type=SECONDS, default=5.0, help="How long to keep serving after SIGTERM."
 )
 @click.option(
     "--max-in-flight",
     metavar="COUNT",
     type=COUNT,
     default=512,
-    help="Reviews that wait for the cluster at the same time; more are turned away.",
+    help="Reviews that may wait for the cluster at the same time; more are answered with 503.",
 )
-@click.option("--timeout", metavar="SECONDS", type=SECONDS, default=10.0, help="The longest that one review may take.")
+@click.option("--timeout", metavar="SECONDS", type=SECONDS, default=10.0, help="The time limit for a review.")
 @click.option(
     "--ssh-keys-ready",
     metavar="COUNT",
     type=click.IntRange(min=0),
     default=128,
-    help="RSA key pairs to have ready for new jobs; 0 makes each on request.",
+    help="Spare RSA key pairs for new jobs; 0 makes each on request.",
 )
 @click.option(
     "--ssh-keys-rate",
     metavar="PER_SECOND",
     type=click.FloatRange(min=0, min_open=True),
     default=1.0,
-    help="How many of those to make ahead each second, at most: one takes half a second of a processor.",
+    help="Maximum of spare key pairs to make each second; a pair takes half a second of a processor.",
 )
-@click.option("--remove-keys", is_flag=True, help="Delete a job's SSH keys when it has ended; needs the right to.")
+@click.option(
+    "--remove-keys", is_flag=True, help="Delete a job's SSH keys when it has ended; needs permission to delete Secrets."
+)
 @flags(optional_parts.options())
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", help="Logs are JSON lines on standard error.")
 def serve(

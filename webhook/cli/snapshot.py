@@ -26,7 +26,7 @@ HEADING: Final = f"""\
 
 @click.command()
 @options.about_a_cluster()
-@options.namespace_option("Only this one; may be repeated. Default: all.", "namespaces", multiple=True)
+@options.namespace_option("Only this namespace; repeatable. Default: all.", "namespaces", multiple=True)
 @options.POLICY_NAMESPACE
 @options.KUEUE_NAMESPACE
 @click.option("-o", "--output", type=options.FILE, help="The file to write. Default: standard output.")
@@ -51,7 +51,7 @@ def snapshot(
 
     \b
     Exit code:
-      0  written; kinds that the cluster does not have do not count as a fault
+      0  written; kinds that the cluster does not have are not an error
       1  written, but some of it could not be read
       2  not written; the message says why
     """
@@ -86,7 +86,7 @@ def text(taken: "Reading") -> Iterator[str]:
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:
-    """Write the whole file or nothing, readable by its owner only; OSError if that is not possible."""
+    """Write the file atomically, readable only by its owner; OSError on failure."""
     with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
         try:
             file.writelines(pieces)

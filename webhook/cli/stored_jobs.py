@@ -33,8 +33,9 @@ async def _not_found(api: Client, namespace: str, name: str) -> str:
     if names:
         near = closest_name(name, names)
         more = f" and {len(names) - MAX_NAMES_LISTED} more" if len(names) > MAX_NAMES_LISTED else ""
-        there = f"but {near}" if near else f"the namespace has {', '.join(sorted(names)[:MAX_NAMES_LISTED])}{more}"
-        return f"there is no MPIJob {namespace}/{name}, {there}"
+        listed_names = ", ".join(sorted(names)[:MAX_NAMES_LISTED])
+        hint = f"did you mean {near}?" if near else f"the namespace has {listed_names}{more}"
+        return f"there is no MPIJob {namespace}/{name}; {hint}"
     try:
         spaces = [each["metadata"]["name"] for each in await listed(api, "/api/v1/namespaces", metadata_only=True)]
     except ClusterError:
@@ -42,4 +43,4 @@ async def _not_found(api: Client, namespace: str, name: str) -> str:
     if namespace in spaces:
         return f"there is no MPIJob in namespace {namespace}"
     near = closest_name(namespace, spaces)
-    return f"there is no namespace {namespace}{f', but {near}' if near else ''}"
+    return f"there is no namespace {namespace}{f'; did you mean {near}?' if near else ''}"

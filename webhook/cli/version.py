@@ -1,5 +1,5 @@
 """The option `--version`: the version, its commit, and its environment."""
-# ruff: noqa: PLC0415 - whoever runs a command need not wait for it
+# ruff: noqa: PLC0415 - other commands start faster without these imports
 
 from collections.abc import Iterator
 

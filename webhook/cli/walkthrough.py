@@ -34,7 +34,7 @@ NAMESPACE: Final = "default"
 LOOPBACK: Final = ("127.0.0.1", 0)
 NEXT_STEPS: Final = f"""\
 What to try next:
-  {PROGRAM} demo job.yaml         a job of yours, with all that is injected
+  {PROGRAM} demo job.yaml         your job, with all injected fields
   {PROGRAM} check job.yaml        only the verdict; exit code 0, 1 or 2 for scripts
   {PROGRAM} explain worker-count  why a rule is there, and how a policy tunes it"""
 
@@ -44,7 +44,7 @@ class DemoError(Exception):
 
 
 def show(files: Sequence[str]) -> bool:
-    """Show the jobs in `files`, else the examples; returns whether each example did what its name says.
+    """Show the jobs in `files`, or the examples; returns whether each example had the outcome in its name.
 
     ManifestError without a job to show, DemoError or StartError if the service fails.
     """
@@ -100,7 +100,7 @@ async def _show(jobs: Sequence[Manifest], *, short: bool) -> list[Manifest]:
 
 
 def _client(service: Service) -> aiohttp.ClientSession:
-    """A client that trusts the service's own CA and nothing else."""
+    """A client that trusts only the service's own CA."""
     context = ssl.create_default_context(cadata=(service.ca_pem or b"").decode())
     return aiohttp.ClientSession(service.url, connector=aiohttp.TCPConnector(ssl=context))
 

@@ -39,7 +39,7 @@ async def of_cluster(
     needed: Iterable[str] = (),
     with_schema: bool = True,
 ) -> JobWorld:
-    """What the user may read of a cluster, of these `resources` or of all.
+    """The part of a cluster that the user may read, limited to `resources` if given.
 
     ClusterError if it cannot be used at all, or a resource in `needed` cannot be read. None among the namespaces stands
     for that of the kubeconfig's context. Stored jobs need no schema.
@@ -91,7 +91,7 @@ async def take(
 
 
 def _configmap(found: KubernetesObject, labels: dict[str, str], *, keys: Iterable[str]) -> KubernetesObject:
-    """A ConfigMap with nothing else."""
+    """A ConfigMap with only this data."""
     metadata = {
         key: found["metadata"][key] for key in ("name", "namespace", "resourceVersion") if key in found["metadata"]
     }
@@ -100,7 +100,7 @@ def _configmap(found: KubernetesObject, labels: dict[str, str], *, keys: Iterabl
 
 
 def stored(job: KubernetesObject) -> KubernetesObject:
-    """The parts of a job that are stored besides what rules read: an update is judged by all of its spec."""
+    """Stored jobs with their whole spec, not only the fields that rules read: an update is judged by all of it."""
     mpijob.decode(msgspec.json.encode(job))  # a job that cannot be read would make the file unusable
     return {"metadata": {key: job["metadata"][key] for key in KEPT if key in job["metadata"]}, "spec": job["spec"]}
 

@@ -38,7 +38,7 @@ class ClusterError(Exception):
 
 
 class ApiError(ClusterError):
-    """The API server rejected a call with HTTP `status`; `said` is its own message."""
+    """The API server rejected a call with HTTP `status`; `said` is its message."""
 
     def __init__(self, status: int, message: str, said: str = "") -> None:
         super().__init__(message)

@@ -73,8 +73,8 @@ def _named(merged: Any, kind: str, name: Any, who: str) -> Any:
     entry = merged[f"{kind}s"].get_with_name(name, safe=True) if entries else None
     if entry is None:
         near = closest_name(str(name), [str(each.value.get("name")) for each in entries])
-        instead = f', but "{near}"' if near else ""
-        raise KubeconfigError(f'it has no {kind} "{name}"{who}{instead}')
+        hint = f'; did you mean "{near}"?' if near else ""
+        raise KubeconfigError(f'it has no {kind} "{name}"{who}{hint}')
     return entry.value.get(kind) or {}
 
 

@@ -41,7 +41,7 @@ class Reading:
     head: Head = field(default_factory=Head)
     """Which resources were read, and where."""
     problems: list[str] = field(default_factory=list)
-    """What could not be read, for the user. A kind that is not installed is left out."""
+    """The unreadable resources, for the user. A kind that is not installed is left out."""
     _objects: dict[tuple[str, str, str], KubernetesObject] = field(default_factory=dict)
 
     def add(self, document: KubernetesObject) -> None:
@@ -127,7 +127,7 @@ class _Reader:
         metadata = wire.decode(wire.objects, data).metadata
         try:
             if resource.project(data) is None:
-                return  # an object that does not count in a cluster does not count in a file
+                return  # an object that is ignored in a cluster is ignored in a file
             document = msgspec.json.decode(data)
             kept = resource.trim(document)
             if resource.kind in self.more:

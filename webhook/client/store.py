@@ -28,7 +28,7 @@ def by_namespace(metadata: Metadata) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[K, T]):
-    """What to watch, and what to keep of each object."""
+    """The objects to watch, and the record of each."""
 
     name: str
     """For logs and metrics."""
@@ -37,14 +37,14 @@ class Kind(Generic[K, T]):
     key: Callable[[Metadata], K]
     """The key of an object's record."""
     project: Callable[[msgspec.Raw], T | None]
-    """Makes a small frozen record of an object's JSON, or None for an object that does not count.
+    """Makes a small frozen record of an object's JSON, or None for an object to ignore.
 
     Any exception makes the object unreadable. The record must not refer to the JSON: that is part of a whole page.
     """
     group: Callable[[T], Hashable] | None = None
     """Sorts records into groups."""
     budget: Budget[T] | None = None
-    """Limits the records' size. An object beyond it counts as unreadable."""
+    """Limits the records' size. A larger object is unreadable."""
     metadata_only: bool = False
     """Whether the API server sends only metadata."""
     label_selector: str = ""
@@ -52,7 +52,7 @@ class Kind(Generic[K, T]):
     page: int = 250
     """How many objects are listed at a time."""
     stale_after: float = 300
-    """Seconds without contact after which the records count as unknown."""
+    """Seconds without contact after which the records are unknown."""
 
 
 class Store(Generic[K, T]):
@@ -89,7 +89,7 @@ class Store(Generic[K, T]):
         return Contents(kind.group, account=None if kind.budget is None else Account(kind.budget, kind.group))
 
     def get(self, key: K) -> T | Answer:
-        """The record; ABSENT for an object that does not exist or count, UNKNOWN for one that is unreadable."""
+        """The record; ABSENT if the object does not exist or is ignored, UNKNOWN if it is unreadable."""
         record = self._now.records.get(key)
         if record is not None:
             return record

@@ -31,7 +31,7 @@ STALE_AFTER = 150  # a healthy cache is never older: a quiet watch is opened aga
 # Objects. Pages that time out get smaller down to this size, which works on any usable connection.
 LEAST_PAGE = 16
 
-# A denial counts after this many in a row: just after its start an API server denies every request.
+# Denials in a row before one is believed: just after its start an API server denies every request.
 BELIEVED = 3
 
 # The API server answers with a denial. Until that changes, everything is unknown.
@@ -122,7 +122,7 @@ class Watch(Generic[K, T]):
         return self.synced and self.age > STALE_AFTER
 
     def get(self, key: K) -> T | Answer:
-        """The record; ABSENT for an object that does not exist or count, UNKNOWN if that cannot be determined."""
+        """The record; ABSENT if the object does not exist or is ignored, UNKNOWN if that cannot be determined."""
         return self.store.get(key) if self.known else UNKNOWN
 
     async def settled(self) -> None:
@@ -172,7 +172,7 @@ class Watch(Generic[K, T]):
         except WatchFault as fault:
             if fault.reason is FaultReason.STALLED:
                 self._page_size = max(min(LEAST_PAGE, self.kind.page), self._page_size // SMALLER)
-            elif fault.reason is FaultReason.EXPIRED:  # the pages took longer than their token lives
+            elif fault.reason is FaultReason.EXPIRED:  # reading the pages took longer than their token is valid
                 self._page_size = larger
             raise
         self._page_size = larger  # the stall may have been an outage

@@ -1,16 +1,16 @@
-"""Limits of what is kept of the cluster."""
+"""Limits on the cached data of the cluster."""
 
 from typing import Final
 
 MAX_LEDGER_BYTES: Final = 250_000
-"""Bytes of the reservations of a namespace: an object's annotations have room for 256 KiB."""
+"""Bytes of a namespace's reservations: an object's annotations may have 256 KiB."""
 MAX_RESERVATION_BYTES: Final = 10_000
-"""Bytes of the reservation of one job: it must not keep the others out."""
+"""Bytes of one job's reservation: it must leave room for those of other jobs."""
 MAX_ANNOTATION_CHARACTERS: Final = 256
-"""Characters of an annotation that is kept, of a Namespace or with a job's creator: some tools keep whole objects."""
+"""Characters of a cached annotation, of a Namespace or with a job's creator: some tools store whole objects."""
 MAX_LIMIT_RANGE_ENTRIES: Final = 500
-"""Entries of the LimitRanges of a namespace: each review goes through them."""
+"""Entries of a namespace's LimitRanges: each review reads all of them."""
 MAX_CONFIG_MAP_KEYS_CHARACTERS: Final = 1000
-"""Characters of the keys of a ConfigMap that are kept: there may be ten thousands of ConfigMaps."""
+"""Characters of a ConfigMap's keys that are cached: there may be tens of thousands of ConfigMaps."""
 MAX_NETWORK_POLICY_PEERS: Final = 200
-"""Selectors of the NetworkPolicies of a namespace: each review goes through them."""
+"""Selectors of a namespace's NetworkPolicies: each review reads all of them."""

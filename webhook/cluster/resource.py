@@ -1,4 +1,4 @@
-"""How the service reads one resource of the API: its path, the fields to read, and the record to keep."""
+"""A resource of the API: its path, the fields to read, and the record to cache."""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Resource(Generic[K, T]):
     wire: type[Wire]
     """The fields that are read; a snapshot file keeps these of an object."""
     record: Callable[[Any], T | None]
-    """Makes the small frozen record that rules see, or None for an object that does not count.
+    """Makes the small frozen record that rules see, or None for an object to ignore.
 
     The record must not refer to the object that it was made of.
     """

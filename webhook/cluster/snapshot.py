@@ -21,7 +21,7 @@ from webhook.cluster.view import ABSENT, UNKNOWN, Answer, Unknown
 API_VERSION: Final = "policy.training.openshift.io/v1"
 KIND: Final = "ClusterSnapshot"
 NOT_INSTALLED: Final = "not installed"
-"""Why a kind is unknown that the cluster does not have."""
+"""Why a kind is unknown: the cluster does not have it."""
 
 
 class SnapshotError(ValueError):
@@ -29,9 +29,9 @@ class SnapshotError(ValueError):
 
 
 class Extent(msgspec.Struct, rename="camel", omit_defaults=True):
-    """How much of a resource is known: all of it, or what is in some `namespaces`.
+    """The known objects of a resource: all of them, or those in some `namespaces`.
 
-    `unreadable` are objects of which only the name is known: `name`, or `namespace/name`.
+    `unreadable` has the names of objects that could not be read: `name`, or `namespace/name`.
     """
 
     namespaces: list[str] | None = None
@@ -39,7 +39,7 @@ class Extent(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class Head(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What a file says of itself: `known` by the names of resources, and why others are not."""
+    """The first document of a file: `known` by the names of resources, and why other resources are unknown."""
 
     known: dict[str, Extent] = {}
     unknown: dict[str, str] = {}
@@ -51,7 +51,7 @@ class Head(msgspec.Struct, rename="camel", omit_defaults=True):
 
 @dataclass(slots=True)
 class _Part:
-    """The records of a resource, and the namespaces in which they are all there is; None: everywhere."""
+    """The records of a resource, and the namespaces in which they are complete; None: everywhere."""
 
     contents: Contents[Any, Any]
     namespaces: frozenset[str] | None = None
@@ -63,13 +63,13 @@ class _Part:
 class Snapshot:
     """A ClusterView that never changes; `objects` are decoded Kubernetes objects, lists already opened.
 
-    SnapshotError for an object that a view answers about but whose fields have wrong types or that has no name.
+    SnapshotError for an object of a known kind that has no name or a field of the wrong type.
     """
 
     def __init__(self, objects: Iterable[Mapping[str, Any]]) -> None:
         documents = list(objects)
         self.jobs: dict[ByNamespace, Mapping[str, Any]] = {}
-        """The stored jobs as they were given."""
+        """The stored jobs, unchanged."""
         heads = [_head(document) for document in documents if _kind(document) == (API_VERSION, KIND)]
         self._parts = {resource: _part(resource, heads) for resource in watched_resources() if heads}
         self._missing = {name for head in heads for name, why in head.unknown.items() if why == NOT_INSTALLED}
@@ -93,7 +93,7 @@ class Snapshot:
         return ABSENT if part.is_complete(within) else UNKNOWN
 
     def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
-        """Every object there is, by key."""
+        """Every object, by key."""
         contents = self._complete(resource)
         return UNKNOWN if contents is None else contents.records
 
@@ -105,7 +105,7 @@ class Snapshot:
         return part.contents.groups.get(namespace, {})
 
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
-        """Every object there is, sorted by the resource's `group`."""
+        """Every object, sorted by the resource's `group`."""
         contents = self._complete(resource)
         return UNKNOWN if contents is None else contents.groups
 
@@ -114,11 +114,11 @@ class Snapshot:
         return resource.name in self._missing
 
     def _complete(self, resource: Resource[K, T]) -> Contents[K, T] | None:
-        """The records of a resource, if they are all there is."""
+        """The records of a resource, if they are complete."""
         part = self._parts.get(resource)
         if part is None or part.contents.unreadable:
             return None
-        # A resource in a place has no other namespaces.
+        # A resource with a fixed namespace has no objects in others.
         return part.contents if part.namespaces is None or (resource.place and part.namespaces) else None
 
     def _add(self, resource: Resource[Any, Any], document: Mapping[str, Any]) -> None:
@@ -143,7 +143,7 @@ class Snapshot:
         return resource in self._parts and key in self._parts[resource].contents.unreadable
 
     def _is_of(self, resource: Resource[Any, Any], metadata: Metadata) -> bool:
-        """Whether an object of the resource's kind is one of those that it is about."""
+        """Whether the resource includes this object of its kind."""
         if resource.place and resource in self._parts and not self._parts[resource].is_complete(metadata.namespace):
             return False
         by_name = resource.field_selector.startswith("metadata.name=")
@@ -151,7 +151,7 @@ class Snapshot:
 
 
 def _part(resource: Resource[Any, Any], heads: Iterable[Head]) -> _Part:
-    """What the heads of a file say of a resource, before there is any record."""
+    """What the first document of each file states about a resource, without any record yet."""
     part = _Part(Contents(resource.group), frozenset())
     for extent in (head.known[resource.name] for head in heads if resource.name in head.known):
         if part.namespaces is not None and extent.namespaces is not None:
@@ -183,7 +183,7 @@ def _metadata(document: Mapping[str, Any]) -> Metadata:
 
 
 def _job_key(document: Mapping[str, Any]) -> ByNamespace:
-    """(namespace, name) of a job; SnapshotError for one that cannot be read."""
+    """(namespace, name) of a job; SnapshotError if the job cannot be read."""
     try:
         metadata = mpijob.decode(msgspec.json.encode(document)).metadata
     except ShapeError as error:
@@ -194,7 +194,7 @@ def _job_key(document: Mapping[str, Any]) -> ByNamespace:
 
 
 def _by_kind() -> dict[tuple[str, str], list[Resource[Any, Any]]]:
-    """The resources by apiVersion and kind: more than one may look at the same objects."""
+    """The resources by apiVersion and kind: several may share a kind."""
     found: dict[tuple[str, str], list[Resource[Any, Any]]] = {}
     for resource in (*watched_resources(), SCC_GRANTS):
         for version in resource.api_versions:

@@ -45,12 +45,12 @@ class ClusterView(Protocol):
         ...
 
     def not_served(self, resource: Resource[Any, Any]) -> bool:
-        """Whether the API server is known not to have the kind: what would act on its objects is not installed."""
+        """Whether the API server is known not to have the kind: the controller of its objects is not installed."""
         ...
 
 
 class NothingKnown:
-    """The view of a service that watches nothing: every answer is UNKNOWN."""
+    """The view of a service without watches: every answer is UNKNOWN."""
 
     def get(self, *_: Any, **__: Any) -> Unknown:
         return UNKNOWN
@@ -63,7 +63,7 @@ class NothingKnown:
 
 
 class ViewOf:
-    """A ClusterView that passes each answer of another one through `answered`."""
+    """Passes each answer of another ClusterView through `answered`."""
 
     def __init__(self, view: ClusterView) -> None:
         self.view = view
@@ -91,7 +91,7 @@ class ViewOf:
 
 
 class NotingView(ViewOf):
-    """Records which queries the other view could not answer, because the verdict's readers must see that."""
+    """Records which queries the other view could not answer: the verdict reports them."""
 
     def __init__(self, view: ClusterView) -> None:
         super().__init__(view)

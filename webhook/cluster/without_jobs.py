@@ -1,4 +1,4 @@
-"""A cluster view as if no job existed: for the verdict on existing jobs, which must not count against themselves."""
+"""A cluster view without jobs, for the verdict on an existing job: its own use must not leave it too little room."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any, cast
@@ -34,7 +34,7 @@ class WithoutJobs(ViewOf):
         return {} if resource in _TAKEN else super().groups(resource)
 
     def answered(self, resource: Resource[Any, Any], answer: A) -> A:
-        """The answer, with quotas of which nothing is used."""
+        """The answer, with the use of every quota set to zero."""
         if resource in {RESOURCE_QUOTAS, CLUSTER_RESOURCE_QUOTAS}:
             if isinstance(answer, ResourceQuota):
                 return replace(answer, used={})

@@ -71,12 +71,12 @@ class OwnedKind:
     label: str
     """Only objects with this label are watched."""
     foreign: str
-    """What an object of that name that is not the job's means."""
+    """The consequence of an object with that name that does not belong to the job."""
     unordered: tuple[str, ...] = ()
     """Lists of its spec whose order has no meaning."""
 
     def record(self, found: Mapping[str, Any]) -> SeenObject:
-        """What counts of an object."""
+        """The part of an object that is compared."""
         return self._record(msgspec.convert(found, _Object))
 
     def watched(self) -> Kind[ByNamespace, SeenObject]:

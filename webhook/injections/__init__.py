@@ -36,7 +36,7 @@ class Injection(msgspec.Struct, frozen=True):
     inject: Callable[[MPIJob, Any, Context, PatchBuilder], Iterator[str]]
     since: str
     unskippable: bool = False
-    """No job can skip it: the annotation `training.openshift.io/skip` has no effect on it, and it also goes into new
+    """No job can skip it: the annotation `training.openshift.io/skip` has no effect on it, and it is also added to new
     jobs that claim to be made by a controller or by Kueue. Any user may write those.
     """
     forms: tuple[Form, ...] = ()

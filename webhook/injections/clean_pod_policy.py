@@ -35,7 +35,7 @@ EFFECT = {
 
 
 class Settings(InjectionSettings):
-    """What happens to the workers when the job ends."""
+    """The treatment of the workers when the job ends."""
 
     policy: Literal["Running", "All", "None"] = Field(
         "Running", description="The cleanPodPolicy of jobs that set none and are not in debug mode."
@@ -63,4 +63,4 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     elif patch.add(RESTART, NEVER):
         yield f"set the launcher's restartPolicy: {NEVER}, so its failed pods stay with their logs"
     elif job.launcher.restart_policy != NEVER:
-        yield Caution(f"the launcher's log goes with its pod: set its restartPolicy to {NEVER} to keep it")
+        yield Caution(f"the launcher's log is deleted with its pod: set its restartPolicy to {NEVER} to keep it")

@@ -1,7 +1,7 @@
 """The name of the user who created the job.
 
 The annotation `training.openshift.io/created-by` has the user name that the API server authenticated when the job was
-created. It attributes GPU-hours, so no job goes without it: `training.openshift.io/skip` has no effect, and the rule
+created. It attributes GPU-hours, so no job can skip it: `training.openshift.io/skip` has no effect, and the rule
 `created-by` rejects any other name and any change. A job that a controller creates for a user, as Argo Workflows does,
 has the name of the controller's ServiceAccount; a copy that MultiKueue makes keeps the name of the original. With
 impersonation it is the impersonated user.

@@ -68,13 +68,13 @@ Key = Annotated[str, AfterValidator(_key)]
 
 
 class Vendor(PolicySettings):
-    """What nodes with the accelerators of a vendor look like."""
+    """The labels and taints of nodes with a vendor's accelerators."""
 
     resources: ResourceNames = Field(description="Resources that pods request; `*` matches any text.")
     present: Key = Field("", description="The label of nodes that have it, with the value true; empty for none.")
     product: Key = Field("", description="The label with the name of the product; empty for none.")
     taints: tuple[Key, ...] = Field(
-        (), description="Keys of taints that guard such nodes, besides the resource's name."
+        (), description="Keys of taints that guard such nodes, in addition to the resource's name."
     )
 
 
@@ -105,10 +105,10 @@ Strength = Annotated[Literal["preferred", "required", "off"], OFF_UNQUOTED]
 
 
 class Settings(InjectionSettings):
-    """How GPU nodes are recognised, and how strongly pods are drawn there."""
+    """The labels and taints of GPU nodes, and whether pods prefer or require such nodes."""
 
     node_affinity: Strength = Field(
-        "preferred", description="Whether nodes with the label are preferred, required, or it is left out: off."
+        "preferred", description="Whether nodes with the label are preferred or required; off injects no affinity."
     )
     tolerations: bool = Field(True, description="Whether the taints that guard such nodes are tolerated.")
     vendors: tuple[Vendor, ...] = Field(
@@ -181,7 +181,7 @@ class _Pods(msgspec.Struct, frozen=True):
 
 
 class _Done(msgspec.Struct):
-    """What the injection did."""
+    """The changes by the injection."""
 
     notes: dict[str, None] = msgspec.field(default_factory=dict)
     absent: dict[str, None] = msgspec.field(default_factory=dict)
@@ -214,7 +214,7 @@ def _unserved(job: MPIJob, products: list[str], done: _Done) -> Iterator[Caution
     elif done.kept:
         yield Caution(f"{mention} has no effect: the job's own choice of nodes stays")
     else:
-        yield Caution(f"{mention} has no effect: no label is known that has the product")
+        yield Caution(f"{mention} has no effect: no known node label has the product")
 
 
 def _asked(

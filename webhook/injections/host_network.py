@@ -28,10 +28,10 @@ from webhook.kit.settings import InjectionSettings
 
 
 class Settings(InjectionSettings):
-    """Where sshd listens."""
+    """The port of sshd."""
 
     enabled: bool = Field(False, description="Whether anything is injected.")
-    port: int = Field(22, ge=1, le=65535, description="The port of sshd where a job shows no other.")
+    port: int = Field(22, ge=1, le=65535, description="The port of sshd for jobs that show no other port.")
 
 
 def _port(number: object) -> dict[str, object]:

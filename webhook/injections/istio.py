@@ -1,7 +1,7 @@
 """MPI pods stay out of the Istio mesh.
 
 A sidecar breaks the direct connections between pods that MPI and sshd make, and as long as it runs the launcher does
-not complete, nor does the job (mpi-operator issues 407 and 480). `sidecar.istio.io/inject: "false"` goes on both pod
+not complete, nor does the job (mpi-operator issues 407 and 480). `sidecar.istio.io/inject: "false"` is set on both pod
 templates, as label and as annotation because releases of Istio differ in what they read, and as annotation on the job
 for tools that look there.
 

@@ -1,7 +1,7 @@
 """Every job ends at some point: a time limit from an annotation, else the default.
 
 `training.openshift.io/timeout: "72h"` becomes `spec.runPolicy.activeDeadlineSeconds`, which the operator copies to the
-launcher's Job: when it is over, Kubernetes ends the launcher, and the job has failed, whatever its progress. The time
+launcher's Job: when it is over, Kubernetes ends the launcher, and the job has failed. The time
 counts from the start of the launcher, and again after a suspension. For longer, write the annotation, or
 `activeDeadlineSeconds` itself: a value of the user's stays. With `training.openshift.io/timeout-action: notify-only`
 the limit is the maximum of the rule `job-timeout`, or none if the rule has no maximum. With the component
@@ -88,7 +88,7 @@ def _limit_job(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilde
 
 
 def _longest(job: MPIJob, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """The limit with notify-only: the rules' maximum. A longer annotated time counts instead: the job may be exempt."""
+    """The limit with notify-only: the rules' maximum, or a longer annotated time, as the job may be exempt."""
     seconds = ctx.admitted.seconds.most
     if seconds is None:
         return

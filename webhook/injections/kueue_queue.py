@@ -1,4 +1,4 @@
-"""Where Kueue manages the namespace, a job waits in a queue and starts when there is room.
+"""If Kueue manages the namespace, a job waits in a queue and starts when there is room.
 
 A job that names no queue gets the label `kueue.x-k8s.io/queue-name` and `suspend: true`, together; Kueue resumes it.
 The queue is the one that the job's annotation `training.openshift.io/queue` names, else the policy's `queue`, else the
@@ -64,7 +64,7 @@ class Settings(InjectionSettings):
 
     queue: NameInLabel = Field(
         "",
-        description="The LocalQueue of jobs that name none; empty for the namespace's own: default, or its only one.",
+        description="The LocalQueue of jobs that name none; empty for `default`, or the namespace's only queue.",
     )
 
 

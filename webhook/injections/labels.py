@@ -1,7 +1,7 @@
-"""Labels that let jobs be found and counted.
+"""Labels by which users find and count jobs.
 
 `training.kubeflow.org/job-type: mpijob` on the job shows dashboards and selectors what kind of training it is. `job`
-adds labels to the job, `pods` to both pod templates: for cost centres and the like. Kueue's labels are not for this
+adds labels to the job, `pods` to both pod templates: for example for cost centres. Kueue's labels are not for this
 injection: `kueue-queue` and `kueue-priority` know whether Kueue would start the job.
 """
 
@@ -28,7 +28,7 @@ JOB_TYPE = "training.kubeflow.org/job-type"
 class Settings(InjectionSettings):
     """Extra labels."""
 
-    job: dict[str, str] = Field({}, description="Labels for the job, besides the job type.")
+    job: dict[str, str] = Field({}, description="Labels for the job, in addition to the job type.")
     pods: dict[str, str] = Field({}, description="Labels for the pods of launcher and workers.")
 
     @field_validator("job", "pods")

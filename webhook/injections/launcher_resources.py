@@ -91,7 +91,7 @@ class Settings(InjectionSettings):
     when: When = Field(
         When.NEEDED, description="needed: if a quota or LimitRange would reject the launcher; or always."
     )
-    requests: Amounts = Field({"cpu": "100m", "memory": "512Mi"}, description="What is requested for a container.")
+    requests: Amounts = Field({"cpu": "100m", "memory": "512Mi"}, description="The requests of a container.")
     limits: Amounts = Field({"cpu": "1", "memory": "2Gi"}, description="The limits of a container, if one is required.")
 
     @model_validator(mode="after")
@@ -181,7 +181,7 @@ def _in_vain(job: MPIJob, launcher: JobPods, amounts: Mapping[Key, str], ctx: Co
 
 
 def _needed(job: MPIJob, ctx: Context, launcher: JobPods) -> Iterator[Key]:
-    """What the namespace requires and the job does not state."""
+    """The amounts that the namespace requires and the job does not state."""
     # Quotas are computed only for new jobs. An update needs the same result, to see what comes back.
     found = assess(job, structs.replace(ctx, operation="CREATE", old=None, memo=Memo()))
     if found is not None:

@@ -180,7 +180,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         yield Caution(f'{mention} is not "true", "false" or a port')
     wanted = answer == "true" or named or (_can_wait(launcher, worker, settings.when) and not is_wanted(job, launcher))
     operator_waits = job.spec.launcher_creation_policy == WAIT_FOR_WORKERS and operator_can_wait(job, ctx, patch)
-    # Without a probe a worker counts as ready before its sshd listens.
+    # Without a probe a worker is ready before its sshd listens.
     operator_waits = operator_waits and (answer is None or patch.get(PROBE) is not None)
     if answer == "false" or not wanted or operator_waits:
         return

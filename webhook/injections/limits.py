@@ -1,4 +1,4 @@
-"""Limits of what injections read."""
+"""Limits on the input of injections."""
 
 from typing import Final
 

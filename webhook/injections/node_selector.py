@@ -4,7 +4,7 @@ Nothing happens unless `labels` are set. Both pod templates get each of them as 
 has the key, in `nodeSelector` or in the required node affinity, the user's choice stays and a warning says so. So this
 injection does not keep jobs off other nodes; the rule `compliance` does.
 
-Kueue reads these labels too: a pod that has a label goes only to flavors that have no other value for it.
+Kueue reads these labels too: a pod with such a label fits only flavors without a different value for it.
 """
 
 from collections.abc import Iterator

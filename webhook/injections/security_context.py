@@ -1,4 +1,4 @@
-"""Where the level restricted is enforced, containers get what that level needs.
+"""If the level restricted is enforced, containers get the fields that the level requires.
 
 If the namespace's label `pod-security.kubernetes.io/enforce` says `restricted`, or the rule `pod-security` rejects what
 is below `floor: restricted` and the job is not exempt from it, each container and init container gets `runAsNonRoot:

@@ -44,7 +44,7 @@ class Settings(InjectionSettings):
     """The size."""
 
     size: str | None = Field(
-        None, description="The most that may be written to it, as 64Gi; null for the container's memory limit."
+        None, description="The size limit of the volume, as 64Gi; null for the container's memory limit."
     )
     resources: ResourceNames = Field(
         DEFAULT_ACCELERATORS, description="Names of the resources that are accelerators; * matches any text."

@@ -1,4 +1,4 @@
-"""The workers of a job come near to each other: in one rack, else one block, else one zone.
+"""The workers of a job run near each other: in one rack if possible, or else in one block or zone.
 
 Workers get a preferred pod affinity to the other workers of their job, one term for each of `keys` that some node has
 as a label, the first with the greatest weight. It is a preference: if a rack has no room left the next worker goes to
@@ -195,12 +195,12 @@ def _chosen(template: PodTemplate) -> bool:
 
 
 def _of_queue(ctx: Context, patch: PatchBuilder) -> Choice | None:
-    """What the job's future queue needs."""
+    """The requirements of the job's future queue."""
     name = queues.of_job(ctx.view, ctx.namespace, patch.get(("metadata", "labels", QUEUE_NAME)))
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name and name is not UNKNOWN else None
     if queue is None:
         return None
-    # With the fields of other injections, which count too.
+    # Including the fields that other injections add.
     document = msgspec.json.encode(patch.document)
     return choice(mpijob.decode(document), structs.replace(ctx, document=document, memo=Memo()), queue)
 

@@ -38,7 +38,7 @@ class Settings(InjectionSettings):
 
     enabled: bool = Field(False, description="Whether anything is injected.")
     queue: ObjectName = Field(
-        "", description="The queue of jobs whose Namespace names none; empty for that of Volcano, default."
+        "", description="The queue of jobs whose Namespace names none; empty for Volcano's default queue."
     )
 
 

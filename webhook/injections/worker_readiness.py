@@ -44,7 +44,10 @@ class Settings(InjectionSettings):
 
     enabled: bool = Field(False, description="Whether anything is injected.")
     port: int | None = Field(
-        None, ge=1, le=65535, description="The port of sshd where a job shows no other; null: such a job gets nothing."
+        None,
+        ge=1,
+        le=65535,
+        description="The port of sshd for jobs that show no other port; null: such a job is skipped.",
     )
 
 

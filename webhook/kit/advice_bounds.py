@@ -30,7 +30,7 @@ class Span(msgspec.Struct, frozen=True):
 
 
 class Admitted(msgspec.Struct, frozen=True):
-    """The limits that no rule rejects, each independent of the others."""
+    """The values that no rule rejects; each limit holds independently of the others."""
 
     workers: Span = Span()
     """Pods that compute: the workers, and the launcher if it also computes."""
@@ -43,7 +43,7 @@ class Admitted(msgspec.Struct, frozen=True):
     seconds: Span = Span()
     """`activeDeadlineSeconds`."""
     restricted_since: int | None = None
-    """The version (1.x) of the Pod Security level `restricted` that every pod keeps; None for another level."""
+    """The version (1.x) of the Pod Security level `restricted` if every pod must meet it; None for any other level."""
     accelerators: tuple[str, ...] = DEFAULT_ACCELERATORS
     """Names of resources that count as accelerators."""
 

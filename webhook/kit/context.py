@@ -1,4 +1,4 @@
-"""The input of a rule or an injection besides the job itself."""
+"""The input of a rule or an injection except the job."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeVar

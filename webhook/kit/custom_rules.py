@@ -60,7 +60,7 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
     standing: bool = False
     """The stored job has the same outcome."""
     fault: str = ""
-    """Why it has no value; it then counts as holding."""
+    """Why it could not be evaluated; the job then passes."""
     written_wrong: bool = False
     """The fault occurs with any job."""
     too_large: str = ""

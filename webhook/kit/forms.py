@@ -43,7 +43,7 @@ class Form(msgspec.Struct, frozen=True):
     """Whether the injection can have written this (key, value); the key of a list item is `ITEM`."""
     when: ComesBack = ComesBack.OTHER_CLIENT
     default: object = None
-    """What the API server writes instead of a dropped value (the default in the CRD's schema)."""
+    """The value that the API server writes for a dropped one (the default in the CRD's schema)."""
     text: bool = False
     """The value lists networks in one text, the user's before the injected ones."""
 

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class Importance(IntEnum):
-    """What happens to a job if its user ignores the warning, the worst first. Rules and injections declare it."""
+    """The consequence for a job if its user ignores the warning, the worst first. Rules and injections declare it."""
 
     FAILS = 1
     """The job cannot start or certainly fails, or a part of it does."""

@@ -1,4 +1,4 @@
-"""How the launcher starts the ranks."""
+"""The launcher's calls of mpirun."""
 
 from webhook.api import mpirun
 from webhook.api.mpijob import MPIJob

@@ -1,4 +1,4 @@
-"""Which optional parts there are, and what each may add to the core.
+"""The optional parts, and what each may add to the core.
 
 The core reads this alone, and has a part's modules imported when it needs them: "package.module:name" is the name in
 that module. A part imports what it likes of the core.
@@ -34,7 +34,7 @@ class PartHook:
     option: str = ""
     """The option of `serve` without which the path does not exist; empty for one that always does."""
     off: str = ""
-    """Why it does not."""
+    """The reason."""
     decide: str = ""
     """Makes the decision on a review, as `webhook.admission.pipelines.decide` does."""
     too_expensive: str = ""
@@ -50,11 +50,11 @@ class PartCheck:
     option: str
     help: str
     kinds: tuple[str, ...]
-    """What a namespace may have; `check` without the option points to it at the first."""
+    """The kinds in a namespace; `check` without the option mentions the option when it sees one."""
     subject: str
     """These, in words."""
     judge: str
-    """Makes of the files and of what verdicts depend on the function that judges one object."""
+    """Returns the function that judges one object, from the files and the job world."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +74,13 @@ class ComponentRights:
     """Its ClusterRole is called after it."""
     option: str
     without: str
-    """What happens without the rights."""
+    """The consequence of missing rights."""
     rules: tuple[RoleRule, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What a part adds."""
+    """The additions of a part."""
 
     commands: Mapping[str, str] = field(default_factory=dict)
     """Commands of `mpijob-webhook`, and where each is."""
@@ -106,7 +106,7 @@ class Part:
 
 @cache
 def parts() -> tuple[Part, ...]:
-    """What all of them add."""
+    """The additions of all parts."""
     return tuple(import_module(f"webhook.parts.{name}").PART for name in NAMES)
 
 

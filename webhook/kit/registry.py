@@ -41,7 +41,7 @@ class Registry(Mapping[str, E], Generic[E]):
         self._entries[entry.id] = entry
 
     def declare(self, function: Callable[..., Any], entry: E) -> None:
-        """Register the `entry` of a function of this package; one of another package is only offered."""
+        """Register the `entry` of a function of this package; an entry of another package is only offered."""
         if function.__module__.startswith(f"{self._package}."):
             self.add(entry)
         else:

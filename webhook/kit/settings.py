@@ -22,7 +22,7 @@ from webhook.api import duration, names
 
 
 class Action(StrEnum):
-    """What a violation triggers, from strongest to weakest."""
+    """The action for a violation, from strongest to weakest."""
 
     DENY = "deny"
     WARN = "warn"
@@ -146,7 +146,7 @@ class Settings(BaseModel):
 
 
 class RuleSettings(Settings):
-    """What every rule has."""
+    """Settings of every rule."""
 
     action: ActionField = Field(Action.DENY, description="The action for a violation: deny, warn, audit or off.")
 
@@ -156,13 +156,13 @@ class RuleSettings(Settings):
 
 
 class WarningRuleSettings(RuleSettings):
-    """What a rule has that only warns, unless an administrator decides otherwise."""
+    """Settings of a rule that only warns by default."""
 
     action: ActionField = Field(Action.WARN, description="The action for a violation: deny, warn, audit or off.")
 
 
 class RangeRuleSettings(RuleSettings):
-    """What a rule has that holds a number between two others; each rule says what they mean and their defaults."""
+    """Settings of a rule with a minimum and a maximum; each rule adds their meaning and defaults."""
 
     min: int
     max: int
@@ -175,7 +175,7 @@ class RangeRuleSettings(RuleSettings):
 
 
 class InjectionSettings(Settings):
-    """What every injection has."""
+    """Settings of every injection."""
 
     enabled: bool = Field(True, description="Whether anything is injected.")
     required: ActionField = Field(
@@ -187,7 +187,7 @@ class InjectionSettings(Settings):
 
 
 class UncheckedRuleSettings(RuleSettings):
-    """Those of a rule whose plug-in is broken: whatever a policy says of it is kept, and nothing comes of it."""
+    """Settings of a rule whose plug-in is broken: a policy may have them, but they have no effect."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -195,7 +195,7 @@ class UncheckedRuleSettings(RuleSettings):
 
 
 class UncheckedInjectionSettings(InjectionSettings):
-    """Those of an injection whose plug-in is broken."""
+    """Settings of an injection whose plug-in is broken."""
 
     model_config = ConfigDict(extra="allow")
 

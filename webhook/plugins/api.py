@@ -1,4 +1,4 @@
-"""What plug-ins import. These names, their fields and parameters stay as they are until the next major version.
+"""The API for plug-ins. These names, their fields and parameters do not change before the next major version.
 
 Nothing else of `webhook` is stable: a plug-in that imports more does so at its author's own risk.
 """

@@ -27,7 +27,7 @@ from webhook.rules import Rule, Violation
 T = TypeVar("T")
 
 RAISED: Final = (Exception, SystemExit)
-"""What a plug-in's code may raise. Other exceptions, such as KeyboardInterrupt, are for the process."""
+"""Exceptions of a plug-in that are caught. Others, such as KeyboardInterrupt, end the process."""
 
 Told = Callable[[BaseException], None]
 

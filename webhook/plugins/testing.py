@@ -1,4 +1,4 @@
-"""What the tests of a plug-in import: they run one rule on one job, or one injection, as the service would."""
+"""Helpers for the tests of plug-ins: they run one rule or injection on one job, as the service would."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

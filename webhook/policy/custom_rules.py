@@ -51,23 +51,24 @@ class OwnRule(RuleSettings):
     """A rule that the policy itself says, in CEL."""
 
     id: Annotated[str, AfterValidator(_name)] = Field(
-        description="Its name: messages, metrics and exemptions know it as custom/ID."
-        " Where documents have one of the same name, that of the higher priority counts.",
+        description="Its name; messages, metrics and exemptions use custom/ID."
+        " If several documents define a rule of the same name, the document with the higher priority wins.",
     )
     match: Source | None = Field(
-        None, description="CEL: which jobs it is about, as `object.metadata.name.startsWith('big-')`; absent for all."
+        None,
+        description="CEL: the jobs to which it applies, as `object.metadata.name.startsWith('big-')`; absent for all.",
     )
     expression: Source | None = Field(
         None, description="CEL that is true for every valid job. Required, unless the action is off."
     )
     message: Text | None = Field(
-        None, description="The fault of a job for which it is false. Required, unless the action is off."
+        None, description="The problem, for jobs for which the expression is false. Required, unless the action is off."
     )
     fix: Text | None = Field(None, description="The fix for the user; absent shows the expression.")
-    field: Text = Field("spec", description="The field of the job that the message is about, as users write it.")
+    field: Text = Field("spec", description="The field of the job in the message, as users write it.")
     on_error: Literal["skip", "deny"] = Field(
         "skip",
-        description="The outcome for a job for which it has no value, because a field is missing or it takes too"
+        description="The outcome for a job for which it cannot be evaluated, because a field is missing or it takes too"
         " long: skip admits the job and informs the administrator, deny makes it a violation.",
     )
 

@@ -130,7 +130,7 @@ def _names_of_params(params: dict[str, Any]) -> dict[str, Any]:
 
 
 class PolicyDocument(Settings):
-    """What every policy document has; `assemble` adds `rules` and `injections`."""
+    """The common fields of policy documents; `assemble` adds `rules` and `injections`."""
 
     api_version: Literal["policy.training.openshift.io/v1"] = Field(API_VERSION, description="Always this.")
     kind: Literal["MPIJobPolicy"] = Field(KIND, description="Always this.")
@@ -160,10 +160,11 @@ class PolicyDocument(Settings):
         description="The algorithm of each job's own SSH key pair; operator leaves the operator's pair (ECDSA P-521).",
     )
     params: Annotated[dict[str, JsonValue], AfterValidator(_names_of_params)] = Field(
-        {}, description="Values for custom rules, which read them as params.NAME. Those of all documents add up."
+        {},
+        description="Values for custom rules, which read them as params.NAME. The entries of all documents are merged.",
     )
     exemptions: tuple[Exemption, ...] = Field(
-        (), description="Who is exempt from which rules, until when, and why. Those of all documents add up."
+        (), description="Exemptions from rules: for whom, until when, and why. The entries of all documents are merged."
     )
     rules: Settings = Field(default_factory=Settings.model_construct)
     injections: Settings = Field(default_factory=Settings.model_construct)

@@ -40,13 +40,13 @@ class Exemption(Settings):
         description='Ids of rules, as gpus, or custom/ID for a custom rule and custom for all of them; or "*" for all.',
     )
     namespaces: tuple[str, ...] = Field((), description="Names of namespaces; empty for all that the document covers.")
-    users: tuple[str, ...] = Field((), description="User names, as the API server knows them.")
+    users: tuple[str, ...] = Field((), description="User names, as the API server sees them.")
     groups: tuple[str, ...] = Field((), description="Group names.")
     service_accounts: Annotated[tuple[str, ...], AfterValidator(_namespaced)] = Field(
         (), description="Service accounts, as NAMESPACE/NAME."
     )
-    expires: date | None = Field(None, description="The last day (UTC) on which it holds; absent for no end.")
-    reason: str = Field(min_length=1, description="Why; it is shown to users and in the audit log.")
+    expires: date | None = Field(None, description="The last day (UTC) on which it is valid; absent for no end.")
+    reason: str = Field(min_length=1, description="The reason, shown to users and in the audit log.")
 
     @model_validator(mode="after")
     def _narrowed(self) -> "Exemption":

@@ -47,7 +47,7 @@ def first(
         fault
         for fault in faults
         if not (fault["type"] == "extra_forbidden" and fault["loc"] in left_out)
-        and not (fault["type"] == "too_short" and fault["loc"] in broken)  # a broken entry does not count
+        and not (fault["type"] == "too_short" and fault["loc"] in broken)  # a broken entry is not a missing one
     ]
     kept_faults: list[tuple[Location, str]] = []
     for fault in reported[:most]:
@@ -95,7 +95,7 @@ def _of_value(kind: str, value: Any, context: Mapping[str, Any], annotation: Any
         return f"is empty: {_wanted(kind, choices)}, or remove it"
     if len(choices) > MAX_LISTED_CHOICES:
         near = closest_name(str(value), choices)
-        return f'there is no "{str(value)[:100]}"{f", but {near}" if near else f"; {HINT}"}'
+        return f'there is no "{str(value)[:100]}"; {f"did you mean {near}?" if near else HINT}'
     if kind == "tuple_type":
         return "must be a list" + _as_list(value, annotation)
     if kind in _NO_MAPPING:

@@ -60,7 +60,7 @@ class Policy:
     """The documents and their versions; empty for the built-in defaults alone."""
 
     def admitted_but(self, excused: frozenset[str]) -> Admitted:
-        """What is admitted for a job that is exempt from the rules `excused`."""
+        """The admitted values for a job that is exempt from the rules `excused`."""
         refusing = (
             rule.admits(settings)
             for rule, settings, action in self.rules

@@ -52,7 +52,7 @@ class Loaded:
 
     layers: tuple[Layer, ...] = ()
     states: Mapping[str, State] = field(default_factory=dict)
-    """For each ConfigMap: its current document is in force, its last good one, or none."""
+    """Which document of each ConfigMap is in force: the current, the last good one, or none."""
     errors: Mapping[str, str] = field(default_factory=dict)
     """Why the current document is not in force."""
     last_good: Mapping[str, str] = field(default_factory=dict)

@@ -12,7 +12,7 @@ DEFAULT_ACCOUNT = "default"
 
 
 def gets_token(pod: PodSpec | None, view: ClusterView, namespace: str) -> bool | Unknown:
-    """By the pod's field, then by its account's. UNKNOWN is true: count such a pod as one with a token."""
+    """By the pod's field, then by its account's. UNKNOWN is true: treat such a pod as having a token."""
     if pod is not None and pod.automount_service_account_token is not None:
         return pod.automount_service_account_token
     name = (pod and (pod.service_account_name or pod.service_account)) or DEFAULT_ACCOUNT

@@ -1,6 +1,6 @@
 """The end of a job's time.
 
-The clock is that of the launcher's Job, since that is what ends a job. It counts `activeDeadlineSeconds` of that Job (a
+The launcher's Job has the clock, since its deadline ends the MPIJob. It counts `activeDeadlineSeconds` of that Job (a
 later change of the MPIJob is not copied there) from its `startTime`, which each resume resets (kubernetes
 `pkg/controller/job/job_controller.go`). With `timeout-action: notify-only` the same clock counts the seconds of the
 annotation too, and nothing ends.

@@ -151,7 +151,7 @@ def of_each(replica: ReplicaSpec | None, patterns: tuple[str, ...], ctx: Context
 
 
 def charges(claim_templates: Iterable[str], ctx: Context) -> tuple[Charge, ...]:
-    """What the claims of a pod take of quotas; the devices of an unknown template are not counted.
+    """The quota use of a pod's claims; the devices of an unknown template are not included.
 
     https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/quota/v1/evaluator/core/resource_claims.go
     """
@@ -166,7 +166,7 @@ def charges(claim_templates: Iterable[str], ctx: Context) -> tuple[Charge, ...]:
 def by_claims(templates: Iterable[str], namespace: str, view: ClusterView) -> Iterator[tuple[str, int]]:
     """The accelerators that a pod gets by its own claims, by their names in metrics, as far as the number is known.
 
-    If there are several choices the first counts, which the pod gets if possible.
+    Of several choices the first is used, which the pod gets if possible.
     """
     for name in templates:
         found = view.get(RESOURCE_CLAIM_TEMPLATES, (namespace, name))
@@ -240,10 +240,10 @@ def _vague(choice: DeviceChoice, template: str, patterns: tuple[str, ...], ctx: 
 def _foreign(
     choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context, others: Collection[str] | None
 ) -> Reason | None:
-    """Why its class does not count: it has no accelerators and is not among `others`."""
+    """Why its class is ignored: it has no accelerators and is not among `others`."""
     if others is None or choice.admin or choice.device_class in others or _bounds(choice, patterns, ctx) != (0, 0):
         return None
-    why = f'its DeviceClass ("{choice.device_class}") is not among those that count'
+    why = f'its DeviceClass ("{choice.device_class}") is not an allowed one'
     return Reason(why, "Use a DeviceClass of accelerators, or ask your administrator to allow this one.")
 
 
@@ -292,7 +292,7 @@ def _bounds(choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context) -> tu
 
 
 def _is_accelerator(device_class: str, patterns: tuple[str, ...], ctx: Context) -> bool | None:
-    """None if only the class could tell, and it cannot be read."""
+    """None if that depends on the DeviceClass, which cannot be read."""
     if accelerators.is_accelerator(accelerators.DEVICE_CLASS + device_class, patterns):
         return True
     found = ctx.view.get(DEVICE_CLASSES, device_class)

@@ -1,6 +1,6 @@
-"""Where nodes of OpenShift pull an image from, by the mirror sets of the cluster.
+"""The sources from which OpenShift nodes pull an image, by the mirror sets of the cluster.
 
-Among the sources that contain an image the longest counts, as in the nodes' registries.conf. A set of digests never
+The longest source that contains an image is used, as in the nodes' registries.conf. A set of digests never
 serves a tag, and the other way round.
 https://github.com/containers/image/blob/v5.36.2/docs/containers-registries.conf.5.md
 """
@@ -19,7 +19,7 @@ from webhook.cluster.view import UNKNOWN, ClusterView
 
 
 class TagSource(Enum):
-    """Where a node looks for a tag of an image that is mirrored by digest only."""
+    """The sources of a tag of an image that is mirrored by digest only."""
 
     ITSELF = auto()  # the registry that the image names
     NOBODY = auto()  # nowhere: it may not use that registry
@@ -32,7 +32,7 @@ def any_digests(view: ClusterView) -> bool:
 
 
 def tag_source(reference: ImageReference, view: ClusterView) -> TagSource | None:
-    """Where nodes get the tag of an image of which only digests are mirrored; None for other images, and if unknown."""
+    """The sources of a tag if only digests of the image are mirrored; None for other images, and if unknown."""
     if reference.digest is not None:
         return None
     digests, tags = view.all(IMAGE_DIGEST_MIRROR_SETS), view.all(IMAGE_TAG_MIRROR_SETS)

@@ -88,7 +88,7 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
         return pod_shape(self.template, self.resources)
 
     def charges(self, default_priority: str | None) -> tuple[Charge, ...]:
-        """What one pod takes of quotas, and each of its claims, except devices; `default_priority` as there."""
+        """The quota use of a pod and of each of its claims, except devices; `default_priority` as there."""
         return pod_charges(self.shape, certain=self.certain, default_priority=default_priority)
 
     @cached_property

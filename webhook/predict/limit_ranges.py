@@ -70,7 +70,7 @@ class AbovePod(msgspec.Struct, frozen=True):
     """With defaults filled in, containers have more of a resource than the pod as a whole."""
 
     path: str
-    """Where to write another amount, below the template."""
+    """The path of the amount to change, below the template."""
     amount: Quantity
     """The sum of the containers' requests, or the limit of one of them."""
     most: Quantity
@@ -179,7 +179,7 @@ def _above_pod(
 
 
 def _claims(template: PodTemplate, of_claims: Mapping[str, Sourced]) -> Iterator[OutOfBounds]:
-    """Only the requests of claims count."""
+    """Claims are checked by their requests only."""
     for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
         if claim := volume.ephemeral and volume.ephemeral.volume_claim_template:
             path = f"spec.volumes[{index}].ephemeral.volumeClaimTemplate.spec.resources"

@@ -19,7 +19,7 @@ from webhook.predict.quota.assessment import assess
 def never_has(job: MPIJob, ctx: Context, resources: Collection[str], *, label: object) -> str:
     """Why the job could never get its request for one of these `resources`; empty if it may.
 
-    `label` is that of its queue. Shortages of other resources do not count.
+    `label` is that of its queue. Shortages of other resources are ignored.
     """
     return next(_beyond_quotas(job, ctx, resources), "") or next(_beyond_queue(job, ctx, resources, label), "")
 

@@ -57,7 +57,7 @@ def all_kinds() -> tuple[OtherJobs, ...]:
 
 
 def of_job(job: MPIJob) -> OtherJobs | None:
-    """The kind that this MPIJob stands for; None for a real MPIJob."""
+    """The kind that this MPIJob represents; None for a real MPIJob."""
     return next((each for each in all_kinds() if each.kind == job.kind), None)
 
 

@@ -96,7 +96,7 @@ def _share(offered: int, asked: int, of: int) -> int:
 
 def _only_one(wanted: Wanted, shapes: Collection[NodeShape]) -> str:
     if not shapes:
-        raise Undecided("no node is known that could hold the pods, and the policy names no device")
+        raise Undecided("no known node could run the pods, and the policy names no device")
     devices = sorted(
         {
             name

@@ -2,7 +2,7 @@
 
 Sources: https://github.com/kubernetes/kubernetes/tree/v1.35.4/pkg/scheduler/framework/plugins, the filters of
 `noderesources`, `nodeaffinity` and `tainttoleration`. Other facts (other pods, volumes, ports, a node's own labels and
-its name) count in the pod's favour: a pod that fits nowhere is never bound.
+its name) are assumed in the pod's favour: a pod that fits nowhere is never bound.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,7 +17,7 @@ from webhook.cluster.resources.nodes import NodeShape, coarse, uncut
 
 
 def satisfies(labels: Mapping[str, str], requirement: NodeRequirement) -> bool:
-    """Whether labels satisfy the requirement; one that the API server would reject counts as satisfied."""
+    """Whether labels satisfy the requirement; a requirement that the API server would reject is satisfied."""
     value = labels.get(requirement.key)
     values = requirement.values or []
     match requirement.operator:
@@ -59,7 +59,7 @@ class Room(msgspec.Struct, frozen=True, gc=False):
         return shape.allocatable.get(self.resource, 0) >= self.shown
 
     def times(self, shape: NodeShape) -> int:
-        """How often it fits, at most: the amounts of nodes are rounded down."""
+        """The most pods that fit: the amounts of nodes are rounded down."""
         return uncut(self.resource, shape.allocatable.get(self.resource, Quantity(0))) // self.amount
 
 

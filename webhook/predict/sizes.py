@@ -54,11 +54,11 @@ class Sizes(msgspec.Struct, frozen=True):
 
     @property
     def ranks(self) -> int:
-        """The maximum that the launcher starts with a slot for each; 0 if that is unknown."""
+        """The most ranks that the launcher starts if each has a slot; 0 if unknown."""
         return ranks_with_slots(self.job)
 
     def replicas(self, gpus: int | None = None) -> Span:
-        """The numbers of workers that the rules admit, with these accelerators in each, else with those of the job."""
+        """The worker counts that the rules admit with `gpus` accelerators in each; default: as many as now."""
         each = self.own.gpus if gpus is None else gpus
         launcher = 1 if self.computing_launcher else 0
         of_rules = self.admitted.workers
@@ -101,7 +101,7 @@ class Sizes(msgspec.Struct, frozen=True):
     def spread(self, most: int) -> Size | None:
         """The same total of accelerators, with at most `most` in each worker: more workers, all admitted."""
         if self.computing_launcher:
-            return None  # it would need fewer too, so the total is another
+            return None  # the launcher would need fewer too, which changes the total
         total = self.own.workers * self.own.gpus
         for gpus in range(min(most, self.own.gpus - 1, MAX_GPUS_PER_NODE_TRIED), 0, -1):
             workers, rest = divmod(total, gpus)

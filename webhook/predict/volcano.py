@@ -103,7 +103,7 @@ def _rank(replica: ReplicaSpec, view: ClusterView) -> int | Unknown:
 
 
 def _of_each(role: str, replica: ReplicaSpec, job: MPIJob, ctx: Context, size: Size | None) -> Mapping[str, Quantity]:
-    """What the operator counts for a pod: the requests of its containers, or their limits, and nothing else."""
+    """The amounts that the operator uses for a pod: only the requests of its containers, or their limits."""
     each: dict[str, Quantity] = {}
     for container in pod_resources.of_template(replica.template).containers:
         if not container.init:

@@ -108,7 +108,7 @@ class Rule(msgspec.Struct, frozen=True):
     """The numbers of workers, accelerators and slots that it admits, by its settings."""
     importance: Importance = Importance.HARMS
     plugin: str = ""
-    """The plug-in that has it; empty for one of this package."""
+    """The plug-in of the rule; empty for a rule of this package."""
 
     @property
     def documentation(self) -> tuple[str, str]:

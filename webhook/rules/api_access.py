@@ -1,4 +1,4 @@
-"""Pods have a token for the Kubernetes API only where a service account was chosen for them.
+"""Pods have a token for the Kubernetes API only if they name a service account.
 
 The injection of the same name keeps the token from pods that name no account. So this rule reports pods without the
 injection: it is switched off or skipped, a controller owns the job, or `automountServiceAccountToken` is true without

@@ -1,4 +1,4 @@
-"""What happens to the pods at the end is one of the ways that the platform supports.
+"""The platform supports the job's `cleanPodPolicy`, the treatment of its pods at the end.
 
 `Running` removes pods that still run, `All` removes all of them, `None` keeps them, and the GPUs of the workers with
 them, until the job is deleted. A job without a policy gets `None` from the operator.

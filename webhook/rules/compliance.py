@@ -1,4 +1,4 @@
-"""Jobs with regulated data (HIPAA, PHI) run and store it only where that is allowed.
+"""Jobs with regulated data (HIPAA, PHI) use only the nodes and storage that the policy allows.
 
 A job has such data when it, or a pod template of it, carries one of `markers` as label or annotation. With an empty
 list every job has such data: use that for namespaces that hold nothing else, since a user can leave a marker out.
@@ -42,7 +42,7 @@ class Settings(RuleSettings):
 
     markers: Metadata = Field(
         {"compliance.openshift.io/hipaa": "true", "compliance.openshift.io/data-classification": "PHI"},
-        description="Labels or annotations, one of which says that a job has regulated data (in upper or lower case); "
+        description="Labels or annotations, any of which marks a job with regulated data (in upper or lower case); "
         "none means every job.",
     )
     node_labels: Labels = Field({}, description="Labels of the nodes on which the pods must run.")

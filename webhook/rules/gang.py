@@ -99,7 +99,7 @@ def _queued(job: MPIJob) -> bool:
 def _min_available(
     job: MPIJob, asked: int | None, settings: Settings, ctx: Context, *, waits: bool
 ) -> Iterator[Violation]:
-    """`waits`: the launcher is created only when all workers run. Workers beyond what is admitted do not count."""
+    """`waits`: the launcher is created only when all workers run. Workers beyond the admitted number are ignored."""
     admitted = Sizes.of(job, ctx).replicas(gpus=0)
     too_many = admitted.most is not None and not admitted.empty and job.workers > admitted.most
     workers = admitted.most if too_many and admitted.most is not None else job.workers

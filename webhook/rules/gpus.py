@@ -68,7 +68,7 @@ class Settings(RangeRuleSettings):
     max: int = Field(16, ge=0, description="Maximum number of accelerators of a worker, or of the launcher.")
     resources: ResourceNames = Field(
         DEFAULT_ACCELERATORS,
-        description="Resource names that count as accelerators; `*` in a name matches any text.",
+        description="Names of resources that are accelerators; `*` in a name matches any text.",
     )
     max_cores: int = Field(
         128, ge=0, description="Maximum number of cores of a worker, or of the launcher; with max: 0 none are allowed."
@@ -224,7 +224,7 @@ def _equal(path: str, name: str, request: Quantity, limits: Mapping[str, object]
         yield Violation(
             f"{path}.requests[{name}]",
             f"{shown} differs from the limit of {wanted}, and GPUs are not overcommitted",
-            fix=f"Set it to {wanted}, or remove it: the limit counts." if sound else "Remove it: the limit counts.",
+            fix=f"Set it to {wanted}, or remove it: the limit applies." if sound else "Remove it: the limit applies.",
         )
 
 
@@ -295,7 +295,7 @@ def uncounted(
     ctx: Context,
     others: tuple[str, ...] | None = None,
 ) -> Iterator[Violation]:
-    """Claims that no maximum of GPUs can count, once for each reason and role in a review, for all rules together.
+    """Claims with an unknown number of GPUs: one violation per reason and role in a review, for all rules together.
 
     A warning, unless the policy rejects such claims: then `others` has the further DeviceClasses that are allowed.
     """

@@ -20,7 +20,7 @@ above `max` is rejected, and an update may not remove it.
 Not guaranteed: each resume, and each pod that a user deletes, starts the clock again. Pods of TrainJobs end with the
 TrainJob alone. A user who may create Pods or Jobs needs no MPIJob to run longer.
 
-A change of the annotation on an existing job is a warning: it has no effect, since only the field counts.
+A change of the annotation on an existing job is a warning: it has no effect, since only the field applies.
 """
 
 from collections.abc import Iterator
@@ -88,7 +88,7 @@ def _limit_of_job(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Vio
     if seconds is None and most is not None and _gives_up_its_limit(action, ctx):
         as_annotated = None if action == NOTIFY_ONLY else wanted
         fix = _limit(as_annotated, most)
-        yield Violation(FIELD, "is missing, and no job goes without a limit here", fix, CauseReason.REQUIRED)
+        yield Violation(FIELD, "is missing; every job needs a time limit", fix, CauseReason.REQUIRED)
     # The annotation becomes the field, so a field with the same value may be the user's or injected.
     longest, path = (wanted, ANNOTATION) if seconds in {None, wanted} else (seconds, FIELD)
     if most is not None and longest is not None and longest > most:
@@ -176,7 +176,7 @@ def _limit(wanted: int | None, most: int | None) -> str:
 def _disagreement(asked: str, wanted: int, seconds: int, *, stored: bool, beyond: int | None) -> Violation:
     """`beyond`: the maximum, if the annotation is above it."""
     if stored:
-        fault = f"{mention(TIMEOUT, asked)} changes nothing on a job that exists, which has {seconds} s"
+        fault = f"{mention(TIMEOUT, asked)} has no effect on an existing job, which has {seconds} s"
         fix = f"Set {FIELD} to {wanted if beyond is None else _allowed(beyond)}."
         return Violation(ANNOTATION, fault, fix=fix, advisory=True)
     if beyond is not None:

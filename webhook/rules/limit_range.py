@@ -64,7 +64,7 @@ def _by_default(path: str, fault: NoLimit | AbovePod | HugePagesAlone) -> Violat
             return Violation(f"{path}.{asked.path}.limits[{asked.name}]", message, fix=_fix(asked, fault.fit))
         case HugePagesAlone(path=where, name=name, amount=amount):
             message = f"default {name} {_shown(amount)} without cpu or memory; {_REFUSED}"
-            return Violation(f"{path}.{where}", message, fix="Set limits[memory] to what is needed.")
+            return Violation(f"{path}.{where}", message, fix="Set limits[memory] to the needed amount.")
         case AbovePod(amount=amount, most=most):
             what = "pod has" if not fault.requested else "containers get defaults and request"
             first, second = (most, amount) if fault.requested else (amount, most)
@@ -165,7 +165,7 @@ def _fix(asked: Asked, fit: Fit | None, *, least: Quantity | None = None, only_r
     if fit is None:
         return "No amount fits: ask an administrator to change the LimitRanges."
     if fit is ANY:
-        return f"Set limits[{asked.name}] to what is needed."
+        return f"Set limits[{asked.name}] to the needed amount."
     changes = []
     if not only_request and (fit.limit != asked.limit or not (asked.own_request or asked.own_limit)):
         changes.append(f"limits[{asked.name}] to {_shown(fit.limit)}")

@@ -100,18 +100,16 @@ class Settings(WarningRuleSettings):
     )
     choices: tuple[Posture, ...] = Field((), description="Postures that a job may choose by its annotation.")
     https_cidrs: Cidrs = Field(
-        (), description="With restricted: where HTTPS leads, as 10.20.0.0/16; none means anywhere."
+        (), description="With restricted: the targets of HTTPS, as 10.20.0.0/16; none means any."
     )
     api_ports: tuple[Port, ...] = Field(
         (443, 6443), description="With restricted: ports of the API server, for pods with a token."
     )
     dns: Dns = Field(
         Dns.model_construct(cidrs=(), namespaces=(), ports=(53, 5353, 8053)),
-        description="With restricted and isolated: where DNS is; without cidrs and namespaces, anywhere.",
+        description="With restricted and isolated: the DNS servers; without cidrs and namespaces, any.",
     )
-    egress: tuple[Opening, ...] = Field(
-        (), description="With restricted and isolated: where pods may connect to besides."
-    )
+    egress: tuple[Opening, ...] = Field((), description="With restricted and isolated: further targets of connections.")
     ingress: tuple[Opening, ...] = Field((), description="Who may connect to the pods, besides pods of the same job.")
     rdma_devices: ResourceNames = Field(
         RDMA_DEVICES, description="Names of the resources that are RDMA devices; * matches any text."
@@ -149,7 +147,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _kept_out(job: MPIJob, ctx: Context) -> Iterator[Violation]:
-    """The namespace's own policies, which add up: one that admits the launcher is enough."""
+    """The namespace's own policies, which add up: a single policy that admits the launcher is enough."""
     policies = ctx.view.within(NETWORK_POLICIES, ctx.namespace)
     if policies is UNKNOWN or not policies or job.worker is None or job.launcher is None:
         return

@@ -57,7 +57,7 @@ _COUNTS: Final = {"enforce": "restricted", "audit": "privileged", "warn": "privi
 
 
 def _readable(version: str) -> str:
-    parse_version(version)  # a ValueError says what is wrong
+    parse_version(version)  # raises ValueError
     return version
 
 
@@ -67,7 +67,9 @@ VersionText = Annotated[str, AfterValidator(_readable)]
 class Settings(RuleSettings):
     """Levels in addition to the labels."""
 
-    floor: Level = Field(Level.PRIVILEGED, description="The level that jobs must meet whatever the labels say.")
+    floor: Level = Field(
+        Level.PRIVILEGED, description="The level that jobs must meet regardless of the namespace's labels."
+    )
     floor_version: VersionText = Field("latest", description="The version of the floor: latest, or as v1.30.")
     cluster_version: VersionText = Field(
         "latest",
@@ -189,7 +191,7 @@ def _unreadable(error: labels.LabelError) -> Violation:
     value = shortened(error.value)
     return Violation(
         "metadata.namespace",
-        f'its label {error.label} is "{value}", so {counts} counts',
+        f'its label {error.label} is "{value}", so {counts} applies',
         fix=f"Have an administrator correct it: it {error.problem}.",
         advisory=True,
     )

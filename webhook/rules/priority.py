@@ -111,7 +111,7 @@ def _absent(path: str, kind: str, name: str, effect: str, offer: str | None) -> 
     """Without an effect the class may never be read, so it is advice."""
     fault = f'{kind} "{shortened(name)}" does not exist'
     if offer is None:
-        fix = f"Name one that exists (kubectl get {kind.lower()}), or remove it."
+        fix = f"Name an existing {kind} (kubectl get {kind.lower()}), or remove it."
     else:
         fix = f"Use {offer}." if offer else NONE_EXISTS
     message = f"{fault}, {effect}" if effect else fault

@@ -79,7 +79,7 @@ class Settings(WarningRuleSettings):
     )
     others: bool = Field(
         True,
-        description="Whether others count where a container starts nothing but mpirun or sshd, which do not read them.",
+        description="Whether other variables are included if a container only starts mpirun or sshd.",
     )
 
     @cached_property
@@ -152,7 +152,7 @@ def _names(
 ) -> Sequence[str]:
     """The variables of `env` that are for ranks; `alone`: the first container starts nothing else that reads any.
 
-    A variable counts as read if the command line or another variable names it, or if the node supplies the value.
+    A variable is treated as read if the command line or another variable names it, or if the node supplies the value.
     """
     names = {one.name for one in env if settings.for_ranks.fullmatch(one.name)}
     if alone and settings.others:

@@ -49,7 +49,7 @@ class Reference(msgspec.Struct, frozen=True, gc=False):
     name: str
     namespace: str = ""
     unchecked: bool = False
-    """Whether the name may be one that no object can have."""
+    """Whether the name may be invalid for any object."""
     keys: tuple[tuple[str, str], ...] = ()
     """(path, key) of required keys."""
 

@@ -1,18 +1,18 @@
-"""The whole job, launcher and workers, fits what the namespace's ResourceQuotas have left.
+"""The whole job, launcher and workers, fits into the unused part of the namespace's ResourceQuotas.
 
-A ResourceQuota rejects pods one by one: half a gang would run, hold its resources, and wait for the rest. Here all pods
-of the job, with the claims and other objects that are created for them, are counted at once as the API server counts
-them, by every quota of the namespace whose scopes they are in, together with what is used and what other admitted jobs
-will still take.
+A ResourceQuota rejects pods one by one: half a gang would run, hold its resources, and wait for the rest. This rule
+adds up all pods of the job, and the claims and other objects that are created for them, as the API server does, in
+every quota of the namespace whose scopes they are in. It adds the quota in use and what other admitted jobs will still
+use.
 
-A job that alone is more than a quota never fits, and is rejected. One that fits the quota but not what is left of it
-now is rejected as well, unless it waits anyway: suspended, or in a queue that Kueue is known to manage and that takes
-jobs. Then that is a warning. The API server rejects a pod that does not state CPU or memory if a quota counts them, so
-the job is rejected too. On an update only what the job takes in addition counts, and nothing of a job that has ended or
-that the operator rejects as it is. Pods in another cluster (MultiKueue) do not count.
+A job that needs more than a whole quota never fits, and is rejected. A job that fits the quota but not its unused part
+is rejected as well, unless the job waits anyway: suspended, or in a queue that Kueue manages and that takes jobs. Such
+a job gets a warning. The API server rejects a pod that does not state CPU or memory if a quota limits them, so such
+a job is rejected too. On an update only the additional use is included. Jobs that have ended, jobs that the operator
+rejects, and pods in another cluster (MultiKueue) use no quota.
 
-OpenShift's ClusterResourceQuotas count as the quotas of each namespace that they select. What admitted jobs of other
-namespaces will still take of them does not count.
+OpenShift's ClusterResourceQuotas are treated as quotas of each namespace that they select. What admitted jobs of other
+namespaces will still use of them is not included.
 """
 
 from collections.abc import Iterator

@@ -59,7 +59,7 @@ class Settings(RangeRuleSettings):
         None, ge=1, description="Maximum for a worker without accelerators, where ranks run on cores; null: as max."
     )
     resources: ResourceNames = Field(
-        DEFAULT_ACCELERATORS, description="Resource names that count as GPUs, as in the rule `gpus`."
+        DEFAULT_ACCELERATORS, description="Names of resources that are GPUs, as in the rule `gpus`."
     )
     core_resources: ResourceNames = Field(
         CORES,

@@ -45,19 +45,19 @@ class Settings(RuleSettings):
 
     name: str = Field("", max_length=40, description="The tier's name, for the messages.")
     max_workers: int | None = Field(
-        None, ge=2, description="Maximum number of workers; the launcher counts if it is a worker."
+        None, ge=2, description="Maximum number of workers, including a launcher that also computes."
     )
     max_gpus: int | None = Field(
         None, ge=0, description="Maximum number of accelerators of a whole job, launcher and workers."
     )
     resources: ResourceNames = Field(
-        DEFAULT_ACCELERATORS, description="Resource names that count as accelerators, as in the rule `gpus`."
+        DEFAULT_ACCELERATORS, description="Names of resources that are accelerators, as in the rule `gpus`."
     )
     implementations: tuple[Literal["OpenMPI", "Intel", "MPICH"], ...] | None = Field(
         None, min_length=1, description="The MPI implementations of the tier."
     )
     features: tuple[Feature, ...] | None = Field(
-        None, description="The features of the tier, out of runLauncherAsWorker, gangScheduling and priorityScheduling."
+        None, description="The features of the tier: runLauncherAsWorker, gangScheduling and priorityScheduling."
     )
 
     @field_validator("name")

@@ -75,7 +75,7 @@ def _found(job: MPIJob, path: str, name: str, settings: Settings, ctx: Context) 
     queue = ctx.view.get(VOLCANO_QUEUES, name)
     if queue is ABSENT:
         closest = _closest(name, ctx)
-        fix = f"Use {closest.name}." if closest else "Name one that exists."
+        fix = f"Use {closest.name}." if closest else "Name an existing queue."
         yield Violation(path, f"{_called(name)} does not exist", fix=fix, reason=CauseReason.NOT_SUPPORTED)
         if closest:  # else the next attempt would report it
             yield from _too_small(job, closest, settings, ctx)

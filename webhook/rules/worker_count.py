@@ -1,4 +1,4 @@
-"""The number of workers stays within what the cluster supports.
+"""The number of workers is within the limits of the policy.
 
 Distributed training needs at least two workers, and the platform is tested up to one hundred. With
 `runLauncherAsWorker` the launcher takes part in the training, so it counts too. The operator also runs launchers alone,

@@ -105,7 +105,7 @@ class ClusterLink:
         return await policy_impact(self.connection, self.view, before, after, today=today, time_left=time_left)
 
     def measured(self) -> Iterator[Value]:
-        """What metrics say of what cannot be read."""
+        """The names, in metrics, of what cannot be read."""
         faults = self.view.faults()
         for name, count in self.view.unknown.items():
             yield "cache_faulty", (name,), name in faults

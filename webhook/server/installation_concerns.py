@@ -1,6 +1,6 @@
 """Checks the service's webhook configurations and its rights every minute.
 
-Each concern goes to the log, to a metric and to `/readyz`, which passes all the same. `mpijob-webhook doctor` checks
+Each concern is reported in the log, in a metric and in `/readyz`, which still passes. `mpijob-webhook doctor` checks
 more. Rights on the kinds that rules watch are left out: the watches report them.
 """
 

@@ -28,7 +28,7 @@ class Metric:
     kind: Kind
     labels: tuple[str, ...]
     help: str
-    """What is measured, for operators."""
+    """For operators, read without context."""
     on_scrape: bool = False
     """Its values are computed on each scrape."""
     buckets: tuple[float, ...] = ()
@@ -66,67 +66,67 @@ METRICS: Final = (
     ),
     _histogram(
         "review_duration_seconds{webhook}",
-        "Time from a review's headers to its answer, whatever that is, the reading of its body included.",
+        "Seconds from a review's headers to its reply of any kind, including the time to read its body.",
     ),
     _read_gauge("connections", "Connections to the review port now."),
     _counter(
         "connections_refused_total{reason}",
-        "Connections turned away or cut off: full (there were too many), handshake (it failed or took too long), "
-        "silent (no whole head came in time), head (it was too large, or not HTTP/1), ahead (more came than one "
-        "request with a Content-Length), unread (the client did not read its reply), descriptors (none was left).",
+        "Connections rejected or closed, by reason: full (too many), handshake (failed or took too long), "
+        "silent (no complete head in time), head (too large, or not HTTP/1), ahead (the client sent more than one "
+        "request with a Content-Length), unread (the client did not read its reply), descriptors (none was free).",
     ),
     _counter(
         "log_lines_dropped_total",
         "Lines of the log that were dropped, the oldest first, because standard error was not read.",
     ),
-    _read_gauge("in_flight", "Reviews at work now."),
-    _read_gauge("tasks", "asyncio tasks now: if they grow from day to day, some never end."),
+    _read_gauge("in_flight", "Reviews in progress now."),
+    _read_gauge("tasks", "asyncio tasks now; a number that grows from day to day means that some never end."),
     _counter(
         "rule_results_total{rule, action}",
-        "Violations found, by rule and by what they led to: deny, warn or audit; without those that only follow from"
-        " another one.",
+        "Violations, by rule and action: deny, warn or audit; without violations that only follow from another"
+        " violation.",
     ),
     _counter(
         "own_rule_faults_total{rule}",
-        "Reviews in which a custom rule of the policy could not be evaluated, or took too long, by rule. Its "
-        "onError decides about the job; the log and the audit annotation rule-faults show the fault of the policy.",
+        "Reviews in which a custom rule of the policy could not be evaluated, or took too long, by rule. The rule's "
+        "onError decides about the job; the log and the audit annotation rule-faults show the error.",
     ),
     _counter(
         "refused_gpus_total{rule, resource}",
-        "GPUs and other accelerators in rejected new jobs, without dry runs. Each job counts once, with the worst of"
-        " the rules that rejected it, and again whenever it is tried again; at most 10,000 of a job.",
+        "GPUs and other accelerators in rejected new jobs, without dry runs. Each attempt to create a job is counted"
+        " once, under the worst of the rules that rejected it, with at most 10,000 GPUs.",
     ),
     _counter("patch_ops_total{injection}", "Patch operations sent, by injection."),
     _counter(
         "deadline_exceeded_total{webhook}",
-        "Reviews given up with 504 because the API server would not have waited for the answer.",
+        "Reviews answered with 504 because the API server would not have waited for the decision.",
     ),
     _counter(
         "too_expensive_total{webhook}",
-        "Jobs, objects and policies that took more processor time than one decision may. See the log for their names.",
+        "Jobs, objects and policies that took more processor time than the limit for one decision; the log names them.",
     ),
     _counter("internal_errors_total{webhook}", "Reviews answered with 500 because of a fault in this service."),
     _counter(
         "shed_total{webhook}",
-        "Reviews refused with 503 because too many similar ones were in progress: large bodies, those that wait for "
-        "the cluster or for an SSH key.",
+        "Reviews answered with 503 because too many of their kind were in progress: reviews with large bodies, or "
+        "that wait for the cluster or an SSH key.",
     ),
     _counter(
         "cluster_errors_total{webhook}",
-        "Reviews refused with 503 because the cluster did not answer a query that the verdict depends on.",
+        "Reviews answered with 503 because the cluster did not answer a query that the verdict depends on.",
     ),
     _counter("bad_requests_total{code}", "Requests that are not a review, by status code."),
     _read_gauge("policy_info{hash}", "1 for the policies in force, by a hash of their content."),
     _read_gauge(
         "policy_documents{state}",
-        "Policy ConfigMaps by what is in force of them: current, last-good (the newest is broken) or unusable.",
+        "Policy ConfigMaps by the version in force: current, last-good (the newest is broken) or unusable (none).",
     ),
     _read_gauge(
         "policies_unread",
-        "1 while the policy ConfigMaps cannot be read: those read before, the last good ones, or the built-in "
-        "defaults are in force; /readyz says which.",
+        "1 while the policy ConfigMaps cannot be read. The policies read earlier, the last good ones, or the built-in "
+        "defaults are then in force; /readyz says which.",
     ),
-    _counter("policy_reloads_total{result}", "Reloads of the policy ConfigMaps: good, or broken when one of them is."),
+    _counter("policy_reloads_total{result}", "Reloads of the policy ConfigMaps: good, or broken if any of them is."),
     _counter(
         "conversions_total{version, outcome}",
         "With --conversion, jobs by the requested version: converted, refused (a client sends an invalid job), or"
@@ -134,76 +134,77 @@ METRICS: Final = (
     ),
     _counter("policy_reviews_total{decision}", "Reviews of policy ConfigMaps: allowed or denied."),
     _counter("exemptions_total{rule}", "Violations excused by an exemption, by rule."),
-    _read_gauge("ssh_keys_ready", "SSH key pairs that are ready for new jobs."),
-    _read_gauge("ssh_keys_waiting", "Reviews that wait for an SSH key pair to be made."),
+    _read_gauge("ssh_keys_ready", "Spare SSH key pairs for new jobs."),
+    _read_gauge("ssh_keys_waiting", "Reviews that wait for a new SSH key pair."),
     _histogram(
         "ssh_key_duration_seconds{algorithm}",
-        "Time to make an SSH key pair, ahead or on request; its count is the pairs made.",
+        "Seconds to make an SSH key pair, ahead or on request.",
     ),
     _histogram(
         "ssh_key_wait_seconds{algorithm}",
-        "Time that a review waited for its SSH key pair, next to nothing when one was ready.",
+        "Seconds that a review waited for its SSH key pair; almost 0 if a spare pair existed.",
     ),
     _read_gauge("cache_synced{kind}", "1 while the cache of this kind of object is complete."),
     _read_gauge(
         "cache_faulty{kind}",
-        "1 while this kind of object is unknown because it cannot be read, for example for a missing right; 0 if it"
-        " is not installed.",
+        "1 while this kind of object cannot be read, for example because of a missing permission; 0 if the kind is"
+        " not installed.",
     ),
     _read_gauge("cache_objects{kind}", "Objects in the cache."),
     _read_gauge("cache_age_seconds{kind}", "Seconds since the cache of this kind was last complete."),
     _read_counter(
         "cache_unknown_answers_total{kind}",
-        "How often a rule queried this kind and the answer was unknown; such a rule does not deny.",
+        "Queries of this kind by rules that had no answer; such a rule does not deny.",
     ),
     _read_counter("cache_requests_total{kind}", "Lists and watches sent to the API server."),
-    _read_counter("cache_restarts_total{kind, reason}", "Lists and watches that ended, and why."),
+    _read_counter("cache_restarts_total{kind, reason}", "Lists and watches that ended, by reason."),
     _gauge(
         "cert_expiry_timestamp_seconds{cert}",
-        "When a certificate expires, in seconds since 1970: serving, or ca where this service has its own.",
+        "Expiry of a certificate in seconds since 1970: serving, or ca if the service has its own CA.",
     ),
     _gauge(
         "configuration_concerns{concern}",
-        "1 while something is wrong with the webhook configurations or the rights of the service, by its name in "
-        "the runbook; checked each minute.",
+        "1 while the webhook configurations or the service's permissions have this problem, by its name in the "
+        "runbook; checked each minute.",
     ),
     _gauge(
         "ca_bundles_untrusting",
-        "Objects with a caBundle that does not trust what is served, with a CA of the service's own: their calls fail.",
+        "Objects with a caBundle that does not trust the served certificate, if the service has its own CA: their "
+        "calls fail.",
     ),
-    _counter("cert_notices_total{reason}", "What happened to the certificates, by the reason in the Event about it."),
+    _counter("cert_notices_total{reason}", "Changes and problems of certificates, by the reason in the Event."),
     _counter(
         "quota_ledger_total{outcome}",
-        "Verdicts on quotas shared by all replicas: reserved, not-reserved, full (admitted, not reserved for want"
-        " of room), late (504) or unavailable (the verdict is then that of this replica's cache).",
+        "Verdicts on quotas shared by all replicas: reserved, not-reserved, full (admitted, but there was no"
+        " room to reserve), late (504) or unavailable (this replica's cache decided).",
     ),
     _read_counter(
         "companion_reconciles_total{companion, result}",
-        "How often a controller reconciled an object: done, or failed and to be retried.",
+        "Objects that a controller reconciled, by result: done, or failed and to be retried.",
     ),
     _read_counter(
-        "companion_requests_total{companion}", "Calls of the API server by a controller, without lists and watches."
+        "companion_requests_total{companion}", "Requests of a controller to the API server, without lists and watches."
     ),
     _read_gauge(
         "companion_waiting{companion}",
-        "Objects that are due for a controller, including those that it is reconciling.",
+        "Objects that wait for a controller, including those that it is reconciling.",
     ),
     _read_gauge(
-        "companion_failing{companion}", "Objects for which the last attempt of a controller failed; it retries."
+        "companion_failing{companion}", "Objects that a controller failed to reconcile in its last attempt; it retries."
     ),
     _read_counter(
         "deadline_events_total{outcome}",
-        "Notices about the time of jobs: told (this replica made the Event), or known (it existed).",
+        "Events about the time limits of jobs: told (created by this replica), or known (already existed).",
     ),
     _read_gauge(
         "plugins{plugin, version, state}",
-        "1 for each plug-in that is named: in force, or broken (what else it has is in force); /readyz says why.",
+        "1 for each named plug-in, by state: in force, or broken (its other parts are in force); /readyz says why.",
     ),
     _read_counter(
         "plugin_failures_total{kind, entry}",
-        "How often a plug-in's rule or injection failed in a review, which then went on without it.",
+        "Failures of a plug-in's rule or injection in a review, which then continued without it.",
     ),
-    _gauge("build_info{version, python}", "1 for the version that runs."),
+    _gauge("build_info{version, python}", "1, with the running version as a label."),
 )
 """Metrics of reviews and of the service, at `/metrics`: no label names a namespace, a user or a job."""
 
@@ -211,7 +212,7 @@ METRICS: Final = (
 Value = tuple[str, tuple[str, ...], float]
 """The short name of a metric, the values of its labels, and its current value."""
 
-# In this format they would be additional gauges for each counter and histogram: a third more series without a use.
+# They would add a gauge to each counter and histogram: a third more series that no query needs.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 

@@ -10,7 +10,7 @@ BEYOND: Final = "_other"
 
 
 class Labels:
-    """The first `most` values keep their names, for as long as the process lives."""
+    """The first `most` values keep their names until the process ends."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -1,4 +1,4 @@
-"""The operations port, plain HTTP: `/healthz` (the process lives), `/readyz` (reviews are welcome), `/metrics` and
+"""The operations port, plain HTTP: `/healthz` (the process runs), `/readyz` (reviews are welcome), `/metrics` and
 `/metrics/jobs` (job metrics; empty unless an option switches them on).
 
 Liveness never depends on anything outside the process: a restart repairs neither a certificate nor an API server.

@@ -102,8 +102,8 @@ def _forbid_core_dumps() -> None:
 def _load_for_good() -> None:
     """Import every rule, and build the policy's model.
 
-    Everything allocated so far lives until the end, so the garbage collector skips it from now on. That keeps half a
-    megabyte of garbage.
+    Everything allocated so far is needed until the end, so the garbage collector skips it from now on. Half a megabyte
+    of it is garbage.
     """
     gc.disable()
     policy_model().model_rebuild()

@@ -93,7 +93,7 @@ class ReviewHandler:
             raise Refused(HTTPStatus.NOT_FOUND, part.off)
 
     async def answer(self, request: Request) -> Reply:
-        """The reply; no content of a request makes it raise. It waits only where the API server is asked."""
+        """The reply; no content of a request makes it raise. It waits only for requests to the API server."""
         hook = request.hook
         assert hook is not None, "it was expected"  # noqa: S101 - for the type checker
         try:
@@ -163,7 +163,7 @@ class ReviewHandler:
     async def _settled(
         self, cluster: ClusterLink, hook: str, request: Request, asked: AdmissionRequest, decision: Decision
     ) -> Decision:
-        """The decision once the cluster was asked for the quotas of this moment and for who may exempt."""
+        """The decision, after requests to the API server for the current quotas and for the right to exempt."""
         granted: dict[str, bool] = {}
         while True:
             decide_with = partial(self._decide, hook, request, asked, granted=granted or None)

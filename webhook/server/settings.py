@@ -17,7 +17,7 @@ from webhook.server.ports import EVERY_ADDRESS
 
 
 class StartError(Exception):
-    """The service cannot start; the message tells the operator what to change."""
+    """The service cannot start; the message says what to change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

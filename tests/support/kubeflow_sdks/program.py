@@ -1,5 +1,6 @@
-"""Submits the job on standard input by one of Kubeflow's SDKs, and prints the result: `program.py SDK KUBECONFIG
-NAMESPACE`.
+"""Submits the job on standard input through a Kubeflow SDK and prints the result.
+
+Usage: `program.py SDK KUBECONFIG NAMESPACE`.
 """
 
 import json
@@ -8,7 +9,7 @@ from typing import Any
 
 
 def trainer(kubeconfig: str, namespace: str, wanted: dict[str, Any]) -> Any:
-    """The package `kubeflow`: the name of the TrainJob."""
+    """Submits a TrainJob with the package `kubeflow` and returns its name."""
     from kubeflow.trainer import CustomTrainerContainer, KubernetesBackendConfig, TrainerClient  # noqa: PLC0415
     from kubeflow.trainer.options import Name  # noqa: PLC0415
 
@@ -18,7 +19,7 @@ def trainer(kubeconfig: str, namespace: str, wanted: dict[str, Any]) -> Any:
 
 
 def training(kubeconfig: str, namespace: str, wanted: dict[str, Any]) -> Any:
-    """The package `kubeflow-training`: the annotations of the MPIJob."""
+    """Submits an MPIJob with the package `kubeflow-training` and returns its annotations."""
     from kubeflow.training import TrainingClient  # noqa: PLC0415
     from kubeflow.training.utils.utils import FakeResponse  # noqa: PLC0415
 
@@ -29,7 +30,7 @@ def training(kubeconfig: str, namespace: str, wanted: dict[str, Any]) -> Any:
 
 
 def main() -> None:
-    """Reads errors as docs/clients.md describes."""
+    """Extracts the API server's message from errors as docs/clients.md describes."""
     sdk, kubeconfig, namespace = sys.argv[1:]
     try:
         found = {"trainer": trainer, "training": training}[sdk](kubeconfig, namespace, json.load(sys.stdin))

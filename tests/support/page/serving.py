@@ -1,4 +1,4 @@
-"""Serves files as any web server does."""
+"""A static web server."""
 
 import threading
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from typing import Any
 
 class _Handler(SimpleHTTPRequestHandler):
     def guess_type(self, path: Any) -> str:
-        """nginx's types, independent of this machine: it does not know .mjs, and browsers do not run such scripts."""
+        """The types that nginx sends, on every machine. It does not know .mjs, so browsers do not run such scripts."""
         types = {".js": "text/javascript", ".mjs": "application/octet-stream", ".wasm": "application/wasm"}
         return types.get(Path(path).suffix) or super().guess_type(path)
 

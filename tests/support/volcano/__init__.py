@@ -15,7 +15,7 @@ GROUP: Final = "scheduling.volcano.sh"
 CRDS: Final = "crds"
 VERBS: Final = {"mutate": "MutatingWebhookConfiguration", "validate": "ValidatingWebhookConfiguration"}
 RECIPE: Final = Recipe(
-    what="Volcano's admission, beside which ours is held",
+    what="Volcano's admission, for comparison with ours",
     takes="3 to 8 minutes",
     targets=(Target(name="webhook-manager", package="volcano.sh/volcano/cmd/webhook-manager"),),
     data=(
@@ -49,7 +49,7 @@ def add_queue(cluster: Cluster, queue: Mapping[str, Any]) -> None:
 
 
 def start_admission(cluster: Cluster) -> None:
-    """Volcano's own admission of PodGroups, which the API server calls as with Volcano's chart."""
+    """Starts Volcano's own admission of PodGroups and registers it as Volcano's chart does."""
     port = free_port()
     cluster.apply(list(_configurations(f"https://127.0.0.1:{port}")))
     certificates = {"tls-cert-file": "server.crt", "tls-private-key-file": "server.key", "ca-cert-file": "ca.crt"}

@@ -1,4 +1,4 @@
-"""What is suggested to a job that is exempt from a rule need not keep to that rule's bounds."""
+"""The fix suggested for a job ignores the limits of rules from which the job is exempt."""
 
 from datetime import date
 
@@ -30,12 +30,12 @@ def advice(policy: str, *, granted: dict[str, bool] | None = None, day: int = 1,
     return found.violation.fix
 
 
-def test_the_bounds_of_rules_are_kept() -> None:
+def test_suggested_fix_respects_the_limits_of_rules() -> None:
     assert FITS not in advice(RULES)
     assert FITS in advice("rules: {worker-count: {min: 3}}")
 
 
-def test_not_of_those_from_which_the_policy_exempts_it() -> None:
+def test_limits_of_rules_exempted_by_policy_are_ignored() -> None:
     both = f"{RULES}\n{EXEMPTION}"
     assert FITS in advice(both)
     assert FITS not in advice(both.replace("team-a", "team-b"))
@@ -45,5 +45,5 @@ def test_not_of_those_from_which_the_policy_exempts_it() -> None:
 @pytest.mark.parametrize(
     ("granted", "fits"), [(None, False), ({"worker-count": False}, False), ({"worker-count": True}, True)]
 )
-def test_nor_of_those_from_which_the_requester_may(granted: dict[str, bool] | None, fits: bool) -> None:
+def test_limits_of_rules_exempted_by_the_requester_are_ignored(granted: dict[str, bool] | None, fits: bool) -> None:
     assert (FITS in advice(RULES, granted=granted, asks=True)) == fits

@@ -1,4 +1,4 @@
-"""What the API server refuses before the validating hook is asked is said by the mutating one."""
+"""The mutating hook warns about values that the API server rejects before it calls the validating hook."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def warnings(changes: dict[str, Any]) -> list[str]:
         ({MEMORY: {"requests": {"cpu": "two"}}}, None),
     ],
 )  # fmt: skip
-def test_said_as_a_warning(changes: dict[str, Any], said: str | None) -> None:
+def test_invalid_name_or_quantity_is_a_warning(changes: dict[str, Any], said: str | None) -> None:
     (found,) = warnings(changes)
     if said is not None:
         advice = "Use lower case letters, digits and -, a letter first."
@@ -65,12 +65,12 @@ def test_labels_and_annotations(changes: dict[str, Any], said: str | None) -> No
     [
         {},
         {"metadata.labels": {"a": "", "example.com/B": "c"}, "metadata.annotations": {"Example.com/A": "any text"}},
-        {"metadata.name": "50-resnet"},  # no DNS label, but a name: the rule is asked
+        {"metadata.name": "50-resnet"},  # a valid name but not a DNS label, so the validating hook reports it
         {"metadata.name": "a" * 70},
-        {MEMORY: {"limits": {"memory": "1e1.5"}}},  # no quantity, but of the pattern
+        {MEMORY: {"limits": {"memory": "1e1.5"}}},  # matches the pattern of quantities without being one
         {MEMORY: {"limits": {"memory": 16}}},
         {"metadata": {"generateName": "resnet-"}},
     ],
 )
-def test_what_the_rule_will_say_is_not_said_twice(changes: dict[str, Any]) -> None:
+def test_value_that_the_rule_reports_later_is_not_a_warning(changes: dict[str, Any]) -> None:
     assert warnings(changes) == []

@@ -53,7 +53,7 @@ def exemption(fields: str) -> str:
         ("users: [alice], expires: 2026-11-20", "alice", False),
     ],
 )
-def test_by_policy(fields: str, username: str, exempt: bool) -> None:
+def test_policy_exempts_a_job(fields: str, username: str, exempt: bool) -> None:
     decision = validate(exemption(fields), username=username)
     assert decision.allowed is exempt
     assert [(finding.rule, reason) for finding, reason in decision.exempted] == (
@@ -61,19 +61,19 @@ def test_by_policy(fields: str, username: str, exempt: bool) -> None:
     )
 
 
-def test_only_the_rules_that_are_named() -> None:
+def test_exemption_applies_only_to_named_rules() -> None:
     decision = validate(exemption("users: [alice]"), job={"Launcher.replicas": 2})
     assert [finding.rule for finding in decision.denied] == ["upstream-contract"]
     assert validate("exemptions: [{rules: ['*'], users: [alice], reason: r}]", job={"Launcher.replicas": 2}).allowed
 
 
-def test_an_expired_exemption_says_so() -> None:
+def test_expired_exemption_is_reported() -> None:
     assert "(the exemption from this rule ended on 2026-11-20)" in (
         validate(exemption("users: [alice], expires: 2026-11-20")).message
     )
 
 
-def test_its_use_is_in_the_audit_annotations() -> None:
+def test_used_exemption_is_in_the_audit_annotations() -> None:
     response = validate(exemption("users: [alice]")).response("u")
     assert response.audit_annotations == {"exempted": "worker-count: OPS-42"}
 
@@ -119,19 +119,19 @@ class TestByAnnotation:
     [
         ("worker-count", []),
         ("*, required-injection", []),
-        ("worker-cuont,gpus", ['no rule is called "worker-cuont", but worker-count']),
-        ("istio", ['no rule, but an injection: "istio"; training.openshift.io/skip is for injections']),
+        ("worker-cuont,gpus", ['no rule is called "worker-cuont"; did you mean worker-count?']),
+        ("istio", ['"istio" is an injection; use the annotation training.openshift.io/skip']),
         ("zzz", ['no rule is called "zzz"; `mpijob-webhook rules` lists them']),
         (
             "gpu,gpu,slot,zzz,4,5",
             [
-                'no rule is called "gpu", but gpus; "slot", but slots; "zzz" and 2 more; `mpijob-webhook'
-                " rules` lists them"
+                'no rule is called "gpu", "slot", "zzz" and 2 more; did you mean gpus and slots?'
+                " `mpijob-webhook rules` lists them"
             ],
         ),
     ],
 )
-def test_a_name_that_is_no_rule_is_reported(asked: str, told: list[str]) -> None:
+def test_unknown_rule_name_is_reported(asked: str, told: list[str]) -> None:
     decision = validate(annotations={EXEMPT: asked, REASON: "r"}, granted={})
     assert decision.cautions == [f"{EXEMPT}: {text}" for text in told]
     assert any(EXEMPT in warning for warning in decision.warnings) == bool(told)

@@ -1,4 +1,4 @@
-"""What only follows from another violation stands after it in the reply, and is not counted."""
+"""A violation that follows from another violation comes after it in the reply and is not counted."""
 
 import json
 from typing import Any
@@ -63,7 +63,7 @@ def at_most(workers: int) -> PolicySet:
         ("open", ("pod.schedulerName: x", "Worker.replicas: 150"), 100, "gang", ""),
     ],
 )
-def test_the_cause_comes_first_and_what_follows_is_not_counted(
+def test_cause_comes_first_and_follow_ons_are_not_counted(
     title: str, changes: tuple[str, ...], most: int, rule: str, cause: str
 ) -> None:
     world = WORLDS[title]
@@ -78,7 +78,7 @@ def test_the_cause_comes_first_and_what_follows_is_not_counted(
     assert not cause or rule not in counted or any(not each.cause for each in found)
 
 
-def test_a_cause_that_only_warns_explains_no_rejection() -> None:
+def test_warning_does_not_hide_a_rejection() -> None:
     actions: dict[str, dict[str, Any]] = {each: {"action": "deny"} for each in REGISTRY}
     actions["worker-count"] = {"action": "warn"}
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
@@ -88,7 +88,7 @@ def test_a_cause_that_only_warns_explains_no_rejection() -> None:
     assert all(not each.cause for each in decision.denied)
 
 
-def test_an_excused_cause_explains_nothing() -> None:
+def test_exempted_cause_does_not_hide_a_violation() -> None:
     exempt = {
         "exemptions": [{"rules": ["worker-count"], "namespaces": ["quota"], "reason": "OPS-1", "expires": "2999-01-01"}]
     }
@@ -105,7 +105,7 @@ def decided(*findings: Finding) -> list[tuple[str, str]]:
     return [(each.rule, each.cause) for each in decision.warned]
 
 
-def test_a_warning_may_explain_a_warning() -> None:
+def test_warning_can_hide_another_warning() -> None:
     after = Finding("a", Violation("spec", "m", "f", follows=REPLICAS))
     assert decided(after, Finding("b", Violation(REPLICAS, "m", "f"))) == [("b", ""), ("a", "b")]
     assert decided(after, Finding("b", Violation("spec.mpiReplicaSpecs[Worker]", "m", "f"))) == [("a", ""), ("b", "")]
@@ -116,7 +116,7 @@ def test_those_that_explain_each_other_are_all_counted() -> None:
     assert decided(*ring) == [("a", ""), ("b", ""), ("c", "")]
 
 
-def test_a_reply_marks_it_and_a_report_leaves_it_out() -> None:
+def test_follow_on_is_marked_in_a_reply_and_absent_from_a_report() -> None:
     decision = judged(WORLDS["quota"], "Worker.replicas: 150", policy=at_most(1))
     assert "[resource-quota, follows from worker-count]" in decision.message
     found = report(MPIJobRecord("quota", "train", "u-1"), decision)

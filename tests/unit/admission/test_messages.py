@@ -1,4 +1,4 @@
-"""Warnings have room for what matters: always the rule, and as much of field and fault as fits."""
+"""A warning always names the rule, and has as much of the field and the fault as fits."""
 
 import re
 
@@ -53,7 +53,7 @@ def warning(path: str, message: str, fix: str = "Mend it.", rule: str = "some-ru
         (f"metadata.annotations[a.b/{'c' * 70}]", "bad", f"metadata.annotations[a.b/{'c' * 70}]: bad [some-rule]"),
     ],
 )
-def test_what_is_left_out(path: str, message: str, expected: str) -> None:
+def test_long_warning_is_shortened(path: str, message: str, expected: str) -> None:
     assert warning(path, message) == expected
 
 
@@ -77,7 +77,7 @@ def test_a_path_of_very_many_parts() -> None:
 
 @PROPERTY
 @given(st.text(".[]ab", max_size=150), st.text("( x", max_size=150))
-def test_any_path_and_fault(path: str, message: str) -> None:
+def test_warning_fits_for_any_path_and_fault(path: str, message: str) -> None:
     text = warning(path, message)
     assert text.endswith(" [some-rule]")
     assert len(text) <= MAX_WARNING_CHARACTERS or len(path) > 50
@@ -113,7 +113,7 @@ def test_a_fault_of_several_lines_among_others() -> None:
     ]
 
 
-def test_what_follows_parentheses_stays() -> None:
+def test_text_after_parentheses_stays() -> None:
     text = warning("spec.a", f"{'x' * 60} (it is {'y' * 40}), but z")
     assert text == f"spec.a: {'x' * 60}, but z. Mend it. [some-rule]"
     assert warning("spec.a", "\n") == "spec.a: \\n. Mend it. [some-rule]"

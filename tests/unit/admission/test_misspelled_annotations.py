@@ -1,4 +1,4 @@
-"""Annotations that are ignored are reported, if it is certain enough what was meant."""
+"""An ignored annotation is reported if it is similar enough to a known one."""
 
 import pytest
 
@@ -30,13 +30,13 @@ def told(**metadata: dict[str, str]) -> list[str]:
         ("", ""),
     ],
 )
-def test_a_letter_wrong(written: str, meant: str) -> None:
-    said = [f"{PREFIX}{written}: has no effect, did you mean {PREFIX}{meant}?"] if meant else []
+def test_misspelt_annotation_is_reported(written: str, meant: str) -> None:
+    said = [f"{PREFIX}{written}: has no effect; did you mean {PREFIX}{meant}?"] if meant else []
     assert told(annotations={f"{PREFIX}{written}": "x"}) == said
 
 
-def test_what_a_field_is_for() -> None:
-    said = f"{PREFIX}log-retention: has no effect, did you mean spec.runPolicy.ttlSecondsAfterFinished?"
+def test_annotation_that_duplicates_a_field_is_reported() -> None:
+    said = f"{PREFIX}log-retention: has no effect; did you mean spec.runPolicy.ttlSecondsAfterFinished?"
     assert told(annotations={f"{PREFIX}log-retention": "30d"}) == [said]
 
 
@@ -46,7 +46,7 @@ def test_known_annotation_causes_no_warning() -> None:
     assert told(annotations={"timout": "x"}, labels={"timout": "x", f"{PREFIX}tier": "gold"}) == []
 
 
-def test_a_label_is_no_annotation() -> None:
+def test_label_in_place_of_an_annotation_is_reported() -> None:
     said = f"{annotations.QUEUE}: has no effect as a label, make it an annotation"
     assert told(labels={annotations.QUEUE: "a", f"{PREFIX}tier": "gold"}) == [said]
 
@@ -63,7 +63,7 @@ def test_only_the_first_few_are_reported() -> None:
     assert len(told(annotations={f"{PREFIX}queue{letter}": "x" for letter in "abcdefgh"})) == 5
 
 
-def test_in_every_mode_of_the_warnings_it_is_one_line() -> None:
+def test_ignored_annotation_is_one_line_in_every_warning_mode() -> None:
     key = f"{PREFIX}gpu-producs"
     (warning,) = [text for text in hold(mpijob(metadata={"annotations": {key: "x"}})).warnings if key in text]
-    assert warning == f"{key}: has no effect, did you mean {annotations.GPU_PRODUCT}?"
+    assert warning == f"{key}: has no effect; did you mean {annotations.GPU_PRODUCT}?"

@@ -1,4 +1,4 @@
-"""The mutating pipeline as a whole: what it leaves alone, and what holds for every patch."""
+"""The mutating pipeline as a whole: the requests that it does not change, and the properties of every patch."""
 
 import copy
 import json
@@ -109,7 +109,7 @@ def test_examples(path):
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b'{"spec":{"x":"\xff"}}', b'{"a":1e999}', b"[" * 10**4, b"\x00", b"nul"])
-def test_what_is_not_json(raw):
+def test_object_that_is_not_json_gets_no_patch(raw):
     decision = mutate(raw)
     assert decision.skipped.startswith("schema: ")
     assert decision.patch == []
@@ -143,7 +143,7 @@ def created_by(username, job, view):
 
 
 class TestClaims:
-    """What a job says of its maker."""
+    """Jobs with an owner reference to a controller."""
 
     @CLAIMS
     @pytest.mark.parametrize("kueue", CONTROLLERS[:2])
@@ -171,7 +171,7 @@ class TestClaims:
         decision = hold(mpijob(metadata=metadata), policy)
         assert (decision.skipped, decision.patch, decision.document) == (reason, [], None)
 
-    def test_an_update_that_claims_an_owner_loses_nothing(self):
+    def test_update_that_claims_an_owner_keeps_injected_values(self):
         created = mutate(mpijob()).document
         owners = [{"kind": "TrainJob", "controller": True}]
         new = mpijob(metadata={"ownerReferences": owners, "annotations": created["metadata"]["annotations"]})
@@ -189,7 +189,7 @@ class TestClaims:
         {"name": "", "generateName": "train-"},
     ],
 )
-def test_jobs_that_are_not(metadata):
+def test_job_without_a_controller_is_injected(metadata):
     decision = hold(mpijob(metadata=metadata))
     assert decision.skipped == ""
     assert decision.patch
@@ -207,10 +207,10 @@ def update(new, old, username="alice", policy=DEFAULTS, view=VIEW):
 
 
 class TestUpdate:
-    """What creation injected stays; nothing new comes to a job that exists."""
+    """An update keeps the injected values of the stored job and adds no new ones."""
 
     @pytest.mark.parametrize("policy", [DEFAULTS, BUSY], ids=["defaults", "busy"])
-    def test_what_an_apply_drops_is_put_back(self, policy):
+    def test_value_dropped_by_apply_is_restored(self, policy):
         submitted = mpijob()
         created = mutate(submitted, policy).document
         again = update(submitted, created, policy=policy)
@@ -256,7 +256,7 @@ def test_each_injection_alone_says_what_it_did_within_a_warning(injection_id):
 
 
 @pytest.mark.parametrize("injection_id", list(injections.REGISTRY))
-def test_no_injection_comes_to_a_stored_job_or_makes_a_pod_spec(injection_id):
+def test_injections_neither_extend_a_stored_job_nor_create_a_pod_spec(injection_id):
     example = examples()[injection_id]
     policy = only(injection_id, **example.settings)
     assert update(example.job, example.job, policy=policy, view=example.view).patch == []
@@ -301,7 +301,7 @@ def test_an_object_that_does_not_fit_an_injection_gets_no_patch_at_all():
 
 
 @pytest.mark.parametrize("field", ["uid", "deletionTimestamp", "labels", "annotations", "ownerReferences"])
-def test_null_in_the_metadata_is_nothing(field: str) -> None:
+def test_null_in_the_metadata_is_treated_as_missing(field: str) -> None:
     """Server-side apply keeps it in what the hook gets, and the API server replaces it afterwards."""
     job = mpijob()
     job["metadata"][field] = None

@@ -94,7 +94,7 @@ def test_a_user_that_the_namespace_forbids_is_reported_once() -> None:
         assert users == rules
 
 
-def test_a_field_that_the_namespace_and_the_api_server_forbid_is_told_once() -> None:
+def test_field_forbidden_by_namespace_and_api_server_is_reported_once() -> None:
     context = {"Worker.template.spec.containers.0.securityContext": {"procMount": "Unmasked"}}
     for level, rules in (("baseline", ["pod-security"]), ("privileged", ["pod-template"])):
         decision = validate(

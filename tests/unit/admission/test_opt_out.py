@@ -1,4 +1,4 @@
-"""A job goes without the injections that its annotation names, where the policy lets it."""
+"""A job skips the injections that its annotation names, where the policy allows it."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def cautions(text, policy=DEFAULTS):
 
 
 @pytest.mark.parametrize("text", ["istio", "istio,labels", " istio , labels,,istio", "labels,\n istio"])
-def test_what_is_named_does_nothing(text):
+def test_named_injection_is_skipped(text):
     decision = hold(skipping(text))
     assert "istio" not in decision.authors
     assert ("labels" in decision.authors) == ("labels" not in text)
@@ -25,7 +25,7 @@ def test_what_is_named_does_nothing(text):
     assert cautions(text) == []
 
 
-def test_all_of_them():
+def test_all_injections_are_skipped():
     decision = hold(skipping(",".join(injections.REGISTRY)))
     assert set(decision.authors) == {"created-by", "job-timeout"}
 
@@ -34,7 +34,7 @@ LISTED = "`mpijob-webhook rules` lists them"
 
 
 @pytest.mark.parametrize("text", ["", ",", "  "])
-def test_nothing_is_named(text):
+def test_empty_list_skips_nothing(text):
     assert hold(skipping(text)).authors == hold(mpijob()).authors
     assert cautions(text) == []
 
@@ -42,9 +42,9 @@ def test_nothing_is_named(text):
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("isto", '"isto", but istio'),
-        ("Istio,istio,x", f'"Istio", but istio; "x"; {LISTED}'),
-        ("a,b,c,d,e", f'"a"; "b"; "c" and 2 more; {LISTED}'),
+        ("isto", '"isto"; did you mean istio?'),
+        ("Istio,istio,x", f'"Istio", "x"; did you mean istio? {LISTED}'),
+        ("a,b,c,d,e", f'"a", "b", "c" and 2 more; {LISTED}'),
         ("\x1b[31m" + "x" * 300, f'"?[31mxxxx..."; {LISTED}'),
     ],
 )
@@ -53,8 +53,8 @@ def test_unknown_injection_is_reported(text, shown):
 
 
 def test_a_rule_belongs_in_another_annotation():
-    told = 'no injection, but a rule: "worker-count"; training.openshift.io/exempt is for rules'
-    assert cautions("worker-count, isto") == [told, 'no injection is called "isto", but istio']
+    told = '"worker-count" is a rule; use the annotation training.openshift.io/exempt'
+    assert cautions("worker-count, isto") == [told, 'no injection is called "isto"; did you mean istio?']
 
 
 @pytest.mark.parametrize("required", ["deny", "warn", "audit"])
@@ -73,7 +73,7 @@ def test_time_limit_cannot_be_skipped():
     assert decision.warnings[0] == f'{SKIP}: "job-timeout" cannot be skipped'
 
 
-def test_what_is_off_anyway_needs_no_word():
+def test_skipping_a_disabled_injection_is_not_reported():
     assert cautions("istio", policy_of({"istio": {"enabled": False, "required": "deny"}})) == []
 
 

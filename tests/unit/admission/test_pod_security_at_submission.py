@@ -13,7 +13,7 @@ from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision
 from webhook.cluster.snapshot import Snapshot
 
-# A job whose command tells nothing about the number of ranks.
+# A job whose command does not contain a number of ranks.
 GOOD = changed({**NO_TOKEN, "Launcher.template.spec.containers.0.command": ["train.sh"]})
 HOST_PATH = {"Worker.template.spec.volumes": [{"name": "data", "hostPath": {"path": "/data"}}]}
 FIELD = "spec.mpiReplicaSpecs[Worker].template.spec.volumes[0].hostPath"
@@ -21,7 +21,7 @@ DEFAULTS = pipelines.load_policy(None)
 
 
 def submitted(job: Any, view: Snapshot) -> Decision:
-    """The verdict on a job after what is injected."""
+    """The verdict on a job after the injections."""
     sent = request(job)
     mutated = pipelines.mutate(sent, policy=DEFAULTS, view=view).document
     sent = msgspec.structs.replace(sent, object=msgspec.Raw(msgspec.json.encode(mutated)))
@@ -41,13 +41,13 @@ def ids(decision: Decision) -> dict[str, list[str]]:
 def test_a_job_that_says_nothing_is_admitted_to_a_restricted_namespace() -> None:
     decision = submitted(GOOD, labelled(enforce="restricted"))
     assert decision.denied == []
-    # It is unknown here whether its image is made for that.
+    # The service does not know whether the image can run as that user.
     assert decision.warnings == [
         'spec.sshAuthMountPath: "/root/.ssh" is for root, but this namespace starts nothing as root [ssh-paths]'
     ]
 
 
-def test_what_the_job_must_not_is_refused_in_the_users_yaml() -> None:
+def test_violation_written_by_the_user_is_rejected() -> None:
     decision = submitted(jobs.changed(HOST_PATH, GOOD), labelled(enforce="restricted"))
     assert ids(decision)["denied"] == [FIELD]
     assert (
@@ -58,7 +58,7 @@ def test_what_the_job_must_not_is_refused_in_the_users_yaml() -> None:
     ) in decision.message
 
 
-def test_what_the_namespace_warns_about_is_a_warning() -> None:
+def test_violation_of_the_warn_level_is_a_warning() -> None:
     decision = validate(changed(HOST_PATH, GOOD), labelled(warn="baseline"))
     assert decision.allowed
     assert decision.warnings == [
@@ -67,7 +67,7 @@ def test_what_the_namespace_warns_about_is_a_warning() -> None:
     ]
 
 
-def test_what_the_namespace_audits_is_for_the_audit_log_only() -> None:
+def test_violation_of_the_audit_level_is_only_in_the_audit_log() -> None:
     decision = validate(changed(HOST_PATH, GOOD), labelled(audit="baseline"))
     assert decision.allowed
     assert decision.warnings == []

@@ -34,13 +34,13 @@ def most_gpus(policies: PolicySet | None) -> object:
     return policies.for_namespace(ABSENT).document.settings_of_rule("gpus").model_dump()["max"]
 
 
-def test_a_good_document_is_admitted_and_known_for_what_it_would_do() -> None:
+def test_valid_policy_is_admitted_with_its_impact() -> None:
     result = verdict("rules: {gpus: {max: 3}}", layer("p", "rules: {gpus: {max: 2}}"))
     assert result.response == review.AdmissionResponse(uid="u", allowed=True)
     assert most_gpus(result.after) == 3
 
 
-def test_a_broken_one_is_refused_with_field_values_and_line() -> None:
+def test_invalid_policy_is_rejected_with_field_values_and_line() -> None:
     result = verdict("mode: loud\nrules:\n  gpus: {max: many}")
     assert result.after is None
     response = result.response
@@ -59,8 +59,8 @@ def test_a_broken_one_is_refused_with_field_values_and_line() -> None:
 
 
 @pytest.mark.parametrize("text", ["".join(f"k{i}: 1\n" for i in range(900)), "rules: " + "[" * 1000])
-def test_nothing_is_left_of_a_broken_one(text: str) -> None:
-    """Python would keep all of it for minutes: objects that hold each other go when there are many."""
+def test_rejected_policy_is_freed_at_once(text: str) -> None:
+    """Python frees reference cycles only after many allocations, so it would keep the document for minutes."""
     verdict(text)
     gc.collect()
     gc.disable()
@@ -99,7 +99,7 @@ def test_a_label_with_another_value_is_reported(label: str) -> None:
 def test_deleted_policy_or_label_falls_back_to_others(new: Any) -> None:
     policies = PolicySet([layer("p", "rules: {gpus: {max: 2}}"), layer("q", "rules: {gpus: {min: 1}}")])
     result = verdict_on(sent(new, configmap("p", HEADER)), policies=policies, namespaces=None, now=TODAY)
-    assert result.response.warnings == ['policy "p" goes: what it set falls back to other policies or defaults']
+    assert result.response.warnings == ['policy "p" is removed: other policies or the defaults replace it']
     assert most_gpus(result.after) == 16
 
 
@@ -121,7 +121,7 @@ def test_deleted_policy_or_label_falls_back_to_others(new: Any) -> None:
         ),
         (
             "rules: {gpus: {max: 5}}",
-            'rules.gpus.max: "other" has the same priority and another value; that of "p" wins',
+            'rules.gpus.max: "other" has the same priority and a different value; "p" wins',
         ),
         (
             "priority: 1\nrules: {gpus: {min: 9}}",
@@ -138,7 +138,7 @@ def test_documents_that_never_share_a_namespace_are_not_compared() -> None:
     assert verdict("namespaces: {matchLabels: {tier: b}}\nrules: {gpus: {max: 4}}", base).response.warnings == []
 
 
-def test_of_unknown_namespaces_nothing_is_said() -> None:
+def test_unknown_namespaces_are_not_reported() -> None:
     text = "namespaces: {matchLabels: {tier: c}}\nexemptions: [{rules: [gpus], namespaces: [z], reason: r}]"
     assert verdict(text, namespaces=None).response.warnings == []
 
@@ -149,7 +149,7 @@ def test_object_that_is_not_a_configmap_gets_no_verdict(data: Any) -> None:
         verdict_on(sent(data), policies=PolicySet(), namespaces=None, now=TODAY)
 
 
-def test_the_reply_to_a_document_of_faults_has_a_bound() -> None:
+def test_reply_to_a_policy_with_many_faults_is_limited() -> None:
     """The text of 225 KB of faults was 5.9 MB."""
     long = "x" * 5_000
     result = verdict("rules: {" + ", ".join(f"{long}-{number}: {{max: 1}}" for number in range(40)) + "}")

@@ -1,4 +1,4 @@
-"""Updates of jobs that break rules already: what makes nothing worse passes."""
+"""Updates of jobs that already break rules: an update that makes no violation worse is admitted."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -28,7 +28,7 @@ FILE = {"key": "A", "path": "env", "volumeName": "files"}
 
 
 def denied(stored: Json, new: Json, rules: str = "", view: ClusterView | None = None) -> list[str]:
-    """Which rules refuse the update, after it was seen that the stored job would be refused as a new one."""
+    """The rules that reject the update. Checks first that the stored job would be rejected as a new one."""
     policy = load_policy(f"{HEADER}rules: {{{rules}}}") if rules else load_policy(None)
     view = view or NothingKnown()
     assert validate(request(stored), policy=policy, view=view, today=date.min).denied
@@ -36,7 +36,7 @@ def denied(stored: Json, new: Json, rules: str = "", view: ClusterView | None = 
 
 
 def step(change: str, before: Any, after: Any, **more: Any) -> tuple[Json, Json]:
-    """The good job with one value, and with another."""
+    """The good job with two different values of a field."""
     return changed({**more, change: before}), changed({**more, change: after})
 
 
@@ -62,7 +62,7 @@ DEGREES = [
 
 @pytest.mark.parametrize(("rule", "change", "worse", "better", "settings"), DEGREES)
 class TestDegrees:
-    def test_less_of_a_fault_passes(self, rule: str, change: str, worse: Any, better: Any, settings: str) -> None:
+    def test_reduced_fault_is_admitted(self, rule: str, change: str, worse: Any, better: Any, settings: str) -> None:
         assert denied(*step(change, worse, better), settings) == []
 
     def test_increased_fault_is_rejected(self, rule: str, change: str, worse: Any, better: Any, settings: str) -> None:
@@ -75,7 +75,7 @@ def test_a_name_that_is_too_long_lets_a_job_shrink() -> None:
     assert denied(*step("Worker.replicas", 40, 101, **more), "worker-count: {max: 200}") == ["upstream-contract"]
 
 
-def test_a_number_that_is_missing_is_missing_at_any_size() -> None:
+def test_missing_number_is_the_same_violation_at_any_size() -> None:
     """The message has the number of pods in it."""
     settings = "gang: {scheduler: scheduler-plugins}"
     more = {"spec.launcherCreationPolicy": "WaitForWorkersReady"}
@@ -108,29 +108,29 @@ class TestNames:
         assert denied(self.STORED, new, REGISTRY) == ["images"]
         assert denied(self.STORED, containers(("main", BAD_IMAGE), ("old", GOOD_IMAGE)), REGISTRY) == ["images"]
 
-    def test_init_containers_are_others(self) -> None:
+    def test_init_containers_are_compared_separately(self) -> None:
         new = changed({f"{WORKER}.initContainers": [{"name": "old", "image": BAD_IMAGE}]}, containers(("main", "x")))
         assert denied(self.STORED, new, REGISTRY) == ["images", "images"]
 
-    def test_so_are_those_of_another_role(self) -> None:
+    def test_containers_of_different_roles_are_compared_separately(self) -> None:
         stored = changed({f"{WORKER}.containers.0": {"name": "same", "image": BAD_IMAGE}})
         new = changed({"Launcher.template.spec.containers.0": {"name": "same", "image": BAD_IMAGE}})
         assert "images" in denied(stored, new, REGISTRY)
 
-    def test_volumes_go_by_their_names_too(self) -> None:
+    def test_volumes_are_compared_by_name(self) -> None:
         bad = {"name": "old", "image": {"reference": BAD_IMAGE}}
         stored = changed({f"{WORKER}.volumes": [bad]})
         assert denied(stored, changed({f"{WORKER}.volumes": [{"name": "new", "emptyDir": {}}, bad]}), REGISTRY) == []
         assert denied(stored, changed({f"{WORKER}.volumes": [bad, {**bad, "name": "new"}]}), REGISTRY) == ["images"]
 
-    def test_what_a_message_cuts_off_is_no_less_another_image(self) -> None:
+    def test_image_that_differs_in_the_truncated_part_is_different(self) -> None:
         long = f"evil.example.com/{'a' * 90}"
         for rules in (REGISTRY, "images: {requireDigest: true}", "images: {refuseLatest: true}"):
             stored = containers(("main", f"{long}/old"))
             assert denied(stored, changed({"metadata.labels": {"a": "b"}}, stored), rules) == []
             assert denied(stored, containers(("main", f"{long}/new")), rules) == ["images"]
 
-    def test_another_tag_or_name_is_no_worse_where_digests_are_required(self) -> None:
+    def test_different_tag_is_admitted_where_digests_are_required(self) -> None:
         """The policy came after the job."""
         rules = "images: {requireDigest: true}"
         stored = containers(("main", "registry.example.com/a:1"))
@@ -152,7 +152,7 @@ class TestNames:
             {f"{FIRST}.env": [{"name": "A", "valueFrom": {"fileKeyRef": FILE}}]},
         ],
     )
-    def test_another_name_of_a_container_is_no_worse(self, fault: Json) -> None:
+    def test_renamed_container_keeps_its_violation(self, fault: Json) -> None:
         """The fault was there before the rule."""
         stored = changed(fault)
         renamed = changed({f"{FIRST}.name": "trainer"}, stored)
@@ -169,7 +169,7 @@ class TestNames:
         assert denied(stored, mounts("/data", "/root/.ssh")) == []
         assert "upstream-contract" in denied(stored, mounts("/root/.ssh", "/root/.ssh"))
 
-    def test_nameless_containers_go_by_position(self) -> None:
+    def test_nameless_containers_are_compared_by_position(self) -> None:
         stored = containers(("", GOOD_IMAGE), ("", BAD_IMAGE))
         assert denied(stored, changed({"spec.runPolicy.cleanPodPolicy": "All"}, stored), REGISTRY) == []
         assert denied(stored, containers(("", BAD_IMAGE), ("", GOOD_IMAGE)), REGISTRY) == ["images"]
@@ -183,7 +183,7 @@ ADDS_TWO = context(capabilities={"add": ["SYS_ADMIN", "NET_ADMIN"]})
 
 
 class TestPodSecurity:
-    """A namespace that came to enforce a level after the job was stored."""
+    """A namespace that has enforced a level only since the job was stored."""
 
     VIEW = labelled(enforce="restricted")
 
@@ -218,7 +218,7 @@ class TestPodSecurity:
         ],
     )
     def test_job_with_more_faults_is_rejected(self, before: Json, after: Json) -> None:
-        # The API server takes no privileged container that may not escalate.
+        # The API server rejects a privileged container with allowPrivilegeEscalation: false.
         others = {"pod-template"} if after.get("privileged") else set()
         assert set(denied(self.job(a=before), self.job(a=after), view=self.VIEW)) == {"pod-security"} | others
 
@@ -226,7 +226,7 @@ class TestPodSecurity:
         stored, new = self.job(a={}, b=COMPLIANT), self.job(a=COMPLIANT, b={})
         assert set(denied(stored, new, view=self.VIEW)) == {"pod-security"}
 
-    def test_another_path_of_the_host_is_another_fault(self) -> None:
+    def test_different_host_path_is_a_new_violation(self) -> None:
         def mounts(path: str) -> Json:
             return changed({f"{WORKER}.volumes": [{"name": "data", "hostPath": {"path": path}}]})
 
@@ -239,8 +239,8 @@ class TestPodSecurity:
         assert set(denied(self.job(old={}), self.job(new={}, old={}), view=self.VIEW)) == {"pod-security"}
 
 
-def test_what_was_only_advice_counts_when_it_becomes_certain() -> None:
-    """The pods of a suspended job are made later, so a name that is taken is in the way only when it resumes."""
+def test_uncertain_violation_is_rejected_once_it_is_certain() -> None:
+    """The pods of a suspended job are created later, so a taken name matters only when the job resumes."""
     owner = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "x", "uid": "x", "controller": True}
     labels = {"training.kubeflow.org/job-name": "x"}
     metadata = {"name": "train-worker-0", "namespace": "team-a", "labels": labels, "ownerReferences": [owner]}
@@ -284,7 +284,7 @@ STARTS = [({"spec.runPolicy.suspend": True}, {"spec.runPolicy.suspend": False}),
 
 
 @pytest.mark.parametrize(("waits", "starts"), STARTS, ids=["resumed", "brought here"])
-def test_a_user_who_starts_a_job_is_not_forgiven_for_what_has_changed_in_the_cluster(waits: Json, starts: Json) -> None:
+def test_resuming_a_job_checks_it_against_the_changed_cluster(waits: Json, starts: Json) -> None:
     rules = "compliance: {action: deny, markers: {}, storageClasses: [encrypted]}"
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     stored = changed({f"{WORKER}.volumes": volumes, **waits})
@@ -295,7 +295,7 @@ def test_a_user_who_starts_a_job_is_not_forgiven_for_what_has_changed_in_the_clu
     assert denied(inline, changed(starts, inline), rules, view) == [], "it was so before"
 
 
-def test_a_service_account_that_changed_while_the_job_was_suspended_is_seen() -> None:
+def test_service_account_changed_while_suspended_is_rejected() -> None:
     suspended = changed({"spec.runPolicy.suspend": True})
     resumed = changed({"spec.runPolicy.suspend": False}, suspended)
     rules, view = "api-access: {action: deny}", Snapshot([service_account("default", token=True)])

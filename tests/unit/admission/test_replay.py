@@ -57,7 +57,7 @@ def replay(before: str, after: str, data: list[bytes]) -> Replay:
         ),
     ],
 )
-def test_what_would_change(before: str, after: str, summary: str) -> None:
+def test_replay_reports_changed_verdicts(before: str, after: str, summary: str) -> None:
     assert replay(before, after, jobs(3, 4, 5, 1)).summary() == summary
 
 
@@ -80,12 +80,12 @@ def test_what_would_change(before: str, after: str, summary: str) -> None:
         ),
     ],
 )
-def test_what_would_be_injected(before: str, after: str, summary: str) -> None:
+def test_replay_reports_new_injections(before: str, after: str, summary: str) -> None:
     assert replay(before, after, jobs(3, 4)).injections_summary() == summary
 
 
-def test_a_job_is_judged_with_what_would_be_injected_into_it() -> None:
-    """Where an injection becomes required, jobs of before are not refused: submitted again, they get it."""
+def test_replayed_job_is_judged_after_injection() -> None:
+    """A job without a newly required injection is not reported, because it would get the injection on submission."""
     required = "injections: {labels: {required: deny}}"
     assert replay("injectOnly: []", required, jobs(3)).newly_denied == {}
 
@@ -104,11 +104,11 @@ def test_many_names_are_cut_and_an_unfinished_replay_says_so() -> None:
     )
 
 
-def test_what_cannot_be_read_is_not_counted() -> None:
+def test_unreadable_job_is_not_counted() -> None:
     assert replay("", "", [b"", b"[]", b'{"metadata": 3}', b"\xff"]).total == 0
 
 
-def test_a_running_job_is_not_kept_out_by_what_it_takes_itself() -> None:
+def test_running_job_does_not_exceed_the_quota_by_its_own_usage() -> None:
     running, too_large = jobs(4, 9)
     full = {"requests.nvidia.com/gpu": "8"}
     replayer = Replayer(

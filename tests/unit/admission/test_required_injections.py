@@ -1,4 +1,4 @@
-"""What the policy requires to be injected is looked for in the final object."""
+"""The final object is checked for the injections that the policy requires."""
 
 import copy
 from datetime import date
@@ -63,11 +63,11 @@ def with_limits(**values):
     return job
 
 
-def test_a_value_of_the_users_own_will_do():
+def test_user_value_satisfies_a_required_injection():
     assert found(with_limits(), requiring()) == {}
 
 
-def test_several_places_are_one_message():
+def test_several_missing_fields_are_one_message():
     (text,) = found(mpijob(), policy_of({"api-access": {"required": "deny"}}))["deny"]
     assert text == (
         "spec.mpiReplicaSpecs[Launcher].template.spec.automountServiceAccountToken: "
@@ -82,7 +82,7 @@ def test_the_mode_is_a_ceiling():
     assert list(found(mpijob(), policy)) == ["warn"]
 
 
-def test_an_update_is_judged_by_what_it_makes_worse():
+def test_update_that_makes_nothing_worse_is_admitted():
     policy = requiring()
     good = mutate(mpijob(), policy).document
     bad = copy.deepcopy(good)
@@ -126,7 +126,7 @@ def test_a_controller_may_create_such_jobs_where_kueue_is_installed(metadata, vi
     assert (RULE not in denied) is believed
 
 
-def test_an_update_is_not_refused_for_what_the_stored_job_never_had():
+def test_update_is_admitted_without_a_value_that_the_stored_job_lacks():
     policy = policy_of({"worker-readiness": {"enabled": True, "port": 22, "required": "deny"}})
     stored = mutate(mpijob(run_policy={"suspend": True}), policy).document
     resumed = copy.deepcopy(stored)

@@ -1,4 +1,4 @@
-"""A job that is stored is judged as if it were created now, and its own existence does not count against it."""
+"""A stored job is judged as if it were created now. Its own resources are not counted twice."""
 
 import json
 from datetime import date
@@ -45,7 +45,7 @@ def denied(job: Any, policy: str, view: ClusterView | None = None) -> set[str]:
 FIVE = changed({"Worker.replicas": 5})
 
 
-def test_the_verdict_is_that_of_admission() -> None:
+def test_verdict_is_the_same_as_at_admission() -> None:
     assert denied(FIVE, "rules: {worker-count: {max: 3}}") == {"worker-count"}
     assert denied(FIVE, "rules: {worker-count: {max: 5}}") == set()
     audited = judge(FIVE, "mode: audit\nrules: {worker-count: {max: 3}}")
@@ -67,7 +67,7 @@ def test_a_stored_job_is_judged_as_it_is() -> None:
     assert json.loads(bytes(again.object)) == stored
 
 
-def test_an_exemption_that_the_job_asks_for_was_granted_when_it_was_created() -> None:
+def test_exemption_requested_by_a_stored_job_is_granted() -> None:
     asks = {EXEMPT: "worker-count", f"{EXEMPT}-reason": "a benchmark"}
     job = changed({"Worker.replicas": 5, "metadata.annotations": asks})
     assert denied(job, "rules: {worker-count: {max: 3}}") == set()

@@ -1,4 +1,4 @@
-"""Updates by controllers: unseen is what Kueue and Kubernetes do, and nothing else."""
+"""Updates by controllers: only the usual changes by Kueue and Kubernetes skip the rules."""
 
 from datetime import date
 from typing import Any
@@ -43,7 +43,7 @@ def update(changes: Json, *, username: str = KUEUE, view: ClusterView = WITH_KUE
     )
 
 
-def test_kueue_starts_and_stops_a_job_unseen() -> None:
+def test_kueue_can_start_and_stop_a_job_without_checks() -> None:
     assert update(STARTS).skipped == UNSEEN
     running = changed(STARTS, STORED)
     back = validate(request(STORED, old=running, username=KUEUE), policy=POLICY, view=WITH_KUEUE, today=date.min)
@@ -51,7 +51,7 @@ def test_kueue_starts_and_stops_a_job_unseen() -> None:
 
 
 @pytest.mark.parametrize("field", sorted(STARTS))
-def test_each_change_of_kueue_alone_is_unseen(field: str) -> None:
+def test_each_usual_change_by_kueue_skips_the_rules(field: str) -> None:
     assert update({field: STARTS[field]}).skipped == UNSEEN
     assert update({field: STARTS[field]}, username="alice").skipped == ""
 
@@ -72,7 +72,7 @@ def test_each_change_of_kueue_alone_is_unseen(field: str) -> None:
     ],
 )
 @pytest.mark.parametrize("more", [{}, STARTS])
-def test_anything_else_is_judged(changes: Json, more: Json) -> None:
+def test_other_change_by_kueue_is_judged(changes: Json, more: Json) -> None:
     for username in (KUEUE, COLLECTOR):
         assert update({**more, **changes}, username=username).skipped == ""
 
@@ -97,7 +97,7 @@ def test_metadata_and_status_pass(username: str, view: ClusterView) -> None:
 
 
 @pytest.mark.parametrize("spec", [None, [], {"mpiReplicaSpecs": {"Worker": None}}, {"mpiReplicaSpecs": 3}])
-def test_odd_shapes_are_no_fault(spec: Any) -> None:
+def test_unexpected_shapes_do_not_fail(spec: Any) -> None:
     stored = {**STORED, "spec": spec}
     validate(request(STORED, old=stored, username=KUEUE), policy=POLICY, view=WITH_KUEUE, today=date.min)
     validate(request(stored, old=STORED, username=KUEUE), policy=POLICY, view=WITH_KUEUE, today=date.min)
@@ -121,7 +121,7 @@ OWN_RULES = {
 
 
 @pytest.mark.parametrize("field", list(OWN_RULES))
-def test_own_rules_see_a_change_of_any_metadata_of_the_user(field: str) -> None:
+def test_custom_rules_see_a_change_of_any_user_metadata(field: str) -> None:
     value, expression = OWN_RULES[field]
     policy = load_policy(f'{HEADER}rules: {{custom: [{{id: a, expression: "{expression}", message: forbidden}}]}}')
     stored, new = changed(), changed({f"metadata.{field}": value})

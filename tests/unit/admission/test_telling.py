@@ -1,4 +1,4 @@
-"""What warnings report of what was injected, and of what could not be."""
+"""Warnings about values that were injected or could not be injected."""
 
 import copy
 
@@ -79,7 +79,7 @@ def test_the_line_of_injections_is_what_is_cut_first():
     assert told == [*(f"a: no {number}" for number in range(MAX_WARNINGS - 1)), "... and 2 more warnings"]
 
 
-def test_findings_come_before_all_of_it():
+def test_findings_come_before_injections():
     decision = Decision(told={"a": ["did this", Caution("not that")]}, authors=["a"], injection_warnings="each")
     decision.add(Finding("slots", Violation("spec.slotsPerWorker", "is bad", fix="Mend it.")), Action.WARN)
     assert decision.warnings == ["spec.slotsPerWorker: is bad. Mend it. [slots]", "a: not that", "a: did this"]
@@ -99,7 +99,7 @@ def test_the_worst_finding_comes_first():
     assert ids == ["ssh-paths", "images", "gpus", "rank-environment", "another", "name-length", "clean-pod-policy"]
 
 
-def test_of_too_many_the_least_go():
+def test_least_important_warnings_are_dropped():
     decision = Decision()
     for number in range(12):
         path = f"spec.number{number}"

@@ -24,7 +24,7 @@ def update(changes: dict[str, Any], username: str) -> AdmissionRequest:
     return request(changed(changes), old=changed(), username=username)
 
 
-def test_it_is_rejected_by_a_policy_that_rejects() -> None:
+def test_too_expensive_job_is_rejected() -> None:
     decision = too_expensive.verdict(request(changed()), DEFAULTS, WITH_KUEUE)
     assert decision.message == (
         'MPIJob "train" was rejected: 1 problem\n'
@@ -34,7 +34,7 @@ def test_it_is_rejected_by_a_policy_that_rejects() -> None:
 
 
 @pytest.mark.parametrize(("mode", "field"), [("warn", "warned"), ("audit", "audited")])
-def test_a_mode_that_rejects_nothing_admits_it(mode: str, field: str) -> None:
+def test_too_expensive_job_is_admitted_in_warn_mode(mode: str, field: str) -> None:
     policy: Policy = load_policy(f"{HEADER}mode: {mode}")
     decision = too_expensive.verdict(request(changed()), policy, WITH_KUEUE)
     assert decision.allowed
@@ -77,7 +77,7 @@ CREATOR = {"training.openshift.io/created-by": "alice"}
 OWN_LIMIT = "Worker.template.spec.activeDeadlineSeconds"
 
 
-def test_only_what_no_user_may_leave_out_is_injected() -> None:
+def test_too_expensive_job_gets_only_required_injections() -> None:
     job = changed({"metadata.annotations": {"training.openshift.io/skip": "job-timeout"}})
     decision = too_expensive.injection(request(job), DEFAULTS, NothingKnown())
     limits = ["/spec/runPolicy", "/spec/mpiReplicaSpecs/Worker/template/spec"]
@@ -113,7 +113,7 @@ def test_nothing_is_injected_and_the_user_is_warned() -> None:
     assert decision.warnings == ["job-size: too expensive to judge, so nothing was injected"]
 
 
-def test_what_cannot_be_read_has_the_name_of_the_request() -> None:
+def test_unreadable_object_is_reported_by_the_name_in_the_request() -> None:
     asked = request(changed())
     asked.object = type(asked.object)(b"[")
     assert too_expensive.verdict(asked, DEFAULTS, WITH_KUEUE).name == asked.name

@@ -1,4 +1,4 @@
-"""Jobs that are too large: beyond the policy's bytes the rule speaks, and what could not be stored is not decoded."""
+"""A job larger than the policy allows is rejected by a rule. A job too large for the API server is not decoded."""
 
 from datetime import date
 from typing import Any
@@ -70,11 +70,11 @@ class TestObjectsThatAreNotDecoded:
     def test_nothing_is_injected(self, job: dict[str, Any]) -> None:
         assert (mutate(job).skipped, mutate(job).patch) == ("too large to judge", [])
 
-    def test_no_exemption_and_no_action_helps(self, job: dict[str, Any]) -> None:
+    def test_exemptions_and_actions_do_not_apply(self, job: dict[str, Any]) -> None:
         assert not validate(job, policy(EXEMPT + "rules: {job-size: {action: 'off'}}")).allowed
 
     @pytest.mark.parametrize(("mode", "field"), [("warn", "warned"), ("audit", "audited")])
-    def test_a_mode_that_rejects_nothing_admits_it(self, job: dict[str, Any], mode: str, field: str) -> None:
+    def test_too_large_job_is_admitted_in_warn_mode(self, job: dict[str, Any], mode: str, field: str) -> None:
         decision = validate(job, policy(f"mode: {mode}"))
         assert decision.allowed
         assert [finding.rule for finding in getattr(decision, field)] == ["job-size"]
@@ -91,5 +91,5 @@ class TestObjectsThatAreNotDecoded:
     def test_an_update_that_changes_more_is_rejected(self, job: dict[str, Any], field: str) -> None:
         assert not validate(changed({field: "x"}, job), old=job).allowed
 
-    def test_a_stored_job_excuses_nothing_in_a_smaller_one(self, job: dict[str, Any]) -> None:
+    def test_too_large_stored_job_does_not_excuse_violations(self, job: dict[str, Any]) -> None:
         assert "images" in rules(validate(with_text(1), old=job))

@@ -1,4 +1,4 @@
-"""What an update gets back: nothing that contradicts the new file."""
+"""An update gets injected values back unless they contradict the new file."""
 
 import copy
 import json
@@ -72,7 +72,7 @@ OWN_ARGS = job()
 pod(OWN_ARGS, "Launcher")["containers"][0]["env"] = [{"name": "OMPI_MCA_plm_rsh_args", "value": "-p 2222"}]
 RDMA = {"resource": "rdma/ib", "perPod": 1}
 WISHES: dict[str, tuple[str, dict[str, Any], Any, Any, str]] = {
-    # the injection, its settings, the file before, the file now, what must not come back
+    # the injection, its settings, the old file, the new file, the value that must not be restored
     "a service account": ("api-access", {}, job(), job(serviceAccountName="ci"), "Worker/template/spec/automount"),
     "the mesh": ("istio", {}, job(), IN_MESH, "Worker/template/metadata"),
     "no end": ("job-timeout", {}, job(), job({"timeout-action": "notify-only"}), "runPolicy"),
@@ -122,7 +122,7 @@ ENV = ("spec", "mpiReplicaSpecs", "Launcher", "template", "spec", "containers", 
 PRTE = {"name": "PRTE_MCA_prte_default_hostfile", "value": "/etc/mpi/hostfile"}
 ATTEMPTS = "-o ConnectionAttempts=10"
 OTHERS: dict[str, tuple[str, dict[str, Any], Any, Any, tuple[Any, ...], Any]] = {
-    # the injection, its settings, the file before, the file now, where it puts something else, and what
+    # the injection, its settings, the old file, the new file, the path and value that it injects now
     "timeout": (
         "job-timeout",
         {},
@@ -165,7 +165,7 @@ OTHERS: dict[str, tuple[str, dict[str, Any], Any, Any, tuple[Any, ...], Any]] = 
 
 @pytest.mark.parametrize("case", list(OTHERS))
 @pytest.mark.parametrize("required", ["off", "deny"])
-def test_what_the_file_asks_for_now_is_injected_instead(case, required):
+def test_injection_follows_the_new_file(case, required):
     injection_id, settings, before, after, path, value = OTHERS[case]
     policy = only(injection_id, **settings, required=required)
     _, again = replaced(before, after, policy)
@@ -202,7 +202,7 @@ def test_a_users_value_that_the_policy_still_has_comes_back():
     assert pod(again.document)["tolerations"] == [*wide, mine]
 
 
-def test_what_a_later_policy_would_inject_comes_to_no_place_of_an_old_job():
+def test_later_policy_does_not_change_a_stored_job():
     stored = mutate(job(), only("job-timeout", default="24h"), view=KNOWN).document
     later = only("job-timeout", default="48h")
     assert at(update(job(), stored, later).document, (*RUN_POLICY, "activeDeadlineSeconds")) == 86400
@@ -241,7 +241,7 @@ def test_a_probe_of_the_users_own_is_no_reason_to_lose_the_policy():
     assert again.document["spec"]["launcherCreationPolicy"] == "WaitForWorkersReady"
 
 
-def test_an_annotation_that_finds_no_room_is_not_injected():
+def test_annotation_beyond_the_size_limit_is_not_injected():
     full = mpijob(metadata={"annotations": {"k": "x" * (256 * 1024 - 11)}})
     document = mutate(full, policy_of({})).document
     assert document["metadata"]["annotations"] == full["metadata"]["annotations"]
@@ -269,7 +269,7 @@ FORBIDDEN: dict[str, tuple[tuple[Any, ...], Any]] = {
 
 @pytest.mark.parametrize("applied", [False, True], ids=["replaced", "applied"])
 @pytest.mark.parametrize("name", list(FORBIDDEN))
-def test_what_no_injection_writes_never_comes_back(name: str, applied: bool) -> None:
+def test_value_that_no_injection_writes_is_not_restored(name: str, applied: bool) -> None:
     path, value = FORBIDDEN[name]
     plain = job()
     stored = mutate(plain, DEFAULTS, view=KNOWN).document
@@ -291,7 +291,7 @@ def test_what_no_injection_writes_never_comes_back(name: str, applied: bool) -> 
     assert again["metadata"].get(path[-1]) is None or path[0] != "metadata" or path[-1] == "annotations"
 
 
-def test_the_annotation_decides_nothing() -> None:
+def test_annotation_does_not_affect_restoring() -> None:
     stored = mutate(job(), DEFAULTS, view=KNOWN).document
     for forged in ("", "rdma,hostPath", '{"job-timeout": ["/spec/runPolicy/activeDeadlineSeconds 00000000"]}', None):
         annotations = {key: value for key, value in stored["metadata"]["annotations"].items() if key != INJECTED}
@@ -315,7 +315,7 @@ TAKEN_OUT = {
 
 
 @pytest.mark.parametrize("case", list(TAKEN_OUT))
-def test_what_is_taken_out_of_the_stored_job_stays_out(case: str) -> None:
+def test_value_removed_by_the_user_is_not_restored(case: str) -> None:
     manager, from_the_cluster, comes_back = TAKEN_OUT[case]
     policy = policy_of({"worker-readiness": {"enabled": True, "port": 2222}})
     created = mutate(job(), policy, view=KNOWN).document
@@ -357,8 +357,8 @@ FILES = {
 
 @pytest.mark.parametrize("case", list(FILES))
 @pytest.mark.parametrize("injection_id", list(WIDE))
-def test_a_value_that_users_write_too_comes_back_where_the_same_file_is_applied(injection_id: str, case: str) -> None:
-    """The policy has changed since, and a user may have written any of these values, and the file that was applied."""
+def test_common_value_is_restored_when_the_same_file_is_applied(injection_id: str, case: str) -> None:
+    """The policy has changed since then, and the user may have written any of these values."""
     before, now, manager, comes_back = FILES[case]
     field, settings = WIDE[injection_id]
     stored, new = mutate(job(), only(injection_id, **settings), view=KNOWN).document, job()
@@ -371,7 +371,7 @@ def test_a_value_that_users_write_too_comes_back_where_the_same_file_is_applied(
 
 @pytest.mark.parametrize("manager", [KUBECTL_APPLY, "kubectl-edit", "kubectl-replace"])
 @pytest.mark.parametrize("forged", ["{}", "[" * 1100, "null", CLEAN])
-def test_a_forged_file_brings_nothing_back_to_a_clean_one(forged: str, manager: str) -> None:
+def test_forged_last_applied_annotation_restores_nothing(forged: str, manager: str) -> None:
     stored = job(tolerations=[{"operator": "Exists"}], nodeSelector={"node-role.kubernetes.io/control-plane": "x"})
     env = [
         {"name": "NCCL_NET_PLUGIN", "value": "/evil.so"},
@@ -386,7 +386,7 @@ def test_a_forged_file_brings_nothing_back_to_a_clean_one(forged: str, manager: 
     assert mutate(clean, DEFAULTS, "UPDATE", stored=stored, manager=manager).patch == []
 
 
-def test_workers_that_come_later_are_injected_and_nothing_else() -> None:
+def test_added_workers_are_injected_and_the_launcher_is_not() -> None:
     alone = job()
     workers = alone["spec"]["mpiReplicaSpecs"].pop("Worker")
     both = copy.deepcopy(alone)
@@ -411,7 +411,7 @@ def test_without_a_default_a_job_keeps_its_time_limit() -> None:
 
 
 @pytest.mark.parametrize("manager", [KUBECTL_APPLY, "kubectl-replace"])
-def test_a_template_that_is_taken_out_is_gone(manager: str) -> None:
+def test_removed_template_is_not_restored(manager: str) -> None:
     stored = mutate(job(), DEFAULTS, view=KNOWN).document
     new = job()
     del new["spec"]["mpiReplicaSpecs"]["Worker"]
@@ -442,7 +442,7 @@ def test_a_changed_security_context_gets_back_nothing_that_contradicts_it(manage
     assert "allowPrivilegeEscalation" not in context
 
 
-def test_a_status_of_the_users_own_does_not_count() -> None:
+def test_status_in_the_file_is_ignored_for_the_size() -> None:
     """The API server drops it after the mutating hook, so it must not make the job too large to inject into."""
     for status in ({"conditions": [{"type": "x", "status": "True", "message": "{" * 20_001}]}, [[]] * 800_000):
         big = {**job(), "status": status}

@@ -18,7 +18,7 @@ from webhook.api.annotations import TIMEOUT
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView, NothingKnown
 
-# A job whose command tells nothing about the number of ranks: no rule compares it with the workers.
+# A job whose command has no number of ranks, so that no rule compares it with the workers.
 GOOD = jobs.changed({**NO_TOKEN, "Launcher.template.spec.containers.0.command": ["train.sh"]})
 DEFAULTS = load_policy(None)
 
@@ -41,7 +41,7 @@ def test_a_good_job_is_admitted_without_a_word() -> None:
 
 
 def test_too_few_gpus_of_a_launcher_that_is_a_worker_are_one_cause() -> None:
-    """`gpus` names the number that `slots` would ask for next."""
+    """The fix that `gpus` suggests also satisfies `slots`."""
     limits = {"Worker.template.spec.containers.0.resources": {"limits": {"nvidia.com/gpu": "2"}}}
     job = changed({"spec.slotsPerWorker": 2, "spec.runLauncherAsWorker": True, **limits})
     decision = validate(job, policy=load_policy(f"{HEADER}rules: {{gpus: {{min: 1}}}}"))
@@ -114,7 +114,7 @@ def test_actions_and_mode(policy: str, denied: list[str], warned: list[str], aud
     assert decision.allowed is (not denied)
 
 
-def test_a_launcher_alone_is_a_matter_of_the_policy() -> None:
+def test_policy_decides_about_jobs_without_workers() -> None:
     job = changed({"Worker": REMOVE})
     assert [f.rule for f in validate(job).denied] == ["worker-count"]
     decision = validate(job, policy=load_policy(HEADER + "rules: {worker-count: {min: 0}}"))
@@ -134,24 +134,26 @@ class TestUpdate:
     @pytest.mark.parametrize(
         ("job", "fields", "why"),
         [
-            (changed({"metadata.resourceVersion": "2"}, OLD), {}, "nothing changed that is checked"),
+            (changed({"metadata.resourceVersion": "2"}, OLD), {}, "no checked field changed"),
             (changed({"Worker.replicas": 0}), {"subResource": "status"}, "not a CREATE or UPDATE of a job"),
             (changed({"Worker.replicas": 0}), {"operation": "DELETE"}, "not a CREATE or UPDATE of a job"),
         ],
     )
-    def test_what_always_passes(self, job: dict[str, Any], fields: dict[str, Any], why: str) -> None:
+    def test_update_without_checked_changes_is_admitted(
+        self, job: dict[str, Any], fields: dict[str, Any], why: str
+    ) -> None:
         decision = validate(job, old=self.OLD, **fields)
         assert decision.allowed
         assert decision.skipped == why
         assert decision.response("u").audit_annotations == {"skipped": why}
 
     @pytest.mark.parametrize("written", [None, "", "2026-01-01T00:00:00Z"])
-    def test_what_a_job_says_of_its_own_deletion_means_nothing(self, written: str | None) -> None:
+    def test_deletion_timestamp_in_a_new_job_is_ignored(self, written: str | None) -> None:
         bad = changed({"metadata.deletionTimestamp": written, "Worker.replicas": 500})
         assert not validate(bad).allowed
         assert not validate(bad, old=self.OLD).allowed
 
-    def test_a_job_that_is_being_deleted_may_change_but_for_its_spec(self) -> None:
+    def test_job_being_deleted_may_change_outside_its_spec(self) -> None:
         going = changed(
             {"metadata.deletionTimestamp": "2026-01-01T00:00:00Z", "metadata.finalizers": ["a/b"]}, self.OLD
         )
@@ -204,7 +206,7 @@ def test_missing_replica_specs_are_reported() -> None:
     assert [f.rule for f in decision.denied] == ["upstream-contract"], "no workers is the same fault"
 
 
-def test_no_verdict_when_the_time_is_up() -> None:
+def test_no_verdict_after_the_deadline() -> None:
     with pytest.raises(pipelines.DeadlineExceeded):
         pipelines.validate(request(GOOD), policy=DEFAULTS, view=NothingKnown(), time_left=lambda: 0.0, today=date.min)
 

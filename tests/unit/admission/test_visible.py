@@ -1,4 +1,4 @@
-"""What users write is never raw in what is said: no line is forged, no colour begins, no direction turns."""
+"""User text is escaped in messages: it cannot forge lines, change colours or reverse the direction of text."""
 
 import copy
 import json
@@ -30,7 +30,7 @@ from webhook.rules import REGISTRY, Violation
 FORGED = "7. spec.b: is bad [images]"
 EVIL = f"a\n{FORGED}\r\x1b[31m\u202e\u2028\x85b"
 VIEWS = ["nothing", "cluster"]
-# Rules that repeat text of the job below; their findings show that the text came that far.
+# These rules quote text of the job below, so their findings show that the text reaches the message.
 REPEATING = {"accelerator-available", "images", "pod-security", "priority", "references", "upstream-contract"}
 
 
@@ -44,14 +44,14 @@ REPEATING = {"accelerator-available", "images", "pod-security", "priority", "ref
         ("\ud800\U000e0001", "\\ud800\\U000e0001"),
     ],
 )
-def test_what_is_not_to_be_seen_is_an_escape(text: str, shown: str) -> None:
+def test_invisible_characters_are_escaped(text: str, shown: str) -> None:
     assert visible(text) == shown
 
 
 @PROPERTY
 @given(st.text(), st.text(), st.text(), st.text(), st.sampled_from([*REGISTRY]))
-def test_whatever_a_rule_says(name: str, path: str, message: str, fix: str, rule: str) -> None:
-    """The escapes are where findings are made, so that no rule can forget them."""
+def test_finding_of_any_rule_is_escaped(name: str, path: str, message: str, fix: str, rule: str) -> None:
+    """Text is escaped where findings are created, so that no rule can forget it."""
     finding = Finding(rule, Violation(path, message, fix=fix))
     for text in (finding.warning, finding.sentence, *denial(name, [finding]).split("\n"), finding.violation.path):
         assert text.isprintable()
@@ -60,7 +60,7 @@ def test_whatever_a_rule_says(name: str, path: str, message: str, fix: str, rule
 
 
 def jobs() -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
-    """(place, job) with the text in place of every value, and as a further key of every mapping."""
+    """(path, job) for jobs with the text in place of each value, and as an additional key of each mapping."""
     yield from replaced(EVIL)
     for path in ((), *paths(COMPLETE)):
         job: Any = copy.deepcopy(COMPLETE)
@@ -90,7 +90,7 @@ def texts(decision: Decision) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("known", VIEWS)
-def test_in_every_place_of_a_job(known: str) -> None:
+def test_text_in_any_field_of_a_job_is_escaped(known: str) -> None:
     view = NothingKnown() if known == "nothing" else cluster()
     policy = pipelines.load_policy(None)
     repeating: set[str] = set()
@@ -108,7 +108,7 @@ def test_in_every_place_of_a_job(known: str) -> None:
         assert repeating >= REPEATING, REPEATING - repeating
 
 
-def test_what_an_administrator_reads() -> None:
+def test_text_in_a_policy_is_escaped_for_administrators() -> None:
     """Any text in a policy, including unknown namespaces and values."""
     assert warnings([f'there is no namespace "{EVIL}"'])[0].isprintable()
     for text in (f"namespaces: {{matchLabels: {{{json.dumps(EVIL)}: x}}}}", f"mode: {json.dumps(EVIL)}"):

@@ -108,7 +108,7 @@ def test_pod_total(containers: list[Any], init_containers: list[Any], total: int
     assert pod_total(template, lambda item: accelerators(item, DEFAULT_ACCELERATORS)) == total
 
 
-def test_those_that_ask_for_devices_are_found_in_order_wherever_they_ask() -> None:
+def test_containers_with_accelerators_are_found_in_order() -> None:
     template = msgspec.convert(
         {
             "spec": {

@@ -77,7 +77,7 @@ def test_fitting(given: Bounds, request_: str | None, limit: str | None, fit: tu
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("ratio", ["10", "7", "1", "1500m"])
-def test_amounts_to_which_a_unit_more_adds_nothing(ratio: str) -> None:
+def test_amounts_above_the_precision_of_the_api_server(ratio: str) -> None:
     given = bounds(ratio=ratio)
     fit = given.fitting(read("1"), read("1e30"))
     assert fit is not None
@@ -85,11 +85,11 @@ def test_amounts_to_which_a_unit_more_adds_nothing(ratio: str) -> None:
     assert [*given.broken(fit.request, fit.limit)] == []
 
 
-def test_what_is_not_overcommitted_stays_equal() -> None:
+def test_resource_without_overcommit_has_equal_request_and_limit() -> None:
     assert bounds(most="4", ratio="10").fitting(read("2"), read("8"), equal=True) == (read("4"), read("4"))
 
 
-def test_nothing_to_go_by() -> None:
+def test_no_value_without_a_bound_or_default() -> None:
     assert bounds(ratio="2").fitting(None, None) is ANY
     assert bounds(most="2", ratio="2").fitting(Quantity(0), Quantity(0)) is ANY
 
@@ -110,7 +110,9 @@ ratios = st.none() | st.integers(1000, 12_345).map(lambda n: Quantity(n * 1_000_
 
 @PROPERTY
 @given(st.builds(Bounds, amounts, amounts, ratios), amounts, amounts, st.booleans())
-def test_what_fits_breaks_nothing(given: Bounds, request: Quantity | None, limit: Quantity | None, equal: bool) -> None:
+def test_fitted_value_is_within_bounds(
+    given: Bounds, request: Quantity | None, limit: Quantity | None, equal: bool
+) -> None:
     fit = given.fitting(request, limit, equal=equal)
     if fit is None:
         assert (given.min or 0) > (given.max if given.max is not None else 2**99) or given.max == 0

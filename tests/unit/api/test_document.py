@@ -67,7 +67,7 @@ def test_one_decode_has_the_outcome_of_two(job: object) -> None:
         json.dumps({"spec": {"a": 1}}).encode() + b"x",
     ],
 )
-def test_whatever_is_sent_one_decode_has_the_outcome_of_two(data: bytes) -> None:
+def test_one_decode_of_any_document_has_the_outcome_of_two(data: bytes) -> None:
     assert outcome(document.decode, data) == outcome(one_after_the_other, data)
 
 
@@ -79,7 +79,7 @@ def test_the_object_is_whole_but_for_its_managed_fields() -> None:
     assert bytes(job.raw_status) == b'{"startTime": null}'
 
 
-def test_what_is_written_into_the_object_leaves_the_job_as_it_was() -> None:
+def test_changing_the_object_does_not_change_the_job() -> None:
     job, whole = document.decode(json.dumps(changed({"metadata.labels": {"team": "a"}})).encode())
     whole["metadata"]["labels"]["team"] = "b"
     worker = whole["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
@@ -104,7 +104,7 @@ JOB: dict[str, Any] = {
 }
 
 
-def test_each_template_is_as_it_stands_in_the_document() -> None:
+def test_each_template_equals_the_document() -> None:
     text = json.dumps(JOB, indent=3).encode()
     templates = written.templates(text)
     assert list(templates) == ["Launcher"]
@@ -123,20 +123,20 @@ class TestNumbers:
         "text",
         ["1.5", "-0.0", "1e3", "1E-7", "1e+308", "-1.7976931348623157e308", "5e-324", "1e-400", "0.1", "123456.789e-3"],
     )
-    def test_they_are_what_the_decoder_makes_of_them(self, read: Any, text: str) -> None:
+    def test_numbers_equal_those_of_the_decoder(self, read: Any, text: str) -> None:
         found, expected = read(f'{{"value":{text}}}'.encode()), msgspec.json.decode(text)
         found = found["value"] if isinstance(found, dict) else found
         assert (type(found), repr(found)) == (float, repr(expected))
 
     @pytest.mark.parametrize("text", ["1e309", "-1e400", "1e+999999999"])
-    def test_beyond_doubles_there_are_none(self, read: Any, text: str) -> None:
+    def test_number_beyond_a_double_is_none(self, read: Any, text: str) -> None:
         with pytest.raises(msgspec.DecodeError):
             msgspec.json.decode(text)
         with pytest.raises(msgspec.DecodeError, match="out of range"):
             read(f'{{"value":{text}}}'.encode())
 
     @pytest.mark.parametrize("text", ["NaN", "Infinity", "1.", ".5", "1e", "+1.0", "1_0.5"])
-    def test_what_is_no_json_is_none(self, read: Any, text: str) -> None:
+    def test_invalid_json_number_is_none(self, read: Any, text: str) -> None:
         with pytest.raises(msgspec.DecodeError):
             read(f'{{"value":{text}}}'.encode())
 

@@ -50,7 +50,7 @@ def test_durations(text, seconds):
         (["2147483648s", "24856d", "99999999999999d"], "is longer than 24855d"),
     ],
 )
-def test_what_is_no_duration(texts, fault):
+def test_invalid_duration_is_rejected(texts, fault):
     for text in texts:
         with pytest.raises(DurationError) as error:
             duration.parse(text)
@@ -96,7 +96,7 @@ def test_an_annotation_in_a_message(value, shown):
 
 
 @given(st.integers(1, duration.MAX_SECONDS))
-def test_what_is_spelled_is_read_again(seconds):
+def test_written_duration_is_read_back(seconds):
     assert duration.parse(duration.spell(seconds)) == seconds
 
 

@@ -29,7 +29,7 @@ from webhook.api.mpirun import Invocation, find
         ([], "OpenMPI", "", ""),
     ],
 )
-def test_what_reaches_the_ranks(argv: list[str], implementation: str, passed: str, given: str) -> None:
+def test_variables_that_reach_the_ranks(argv: list[str], implementation: str, passed: str, given: str) -> None:
     exports = Exports(find(argv, None, implementation), implementation, "\n".join(argv))
     assert "".join(name for name in "ABC" if exports.passes(name)) == passed
     assert "".join(name for name in "ABC" if name in exports.assigned) == given
@@ -41,14 +41,14 @@ TEXTS = st.text("ab_", max_size=4)
 
 @PROPERTY
 @given(st.lists(st.builds(str.__add__, TEXTS, st.sampled_from(["", "*"])), max_size=8), TEXTS)
-def test_what_is_exported_by_the_start_of_its_name(exported: list[str], name: str) -> None:
+def test_variables_exported_by_prefix(exported: list[str], name: str) -> None:
     call = Invocation("mpirun", options=tuple(("x", (each,)) for each in exported))
     exports = Exports([call], "OpenMPI")
     starts = [each[:-1] for each in exported if each.endswith("*")]
     assert exports.names(name) == (name in exported or name.startswith(tuple(starts)))
 
 
-def test_a_name_is_compared_with_one_start_alone() -> None:
+def test_name_is_compared_with_one_prefix_only() -> None:
     class Name(str):
         compared = 0
 

@@ -40,7 +40,7 @@ def test_defaults_leave_what_is_set() -> None:
     ("manager", "here"),
     [(REMOVE, True), ("kubeflow.org/mpi-operator", True), ("kueue.x-k8s.io/multikueue", False), ("", False)],
 )
-def test_who_makes_the_pods(manager: object, here: bool) -> None:
+def test_manager_of_the_pods(manager: object, here: bool) -> None:
     assert decode(changed({"spec.runPolicy.managedBy": manager})).managed_here is here
 
 
@@ -54,7 +54,7 @@ def test_unknown_fields_and_keys_are_no_error() -> None:
 
 
 @pytest.mark.parametrize("workers", [REMOVE, None, 0, -3])
-def test_workers_that_the_operator_would_not_make_count_as_none(workers: object) -> None:
+def test_workers_that_the_operator_does_not_create_are_zero(workers: object) -> None:
     assert decode(changed({"Worker.replicas": workers})).workers == 0
 
 

@@ -41,7 +41,9 @@ def ranks(script: str, implementation: str = "OpenMPI") -> list[int | None]:
         (None, None, []),
     ],
 )
-def test_where_the_call_stands(command: list[str] | None, args: list[str] | None, expected: list[int | None]) -> None:
+def test_position_of_the_mpirun_call(
+    command: list[str] | None, args: list[str] | None, expected: list[int | None]
+) -> None:
     assert [call.ranks for call in find(command, args, "OpenMPI")] == expected
 
 
@@ -209,7 +211,7 @@ def test_scripts(script: str, expected: list[int | None]) -> None:
         ("mpirun -n 4 -ppn 2 x", "Intel", Invocation("mpirun", 4, per_node=True)),
     ],
 )
-def test_what_else_is_read(line: str, implementation: str, expected: Invocation) -> None:
+def test_other_forms_of_the_call(line: str, implementation: str, expected: Invocation) -> None:
     [call] = find(line.split(), None, implementation)
     assert replace(call, words=(), options=None, started="", without_shell=False) == expected
     assert (call.started, call.without_shell) == ("x", True)
@@ -251,5 +253,5 @@ def test_variables_of_the_container(command: list[str], value: str | None, expec
 
 
 @pytest.mark.parametrize("script", ["mpirun -np ${NP:-2} x", "NP=${NP:-2}; mpirun -np $NP x"])
-def test_a_default_does_not_count_where_the_container_has_variables_from_elsewhere(script: str) -> None:
+def test_default_is_unknown_with_variables_from_a_source(script: str) -> None:
     assert [call.ranks for call in find(["bash", "-c", script], None, "OpenMPI", env_from=True)] == [None]

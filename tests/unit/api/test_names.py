@@ -132,7 +132,7 @@ def test_a_generated_name_fills_a_label() -> None:
         ("db", ["dbs"], "dbs"),
     ],
 )
-def test_meant(name: str, known: list[str], expected: str | None) -> None:
+def test_similar_name_is_found(name: str, known: list[str], expected: str | None) -> None:
     assert closest_name(name, known) == expected
 
 

@@ -63,7 +63,7 @@ MORE = [Network("net", "roce", "net1"), Network("", "ib")]
         ),
     ],
 )
-def test_what_is_there_stays_as_it_is_written(text: str, expected: str) -> None:
+def test_existing_networks_stay_as_written(text: str, expected: str) -> None:
     assert extended(text, MORE) == expected
     assert parse(expected) == parse(text) + MORE
     assert extends(expected, text)

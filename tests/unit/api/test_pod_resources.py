@@ -129,7 +129,7 @@ def test_what_is_overcommitted(name: str, expected: bool) -> None:
     assert pod_resources.is_overcommitted(name) == expected
 
 
-def test_amounts_that_have_to_be_read() -> None:
+def test_amounts_that_must_be_parsed() -> None:
     assert shown(pod_resources.parse_amounts({"cpu": "0.1m"})) == {"cpu": "1m"}
     assert pod_resources.parse_amounts(None) == {}
     with pytest.raises(quantity.QuantityError):

@@ -81,7 +81,7 @@ FACTORS = {
         ("1.G", 10**9),
     ],
 )
-def test_text_means_what_upstream_reads(text: str, value: Fraction | int) -> None:
+def test_quantity_has_the_value_that_upstream_reads(text: str, value: Fraction | int) -> None:
     assert parse(text) == value * NANO
 
 
@@ -115,7 +115,7 @@ def test_json_numbers(value: float, nano: int) -> None:
     ],
     ids=lambda value: repr(value)[:20] if not isinstance(value, int) or isinstance(value, bool) else "int",
 )
-def test_all_else_is_refused_with_an_example(value: object) -> None:
+def test_invalid_quantity_is_rejected_with_an_example(value: object) -> None:
     with pytest.raises(QuantityError) as caught:
         parse(value)
     message = f"{caught.value}. {caught.value.fix}"
@@ -145,7 +145,7 @@ def test_all_else_is_refused_with_an_example(value: object) -> None:
         ({"cpu": 1}, "a mapping is not a quantity"),
     ],
 )
-def test_messages_say_what_to_write_instead(value: object, message: str) -> None:
+def test_message_suggests_a_valid_quantity(value: object, message: str) -> None:
     with pytest.raises(QuantityError) as caught:
         parse(value)
     assert message in f"{caught.value}. {caught.value.fix}"

@@ -123,7 +123,7 @@ def test_claims_that_come_with_the_pod() -> None:
 
 
 @pytest.mark.parametrize("launcher", [True, False])
-def test_what_else_is_made_for_a_job(launcher: bool) -> None:
+def test_other_objects_of_a_job_are_charged(launcher: bool) -> None:
     [charge] = object_charges(launcher=launcher)
     assert charge.traits == ObjectTraits()
     kinds = ("services", "configmaps", "secrets")
@@ -143,7 +143,7 @@ def test_what_else_is_made_for_a_job(launcher: bool) -> None:
         ({"containers": [{"name": "a"}], "resources": {}}, ["limits.cpu"], {"limits.cpu": [0]}),
     ],
 )
-def test_what_pods_have_to_state(spec: dict[str, Any], hard: list[str], missing: dict[str, list[int]]) -> None:
+def test_resources_that_pods_must_state(spec: dict[str, Any], hard: list[str], missing: dict[str, list[int]]) -> None:
     shape = pod_shape(msgspec.convert({"spec": spec}, PodTemplate))
     quota = ResourceQuota("ns", "q", dict.fromkeys(hard, quantity.parse(1)), {})
     assert quota.unstated(shape.resources) == missing
@@ -196,11 +196,11 @@ def test_scope(scope: Scope, traits: Traits, within: bool) -> None:
 
 
 @pytest.mark.parametrize("traits", [PodTraits(), UNKNOWN, ClaimTraits(), ObjectTraits()])
-def test_without_a_scope_everything_counts(traits: Traits) -> None:
+def test_quota_without_a_scope_applies_to_everything(traits: Traits) -> None:
     assert ResourceQuota("ns", "q", {}, {}).counts(traits)
 
 
-def test_every_scope_has_to_be_met() -> None:
+def test_quota_applies_if_every_scope_matches() -> None:
     quota = ResourceQuota("ns", "q", {}, {}, (Scope("NotTerminating"), Scope("PriorityClass")))
     assert quota.counts(PodTraits(priority_class="high"))
     assert not quota.counts(PodTraits(priority_class="high", terminating=True))

@@ -36,7 +36,7 @@ def read_whole(data: bytes) -> dict[str, Any]:
 
 @pytest.mark.parametrize("trick", TRICKS)
 @pytest.mark.parametrize("compact", [True, False])
-def test_the_parts_are_those_of_the_whole(trick: dict[str, Any], compact: bool) -> None:
+def test_parts_equal_those_of_the_whole_review(trick: dict[str, Any], compact: bool) -> None:
     job = changed({"metadata.annotations": trick}, GOOD)
     user = {"username": "alice", "extra": {key: ["{}"] for key in trick}}
     for old, fields in ((None, {}), (job, {}), (None, {"userInfo": user}), (job, {"extra": trick, "userInfo": user})):
@@ -75,7 +75,7 @@ def test_the_object_of_a_job_is_not_read() -> None:
     ],
 )
 @pytest.mark.parametrize("hook", ["mutate", "validate"])
-def test_an_object_that_is_no_json_gets_no_verdict(good: bytes, bad: bytes, hook: str) -> None:
+def test_object_that_is_not_json_gets_no_verdict(good: bytes, bad: bytes, hook: str) -> None:
     with pytest.raises(review.ReviewError, match=r"^not an AdmissionReview: "):
         _decided(hook, body(GOOD).replace(good, bad, 1))
 

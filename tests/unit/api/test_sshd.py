@@ -47,7 +47,7 @@ def port(**changes: Any) -> int | None:
         (["/usr/sbin/sshd", "-p", "65536"], None),
     ],
 )
-def test_what_sshd_is_started_with(command: Any, expected: int | None) -> None:
+def test_port_from_the_sshd_command(command: Any, expected: int | None) -> None:
     assert port(Worker_command=command) == expected
 
 
@@ -66,7 +66,7 @@ def test_what_sshd_is_started_with(command: Any, expected: int | None) -> None:
         ([], None),
     ],
 )
-def test_what_the_worker_declares(ports: Any, expected: int | None) -> None:
+def test_port_from_the_worker_container(ports: Any, expected: int | None) -> None:
     assert port(Worker_ports=ports, Worker_args=["/start.sh"]) == expected
 
 
@@ -80,12 +80,12 @@ def test_what_the_worker_declares(ports: Any, expected: int | None) -> None:
         (["ssh", "-p", "2222"], None),
     ],
 )
-def test_what_the_launcher_gives_ssh(command: Any, expected: int | None) -> None:
+def test_port_from_the_ssh_options_of_the_launcher(command: Any, expected: int | None) -> None:
     assert port(Launcher_command=command, Worker_args=["/start.sh"]) == expected
 
 
 @pytest.mark.parametrize("name", sorted(sshd.SSH_OPTIONS))
-def test_what_the_launcher_has_in_its_environment(name: str) -> None:
+def test_port_from_the_environment_of_the_launcher(name: str) -> None:
     """The operator overwrites that of Open MPI 4."""
     env = [{"name": "A", "value": "-p 1"}, {"name": name, "value": "-v -p 2222"}]
     expected = None if name == "OMPI_MCA_plm_rsh_args" else 2222

@@ -27,7 +27,7 @@ def test_tolerates(toleration: Toleration, expected: bool) -> None:
     assert tolerates(toleration, GPU) is expected
 
 
-def test_what_repels() -> None:
+def test_taints_that_repel_pods() -> None:
     spot, soft = Taint("spot", effect="NoExecute"), Taint("soft", effect="PreferNoSchedule")
     assert untolerated([soft], []) == []
     assert untolerated([soft, GPU, spot], []) == [GPU, spot]

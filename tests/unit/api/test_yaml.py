@@ -67,7 +67,7 @@ def one(text: str | bytes) -> Any:
         ('"\\u00e9"', "é"),
     ],
 )
-def test_scalars_are_what_kubectl_makes_of_them(text: str, expected: object) -> None:
+def test_scalars_are_read_as_by_kubectl(text: str, expected: object) -> None:
     found = one(f"a: {text}")
     assert found == {"a": expected}
     assert type(found["a"]) is type(expected)
@@ -110,7 +110,7 @@ def test_json_is_read_too() -> None:
 
 
 @pytest.mark.parametrize("text", [b"\xef\xbb\xbfa: 1", "\ufeffa: 1"])
-def test_a_byte_order_mark_is_passed_over(text: str | bytes) -> None:
+def test_byte_order_mark_is_ignored(text: str | bytes) -> None:
     assert one(text) == {"a": 1}
 
 
@@ -145,7 +145,7 @@ def test_a_byte_order_mark_is_passed_over(text: str | bytes) -> None:
         ("- " * 300 + "a", "line 1, column 401: nested deeper than 200 levels"),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_its_place(text: str | bytes, message: str) -> None:
+def test_invalid_yaml_is_rejected_with_its_position(text: str | bytes, message: str) -> None:
     with pytest.raises(yaml.YamlError) as caught:
         yaml.load_all(text)
     assert str(caught.value) == message
@@ -160,7 +160,7 @@ def test_depth_that_would_overflow_the_parsers_stack() -> None:
     "line",
     ["l{n}: &l{n} [{refs}]", "l{n}: &l{n} {{<<: [{refs}]}}", "l{n}: &l{n} {{<<: [{refs}], k{n}: 1}}"],
 )
-def test_a_few_lines_do_not_become_gigabytes(line: str) -> None:
+def test_expansion_of_aliases_is_limited(line: str) -> None:
     lines = ["l0: &l0 {x: y}"]
     lines += [line.format(n=n, refs=",".join([f"*l{n - 1}"] * 9)) for n in range(1, 30)]
     with pytest.raises(yaml.YamlError, match="aliases repeat more than 100,000 values"):
@@ -190,7 +190,7 @@ def test_any_json_value_is_read_back(value: Any) -> None:
 
 @PROPERTY
 @given(st.text() | st.binary() | st.text("&*a[]{}:,-? \n'\"|>!%@`#0.~<", max_size=40))
-def test_nothing_but_json_and_our_error_comes_out(text: str | bytes) -> None:
+def test_any_text_is_json_or_a_yaml_error(text: str | bytes) -> None:
     try:
         documents = yaml.load_all(text)
     except yaml.YamlError:
@@ -219,7 +219,7 @@ def test_each_part_of_a_text_keeps_the_numbers_of_its_lines() -> None:
         yaml.split("a: [")
 
 
-def test_dump_is_for_people() -> None:
+def test_dump_is_readable() -> None:
     value = {"z": [{"a": "1", "b": "line\nline\n"}], "é": "x" * 200, "again": [1], "off": "off"}
     assert yaml.dump(value) == (
         f"z:\n  - a: '1'\n    b: |\n      line\n      line\né: {'x' * 200}\nagain:\n  - 1\n'off': 'off'\n"
@@ -243,6 +243,6 @@ def test_text_that_is_dumped_is_read_as_text(dump: Any, value: Any) -> None:
     assert yaml.load_all(dump({"of": value})) == [{"of": value}]
 
 
-def test_documents_follow_each_other() -> None:
+def test_several_documents_are_dumped() -> None:
     text = yaml.dump_document({"a": [1]}) + yaml.dump_document({"b": "y"})
     assert text == "---\na:\n- 1\n---\nb: 'y'\n"

@@ -1,4 +1,4 @@
-"""Certificates with one changed byte: they are used, or left out and named, and everything else works."""
+"""A certificate with one changed byte is either used, or ignored and reported. Everything else works."""
 
 import asyncio
 from base64 import encodebytes
@@ -58,7 +58,7 @@ async def _is_put_right(slot: str, certificate: bytes) -> None:
 @given(place=PLACES, by=BITS, emptied=st.booleans())
 @example(place=SUBJECT - 2, by=1, emptied=True)
 def test_a_ca_bundle(place: int, by: int, emptied: bool) -> None:
-    """Also with an empty Secret, so that the old CAs are read from the caBundles."""
+    """Also with an empty Secret, where the old CAs come from the caBundles."""
     asyncio.run(_bundle_is_put_right(damaged(CA_DER, place, by), emptied=emptied))
 
 

@@ -90,7 +90,7 @@ async def test_a_new_pair_is_served_from_the_next_handshake_on(mounted):
 
 
 def damaged(name):
-    """Content that cannot be served, and the message about it."""
+    """Content that cannot be served, with its error message."""
     good, other = issue(), issue()
     chain, key, ca = good.certificate_pem, good.key_pem, CA.certificate_pem
     return {
@@ -129,7 +129,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_what_cannot_be_served_leaves_the_last_good_one(mounted, name):
+async def test_unusable_certificate_leaves_the_last_valid_one_in_use(mounted, name):
     one = issue()
     mounted.write(one)
     files = mounted.watched()
@@ -154,7 +154,7 @@ async def test_what_cannot_be_served_leaves_the_last_good_one(mounted, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_to_start_with(mounted, name):
+def test_start_without_a_valid_certificate(mounted, name):
     content, fault = damaged(name)
     mounted.put(*content)
     with pytest.raises(CertificateError) as error:
@@ -162,7 +162,7 @@ def test_nothing_to_start_with(mounted, name):
     assert str(error.value) == fault.format(folder=mounted.folder)
 
 
-async def test_what_is_not_valid_yet_is_taken_over_when_it_is(mounted):
+async def test_certificate_is_used_from_the_start_of_its_validity(mounted):
     mounted.write(issue())
     files = mounted.watched()
     mounted.write(issue(now=NOW + DAY))
@@ -173,13 +173,13 @@ async def test_what_is_not_valid_yet_is_taken_over_when_it_is(mounted):
     assert mounted.reasons() == ["CertificateReloaded"]
 
 
-async def test_the_served_one_expires(mounted):
+async def test_served_certificate_expires(mounted):
     mounted.write(issue())
     files = mounted.watched()
     mounted.now += 11 * DAY
     await files.poll()
     await files.poll()
-    expired = f"the certificate that is served expired at {files.serving.not_after:%Y-%m-%dT%H:%M:%SZ}"
+    expired = f"the served certificate expired at {files.serving.not_after:%Y-%m-%dT%H:%M:%SZ}"
     assert files.problem == expired
     mounted.put(b"", b"")
     await files.poll()
@@ -202,7 +202,7 @@ async def test_files_written_one_after_the_other_are_no_problem(tmp_path):
 
 
 @pytest.mark.parametrize("ca_pem", [None, b"", b"\n"])
-def test_without_a_ca_the_issuer_is_not_looked_at(mounted, ca_pem):
+def test_issuer_is_not_checked_without_a_ca(mounted, ca_pem):
     mounted.write(issue(OTHER_CA), ca_pem)
     mounted.watched()
 

@@ -17,7 +17,7 @@ PAIR = CA.issue(["webhook.training.svc"], lifetime=DAY)
 CERTIFICATE = ServingCertificate(PAIR.certificate_pem, PAIR.key_pem)
 
 
-async def test_what_is_served_is_fetched_without_judging_it():
+async def test_served_certificate_is_fetched_without_verification():
     async with listener(CERTIFICATE) as port:
         chain = await fetch_chain("127.0.0.1", port, server_name="unknown.example")
         assert chain[0] == (await fetch_chain("127.0.0.1", port))[0]

@@ -83,7 +83,7 @@ def test_every_bundle_is_made_equal_to_the_secret(lost):
     assert step == Publish((bad,), good.ca_bundles[0])
 
 
-def test_who_signs():
+def test_authority_that_signs():
     assert signer(WAITING, everywhere(WAITING), START) is ONE
     assert signer(WAITING, [bundle(TWO.certificate)], START) is TWO
     assert signer(WAITING, [bundle(TWO.certificate), bundle(ONE.certificate)], START) is None
@@ -112,7 +112,7 @@ def test_the_phase(state, phase):
 @pytest.mark.parametrize(
     ("state", "reason"),
     [
-        (State(key_removed=True, old=(ONE.certificate,)), "new CA: the key of the present one was removed"),
+        (State(key_removed=True, old=(ONE.certificate,)), "new CA: the key of the current CA was removed"),
         (State(), "new CA: the CA Secret has none"),
         (State(damage=("ca.crt: no",)), "new CA: ca.crt: no"),
     ],

@@ -68,7 +68,7 @@ async def test_one_bundle_that_cannot_be_written_does_not_close_the_others():
     assert told.reasons() == ["CertificatesRecovered"]
 
 
-async def test_at_the_end_of_a_ca_the_others_do_not_wait_for_a_bundle_that_cannot_be_written():
+async def test_expiring_ca_is_replaced_although_one_bundle_cannot_be_written():
     cluster, clock, one, _ = await ready()
     cluster.forbidden = {"write mutating"}
     while clock.now < START + 89 * DAY:
@@ -166,7 +166,7 @@ async def test_leaves_are_renewed_at_different_times():
     assert one.leaf.certificate.serial_number != before.certificate.serial_number
 
 
-async def test_at_the_end_of_a_ca_that_cannot_be_replaced_leaves_are_not_renewed_for_nothing():
+async def test_leaves_are_not_renewed_by_an_expiring_ca():
     cluster, clock, one, _ = await ready()
     cluster.forbidden = {"write the Secret"}
     clock.now += 85 * DAY
@@ -199,7 +199,7 @@ async def test_the_loop_tries_sooner_after_a_failure():
     task.cancel()
 
 
-async def test_private_keys_are_in_no_text():
+async def test_private_keys_are_never_printed():
     cluster, _, one, _ = await ready()
     secret = await cluster.read_secret()
     text = f"{secret!r} {one.leaf!r} {load(secret.data)!r}"
@@ -254,7 +254,7 @@ async def test_one_replica_with_a_wrong_clock_goes_by_the_api_server(jump):
 
 
 async def test_the_clock_jumps_forward_and_back():
-    """Beyond the life of the CA. Nothing helps clients in the meantime, but everything is in order after a pass."""
+    """By more than the lifetime of the CA. Clients fail in the meantime, but one pass repairs everything."""
     cluster, clock, one, _ = await ready()
     for jump in (400 * DAY, -400 * DAY, 100 * DAY, -20 * DAY, -200 * DAY):
         clock.now += jump
@@ -497,7 +497,7 @@ async def test_a_secret_restored_from_a_backup():
     assert accepted(cluster, one, clock.now) == EVERY
 
 
-async def test_keys_of_others_in_the_secret_stay():
+async def test_unrelated_keys_in_the_secret_stay():
     cluster = Cluster()
     cluster.data = {"tls.crt": b"", "tls.key": b""}
     one = replica(cluster, Clock())
@@ -505,8 +505,8 @@ async def test_keys_of_others_in_the_secret_stay():
     assert set(cluster.data) == {"tls.crt", "tls.key", "ca.crt", "ca.key"}
 
 
-async def test_a_replica_that_was_late_takes_nothing_back():
-    """It decides on a Secret from before the rotation, and writes a caBundle after it."""
+async def test_slow_replica_does_not_undo_a_rotation():
+    """It decides by a Secret from before the rotation and writes a caBundle after the rotation."""
     cluster, clock, one, _ = await ready()
     late = replica(cluster, clock)
     await late.reconcile()
@@ -537,7 +537,7 @@ async def test_a_replica_that_was_late_takes_nothing_back():
     everywhere()
 
 
-async def test_damage_to_what_is_old():
+async def test_damaged_old_certificate_is_restored_from_the_bundles():
     cluster, clock, one, told = await ready()
     first = one.leaf.issuer
     clock.now += 61 * DAY
@@ -567,7 +567,7 @@ async def test_endless_conflicts_end():
 
     cluster.read_secret = read_and_change
     await one.reconcile()
-    assert one.last_error == "no end of changes by others after 20 steps"
+    assert one.last_error == "other replicas or users kept changing the objects for 20 steps"
     assert cluster.conflicts == 20
 
 

@@ -34,7 +34,7 @@ from tests.support.tls import (
 
 @pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 def in_loop(request):
-    """Runs a coroutine function in each kind of event loop: each has its own TLS implementation."""
+    """Runs a coroutine function in each kind of event loop, because each has its own TLS implementation."""
 
     def run(function):
         with asyncio.Runner(loop_factory=request.param) as runner:
@@ -183,7 +183,7 @@ ONE, OTHER = pair(), pair()
         "the CA first",
     ],
 )
-def test_what_cannot_be_served_is_refused_and_the_old_one_stays(chain, key, fault):
+def test_unusable_certificate_is_rejected_and_the_old_one_stays(chain, key, fault):
     certificate = ServingCertificate(ONE.certificate_pem, ONE.key_pem)
     with pytest.raises(CertificateError) as error:
         certificate.swap(chain, key)
@@ -222,7 +222,7 @@ def test_files_that_cannot_be_read(tmp_path):
 
 
 @pytest.mark.parametrize("memory", [True, False], ids=["memory", "file"])
-def test_keys_are_readable_by_us_alone_and_leave_nothing_behind(monkeypatch, tmp_path, memory):
+def test_key_files_are_private_and_removed(monkeypatch, tmp_path, memory):
     if not memory:
         monkeypatch.setattr(serving.os, "memfd_create", lambda name: (_ for _ in ()).throw(OSError()))
     monkeypatch.setattr(serving.tempfile, "tempdir", str(tmp_path))

@@ -34,7 +34,7 @@ FULL = State(
 )
 
 
-def test_there_and_back():
+def test_state_is_read_as_it_was_written():
     state = load(FULL.to_data())
     assert set(FULL.to_data()) == KEYS | {"tls.crt"}
     assert (state.current.fingerprint, state.successor.fingerprint) == (ONE.fingerprint, TWO.fingerprint)
@@ -74,13 +74,13 @@ NO_KEY = PAIR + "the private key is not PEM, or damaged"
         ({"ca.crt": b""}, NO_CERTIFICATE, 0),
         ({"ca.key": ONE.key_pem[:60]}, NO_KEY, 1),
         ({"ca.key": TWO.key_pem}, PAIR + "the private key does not belong to the certificate", 1),
-        (leaf(), PAIR + "the certificate is not that of a CA", 1),
+        (leaf(), PAIR + "the certificate is not a CA certificate", 1),
         (rsa_ca(), PAIR + "the private key is not an EC key", 1),
         ({"ca.crt": b"\xff\x00", "ca.key": b"\xff"}, NO_CERTIFICATE, 0),
     ],
     ids=["half a certificate", "no certificate", "half a key", "another key", "a leaf", "RSA", "bytes"],
 )
-def test_a_damaged_ca_is_no_ca_but_its_certificate_stays_trusted(change, damage, kept):
+def test_damaged_ca_does_not_sign_and_stays_trusted(change, damage, kept):
     state = load(
         {"ca.crt": ONE.certificate_pem, "ca.key": ONE.key_pem, "old-ca.retired-at": b"2020-01-01T00:00:00Z"} | change
     )
@@ -89,7 +89,7 @@ def test_a_damaged_ca_is_no_ca_but_its_certificate_stays_trusted(change, damage,
     assert (state.retired_at is None) == bool(kept)
 
 
-def test_a_key_that_was_removed_is_no_damage():
+def test_removed_key_is_not_damage():
     state = load({"ca.crt": ONE.certificate_pem, "old-ca.retired-at": b"2020-01-01T00:00:00Z"})
     assert (state.current, state.damage, state.key_removed, state.retired_at) == (None, (), True, None)
     assert [fingerprint(each) for each in state.old] == [ONE.fingerprint]
@@ -130,7 +130,7 @@ anything = st.one_of(
 
 @given(st.dictionaries(st.sampled_from([*sorted(KEYS), "other"]), anything))
 def test_every_content_leads_to_one_good_ca(data):
-    """With any content of the Secret, a few steps later one CA signs, and nothing is damaged."""
+    """Whatever the Secret contains, a few steps later one CA signs and nothing is damaged."""
     state = load(data)
     now = NOW
     for _ in range(6):

@@ -127,7 +127,7 @@ def test_a_key_that_was_removed_is_a_renewal(left):
             [bundle(NEXT)],
             chain(),
             NOW,
-            [("error", "the caBundle of validating does not trust the certificate that is served")],
+            [("error", "the caBundle of validating does not trust the served certificate")],
         ),
         (
             [bundle(OLD)],
@@ -140,19 +140,19 @@ def test_a_key_that_was_removed_is_a_renewal(left):
             [bundle(CA)],
             chain(),
             NOW + 11 * DAY,
-            [("warning", "the certificate that is served expires at 2026-03-15T12:00:00Z")],
+            [("warning", "the served certificate expires at 2026-03-15T12:00:00Z")],
         ),
         (
             [bundle(CA)],
             chain(),
             NOW + 14 * DAY,
-            [("error", "the certificate that is served expired at 2026-03-15T12:00:00Z")],
+            [("error", "the served certificate expired at 2026-03-15T12:00:00Z")],
         ),
         (
             [bundle(CA)],
             chain(host="a.example"),
             NOW,
-            [("error", f"the certificate that is served is for a.example, but the API server calls {HOST}")],
+            [("error", f"the served certificate is for a.example, but the API server calls {HOST}")],
         ),
     ],
 )

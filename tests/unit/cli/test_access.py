@@ -1,4 +1,4 @@
-"""Every command that asks a cluster asks it as whom kubectl would."""
+"""Every command that reads a cluster impersonates the same user and groups as kubectl."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -40,13 +40,13 @@ def with_a_cluster(group: click.Group, *above: str) -> list[str]:
 
 def test_all_commands_with_a_cluster_are_here() -> None:
     assert isinstance(main, click.Group)
-    # The service is its service account, and the playground asks when a page asks it.
+    # The service uses its service account, and the playground reads the cluster only when a page requests it.
     assert set(with_a_cluster(main)) == {*COMMANDS, "serve", "playground"}
 
 
 @pytest.fixture
 def asked(program: Check, tmp_path: Path) -> Iterator[Callable[..., list[list[tuple[str, str]]]]]:
-    """Runs a command on a cluster, and says as whom each of its calls was made."""
+    """Runs a command on a cluster and returns the impersonation headers of each of its requests."""
     with fake_api() as api:
 
         def run(command: str, *options: str, **more: Any) -> list[list[tuple[str, str]]]:
@@ -59,14 +59,14 @@ def asked(program: Check, tmp_path: Path) -> Iterator[Callable[..., list[list[tu
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_whom_to_impersonate(command: str, asked: Callable[..., Any]) -> None:
+def test_impersonation_options_are_sent(command: str, asked: Callable[..., Any]) -> None:
     calls = asked(command, "--as", "alice", "--as-group", "ml", "--as-group", "ops", "--as-uid", "7")
     groups = [("Impersonate-Group", "ml"), ("Impersonate-Group", "ops")]
     assert all(call == [("Impersonate-User", "alice"), *groups, ("Impersonate-Uid", "7")] for call in calls)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_more_about_whom_the_kubeconfig_names(command: str, asked: Callable[..., Any]) -> None:
+def test_options_override_the_user_of_the_kubeconfig(command: str, asked: Callable[..., Any]) -> None:
     users = [{"name": "u", "user": {"token": "t0ken", "as": "alice", "as-groups": ["hers"]}}]
     calls = asked(command, "--as-group", "ml", users=users)
     assert all(call == [("Impersonate-User", "alice"), ("Impersonate-Group", "ml")] for call in calls)

@@ -410,7 +410,7 @@ def test_a_pipe_is_a_file(check: Check) -> None:
 
 @pytest.mark.parametrize("form", ["text", "json", "yaml", "sarif", "junit", "github"])
 def test_control_characters_do_not_reach_the_terminal(form: str, check: Check) -> None:
-    """ESC, BEL, a carriage return, and CSI as one character; in names, keys and values."""
+    """ESC, BEL, a carriage return and the single character CSI, in names, keys and values."""
     job = changed(
         {
             "metadata.name": "\x1b]0;owned\x07",
@@ -466,7 +466,7 @@ CONFIG = "kind: ConfigMap\nmetadata: {name: a}\n"
 
 
 def line(text: str, piece: str) -> int:
-    """On which line a piece of text stands last."""
+    """The number of the last line that contains the text."""
     return text[: text.rindex(piece)].count("\n") + 1
 
 

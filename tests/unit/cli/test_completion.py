@@ -57,7 +57,7 @@ def completed(*words: str) -> list[str]:
 
 
 def test_kubectl() -> None:
-    """As cobra has it: https://github.com/kubernetes/kubernetes/pull/105867."""
+    """In the format of cobra: https://github.com/kubernetes/kubernetes/pull/105867."""
     *offered, directive = completed("w")
     assert offered == ["why\tSay why a job does not run."]
     assert directive == ":4"

@@ -1,4 +1,4 @@
-"""The command `diff`: what would be put into the jobs of a cluster."""
+"""The command `diff`: the injections that jobs of a cluster lack."""
 
 import json
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def admitted(cluster: Cluster) -> dict[str, Any]:
-    """The job with all of what `diff` says."""
+    """The job with everything that `diff` reports."""
     (found,) = json.loads(cluster.diff("team-a/train", "-o", "json").stdout)
     job: dict[str, Any] = deepcopy(GOOD)
     for each in found["injected"]:

@@ -1,4 +1,4 @@
-"""What `explain` and `rules` say, taken from the code."""
+"""The output of `explain` and `rules`, which comes from the code."""
 
 import json
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""The command `init`: what it writes is admitted; the examples of frameworks come from it."""
+"""The command `init`: its jobs are admitted, and it generates the examples of frameworks."""
 
 from functools import partial
 from typing import Any
@@ -121,7 +121,7 @@ def test_a_program_is_started_as_its_launcher_takes_it(init: Check, framework: s
 def test_a_program_that_starts_ranks_itself_is_rejected(init: Check, starter: str) -> None:
     result = init("--framework", "pytorch", "--image", IMAGE, "--", starter, "train.py")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "PROGRAM: name what each rank runs, without " in result.stderr
+    assert "PROGRAM: name the program that each rank runs, without " in result.stderr
 
 
 def test_texts_that_yaml_would_take_for_something_else(init: Check) -> None:
@@ -133,8 +133,8 @@ def test_texts_that_yaml_would_take_for_something_else(init: Check) -> None:
     ("arguments", "said"),
     [
         ((), "Missing option '--framework'"),
-        (("--framework", "pytorch"), "error: --image: no published image is known that has PyTorch, Open MPI, sshd"),
-        (("--framework", "openmpi", "--image", IMAGE), "error: PROGRAM: the example is in the published image alone"),
+        (("--framework", "pytorch"), "error: --image: no published image with PyTorch, Open MPI, sshd"),
+        (("--framework", "openmpi", "--image", IMAGE), "error: PROGRAM: your image lacks the example"),
         (("--framework", "chainer"), "Invalid value for '--framework'"),
         (("--framework", "openmpi", "--queue", "A b"), """'--queue': "A b" contains " "; allowed are """),
         (("--framework", "openmpi", "--queue", "Research"), """'--queue': "Research" contains "R"; allowed are """),

@@ -1,4 +1,4 @@
-"""What was injected, as `check` shows it: by injection, with the reason and what was added."""
+"""Injected values as `check` shows them: for each injection, its reason and the added fields."""
 
 from typing import Any
 

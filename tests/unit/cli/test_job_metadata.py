@@ -1,4 +1,4 @@
-"""The metadata of jobs in files: what the API server refuses of it, whatever the schema and the rules say."""
+"""Metadata of jobs in files that the API server rejects independently of the schema and the rules."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def told(changes: dict[str, Any]) -> list[str]:
         {"name": "a", "labels": {"a": "", "example.com/B_c": "x.Y"}, "annotations": {"Example.com/A": "any text"}},
         {"name": "a", "finalizers": ["wait", "example.com/wait"], "namespace": "team-a"},
         {"name": "a", "ownerReferences": [{**OWNER, "controller": True}, OWNER]},
-        # the schema says what is wrong with these
+        # the schema reports these
         {"name": 1, "labels": [1], "annotations": {"a": 1}, "finalizers": {"a": 1}, "ownerReferences": ["x"]},
     ],
 )

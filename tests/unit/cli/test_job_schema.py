@@ -1,4 +1,4 @@
-"""Jobs in files against the schema of MPIJobs: what the API server refuses before any rule is asked."""
+"""Jobs in files against the schema of MPIJobs, which the API server checks before the rules."""
 
 import json
 from pathlib import Path
@@ -422,7 +422,7 @@ def test_a_number_in_place_of_text_is_quoted_as_it_is_written(tmp_path: Path, te
 
 
 def test_the_rules_are_asked_in_the_same_round(tmp_path: Path) -> None:
-    """They see the job as it is when the advice has been followed, so that nothing is left for a second round."""
+    """They check the job with the suggested fixes, so that no violation appears only in a second round."""
     wrong = {"Worker.replicas": REMOVE, "Worker.replica": 1, "spec.slotPerWorker": 8}
     code, said = check(tmp_path, changed(wrong))
     assert code == 1

@@ -1,4 +1,4 @@
-"""All commands: help, version, colours, what they import."""
+"""All commands: help, version, colours and imports."""
 
 import ast
 import os
@@ -96,7 +96,7 @@ def test_as_a_module() -> None:
 
 
 def test_the_name_of_the_program_is_written_once() -> None:
-    """Besides docstrings, of which some are the help of commands."""
+    """Except in docstrings, some of which are the help of commands."""
     written = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if PROGRAM in "\n".join(texts(path))}
     assert written == {"__init__.py"}
 

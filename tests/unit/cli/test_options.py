@@ -1,4 +1,4 @@
-"""Values that options take."""
+"""Valid and invalid values of options."""
 
 import click
 import pytest

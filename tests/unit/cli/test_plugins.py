@@ -1,4 +1,4 @@
-"""The command `plugins`, and what other commands say of a broken one."""
+"""The command `plugins`, and the warnings of other commands about a broken plug-in."""
 
 import json
 from pathlib import Path

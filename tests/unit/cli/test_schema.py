@@ -1,4 +1,4 @@
-"""`mpijob-webhook schema`: the JSON Schema of jobs agrees with `check` about the fields that it bounds."""
+"""`mpijob-webhook schema`: the JSON Schema of jobs agrees with `check` about the fields that it restricts."""
 
 import json
 from pathlib import Path
@@ -133,7 +133,7 @@ def test_it_has_the_bounds_of_the_policy(policy: str, changes: dict[str, Any]) -
 
 
 def agrees(job: dict[str, Any], schema: Draft202012Validator, world: JobWorld) -> None:
-    """What the schema refuses is refused, and of what it knows nothing that is refused slips through."""
+    """The schema finds an error in a job if and only if `check` rejects the job."""
     found = [error.message for error in schema.iter_errors(job)]
     verdict = check(Manifest("a.yaml", job), world)
     assert bool(found) == (not verdict.allowed), (found, verdict.validation.message)

@@ -57,7 +57,7 @@ def run(api: FakeApi, folder: Path, *arguments: str) -> Result:
 
 
 def taken(api: FakeApi, folder: Path, *arguments: str, code: int = 0) -> Snapshot:
-    """The view that the file gives."""
+    """The cluster view from the file."""
     result = run(api, folder, "-o", str(folder / "c.yaml"), "--force", *arguments)
     assert result.exit_code == code, result.stderr
     found, errors = files.load([str(folder / "c.yaml")])
@@ -148,7 +148,7 @@ def test_policies_that_cannot_be_read_are_reported(api: FakeApi, tmp_path: Path)
 
 class TestNamespaces:
     def view(self, api: FakeApi, folder: Path) -> Snapshot:
-        """team-a and team-b, for a user who may neither list namespaces nor read others."""
+        """team-a and team-b, for a user who may not list namespaces or read other namespaces."""
         api.objects["/api/v1/namespaces/team-a"] = namespace("team-a", tier="x")
         for resource in watched_resources():
             if resource.is_namespaced and resource.place is None:
@@ -271,7 +271,7 @@ def test_a_broken_head(head: dict[str, Any], message: str) -> None:
 
 
 def test_with_a_head_other_objects_are_known_by_themselves() -> None:
-    """So a snapshot stays as incomplete as it is when kubectl's output is added to it."""
+    """So a snapshot stays incomplete when kubectl's output is added to it."""
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot", "known": {"limitranges": {}}}
     view = Snapshot([head, namespace("team-a")])
     assert view.get(NAMESPACES, "team-a") == Namespace("team-a", {})

@@ -1,4 +1,4 @@
-"""Queries of rights to the API server, and which answers count as a yes."""
+"""Access reviews at the API server, and the answers that mean yes."""
 
 import asyncio
 from typing import Any
@@ -51,7 +51,7 @@ async def test_right_to_exempt_is_queried_rule_by_rule() -> None:
 
 
 async def test_all_rules_are_queried_at_once() -> None:
-    """One after the other they took 8 s each, and 16 s for a review that has 5 s."""
+    """In sequence, each took 8 s: 16 s for a review that must be answered within 5 s."""
     asked: list[str] = []
     together = asyncio.Event()
 

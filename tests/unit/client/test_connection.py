@@ -98,7 +98,7 @@ def strangers(folder: Path) -> ssl.SSLContext:
 
 
 def test_a_watch_that_is_left_waits_for_no_goodbye(tmp_path: Path) -> None:
-    """Otherwise the transport of a TLS connection is left when the event loop ends, with a ResourceWarning."""
+    """Otherwise the transport of a TLS connection is still open when the event loop ends: a ResourceWarning."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 
     async def leave(port: int) -> None:

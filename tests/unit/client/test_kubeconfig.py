@@ -171,7 +171,7 @@ async def test_what_is_not_supported_of_a_user_is_refused(user: dict[str, Any], 
         ({"clusters": []}, 'it has no cluster "c", which its context names'),
         (
             {"current-context": "trian", "contexts": [{"name": "train", "context": {"cluster": "c"}}]},
-            'it has no context "trian", but "train"',
+            'it has no context "trian"; did you mean "train"?',
         ),
         ({"current-context": ""}, "it has no current-context: name one with --context"),
         ({"contexts": [], "current-context": "y"}, 'it has no context "y"'),
@@ -212,7 +212,7 @@ async def test_the_proxy_of_the_environment_is_used(
 
 
 async def test_a_call_takes_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It reads no file either: a user's ~/.netrc is not for API servers."""
+    """It does not read ~/.netrc either, which is not for API servers."""
     taken: list[object] = []
     monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", lambda *what: taken.append(what))
     with fake_api() as api:

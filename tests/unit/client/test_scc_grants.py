@@ -1,4 +1,4 @@
-"""Which SCCs accounts may use: what the API server is asked, for how long the answer is cached, and what is unknown."""
+"""Which SCCs accounts may use: the queries, how long answers are cached, and unknown answers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The protocol without faults, and the effects on readers and listeners."""
+"""The watch protocol without faults, and its effects on readers and listeners."""
 
 import asyncio
 from dataclasses import replace
@@ -275,7 +275,7 @@ async def test_a_page_that_is_too_large_is_requested_again_with_fewer_objects(
 
 
 class Lists:
-    """In place of a connection: faults of lists, in turn, then a page for each list; watches are denied."""
+    """A connection whose lists raise these faults in turn and then return one page each. Watches are denied."""
 
     def __init__(self, *faults: FaultReason | None) -> None:
         self.faults = list(faults)

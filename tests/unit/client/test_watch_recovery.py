@@ -1,4 +1,4 @@
-"""The consequences of each fault: pauses, lists, and answers to readers in the meantime."""
+"""The consequences of each fault of a watch: pauses, lists, and answers to readers in the meantime."""
 
 import asyncio
 from typing import Any
@@ -73,7 +73,7 @@ async def test_an_expired_version_is_replaced_by_a_list_and_the_old_records_serv
 
 @pytest.mark.parametrize("gone", [refused(410, "too old"), stream(error(410, "too old"))], ids=["HTTP", "event"])
 async def test_after_an_outage_a_lost_version_is_listed_at_once(world: World, gone: Any) -> None:
-    """It waited for up to half a minute, and admitted jobs by records from before the outage."""
+    """It waited for up to 30 s and admitted jobs by records from before the outage."""
     world.api.lists = [page(thing("a")), refused(500), page(thing("b")), page(thing("c"))]
     world.api.watches = [*[refused(503)] * 4, gone, *[gone] * 2, stream()]
     watch = world.watch()

@@ -40,7 +40,7 @@ def kept(*objects: Json) -> list[LimitRange]:
     ],
 )
 def test_what_is_filled_in(limit: Json, requests: dict[str, str], limits: dict[str, str]) -> None:
-    """As in the API server, also for an object from a file."""
+    """As by the API server, also for an object from a file."""
     found = defaults(kept(limit_range("a", {"type": "Container", **limit})))
     assert (shown(found.requests), shown(found.limits)) == (requests, limits)
     assert not found.disputed_requests | found.disputed_limits

@@ -195,7 +195,7 @@ def test_one_that_it_took_at_some_time_still_does(changes: dict[str, Any]) -> No
     ],
 )
 def test_one_that_it_may_take_does_too(changes: dict[str, Any]) -> None:
-    """Without a status it may be new, or its pods may be rejected for a while, as by a quota."""
+    """A job without a status may be new, or its pods may be rejected at the moment, for example by a quota."""
     assert project(changed(changes)).pods != ()
 
 

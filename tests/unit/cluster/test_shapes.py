@@ -1,4 +1,4 @@
-"""Common parts of stored objects are kept once, while one of the objects is stored."""
+"""Parts that stored objects have in common are stored once, for as long as one of the objects is stored."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every key that was added is worked on, again after a failure, and never two of the same at a time."""
+"""Every added key is reconciled, retried after a failure, and never reconciled twice at the same time."""
 
 import asyncio
 from collections import Counter
@@ -57,7 +57,7 @@ async def test_a_thousand_keys_at_once_are_worked_on_a_few_at_a_time() -> None:
     assert reconciler.results == {DONE: 1000, FAILED: 0}
 
 
-async def test_what_fails_is_tried_again_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_key_is_retried_without_blocking_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_DELAY", 0)
     failures = {"denied": 2, "broken": 1}
 
@@ -98,7 +98,7 @@ def test_a_lasting_failure_is_tried_ever_less_often_and_reported() -> None:
     assert pauses[:10] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]
 
 
-async def test_what_changes_while_it_is_worked_on_is_worked_on_once_more() -> None:
+async def test_key_added_during_its_reconciliation_is_reconciled_again() -> None:
     looks: list[str] = []
 
     async def reconcile(key: str) -> None:
@@ -114,7 +114,7 @@ async def test_what_changes_while_it_is_worked_on_is_worked_on_once_more() -> No
             await until(lambda: len(looks) == 2)
 
 
-async def test_it_looks_again_when_it_wanted_to() -> None:
+async def test_key_is_reconciled_again_at_the_requested_time() -> None:
     looks: list[str] = []
 
     async def reconcile(key: str) -> float | None:
@@ -144,7 +144,7 @@ async def test_a_later_time_waits_and_an_earlier_one_wins() -> None:
         await until(lambda: looks == ["now", "later"])
 
 
-async def test_its_end_ends_what_is_at_work() -> None:
+async def test_stopping_cancels_running_reconciliations() -> None:
     ended: list[str] = []
 
     async def reconcile(key: str) -> None:
@@ -217,7 +217,7 @@ def test_the_pause_grows_to_some_minutes() -> None:
     assert restraint.wait("b", now) == 0
 
 
-def test_it_forgets() -> None:
+def test_finished_keys_are_forgotten() -> None:
     restraint = Restraint[str]()
     for _ in range(5):
         restraint.note("a", 0)

@@ -34,7 +34,7 @@ def test_no_token_when_no_account_is_named(fields):
         {"serviceAccountName": "trainer", "automountServiceAccountToken": True},
     ],
 )
-def test_the_users_choice_stays(fields):
+def test_user_choice_stays(fields):
     job = mpijob(launcher={"spec": pod_spec(**fields)})
     assert inject("api-access", job) == (WORKER, [NOTE.format("Worker")])
     job = mpijob(launcher={"spec": pod_spec(**fields)}, worker={"spec": pod_spec(**fields)})

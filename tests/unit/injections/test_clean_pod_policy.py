@@ -82,7 +82,7 @@ def test_debug_mode_keeps_workers_and_the_launchers_log():
 
 
 def test_the_users_restart_policy_stays():
-    caution = "the launcher's log goes with its pod: set its restartPolicy to Never to keep it"
+    caution = "the launcher's log is deleted with its pod: set its restartPolicy to Never to keep it"
     assert debugged("OnFailure", {"cleanPodPolicy": "All"}) == ({}, [caution])
     assert debugged("Never", {"cleanPodPolicy": "All"}) == ({}, [])
 

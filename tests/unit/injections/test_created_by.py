@@ -25,7 +25,7 @@ def test_a_new_job_gets_the_name_of_its_requester():
 
 
 @pytest.mark.parametrize("metadata", [{}, OWNED, COPY, {"annotations": {SKIP: "created-by"}}])
-def test_no_job_goes_without_it(metadata):
+def test_annotation_cannot_be_skipped(metadata):
     assert name_in(created(mpijob(metadata=metadata), WORKFLOW)) == WORKFLOW
 
 
@@ -35,7 +35,7 @@ def test_a_written_name_stays_for_the_rule(name):
     assert name_in(decision) == name
 
 
-def test_where_the_requester_is_unknown_there_is_none():
+def test_unknown_requester_is_not_recorded():
     assert "created-by" not in created(mpijob(), "").authors
 
 

@@ -111,7 +111,7 @@ class TestTerms:
             ([], []),
         ],
     )
-    def test_every_term_but_those_that_select_no_node(self, own, added):
+    def test_requirement_is_added_to_every_term_that_selects_nodes(self, own, added):
         terms = [each if isinstance(each, dict) else {"matchExpressions": each} for each in own]
         after = [
             {"matchExpressions": [*term["matchExpressions"], one(PRESENT)]} if more else term
@@ -153,7 +153,7 @@ class TestTerms:
 
 
 class TestNodes:
-    """What is known of the nodes."""
+    """Known nodes of the cluster."""
 
     def test_unknown_nodes_are_only_preferred(self):
         for view in (NothingKnown(), Snapshot([])):
@@ -183,11 +183,11 @@ class TestNodes:
             (["nvidia.com/gpu:NoSchedule", "nvidia.com/gpu:NoExecute"], GPU, True),
         ],
     )
-    def test_taints_that_are_borne(self, taints, resource, tolerated):
+    def test_taints_of_gpu_nodes_are_tolerated(self, taints, resource, tolerated):
         found, _ = inject(gpu_job(), Snapshot([node("n", {}, taints, **{resource: "8"})]))
         assert found == ({"Worker": {"tolerations": [TOLERATION]}} if tolerated else {})
 
-    def test_a_taint_without_the_device_is_not_borne(self):
+    def test_taint_of_nodes_without_the_device_is_not_tolerated(self):
         assert inject(gpu_job(), Snapshot([node("n", {}, ["nvidia.com/gpu:NoSchedule"], **{GPU: "0"})])) == ({}, [])
 
     def test_taints_that_the_policy_names(self):
@@ -223,7 +223,7 @@ class TestNodes:
 
 
 class TestClaims:
-    """Devices by resource claims do not tell their vendor."""
+    """The vendor of devices from resource claims is unknown."""
 
     JOB = gpu_job(asks={}, own={"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpus"}]})
 
@@ -231,14 +231,14 @@ class TestClaims:
         for strength in ("preferred", "required"):
             assert inject(self.JOB, nodeAffinity=strength)[0] == {"Worker": {"affinity": prefer()}}
 
-    def test_nothing_where_it_could_be_another_vendors(self):
+    def test_nothing_is_injected_for_an_unknown_vendor(self):
         both = Snapshot([GUARDED, node("a", {"feature.node.kubernetes.io/amd-gpu": "true"})])
         for view in (both, Snapshot([node("n")]), NothingKnown()):
             assert inject(self.JOB, view) == ({}, [])
 
 
 class TestProduct:
-    """The user names it, so it is required."""
+    """A product is a requirement, because the user names it."""
 
     @pytest.mark.parametrize(
         ("written", "values"),
@@ -272,7 +272,7 @@ class TestProduct:
 
     @pytest.mark.parametrize("strength", ["required", "off"])
     def test_a_choice_between_terms_stays_whole(self, strength):
-        """In a term of the choice alone it would narrow what the user left open there."""
+        """Added only to the term with the choice, it would restrict what the user left open."""
         own = {"affinity": require([one(PRODUCT, "A100")], [one("pool", "a")])}
         found, notes = inject(gpu_job(product="H100", own=own), nodeAffinity=strength, tolerations=False)
         terms = found["Worker"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
@@ -284,7 +284,7 @@ class TestProduct:
         assert notes.count(f'{ASKED} "H100" has no effect: the job\'s own choice of nodes stays') == 1
 
     @pytest.mark.parametrize("strength", ["required", "off"])
-    def test_what_was_injected_is_no_choice_of_the_users(self, strength):
+    def test_injected_product_is_not_a_user_choice(self, strength):
         policy = only(ID, nodeAffinity=strength)
         first = hold(gpu_job(product="H100"), policy, view=NODES)
         assert mutate(first.document, policy, view=NODES).notes == []
@@ -292,7 +292,7 @@ class TestProduct:
     @pytest.mark.parametrize(
         "written", ["", " , ", "a b", "x" * 64, ",".join(f"p{index}" for index in range(17)), "-", "é"]
     )
-    def test_what_is_no_product(self, written):
+    def test_invalid_product_is_reported(self, written):
         found, (note,) = inject(gpu_job(product=written), nodeAffinity="off", tolerations=False)
         assert found == {}
         assert note.endswith("has no effect: not the name of a product, or several with commas")
@@ -303,8 +303,8 @@ class TestProduct:
 
     def test_with_a_vendor_that_has_no_label_for_it(self):
         _, (note,) = inject(gpu_job(product="H100", asks={"habana.ai/gaudi": 1}), tolerations=False)
-        assert note == f'{ASKED} "H100" has no effect: no label is known that has the product'
+        assert note == f'{ASKED} "H100" has no effect: no known node label has the product'
 
-    def test_it_is_warned_of_in_a_line_of_its_own(self):
+    def test_product_has_its_own_warning(self):
         decision = hold(gpu_job(product="a b"), policy_of({ID: {}}), view=NODES)
         assert any(ASKED in warning for warning in decision.warnings)

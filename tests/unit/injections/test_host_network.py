@@ -47,7 +47,7 @@ def test_a_declared_port_keeps_pods_apart_already(port):
         {"initContainers": [{"name": "side", "restartPolicy": "Always", "ports": [{"containerPort": 22}]}]},
     ],
 )
-def test_so_does_a_port_of_another_container(beside):
+def test_port_declared_by_a_different_container_keeps_pods_apart(beside):
     """The API server refuses the same host port twice."""
     assert inject(ID, mpijob(worker={"spec": pod_spec(hostNetwork=True) | beside})) == ({}, [])
 

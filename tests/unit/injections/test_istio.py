@@ -10,7 +10,7 @@ KEPT = f"{KEY} stays on for {{}}: a sidecar blocks MPI ports and the launcher's 
 
 
 def whole(role: str) -> dict[str, object]:
-    """What goes on a template without metadata: the second key finds the metadata there already."""
+    """The operations for a template without metadata: the first key creates it, the second extends it."""
     path = f"{PATHS[role]}/metadata"
     return {path: {"labels": OFF}, f"{path}/annotations": OFF}
 
@@ -37,7 +37,7 @@ def test_other_labels_and_annotations_stay():
 
 @pytest.mark.parametrize("value", ["true", "True", "on", "yes", "y", ""])
 @pytest.mark.parametrize("kind", ["labels", "annotations"])
-def test_a_template_that_wants_the_sidecar_keeps_it(kind, value):
+def test_template_that_requests_the_sidecar_keeps_it(kind, value):
     template = {"metadata": {kind: {KEY: value}}}
     added, notes = inject("istio", mpijob(launcher=template))
     assert added == whole("Worker")
@@ -61,7 +61,7 @@ def test_the_label_outranks_the_annotation():
 
 
 @pytest.mark.parametrize("value", ["false", "no", "never"])
-def test_a_user_who_wants_none_gets_the_rest(value):
+def test_user_opt_out_gets_the_other_annotations(value):
     added, notes = inject("istio", mpijob(launcher={"metadata": {"annotations": {KEY: value}}}))
     assert added == {f"{PATHS['Launcher']}/metadata/labels": OFF, **whole("Worker"), **JOB}
     assert notes == [ADDED.format("Launcher, Worker, job")]

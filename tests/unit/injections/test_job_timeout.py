@@ -130,7 +130,7 @@ def test_the_longest_notes_fit_a_warning():
         ({"max": "1h", "action": "off"}, 86_400),
     ],
 )
-def test_the_default_is_not_more_than_the_rule_allows(rule, seconds):
+def test_default_does_not_exceed_the_maximum_of_the_rule(rule, seconds):
     policy = load_policy(json.dumps({**HEAD, "rules": {"job-timeout": rule}}))
     decision = hold(mpijob(), policy)
     assert decision.document["spec"]["runPolicy"]["activeDeadlineSeconds"] == seconds

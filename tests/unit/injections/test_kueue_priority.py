@@ -47,7 +47,7 @@ def test_a_class_that_does_not_exist() -> None:
         pytest.param([config(OTHERS), *USUAL[1:]], id="not managed"),
     ],
 )
-def test_nothing_is_said_where_kueue_may_not_manage_the_job(objects: list[Json]) -> None:
+def test_no_note_where_kueue_may_not_manage_the_job(objects: list[Json]) -> None:
     assert injected(mpijob(), *objects, priorityClass="high") == ({}, [])
 
 

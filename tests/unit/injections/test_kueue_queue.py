@@ -1,4 +1,4 @@
-"""A job is put into a queue only where it is certain that Kueue starts it from there."""
+"""A job is put into a queue only if Kueue will certainly start it from there."""
 
 import itertools
 import json
@@ -54,13 +54,13 @@ def asking(name: str, **job: Any) -> Json:
 
 
 def injected(job: Json, *objects: Json, **settings: Any) -> tuple[dict[str, Any], list[str]]:
-    """The labels of the job and its `suspend` afterwards, as far as this put them in; and the notes."""
+    """The injected labels and `suspend` of the job, and the notes."""
     added, notes = inject(ID, job, view=Snapshot(objects), **settings)
     return added, notes
 
 
 def both(name: str) -> dict[str, Any]:
-    """What is put into a job that has neither labels nor a runPolicy."""
+    """The injected fields of a job without labels and runPolicy."""
     return {"/metadata/labels": {LABEL: name}, "/spec/runPolicy": {"suspend": True}}
 
 
@@ -79,7 +79,9 @@ def note(name: str) -> list[str]:
         pytest.param(mpijob(run_policy=None), [queue()], {}, "training", id="no runPolicy"),
     ],
 )
-def test_which_queue(job: Json, objects: list[Json], settings: dict[str, Any], name: str) -> None:
+def test_queue_is_chosen_from_policy_and_namespace(
+    job: Json, objects: list[Json], settings: dict[str, Any], name: str
+) -> None:
     assert injected(job, *MANAGED, *objects, **settings) == (both(name), note(name))
 
 
@@ -116,7 +118,7 @@ def labelled(name: str, **annotations: str) -> Json:
         *(pytest.param(mpijob(run_policy={"managedBy": it}), USUAL, {}, id=it) for it in ("x", ELSEWHERE["managedBy"])),
     ],
 )
-def test_nothing_happens_and_nothing_is_said(job: Json, objects: list[Json], settings: dict[str, Any]) -> None:
+def test_no_injection_and_no_note(job: Json, objects: list[Json], settings: dict[str, Any]) -> None:
     assert injected(job, *objects, **settings) == ({}, [])
 
 
@@ -232,7 +234,7 @@ def test_the_annotation_and_a_namespace_that_kueue_does_not_manage() -> None:
 
 
 def off(**fields: Any) -> list[Json]:
-    """The queue, with a fault of its ClusterQueue; and another queue."""
+    """The queue, whose ClusterQueue has a fault, and a different queue."""
     return [queue(behind="off"), cluster_queue("off", **fields), queue("a")]
 
 
@@ -297,7 +299,7 @@ POLICY_CLASS = {"run_policy": {"schedulingPolicy": {"priorityClass": "p"}}}
         ([], 'whether there is its PriorityClass "p" is not known'),
     ],
 )
-def test_a_class_without_which_kueue_does_not_look_at_the_job(
+def test_missing_priority_class_that_kueue_requires_is_reported(
     job: dict[str, Any], objects: list[Json], reason: str
 ) -> None:
     added, notes = injected(mpijob(**job), *USUAL, *objects)
@@ -331,7 +333,7 @@ ADMITTED = {**CREATED, "spec": {**CREATED["spec"], "runPolicy": {"suspend": Fals
 
 
 class TestUpdate:
-    """What Kueue has started is never suspended again."""
+    """A job that Kueue has started is never suspended again."""
 
     @staticmethod
     def updated(new: Json, old: Json, *objects: Json, username: str = "alice") -> list[tuple[str, Any]]:
@@ -447,7 +449,7 @@ def test_a_running_job_keeps_its_queue(name: str) -> None:
 
 
 @pytest.mark.parametrize("new", [mpijob(), asking("training")])
-def test_of_a_running_job_that_asks_for_nothing_else_nothing_is_said(new: Json) -> None:
+def test_unchanged_queue_of_a_running_job_is_not_reported(new: Json) -> None:
     assert updated(new, *SECOND, queue("default"), runs=True) == ("training", False, [])
 
 
@@ -477,7 +479,7 @@ EVASIONS = {
 @pytest.mark.parametrize(
     "stored", [None, mpijob(metadata={"labels": {"a": "b"}}), mpijob(metadata={"labels": {LABEL: "training"}})]
 )
-def test_a_required_queue_is_not_evaded(evasion: str, stored: Any) -> None:
+def test_required_queue_cannot_be_evaded(evasion: str, stored: Any) -> None:
     policy = policy_of({ID: {"required": "deny"}})
     sent = request(EVASIONS[evasion], old=stored, namespace="team")
     decision = pipelines.validate(sent, policy=policy, view=Snapshot(USUAL), today=date.min)
@@ -495,7 +497,7 @@ def test_a_required_queue_is_not_evaded(evasion: str, stored: Any) -> None:
     ],
     ids=["queued", "in another cluster", "nothing is known of Kueue"],
 )
-def test_who_needs_no_queue_where_it_is_required(job: Json, objects: list[Json]) -> None:
+def test_jobs_without_need_of_a_required_queue(job: Json, objects: list[Json]) -> None:
     sent = request(job, namespace="team")
     policy = policy_of({ID: {"required": "deny"}})
     decision = pipelines.validate(sent, policy=policy, view=Snapshot(objects), today=date.min)

@@ -1,4 +1,4 @@
-"""launcher-resources: what the namespace asks for and the launcher does not state, and nothing anywhere else."""
+"""launcher-resources: injects resources that the namespace requires and the launcher lacks, and nothing else."""
 
 from datetime import date
 from typing import Any
@@ -88,7 +88,7 @@ def test_every_container_and_init_container() -> None:
         ({"limits": {"memory": "1Gi"}}, ["requests.cpu", "requests.memory"], {"requests": {"cpu": "100m"}}),
     ],
 )
-def test_what_the_user_states_stays_and_fits(stated: Any, names: list[str], added: Any) -> None:
+def test_user_resources_stay_and_fit(stated: Any, names: list[str], added: Any) -> None:
     found, _ = injected(job({"resources": stated}), quotas(*names))
     ((field, value),) = added.items() if added else [("", None)]
     assert found == ({f"{RESOURCES}/{field}": value} if added else {})
@@ -109,7 +109,7 @@ def test_launcher_gets_nothing_without_a_quota_that_rejects_it(view: ClusterView
     assert injected(job(), view) == ({}, [])
 
 
-def test_nothing_into_a_launcher_that_computes_or_a_pod_that_states_for_all() -> None:
+def test_nothing_for_a_launcher_that_computes_or_has_pod_resources() -> None:
     view = quotas("requests.cpu")
     assert injected(job(runLauncherAsWorker=True), view) == ({}, [])
     made = job()
@@ -130,7 +130,7 @@ def test_a_limit_range_for_pods() -> None:
     assert added == {RESOURCES: {"requests": {"memory": "512Mi"}}, f"{RESOURCES}/limits": {"memory": "2Gi"}}
 
 
-def test_nothing_that_another_bound_would_refuse() -> None:
+def test_nothing_that_violates_a_different_bound() -> None:
     view = Snapshot([quota({"limits.memory": "1Ti"}, namespace="team"), bounds("Pod", max={"memory": "1Gi"})])
     assert injected(job(), view) == ({}, [])
 
@@ -156,7 +156,7 @@ def test_nothing_that_the_queue_does_not_cover() -> None:
         ("3", "1Ti", ""),  # the workers alone never fit
     ],
 )
-def test_always_but_where_the_queue_could_never_have_as_much(cpu: str, memory: str, problem: str) -> None:
+def test_always_except_where_it_exceeds_the_queue(cpu: str, memory: str, problem: str) -> None:
     behind = cluster_queue("cq", {"f": {"cpu": cpu, "memory": memory}})
     queue = local_queue("training", "cq", namespace="team")
     view = Snapshot([config(), namespace("team"), flavor("f"), queue, behind, KNOWN])
@@ -179,7 +179,7 @@ def test_always() -> None:
     }
 
 
-def test_the_rule_that_refused_is_content() -> None:
+def test_injected_resources_satisfy_the_rule() -> None:
     policy = pipelines.load_policy(None)
     view = quotas(*NAMED)
     before = pipelines.validate(sent(job(), namespace="team"), policy=policy, view=view, today=date.min)

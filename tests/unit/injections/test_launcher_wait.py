@@ -1,4 +1,4 @@
-"""Which launchers wait for their workers, what the init container may do, and what its script does in real shells."""
+"""Launchers that wait for their workers, the permissions of the init container, and its script in real shells."""
 
 import shutil
 import subprocess
@@ -102,7 +102,7 @@ def test_resources_and_rights_that_other_injections_add_are_there_too():
     assert (rights["runAsNonRoot"], rights["seccompProfile"]) == (True, {"type": "RuntimeDefault"})
 
 
-def test_a_fault_that_is_copied_is_reported_where_the_user_wrote_it():
+def test_copied_fault_is_reported_at_the_user_field():
     root = {"Launcher.template.spec.containers.0.securityContext": {"runAsUser": 0}}
     mutated = mutate(changed(root)).document
     assert mutated["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["initContainers"]
@@ -218,7 +218,7 @@ def test_launchers_that_do_not_wait(given, settings):
     assert inject(ID, job(**given), **settings) == ({}, [])
 
 
-def test_no_wait_where_a_sidecar_is_wanted():
+def test_no_wait_with_a_requested_sidecar():
     given = job()
     given["metadata"]["annotations"]["sidecar.istio.io/inject"] = "true"
     assert inject(ID, given) == ({}, [])
@@ -237,7 +237,7 @@ def test_init_containers_of_the_user_come_first():
     assert list(added) == [f"{INIT}/-"]
 
 
-def test_a_queue_of_which_nothing_is_known_does_not_matter():
+def test_unknown_queue_does_not_prevent_the_wait():
     for objects in (
         [config(), namespace("team")],
         [config(), namespace("team"), local_queue("default", "cq", namespace="team")],
@@ -249,7 +249,7 @@ def test_a_queue_of_which_nothing_is_known_does_not_matter():
     ("answer", "shown"),
     [("yes", "yes"), ("", ""), ("0", "0"), ("65536", "65536"), ("9" * 5000, "999999999...")],
 )
-def test_an_annotation_that_says_nothing(answer, shown):
+def test_invalid_wait_annotation_is_reported(answer, shown):
     caution = f'{KEY} "{shown}" is not "true", "false" or a port'
     assert inject(ID, job(answer, launcher=OTHER)) == ({}, [caution])
     assert inject(ID, job(answer))[1] == [caution, *NOTE]
@@ -261,7 +261,7 @@ def test_an_update_adds_no_container_to_a_job_that_has_none():
     assert mutate(changed, only(ID), "UPDATE", stored=stored).patch == []
 
 
-def test_an_update_puts_back_nothing_that_has_rights():
+def test_update_does_not_restore_a_privileged_container():
     stored = mutate(job(), only(ID)).document
     (one,) = stored["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["initContainers"]
     assert mutate(job(), only(ID), "UPDATE", stored=stored).patch, "what is injected comes back"
@@ -293,7 +293,7 @@ exit 255
 
 
 def run(folder: Path, shell: str, hosts: list[str], *, seconds: str = "20", option: str = "", ssh: str | None = SSH):
-    """The script, with a hostfile and an ssh of the test's."""
+    """Runs the script with a hostfile and an ssh from the test."""
     (folder / "bin").mkdir()
     for name in ("date", "sleep", "grep"):
         (folder / "bin" / name).symlink_to(shutil.which(name) or "")

@@ -33,7 +33,7 @@ def with_env(env, **spec):
         ({"mpiImplementation": "LAM"}, [], []),
     ],
 )
-def test_what_each_implementation_reads(spec, added, notes):
+def test_variables_of_each_implementation(spec, added, notes):
     assert operations("mpi-env", mpijob(**spec)) == added
     assert inject("mpi-env", mpijob(**spec))[1] == notes
 
@@ -50,7 +50,7 @@ def test_what_each_implementation_reads(spec, added, notes):
         ([{"name": HOSTFILE["name"], "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}, SSH], []),
     ],
 )
-def test_what_the_user_sets_stays_and_no_name_comes_twice(env, added):
+def test_user_variables_stay_and_names_are_unique(env, added):
     assert operations("mpi-env", with_env(env)) == added
 
 
@@ -159,7 +159,7 @@ def test_the_users_own_variable_wins_over_a_copy(script):
         'export PRTE_MCA_plm_ssh_args="-p $P"; mpirun -mca plm_rsh_args "-p $P" x',
     ],
 )
-def test_who_writes_the_new_name_needs_neither_copy_nor_warning(script):
+def test_new_variable_name_needs_neither_copy_nor_warning(script):
     assert ssh_args(launched(script)) == (ATTEMPTS, [PLAIN])
 
 

@@ -69,7 +69,7 @@ def test_one_network_may_be_wanted_several_times() -> None:
 @pytest.mark.parametrize(
     ("asked", "after"), [("own", "own"), ("own@a,fabric/rail-1", "own@a, fabric/rail-1"), ("", None), (" ", None)]
 )
-def test_what_the_job_lists_takes_the_place_of_the_policy_s_list(asked: str, after: str | None) -> None:
+def test_networks_of_the_job_replace_those_of_the_policy(asked: str, after: str | None) -> None:
     added, _ = inject(ID, job(asked=asked), view=KNOWN, networks=RAILS)
     assert added == ({OF_WORKER: {"annotations": {NETWORKS: after}}} if after else {})
 
@@ -104,13 +104,13 @@ def test_what_cannot_be_attached(made: dict[str, Any], caution: str) -> None:
     assert notes[0].startswith(caution)
 
 
-def test_a_network_that_does_not_exist_keeps_no_other_away() -> None:
+def test_missing_network_does_not_prevent_other_networks() -> None:
     added, notes = inject(ID, job(), view=KNOWN, networks=["fabric/rail-9", "fabric/rail-1"])
     assert added == {OF_WORKER: {"annotations": {NETWORKS: "fabric/rail-1"}}}
     assert notes == ["NetworkAttachmentDefinition fabric/rail-9 does not exist", "attached to fabric/rail-1"]
 
 
-def test_a_network_of_which_nobody_knows_whether_it_exists_is_left_out() -> None:
+def test_network_of_unknown_existence_is_not_injected() -> None:
     unknown = "whether there is a NetworkAttachmentDefinition fabric/rail-9 is not known"
     assert inject(ID, job(), networks=["fabric/rail-9"]) == ({}, [unknown])
 
@@ -233,7 +233,7 @@ def test_what_users_write_leaves_warnings_printable(there: str, interface: str, 
         assert all(note.isprintable() for note in (*decision.notes, *decision.warnings))
 
 
-def test_long_names_and_lists_leave_room_for_what_is_said_of_them() -> None:
+def test_long_names_and_lists_leave_room_for_the_message() -> None:
     long = f"{'n' * 63}/{'x' * 63}"
     _, (note,) = inject(ID, job(asked=long), view=KNOWN)
     assert note.endswith(" does not exist")

@@ -1,4 +1,4 @@
-"""rdma: devices, networks and variables for the pods that compute; refused, with the reason, where they would harm."""
+"""rdma: devices, networks and variables for the pods that compute. Where they would do harm, the reason is reported."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -70,7 +70,7 @@ EXAMPLE = Example(settings={"environment": {"OMPI_MCA_pml": "ucx"}}, job=job(), 
 
 
 def both(amounts: Mapping[str, str]) -> dict[str, Any]:
-    """What is added to limits that are there, and to requests that are not."""
+    """The operations that extend existing limits and create missing requests."""
     limits = {f"{RESOURCES}/limits/{name.replace('/', '~1')}": amount for name, amount in amounts.items()}
     first, *others = amounts.items()
     requests = {f"{RESOURCES}/requests": dict([first])}
@@ -83,11 +83,11 @@ def run(made: Any, *objects: dict[str, Any], **settings: Any) -> tuple[dict[str,
 
 class TestWhoGetsIt:
     @pytest.mark.parametrize(("asks", "always"), [(None, False), ("false", False), ("false", True)])
-    def test_not_a_job_that_does_not_ask(self, asks: str | None, always: bool) -> None:
+    def test_job_without_the_annotation_gets_nothing(self, asks: str | None, always: bool) -> None:
         assert run(job(asks=asks), HOST, always=always) == ({}, [])
 
     @pytest.mark.parametrize(("asks", "always"), [("true", False), (None, True), ("true", True)])
-    def test_a_job_that_asks_or_each_by_policy(self, asks: str | None, always: bool) -> None:
+    def test_annotation_or_policy_requests_devices(self, asks: str | None, always: bool) -> None:
         added, notes = run(job(asks=asks), HOST, always=always)
         assert added == both({"nvidia.com/hostdev": "8"})
         assert notes == ["gave the worker 8 nvidia.com/hostdev"]
@@ -97,7 +97,7 @@ class TestWhoGetsIt:
         assert run(job({"cpu": 4}), HOST)[0] == both({"nvidia.com/hostdev": "1"})
 
     @pytest.mark.parametrize("asks", ["", "yes", "True", "\x1b"])
-    def test_neither_true_nor_false(self, asks: str) -> None:
+    def test_invalid_annotation_value_is_reported(self, asks: str) -> None:
         shown = asks.replace("\x1b", "?")
         assert run(job(asks=asks), HOST) == ({}, [f'{ASKS} "{shown}" is neither "true" nor "false"'])
 
@@ -167,8 +167,8 @@ class TestWhichDevice:
     @pytest.mark.parametrize(
         ("nodes", "settings", "reason"),
         [
-            ([], {}, "no node is known that could hold the pods, and the policy names no device"),
-            ([node("c", **{EFA: 1})], {}, "no node is known that could hold the pods, and the policy names no device"),
+            ([], {}, "no known node could run the pods, and the policy names no device"),
+            ([node("c", **{EFA: 1})], {}, "no known node could run the pods, and the policy names no device"),
             ([gpu_node("a")], {}, "no node that could hold the pods has an RDMA device"),
             ([gpu_node("a", **{EFA: 0})], {}, "no node that could hold the pods has an RDMA device"),
             (
@@ -210,7 +210,7 @@ class TestNetworks:
         assert added == {**both({VF: "2"}), NETWORKS_OF_WORKER: {"annotations": {NETWORKS: attached}}}
         assert notes == [f"gave the worker the networks {attached}, 2 {VF}"]
 
-    def test_those_of_the_user_count(self) -> None:
+    def test_networks_of_the_user_are_included(self) -> None:
         made = job(networks="fabric/storage,fabric/rail-0")
         added, _ = run(made, *self.RAILS, networks=["fabric/rail-0", "fabric/rail-1"])
         key = f"{NETWORKS_OF_WORKER}/annotations/{NETWORKS.replace('/', '~1')}"
@@ -224,7 +224,7 @@ class TestNetworks:
         assert added.keys() == {*both({"rdma/hca_shared_devices_a": "1"}), NETWORKS_OF_WORKER}
 
     @pytest.mark.parametrize("resource", ["cpu", "a b/c", "x/"])
-    def test_a_network_that_names_what_is_no_device(self, resource: str) -> None:
+    def test_network_with_an_invalid_device_name(self, resource: str) -> None:
         reason = "no RDMA: the devices of the networks are not known, and the policy names no device"
         assert run(job(), HOST, network("a", resource), networks=["fabric/a"]) == ({}, [reason])
 
@@ -346,10 +346,10 @@ class TestQueues:
         known = [*objects, local_queue("default", "gpus", namespace="team"), self.covering("cpu", GPU), P5]
         assert run(job(), *known) == ({}, [f"no RDMA: ClusterQueue gpus does not cover {EFA}"])
 
-    def test_whether_kueue_will_give_it_one_is_not_known(self) -> None:
+    def test_default_queue_is_unknown(self) -> None:
         assert run(job(), config(), TEAM, self.covering("cpu", GPU), P5) == ({}, [self.UNCERTAIN])
 
-    def test_a_queue_name_that_is_none(self) -> None:
+    def test_invalid_queue_name(self) -> None:
         _, (note,) = run(job(labels={"kueue.x-k8s.io/queue-name": "a\x1b\u202e" + "x" * 80}), P5)
         assert note == 'no RDMA: what the ClusterQueue of "a??xxxx..." covers is not known'
 
@@ -379,7 +379,7 @@ class TestResourceQuotas:
         assert notes == expected
         assert bool(added) == ("no RDMA" not in notes[0])
 
-    def test_what_is_in_use_now_may_be_free_later(self) -> None:
+    def test_current_usage_is_ignored(self) -> None:
         full = quota({f"requests.{EFA}": 64}, {f"requests.{EFA}": 64}, namespace="team")
         assert run(job(), TEAM, P5, full)[1] == [ALL]
 
@@ -394,7 +394,7 @@ class TestNodesWithoutIt:
             ([HOST, network("rail-0", VF)], {"networks": ["fabric/rail-0"]}, f"1 {VF}"),
         ],
     )
-    def test_not_by_policy_alone_where_no_pod_would_start(
+    def test_policy_injects_nothing_that_no_node_has(
         self, nodes: list[Any], settings: dict[str, Any], resource: str
     ) -> None:
         reason = f"no RDMA: no node that could hold the pods has {resource}"
@@ -414,7 +414,7 @@ class TestEnvironment:
         return run(made, HOST, environment=self.WANTED)[1][1:]
 
     @pytest.mark.parametrize("implementation", ["Intel", "MPICH"])
-    def test_hydra_passes_all_on(self, implementation: str) -> None:
+    def test_hydra_exports_all_variables(self, implementation: str) -> None:
         expected = ["set NCCL_IB_HCA, OMPI_MCA_pml, FI_PROVIDER for the ranks"]
         assert self.notes({"command": ["mpirun", "-n", "2", "a"]}, implementation) == expected
         assert self.notes({}, implementation) == expected
@@ -429,7 +429,7 @@ class TestEnvironment:
             {"command": ["horovodrun", "-np", "2", "a"]},
         ],
     )
-    def test_open_mpi_passes_on_what_it_is_told_to(self, launcher: dict[str, Any]) -> None:
+    def test_open_mpi_exports_listed_variables(self, launcher: dict[str, Any]) -> None:
         assert self.notes(launcher) == ["set NCCL_IB_HCA, OMPI_MCA_pml, FI_PROVIDER for the ranks"]
 
     def test_on_the_launcher(self) -> None:
@@ -446,7 +446,7 @@ class TestEnvironment:
             {"command": ["train.sh"]},
         ],
     )
-    def test_what_would_not_reach_the_ranks(self, launcher: dict[str, Any]) -> None:
+    def test_variable_that_does_not_reach_the_ranks_is_reported(self, launcher: dict[str, Any]) -> None:
         lost = "variables of the policy would not reach the ranks. Add to mpirun: -x NCCL_IB_HCA -x FI_PROVIDER"
         assert self.notes(launcher) == [lost, "set OMPI_MCA_pml for the ranks"]
 
@@ -465,7 +465,7 @@ class TestEnvironment:
         env = [{"name": "OMPI_MCA_pml", "value": "ob1"}, {"name": "FI_PROVIDER"}]
         assert self.notes({"command": ["mpirun", "-x", "NCCL_IB_HCA=mlx4", "a"], "env": env}) == []
 
-    def test_for_devices_that_the_user_asks_for_himself(self) -> None:
+    def test_variables_for_devices_requested_by_the_user(self) -> None:
         made = job({EFA: 1})
         assert run(made, environment={"OMPI_MCA_pml": "ucx"})[1] == ["set OMPI_MCA_pml for the ranks"]
 
@@ -480,7 +480,7 @@ class TestIpcLock:
         added, notes = run(made, HOST, *objects, ipcLock=True)
         return {path: value for path, value in added.items() if "resources" not in path}, notes[1:]
 
-    def test_where_it_is_allowed(self) -> None:
+    def test_ipc_lock_is_added_where_allowed(self) -> None:
         expected = {self.ADDED: {"capabilities": {"add": ["IPC_LOCK"]}}}
         assert self.run(job(), TEAM) == (expected, ["gave the worker IPC_LOCK"])
         root = job(security={"runAsUser": 0}, pod={"securityContext": {"runAsNonRoot": False, "runAsUser": 1000}})
@@ -491,7 +491,7 @@ class TestIpcLock:
         assert added == {f"{self.ADDED}/capabilities/add/-": "IPC_LOCK"}
 
     @pytest.mark.parametrize("capabilities", [{"add": ["IPC_LOCK"]}, {"add": ["ALL"]}, {"drop": ["IPC_LOCK"]}])
-    def test_what_the_user_decided(self, capabilities: dict[str, Any]) -> None:
+    def test_user_capabilities_stay(self, capabilities: dict[str, Any]) -> None:
         assert self.run(job(security={"capabilities": capabilities}), TEAM) == ({}, [])
 
     @pytest.mark.parametrize(
@@ -511,7 +511,7 @@ class TestIpcLock:
             ),
         ],
     )
-    def test_where_it_is_not(self, made: Any, labels: dict[str, str] | None, reason: str) -> None:
+    def test_ipc_lock_is_not_added_where_forbidden(self, made: Any, labels: dict[str, str] | None, reason: str) -> None:
         known = (
             []
             if labels is None

@@ -1,4 +1,4 @@
-"""scc: what OpenShift's SCCs need and do not fill in themselves."""
+"""scc: fields that OpenShift's SCCs require and do not set themselves."""
 
 from typing import Any
 

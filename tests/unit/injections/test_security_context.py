@@ -1,4 +1,4 @@
-"""security-context: what restricted needs, where it is enforced, and only where the user left it open."""
+"""security-context: fields that the level restricted requires, where it is enforced and the user left them open."""
 
 import json
 from random import Random
@@ -51,7 +51,7 @@ def contexts(job, **fields):
 
 
 def launcher(job, **fields):
-    """What the launcher's MPI container has then."""
+    """The security context of the launcher's MPI container afterwards."""
     return contexts(job, **fields)["Launcher/mpi"]
 
 
@@ -77,7 +77,7 @@ def test_nothing_where_restricted_is_not_enforced(view):
 
 
 def with_floor(**settings):
-    """What a policy with a floor and this injection alone says."""
+    """The output of a policy with a floor and only this injection."""
     return {"rules": {"pod-security": {"floor": "restricted", **settings}}, "injectOnly": ["security-context"]}
 
 
@@ -91,7 +91,7 @@ FLOOR = with_floor()
 
 
 @pytest.mark.parametrize("view", [NothingKnown(), labelled("team"), labelled("team", enforce="baseline")])
-def test_the_floor_of_the_policy_counts_as_the_label_does(view):
+def test_floor_of_the_policy_applies_like_the_label(view):
     assert contexts(mpijob(), view=view, policy=policy(**FLOOR)) == {"Launcher/mpi": FILLED, "Worker/mpi": WORKERS}
     assert mutated(mpijob(), view, policy(**FLOOR)).told["security-context"] == [
         "added allowPrivilegeEscalation, capabilities, runAsNonRoot, seccompProfile for restricted:latest"
@@ -107,7 +107,7 @@ def test_the_floor_of_the_policy_counts_as_the_label_does(view):
         ({"action": "off"}, None),
     ],
 )
-def test_a_floor_counts_as_far_as_it_refuses(settings, context):
+def test_floor_applies_only_where_it_rejects(settings, context):
     assert launcher(mpijob(), view=labelled("team"), policy=policy(**with_floor(**settings))) == context
 
 
@@ -118,7 +118,7 @@ def test_the_version_of_a_label_that_enforces_as_much_counts_before_that_of_the_
 
 @pytest.mark.parametrize("expires", [None, "2020-01-01"])
 def test_a_job_that_is_exempt_from_the_floor_may_run_as_root(expires):
-    """Whether an exemption has ended is decided when the job is judged."""
+    """The validating hook decides whether an exemption has expired."""
     exemption = {"rules": ["pod-security"], "users": ["alice"], "reason": "old image", "expires": expires}
     floor = policy(**FLOOR, exemptions=[exemption])
     assert launcher(mpijob(), view=labelled("team"), policy=floor, username="alice") is None
@@ -212,7 +212,7 @@ def test_capabilities_of_a_worker(own, expected):
         ({"runAsUser": 1000, "fsGroup": 1000}, set()),
     ],
 )
-def test_what_the_pod_says_counts(pod_context, missing):
+def test_pod_security_context_applies(pod_context, missing):
     expected = {key: value for key, value in FILLED.items() if key not in missing}
     assert (launcher(mpijob(launcher={"spec": pod_spec(securityContext=pod_context)})) or {}) == expected
 
@@ -251,7 +251,7 @@ def test_a_template_of_the_wrong_shape_is_left_to_the_schema():
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_whatever_is_left_open_is_filled_in(seed):
+def test_open_fields_are_filled_in(seed):
     rng = Random(seed)
     template = compliant_pod(rng)
     for owner in (template["spec"], *all_containers(template["spec"])):
@@ -264,7 +264,7 @@ def test_whatever_is_left_open_is_filled_in(seed):
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_nothing_that_is_put_in_is_wrong(seed):
+def test_injected_fields_are_valid(seed):
     rng = Random(seed)
     job = mpijob(**{role: {key: pod(rng)[key] for key in ("metadata", "spec")} for role in ("launcher", "worker")})
     minor = rng.choice((0, 8, 20, 24, 30, 34, 35, 37))

@@ -45,7 +45,7 @@ def test_both_templates_get_every_toleration():
         ({**TEAM, "tolerationSeconds": -5}, {**TEAM, "tolerationSeconds": -5}, "team=ml:NoExecute"),
     ],
 )
-def test_as_it_stands_in_a_pod(wanted, item, note):
+def test_toleration_is_injected_as_written(wanted, item, note):
     assert inject(ID, worker_only(None), tolerations=[wanted]) == ({WORKER: [item]}, [f"added tolerations for {note}"])
 
 
@@ -82,7 +82,7 @@ def test_what_a_users_toleration_covers(own, covered):
         ({"key": "a", "value": "x"}, False),
     ],
 )
-def test_what_covers_a_wide_one(own, covered):
+def test_broad_toleration_is_covered_only_by_a_broader_one(own, covered):
     wanted = {"key": "a", "operator": "Exists"}
     assert operations(ID, worker_only([own]), tolerations=[wanted]) == ([] if covered else [(f"{WORKER}/-", wanted)])
 
@@ -99,7 +99,7 @@ class TestUpdate:
         decision = pipelines.mutate(sent, policy=only(ID, tolerations=[GPU, TEAM]), view=NothingKnown())
         return operations_of(decision)
 
-    def test_what_a_flavor_of_kueue_brought_is_not_ours(self):
+    def test_toleration_from_a_flavor_is_not_restored(self):
         flavor = {"key": "spot", "operator": "Exists"}
         assert self.update(worker_only([GPU]), worker_only([GPU, flavor])) == []
 

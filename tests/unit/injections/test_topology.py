@@ -54,7 +54,7 @@ def test_workers_are_drawn_together_by_what_nodes_have():
 
 @pytest.mark.parametrize("name", [{"name": "copy"}, {"generateName": "train-"}])
 def test_a_copy_is_drawn_to_the_job_that_it_is_a_copy_of(name):
-    """The advice works: without it its own workers come together."""
+    """The advice works: without the copied affinity, the workers of the copy are placed together."""
     copied = hold(mpijob(), only(ID), view=NODES).document
     copied["metadata"] = {**name, "annotations": copied["metadata"]["annotations"]}
     reason = 'podAffinity draws the workers to job "train". Remove it if this job is a copy.'
@@ -94,7 +94,7 @@ def test_unknown_nodes(view):
     assert inject(mpijob(), view, keys=[RACK])[0] == {"Worker": TERMS[:1]}
 
 
-def test_labels_that_differ_on_every_node_count():
+def test_labels_unique_to_each_node_are_used():
     assert inject(mpijob(), keys=["own"], view=Snapshot([node("n1", {"own": "n1"})]))[0]["Worker"][0]["weight"] == 100
 
 
@@ -113,8 +113,8 @@ class TestGenerateName:
         assert terms == {"Worker": [wanted]}
 
     @pytest.mark.parametrize("kubelet", ["v1.30.9", "v1.9.0", "", "kwok-v0.8.0"])
-    def test_not_where_the_api_server_may_drop_that(self, kubelet):
-        """It would draw the workers of every job to one another."""
+    def test_no_affinity_where_the_api_server_may_drop_the_selector(self, kubelet):
+        """It would attract the workers of every job to each other."""
         terms, _, notes = inject(self.job(), Snapshot([node("n1", {RACK: "r"}, kubelet=kubelet)]))
         assert terms == {}
         assert notes == ["workers do not come together: with generateName that needs nodes of Kubernetes 1.31"]
@@ -163,7 +163,7 @@ def with_workers(count, **spec):
         (mpijob(worker={"spec": None}), False),
     ],
 )
-def test_only_pods_that_have_company_here(job, together):
+def test_single_pods_get_no_affinity(job, together):
     decision = hold(job, only(ID), view=NODES)
     assert bool(decision.patch) is together
 
@@ -201,7 +201,7 @@ def test_an_annotation_of_kueues_is_a_choice_too(kind):
 
 
 class TestKueue:
-    """Where a queue of Kueue's keeps pods together itself."""
+    """Queues in which Kueue itself places pods together."""
 
     TOPOLOGY = kueue.topology("racks", BLOCK, RACK, "kubernetes.io/hostname")
     BASE = (
@@ -286,8 +286,8 @@ class TestKueue:
         assert ("Worker" in terms, annotations) == (True, {})
 
     @pytest.mark.parametrize("label", ["gone", None])
-    def test_a_queue_that_is_none_or_not_known_leaves_it_too(self, label):
-        """In a queue with a topology Kueue names the node of each pod, and a wish changes nothing any more."""
+    def test_missing_or_unknown_queue_leaves_the_affinity(self, label):
+        """In a queue with a topology, Kueue chooses the node of each pod, so a preference has no effect."""
         every_job = kueue.config("manageJobsWithoutQueueName: true\n")
         job = self.job()
         job["metadata"]["labels"] = {QUEUE: label} if label else {}
@@ -296,7 +296,7 @@ class TestKueue:
         assert annotations == {}
 
     def test_a_job_with_claims(self):
-        """Kueue counts it in its own way, but in this queue it needs a topology in any case."""
+        """Kueue counts the claims in its own way, but in this queue the job needs a topology in any case."""
         job = self.job()
         job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["resourceClaims"] = [{"name": "gpu"}]
         assert inject(job, self.all_tas())[1] == {"Worker": {LEVEL: RACK}}
@@ -320,7 +320,7 @@ def test_every_kind_of_job_keeps_the_promises():
 
 @pytest.mark.parametrize("name", ["bert-", "b" * 70])
 def test_a_name_that_is_no_label_is_left_to_the_rule(name):
-    """In a selector it would be told as a second fault, and of what its user did not write."""
+    """In a selector it would be reported as a second fault, in a field that the user did not write."""
     job = mpijob()
     job["metadata"]["name"] = name
     assert inject(job)[0] == {}

@@ -36,8 +36,8 @@ def test_it_is_off() -> None:
 
 
 @pytest.mark.parametrize("closed", ["Closed", ""])
-def test_whatever_its_state(closed: str) -> None:
-    """In another queue the job would run past the bounds of its namespace; the rule says what is wrong."""
+def test_queue_is_injected_in_any_state(closed: str) -> None:
+    """In a different queue the job could exceed the limits of its namespace. The rule reports the problem."""
     assert injected(mpijob(), USUAL[0], queue("research", state=closed)) == (ADDED, TOLD)
 
 
@@ -64,7 +64,7 @@ def test_left_alone(job: Json) -> None:
 
 
 def test_kueue_takes_it_first() -> None:
-    """What `kueue-queue` has put into its queue stays out of Volcano's."""
+    """A job that `kueue-queue` has put into a Kueue queue gets no Volcano queue."""
     objects = [
         {**USUAL[0], "metadata": {**USUAL[0]["metadata"], "labels": {}}},
         *USUAL[1:],

@@ -124,7 +124,7 @@ def test_nothing_without_workers(worker):
     assert inject(ID, other, **ON, **PORT) == ({}, [])
 
 
-def test_the_first_one_who_suspends_is_seen():
+def test_suspension_by_an_earlier_injection_is_seen():
     """Injections that ran before may have put the job into a queue."""
     view = Snapshot([config(), namespace("team"), cluster_queue("cq"), local_queue("q", "cq", namespace="team")])
     policy = pipelines.load_policy(None)

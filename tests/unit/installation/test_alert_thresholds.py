@@ -1,4 +1,4 @@
-"""The values at which each alert fires, and at which it just does not: by Prometheus' own promtool."""
+"""The nearest values at which each alert fires and does not fire, computed by Prometheus' own promtool."""
 
 from pathlib import Path
 from typing import Any, NamedTuple

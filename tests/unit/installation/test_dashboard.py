@@ -141,7 +141,7 @@ def test_bars_count_from_the_first_one_on_and_over_restarts(tmp_path: Path) -> N
 
 
 def test_a_rate_looks_at_more_than_one_scrape() -> None:
-    """Grafana's `$__rate_interval` is four intervals of the query, or of its data source, which knows nothing of us."""
+    """Grafana's `$__rate_interval` is four scrape intervals of the query, or of the data source by default."""
     (monitor,) = load_all((MANIFESTS / "components" / "monitoring" / "service-monitor.yaml").read_text())
     (interval,) = {endpoint["interval"] for endpoint in monitor["spec"]["endpoints"]}
     assert {target["interval"] for target in TARGETS} == {interval}

@@ -1,4 +1,4 @@
-"""The recording rules that combine the replicas' job metrics into one number: by Prometheus' own promtool."""
+"""The recording rules that combine the replicas' job metrics, computed by Prometheus' own promtool."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The optional parts: each is listed, and what it names is there."""
+"""The optional parts: each is listed, and the modules that it names exist."""
 
 import subprocess
 import sys

@@ -77,7 +77,7 @@ def test_add_over_a_default(document, value, over, added):
     assert [(o["path"], o["value"]) for o in builder.operations] == added
 
 
-def test_a_default_on_the_way_is_no_place_for_a_value():
+def test_value_cannot_be_added_below_a_default():
     with pytest.raises(PatchConflict):
         PatchBuilder({"a": False}).add(("a", "b"), value=True, over=False)
 

@@ -1,4 +1,4 @@
-"""A plug-in that fails in a review is left out of it, and nothing else is."""
+"""A plug-in that fails in a review is skipped, and nothing else is."""
 
 from datetime import date
 from pathlib import Path
@@ -75,7 +75,7 @@ WRITES = """job.spec.slots_per_worker = 99
 
 
 def test_output_of_a_plug_in_is_hidden(tmp_path: Path) -> None:
-    """Later rules see the original job, as do reviews of other jobs with the same template."""
+    """Later rules and reviews of jobs with the same template see the original job."""
     install_rule(tmp_path, WRITES)
     changed = jobs.changed({"metadata.labels": {"a": "b"}})
     with taken_in(tmp_path, "acme"):

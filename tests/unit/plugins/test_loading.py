@@ -1,4 +1,4 @@
-"""Which plug-ins are loaded, and that a broken one is reported and harmless."""
+"""Only named plug-ins are loaded. A broken plug-in is reported and harmless."""
 
 from pathlib import Path
 
@@ -77,7 +77,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("module", "fault"), WRONG.values(), ids=list(WRONG))
-def test_a_broken_one_is_named_and_its_policies_stay_good(tmp_path: Path, module: str, fault: str) -> None:
+def test_broken_plugin_is_reported_and_policies_that_use_it_stay_valid(tmp_path: Path, module: str, fault: str) -> None:
     install(tmp_path, "acme", {"acme_no": module}, {"rules": {"acme-no": "acme_no:check"}})
     with taken_in(tmp_path, "acme") as (plugin,):
         assert plugin.state == "broken"
@@ -103,7 +103,7 @@ def test_forms_must_be_a_tuple_of_forms(tmp_path: Path, forms: str) -> None:
 @pytest.mark.parametrize(
     "entry_id", ["gpus", "schema", "required-injection", "custom", "No", "a_b", "model-fields", "x" * 51]
 )
-def test_ids_that_are_taken_or_none_at_all(tmp_path: Path, entry_id: str) -> None:
+def test_plugin_with_a_taken_or_invalid_id_is_broken(tmp_path: Path, entry_id: str) -> None:
     install(
         tmp_path, "acme", {"acme_no": RULE.format(id=entry_id, body=SAYS_NO)}, {"rules": {entry_id: "acme_no:check"}}
     )
@@ -114,7 +114,7 @@ def test_ids_that_are_taken_or_none_at_all(tmp_path: Path, entry_id: str) -> Non
         load_policy(HEADER + "rules: {gpus: {max: 4}}")
 
 
-def test_of_two_with_one_id_the_first_stays(tmp_path: Path) -> None:
+def test_second_plugin_with_the_same_id_is_broken(tmp_path: Path) -> None:
     points = {"rules": {"acme-no": "acme_no:check"}}
     install(tmp_path, "acme", {"acme_no": GOOD}, points)
     install(tmp_path, "better", {"better_no": GOOD}, {"rules": {"acme-no": "better_no:check"}})
@@ -127,7 +127,7 @@ def test_of_two_with_one_id_the_first_stays(tmp_path: Path) -> None:
         assert rules.REGISTRY.unusable == set()
 
 
-def test_what_else_a_broken_one_has_is_in_force(tmp_path: Path) -> None:
+def test_other_rules_of_a_broken_plugin_are_in_force(tmp_path: Path) -> None:
     modules = {"acme_no": GOOD, "acme_bad": "1/0"}
     install(tmp_path, "acme", modules, {"rules": {"acme-bad": "acme_bad:check", "acme-no": "acme_no:check"}})
     with taken_in(tmp_path, "acme") as (plugin,):
@@ -135,13 +135,13 @@ def test_what_else_a_broken_one_has_is_in_force(tmp_path: Path) -> None:
         assert plugin.faults == ("rule acme-bad: cannot be imported: ZeroDivisionError: division by zero",)
 
 
-def test_one_that_is_not_installed_is_broken(tmp_path: Path) -> None:
+def test_plugin_that_is_not_installed_is_broken(tmp_path: Path) -> None:
     with taken_in(tmp_path, "acme") as found:
         assert loading.problems() == {"acme": "it is not installed, or has no entry points of this service"}
         assert found[0].version == ""
 
 
-def test_a_package_with_unreadable_metadata_is_passed_over(tmp_path: Path) -> None:
+def test_package_with_unreadable_metadata_is_ignored(tmp_path: Path) -> None:
     install_rule(tmp_path)
     (tmp_path / "broken-1.0.dist-info").mkdir()
     (tmp_path / "broken-1.0.dist-info" / "entry_points.txt").write_text("[mpijob_webhook.rules]\n]x[\n=\n")

@@ -1,4 +1,4 @@
-"""Custom rules in policy documents: how they are written, merged and tried, and their effects."""
+"""Custom rules in policy documents: syntax, merging, the trial, and their effects."""
 
 import re
 from datetime import date

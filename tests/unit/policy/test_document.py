@@ -55,11 +55,11 @@ def test_a_ceiling_on_all_injections(text: str, at_work: set[str]) -> None:
         (HEADER.replace("v1", "v2"), "apiVersion: must be policy.training.openshift.io/v1 (it is "),
         (HEADER + "rules: {worker-count: {min: 3}", "line 4, column 1"),
         (HEADER + "injectOnly: labels", "line 3: injectOnly: must be a list: [labels]"),
-        (HEADER + "injectOnly: [label]", 'line 3: injectOnly[0]: there is no "label", but labels'),
+        (HEADER + "injectOnly: [label]", 'line 3: injectOnly[0]: there is no "label"; did you mean labels?'),
         (HEADER + "injectOnly: [zzz]", 'line 3: injectOnly[0]: there is no "zzz"; `mpijob-webhook rules` lists'),
         (
             HEADER + "exemptions:\n- rules:\n  - gpus\n  - gpu\n  users: [a]\n  reason: r",
-            'line 6: exemptions[0].rules[1]: there is no "gpu", but gpus',
+            'line 6: exemptions[0].rules[1]: there is no "gpu"; did you mean gpus?',
         ),
         (HEADER + "injections: {labels: {job: {'a b': c}}}", "injections.labels.job: a b: "),
         (

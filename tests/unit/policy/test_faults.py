@@ -1,4 +1,4 @@
-"""Every fault of a policy is described in YAML's terms: the validator's vocabulary reaches no user."""
+"""Every fault of a policy is described in YAML's terms, without the validator's vocabulary."""
 
 import json
 import re
@@ -40,7 +40,7 @@ SETTINGS = list(settings(policy_model()))
 
 
 def document_with(path: tuple[str, ...], value: Any) -> dict[str, Any]:
-    """A document with `value` there; a path in a list means its first entry."""
+    """A document with `value` at the path. A path into a list means its first entry."""
     annotation: Any = policy_model()
     wraps: list[tuple[str, bool]] = []
     for name in path:
@@ -98,7 +98,7 @@ def test_documents_of_any_kind(whole: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("path", [path for path in SETTINGS if "rules" in path[:1] or len(path) == 1], ids=".".join)
 def test_the_list_that_is_proposed_is_taken(path: tuple[str, ...]) -> None:
-    """For a text in place of a list; entries with closer checks may need another text."""
+    """For a text in place of a list. Entries with stricter checks may need a different text."""
     for value in ("a.example/b", "a", "nothing of the kind"):
         said = faults_of(document_with(path, value))
         if found := re.search(r": must be a list: (\[.*\])$", said):

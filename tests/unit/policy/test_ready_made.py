@@ -37,7 +37,7 @@ def config_maps(path: Path) -> list[dict[str, Any]]:
 
 
 def loaded(*names: str) -> list[Layer]:
-    """The layers of these files, as the service makes them of the ConfigMaps."""
+    """The policy layers of these files, built from their ConfigMaps as the service does it."""
     return [
         Layer(config_map["metadata"]["name"], document.load(config_map["data"][KEY], policy_model()))
         for name in names
@@ -167,7 +167,7 @@ WORKER = "spec.mpiReplicaSpecs[Worker].template.spec"
 
 
 def claim(storage_class: str) -> dict[str, Any]:
-    """A claim with the beta annotation, which old manifests still have."""
+    """A claim with the beta annotation that old manifests still use."""
     annotations = {"volume.beta.kubernetes.io/storage-class": storage_class}
     metadata = {"name": "mri", "namespace": "team-a", "annotations": annotations}
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}

@@ -1,4 +1,4 @@
-"""Which pods get a token: as the API server mounts one, and one where that cannot be told."""
+"""Whether a pod gets a token, as the API server decides it. In doubt it does."""
 
 import pytest
 

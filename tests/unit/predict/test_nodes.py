@@ -1,4 +1,4 @@
-"""What is true of the nodes taken together."""
+"""Facts about all nodes together."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is suggested for a job that does not fit is admitted by all rules of the policy, not by one."""
+"""The size suggested for a job that does not fit is admitted by all rules of the policy."""
 
 import re
 from datetime import date
@@ -145,7 +145,7 @@ def test_fewer_slots_are_for_fewer_ranks() -> None:
 @PROPERTY
 @given(JOBS, SETTINGS, st.integers(0, 40), st.integers(0, 40))
 def test_what_is_suggested_is_refused_by_no_rule(changes: Json, rules: Json, hard: int, used: int) -> None:
-    """But for what was wrong with the job besides its size."""
+    """Except for faults of the job that are unrelated to its size."""
     view = of_team({GPUS: hard}, {GPUS: min(used, hard)})
     before = decide(changes, rules, view)
     if any(finding.rule == "resource-quota" for finding in before.denied):

@@ -37,7 +37,7 @@ TAINT = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
 
 
 def nodes(**changes: Any) -> list[Json]:
-    """Eight machines with GPUs and four small ones without; `changes` to the spec of the former."""
+    """Eight nodes with GPUs and four small ones without. `changes` apply to the spec of the GPU nodes."""
     with_gpus = [{**node, "spec": changes} for node in gpu_nodes(8)]
     without = gpu_nodes(4, gpus=0, prefix="cpu", cpu=32, memory="128Gi", zone="zone-b")
     return [{"apiVersion": "v1", "kind": "Node", **node} for node in (*with_gpus, *without)]
@@ -98,7 +98,7 @@ def test_a_device_that_no_node_has(asked: str, there: list[str], fix: str) -> No
 
 
 def test_one_cause_for_a_machine_that_is_not_there() -> None:
-    """What else nodes with the device would have is unknown; what is not on any node either may be misspelt."""
+    """Other properties of nodes with the device are unknown, but a label that no node has may be misspelt."""
     limits = {"habana.ai/gaudi": 8, "rdma/ib": 1, "cpu": "1k", "memory": "1Pi", "hugepages-2Mi": "95000Mi"}
     result = violations(RULE, {LIMITS: limits}, view=CLUSTER)
     assert [violation.message for violation in result] == ["no node has habana.ai/gaudi", "no node has rdma/ib"]
@@ -227,7 +227,7 @@ def test_the_launcher_too() -> None:
 class TestTaints:
     TAINTED = Snapshot(nodes(taints=[TAINT]))
 
-    def test_that_keep_the_job_off(self) -> None:
+    def test_taints_that_exclude_the_job_are_reported(self) -> None:
         assert found(violations(RULE, view=self.TAINTED)) == [
             f"(advice) {POD}.tolerations: nodes that otherwise fit have the taint nvidia.com/gpu:NoSchedule"
         ]
@@ -241,15 +241,15 @@ class TestTaints:
             ({f"{SPEC}.runtimeClassName": "nvidia"}, {}),  # and so do RuntimeClasses
         ],
     )
-    def test_that_are_tolerated_or_may_be(self, changes: Json, settings: Json) -> None:
+    def test_tolerated_taints_are_accepted(self, changes: Json, settings: Json) -> None:
         assert violations(RULE, changes, settings=settings, view=self.TAINTED) == []
 
-    def test_of_a_node_that_comes_back(self) -> None:
+    def test_taint_of_a_temporarily_unavailable_node_is_ignored(self) -> None:
         taints = [{"key": f"node.kubernetes.io/{state}", "effect": "NoSchedule"} for state in ("unschedulable", "x")]
         assert violations(RULE, view=Snapshot(nodes(unschedulable=True, taints=taints))) == []
 
 
-def test_nothing_is_said_of_what_is_not_known() -> None:
+def test_unknown_nodes_cause_no_violation() -> None:
     assert violations(RULE, gpus(1000)) == []
     assert violations(RULE, {**gpus(1000), "spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}, view=CLUSTER) == []
 
@@ -374,7 +374,7 @@ def test_default_is_a_warning() -> None:
 
 
 class TestTheSameNumberInAll:
-    """What is advised goes with every rule and with what `slots` says."""
+    """The suggested number satisfies every rule and agrees with the message of `slots`."""
 
     @staticmethod
     def told(changes: Json, policy: str = "", autoscaled: str = "null") -> list[str]:
@@ -395,7 +395,7 @@ class TestTheSameNumberInAll:
             (", worker-count: {max: 7, action: warn}", "no node has 16 nvidia.com/gpu. Use 8 workers with 8."),
         ],
     )
-    def test_within_what_all_rules_admit(self, policy: str, fix: str) -> None:
+    def test_suggested_number_satisfies_all_rules(self, policy: str, fix: str) -> None:
         changes = {**gpus(16), SLOTS: 8, COMMAND: ["mpirun", "-np", "32", "x"]}
         assert self.told(changes, policy) == [fix]
 
@@ -410,7 +410,7 @@ class TestTheSameNumberInAll:
             (8, "72", "Use 8 workers with 8.", [f"mpirun -np 72 refuses to start: 64 slots with 8 workers. {RANKS}"]),
         ],
     )
-    def test_it_is_said_before_what_is_said_of_slots(
+    def test_fix_comes_before_the_fix_of_slots(
         self, slots: int, ranks: str, first: str, then: list[str], autoscaled: str
     ) -> None:
         changes = {**gpus(16), SLOTS: slots, COMMAND: ["mpirun", "-np", ranks, "x"]}
@@ -449,7 +449,7 @@ def test_a_warning_has_room_for_the_longest_advice() -> None:
     assert len(warning) <= MAX_WARNING_CHARACTERS
 
 
-def test_what_a_device_class_means_is_on_no_node() -> None:
+def test_device_class_that_no_node_offers() -> None:
     behind = device_class("gpu.nvidia.com", "example.com/gpu")
     for name in ("example.com/gpu", "deviceclass.resource.kubernetes.io/gpu.nvidia.com"):
         changes = {"Worker.template.spec.containers.0.resources": {"limits": {name: 2}}}

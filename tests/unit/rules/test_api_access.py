@@ -1,4 +1,4 @@
-"""api-access: pods that keep a token, and why the injection leaves nothing to say."""
+"""api-access: pods that keep a token. The injection usually removes the token first."""
 
 from datetime import date
 from typing import Any
@@ -27,7 +27,7 @@ TOKEN = f"{PATHS['Worker']}.volumes[1].projected.sources[1].serviceAccountToken"
 LAUNCHER_OFF = {"Launcher.template.spec.automountServiceAccountToken": False}
 
 
-def test_pods_that_say_nothing_get_one() -> None:
+def test_pods_without_a_setting_get_a_token() -> None:
     found = violations("api-access")
     fix = "Set automountServiceAccountToken: false."
     assert found == [Violation(path, "gets an API token", fix=fix) for path in PATHS.values()]
@@ -71,7 +71,7 @@ def test_an_account_that_gives_no_token() -> None:
         ("injections: {api-access: {enabled: false}}\nrules: {api-access: {action: off}}", {}, 0),
     ],
 )
-def test_it_speaks_where_the_injection_did_not(policy: str, changes: dict[str, Any], warned: int) -> None:
+def test_token_is_reported_if_the_injection_did_not_apply(policy: str, changes: dict[str, Any], warned: int) -> None:
     loaded = load_policy(HEADER + policy)
     injected = mutate(request(changed(changes)), policy=loaded, view=NothingKnown()).document
     decision = validate(request(injected), policy=loaded, view=NothingKnown(), today=date.min)

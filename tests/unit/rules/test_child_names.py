@@ -1,4 +1,4 @@
-"""The names of what the operator makes for a job."""
+"""The names of the objects that the operator creates for a job."""
 
 from typing import Any
 
@@ -59,13 +59,13 @@ class TestTaken:
             assert found([result]) == [f'(advice) metadata.name: {kind} "{name}" belongs to a former job of this name']
             assert result.fix == LATER
 
-    def test_by_what_is_being_deleted(self, kind: str, name: str) -> None:
+    def test_name_taken_by_an_object_being_deleted(self, kind: str, name: str) -> None:
         view = Snapshot([child(kind, name, deletionTimestamp="2026-01-01T00:00:00Z")])
         (result,) = violations("child-names", view=view)
         assert found([result]) == [f'(advice) metadata.name: {kind} "{name}" is still being deleted']
         assert fits_a_warning("child-names", result)
 
-    def test_by_its_own(self, kind: str, name: str) -> None:
+    def test_name_of_the_own_object_is_not_taken(self, kind: str, name: str) -> None:
         view = Snapshot([child(kind, name, owner=OURS)])
         assert violations("child-names", {"metadata.uid": "1"}, old={"Worker.replicas": 2}, view=view) == []
 
@@ -107,7 +107,7 @@ def test_all_at_once() -> None:
     assert [violation.message.partition(" ")[0] for violation in result] == [kind for kind, _ in NAMES]
 
 
-def test_nothing_is_said_where_nothing_is_known() -> None:
+def test_unknown_objects_cause_no_violation() -> None:
     assert violations("child-names") == []
     without_name = {"metadata.name": REMOVE, "metadata.generateName": "train-"}
     assert violations("child-names", without_name, view=Snapshot([child("Job", "-launcher")])) == []

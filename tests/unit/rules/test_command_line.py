@@ -1,4 +1,4 @@
-"""Commands that start nothing; `tests/conformance/test_open_mpi_slots.py` has what mpirun makes of numbers."""
+"""Commands that start nothing. `tests/conformance/test_open_mpi_slots.py` checks numbers of ranks with mpirun."""
 
 from typing import Any
 
@@ -73,7 +73,7 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["bash", "-c", "while getopts n: o; do :; done; ./run", "run", "-n", "mpirun"], None, "OpenMPI"),
         (["bash", "-c", "set -e; . /setup.sh", "run", "-v"], None, "OpenMPI"),
         (["tini", "--", "bash", "-c", 'exec "$@"', "--", "mpirun", "-np", "4", "x"], None, "OpenMPI"),
-        # Calls without a program, and those of which that is not known.
+        # Calls without a program, and calls that may have none.
         (["mpirun", "--version"], None, "OpenMPI"),
         (["mpirun", "-h"], None, "MPICH"),
         (["mpirun", "--app", "/etc/app"], None, "OpenMPI"),
@@ -111,7 +111,7 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["mpirun", "-np", "2", "/opt/my app/bin/run"], None, "OpenMPI"),
         (["mpirun", "-np", "2", "bash", "-c", "cd /app && python x.py"], None, "OpenMPI"),
         (["bash", "-c", 'mpirun -np 2 bash -c "cd /app && python x.py"'], None, "OpenMPI"),
-        # Variables that a shell or Kubernetes replaces, and texts that only look like one.
+        # Variables that a shell or Kubernetes replaces, and texts that only look like a variable.
         (["mpirun", "-np", "$(K_MPI_JOB_ROLE)", "x"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "x", "--at", "$(REDIS_SERVICE_HOST):$(REDIS_SERVICE_PORT)"], None, "OpenMPI"),
         (["mpirun", "-np", "4", "x", "$$(NP)"], None, "OpenMPI"),
@@ -124,7 +124,7 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["mpirun", "-np", "4", "python", "-c", "print('$(X)')"], None, "OpenMPI"),
     ],
 )
-def test_what_may_start(command: Any, args: Any, implementation: str) -> None:
+def test_commands_that_may_start(command: Any, args: Any, implementation: str) -> None:
     assert check(command, args, implementation) == []
 
 
@@ -370,7 +370,7 @@ def test_sshd_in_args_alone(args: list[str], expected: list[str]) -> None:
         ("/usr/sbin/sshd &", "Add -D, no &."),
     ],
 )
-def test_what_keeps_sshd_in_the_foreground(script: str, fix: str) -> None:
+def test_options_that_keep_sshd_in_the_foreground(script: str, fix: str) -> None:
     [violation] = violations(ID, {f"{WORKER}.command": ["sh", "-c", script]})
     assert violation.fix == fix
     assert violation.fix in Finding(ID, violation).warning
@@ -423,7 +423,7 @@ def test_a_shell_without_c(command: list[str], args: Any, field: str) -> None:
         ("horovodrun -np many train", "OpenMPI", no_number("-np many", program="horovodrun"), "Set -np to 8."),
     ],
 )
-def test_what_may_be_no_number(command: str, implementation: str, fault: str, fix: str) -> None:
+def test_text_that_may_not_be_a_number(command: str, implementation: str, fault: str, fix: str) -> None:
     [violation] = check(command.split(), implementation=implementation)
     assert found([violation]) == [f"(advice) {WHERE}.command: {fault}"]
     assert violation.fix == fix
@@ -474,7 +474,7 @@ def test_windows_has_programs_with_spaces() -> None:
         ["mpirun", "-np", "4", "python train.py"],
     ],
 )
-def test_it_is_short(command: list[str]) -> None:
+def test_message_is_short(command: list[str]) -> None:
     [violation] = check(command)
     assert Finding(ID, violation).warning.endswith(f"{violation.fix} [{ID}]")
 
@@ -555,5 +555,5 @@ def test_an_image_with_another_mpi(image: str, implementation: str, name: str) -
         ("mpirun -np 2 x -genv A", "OpenMPI"),
     ],
 )
-def test_options_that_may_be_its_own(command: str, implementation: str) -> None:
+def test_options_that_may_belong_to_the_program(command: str, implementation: str) -> None:
     assert check(command.split(), None, implementation) == []

@@ -25,7 +25,7 @@ EVERYTHING = {
 
 
 def check(changes: Json, /, **settings: Any) -> list[Violation]:
-    """What a marked job gets."""
+    """The findings for a marked job."""
     return violations("compliance", {**MARKED, **changes}, settings=settings, view=CLUSTER)
 
 
@@ -286,7 +286,7 @@ def test_annotations(value: Any, pattern: str, message: str | None, fix: str) ->
     ]
 
 
-def test_everything_in_one_reply() -> None:
+def test_all_violations_are_in_one_reply() -> None:
     volumes: list[Json] = [{"hostPath": {}}, {"emptyDir": {}}, {"nfs": {}}]
     result = check({"Worker.template.spec.volumes": volumes}, **EVERYTHING)
     assert [violation.path for violation in result] == [

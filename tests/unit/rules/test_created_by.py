@@ -1,4 +1,4 @@
-"""created-by: the requester's name at creation, and no other afterwards."""
+"""created-by: the annotation is the requester's name at creation and cannot change."""
 
 from datetime import date
 from typing import Any
@@ -92,5 +92,5 @@ def test_another_change_next_to_it_does_not_excuse_it() -> None:
     assert names_another(decision)
 
 
-def test_where_the_requester_is_unknown_nothing_is_said() -> None:
+def test_unknown_requester_causes_no_violation() -> None:
     assert not names_another(validate(changed(by("alice")), ""))

@@ -36,7 +36,7 @@ ROOMY = {"cpu": 100, "memory": "1Ti", GPU: 100}
 
 
 def said(*objects: Json, changes: Json | None = None, labels: Json | None = None) -> list[str]:
-    """`path: message. fix` of each violation. What is said of quotas stands uncut in a warning."""
+    """`path: message. fix` of each violation. Messages about quotas fit into a warning."""
     known = [config(), namespace(), local_queue("train", "queue"), *objects]
     result = violations("ever-fits", {"metadata.labels": labels or QUEUED, **(changes or {})}, view=Snapshot(known))
     assert all(fits_a_warning("ever-fits", each) for each in result if "NoMatchingFlavor" not in each.message)
@@ -300,7 +300,7 @@ def test_a_topology_of_gpus_alone() -> None:
     (violation,) = violations("ever-fits", changes, view=Snapshot([NO_RANGES, config(), *known]))
     assert violation.fix == f'Request {GPU}: "0".'
     assert fits_a_warning("ever-fits", violation)
-    # What Kueue does not count is as if it was not asked for.
+    # A resource that Kueue does not count is ignored.
     (violation,) = violations("ever-fits", {"metadata.labels": QUEUED}, view=Snapshot([NO_RANGES, UNCOUNTED, *known]))
     assert violation.path == LAUNCHER
     # Where LimitRanges may add something, nothing is certain.

@@ -230,7 +230,7 @@ def test_warned(changes: Json, settings: Json, path: str, message: str, fix: str
     [("Worker", "volcano", "Launcher"), ("Launcher", "volcano", "Worker")],
 )
 def test_two_schedulers(role: str, named: str, told: str) -> None:
-    """If the operator does not replace the names, one of them has no effect."""
+    """Unless the operator replaces both names, one of them has no effect."""
     changes = {f"{role}.template.spec.schedulerName": named}
     found = violations("gang", changes)
     path = f"spec.mpiReplicaSpecs[{told}].template.spec.schedulerName"

@@ -32,7 +32,7 @@ CORES = "aws.amazon.com/neuroncore"
 
 
 def gpus(limit: Any = None, request: Any = None, role: str = "Worker", name: str = GPU) -> Json:
-    """Changes: the resources of the first container, without what is None."""
+    """Changes to the resources of the first container. None is omitted."""
     resources = {
         "limits": {} if limit is None else {name: limit},
         "requests": {} if request is None else {name: request},
@@ -130,7 +130,7 @@ def test_accepted(changes: Json, settings: Json) -> None:
             Violation(
                 REQUEST,
                 "2 differs from the limit of 4, and GPUs are not overcommitted",
-                fix="Set it to 4, or remove it: the limit counts.",
+                fix="Set it to 4, or remove it: the limit applies.",
             ),
         ),
         (
@@ -205,11 +205,11 @@ def test_half_a_gpu_is_asked_for_in_limits_too() -> None:
 
 
 @pytest.mark.parametrize("limit", ["500m", -2])
-def test_a_request_is_not_to_be_a_limit_that_is_wrong(limit: object) -> None:
+def test_invalid_limit_is_not_suggested_as_request(limit: object) -> None:
     resources = {"requests": {GPU: 4}, "limits": {GPU: limit}}
     *_, of_request = violations("gpus", {"Worker.template.spec.containers.0.resources": resources})
     assert of_request.path.endswith(f"requests[{GPU}]")
-    assert of_request.fix == "Remove it: the limit counts."
+    assert of_request.fix == "Remove it: the limit applies."
 
 
 def test_another_kind_on_a_launcher_that_is_no_worker() -> None:
@@ -306,13 +306,13 @@ NO_GPUS: Json = {"resources": {"limits": {"cpu": "1"}}}
 
 
 def visible(value: str | None = "all", **container: Any) -> Json:
-    """A container that requests no GPU and names this variable; without a value it comes from elsewhere."""
+    """A container without a GPU request that sets this variable. Without a value, it comes from a ConfigMap."""
     source = {"valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}} if value is None else {"value": value}
     return {**NO_GPUS, **container, "env": [{"name": "A", "value": "all"}, {"name": VISIBLE, **source}]}
 
 
 class TestVisibleDevices:
-    """The toolkit's own way to GPUs, past every request."""
+    """The variable with which NVIDIA's toolkit exposes GPUs without a request."""
 
     @pytest.mark.parametrize(
         ("changes", "path"),
@@ -377,7 +377,7 @@ class TestClaims:
         view = Snapshot([claim_template("t", request)])
         return violations("gpus", claims("t"), settings=settings, view=view)
 
-    def test_they_count_for_the_most(self) -> None:
+    def test_claims_use_their_maximum_for_upper_limits(self) -> None:
         assert self.found(exactly(count=16)) == []
         fix = "Request 16 or fewer in all, by another ResourceClaimTemplate, and use more workers."
         assert self.found(exactly(count=17)) == [
@@ -401,7 +401,7 @@ class TestClaims:
         )
         assert unknown.advisory
 
-    def test_they_count_for_the_fewest(self) -> None:
+    def test_claims_use_their_minimum_for_lower_limits(self) -> None:
         assert self.found(exactly(count=1), {"min": 1}) == []
         [short] = self.found(exactly(count=1), {"min": 2})
         assert (short.path, short.message) == (self.PATH, "a worker requests 1 GPU, at least 2 required")

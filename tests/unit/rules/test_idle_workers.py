@@ -1,4 +1,4 @@
-"""Jobs that seem to run, and whose workers do nothing."""
+"""Jobs that seem to run while their workers do nothing."""
 
 from typing import Any
 
@@ -132,7 +132,7 @@ def test_a_launcher_that_may_reach_them(changes: dict[str, Any]) -> None:
     assert violations(ID, changes) == []
 
 
-def test_what_only_mpirun_reads_reaches_no_worker() -> None:
+def test_variables_that_only_mpirun_reads_do_not_reach_workers() -> None:
     env = [{"name": "PRTE_MCA_prte_default_hostfile", "value": "/etc/mpi/hostfile"}]
     assert len(violations(ID, launcher("python t.py", env=env))) == 1
 

@@ -72,7 +72,7 @@ def test_the_same_image_in_several_containers_is_one_warning() -> None:
     ("settings", "ceilings"),
     [({"refuseLatest": True}, ["deny"]), ({"requireDigest": True}, ["deny"]), ({"refuseLatest": False}, [])],
 )
-def test_what_a_policy_says_of_such_images_is_all(settings: Json, ceilings: list[str]) -> None:
+def test_policy_setting_replaces_the_warning_about_such_images(settings: Json, ceilings: list[str]) -> None:
     good = f"registry.example.com/ml/app:1@{DIGEST}"
     changes = {IMAGE: "app", "Launcher.template.spec.containers.0.image": good}
     assert [each.ceiling for each in violations("images", changes, settings=settings)] == ceilings

@@ -1,4 +1,4 @@
-"""How many bytes a job may have."""
+"""The maximum size of a job in bytes."""
 
 import pytest
 from pydantic import ValidationError

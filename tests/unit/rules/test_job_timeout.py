@@ -1,4 +1,4 @@
-"""job-timeout: readable, of one opinion, not too long."""
+"""job-timeout: the limit is valid, unambiguous and not too long."""
 
 from datetime import date
 
@@ -92,7 +92,7 @@ def test_refused(changes: Json, path: str, message: str, fix: str) -> None:
     assert not violation.advisory
 
 
-def test_what_is_too_long_and_of_two_opinions_is_both() -> None:
+def test_too_long_and_ambiguous_limit_has_both_violations() -> None:
     annotation, field = violations("job-timeout", job(30 * DAY, timeout="9d"))
     assert (annotation.path, annotation.fix) == (f"metadata.annotations[{TIMEOUT}]", "Remove it.")
     assert annotation.message == f'{TIMEOUT} "9d" is 777600 s, and activeDeadlineSeconds is 2592000'
@@ -103,7 +103,7 @@ def test_what_is_too_long_and_of_two_opinions_is_both() -> None:
 def test_the_annotation_of_a_job_that_exists() -> None:
     [violation] = violations("job-timeout", job(DAY, timeout="72h"), old=job(DAY, timeout="24h"))
     assert violation.advisory
-    assert violation.message == f'{TIMEOUT} "72h" changes nothing on a job that exists, which has 86400 s'
+    assert violation.message == f'{TIMEOUT} "72h" has no effect on an existing job, which has 86400 s'
     assert violation.fix == f"Set {FIELD} to 259200."
     assert found(violations("job-timeout", job(3 * DAY, timeout="72h"), old=job(DAY, timeout="72h"))) == []
     assert fits_a_warning("job-timeout", violation) or len(violation.message) < 120
@@ -116,7 +116,7 @@ def test_the_annotation_of_a_job_that_exists_asks_for_too_much(stored: int) -> N
     assert violation.advisory
 
 
-NONE = "is missing, and no job goes without a limit here"
+NONE = "is missing; every job needs a time limit"
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_notify_only_is_reported_before_the_end(seconds: int, good: bool) -> Non
 
 
 def outcome(made: Json, stored: Json | None = None, policy: str = "") -> tuple[int | None, list[str]]:
-    """The limit of the job that is stored, and what refuses it."""
+    """The limit of the stored job, and the rules that reject the job."""
     document = load_policy(HEADER + policy)
     mutated = pipelines.mutate(request(made, old=stored), policy=document, view=NothingKnown())
     sent = mutated.document if mutated.patch else made
@@ -199,12 +199,12 @@ OWNED = {"apiVersion": "a/v1", "kind": "B", "name": "c", "uid": "d", "controller
         ({FIELD: None}, DAY, False),
     ],
 )
-def test_no_way_leads_past_the_longest(made: Json, seconds: int, refused: bool) -> None:
-    """By default a job runs for seven days at most, whatever its user writes, unless RBAC allows more."""
+def test_new_job_cannot_exceed_the_maximum(made: Json, seconds: int, refused: bool) -> None:
+    """By default a job runs for at most seven days, unless RBAC grants its user an exemption."""
     assert outcome(changed(made)) == (seconds, ["job-timeout"] * refused)
 
 
-def test_no_update_leads_past_the_longest() -> None:
+def test_update_cannot_exceed_the_maximum() -> None:
     stored = changed(job(DAY) | {"spec.runPolicy.suspend": True})
     assert outcome(changed(job()), stored) == (DAY, []), "it comes back"
     assert outcome(changed(job(8 * DAY)), stored) == (8 * DAY, ["job-timeout"])
@@ -228,7 +228,7 @@ def test_the_limit_is_a_setting() -> None:
         Settings(max="tomorrow")
 
 
-def test_longer_for_whom_rbac_allows() -> None:
+def test_exempted_user_may_exceed_the_maximum() -> None:
     exempt = {"training.openshift.io/exempt": "job-timeout", "training.openshift.io/exempt-reason": "OPS-1"}
 
     def denied(made: Json, granted: dict[str, bool]) -> list[str]:
@@ -250,7 +250,7 @@ YEAR = 365 * DAY
 
 
 class TestGracePeriods:
-    """A grace period is time after the limit: also that of a suspension or a deletion."""
+    """A grace period adds time after the limit, a suspension or a deletion."""
 
     @pytest.mark.parametrize(
         ("changes", "path"),
@@ -299,7 +299,7 @@ LIMITED: Json = {FIELD: DAY}
 
 
 class TestLimitOfWorkers:
-    """The limit of the job is that of the launcher's Job: workers have one of their own."""
+    """The limit of the job ends only the launcher's Job. Workers have their own limit."""
 
     def test_a_limit_of_theirs_beyond_the_maximum_is_rejected(self) -> None:
         (violation,) = violations("job-timeout", {**LIMITED, OWN: WEEK + 1})

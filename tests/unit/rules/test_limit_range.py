@@ -1,4 +1,4 @@
-"""What users read about LimitRanges. Whether it is true is in tests/conformance/test_limit_ranger.py."""
+"""Messages about LimitRanges. tests/conformance/test_limit_ranger.py checks them against the API server."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ IN_A = "; the pods are rejected (LimitRange a)"
 
 
 def found(changes: Json, *limits: Json) -> list[tuple[str, str, str]]:
-    """(path, message, fix) of what is found in the worker; the launcher is the same whatever it is."""
+    """(path, message, fix) of each violation of the worker. The launcher must have the same violations."""
     result = violations("limit-range", changes, view=Snapshot([limit_range("a", *limits)]))
     return [(each.path, each.message, each.fix) for each in result if each.path.startswith("spec.mpiReplicaSpecs[W")]
 
@@ -92,7 +92,7 @@ def of_pod(**limit: Any) -> Json:
             (
                 f"{FIRST}.limits[cpu]",
                 f"neither cpu limit nor request, limits are at most 2 times requests{IN_A}",
-                "Set limits[cpu] to what is needed.",
+                "Set limits[cpu] to the needed amount.",
             ),
         ),
         # The pod of one container is that container.
@@ -175,7 +175,7 @@ def of_pod(**limit: Any) -> Json:
             (
                 FIRST,
                 "default hugepages-2Mi 2Mi without cpu or memory; the pods are rejected",
-                "Set limits[memory] to what is needed.",
+                "Set limits[memory] to the needed amount.",
             ),
         ),
         (
@@ -283,7 +283,7 @@ def test_nothing_fits() -> None:
     assert result.fix == "No amount fits: ask an administrator to change the LimitRanges."
 
 
-def test_disputed_defaults_say_nothing_of_that_resource() -> None:
+def test_disputed_defaults_cause_no_violation_for_the_resource() -> None:
     ranges = [limit_range(name, of_container(default={"cpu": cpu})) for name, cpu in (("a", 3), ("b", 8))]
     ranges.append(limit_range("c", of_pod(max={"cpu": 2, "memory": "1Mi"})))
     result = violations(
@@ -294,7 +294,7 @@ def test_disputed_defaults_say_nothing_of_that_resource() -> None:
     assert [each.path.rpartition(".")[2] for each in result] == ["limits[memory]"]
 
 
-def test_nothing_known_nothing_said() -> None:
+def test_unknown_limit_ranges_cause_no_violation() -> None:
     assert violations("limit-range", asks(limits={"cpu": 4})) == []
     elsewhere = {**limit_range("a", of_container(max={"cpu": 2})), "metadata": {"name": "a", "namespace": "b"}}
     assert violations("limit-range", asks(limits={"cpu": 4}), view=Snapshot([elsewhere])) == []

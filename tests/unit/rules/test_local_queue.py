@@ -28,7 +28,7 @@ BEHIND = [cluster_queue("cpus"), cluster_queue("gpus")]
 ASK = "Ask for a queue."
 
 
-def test_no_label_no_question() -> None:
+def test_job_without_a_queue_label_is_not_checked() -> None:
     assert said(config(), namespace(), OTHER, labels={}) == []
     assert said(config(), namespace(), OTHER, labels={"kueue.x-k8s.io/queue-name": ""}) == []
 

@@ -1,4 +1,4 @@
-"""network-policy: which posture a job gets, and what of it no NetworkPolicy filters."""
+"""network-policy: the posture of a job, and traffic that no NetworkPolicy filters."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ NETWORKS = {"Worker.template.metadata": {"annotations": {"k8s.v1.cni.cncf.io/net
         (RESTRICTED, {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue", f"{WORKER}.hostNetwork": True}, []),
     ],
 )  # fmt: skip
-def test_what_is_not_filtered(settings: dict[str, Any], changes: dict[str, Any], expected: list[str]) -> None:
+def test_traffic_that_is_not_filtered(settings: dict[str, Any], changes: dict[str, Any], expected: list[str]) -> None:
     result = violations(ID, changes, settings=settings)
     assert found(result) == expected
     assert all(fits_a_warning(ID, each) for each in result)
@@ -173,7 +173,7 @@ def test_policies_of_the_namespace_that_let_the_launcher_in(objects: Any, change
     assert violations(ID, changes, settings=settings, view=Snapshot([SPACE, *objects])) == []
 
 
-def test_policies_of_a_namespace_that_is_unknown_say_nothing() -> None:
+def test_unknown_network_policies_cause_no_violation() -> None:
     assert violations(ID, view=Snapshot([policy()])) == []
     assert violations(ID, view=Snapshot([SPACE])) == []
 

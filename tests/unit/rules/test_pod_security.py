@@ -1,4 +1,4 @@
-"""pod-security: which levels apply, the message at each field, and the fix."""
+"""pod-security: the levels that apply, the message at each field, and the fix."""
 
 import json
 from random import Random
@@ -46,7 +46,7 @@ def _reason(violation: Violation) -> str:
     return violation.message.partition(": ")[2].partition(" (")[0]
 
 
-def test_what_a_job_lacks_that_says_nothing() -> None:
+def test_violations_of_a_job_without_security_contexts() -> None:
     result = violations("pod-security", view=labelled(enforce="restricted"))
     context = "spec.containers[0].securityContext"
     assert kinds(result) == [
@@ -67,7 +67,7 @@ ROOT = {"Worker.template.spec.containers.0.securityContext": {"runAsUser": 0}}
 
 
 def test_a_container_for_root_is_one_cause() -> None:
-    """Not one for each field that it leaves open besides: none of these would let it start."""
+    """The other missing fields are not reported, because fixing them would not let the container start."""
     [found] = check(ROOT, enforce="restricted")
     assert found.path == f"{WORKER}.spec.containers[0].securityContext.runAsUser"
     start = "Set runAsUser to a user above 0 that the image has. This namespace starts no root containers. To allow it"
@@ -152,7 +152,7 @@ def test_what_a_stricter_level_finds_besides_is_reported_too() -> None:
     ]
 
 
-def test_what_is_only_warned_about_needs_no_permission() -> None:
+def test_warned_violation_needs_no_exemption() -> None:
     (violation,) = check(HOST_PATH, warn="baseline")
     assert violation.fix.endswith("brings the devices.")
 
@@ -211,7 +211,7 @@ def test_the_floor_holds_also_where_nothing_is_known(view: Snapshot) -> None:
         ({"volumes": [{"nfs": {}}]}, "baseline", "restricted", "exempt"),
     ],
 )
-def test_who_could_allow_it(spec: Json, enforce: str, floor: str, ways: str) -> None:
+def test_message_names_who_can_allow_the_pod(spec: Json, enforce: str, floor: str, ways: str) -> None:
     changes = {f"Worker.template.spec.{key}": value for key, value in spec.items()}
     (violation,) = check(changes, {"floor": floor}, enforce=enforce)
     sentence = violation.fix.partition("To allow it, an administrator would have to ")[2]
@@ -320,12 +320,12 @@ def test_never_raises(job: Json, template: Any, level: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["warn", "enforce"])
-def test_what_an_scc_fills_in_is_not_reported(mode: str) -> None:
+def test_field_set_by_an_scc_is_not_reported(mode: str) -> None:
     known = openshift.view(None, openshift.project(**{f"pod-security.kubernetes.io/{mode}": "restricted"}))
     assert violations("pod-security", {}, view=known) == []
 
 
-def test_what_an_scc_leaves_open_is_reported() -> None:
+def test_field_left_open_by_an_scc_is_reported() -> None:
     known = openshift.view({"default": ["anyuid"]})
     reported = {violation.message.partition(": ")[2] for violation in violations("pod-security", {}, view=known)}
     assert any("allowPrivilegeEscalation != false" in each for each in reported)

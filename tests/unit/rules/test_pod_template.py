@@ -1,4 +1,4 @@
-"""pod-template: what the rule itself adds to the checks, whose tables are in tests/unit/predict/pod_template."""
+"""pod-template: the rule's own logic. The tables of its checks are in tests/unit/predict/pod_template."""
 
 import json
 from random import Random
@@ -62,7 +62,7 @@ def test_all_faults_of_both_roles_are_reported_at_once() -> None:
 
 
 def test_a_fault_that_both_roles_have_is_reported_for_both() -> None:
-    """What the worker has in common with a launcher without a fault is not looked at again; with one it is."""
+    """Parts that the worker shares with a valid launcher are not checked again; parts with a fault are."""
     bad = [{"key": "a b", "operator": "Exists"}]
     changes = {f"{role}.template.spec.tolerations": bad for role in ("Launcher", "Worker")}
     assert [each.path for each in violations("pod-template", changes)] == [
@@ -87,7 +87,7 @@ def test_the_operators_volumes_may_be_mounted(role: str, volume: str) -> None:
 
 
 @pytest.mark.parametrize("changes", [HUGE, NO_LIMIT])
-def test_what_a_limit_range_may_fill_in(changes: Json) -> None:
+def test_value_that_a_limit_range_may_set(changes: Json) -> None:
     """Certain where there is none, likely where that is unknown, and the rule `limit-range`'s where there is one."""
     assert [text.startswith("(advice)") for text in told(changes, NO_RANGES)] == [False]
     assert [text.startswith("(advice)") for text in told(changes, NothingKnown())] == [True]
@@ -122,7 +122,7 @@ def test_of_near_names_only_some_are_looked_for() -> None:
 
 @pytest.mark.parametrize("count", [10, 30_000])
 def test_faults_of_a_huge_template_are_limited_to_existing_values(count: int) -> None:
-    """Neither is a fault lost behind many values, nor is a volume missed that stands behind them."""
+    """A fault after many values is still found, and so is a volume after them."""
     shared = {f"{SPEC}.volumes": [{"name": "a"}], f"{BOX}.volumeMounts": [{"name": "a", "mountPath": "/a"}]}
     place = f"{SPEC}.securityContext"
     bad = told({place: {"supplementalGroups": [*range(count), -1]}, **shared})
@@ -131,7 +131,7 @@ def test_faults_of_a_huge_template_are_limited_to_existing_values(count: int) ->
 
 
 def test_both_readings_agree() -> None:
-    """The one that decodes, and the one that explains."""
+    """The fast decoder and the slow reader that explains faults."""
     noted = Faults()
     decoded = reading.decode(json.dumps(RICH).encode(), "T", noted)
     other = {**RICH, "spec": {**RICH["spec"], "dnsPolicy": "none"}}
@@ -143,8 +143,8 @@ def test_both_readings_agree() -> None:
 
 
 @pytest.mark.parametrize("changes", [{}, HUGE, NO_LIMIT, {f"{BOX}.resources": {"limits": {"memory": 64}}}])
-def test_what_is_remembered_changes_no_answer(changes: Json) -> None:
-    """Asked again, in the other role, and where LimitRanges are known or not."""
+def test_cached_results_do_not_change_the_verdict(changes: Json) -> None:
+    """A second check gives the same result, also for the other role and with or without known LimitRanges."""
     for view in (NO_RANGES, RANGES, NothingKnown()):
         assert told(changes, view) == told(changes, view)
     swapped = {key.replace("Worker", "Launcher"): value for key, value in changes.items()}
@@ -159,7 +159,7 @@ def test_any_job_is_judged_and_each_place_once(job: Json) -> None:
 
 
 def _wrecked(rng: Random, value: Any) -> Any:
-    """The value with something put in the place of something else, anywhere."""
+    """Copies of the value, each with one nested value replaced."""
     junk = (None, "", "x", -1, 2**70, 1.5, True, [], {}, [None], {"a": None}, ["a"], [{}])
     if isinstance(value, dict) and value and rng.random() < 0.9:
         key = rng.choice(list(value))

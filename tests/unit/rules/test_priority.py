@@ -18,7 +18,7 @@ ABSENT = 'PriorityClass "gone" does not exist'
 NO_WORKLOAD = f"{ABSENT}, so Kueue builds no Workload and says nothing: the job waits for ever"
 NO_PODS = f"{ABSENT}, so the API server rejects the pods"
 NONE_EXISTS = "Remove it: none of those that are allowed here exists."
-FIX = "Name one that exists (kubectl get priorityclass), or remove it."
+FIX = "Name an existing PriorityClass (kubectl get priorityclass), or remove it."
 OBJECTS: list[Json] = [
     {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}},
     {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "metadata": {"name": "prod"}},
@@ -89,10 +89,10 @@ def test_the_whole_violation() -> None:
     expected = [Violation(WORKER, NO_PODS, fix=FIX, reason=CauseReason.NOT_SUPPORTED)]
     assert violations("priority", job(worker="gone"), view=CLUSTER) == expected
     label = violations("priority", job(labels={**QUEUED, **OURS}), view=CLUSTER)
-    assert label[0].fix == "Name one that exists (kubectl get workloadpriorityclass), or remove it."
+    assert label[0].fix == "Name an existing WorkloadPriorityClass (kubectl get workloadpriorityclass), or remove it."
 
 
-def test_what_nobody_can_tell_passes() -> None:
+def test_unknown_class_is_accepted() -> None:
     changes = job(labels={**QUEUED, **OURS}, policy="gone", launcher="gone", worker="gone")
     assert violations("priority", changes) == []
 
@@ -106,7 +106,7 @@ def test_what_nobody_can_tell_passes() -> None:
     ],
 )
 def test_only_some_classes_are_allowed(allowed: list[str], fix: str) -> None:
-    """Whether they exist does not matter then, nor whether that can be told."""
+    """Whether the classes exist, or can be read, does not matter then."""
     changes = job(labels={"kueue.x-k8s.io/priority-class": "urgent"}, policy="urgent", worker="urgent")
     fault = '"urgent" is not allowed here'
     result = violations("priority", changes, settings={"allowed": allowed, "allowedWorkload": allowed})
@@ -135,8 +135,8 @@ def test_an_allowed_class_that_does_not_exist(allowed: list[str], fix: str) -> N
         (["gone", "high", "prod"], "Use one of high, prod, or remove it."),
     ],
 )
-def test_what_does_not_exist_is_not_suggested(allowed: list[str], fix: str) -> None:
-    """Where it is unknown whether a class exists it is suggested."""
+def test_missing_class_is_not_suggested(allowed: list[str], fix: str) -> None:
+    """A class is suggested if it is unknown whether it exists."""
     both = Snapshot(
         [*OBJECTS, {**OBJECTS[0], "metadata": {"name": "prod"}}, {**OBJECTS[1], "metadata": {"name": "high"}}]
     )

@@ -1,4 +1,4 @@
-"""Variables that do not reach the ranks. What reaches them was measured, see the rule."""
+"""Variables that do not reach the ranks. The rule describes how this was measured."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def check(
     env_from: Any = None,
     settings: Any = None,
 ) -> list[Violation]:
-    """`launcher` and `worker` are names of variables of the two."""
+    """`launcher` and `worker` are the names of the variables in each role."""
     containers = {role: f"{role}.template.spec.containers.0" for role in ("Launcher", "Worker")}
     changes = {
         "spec.mpiImplementation": implementation,
@@ -113,7 +113,7 @@ def test_variables_that_are_not_for_ranks_alone(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["HF_HOME", "LD_LIBRARY_PATH", "PYTHONPATH", "WANDB_API_KEY"])
 @pytest.mark.parametrize("command", ["mpirun -np 8 x", ["bash", "-c", "sleep 5; mpirun -np 8 x | tee log"]])
-def test_what_only_ranks_could_read(name: str, command: Any) -> None:
+def test_variables_that_only_ranks_read(name: str, command: Any) -> None:
     (violation,) = check(command, launcher=[name])
     assert found([violation]) == [f"{ON_LAUNCHER}{name} does not reach the ranks on workers"]
     assert violation.fix == f"Add -x {name} to mpirun."
@@ -143,7 +143,7 @@ def test_what_only_ranks_could_read(name: str, command: Any) -> None:
         ("cat >run.sh <<EOF\nexport NCCL_DEBUG=INFO\nEOF\nmpirun -np 8 run.sh", []),
     ],
 )
-def test_what_the_launchers_script_exports(script: str, names: list[str]) -> None:
+def test_variables_exported_by_the_launcher_script(script: str, names: list[str]) -> None:
     fault = f"{', '.join(names)} {'does' if len(names) == 1 else 'do'} not reach the ranks on workers"
     result = check(["bash", "-c", script])
     assert found(result) == ([f"{ON_LAUNCHER.replace('env[0]', 'command')}{fault}"] if names else [])
@@ -227,7 +227,7 @@ def test_hydra_passes_on_what_the_launcher_has(implementation: str) -> None:
     "sshd",
     [None, [], ["/usr/sbin/sshd", "-De"], ["sh", "-c", "mkdir -p /run/sshd; /usr/sbin/sshd -D -p 2222"]],
 )
-def test_what_only_the_worker_has(command: str, implementation: str, fix: str, sshd: Any) -> None:
+def test_variable_set_only_on_the_worker(command: str, implementation: str, fix: str, sshd: Any) -> None:
     result = check(command, worker=["NCCL_DEBUG"], implementation=implementation, sshd=sshd)
     assert (found(result), [one.fix for one in result]) == ([ON_WORKER + ONE], [fix])
 
@@ -252,7 +252,7 @@ def test_several_that_only_the_worker_has() -> None:
         (["sh", "-c", "NCCL_DEBUG=INFO mpirun -x NCCL_DEBUG x"], "OpenMPI", []),
     ],
 )
-def test_what_the_worker_has_too(command: Any, implementation: str, launcher: list[str]) -> None:
+def test_variable_also_set_on_the_worker(command: Any, implementation: str, launcher: list[str]) -> None:
     assert check(command, worker=["NCCL_DEBUG"], implementation=implementation, launcher=launcher) == []
 
 
@@ -285,7 +285,7 @@ def test_each_cause_is_reported() -> None:
     assert found(check(launcher=["NCCL_DEBUG"], worker=["FI_PROVIDER"])) == [ON_LAUNCHER + ONE, ON_WORKER + other]
 
 
-def test_what_is_advised_helps() -> None:
+def test_suggested_fix_works() -> None:
     assert check("mpirun -np 8 x", launcher=["NCCL_DEBUG"]) != []
     assert check("mpirun -x NCCL_DEBUG -np 8 x", launcher=["NCCL_DEBUG"]) == []
 

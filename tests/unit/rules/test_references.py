@@ -100,7 +100,7 @@ class TestEachReference:
         assert result.message == f'{kind} "{name}s" does not exist, but "{name}" does'
         assert result.fix == f"Use {name}, or create it before or in the same apply."
 
-    def test_while_nothing_is_known(self, changes: Any, kind: str, name: str, path: str) -> None:
+    def test_reference_to_an_unknown_kind_is_accepted(self, changes: Any, kind: str, name: str, path: str) -> None:
         assert violations("references", changes("gone")) == []
 
     def test_in_a_job_that_runs_elsewhere(self, changes: Any, kind: str, name: str, path: str) -> None:
@@ -128,7 +128,7 @@ def test_accepted(changes: Json) -> None:
 
 
 def test_similar_names_come_from_the_namespace_of_the_job() -> None:
-    """What other teams have is not told."""
+    """Names from other namespaces are not disclosed."""
     result = violations("references", volume("persistentVolumeClaim", {"claimName": "data"}), view=CLUSTER)
     assert [one.message for one in result] == ['PersistentVolumeClaim "data" does not exist, but "dataset" does']
     result = violations("references", attached("net/roca"), view=CLUSTER)
@@ -182,7 +182,7 @@ def test_it_only_warns() -> None:
     assert REGISTRY["references"].settings().action == "warn"
 
 
-def test_a_warning_reports_what_and_where() -> None:
+def test_warning_names_the_object_and_the_field() -> None:
     (result,) = violations("references", {f"{POD}.serviceAccountName": "x" * 200}, view=CLUSTER)
     assert result.message == f'ServiceAccount "{"x" * 57}..." does not exist'
     (result,) = violations("references", {f"{POD}.runtimeClassName": "gone"}, view=CLUSTER)

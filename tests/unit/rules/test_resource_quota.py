@@ -52,7 +52,7 @@ THREE_JOBS = [*running("a"), *running("b"), *running("c")]
 
 
 def test_the_words() -> None:
-    """The text of the requirements, letter by letter."""
+    """The exact text from the requirements."""
     found = violations(RULE, job(20), view=cluster(quota({GPUS: 32}, {GPUS: 24}), *THREE_JOBS))
     assert told(found) == (
         "Quota exceeded\n"
@@ -103,7 +103,7 @@ def test_only_short_quotas_are_tried_with_another_size(monkeypatch: pytest.Monke
 def test_uncounted_use_is_not_called_free() -> None:
     """A quota that has just been created."""
     found = violations(RULE, job(20), view=cluster(quota({GPUS: 32}, {}), *THREE_JOBS))
-    assert "\nCurrent usage: not counted yet (3 running jobs)\n\nSuggestions:\n" in told(found)
+    assert "\nCurrent usage: not yet known (3 running jobs)\n\nSuggestions:\n" in told(found)
 
 
 def test_busy() -> None:
@@ -222,7 +222,7 @@ def test_two_quotas_are_reported_in_warnings_of_one_round() -> None:
     assert all(fits_a_warning(RULE, each) for each in found)
 
 
-def test_never_before_busy_and_gpus_before_others() -> None:
+def test_quota_exceeded_for_ever_comes_before_busy_and_gpus_first() -> None:
     view = cluster(quota({GPUS: 8, "requests.cpu": 60}, {GPUS: 8, "requests.cpu": 0}))
     assert "Requested 65 CPUs" in told(violations(RULE, job(4), view=view))
     assert "Requested 2 GPUs" in told(violations(RULE, job(1), view=cluster(quota({GPUS: 1, "pods": 1}))))
@@ -286,7 +286,7 @@ def test_kueue_does_not_hold_back_what_an_owner_of_its_controls(controls: bool, 
         cluster(quota({"nvidia.com/gpu": 1, "count/widgets.example.com": 0})),
     ],
 )
-def test_nothing_to_say(view: Snapshot | None) -> None:
+def test_job_within_the_quota_is_accepted(view: Snapshot | None) -> None:
     assert violations(RULE, job(20), view=view) == []
 
 
@@ -328,14 +328,14 @@ def test_pods_that_are_made_in_another_cluster() -> None:
         ),
     ],
 )
-def test_what_is_promised_to_others(others: list[Json], fits: int) -> None:
+def test_reservations_of_other_jobs_reduce_the_quota(others: list[Json], fits: int) -> None:
     view = cluster(quota({GPUS: 16}, {GPUS: 0}), *others)
     assert violations(RULE, job(fits), view=view) == []
     assert f"Available: {2 * fits} GPUs" in told(violations(RULE, job(fits + 1), view=view))
 
 
-def test_what_others_take_is_not_guessed() -> None:
-    """Without the pods it is unknown what of a job is used already."""
+def test_unknown_usage_of_other_jobs_is_ignored() -> None:
+    """Without the pods, the part of a job that is already in use is unknown."""
     other = changed(job(8) | {"metadata.name": "a"})
     assert violations(RULE, job(8), view=Snapshot([quota({GPUS: 16}), limit_range(), other])) == []
 
@@ -349,7 +349,7 @@ def test_reservations_count_where_jobs_are_unknown() -> None:
 UNSTATED = 'must specify limits.cpu for: worker; requests.memory for: worker (quota "q")'
 
 
-def test_what_pods_have_to_state() -> None:
+def test_resources_that_pods_must_state() -> None:
     bare = {"Worker.template.spec.containers.0.resources": {"requests": {"cpu": 1}}}
     hard = {"limits.cpu": 99, "requests.memory": "9Ti", "cpu": 999}
     path = "spec.mpiReplicaSpecs[Worker].template.spec.containers[0].resources"

@@ -1,4 +1,4 @@
-"""scc: whether an SCC that the pods may use accepts them."""
+"""scc: a job is rejected if no SCC that its pods may use accepts them."""
 
 import re
 from typing import Any
@@ -62,7 +62,7 @@ def test_page_names_every_example() -> None:
 
 
 @pytest.mark.parametrize(("name", "has_user"), rows())
-def test_page_says_what_becomes_of_each_example(name: str, has_user: bool) -> None:
+def test_page_has_the_outcome_of_each_example(name: str, has_user: bool) -> None:
     folder = EXAMPLES / "frameworks" if name in FRAMEWORKS else EXAMPLES
     (job,) = yaml.load_all((folder / f"{name}.yaml").read_text())
     job["metadata"].pop("namespace", None)
@@ -95,7 +95,7 @@ def page_blocks(text: str) -> list[str]:
 
 
 def checked(job: Any, *may_use: str) -> list[str]:
-    """The rules that find something that counts, in a project whose default account may use these SCCs too."""
+    """The rules with relevant findings in a project whose default account may also use these SCCs."""
     world = JobWorld(view({"default": may_use}), schema=None, instead=load_policies(None))
     decision = job_check.check(Manifest("job.yaml", job), world, namespace="team-a").validation
     return sorted({finding.rule for _, finding in decision.findings})

@@ -375,7 +375,7 @@ def test_call_that_starts_causes_no_finding(changes: Json) -> None:
     assert not [each for each in found if "refuses to start" in each.message]
 
 
-def test_what_the_service_injects_leaves_it_certain() -> None:
+def test_injected_variables_do_not_make_the_verdict_uncertain() -> None:
     """The validating hook sees the variables of `mpi-env`."""
     job = changed(sized(2, 2, "mpirun -np 9 x"))
     mutated = mutate(request(job), policy=load_policy(None), view=NothingKnown())
@@ -386,7 +386,7 @@ def test_what_the_service_injects_leaves_it_certain() -> None:
     assert [each.rule for each in decision.denied] == ["slots"]
 
 
-def test_what_to_do_about_ranks_goes_with_what_to_do_about_too_few_workers() -> None:
+def test_fix_for_ranks_matches_the_fix_for_too_few_workers() -> None:
     one = sized(1, 1, "mpirun -np 8 x") | {"Worker.replicas": 1}
 
     def told(changes: Json) -> list[str]:

@@ -162,7 +162,7 @@ def test_working_or_uncertain_combination_passes(changes: Json) -> None:
         ),
     ],
 )
-def test_what_does_not(changes: Json, expected: str) -> None:
+def test_broken_combination_is_rejected(changes: Json, expected: str) -> None:
     (violation,) = check(changes)
     assert violation.startswith(expected)
 
@@ -236,7 +236,7 @@ def test_an_image_of_root_where_nothing_runs_as_root(changes: Json, expected: st
 
 
 @pytest.mark.parametrize("level", ["baseline", "privileged"])
-def test_where_root_may_run_it_is_the_users_word_that_counts(level: str) -> None:
+def test_user_setting_applies_where_root_is_allowed(level: str) -> None:
     (violation,) = violations("ssh-paths", both(runAsNonRoot=True), view=labelled("team-a", enforce=level))
     assert violation.message.startswith('"/root/.ssh" is for root, and runAsNonRoot is set')
 
@@ -307,7 +307,7 @@ def test_without_ssh_an_image_of_root_does_not_start_either(worker: Any) -> None
 
 
 def test_the_namespace_is_named_where_it_wants_it_so() -> None:
-    """Not runAsNonRoot, which its user may never have written."""
+    """The message does not name runAsNonRoot, which the user may not have written."""
     changes = job(launcher={"runAsNonRoot": True}, worker={"runAsUser": 1000, "runAsNonRoot": True})
     messages = [violation.message for violation in violations("ssh-paths", changes, view=RESTRICTED)]
     assert '"/root/.ssh" is for root, and this namespace starts nothing as root (Launcher)' in messages
@@ -336,7 +336,7 @@ def test_cri_o_gives_no_sys_chroot(changes: Json, expected: list[str]) -> None:
     assert all(each.advisory for each in result)
 
 
-def test_one_node_with_another_runtime_is_enough_to_say_nothing() -> None:
+def test_node_with_a_different_runtime_prevents_the_violation() -> None:
     assert violations("ssh-paths", view=Snapshot([node("one", runtime="cri-o://1.33.1"), node("two")])) == []
     assert violations("ssh-paths", view=Snapshot([])) == []
 

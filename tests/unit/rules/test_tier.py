@@ -163,14 +163,14 @@ def test_features_that_are_not_used(changes: Json) -> None:
         ([], "none of the features that are optional"),
     ],
 )
-def test_what_the_tier_has_is_reported(features: list[str], included: str) -> None:
+def test_features_of_the_tier_are_reported(features: list[str], included: str) -> None:
     result = violations("tier", TOGETHER, settings={"name": "base", "features": features})
     message = f'runLauncherAsWorker is not in the tier "base", which has {included}'
     expected = Violation(LAUNCHER_AS_WORKER, message, fix=f"Set it to false, or {ASK}.", reason=CauseReason.FORBIDDEN)
     assert result == [expected]
 
 
-def test_everything_in_one_reply() -> None:
+def test_all_violations_are_in_one_reply() -> None:
     settings = {"name": "base", "maxWorkers": 8, "maxGpus": 16, "implementations": ["OpenMPI"], "features": []}
     result = found(
         violations("tier", {**TOGETHER, "Worker.replicas": 9, "spec.mpiImplementation": "MPICH"}, settings=settings)

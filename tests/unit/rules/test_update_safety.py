@@ -54,7 +54,7 @@ def test_a_job_that_the_operator_refuses_may_be_fixed(changes: dict[str, Any], p
 
 @pytest.mark.parametrize("uid", ["1", "another"])
 def test_a_job_that_has_a_launcher_is_not_new(uid: str) -> None:
-    """The operator has made it, and not written the status yet."""
+    """The operator has created the launcher but has not yet written the status."""
     metadata = {"name": "train-launcher", "namespace": "team-a", "ownerReferences": [OWNER]}
     view = Snapshot([{"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}])
     result = violations("update-safety", {"spec.slotsPerWorker": 4}, old={"metadata.uid": uid}, view=view)
@@ -119,7 +119,7 @@ def test_it_says_what_changed() -> None:
         ({"Worker.template.spec.containers.0.image": "x:2"}, {}),
     ],
 )
-def test_what_may_change(changes: dict[str, Any], old: dict[str, Any]) -> None:
+def test_fields_that_may_change(changes: dict[str, Any], old: dict[str, Any]) -> None:
     assert found(violations("update-safety", changes, old={**RUNS, **old})) == []
 
 

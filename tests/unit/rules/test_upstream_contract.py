@@ -187,7 +187,7 @@ def test_accepted(changes: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_what_the_operator_overwrites_is_only_advice(changes: dict[str, Any], path: str) -> None:
+def test_value_that_the_operator_overwrites_is_only_a_warning(changes: dict[str, Any], path: str) -> None:
     [violation] = violations("upstream-contract", changes)
     assert violation.advisory
     assert violation.path == path
@@ -287,7 +287,7 @@ def test_a_restart_policy_that_is_not_in_force(own: str, of_replica: str | None,
 
 
 def test_a_misspelt_role_is_one_violation() -> None:
-    """What it was meant for is not missing besides."""
+    """The role that was meant is not also reported as missing."""
     specs = {key.lower(): spec for key, spec in changed()["spec"]["mpiReplicaSpecs"].items()}
     result = violations("upstream-contract", {"spec.mpiReplicaSpecs": specs})
     assert [violation.fix for violation in result] == ["Rename it to Launcher.", "Rename it to Worker."]
@@ -330,7 +330,7 @@ def test_nothing_can_be_mounted_into_what_is_read_only(changes: dict[str, Any], 
         },
     ],
 )
-def test_what_can_be_mounted(changes: dict[str, Any]) -> None:
+def test_valid_mounts(changes: dict[str, Any]) -> None:
     assert found(violations("upstream-contract", changes)) == []
 
 

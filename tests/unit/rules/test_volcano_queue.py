@@ -32,7 +32,7 @@ SUSPENDED = {"spec.runPolicy.suspend": True}
 
 
 def said(changes: Json, *objects: Json, settings: Json = ON, old: Json | None = None) -> list[Violation]:
-    """What is wrong with the job of four workers with two GPUs each; what only ever warns is shown whole."""
+    """The violations of the job with four workers of two GPUs each. Violations that only warn are complete."""
     result = violations(ID, changes, settings=settings, view=Snapshot([*OTHERS, *objects]), old=old)
     assert all(fits_a_warning(ID, violation) for violation in result if violation.advisory and not violation.degree)
     return result
@@ -63,7 +63,7 @@ def test_accepted(changes: Json, objects: list[Json]) -> None:
 
 @pytest.mark.parametrize("settings", [{}, ON, TREE])
 @pytest.mark.parametrize("changes", [{}, TEAM, ANNOTATED])
-def test_what_is_unknown_rejects_nothing(changes: Json, settings: Json) -> None:
+def test_unknown_queue_is_accepted(changes: Json, settings: Json) -> None:
     assert violations(ID, changes, settings=settings) == []
     assert violations(ID, changes, settings=settings, view=Snapshot([])) == []
 
@@ -78,13 +78,13 @@ def test_a_job_that_names_no_queue_is_not_volcanos_where_gangs_are_off() -> None
 def test_absent(changes: Json, path: str) -> None:
     reason = CauseReason.NOT_SUPPORTED
     message = 'queue "team" does not exist'
-    other = "Name one that exists."
+    other = "Name an existing queue."
     assert said(changes) == [Violation(path, message, fix=other, reason=reason)]
     assert said(changes, queue("team-a")) == [Violation(path, message, fix="Use team-a.", reason=reason)]
 
 
 def test_the_queue_that_was_probably_meant_is_too_small() -> None:
-    """Else that would be said of the next try."""
+    """Otherwise the user would learn this only from the next attempt."""
     absent, small = said(TEAM, queue("team-a", {GPU: 7}))
     assert (absent.path, absent.fix) == (FIELD, "Use team-a.")
     assert small.message == f'needs 8 {GPU}, queue "team-a" can hold 7'
@@ -286,7 +286,7 @@ def test_it_waits() -> None:
 
 @pytest.mark.parametrize("objects", [[], [queue("team", state="Closed")], [queue("team", {GPU: 1})]])
 def test_only_a_warning(objects: list[Json]) -> None:
-    """Nothing is certain of a job that does not start yet, nor where the operator may make no PodGroup."""
+    """The verdict is uncertain for a suspended job, and where the operator may not create a PodGroup."""
     (refused,) = said(TEAM, *objects)
     (later,) = said(TEAM | SUSPENDED, *objects)
     (perhaps,) = said(TEAM, *objects, settings={})
@@ -310,7 +310,7 @@ def test_workers_alone_and_launcher_alone() -> None:
     assert said(alone, queue("team", {"cpu": "1"})) == []
 
 
-def test_of_queues_only_what_counts_is_kept() -> None:
+def test_queue_records_have_only_relevant_fields() -> None:
     whole = Snapshot([queue("team", {"cpu": 1}, parent="dept", allocated={"cpu": "1"})]).all(VOLCANO_QUEUES)
     trimmed = VOLCANO_QUEUES.trim(queue("team", {"cpu": 1}, parent="dept", allocated={"cpu": "1"}))
     assert Snapshot([trimmed]).all(VOLCANO_QUEUES) == whole

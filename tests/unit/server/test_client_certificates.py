@@ -1,4 +1,4 @@
-"""Which clients must present a certificate, of which CA and for which name."""
+"""Client certificates: which clients need one, from which CA and for which names."""
 
 import ssl
 import time
@@ -86,7 +86,7 @@ def test_the_operations_port_needs_none(running: Live) -> None:
     assert running.ops("/healthz") == "ok\n"
 
 
-async def test_a_renewed_certificate_asks_for_one_too(tmp_path: Path) -> None:
+async def test_renewed_serving_certificate_requires_a_client_certificate(tmp_path: Path) -> None:
     served = ServingCertificate(*_pem(tls.pair()))
     served.require_clients(CA.pem)
     served.swap(*_pem(tls.pair()))

@@ -54,7 +54,7 @@ async def link_to_nothing(folder: Path, log: Log) -> AsyncIterator[ClusterLink]:
         (LiveView, "settled", "first-lists"),
     ],
 )
-async def test_what_fails_is_begun_again_and_is_a_concern(
+async def test_failed_task_is_restarted_and_is_a_concern(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: type[Any], method: str, name: str
 ) -> None:
     monkeypatch.setattr(background, "RESTART_SECONDS", 0)
@@ -148,7 +148,7 @@ async def test_nothing_is_known_of_the_jobs(lists: Any, said: str) -> None:
     assert await impact(lists) == [said]
 
 
-async def test_what_was_judged_in_time_is_said_to_be_a_part() -> None:
+async def test_partial_impact_is_reported_as_partial() -> None:
     """The list took 25 s while the API server waits for 10 s, so the change of a policy failed because of its
     advice.
     """

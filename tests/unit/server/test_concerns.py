@@ -1,4 +1,4 @@
-"""Each fault with which a replica still answers reviews is a line of `/readyz`, which passes all the same."""
+"""Each fault with which a replica can still answer reviews is a line in `/readyz`, which succeeds."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -36,7 +36,7 @@ HOST: Final = "web.mpijob-webhook.svc"
 
 
 class NoApi:
-    """For Events only."""
+    """An API server that accepts only Events."""
 
     async def request(self, *_: Any) -> dict[str, Any]:
         return {}

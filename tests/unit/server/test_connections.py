@@ -49,7 +49,7 @@ class World:
         )
 
     def connect(self, name: str, *, busy: bool = False) -> bool:
-        """Whether another one is admitted; its peer is the first letter of `name`."""
+        """Whether a new connection is admitted. Its peer is the first letter of `name`."""
         self.now += 0.1
         return self.all.admit(Connection(self, name, busy=busy))
 

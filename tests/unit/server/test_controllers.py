@@ -32,7 +32,7 @@ class Refused(Seen[Any]):
         self.reason = "forbidden: jobs.batch is forbidden"
 
 
-async def test_what_cannot_be_read_is_a_concern_and_reviews_go_on() -> None:
+async def test_unreadable_resource_is_a_concern_and_reviews_continue() -> None:
     watch, telemetry, readiness = Refused(LAUNCHERS), Telemetry(Log()), Readiness()
     around: Any = SimpleNamespace(telemetry=telemetry, readiness=readiness)
     async with AsyncExitStack() as stack:

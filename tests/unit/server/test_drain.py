@@ -174,7 +174,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path):
         assert server.events[-1]["event"] == "stopped at once"
 
 
-def test_what_keeps_it_from_starting_is_said_on_one_line(tmp_path):
+def test_start_failure_is_reported_on_one_line(tmp_path):
     command = [sys.executable, "-W", "error", "-m", "webhook", "serve", "--policy", str(tmp_path / "none")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2

@@ -174,7 +174,7 @@ def test_any_content_length(running: Live, connection: Connection, length: str, 
         b"no HTTP\r\n\r\n",
     ],
 )
-def test_after_what_is_in_doubt_nothing_is_answered(running: Live, connection: Connection, sent: bytes) -> None:
+def test_no_reply_after_an_ambiguous_request(running: Live, connection: Connection, sent: bytes) -> None:
     connection.send(review())
     assert connection.receive().status == 200
     connection.send(sent, review())
@@ -267,7 +267,7 @@ def test_work_for_a_client_that_has_gone_is_given_up(running: Live) -> None:
     running.wait_until(lambda: running.metric("connections") == 0)
 
 
-def test_a_fault_of_ours_is_a_500_and_ends_nothing_else(running: Live, connection: Connection) -> None:
+def test_internal_error_is_a_500_and_affects_no_other_request(running: Live, connection: Connection) -> None:
     handler = running.service.server.handler
     answer_with(running, Failing())
     connection.send(review())

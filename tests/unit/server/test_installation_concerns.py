@@ -66,7 +66,7 @@ async def test_configurations_that_must_not_be_read_are_not_missing() -> None:
 
 
 @pytest.mark.parametrize("fault", [ClusterError("no answer"), ApiError(500, "broken")])
-async def test_without_an_answer_the_last_concerns_stay(fault: Exception) -> None:
+async def test_concerns_stay_while_the_api_server_does_not_answer(fault: Exception) -> None:
     api = Api({VALIDATING: ALL[VALIDATING]})
     installation = Installation(api)
     await installation.look()
@@ -76,7 +76,7 @@ async def test_without_an_answer_the_last_concerns_stay(fault: Exception) -> Non
     assert installation.concerns == before != {}
 
 
-async def test_rights_on_kinds_that_are_watched_are_not_requested() -> None:
+async def test_permissions_on_watched_kinds_are_not_queried() -> None:
     api = Api(ALL)
     await Installation(api).look()
     assert not [right for right in api.asked if right.startswith(("list pods", "watch nodes"))]

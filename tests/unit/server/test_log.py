@@ -43,7 +43,7 @@ def refusing() -> Refusing:
     return Refusing()
 
 
-def test_those_of_a_kind_are_reported_once_and_then_counted(refusing: Refusing) -> None:
+def test_rejected_requests_of_a_kind_are_reported_once_and_then_counted(refusing: Refusing) -> None:
     refusing.refuse(1000)
     refusing.refuse(1, peer="192.0.2.2")
     said = {"webhook": None, "code": 400, "reason": "bad"}
@@ -57,7 +57,7 @@ def test_those_of_a_kind_are_reported_once_and_then_counted(refusing: Refusing) 
     assert counted == 1002
 
 
-def test_those_of_many_kinds_are_counted_together(refusing: Refusing) -> None:
+def test_rejected_requests_of_many_kinds_are_counted_together(refusing: Refusing) -> None:
     for number in range(MAX_LOGGED_REFUSALS + 5):
         refusing.refuse(2, f"reason {number}")
     assert len(refusing.log.lines) == MAX_LOGGED_REFUSALS
@@ -68,7 +68,7 @@ def test_those_of_many_kinds_are_counted_together(refusing: Refusing) -> None:
     assert refusing.log.told[-1] == "refused"
 
 
-def test_what_is_far_apart_is_reported_as_before(refusing: Refusing) -> None:
+def test_rare_rejected_requests_are_each_reported(refusing: Refusing) -> None:
     for _ in range(3):
         refusing.refuse()
         refusing.now += TELL_SECONDS
@@ -161,7 +161,7 @@ asyncio.run(main())
     assert b"the last line" in done.stderr
 
 
-def test_what_keeps_it_from_starting_is_the_last_line() -> None:
+def test_start_failure_is_the_last_line() -> None:
     program = """
 import sys, time
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Requests that are not reviews, and are rejected unread."""
+"""Requests that are not reviews are rejected, most of them unread."""
 
 import pytest
 
@@ -35,7 +35,7 @@ NO_REVIEWS = {
 
 @pytest.mark.parametrize("path", HOOKS)
 @pytest.mark.parametrize("body", NO_REVIEWS.values(), ids=NO_REVIEWS)
-def test_what_is_no_review_is_a_400(connection, path, body):
+def test_invalid_review_is_a_400(connection, path, body):
     response = connection.post(path, body)
     assert (response.status, response.headers["content-type"]) == (400, "text/plain; charset=utf-8")
     assert response.body.startswith(b"not a review that can be answered")
@@ -96,7 +96,7 @@ def test_spellings_of_the_content_type(connection, kind):
     assert connection.post("/validate-mpijob", GOOD, content_type=kind).status == 200
 
 
-def test_what_is_no_http_is_a_400_without_its_text_in_the_log(shared):
+def test_invalid_http_is_a_400_without_its_text_in_the_log(shared):
     connection = shared.connect()
     connection.send(b"\x16\x03\x01 secret\r\n\r\n")
     assert connection.receive().status == 400

@@ -25,7 +25,7 @@ def policy_review(text: str) -> bytes:
     return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
 
 
-def test_verdicts_and_what_is_told_of_faults(tmp_path: Path) -> None:
+def test_verdicts_and_reported_faults_of_custom_rules(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
     rules = (
         rule("job.workers < 4", id="few", message="too many workers", fix="Use 3 workers."),

@@ -78,7 +78,7 @@ async def test_a_broken_one_is_announced_once_by_all_replicas() -> None:
 
 
 @pytest.mark.parametrize("fault", [ClusterError("no answer"), ApiError(500, "oops"), ApiError(403, "no")])
-async def test_what_cannot_be_read_is_not_overwritten(fault: Exception) -> None:
+async def test_unreadable_policies_are_not_overwritten(fault: Exception) -> None:
     api = Api(fault, remembered=copy(a=GOOD))
     async with following(api) as (watch, applied, log):
         watch.now(a=BROKEN)
@@ -104,7 +104,7 @@ async def test_an_announcement_that_fails_is_made_later() -> None:
     assert len(api.events) == 1
 
 
-async def test_what_cannot_be_written_is_in_force_all_the_same() -> None:
+async def test_policy_is_in_force_if_its_copy_cannot_be_written() -> None:
     api = Api(ApiError(404, "none yet"), ApiError(404, "none yet"), ApiError(403, "may not create"))
     async with following(api) as (watch, applied, log):
         watch.now(a=GOOD)
@@ -204,7 +204,7 @@ async def test_missing_right_to_policies_puts_defaults_in_force_and_is_reported(
         assert (policies.problem, applied[-1][1].states) == ("", {"a": "current"})
 
 
-async def test_the_last_good_ones_stand_in_for_those_that_cannot_be_listed() -> None:
+async def test_last_valid_policies_replace_those_that_cannot_be_listed() -> None:
     async with without_list(Api(remembered=copy(a=GOOD)), "server-error: x") as (policies, watch, applied, _):
         await policies.loaded()
         [(in_force, outcome)] = applied
@@ -217,7 +217,7 @@ async def test_the_last_good_ones_stand_in_for_those_that_cannot_be_listed() -> 
         assert applied[-1][1].states == {"c": "current"}
 
 
-async def test_those_that_were_read_stay_when_the_right_is_taken_away() -> None:
+async def test_policies_stay_in_force_when_the_permission_is_revoked() -> None:
     async with following(Api()) as (watch, applied, _):
         watch.now(a=GOOD)
         await settle()
@@ -231,7 +231,7 @@ UNREADABLE = 'policy "a": this version can read neither the document nor its las
 
 @pytest.mark.parametrize("remembered", [None, {"a": BROKEN}, copy("9.0", a=BROKEN), {"_1.0": "no JSON"}])
 async def test_a_replica_that_can_read_neither_a_document_nor_a_copy_is_not_ready(remembered: Any) -> None:
-    """It admitted what the policy denies, after the restart of an older version."""
+    """After the restart of an older version, the replica admitted jobs that the policy denies."""
     async with following(Api(remembered=remembered)) as (watch, _, _log):
         watch.now(a=BROKEN, b=GOOD)
         await settle()
@@ -244,7 +244,7 @@ async def test_a_replica_that_can_read_neither_a_document_nor_a_copy_is_not_read
         assert watch.policies.unsettled == "", "one that came later keeps no replica from being ready"
 
 
-async def test_copies_that_cannot_be_read_stand_in_for_no_list() -> None:
+async def test_unreadable_copies_do_not_replace_the_list() -> None:
     async with without_list(Api(remembered=copy(a=BROKEN)), "server-error: x") as (policies, watch, applied, _):
         await settle()
         assert policies.unsettled.startswith(UNREADABLE)
@@ -256,7 +256,7 @@ async def test_copies_that_cannot_be_read_stand_in_for_no_list() -> None:
 
 
 async def test_rollout_and_rollback_leave_each_version_its_own_copy() -> None:
-    """BROKEN is what only the newer version reads. It had overwritten the only copy."""
+    """Only the newer version can read BROKEN. It used to overwrite the only copy."""
     api = Api(remembered=copy("0.9", a=GOOD))
     async with following(api, version="1.0") as (watch, *_):
         watch.now(a=GOOD, b=GOOD)

@@ -1,4 +1,4 @@
-"""What the process does besides serving."""
+"""The process apart from serving: keys, garbage collection and imports."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""A review on OpenShift reads which SCCs the pods may use, and never waits for it too long."""
+"""A review on OpenShift reads which SCCs the pods may use, within a time limit."""
 
 import asyncio
 from base64 import b64decode

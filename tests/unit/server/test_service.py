@@ -127,7 +127,7 @@ def test_an_address_that_is_not_ours():
     assert refused(listen=("no.such.host.invalid", 0)).startswith("cannot listen on no.such.host.invalid:0: ")
 
 
-def test_what_does_not_go_with_register(pair):
+def test_options_that_conflict_with_register(pair):
     assert refused(register=True, **pair) == (
         "--register makes its own certificate: leave out --tls-cert, --tls-key and --ca-secret"
     )
@@ -136,7 +136,7 @@ def test_what_does_not_go_with_register(pair):
     )
 
 
-def test_what_does_not_go_with_a_ca_secret(pair):
+def test_options_that_conflict_with_a_ca_secret(pair):
     assert refused(ca_secret="ca", service="s", **pair) == (
         "--ca-secret makes its own certificates: leave out --tls-cert and --tls-key"
     )

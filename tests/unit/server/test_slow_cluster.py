@@ -51,7 +51,7 @@ def test_no_work_begins_that_had_to_wait_for_its_turn_until_after_the_deadline(m
         assert asyncio.run(work).status == 504
 
 
-def test_our_own_timeout_counts_where_it_is_shorter():
+def test_own_timeout_applies_if_it_is_shorter():
     with live(timeout_seconds=0.001) as service:
         response = service.post("/validate-mpijob?timeout=30s", GOOD)
         assert (response.status, response.body) == (504, b"no verdict within 0.0008 s\n")

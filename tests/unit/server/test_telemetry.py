@@ -126,7 +126,7 @@ def test_each_operation_of_a_patch_is_counted(telemetry):
         (HTTPStatus.GATEWAY_TIMEOUT, ("deadline_exceeded_total", {"webhook": "mutate"})),
     ],
 )
-def test_what_got_no_decision_is_counted_where_it_belongs(telemetry, status, counted):
+def test_review_without_a_decision_is_counted_by_its_cause(telemetry, status, counted):
     telemetry.refused("mutate", status, "some reason", peer="192.0.2.1")
     name, labels = counted
     assert value(telemetry, name, **labels) == 1
@@ -138,7 +138,7 @@ def test_what_got_no_decision_is_counted_where_it_belongs(telemetry, status, cou
     assert {line.rpartition(" ")[2] for line in counts} <= {"0.0"}
 
 
-def test_what_alerts_ask_about_is_there_from_the_start(telemetry):
+def test_series_used_by_alerts_exist_from_the_start(telemetry):
     """Otherwise the first failure after a start would not be a step in a series."""
     expressions = " ".join(rule["expr"] for rule in alert_rules())
     telemetry.plugins((), Failures({("rule", "acme-no"): 0}, {}))
@@ -219,7 +219,7 @@ HOSTILE = 'x"\n\r\t\x1b[31m\u2028\x00{"level":"error"}' + "y" * 5000
 
 
 @pytest.mark.parametrize("field", ["user", "namespace", "name", "uid", "skipped"])
-def test_what_users_write_is_data_of_bounded_length_on_one_line(telemetry, stream, field):
+def test_user_text_in_the_log_is_one_short_line(telemetry, stream, field):
     request = jobs.request(jobs.GOOD, namespace="", username="alice")
     decision = Decision(name="train")
     if field == "user":
@@ -282,7 +282,7 @@ def refusal(telemetry, changes, **fields):
 
 
 def test_gpus_of_rejected_jobs_are_counted_once(telemetry):
-    """Under the worst of the rules, so that a sum over the rules is correct."""
+    """They are counted under the most severe rule, so that a sum over the rules is correct."""
     changes = {"Worker.replicas": 1, "spec.slotsPerWorker": 0}
     denied = validated(jobs.changed(changes))[1].denied
     assert len({finding.rule for finding in denied}) > 1
@@ -327,7 +327,7 @@ def exposed(metric: Metric) -> Iterator[str]:
         yield f"{metric.name}{{{','.join(labels)}}} 1"
 
 
-def test_promtool_has_nothing_against_them() -> None:
+def test_promtool_accepts_the_metrics() -> None:
     text = "\n".join(line for metric in ALL for line in exposed(metric))
     assert promtool.run("check", "metrics", text=f"{text}\n") == ""
 

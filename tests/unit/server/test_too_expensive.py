@@ -146,7 +146,7 @@ def test_a_policy_document_is_rejected(server: Server) -> None:
     assert "is too expensive to read" in answer["status"]["message"]
 
 
-def test_the_server_is_as_it_was_after_many_of_them(server: Server) -> None:
+def test_server_is_unchanged_after_many_expensive_reviews(server: Server) -> None:
     for _ in range(10):
         assert not server.post("/validate-mpijob", body(slow()))["allowed"]
         began = time.monotonic()

@@ -27,7 +27,7 @@ def cautions(job: MPIJob, injections: Collection[str]) -> dict[str, list[str]]:
         near = get_close_matches(key.removeprefix(PREFIX)[:64], _NAMES, n=1, cutoff=_ALIKE)
         meant = _FIELDS.get(key) or (near and f"{PREFIX}{near[0]}")
         if meant:
-            by_key[key] = [Caution(f"has no effect, did you mean {meant}?")]
+            by_key[key] = [Caution(f"has no effect; did you mean {meant}?")]
     if job.annotations.get(annotations.WORKER_READINESS, "false") != "false" and _WAITS.isdisjoint(injections):
         by_key[annotations.WORKER_READINESS] = [Caution("has no effect, the policy has launcher-wait off")]
     for key in _ours(job.labels):

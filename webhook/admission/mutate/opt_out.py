@@ -18,7 +18,7 @@ SHORTEST = 3
 
 
 class Kind(NamedTuple):
-    """What an annotation names: injections or rules."""
+    """The kind of names in an annotation: injections or rules."""
 
     article: str
     noun: str
@@ -65,26 +65,25 @@ def _kept(policy: Policy) -> frozenset[str]:
 
 
 def misplaced(entries: Sequence[str], kind: Kind, other: Kind) -> Iterator[Caution]:
-    """Cautions about entries that are not a `kind`. Some may be an `other`, which has an annotation of its own."""
+    """Cautions about entries that are not a `kind`. Entries of the kind `other` belong in its annotation."""
     if others := [entry for entry in entries if entry in other.known]:
-        told = f"no {kind.noun}, but {other.article} {other.noun}: {_shown(others)}"
-        yield Caution(f"{told}; {other.annotation} is for {other.noun}s")
+        one = len(others) == 1
+        what = f"is {other.article} {other.noun}" if one else f"are {other.noun}s"
+        yield Caution(f"{_shown(others)} {what}; use the annotation {other.annotation}")
     if unknown := [entry for entry in entries if entry not in others]:
-        yield Caution(f"no {kind.noun} is called {_unknown_names(unknown, kind.known)}")
+        yield Caution(f"no {kind.noun} is called {_unknown(unknown, kind.known)}")
 
 
-def _unknown_names(unknown: Sequence[str], known: Iterable[str]) -> str:
-    """The first few names, each with the likely intended one. If there is none, the command that lists the names."""
+def _unknown(names: Sequence[str], known: Iterable[str]) -> str:
+    """The first few names and the likely intended ones. If one has none, the command that lists the names."""
     known = tuple(known)
-    near = {
-        entry: closest_name(entry, known) if len(entry) >= SHORTEST else None for entry in unknown[:MAX_UNKNOWN_SHOWN]
-    }
-    shown = [
-        f"{annotations.quoted(entry)}, but {name}" if name else annotations.quoted(entry)
-        for entry, name in near.items()
-    ]
-    more = f" and {len(unknown) - MAX_UNKNOWN_SHOWN} more" if len(unknown) > MAX_UNKNOWN_SHOWN else ""
-    return f"{'; '.join(shown)}{more}" + ("" if all(near.values()) else f"; `{PROGRAM} rules` lists them")
+    shown = names[:MAX_UNKNOWN_SHOWN]
+    near = [closest_name(name, known) if len(name) >= SHORTEST else None for name in shown]
+    meant = " and ".join(dict.fromkeys(name for name in near if name))
+    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    hints = [f"did you mean {meant}?"] if meant else []
+    hints += [] if all(near) else [f"`{PROGRAM} rules` lists them"]
+    return f"{', '.join(map(annotations.quoted, shown))}{more}; {' '.join(hints)}"
 
 
 def _shown(ids: Sequence[str]) -> str:

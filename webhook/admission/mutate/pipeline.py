@@ -125,7 +125,7 @@ def _list_injections(job: MPIJob, added: list[str], builder: PatchBuilder) -> No
 
 
 def _new_replicas(stored: Any, new: Any) -> frozenset[Path]:
-    """Where an update adds the launcher or the workers, whose template is injected as in a new job."""
+    """The launcher or workers that an update adds: their template gets the injections of a new job."""
     before, after = (at(document, "spec", "mpiReplicaSpecs") for document in (stored, new))
     return frozenset(("spec", "mpiReplicaSpecs", role) for role in after if before and role not in before)
 

@@ -28,7 +28,7 @@ from webhook.kit.forms import ITEM, ComesBack, Form
 from webhook.kit.patch import Addition, PatchBuilder, PatchConflict, Path
 
 Notes = dict[str, list[str]]
-"""What each injection reports, by its id."""
+"""The reports of each injection, by its id."""
 Inject = Callable[[PatchBuilder, frozenset[str] | None], Notes]
 """Runs the injections with these ids, None for all, as at creation."""
 
@@ -70,9 +70,9 @@ class Dropped:
     path: Path
     """In the new job: the path of the value, or of the list that lacks an item."""
     value: Any
-    """What the stored job has."""
+    """The value in the stored job."""
     new: Any
-    """What the new job has there."""
+    """The value in the new job."""
     item: bool
     comes_back: bool
     """If false, it only shows that the injection may have written something else before."""

@@ -47,7 +47,7 @@ def validate(
 ) -> Decision:
     """Every violation in one decision; `time_left` gives the seconds until the API server stops waiting.
 
-    On UPDATE only what is worse than in the old object counts (see `ratchet`). Exemptions expire by `today` (UTC).
+    On UPDATE only findings apply that the old object lacks (see `ratchet`). Exemptions expire by `today` (UTC).
     `granted` says whether the requester may exempt the job, by rule that the job requests to be exempt from. The
     decision names the rules that are missing there in `requested`; the caller looks them up and calls again.
     DeadlineExceeded when the time is up.
@@ -95,7 +95,7 @@ def validate(
 
 
 def _too_large(request: review.AdmissionRequest, large: Finding, policy: Policy, view: ClusterView) -> Decision:
-    """Reject an object that is not decoded, at any action and without exemption, unless it was stored as it is."""
+    """Reject an object that is not decoded, regardless of actions and exemptions, unless it is stored unchanged."""
     decision = Decision(name=request.name)
     if passes_unjudged(request, policy, view):
         decision.skipped = too_large.AS_STORED

@@ -1,4 +1,4 @@
-"""Findings that an update makes worse. Only those count, so a stricter policy never keeps users from fixing a job.
+"""Findings that an update makes worse. Only these apply, so a stricter policy never prevents users from fixing a job.
 
 A finding about the new object is not worse if the stored object has the same fault in the same place. A place inside a
 pod template is identified by the names of containers and volumes, since an item that is inserted before others moves
@@ -66,13 +66,13 @@ def judging_stored(ctx: Context, job: MPIJob, old: MPIJob) -> Context:
 
 
 def _identity(finding: Finding, named: Named) -> Key:
-    """What two findings about the same fault have in common."""
+    """Equal for two findings about the same fault."""
     violation = finding.violation
     return finding.rule, violation.ceiling, named(violation.path), violation.message
 
 
 def _measured(finding: Finding, degree: Degree, named: Named) -> Key:
-    """What two findings have in common of which one may be worse than the other."""
+    """Equal for two findings that differ only in how bad they are."""
     return finding.rule, finding.violation.ceiling, named(degree.of)
 
 

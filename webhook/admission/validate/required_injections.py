@@ -1,4 +1,4 @@
-"""Whether what the policy requires to be injected is in the job that will be stored.
+"""Checks that the job that will be stored has every injection that the policy requires.
 
 Mutating webhooks that run after this service may remove what it injected, and if the mutating hook was not reached it
 injected nothing. The injection runs on the final object: what it would still add is missing. On an update only what the

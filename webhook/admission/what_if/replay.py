@@ -1,6 +1,6 @@
 """What-if: verdicts and injections for existing jobs under the current policies and under others.
 
-Jobs are judged as if they were created now. Stored jobs keep running, whatever the policy says.
+Jobs are judged as if they were created now. Policies do not stop running jobs.
 """
 
 from collections import Counter
@@ -87,7 +87,7 @@ class Replayed(NamedTuple):
     namespace: str
     name: str
     injected: tuple[Decision, Decision]
-    """What is injected now and then; the same decision twice if it cannot differ."""
+    """The injections now and after the change; the same decision twice if they cannot differ."""
     verdicts: tuple[Decision, Decision]
 
 
@@ -102,7 +102,7 @@ class Replayer:
         self.result = Replay()
 
     def add(self, jobs: Iterable[bytes | msgspec.Raw]) -> None:
-        """Judge and count more jobs, each as JSON of a stored MPIJob."""
+        """Judge more jobs, each as JSON of a stored MPIJob."""
         for data in jobs:
             self.count(self.judge(data))
 

@@ -2,7 +2,7 @@
 
 The job is judged as it is, with what would be injected into it today. The view must be `WithoutJobs`: the quotas'
 `used` includes the job, which must not be rejected because of itself. No user submits the job, so exemptions for users
-do not count. An exemption that the job requests counts, since its creator had the right to it.
+are ignored. An exemption that the job requests applies, since its creator had the right to it.
 """
 
 from collections.abc import Mapping

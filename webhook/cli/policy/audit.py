@@ -30,10 +30,10 @@ def audit(
 
     Every MPIJob that has not ended is judged as if it were submitted now, under the policies in force: the worst come
     first, each with all faults and fixes. Nothing is changed, and existing jobs keep running whatever the policy says.
-    With --policy and --without the policies that would be in force count.
+    With --policy and --without the job is judged by the policies that would then be in force.
 
-    A job's own part of a quota does not count against it. The user who submitted it is unknown: exemptions for users
-    are left out, and those that a job requests by annotation count.
+    A job's own use of a quota is not held against it. The user who submitted it is unknown: exemptions for users
+    are left out, and exemptions that a job requests by annotation are applied.
 
     It reads what you may read. With --namespace that is the jobs and objects of one namespace, and the policies.
 

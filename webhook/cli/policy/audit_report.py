@@ -19,7 +19,7 @@ from webhook.policy.layers import Layer
 
 @dataclass(frozen=True, slots=True)
 class JobAudit:
-    """A job, and what admission would say of it now."""
+    """A job and the verdict of admission on it now."""
 
     namespace: str
     name: str
@@ -100,10 +100,10 @@ class AuditReport:
         yield ""
         rest = len(self.breaking) - self.refused
         if not self.breaking:
-            yield f"{counted(self.total, 'job')}, {good('none to look at')}"
+            yield f"{counted(self.total, 'job')}, {good('none needs attention')}"
             return
         told = f"{self.refused} would be rejected, {rest} would only be reported, "
-        yield f"{counted(self.total, 'job')}: {told}{self.total - len(self.breaking)} in order"
+        yield f"{counted(self.total, 'job')}: {told}{self.total - len(self.breaking)} valid"
 
     def as_json(self) -> dict[str, Any]:
         return {

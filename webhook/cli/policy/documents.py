@@ -28,7 +28,7 @@ class PolicyFile:
     name: str
     """The name of its layer: the ConfigMap's name, else the file's."""
     title: str
-    """Where the document is. Lines count from there if they cannot be counted from the start of the file."""
+    """Where the document is. Line numbers start there if its line in the file is unknown."""
     document: PolicyDocument | None = None
     """None if it is broken."""
     faults: tuple[PolicyFault, ...] = ()
@@ -42,7 +42,7 @@ class PolicyFile:
 
     def layer(self, name: str = "") -> Layer:
         """The document, which must be valid, as a layer; its own name is the default."""
-        assert self.document is not None, "whoever asks has looked"  # noqa: S101 - for the type checker
+        assert self.document is not None, "callers check `document` first"  # noqa: S101 - for the type checker
         return Layer(name or self.name, self.document, digest=digest_of(self.text))
 
 
@@ -61,7 +61,7 @@ class Found:
 
 
 def load(arguments: Iterable[str]) -> Found:
-    """Every policy document in the named files; `-` is standard input, a directory stands for its files."""
+    """Every policy document in the named files; `-` is standard input, a directory means its files."""
     result = Found()
     for argument in arguments:
         try:

@@ -16,7 +16,7 @@ from webhook.server.clock import today
 @click.command()
 @namespace_option("The namespace in question.", required=True)
 @about_new_policies
-@click.option("--at", "revision", metavar="REVISION", help="The files of --policy as git has them at that revision.")
+@click.option("--at", "revision", metavar="REVISION", help="Read the files of --policy from this git revision.")
 @click.option(
     "-o", "--output", type=click.Choice(["text", "yaml", "json"]), default="text", help="yaml is one policy document."
 )
@@ -38,7 +38,7 @@ def effective(
     document is added under the name of its file.
 
     With only --policy no cluster is read. For an unknown namespace it is unknown which policies with a selector apply:
-    they do not count then. A document from `serve --policy` is not seen here.
+    they are then ignored. A document from `serve --policy` is not seen here.
 
     With --at the files of --policy are read as they were at a revision of their git repository: a branch, a tag or a
     hash. Nothing is checked out.

@@ -46,7 +46,7 @@ class EffectiveValues:
             lines.append(f'there is no namespace "{self.namespace}"' if self.known is ABSENT else NOT_KNOWN)
             selective = [layer.name for layer in self.policies.layers if layer.document.selector is not None]
             if selective:
-                lines.append(f"{', '.join(selective)} may be for it or not: they do not count here")
+                lines.append(f"{', '.join(selective)} may apply to it or not: they are ignored here")
         lines += [f"{name} is left out: {reason}" for name, reason in self.merged.dropped]
         mode = self.merged.document.mode
         if mode != "enforce":

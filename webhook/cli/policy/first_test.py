@@ -45,7 +45,7 @@ def _job(path: Path | None) -> Manifest:
     found, errors = files.load([str(path)])
     jobs = [each for each in found if each.kind == "MPIJob"]
     if errors or len(jobs) != 1:
-        raise ValueError(str(errors[0]) if errors else f"{path} has {len(jobs)} MPIJobs, and a test is about one")
+        raise ValueError(str(errors[0]) if errors else f"{path} has {len(jobs)} MPIJobs; a test needs exactly one")
     return jobs[0]
 
 

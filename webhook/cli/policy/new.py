@@ -13,14 +13,14 @@ from webhook.cli.terminal import fail
 
 @click.command()
 @click.argument("name")
-@click.option("--from", "source", metavar="FILE", help="A policy to start from. Default: one that sets nothing.")
-@click.option("-l", "--selector", help="The namespaces that it is for, as kubectl has selectors. Default: all.")
+@click.option("--from", "source", metavar="FILE", help="A policy to start from. Default: a policy without settings.")
+@click.option("-l", "--selector", help="The namespaces of the policy, in kubectl's selector syntax. Default: all.")
 @click.option("--mode", type=click.Choice(["enforce", "warn", "audit"]), help="The strictest action of a rule.")
-@click.option("--priority", type=int, help="The higher wins.")
-@click.option("--inject-only", metavar="IDS", help="These injections alone, with commas; '' for none.")
+@click.option("--priority", type=int, help="The policy with the higher priority wins.")
+@click.option("--inject-only", metavar="IDS", help="Only these injections, separated by commas; '' for none.")
 @click.option("--set", "settings", metavar="PATH=VALUE", multiple=True, help="A setting; repeatable.")
 @click.option("--into", metavar="DIR", help="Write DIR/NAME.yaml, and its first test to DIR/tests/NAME.yaml.")
-@click.option("--job", type=FILE, help="The job of the first test. Default: a small good one.")
+@click.option("--job", type=FILE, help="The job of the first test. Default: a small valid job.")
 @POLICY_NAMESPACE
 def new(
     *,

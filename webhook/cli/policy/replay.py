@@ -20,7 +20,7 @@ from webhook.server.clock import today
     "--output",
     type=click.Choice(["text", "json", "markdown"]),
     default="text",
-    help="For people, for programs, or for an issue.",
+    help="The output format: for people, programs or an issue.",
 )
 def replay(
     *,
@@ -35,7 +35,7 @@ def replay(
 
     Every MPIJob of the cluster is judged as if it were submitted now, under the policies in force and under those that
     would be: ConfigMaps replace those with the same name, as `kubectl apply` does; a bare document is added under the
-    name of its file; those named with --without are removed. Nothing is changed, and existing jobs keep running
+    name of its file; those named with --without are removed. The cluster is not changed, and existing jobs keep running
     whatever the policy says.
 
     Injections are compared too: into the job as its user wrote it, as far as the job records what was injected.
@@ -58,7 +58,7 @@ def replay(
     from webhook.cli.policy import inputs, replay_report
 
     if not files and not without:
-        fail("nothing would change: name policies with --policy or --without")
+        fail("no policy to replay: name policies with --policy or --without")
     given = inputs.policies(files)
     known = inputs.cluster(cluster, access, policy_namespace, jobs=True)
     layers = inputs.after(given, known, without)

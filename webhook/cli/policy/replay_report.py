@@ -111,7 +111,7 @@ def replay(world: JobWorld, jobs: Iterable[bytes], after: Sequence[Layer], *, to
 
 
 def _content(layer: Layer) -> dict[str, Any]:
-    """What its author wrote: a value that is set to its default still wins over documents of lower priority."""
+    """The settings in the document: one that is set to its default still overrides documents of lower priority."""
     return layer.document.model_dump(exclude_unset=True)
 
 

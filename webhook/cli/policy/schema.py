@@ -7,7 +7,7 @@ import click
 
 
 @click.command()
-@click.option("--tests", is_flag=True, help="That of files of tests instead.")
+@click.option("--tests", is_flag=True, help="Write the schema of test files instead.")
 def schema(*, tests: bool) -> None:
     """Write the JSON Schema of policy documents, for editors.
 

@@ -28,7 +28,7 @@ Lines = Mapping[Location, int]
 
 
 class Unusable(NamedTuple):
-    """Why a file, or a file that it names, cannot be used."""
+    """A file, or a file that it names, cannot be used."""
 
     file: str
     line: int | None
@@ -67,7 +67,7 @@ class Suite:
 
 @dataclass(slots=True)
 class Loaded:
-    """What was found."""
+    """The problems."""
 
     suites: list[Suite] = field(default_factory=list)
     errors: list[Unusable] = field(default_factory=list)
@@ -86,7 +86,7 @@ def load(arguments: Iterable[str]) -> Loaded:
 
 
 def _load(source: str, loaded: Loaded, *, searched: bool) -> None:
-    """The tests of a file; one that was found by searching a folder need not have any."""
+    """The tests of a file; a file that was found by searching a folder may have none."""
     content, shown = files.read(source), STDIN_TITLE if source == STDIN else source
     if searched and TEST_KIND.encode() not in content:
         return
@@ -152,7 +152,7 @@ class _Reader:
         for number, name in enumerate(document.rules or ()):
             if name not in known:
                 near = closest_name(name, known)
-                meant = f", did you mean {near}?" if near else ""
+                meant = f"; did you mean {near}?" if near else ""
                 self._fault(("rules", number), f"no rule or injection is called {name}{meant}")
 
     def _objects(self, given: Sequence[Any], *location: str | int) -> list[Manifest]:
@@ -167,7 +167,7 @@ class _Reader:
                 self._fault(location, str(error).removeprefix(f"{self.file}: "))
                 return []
             unusable = [each for each in manifests if not each.api_version]
-            problems = [f"a {each.kind} without apiVersion is nothing that a cluster has" for each in unusable]
+            problems = [f"a {each.kind} without apiVersion cannot be in a cluster" for each in unusable]
         else:
             manifests, errors = files.load([str(self.folder / given)])
             problems = [*map(str, errors)]
@@ -185,7 +185,7 @@ class _Reader:
         before = len(self.errors)
         jobs = [manifest for manifest in self._manifests(given, location) if manifest.kind == "MPIJob"]
         if len(jobs) != 1 and len(self.errors) == before:
-            self._fault(location, f"has {len(jobs)} MPIJobs, and a test is about one")
+            self._fault(location, f"has {len(jobs)} MPIJobs; a test needs exactly one")
         return jobs[0] if len(jobs) == 1 else None
 
 

@@ -33,26 +33,26 @@ Fields = Annotated[dict[str, Any], BeforeValidator(_paths)]
 class Expected(Settings):
     """A finding, or several similar ones."""
 
-    rule: str = Field(min_length=1, description="The rule, or the injection that says what it could not do.")
+    rule: str = Field(min_length=1, description="The rule, or the injection that reports what it could not do.")
     action: Literal["deny", "warn", "audit", "exempt", "fault"] = Field(
-        "deny", description="The action; fault for a custom rule that has no value for this job."
+        "deny", description="The action; fault for a custom rule that cannot be evaluated for this job."
     )
     field: str = Field("", description="The whole path of the field; absent for any.")
-    message: str = Field("", description="Part of what is wrong or of what to do; absent for any.")
+    message: str = Field("", description="Part of the problem or of the fix; absent for any.")
 
 
 class NamespaceFacts(Settings):
     """The namespace in which a job is created."""
 
-    name: str = Field("", description="Absent for that of the job, else default.")
-    labels: dict[str, str] = Field({}, description="By which policies select it.")
+    name: str = Field("", description="Absent for the namespace of the job, or default.")
+    labels: dict[str, str] = Field({}, description="Its labels, by which policies select it.")
     annotations: dict[str, str] = Field({}, description="Its annotations.")
 
 
 class UserFacts(Settings):
     """The user who creates a job."""
 
-    name: str = Field(min_length=1, description="As the API server knows it.")
+    name: str = Field(min_length=1, description="The user name that the API server sees.")
     groups: tuple[str, ...] = Field((), description="Names of groups.")
     may_exempt: tuple[str, ...] = Field((), description="Rules from which RBAC lets the user exempt jobs.")
 
@@ -63,7 +63,7 @@ class Around(Settings):
     job: FileOrObject | None = Field(None, description="The MPIJob, or the name of a file that has one.")
     cluster: tuple[FileOrObject, ...] = Field(
         (),
-        description="What the cluster holds: objects, or names of files of them. Those of a test come to those of all."
+        description="The cluster: objects, or names of files with objects. A test adds its own to those of the file."
         " A job of the same name makes the test one of a change to it.",
     )
     namespace: NamespaceFacts | None = Field(None, description="Where the job is created; by default without labels.")
@@ -90,6 +90,6 @@ class SuiteDocument(Around):
     )
     rules: tuple[str, ...] | None = Field(
         None,
-        description="Rules and injections whose warnings and audits count; absent for all. Rejections always count.",
+        description="Rules and injections whose warnings and audits are compared; absent: all. Rejections always are.",
     )
-    tests: tuple[Case, ...] = Field(min_length=1, description="One after the other; none changes what the next sees.")
+    tests: tuple[Case, ...] = Field(min_length=1, description="The tests; they do not affect each other.")

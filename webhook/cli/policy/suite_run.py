@@ -192,7 +192,7 @@ def _in_words(action: str, field: str, message: str, rule: str) -> str:
 def _unknown(rule: str, suite: Suite) -> str:
     known = findings_known(suite.policies)
     near = None if rule in known else closest_name(rule, known)
-    return f"; no rule is called {rule}, did you mean {near}?" if near else ""
+    return f"; no rule is called {rule}; did you mean {near}?" if near else ""
 
 
 def _stored(suite: Suite, test: PolicyTest, document: Mapping[str, Any]) -> Iterator[Problem]:

@@ -18,7 +18,7 @@ from webhook.cli.terminal import UNUSABLE, complain
     "--output",
     type=click.Choice(["text", "json", "junit", "sarif", "github"]),
     default="text",
-    help="For people, for programs, or for CI systems.",
+    help="The output format: for people, programs or CI systems.",
 )
 def test(*, paths: tuple[str, ...], quiet: bool, output: str) -> NoReturn:
     """Test whether jobs get the verdicts that they should.

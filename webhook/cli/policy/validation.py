@@ -127,7 +127,7 @@ def _together(policies: Sequence[PolicyFile]) -> Iterator[str]:
         if not may_meet(*pair):
             continue
         for first, second, path in layers.ties(pair):
-            yield f'{path}: "{first}" and "{second}" have the same priority and other values; that of "{second}" wins'
+            yield f'{path}: "{first}" and "{second}" have the same priority and different values; "{second}" wins'
         for dropped, reason in layers.merge(pair, policy_model()).dropped:
             other = next(layer.name for layer in pair if layer.name != dropped)
             yield f'"{dropped}" does not go with "{other}", and is left out where both are in force: {reason}'

@@ -19,7 +19,7 @@ def inline(value: Any) -> str:
 
 
 def exemption_in_words(exemption: Exemption, today: date) -> str:
-    """Who is exempt from which rules, until when, and why."""
+    """An exemption in words."""
     what = "every rule" if EVERY_RULE in exemption.rules else ", ".join(exemption.rules)
     whom = [
         f"{kind} {', '.join(names)}"

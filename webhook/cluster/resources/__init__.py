@@ -1,8 +1,8 @@
 """The kinds of objects that the service watches, one file each, discovered by import.
 
-A file declares a `Resource`: the fields that are read, and the small frozen record that is kept. A new file is watched,
+A file declares a `Resource`: the fields that are read, and the small frozen record to cache. A new file is watched,
 read from snapshots and in the ClusterRole that `make manifests` writes; SECURITY.md lists it by hand. Keep only fields
-that a rule or an injection uses: a record is held in memory for every such object of the cluster.
+that a rule or an injection uses: the service caches a record for every such object of the cluster.
 """
 
 import importlib

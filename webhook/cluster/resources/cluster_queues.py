@@ -24,7 +24,7 @@ class ClusterQueue(msgspec.Struct, frozen=True):
     groups: tuple[kueue.Group, ...]
     quotas: kueue.Quotas
     checks: tuple[str, ...]
-    """AdmissionChecks that a job needs besides quota, as for MultiKueue."""
+    """AdmissionChecks that a job needs in addition to quota, as for MultiKueue."""
 
 
 class _Check(msgspec.Struct, omit_defaults=True):

@@ -39,7 +39,7 @@ class KueueConfig(msgspec.Struct, frozen=True):
     maps_devices: bool
 
     def leaves_out(self, resource: str) -> bool:
-        """Whether Kueue does not count the resource under this name, or may not."""
+        """Whether Kueue ignores, or may ignore, the resource under this name."""
         # With mappings for devices Kueue may count an extended resource under another name.
         of_devices = self.maps_devices and "/" in resource
         return of_devices or resource in self.transformed or resource.startswith(self.excluded_prefixes)
@@ -79,7 +79,7 @@ class _ConfigMap(Wire):
 
 
 def _record(found: _ConfigMap) -> KueueConfig | None:
-    """None for another ConfigMap; ValueError for a configuration that cannot be read."""
+    """None for an unrelated ConfigMap; ValueError for a configuration that cannot be read."""
     if found.data is None or found.data.config is None:
         return None
     documents: list[Any] = yaml.load_all(found.data.config)

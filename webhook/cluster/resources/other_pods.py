@@ -1,7 +1,7 @@
 """Pods that no Kubeflow operator made and that have the name of a worker.
 
-Such pods are most of a cluster's pods, and only one rule uses them, so the service does not wait for their list: until
-then they are unknown. The API server sends only metadata, and pods with other names are dropped.
+Most of a cluster's pods are of this kind, and only one rule uses them. So the service does not wait for their list, and
+they are unknown until then. The API server sends only metadata, and pods with other names are dropped.
 """
 
 import re

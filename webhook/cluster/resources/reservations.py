@@ -77,7 +77,7 @@ _Row = tuple[str, tuple[Charge, ...]]
 
 
 class _Job(msgspec.Struct, array_like=True, gc=False):
-    """An entry as it is stored."""
+    """A stored entry."""
 
     uid: str
     name: str

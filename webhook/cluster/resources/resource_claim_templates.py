@@ -16,7 +16,7 @@ class DeviceChoice(msgspec.Struct, frozen=True, gc=False):
     device_class: str
     count: int | None = 1
     admin: bool = False
-    """For administrators who inspect devices in use; quotas count them all the same."""
+    """For administrators who inspect devices in use; quotas include them anyway."""
 
 
 class ResourceClaimTemplate(msgspec.Struct, frozen=True, gc=False):

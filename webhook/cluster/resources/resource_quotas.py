@@ -20,7 +20,7 @@ class _ScopeSelector(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class QuotaSpec(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What is limited."""
+    """The limits."""
 
     hard: dict[str, object] | None = None
     scopes: list[str] | None = None
@@ -28,7 +28,7 @@ class QuotaSpec(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class QuotaStatus(msgspec.Struct, omit_defaults=True):
-    """What the controller has counted."""
+    """The use as counted by the controller."""
 
     hard: dict[str, object] | None = None
     used: dict[str, object] | None = None

@@ -55,7 +55,7 @@ class SELinux(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
 
 
 class SecurityContextConstraints(Wire, rename="camel", omit_defaults=True):
-    """An SCC, as it is stored."""
+    """A stored SCC."""
 
     allow_host_ipc: bool = msgspec.field(default=False, name="allowHostIPC")
     allow_host_network: bool = False

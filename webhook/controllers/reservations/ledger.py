@@ -8,7 +8,7 @@ The jobs that wait in this replica are judged in rounds: read, judge, write, ans
 resourceVersion that was read. If another replica has written since, the API server answers 409, and the jobs are judged
 again in the next round. The pauses between rounds are random, so that each replica gets its turn.
 
-A reservation counts until the replicas see the job, at most for `LIFETIME_SECONDS` by the API server's clock. So the
+A reservation is valid until the replicas see the job, at most for `LIFETIME_SECONDS` by the API server's clock. So the
 reservations of a replica that is killed before it answers expire within seconds.
 
 A new pod is in a quota's `used` before a list has it, so for a moment it counts twice. While pods change, a rejected
@@ -142,7 +142,7 @@ class WaitingJob:
 
 
 class CurrentEntries:
-    """Selects the reservations that count: unexpired ones whose job may not be in every cache yet.
+    """Selects the valid reservations: those not expired whose job may not be in every cache yet.
 
     It follows the jobs that `view` shows; `clock` is the API server's.
     """
@@ -156,7 +156,7 @@ class CurrentEntries:
             view.on_change(other.jobs, self._job_changed)
 
     def of(self, lease: Reservations) -> list[LedgerEntry]:
-        """The entries that count. An entry that expires much too late is damaged."""
+        """The valid entries. An entry that expires much too late is damaged."""
         now, current, stored_names = self._clock(), list[LedgerEntry](), set[str]()
         for entry in reversed(lease.entries):
             reserved = entry.reservation
@@ -182,7 +182,7 @@ class CurrentEntries:
 
 
 class QuotaLedger:
-    """Judges jobs in namespaces with quotas. `run` removes Leases without a reservation that counts.
+    """Judges jobs in namespaces with quotas. `run` removes Leases without a valid reservation.
 
     `on_outcome` gets the outcome for each job.
     """
@@ -218,7 +218,7 @@ class QuotaLedger:
             raise DeadlineExceeded(f"the quotas of {namespace}") from None
 
     async def run(self) -> NoReturn:
-        """Remove Leases without a reservation that counts, until cancelled."""
+        """Remove Leases without a valid reservation, until cancelled."""
         while True:
             await asyncio.sleep(limits.SWEEP_SECONDS)
             self._current.forget()

@@ -143,7 +143,7 @@ class KeyPool:
             self._ready = asyncio.Queue()
 
     def stop_filling(self) -> None:
-        """Make no more pairs ahead; requests are still served."""
+        """Stop making spare pairs; requests are still served."""
         if self._filler is not None:
             self._filler.cancel()
 

@@ -78,7 +78,7 @@ class Wanted:
 
 
 def what_is_needed(request: AdmissionRequest, keys: SshKeys) -> Wanted | Decision:
-    """What the Secret needs, or the decision if it needs nothing. Never denies.
+    """The changes that the Secret needs, or the decision if it needs none. Never denies.
 
     A dry run discards its pair, so the pair is of a fast algorithm and does not come from the stock.
     """

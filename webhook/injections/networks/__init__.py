@@ -94,7 +94,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 
 def _leave_uncounted(found: Attachments, ctx: Context, patch: PatchBuilder) -> None:
-    """Remove each network whose device Kueue does not count."""
+    """Remove each network whose device Kueue does not charge to the quota."""
     for network in [*found.added]:
         used = devices([network], ctx) or ()
         if problem := not_covered(ctx.view, ctx.namespace, patch.get(QUEUE), used):
@@ -108,7 +108,7 @@ def _leave_out(found: Attachments, networks: list[Network], problem: str) -> Non
 
 
 def _asked(job: MPIJob, plans: Mapping[str, Attachments], ctx: Context) -> dict[str, dict[str, str]]:
-    """The devices to add to each role: none that it requests itself, and none unless all are known."""
+    """The devices to add to each role: without those that it requests itself; none unless all are known."""
     requests = {}
     for pods in job_pods(job, ctx):
         if pods.role not in plans or not pods.template.containers:

@@ -26,31 +26,29 @@ def _pages(text: str) -> str:
 class Settings(InjectionSettings):
     """The devices, their number, and what is injected with them."""
 
-    always: bool = Field(False, description="Whether jobs with accelerators get it without requesting it.")
-    resource: str = Field("", description="The device, as rdma/ib; empty for the only one that the nodes have.")
-    per_gpu: int | None = Field(
-        None, ge=1, le=MAX_RDMA_DEVICES, description="How many for each accelerator of the pod."
-    )
+    always: bool = Field(False, description="Whether jobs with accelerators get RDMA without requesting it.")
+    resource: str = Field("", description="The device, as rdma/ib; empty if the nodes have only one device.")
+    per_gpu: int | None = Field(None, ge=1, le=MAX_RDMA_DEVICES, description="Devices for each accelerator of the pod.")
     per_pod: int | None = Field(
-        None, ge=1, le=MAX_RDMA_DEVICES, description="How many for each pod; with neither, by what the nodes have."
+        None, ge=1, le=MAX_RDMA_DEVICES, description="Devices for each pod; if neither is set, the nodes decide."
     )
     devices: ResourceNames = Field(
         RDMA_DEVICES, description="Names of the resources that are RDMA devices; * matches any text."
     )
     shared: ResourceNames = Field(
-        ("rdma/*",), description="Those that are shares of an adapter: a pod gets one where nothing else is set."
+        ("rdma/*",), description="Devices that are shares of an adapter: a pod gets one share by default."
     )
     accelerators: ResourceNames = Field(
         DEFAULT_ACCELERATORS, description="Names of the resources that are accelerators; * matches any text."
     )
     hugepages: dict[str, Annotated[str, AfterValidator(_pages)]] = Field(
-        {"vpc.amazonaws.com/efa": "5120Mi"}, description="Huge pages of 2 MiB that go with a device, by its name."
+        {"vpc.amazonaws.com/efa": "5120Mi"}, description="Huge pages of 2 MiB to request with a device, by its name."
     )
     networks: NetworkNames = Field((), description="The networks, each as namespace/name@interface.")
     environment: Variables = Field(
         {}, description="Variables for the ranks, such as NCCL_IB_HCA, UCX_NET_DEVICES or FI_PROVIDER."
     )
-    ipc_lock: bool = Field(False, description="Whether containers get IPC_LOCK where that is allowed and has effect.")
+    ipc_lock: bool = Field(False, description="Whether containers get IPC_LOCK if that is allowed and has an effect.")
 
     @model_validator(mode="after")
     def _consistent(self) -> "Settings":

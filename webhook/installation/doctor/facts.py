@@ -26,7 +26,7 @@ KUEUE_CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """Where an installation is on its cluster."""
+    """The place of an installation in its cluster."""
 
     namespace: str = PROGRAM
     """The namespace of the service and its policies."""
@@ -115,7 +115,7 @@ class Facts:
 
     @property
     def on_trial(self) -> bool:
-        """Whether only a server of `serve --register` exists: it has nothing of what the manifests install."""
+        """Whether only a server of `serve --register` exists: none of the objects of the manifests exist."""
         ours = [configuration(each) for each in (self.mutating, self.validating) if not isinstance(each, Unread)]
         nothing_else = self.deployment is None and self.service is None
         return nothing_else and any(ours) and all(each is None or made_by_register(each) for each in ours)

@@ -27,7 +27,7 @@ class Purpose:
     """Rights with a common purpose."""
 
     without: str
-    """What happens without them."""
+    """The consequence of missing rights."""
     rights: tuple[Right, ...]
     essential: bool = False
     """Whether the service cannot work at all without them."""

@@ -1,4 +1,4 @@
-"""With --disruption-budgets, a PodDisruptionBudget for every job that runs, where the policy sets one.
+"""With --disruption-budgets, every running job has a PodDisruptionBudget if the policy requires it.
 
 `minAvailable` is the number of the job's pods. `maxUnavailable` does not work: Kubernetes cannot tell how many pods
 an MPIJob has (https://kubernetes.io/docs/tasks/run-application/configure-pdb/). A job that has not run gets no budget.

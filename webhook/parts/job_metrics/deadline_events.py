@@ -1,4 +1,4 @@
-"""With --deadline-events, Events on a job inform its users when most of its time is over, and when all of it is.
+"""With --deadline-events, Events inform a job's users at 80 % of its time limit, and at its end.
 
 Every replica writes every Event. The name of an Event follows from its content, so that the second write is a conflict.
 

@@ -1,4 +1,4 @@
-"""Starts the consumers of the lives of jobs, and watches the jobs."""
+"""Starts the watches of jobs and the consumers of their state changes."""
 
 from contextlib import AsyncExitStack
 

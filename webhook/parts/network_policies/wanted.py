@@ -119,7 +119,7 @@ def _openings(direction: str, openings: Iterable[Peers]) -> list[Rule]:
 
 
 def _rule(direction: str, peers: Sequence[Any], ports: Sequence[Any]) -> Rule:
-    """A rule; without peers for everybody, without ports for all of them."""
+    """A rule; without peers it applies to all of them, without ports to all ports."""
     return {**({direction: peers} if peers else {}), **({"ports": ports} if ports else {})}
 
 

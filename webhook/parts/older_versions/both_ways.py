@@ -9,7 +9,7 @@ v2beta1's is shown as it is, together with the fields that only v1alpha1 has. Ev
 older spec again, so whatever an older version shows converts back to the same job.
 
 A job that is too large for this is shown as it is, without reading its pods. A request in an older version that is too
-large is rejected; a stored one is replaced by a stand-in.
+large is rejected; for a stored object a substitute is shown.
 
 Any user may write the annotations, so only fields whose type is checked here are taken from them. The API server checks
 all others by the schema of the version, so no user can hide there what the operator, or an older client, cannot read.
@@ -367,7 +367,7 @@ def _document(document: Document, version: str, spec: Any, annotations: dict[str
 
 
 def merge(target: Any, before: Any, after: Any) -> Any:
-    """`target` with what was changed from `before` to `after`; where both changed the same, `after` counts."""
+    """`target` with what was changed from `before` to `after`; `after` wins where both changed the same field."""
     merged = _merged(target, before, after)
     return None if merged is _ABSENT else merged
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     "--gpus-per-node",
     type=click.IntRange(min=1),
     metavar="N",
-    help="The operator's flag --gpus-per-node or --processing-units-per-node, for v1alpha1 jobs that do not say it.",
+    help="The operator's flag --gpus-per-node or --processing-units-per-node, for v1alpha1 jobs that do not set it.",
 )
 @click.option(
     "--ssh-path",
@@ -68,7 +68,7 @@ def mpijob(
 
 
 def _converted(manifest: "Manifest", options: "Options") -> "Conversion":
-    """The object as v2beta1, checked; one that is not an older job as it is."""
+    """The object as v2beta1, checked; any other object unchanged."""
     from webhook.api.mpijob import API_VERSION
     from webhook.cli.conversions import Conversion, checked
     from webhook.cli.terminal import heading, printable
@@ -81,7 +81,7 @@ def _converted(manifest: "Manifest", options: "Options") -> "Conversion":
         return Conversion(manifest.source, head, as_it_is, is_job=False)
     title = printable(f"{manifest.source}: {'/'.join(filter(None, (manifest.namespace, manifest.title)))}")
     if manifest.api_version == API_VERSION:
-        return Conversion(manifest.source, f"{title}: is of {API_VERSION} already, left as it is", as_it_is)
+        return Conversion(manifest.source, f"{title}: is already of {API_VERSION}, left as it is", as_it_is)
     try:
         converted = older_jobs.convert(manifest.document, options)
     except ConversionError as error:

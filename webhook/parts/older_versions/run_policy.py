@@ -37,13 +37,13 @@ def move(spec: dict[str, Any], policy: dict[str, Any], key: str, report: Report,
     if policy.get(key) is None:
         report.mapped(path, f"is {inner} now")
     elif policy[key] == value:
-        report.mapped(path, f"is said by {inner} already")
+        report.mapped(path, f"is already set by {inner}")
         return
     elif not outer_wins:
-        report.lost(path, f"{inner} counted, and stays")
+        report.lost(path, f"{inner} was used, and stays")
         return
     else:
-        report.lost(inner, f"{path} counted, and takes its place")
+        report.lost(inner, f"{path} was used, and replaces it")
         report.mapped(path, f"is {inner} now")
     policy[key] = value
 

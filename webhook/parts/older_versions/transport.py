@@ -100,7 +100,7 @@ def change(role: str, template: dict[str, Any], main: int, where: str, report: R
         _worker(container, f"{path}.containers[{main}]", report)
     account = pod.get("serviceAccountName")
     if role == LAUNCHER and account is not None:
-        report.changed(f"{path}.serviceAccountName", "counts now; the MPI operator put one of its own in its place")
+        report.changed(f"{path}.serviceAccountName", "has an effect now; the MPI operator replaced it with its own")
     change_selectors(pod, path, report)
 
 

@@ -46,4 +46,4 @@ def _restarts(roles: dict[str, Any], report: Report) -> None:
     """Its launcher had two policies, and its workers were in a StatefulSet, which has one."""
     if roles.get(WORKER, {}).get("restartPolicy") == NEVER:
         field = f"{replica_specs.path(WORKER)}.restartPolicy"
-        report.changed(field, "workers were restarted whatever was written here; Never counts now")
+        report.changed(field, "workers were restarted whatever was written here; Never has an effect now")

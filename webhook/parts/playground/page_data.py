@@ -1,4 +1,4 @@
-"""The page's content besides verdicts: examples, explanations of the rules, and the schemas of what is typed."""
+"""The page's content except verdicts: examples, explanations of rules, and schemas of the input."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -91,7 +91,7 @@ def _objects(text: str) -> tuple[Manifest, ...]:
 
 
 def _cluster(text: str, policy_namespace: str) -> JobWorld:
-    return job_world.of_objects(_objects(text), "what is said of the cluster", policy_namespace=policy_namespace)
+    return job_world.of_objects(_objects(text), "the objects of the cluster", policy_namespace=policy_namespace)
 
 
 @lru_cache(maxsize=2)

@@ -38,7 +38,7 @@ def _instance(value: str) -> "tuple[str, Instance]":
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=files_too)
-@click.option("--image", type=utf8_text, metavar="IMAGE", help="In place of the request's. Default: that.")
+@click.option("--image", type=utf8_text, metavar="IMAGE", help="The image. Default: the request's.")
 @click.option(
     "--claim",
     "claims",
@@ -51,13 +51,13 @@ def _instance(value: str) -> "tuple[str, Instance]":
     "--s3-image",
     type=utf8_text,
     metavar="IMAGE",
-    help="Fetch what no --claim is for from S3, by this image's `aws s3 cp`.",
+    help="Fetch data without a --claim from S3, with `aws s3 cp` in this image.",
 )
 @click.option(
     "--s3-secret",
     type=utf8_text,
     metavar="NAME",
-    help="The Secret with AWS_ACCESS_KEY_ID and the like, for --s3-image.",
+    help="The Secret with the AWS credentials (such as AWS_ACCESS_KEY_ID) for --s3-image.",
 )
 @click.option("--code-in-image", is_flag=True, help="The program is in /opt/ml/code of the image.")
 @click.option(
@@ -66,13 +66,13 @@ def _instance(value: str) -> "tuple[str, Instance]":
     type=_instance,
     metavar="TYPE=CPUS,GIB,GPUS[,EFA]",
     multiple=True,
-    help="What an instance type has, where that is not known or another; repeatable.",
+    help="The resources of an instance type, if unknown or different; repeatable.",
 )
 @click.option(
     "--processes-per-host",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Where the request does not say it. Default: as SageMaker.",
+    help="Used if the request does not say it. Default: as SageMaker.",
 )
 @click.option(
     "--workers-per-instance", type=click.IntRange(min=1), metavar="N", default=1, help="Pods that share a machine."
@@ -82,20 +82,18 @@ def _instance(value: str) -> "tuple[str, Instance]":
     "--network",
     type=click.Choice(_NETWORKS),
     default="efa",
-    help="EFA where the type has it; the cluster's RDMA; none.",
+    help="EFA if the instance type has it, the cluster's RDMA, or none.",
 )
 @click.option(
     "--reserve",
     type=click.IntRange(0, 90),
     metavar="PERCENT",
     default=7,
-    help="What of a machine's CPUs and memory its node needs itself.",
+    help="The CPUs and memory of a machine that its node needs itself.",
 )
-@click.option("--pull-secret", type=utf8_text, metavar="NAME", help="The Secret by which nodes pull the image.")
+@click.option("--pull-secret", type=utf8_text, metavar="NAME", help="The Secret with which nodes pull the image.")
 @click.option("--service-account", type=utf8_text, metavar="NAME", help="The ServiceAccount of the pods.")
-@click.option(
-    "-n", "--namespace", type=object_name, metavar="NAME", help="The namespace of the jobs. Default: none is written."
-)
+@click.option("-n", "--namespace", type=object_name, metavar="NAME", help="The namespace of the jobs. Default: none.")
 @OUTPUT
 def sagemaker(
     *,

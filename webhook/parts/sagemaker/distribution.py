@@ -39,7 +39,7 @@ _OF_THE_SERVICE: Final = "_tuning_objective_metric"
 
 
 class Way(Enum):
-    """How processes are started."""
+    """The way processes are started."""
 
     MPI = "mpirun starts a rank for each"
     TORCHRUN = "torchrun starts those of a machine"

@@ -100,7 +100,7 @@ class Options:
     workers_per_instance: int = 1
     """The number of pods for each instance."""
     launcher_as_worker: bool = False
-    """As many pods as SageMaker had machines; the launcher is one of them."""
+    """As many pods as SageMaker had machines, including the launcher."""
     network: str = "efa"
     """`efa`: the adapters of the instance type; `rdma`: the cluster's devices, by the annotation; `none`."""
     reserve: int = 7
@@ -181,7 +181,7 @@ def amounts(each: Instance, adapters: int, options: Options) -> dict[str, int | 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How ranks reach each other."""
+    """The network between ranks."""
 
     adapters: int = 0
     """EFA adapters of each pod."""

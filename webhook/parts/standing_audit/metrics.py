@@ -14,18 +14,16 @@ from webhook.server.namespace_labels import of_now
 _read_gauge = partial(metric, "gauge", on_scrape=True)
 
 AUDIT_METRICS: Final = (
-    _read_gauge(
-        "audit_jobs{namespace}", f"MPIJobs that have not ended and were judged as if they were created now. {READ}"
-    ),
-    _read_gauge("audit_refused{namespace}", f"Those of them that would be rejected. {READ}"),
+    _read_gauge("audit_jobs{namespace}", f"Audited MPIJobs: all that have not ended, judged as if created now. {READ}"),
+    _read_gauge("audit_refused{namespace}", f"Audited MPIJobs that would be rejected. {READ}"),
     _read_gauge(
         "audit_violations{namespace, rule, action}",
-        f"Those of them that break a rule, by the rule and what it would lead to: deny, warn or audit. {READ}",
+        f"Audited MPIJobs that break a rule, by rule and action: deny, warn or audit. {READ}",
     ),
     _read_gauge(
-        "audit_age_seconds", "Seconds since this replica last judged all jobs, infinite before the first time."
+        "audit_age_seconds", "Seconds since this replica's last audit of all MPIJobs; infinite before the first."
     ),
-    _read_gauge("audit_duration_seconds", "How long that took."),
+    _read_gauge("audit_duration_seconds", "Seconds that this replica's last audit of all MPIJobs took."),
 )
 """At `/metrics/jobs`, with --audit."""
 

@@ -58,7 +58,7 @@ REST: Final = 10
 
 
 def broken(decision: Decision) -> tuple[Broken, ...]:
-    """The rules that a job breaks, once for each action: fifty findings of a rule count as one."""
+    """The rules that a job breaks, once for each action: fifty findings of one rule are one entry."""
     pairs = {(finding.rule, action) for action, finding in decision.findings}
     return tuple(sorted(pairs)) if pairs else IN_ORDER
 
@@ -123,7 +123,7 @@ class StandingAudit:
         """Judge every job once."""
         self._begun = True
         self._outdated.clear()
-        # The list may have the old state of jobs that change from now on, so the verdict on the changed job counts.
+        # The list may have the old state of jobs that change from now on, so the verdict on the changed job wins.
         self._touched.clear()
         began, outcomes = self._clock(), dict[ByNamespace, tuple[Broken, ...]]()
         try:
@@ -224,5 +224,5 @@ class StandingAudit:
 
 
 def _written(job: MPIJobRecord) -> tuple[object, ...]:
-    """What users change. The generation changes with the spec but not with metadata."""
+    """Changes when a user edits the job. The generation changes with the spec but not with metadata."""
     return job.uid, job.generation, job.queue, job.network_policy

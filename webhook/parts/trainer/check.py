@@ -34,7 +34,7 @@ def concerns(manifest: Manifest) -> bool:
 
 
 class Runtimes:
-    """A ClusterView with these runtimes, of which the first of a name counts; else those of `view`."""
+    """A ClusterView with these runtimes, the first of each name, instead of those of `view`."""
 
     def __init__(self, view: ClusterView, manifests: Iterable[Manifest], namespace: str) -> None:
         self._view, self.all, self.within, self.groups = view, view.all, view.within, view.groups

@@ -95,7 +95,7 @@ def judge(
 
 
 def _too_large(request: AdmissionRequest, large: Finding, policy: Policy, view: ClusterView) -> Decision:
-    """Reject an object that is too large, whatever the action of the rule, unless it was stored as it is."""
+    """Reject an object that is too large, regardless of the rule's action, unless it is stored unchanged."""
     decision = Decision(name=request.name)
     if passes_unjudged(request, policy, view, controllers_change=unshaped.same_pods):
         decision.skipped = too_large.AS_STORED

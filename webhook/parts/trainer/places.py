@@ -1,4 +1,4 @@
-"""Where users wrote the value at a path of the shape that rules read, and the names of its fields there."""
+"""Maps paths of the shape that rules read to the places where users wrote the values, and their field names."""
 
 import re
 from collections.abc import Mapping

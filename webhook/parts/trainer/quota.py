@@ -1,7 +1,7 @@
 """TrainJobs for quotas and for Kueue: their existing pods, and the objects that are created for them.
 
 Only the name of a stored TrainJob is known, so nothing beyond its reservation is promised to it: pods that are created
-later, such as a launcher that waits long for its nodes, do not count until then.
+later, such as a launcher that waits long for its nodes, are left out until then.
 """
 
 from collections import Counter
@@ -58,7 +58,7 @@ def _key(pod: TrainJobPod) -> tuple[str, str]:
 
 @cache
 def charges(jobs: int) -> tuple[Charge, ...]:
-    """A TrainJob, and what Kubeflow Trainer and JobSet create for it besides pods, with this number of Jobs."""
+    """A TrainJob, and the objects except pods that Trainer and JobSet create for it, with this number of Jobs."""
     numbers = {"count/trainjobs.trainer.kubeflow.org": 1, "count/jobsets.jobset.x-k8s.io": 1, "count/jobs.batch": jobs}
     for kind, number in (("services", 1), ("configmaps", 2), ("secrets", 1)):
         numbers |= {kind: number, f"count/{kind}": number}

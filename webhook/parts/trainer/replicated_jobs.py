@@ -34,7 +34,7 @@ class TooLarge(Exception):
 
 
 class Work:
-    """What may still be merged."""
+    """The rest that may be merged."""
 
     def __init__(self) -> None:
         self._left = MAX_MERGED_VALUES

@@ -14,7 +14,7 @@ from webhook.parts.trainer.replicated_jobs import launcher_is_node
 from webhook.parts.trainer.shape import Shape
 from webhook.rules import CauseReason, Violation, shortened
 
-# JobSet's own stand-in for what Kubernetes adds to the names of pods.
+# JobSet's placeholder for the suffix that Kubernetes adds to the names of pods.
 _OF_A_POD: Final = "-abcde"
 # Trainer's `runtimeSnapshotSuffix` and `MPIHostfileConfigMapSuffix`
 _SNAPSHOT: Final = "-runtime-snapshot"

@@ -1,7 +1,7 @@
-"""The command `why`: why a job that exists does not run, by what the cluster itself says of it.
+"""The command `why`: the reason why an existing job does not run, from its status, events and logs.
 
 `reader` reads what a `sight` of one job has, `causes` has a file for each place where a job gets stuck, `state` says
-what has become of it, `diagnosis` puts the causes in order, and `report` shows them. What admission would say comes in
+its state, `diagnosis` puts the causes in order, and `report` shows them. What admission would say comes in
 as findings of the rules: where the cluster and a rule speak of the same fault, the cluster says what is wrong and the
 rule where and what to do.
 """

@@ -1,4 +1,4 @@
-"""A cause: one sentence about why a job does not run, where that is seen, and what to do."""
+"""A cause: one sentence about why a job does not run, its source, and the fix."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
@@ -11,7 +11,7 @@ from webhook.parts.why.limits import MAX_CAUSE_CHARACTERS
 
 
 class Stage(IntEnum):
-    """How far a job got, in the order of its life: what holds it up first is the cause of all later ones."""
+    """The stages of a job in order: the first that blocks it is the cause of all later problems."""
 
     DELETION = 1
     OPERATOR = 2
@@ -29,23 +29,23 @@ class Stage(IntEnum):
     END = 8
     """Its time is over."""
     ADMISSION = 9
-    """The cluster has not said it yet: what admission would say of the job now."""
+    """Not reported by the cluster: the verdict of admission on the job now."""
 
 
 class Cause(msgspec.Struct, frozen=True):
     """Why a job does not run."""
 
     id: str
-    """For programs; that of the rule for what only admission says."""
+    """For programs; the rule's id if only admission reports it."""
     stage: Stage
     text: str
-    """What is wrong, in a sentence without its full stop."""
+    """The problem, in a sentence without its full stop."""
     where: str
     """The object, and what of it says so."""
     fix: str
-    """What to do."""
+    """The fix."""
     rules: frozenset[str] = frozenset()
-    """The rules that speak of the same fault."""
+    """The rules that report the same fault."""
     passes: bool = False
     """It may be over without anybody doing anything."""
 
@@ -76,6 +76,6 @@ def listed(names: Sequence[str]) -> str:
 
 
 def cut(text: str, longest: int = MAX_CAUSE_CHARACTERS) -> str:
-    """Enough of what a component said, on one line, without the full stop."""
+    """The start of a component's message, on one line, without the full stop."""
     line = " ".join(text.split()).rstrip(".")
     return line if len(line) <= longest else f"{line[: longest - 3]}..."

@@ -23,13 +23,13 @@ _QUOTED: Final = re.compile(r'"([^"]+)"')
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
-    """What has become of a job, and why."""
+    """The state of a job, and its causes."""
 
     state: State
     told: str
-    """The state in a sentence without its subject, with the cause where there is one."""
+    """The state in a sentence without its subject, with the cause if there is one."""
     causes: tuple[Cause, ...]
-    """The first one is the reason of what is told; those of admission come last, the worst first."""
+    """The first explains the state. Causes from admission come last, the worst first."""
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
@@ -38,7 +38,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
 
 def diagnose(sight: Sight) -> Diagnosis:
-    """The diagnosis of what was seen."""
+    """The diagnosis of a job."""
     now, told = state(sight)
     if now is State.SUCCEEDED:
         return Diagnosis(now, told, ())
@@ -50,7 +50,7 @@ def diagnose(sight: Sight) -> Diagnosis:
     if now is State.RUNS and _tried_again(sight, seen):
         return Diagnosis(now, f"{told}; before that {cut(causes[0].text, MAX_LINE_CHARACTERS)}", causes)
     fatal = {each.rule for each in sight.findings if each.importance is Importance.FAILS}
-    # Of a job that waits for no one that can be seen, what admission says is the best guess.
+    # If no visible object blocks the job, the verdict of admission is the best guess.
     blocking = next(iter(seen), None) or next((cause for cause in judged if cause.id in fatal), None)
     if blocking is not None and now is State.FAILED:
         told = f"failed: {cut(blocking.text, MAX_LINE_CHARACTERS)}"
@@ -60,13 +60,13 @@ def diagnose(sight: Sight) -> Diagnosis:
 
 
 def _tried_again(sight: Sight, seen: list[Cause]) -> bool:
-    """Whether the launcher runs now, and nothing is wrong but that it failed before."""
+    """Whether the launcher runs now, and its earlier failure is the only problem."""
     newest = loose.text(next(iter(sight.launchers), None), "status", "phase")
     return newest == "Running" and bool(seen) and all(cause.stage is Stage.RUN for cause in seen)
 
 
 def _mend(sight: Sight, cause: Cause) -> tuple[Cause, Judged | None]:
-    """Where a rule speaks of the fault that the cluster shows, it says where in the job that is and what to do."""
+    """The cause with the field and fix of a rule that reports the same fault, and that finding."""
     found = sight.finding(cause.rules)
     if found is None or not _same(found, cause):
         return cause, None
@@ -75,13 +75,13 @@ def _mend(sight: Sight, cause: Cause) -> tuple[Cause, Judged | None]:
 
 
 def _same(found: Judged, cause: Cause) -> bool:
-    """Whether both speak of one object, where the rule looks for objects by their names."""
+    """Whether both are about the same object, if the rule looks up objects by name."""
     named = _QUOTED.search(found.message)
     return found.rule not in BY_NAME or named is None or named[1] in cause.text
 
 
 def _judged(findings: list[Judged]) -> Iterator[Cause]:
-    """What only admission says, what it refuses first; what it says of several fields once."""
+    """Causes that only admission reports, rejections first; a finding about several fields is one cause."""
     paths: dict[tuple[str, str, str, bool], list[str]] = {}
     for each in sorted(findings, key=lambda each: (not each.refuses, each.importance)):
         paths.setdefault((each.rule, each.message, each.fix, each.refuses), []).append(each.path)

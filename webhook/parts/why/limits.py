@@ -21,6 +21,6 @@ MAX_REJECTION_CHARACTERS: Final = 1024
 MAX_LOG_LINE_CHARACTERS: Final = 500
 """Characters of a log line that patterns search."""
 MAX_LINES_WITH_ERRORS: Final = 10
-"""Last lines of a program's log of which one may be called an error: earlier errors were probably survived."""
+"""Last lines of a program's log in which an error may be the cause: the program survived earlier errors."""
 MAX_AMOUNT_DIGITS: Final = 9
 """Digits of a number of devices that `why` adds up."""

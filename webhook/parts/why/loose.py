@@ -1,4 +1,4 @@
-"""Objects of the API as plain JSON, of which nothing is certain: a field of the wrong type is one that is not there."""
+"""Objects of the API as plain, unchecked JSON: a field of the wrong type is treated as missing."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ NOTHING: Mapping[str, Any] = {}
 
 
 def at(value: Any, *path: str) -> Any:
-    """What is there, None for nothing."""
+    """The value, None if it is missing."""
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value

@@ -1,4 +1,4 @@
-"""What a cluster says of one job, read with the rights of who asks: only reads and dry runs of pods, and no Secret.
+"""The objects of one job in a cluster, read with the user's permissions: only reads and dry runs of pods, no Secret.
 
 What may not be read is left out, and named.
 """
@@ -46,7 +46,7 @@ Workloads = list[KubernetesObject] | Unread
 
 
 async def workloads_of(api: Client, namespace: str) -> Workloads:
-    """None where there is no Kueue."""
+    """None without Kueue."""
 
     async def read() -> list[KubernetesObject]:
         for version in kueue.API_VERSIONS:
@@ -69,12 +69,12 @@ class SightReader:
     world: JobWorld
     workloads: Workloads
     unread: dict[str, str] = field(default_factory=dict)
-    """What could not be read, and why."""
+    """Unreadable resources, and why."""
     unjudged: frozenset[str] = frozenset()
-    """What the findings go without, by the names of resources."""
+    """Resources that the findings could not consider, by name."""
 
     async def read(self, job: KubernetesObject) -> Sight:
-        """Everything about the job, which is as it is stored."""
+        """All data about the stored job."""
         name, uid = loose.name(job), loose.text(job, "metadata", "uid")
         launcher = await self._own("jobs", f"/apis/batch/v1/namespaces/{self._space}/jobs/{name}-launcher", uid)
         pods = await self._pods(name, {uid, loose.text(launcher, "metadata", "uid")})
@@ -97,11 +97,11 @@ class SightReader:
             nodes=node_shapes(self.world.cluster),
             cordoned=await self._cordoned(pods, events),
             all_queued=suspends_all(self.world.cluster, self.namespace),
-            unread=dict(self.unread),  # at last: what stands above fills it
+            unread=dict(self.unread),  # last: the lines above fill it
         )
 
     async def _tried(self, job: KubernetesObject, pods: list[KubernetesObject]) -> dict[str, str]:
-        """What the API server says of a pod of each role that lacks some: events say so for an hour only."""
+        """The API server's answer to a dry run of a pod for each role that lacks pods: events expire after an hour."""
         seen = Sight(now=datetime.now(UTC), job=job, pods=pods)
         if seen.suspended or seen.finished or (seen.launchers and len(seen.workers) >= seen.wanted):
             return {}
@@ -121,7 +121,7 @@ class SightReader:
         return quote(self.namespace, safe="")
 
     async def _try(self, what: str, work: Awaitable[T], otherwise: T) -> T:
-        """The outcome of `work`, or `otherwise` where the API server refuses, which is noted."""
+        """The result of `work`, or `otherwise` if the API server denies it; the denial is recorded."""
         found = await attempt(work)
         if isinstance(found, Unread):
             self.unread[what] = found.reason
@@ -138,7 +138,7 @@ class SightReader:
         return [pod for pod in found if _controller(pod) in owners]
 
     async def _place(self, workload: KubernetesObject | None, workloads: list[KubernetesObject]) -> QueuePlace | None:
-        """As Kueue says it, where its visibility API is there and may be read; else counted."""
+        """From Kueue's visibility API if it is installed and readable; otherwise counted."""
         if workload is None or not place.waits(workload):
             return None
         queue, name = loose.text(workload, "spec", "queueName"), loose.name(workload)
@@ -146,7 +146,7 @@ class SightReader:
             path = f"/apis/{version}/namespaces/{self._space}/localqueues/{quote(queue, safe='')}/pendingworkloads"
             try:
                 pending = await get(self.api, path)
-            except ClusterError:  # an aggregated API that is down is no reason to say nothing
+            except ClusterError:  # the report is useful without an aggregated API that is down
                 continue
             if pending and (told := place.told(pending, name, queue)):
                 return told
@@ -155,7 +155,7 @@ class SightReader:
     async def _events(
         self, job: KubernetesObject, owners: Iterable[Mapping[str, Any]], pods: list[KubernetesObject]
     ) -> list[KubernetesObject]:
-        """Those about the job's objects, of pods that are not ready and, with one of these, the newest workers."""
+        """Events about the job's objects, its pods that are not ready and, if there are any, the newest workers."""
         unready = [pod for pod in pods if not loose.holds(pod, "Ready")]
         others = sorted((pod for pod in pods if loose.holds(pod, "Ready")), key=created, reverse=True)
         unhappy = [*unready, *others][:MAX_OBJECTS_READ] if unready else []

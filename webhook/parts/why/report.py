@@ -1,4 +1,4 @@
-"""What `why` says of a job, for people and for programs."""
+"""The report of `why` on a job, for people and for programs."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ class JobReport:
     sight: Sight
     diagnosis: Diagnosis
     unjudged: Mapping[str, Sequence[str]]
-    """What admission's part goes without, by why."""
+    """What the verdict of admission could not consider, by reason."""
 
     @property
     def good(self) -> bool:
@@ -95,12 +95,14 @@ def overview(reports: Sequence[JobReport]) -> Iterator[str]:
     """A line for each job that does not run."""
     worst = [each for each in reports if not each.good]
     yield from (each.headline() for each in worst)
-    more = f": {len(worst)} to look at; `{PROGRAM} why NAME` says what to do." if worst else ", none to look at"
+    more = f": {len(worst)} to fix; `{PROGRAM} why NAME` says what to do." if worst else ", none needs attention"
     yield faint(f"{counted(len(reports), 'job')}{more}")
 
 
 async def reports(api: Client, namespace: str, name: str, policy_namespace: str) -> list[JobReport]:
-    """That of the job `name`, ClusterError where there is none; else of all not yet succeeded, the worst first."""
+    """The report of the job `name`; ClusterError if it does not exist. Without a name those of all jobs that have not
+    succeeded, the worst first.
+    """
     found = await stored_jobs(api, namespace, name)
     jobs = found if name else [each for each in found if not loose.holds(each, "Succeeded")]
     world = await world_sources.of_cluster(api, [namespace], policy_namespace=policy_namespace, with_schema=False)

@@ -1,4 +1,4 @@
-"""What was read of one job. All of it is as the API server sent it: nothing in a status can be relied on."""
+"""The data read about one job, as the API server sent it: no field of a status can be relied on."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ ROLE: Final = "training.kubeflow.org/job-role"
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """What a rule says of the job as if it were submitted now."""
+    """A rule's finding in the job as if it were submitted now."""
 
     rule: str
     path: str
@@ -38,12 +38,12 @@ class QueuePlace(msgspec.Struct, frozen=True):
     place: int
     of: int
     queue: str
-    """What they wait for, in words."""
+    """What the jobs wait for, in words."""
 
 
 @dataclass(frozen=True)
 class Sight:
-    """One job and what belongs to it; what may not be read is empty, and `unread` says why."""
+    """A job and its objects; unreadable parts are empty, and `unread` says why."""
 
     now: datetime
     job: Json
@@ -55,19 +55,19 @@ class Sight:
     """Kueue's Workload."""
     place: QueuePlace | None = None
     events: Sequence[Json] = ()
-    """Of all its objects."""
+    """Events of all its objects."""
     logs: Mapping[str, str] = field(default_factory=dict)
     """The last lines of some containers, by the name of the pod."""
     tried: Mapping[str, str] = field(default_factory=dict)
-    """What the API server says of pods that are missing, by their role: they were tried by a dry run."""
+    """The API server's answer to a dry run of missing pods, by their role."""
     nodes: Collection[NodeShape] = ()
     """The kinds of nodes of the cluster."""
     cordoned: Collection[str] = ()
-    """The names of cordoned nodes; only known where pods of the job are gone or were evicted."""
+    """The names of cordoned nodes; only read if pods of the job are gone or were evicted."""
     all_queued: bool = False
     """Kueue suspends every job of the namespace, also those that name no queue."""
     unread: Mapping[str, str] = field(default_factory=dict)
-    """Why something is not known, by what it is."""
+    """Why a part could not be read, by its name."""
 
     @property
     def name(self) -> str:
@@ -86,12 +86,12 @@ class Sight:
 
     @property
     def wanted(self) -> int:
-        """How many workers it asks for."""
+        """The number of workers in its spec."""
         return loose.number(self.job, "spec", "mpiReplicaSpecs", "Worker", "replicas") or 0
 
     @property
     def ready(self) -> int:
-        """How many of them are ready."""
+        """The number of ready workers."""
         return sum(loose.holds(pod, "Ready") for pod in self.workers)
 
     @property
@@ -111,7 +111,7 @@ class Sight:
 
     @property
     def current(self) -> list[Json]:
-        """The pods that count: all workers, and the newest launcher."""
+        """The relevant pods: all workers, and the newest launcher."""
         return [*self.workers, *self.launchers[:1]]
 
     def said(self, name: str, *reasons: str) -> Iterator[Json]:
@@ -121,7 +121,7 @@ class Sight:
         return iter(sorted(found, key=happened, reverse=True))
 
     def warnings(self) -> list[Json]:
-        """The newest events that warn, one of each kind about one object."""
+        """The newest Warning events, one for each reason and object."""
         found: dict[tuple[str, str], Json] = {}
         for event in sorted(self.events, key=happened, reverse=True):
             if event.get("type") == "Warning":
@@ -129,15 +129,15 @@ class Sight:
         return list(found.values())[:MAX_EVENTS_SHOWN]
 
     def when(self, event: Json) -> str:
-        """How long ago an event happened last."""
+        """The time since the last occurrence of an event."""
         return span(datetime.fromtimestamp(happened(event), UTC), self.now)
 
     def since(self, moment: datetime) -> str:
-        """How long ago that was, in words."""
+        """The time since then, in words."""
         return span(moment, self.now)
 
     def finding(self, rules: Iterable[str]) -> Judged | None:
-        """The worst that one of these rules says."""
+        """The worst finding of these rules."""
         found = [each for each in self.findings if each.rule in rules]
         return min(found, key=lambda each: (not each.refuses, each.importance), default=None)
 
@@ -162,6 +162,6 @@ def happened(event: Json) -> float:
 
 
 def span(start: datetime, end: datetime) -> str:
-    """The time between, in words; of hours nobody asks for the seconds."""
+    """The time between, in words; without seconds if it is hours."""
     seconds = max(0, int((end - start).total_seconds()))
     return duration.spell(seconds - seconds % _MINUTE if seconds >= _HOUR else seconds)

@@ -1,4 +1,4 @@
-"""What has become of a job, by its own status and that of its pods."""
+"""The state of a job, from its own status and that of its pods."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -12,7 +12,7 @@ from webhook.predict import deadlines
 
 
 class State(StrEnum):
-    """Where a job is in its life."""
+    """The state of a job."""
 
     STARTS = "starting"
     """It was made, and nothing is wrong so far."""

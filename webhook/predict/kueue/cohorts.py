@@ -61,7 +61,7 @@ def _ancestors(view: ClusterView, cohort: str) -> list[str] | Unknown:
 
 
 def _subtrees(view: ClusterView, root: str, pair: FlavorResource) -> Mapping[str, int] | Unknown:
-    """What each cohort in the tree has: its own quota and what its members lend it."""
+    """The quota of each cohort in the tree: its own, and the quota that its members lend."""
     children, members = view.groups(COHORTS), view.groups(CLUSTER_QUEUES)
     if children is UNKNOWN or members is UNKNOWN:
         return UNKNOWN
@@ -79,7 +79,7 @@ def _subtrees(view: ClusterView, root: str, pair: FlavorResource) -> Mapping[str
 
 
 class _Lent:
-    """What the ClusterQueues of a cohort lend it, by flavor and resource."""
+    """The quota that the ClusterQueues of a cohort lend, by flavor and resource."""
 
     def __init__(self, total: Counter[FlavorResource]) -> None:
         self._total = total

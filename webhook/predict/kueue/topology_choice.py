@@ -43,7 +43,7 @@ def choice(job: MPIJob, ctx: Context, queue: ClusterQueue) -> Choice | None:
     tried = list(islice(_choices(job, _levels(ctx.view, known), mixed=mixed), MAX_TOPOLOGIES_TRIED))
     sets = pod_sets(job, ctx, config) if tried else None
     if sets is None:
-        # Kueue does not count this job as others. Without a topology it cannot be in a queue that has nothing else.
+        # Kueue computes this job's use differently. Without a topology it fits no queue with only topology flavors.
         return tried[0] if tried and not mixed else None
     if mixed and not any(obstacles(ctx.view, queue, sets, config)):
         return None

@@ -18,7 +18,7 @@ _ADVICE: Final = {
     "allowPrivilegeEscalation": "Set allowPrivilegeEscalation: false.",
     "appArmorProfile": "Remove the profile, or use RuntimeDefault.",
     "hostPorts": "Remove hostPort: pods reach each other without it.",
-    "hostProbesAndHostLifecycle": "Remove host: without it the request goes to the pod itself.",
+    "hostProbesAndHostLifecycle": "Remove host: without it the request is sent to the pod itself.",
     "privileged": "Remove privileged: a device resource such as nvidia.com/gpu or rdma/hca brings the devices.",
     "procMount": "Remove procMount.",
     "procMount_restricted": "Remove procMount.",
@@ -27,7 +27,7 @@ _ADVICE: Final = {
     "seLinuxOptions": "Remove seLinuxOptions.",
     "seccompProfile_baseline": "Set seccompProfile.type: RuntimeDefault.",
     "seccompProfile_restricted": "Set seccompProfile.type: RuntimeDefault.",
-    "sysctls": "Remove the sysctl; what the nodes need is set on the nodes.",
+    "sysctls": "Remove the sysctl; set it on the nodes if they need it.",
     "windowsHostProcess": "Remove hostProcess.",
 }
 # How container runtimes allow memory locking without the capability, and why the capability alone may have no effect:

@@ -40,7 +40,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Fault(NamedTuple):
-    """What a check finds: the fields of a `Result` without the check."""
+    """The result of a check: the fields of a `Result` without the check."""
 
     reason: str
     detail: str
@@ -237,7 +237,7 @@ def _capabilities_baseline(pod: Subject) -> Fault | None:
     **Allowed values:** unset, `AUDIT_WRITE`, `CHOWN`, `DAC_OVERRIDE`, `FOWNER`, `FSETID`, `KILL`, `MKNOD`,
     `NET_BIND_SERVICE`, `SETFCAP`, `SETGID`, `SETPCAP`, `SETUID`, `SYS_CHROOT`
     """
-    # Names are compared as they are written: `sys_admin` or `CAP_KILL` does not count as a default.
+    # Names are compared as they are written: `sys_admin` or `CAP_KILL` is not a default.
     bad, added = _adding(pod, DEFAULT_CAPABILITIES)
     field = "securityContext.capabilities.add"
     return refusal("non-default capabilities", bad, f"must not include {added} in {field}", field)
@@ -396,7 +396,7 @@ def _handlers(container: Container) -> Iterator[tuple[str, Handler]]:
 
 @_check("privileged", Level.BASELINE, 0)
 def _privileged(pod: Subject) -> Fault | None:
-    """No container is privileged, for that switches off most of what keeps it apart from the host.
+    """No container is privileged: that disables most of its isolation from the host.
 
     **Restricted fields:**
     - `spec.containers[*].securityContext.privileged`
@@ -410,7 +410,7 @@ def _privileged(pod: Subject) -> Fault | None:
 
 @_check("procMount", Level.BASELINE, 0, 35, spares=_user_namespace)
 def _proc_mount(pod: Subject) -> Fault | None:
-    """What the container runtime hides in /proc stays hidden, unless the pod has a user namespace of its own.
+    """The container runtime masks paths in /proc, unless the pod has a user namespace.
 
     **Restricted fields:**
     - `spec.containers[*].securityContext.procMount`
@@ -425,7 +425,7 @@ def _proc_mount(pod: Subject) -> Fault | None:
 
 @_check("procMount_restricted", Level.RESTRICTED, 35, overrides=("procMount",))
 def _proc_mount_restricted(pod: Subject) -> Fault | None:
-    """What the container runtime hides in /proc stays hidden, with or without a user namespace.
+    """The container runtime masks paths in /proc, with or without a user namespace.
 
     **Restricted fields:**
     - `spec.containers[*].securityContext.procMount`
@@ -452,7 +452,7 @@ _FORBIDDEN_VOLUMES: Final = tuple(
 def _restricted_volumes(pod: Subject) -> Fault | None:
     """Volumes come from the cluster's storage, configuration or the pod itself, not from a driver of old.
 
-    A volume without any source counts as `emptyDir`, as the API server completes it.
+    A volume without any source is an `emptyDir`, as the API server completes it.
 
     **Restricted fields:**
     - every source of `spec.volumes[*]` but the following
@@ -507,7 +507,7 @@ def _run_as_user(pod: Subject) -> Fault | None:
 
     **Allowed values:** unset, any but `0`; from v1.35 anything with `hostUsers: false`
     """
-    # A 0 of the pod counts even if every container says otherwise.
+    # A 0 of the pod is a violation even if every container overrides it.
     of_pod = pod.security.run_as_user == 0
     bad = [place for place in pod.containers if place.security.run_as_user == 0]
     return refusal("runAsUser=0", bad, "must not set runAsUser=0", "securityContext.runAsUser", pod=of_pod)
@@ -585,7 +585,7 @@ def _seccomp_profile_baseline(pod: Subject) -> Fault | None:
     """
     if pod.version.minor >= 19:
         return _forbidden_profiles(pod)
-    # Annotations of containers that do not exist do not count.
+    # Annotations of containers that do not exist are ignored.
     names = {_SECCOMP_OF_POD, *(_SECCOMP_OF_CONTAINER + place.name for place in pod.containers)}
     bad = sorted(name for name in names if _is_forbidden_seccomp(pod.annotations.get(name)))
     if not bad:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Level(StrEnum):
-    """How much a pod may do: privileged anything, baseline what is commonly needed, restricted the least."""
+    """Levels of permissions: privileged allows everything, baseline the usual ones, restricted the fewest."""
 
     PRIVILEGED = "privileged"
     BASELINE = "baseline"

@@ -113,7 +113,7 @@ def check_claim(template: model.ClaimTemplate, path: str, found: Faults) -> None
 def _spec(spec: model.ClaimSpec, path: str, found: Faults) -> None:
     modes = {*spec.access_modes}
     if "ReadWriteOncePod" in modes and len(modes) > 1:
-        found.add(f"{path}.accessModes", "ReadWriteOncePod goes with no other mode", "Keep one.", Kind.FORBIDDEN)
+        found.add(f"{path}.accessModes", "ReadWriteOncePod excludes all other modes", "Keep one.", Kind.FORBIDDEN)
     _storage(spec, f"{path}.resources.requests[storage]", found)
     for field, name in (
         ("storageClassName", spec.storage_class_name),
@@ -179,7 +179,7 @@ def _source(volume: model.Volume, path: str, found: Faults) -> None:
         check_items(volume.config_map.items, f"{path}.configMap", found)
     elif volume.empty_dir is not None:
         if (medium := volume.empty_dir.medium) and medium != "Memory" and not medium.startswith("HugePages"):
-            fault = f'"{shown(medium)}" is known to no node, so the pods never start'
+            fault = f'no node supports "{shown(medium)}", so the pods never start'
             found.add(f"{path}.emptyDir.medium", fault, "Write Memory, or remove it.", advisory=True)
         _size_limit(volume.empty_dir.size_limit, f"{path}.emptyDir.sizeLimit", found)
     elif volume.secret is not None:

@@ -485,7 +485,7 @@ class Lifecycle(msgspec.Struct, rename="camel", gc=False):
 
 
 class Probe(pod.Probe, rename="camel", gc=False):
-    """One of the first four, its period, and its thresholds."""
+    """One of the first four fields, the period, and the thresholds."""
 
     exec: Exec | None = None
     http_get: HttpGet | None = None
@@ -761,7 +761,7 @@ class Affinity(pod.Affinity, rename="camel", gc=False, kw_only=True):
 
 
 class SpreadConstraint(pod.Presence, rename="camel", gc=False, kw_only=True):
-    """How evenly pods are spread."""
+    """The spread of pods over domains."""
 
     max_skew: Positive
     topology_key: NonEmpty
@@ -781,7 +781,7 @@ class DnsOption(msgspec.Struct, gc=False):
 
 
 class DnsConfig(msgspec.Struct, gc=False):
-    """How names are resolved."""
+    """DNS settings."""
 
     nameservers: Annotated[list[NonEmpty], Meta(max_length=3)] | None = None
     searches: Annotated[list[NonEmpty], Meta(max_length=32)] | None = None

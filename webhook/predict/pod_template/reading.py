@@ -166,7 +166,7 @@ class _Reader:
             if given is not None:
                 fields[field.name] = self.read(field.type, given, f"{path}.{field.encode_name}")
             elif field.required:
-                # A field that is null counts as missing.
+                # A null field is missing.
                 where = f"{path}.{field.encode_name}"
                 self._found.add(where, "is missing", such_as(where), Kind.REQUIRED)
                 fields[field.name] = _neutral(field.type)

@@ -126,7 +126,7 @@ def _differs(name: str, amount: Quantity, limit: Quantity, found: Faults) -> Non
     if is_overcommitted(name):
         fault, fix = f"{least} is above the limit of {most}", f"Set it to {most} or less, or raise the limit."
     else:
-        fault, fix = f"{least} differs from the limit of {most}", f"Set it to {most}, or remove it: the limit counts."
+        fault, fix = f"{least} differs from the limit of {most}", f"Set it to {most}, or remove it: the limit applies."
     found.add(f"requests[{name}]", fault, fix)
 
 

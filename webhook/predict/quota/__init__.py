@@ -1,4 +1,4 @@
-"""ResourceQuotas as a library: which quota counts what, what a job takes of it, and what is left.
+"""ResourceQuotas as a library: the objects that a quota includes, a job's use of it, and the rest.
 
 `outstanding` is what admitted jobs will still take, `fit` compares, `assessment` combines both for one job, and
 `wording` words the amounts. `webhook.api.pod_resources` adds up the requests of a pod, `webhook.api.quantity` reads

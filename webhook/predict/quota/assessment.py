@@ -29,14 +29,14 @@ Quotas = tuple[ResourceQuota, ...]
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """A job and the quotas that may count it."""
+    """A job and the quotas that may apply to it."""
 
     quotas: Quotas
     pods: tuple[JobPods, ...]
     demand: Demand
-    """What it takes."""
+    """The job's use."""
     before: Demand | None
-    """What the stored job took, if only the increase counts; else None."""
+    """The use of the stored job, if only the increase is checked; else None."""
     find_promised: Callable[[], Mapping[str, Amounts]]
     others: Mapping[tuple[PodShape, ...], int] | None
     """The shapes of the pods of other running jobs, each with the number of jobs; None for unknown."""
@@ -47,7 +47,7 @@ class Assessment:
 
     @property
     def promised(self) -> Mapping[str, Amounts]:
-        """What other jobs will still take, by the names of quotas. Computed on first use."""
+        """The future use by other jobs, by the names of quotas. Computed on first use."""
         if not self._promised:
             self._promised.update(self.find_promised())
         return self._promised
@@ -71,7 +71,7 @@ class Assessment:
         return self.find_sizes()
 
     def resized(self, size: Size) -> Demand:
-        """What the job would take in another size."""
+        """The use of the job in a different size."""
         demand = self.demand.with_workers(size.workers)
         if size.gpus == self.sizes.own.gpus:
             return demand
@@ -105,7 +105,7 @@ class Assessment:
 
 
 def namespace_quotas(ctx: Context) -> Quotas:
-    """The quotas that count the objects of the job's namespace; none if they are unknown."""
+    """The quotas for the job's namespace; none if they are unknown."""
     found = ctx.view.within(RESOURCE_QUOTAS, ctx.namespace)
     own = () if found is UNKNOWN else tuple(found.values())
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
@@ -116,7 +116,7 @@ def namespace_quotas(ctx: Context) -> Quotas:
 
 
 def assess(job: MPIJob, ctx: Context) -> Assessment | None:
-    """None if no quota counts the job's pods: none is known, another controller creates them, or they are never
+    """None if no quota applies to the job's pods: none is known, another controller creates them, or they are never
     created.
     """
     quotas = namespace_quotas(ctx)
@@ -150,7 +150,7 @@ def _gets_no_pods(job: MPIJob, ctx: Context) -> bool:
 
 
 def reservation_of(job: MPIJob, ctx: Context) -> Reservation | None:
-    """What the admitted job will take, including its existing pods; None if no quota counts any of it.
+    """The use of the admitted job, including its existing pods; None if no quota applies to it.
 
     A suspended job takes no pods yet: resuming it is another review.
     """

@@ -38,7 +38,7 @@ class RolePods(msgspec.Struct, frozen=True):
 
 
 class Demand(msgspec.Struct, frozen=True):
-    """What a job takes: its pods, and the objects still to be created for it."""
+    """The quota use of a job: its pods, and the objects still to be created for it."""
 
     parts: tuple[RolePods, ...] = ()
     objects: tuple[Charge, ...] = ()
@@ -50,7 +50,7 @@ class Demand(msgspec.Struct, frozen=True):
 
     @property
     def missing(self) -> list[Load]:
-        """What does not exist yet; existing objects are in the quota's `used`."""
+        """Only objects that do not exist yet; existing ones are in the quota's `used`."""
         pods = ((max(part.count - part.made, 0), charge) for part in self.parts for charge in part.charges)
         return [*pods, *self._objects]
 
@@ -97,7 +97,7 @@ class Shortage(msgspec.Struct, frozen=True):
 
 
 def charged(quota: ResourceQuota, loads: Iterable[Load]) -> dict[str, Quantity]:
-    """What the loads take of a quota; zero amounts are left out."""
+    """The use of a quota by the loads; zero amounts are left out."""
     total: dict[str, Quantity] = {}
     for count, charge in loads:
         if count and quota.counts(charge.traits):
@@ -108,7 +108,7 @@ def charged(quota: ResourceQuota, loads: Iterable[Load]) -> dict[str, Quantity]:
 
 
 def charged_at_most(quota: ResourceQuota, promised: Iterable[Alternatives]) -> dict[str, Quantity]:
-    """What all of these take of a quota, whichever alternative of each exists."""
+    """The maximum use of a quota by these, for any choice of alternatives."""
     total: dict[str, Quantity] = {}
     for alternatives in promised:
         most: dict[str, Quantity] = {}
@@ -129,8 +129,8 @@ def shortages(
 ) -> list[Shortage]:
     """The shortages of the job; `promised` is what other jobs will still take, by the quota's name.
 
-    With `before`, the job as it was, only the increase counts. While the use of a resource is unknown, only a job that
-    never fits is short of it.
+    With `before`, the job as it was, only the increase is checked. While the use of a resource is unknown, only a job
+    that never fits is short of it.
     """
     result = []
     for quota in quotas:

@@ -1,6 +1,6 @@
 """Promises so far: what admitted jobs will still take, as far as their pods do not exist yet.
 
-An existing pod is in the quota's `used`, so it is not counted here. Sums over the jobs and pods of a namespace are
+An existing pod is in the quota's `used`, so it is not included here. Sums over the jobs and pods of a namespace are
 updated with each change, so that a verdict costs the same however many of them there are.
 """
 
@@ -38,7 +38,7 @@ class Made(Counter[tuple[str, str, str]]):
 
 @dataclass(eq=False)
 class Outstanding:
-    """What the active jobs of a namespace will still take. A suspended job takes nothing."""
+    """The future use by the active jobs of a namespace. A suspended job uses no quota."""
 
     made: Made
     """The pods that exist."""
@@ -87,7 +87,7 @@ class PodCounts:
     _outstanding: Outstanding | None = None
 
     def outstanding(self, jobs: Jobs) -> Outstanding:
-        """What the jobs will still take. It listens before it is stored, as in `Group.derived`."""
+        """The future use by the jobs. It listens before it is stored, as in `Group.derived`."""
         if self._outstanding is None or self._jobs is not jobs:
             made = uncounted(lambda: _outstanding(jobs, self.made))
             jobs.listen(made)
@@ -134,12 +134,12 @@ def promised(
     charges: Callable[[PodShape], tuple[Charge, ...]],
     others: Mapping[str, PodsMade] = MappingProxyType({}),
 ) -> list[Alternatives]:
-    """What the jobs of a namespace, stored or only reserved, will still take.
+    """The future use by the jobs of a namespace, stored or only reserved.
 
     A name has one job at most: the stored one as it is, or any of those that were admitted since, each of which may be
-    another job or an update. `job` finds a stored one by its name; the job named `but` does not count. `charges` is
+    another job or an update. `job` finds a stored one by its name; the job named `but` is left out. `charges` is
     what a pod of a stored job takes. A suspended job takes nothing beyond its reservation. Leave out reservations of
-    jobs that have ended. Those of another kind count if `others` has its pods.
+    jobs that have ended. Jobs of other kinds are included if `others` has their pods.
     """
     missing = stored.missing.copy()
     if (own := job(but)) is not None:
@@ -193,7 +193,7 @@ def _outstanding(jobs: Jobs, made: Made) -> Outstanding:
 def _owner(pod: Owned) -> tuple[str, str, str] | None:
     """(role, uid, name) of the job that owns a pod, None for another pod.
 
-    The operator creates the workers, a Job of Kubernetes creates the launcher: only its name tells the owner.
+    The operator creates the workers, a Job of Kubernetes creates the launcher: only its name shows the owner.
     """
     owner = pod.owner
     if owner is None:

@@ -1,4 +1,4 @@
-"""What the admitted jobs of a namespace, stored or only reserved, will still take of its quotas."""
+"""The future use of a namespace's quotas by its admitted jobs, stored or only reserved."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -41,7 +41,7 @@ class Promises:
     stored: Outstanding
     default_priority: str | None
     charges: Callable[[PodShape], tuple[Charge, ...]]
-    """What a pod of a stored job takes."""
+    """The use by a pod of a stored job."""
 
     @classmethod
     def of(cls, ctx: Context, quotas: Quotas) -> "Promises":
@@ -62,7 +62,7 @@ class Promises:
         )
 
     def at_most(self, quotas: Quotas, *, but: str = "") -> Mapping[str, Amounts]:
-        """By the names of quotas, what all jobs except the one of that name will take, whichever of each name is
+        """By the names of quotas, the future use by all jobs except the named one, whichever of each name is
         stored.
 
         The time does not count for the job: with 5,000 jobs of different sizes and 10 quotas it is 100 ms.
@@ -118,7 +118,7 @@ def _reserved(ctx: Context) -> Iterator[Reservation]:
 
 
 def _charges(ctx: Context, default_priority: str | None) -> Callable[[PodShape], tuple[Charge, ...]]:
-    """What a pod of a stored job takes, with the namespace's defaults."""
+    """The use by a pod of a stored job, with the namespace's defaults."""
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     filled_in = NO_DEFAULTS if ranges is UNKNOWN or not ranges else defaults(ranges.values())
     requests, limits = (tuple(amounts.items()) for amounts in (filled_in.requests, filled_in.limits))
@@ -143,7 +143,7 @@ _CHARGES: WeakKeyDictionary[PodShape, dict[_Defaults, tuple[Charge, ...]]] = Wea
 def _charges_of(
     shape: PodShape, requests: Pairs, limits: Pairs, overhead: Pairs | None, default_priority: str | None
 ) -> tuple[Charge, ...]:
-    """What a pod takes with these defaults in its containers, and this overhead in place of its own."""
+    """The use by a pod with these defaults in its containers, and this overhead instead of its own."""
     known = _CHARGES.setdefault(shape, {})
     key = (requests, limits, overhead, default_priority)
     if key not in known:

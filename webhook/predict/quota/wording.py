@@ -54,7 +54,7 @@ def details(
     hard, taken, available = (
         spelled(first.resource, amount, accelerators) for amount in (first.hard, first.taken, first.available)
     )
-    usage = taken if first.known else "not counted yet"
+    usage = taken if first.known else "not yet known"
     users = f" ({running} running {_plural('job', running)})" if running else ""
     beyond = f"{quota} is {hard}" if first.impossible else _free(first, hard, quota, accelerators)
     lines = [

@@ -74,7 +74,7 @@ def in_order(constraints: Iterable[SecurityContextConstraints]) -> list[Security
 
 
 def permissiveness(scc: SecurityContextConstraints) -> int:
-    """How much it permits, in OpenShift's points."""
+    """OpenShift's score of the permissions."""
     points = 1_600_000 * scc.allow_privileged_container
     points += 800_000 * scc.allow_host_ports + 400_000 * scc.allow_host_network
     volumes = {*(scc.volumes or ())}

@@ -1,4 +1,4 @@
-"""What OpenShift's admission fills into a pod under one SCC, and what it then rejects.
+"""The fields that OpenShift's admission adds to a pod under an SCC, and the violations that remain.
 
 https://github.com/openshift/apiserver-library-go/tree/master/pkg/securitycontextconstraints
 """
@@ -62,7 +62,7 @@ def fill(scc: SecurityContextConstraints, template: PodTemplate) -> PodTemplate:
 
 
 def rejections(scc: SecurityContextConstraints, filled: PodTemplate) -> Iterator[Rejection]:
-    """What `scc` rejects in a template that it has filled in; empty if it accepts it."""
+    """The violations of `scc` in a template with the fields that it adds; empty if it accepts the template."""
     pod = Subject(filled)
     yield from _of_pod(scc, pod)
     yield from _of_volumes(scc, pod.spec.volumes or ())

@@ -1,6 +1,7 @@
-"""The label with the cost centre is one that exists.
+"""A job has a label with a cost centre that exists.
 
-Whoever pays for a job is found by its label. A job without one is nobody's; one with a wrong number is somebody else's.
+Accounting finds the payer of a job by this label. A job without the label cannot be charged, and a wrong number charges
+the wrong team.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from webhook.plugins.api import CauseReason, Context, MPIJob, RuleSettings, Viol
 
 
 class Settings(RuleSettings):
-    """What the label is called, and what it may say."""
+    """The name of the label and its allowed values."""
 
     label: str = Field("cost-centre", min_length=1, description="The label that has the cost centre.")
     allowed: tuple[str, ...] = Field((), description="Cost centres that exist; [] for any.")

@@ -1,7 +1,6 @@
-"""A job without a cost centre gets that of its namespace.
+"""A job without a cost centre gets the cost centre of its namespace.
 
-The namespace's label of the same name says it. Of a namespace without one, or one of which nothing is known, nothing is
-injected.
+The namespace has a label of the same name. Nothing is injected if the namespace has no such label or is unknown.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Which jobs break the policies, the worst first."""
+"""The report of jobs that break the policies, starting with the worst."""
 
 import json
 from datetime import date
@@ -55,19 +55,19 @@ def test_the_worst_come_first() -> None:
     assert next(iter(report.by_rule)) == "worker-count"
 
 
-def test_what_is_wrong_and_what_to_do_is_reported() -> None:
+def test_report_has_each_violation_and_its_fix() -> None:
     lines = text(audited(job("large", 5)))
     assert lines[0] == "policies: p (namespace n of c)"
     assert "team-a/large: would be rejected" in lines
     (told,) = [line for line in lines if line.startswith("  deny: ") and line.endswith("[worker-count]")]
     assert "spec.mpiReplicaSpecs[Worker].replicas" in told
     assert "3" in told
-    assert lines[-1] == "1 job: 1 would be rejected, 0 would only be reported, 0 in order"
+    assert lines[-1] == "1 job: 1 would be rejected, 0 would only be reported, 0 valid"
 
 
-def test_nothing_to_tell() -> None:
+def test_report_without_violations() -> None:
     report = audited(job("small"), policy="")
-    assert text(report) == ["policies: p (namespace n of c)", "", "1 job, none to look at"]
+    assert text(report) == ["policies: p (namespace n of c)", "", "1 job, none needs attention"]
     assert report.as_json() == {"policies": ["p"], "jobs": 1, "refused": 0, "byRule": {}, "breaking": []}
 
 
@@ -77,7 +77,7 @@ def test_jobs_that_ended_and_those_of_other_namespaces_are_left_out() -> None:
     assert report.total == 1
 
 
-def test_json_has_all_of_it() -> None:
+def test_json_has_every_violation() -> None:
     value = audited(job("large", 5)).as_json()
     assert value["refused"] == 1
     assert value["byRule"]["worker-count"] == {"deny": 1}

@@ -40,7 +40,7 @@ def run(*arguments: str, stdin: str | None = None) -> Result:
 
 
 def error(result: Result) -> str:
-    """The one line of standard error of a command that could not work."""
+    """The single line on standard error of a command that failed."""
     assert result.exit_code == 2
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
@@ -93,7 +93,7 @@ class TestEffective:
         assert result.exit_code == 0
         return {value["path"]: [value["value"], value["source"]] for value in json.loads(result.stdout)["values"]}
 
-    def test_what_a_cluster_has_in_force(self) -> None:
+    def test_policies_of_a_cluster(self) -> None:
         assert self.values("--cluster", "cluster.yaml")["rules.worker-count.max"] == [64, "premium"]
         assert self.values("--cluster", "cluster.yaml", name="team-b")["rules.worker-count.max"] == [8, "base"]
         elsewhere = self.values("--cluster", "cluster.yaml", "--policy-namespace", "other")
@@ -156,7 +156,7 @@ class TestDiff:
 
 
 class TestAudit:
-    def test_the_policies_in_force_count(self, folder: Path) -> None:
+    def test_audit_uses_the_policies_in_force(self, folder: Path) -> None:
         result = run("audit", "--cluster", "cluster.yaml")
         assert result.exit_code == 0
         assert result.stderr == ""
@@ -177,7 +177,7 @@ class TestAudit:
         assert value["byRule"]["worker-count"] == {"deny": 1}
 
     @pytest.mark.parametrize("namespace", ["", "team-a"])
-    def test_only_what_is_named_is_read(self, folder: Path, namespace: str) -> None:
+    def test_audit_reads_only_the_named_namespace(self, folder: Path, namespace: str) -> None:
         with fake_api() as api:
             of_all = (CONFIGMAPS, MPIJOBS, *PATHS_READ)
             for path in of_all:
@@ -204,14 +204,14 @@ class TestAudit:
 
 
 class TestReplay:
-    def test_what_would_newly_be_denied(self, folder: Path) -> None:
+    def test_jobs_that_would_newly_be_denied(self, folder: Path) -> None:
         objects = [o for o in OBJECTS if o is not PREMIUM]
         (folder / "c.yaml").write_text(json.dumps({"kind": "List", "items": objects}))
         result = run("replay", "--policy", "strict.yaml", "--cluster", "c.yaml")
         assert result.exit_code == 1
         assert "would newly be denied\n  team-a/train: worker-count\n" in result.stdout
 
-    def test_what_other_policies_allow_stays_allowed(self) -> None:
+    def test_replay_applies_the_other_policies(self) -> None:
         result = run("replay", "--policy", "strict.yaml", "--cluster", "cluster.yaml", "-o", "json")
         assert result.exit_code == 0
         assert json.loads(result.stdout)["after"] == ["base", "premium"]
@@ -225,7 +225,7 @@ class TestReplay:
         assert error(run("replay", "--without", "nope", *cluster)) == (
             'there is no policy "nope" in force, only base, premium'
         )
-        assert error(run("replay", *cluster)) == ("nothing would change: name policies with --policy or --without")
+        assert error(run("replay", *cluster)) == ("no policy to replay: name policies with --policy or --without")
 
     def test_a_bare_document_is_judged_next_to_the_others(self) -> None:
         result = run("replay", "--policy", "bare.yaml", "--cluster", "cluster.yaml")
@@ -268,7 +268,7 @@ class TestReplay:
 
 
 class TestNew:
-    def test_what_it_writes_can_be_applied(self) -> None:
+    def test_new_policy_can_be_applied(self) -> None:
         result = run("new", "warn", "--mode", "warn", "-l", "tier=gold,!done,a in (b, c)", "--priority", "7")
         assert result.exit_code == 0
         assert result.stdout == (

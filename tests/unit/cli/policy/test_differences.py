@@ -48,7 +48,7 @@ def test_one_document_with_one(old: str, new: str, lines: list[str]) -> None:
     assert text(changes) == (["p changes", *(f"  {line}" for line in lines)] if lines else [])
 
 
-def test_one_with_one_whatever_they_are_called() -> None:
+def test_two_single_documents_are_compared_whatever_their_names() -> None:
     changes = differences([bare("a/old.yaml", "")], [bare("b/new.yaml", "mode: warn")])
     assert text(changes) == ["old.yaml -> new.yaml changes", "  mode: not set (default enforce) -> warn"]
 

@@ -1,4 +1,4 @@
-"""The JSON Schema, what fields accept, and the document to start from."""
+"""The JSON Schema, the accepted values of fields, and the starting document."""
 
 import json
 from collections.abc import Iterator
@@ -103,7 +103,7 @@ def test_the_documents_that_are_shown_are_valid(entry: explanations.Explanation)
         ("exemptions: [{rules: ['*'], users: [a], reason: r}]", True),
     ],
 )
-def test_an_editor_says_what_the_service_says(text: str, valid: bool) -> None:
+def test_schema_agrees_with_the_service(text: str, valid: bool) -> None:
     assert VALIDATOR.is_valid(yaml.load_all(HEADER + text)[0]) is valid
     try:
         load_policy(HEADER + text)
@@ -140,7 +140,7 @@ def test_what_a_field_accepts(field: str, expected: str) -> None:
     assert accepted(field).removesuffix(" (did you mean effect?)") == expected
 
 
-def test_what_every_setting_accepts_is_what_the_reference_says() -> None:
+def test_accepted_values_in_the_schema_and_the_reference_agree() -> None:
     for entry in explanations.entries():
         for setting in entry.settings:
             field = f"{entry.kind}s.{entry.id}.{setting.name}".replace("[]", "[0]")
@@ -173,7 +173,7 @@ class TestStartingDocument:
         expected += [name for name in SCHEMA["properties"] if name not in {"apiVersion", "kind"}]
         assert sorted(explained) == sorted(expected)
 
-    def test_comments_say_what_is_meant_and_what_is_accepted(self) -> None:
+    def test_comments_have_the_description_and_the_accepted_values(self) -> None:
         assert (
             "\n  # The number of workers stays within what the cluster supports.\n  worker-count:\n"
             "    # The action for a violation: deny, warn, audit or off.\n    action: deny\n"

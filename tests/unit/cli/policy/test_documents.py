@@ -1,4 +1,4 @@
-"""Policy documents in files: which there are, and on which lines their faults are."""
+"""Policy documents in files: how they are found, and the lines of their faults."""
 
 import json
 from datetime import date
@@ -43,7 +43,7 @@ def faults(found: Found) -> list[tuple[str, int | None]]:
     return [(fault.field, fault.line) for policy in found.policies for fault in policy.faults]
 
 
-def test_a_bare_document_is_called_like_its_file(tmp_path: Path) -> None:
+def test_bare_document_is_named_after_its_file(tmp_path: Path) -> None:
     (policy,) = load(tmp_path, HEADER + "mode: warn").policies
     assert policy.name == policy.title == str(tmp_path / "p.yaml")
     assert policy.document is not None
@@ -52,7 +52,7 @@ def test_a_bare_document_is_called_like_its_file(tmp_path: Path) -> None:
     assert policy.labelled
 
 
-def test_a_configmap_is_called_like_itself(tmp_path: Path) -> None:
+def test_configmap_policy_is_named_after_the_configmap(tmp_path: Path) -> None:
     (policy,) = load(tmp_path, CONFIGMAP).policies
     assert (policy.name, policy.title) == ("base", f'{tmp_path / "p.yaml"}: ConfigMap "base"')
     assert policy.document is not None
@@ -183,7 +183,7 @@ objects = st.fixed_dictionaries(
 
 @PROPERTY
 @given(objects | json_values())
-def test_whatever_is_in_a_file_it_is_a_policy_or_is_passed_over(tmp_path_factory: Any, value: Any) -> None:
+def test_any_file_is_read_as_policies_or_skipped(tmp_path_factory: Any, value: Any) -> None:
     found = load(tmp_path_factory.mktemp("any"), json.dumps(value))
     assert found.errors == []
     for policy in found.policies:
@@ -193,24 +193,24 @@ def test_whatever_is_in_a_file_it_is_a_policy_or_is_passed_over(tmp_path_factory
 
 
 class TestApplied:
-    def test_configmaps_take_the_place_of_their_namesakes(self, tmp_path: Path) -> None:
+    def test_configmap_replaces_the_policy_of_its_name(self, tmp_path: Path) -> None:
         before = load(tmp_path, CONFIGMAP + "---\n" + CONFIGMAP.replace("base", "other")).layers
         given = load(tmp_path, CONFIGMAP.replace("8", "9") + "---\n" + CONFIGMAP.replace("base", "new"))
         after = documents.applied(given, before)
         assert [layer.name for layer in after] == ["base", "other", "new"]
         assert after[0].document.settings_of_rule("worker-count").model_dump()["max"] == 9
 
-    def test_a_bare_document_comes_to_the_others(self, tmp_path: Path) -> None:
+    def test_bare_document_is_added_to_the_policies(self, tmp_path: Path) -> None:
         before = load(tmp_path, CONFIGMAP).layers
         after = documents.applied(load(tmp_path, f"{HEADER}---\n{HEADER}"), before)
         assert [layer.name for layer in after] == ["base", "p-1", "p-2"]
 
-    def test_a_bare_document_takes_the_place_of_what_is_called_like_its_file(self, tmp_path: Path) -> None:
+    def test_bare_document_replaces_the_policy_of_its_name(self, tmp_path: Path) -> None:
         before = load(tmp_path, CONFIGMAP.replace("base", "p")).layers
         (after,) = documents.applied(load(tmp_path, HEADER), before)
         assert (after.name, layers.written(after.document)) == ("p", {})
 
-    def test_what_is_deleted_is_gone(self, tmp_path: Path) -> None:
+    def test_deleted_policy_does_not_apply(self, tmp_path: Path) -> None:
         before = load(tmp_path, CONFIGMAP).layers
         given = load(tmp_path, CONFIGMAP.replace("base", "new"))
         assert [layer.name for layer in documents.applied(given, before, without=["base"])] == ["new"]

@@ -38,7 +38,7 @@ def shown(found: EffectiveValues, path: str) -> str:
     return " ".join(line.split())
 
 
-def test_the_head_says_what_holds() -> None:
+def test_header_has_the_policies_in_force() -> None:
     assert text(report(PREMIUM, BASE))[:5] == [
         "namespace team-a (env=prod, tier=premium)",
         "  base holds: priority 0, for all namespaces",
@@ -80,7 +80,7 @@ def test_each_value_has_its_source() -> None:
     assert not {"apiVersion", "kind", "priority", "namespaces", "exemptions"} & values.keys()
 
 
-def test_what_an_action_comes_to_is_said_where_the_mode_weakens_it() -> None:
+def test_effective_action_is_shown_where_the_mode_weakens_it() -> None:
     found = report(PREMIUM, BASE)
     assert shown(found, "rules.images.action") == "rules.images.action built-in default deny (warn here)"
     assert shown(found, "rules.gpus.action") == "rules.gpus.action base off"
@@ -89,7 +89,7 @@ def test_what_an_action_comes_to_is_said_where_the_mode_weakens_it() -> None:
     assert shown(report(BASE), "rules.images.action") == "rules.images.action built-in default deny"
 
 
-def test_a_ceiling_on_injections_is_said() -> None:
+def test_limit_on_injections_is_shown() -> None:
     found = report(layer("some", "injectOnly: [labels, istio]\ninjections: {istio: {enabled: false}}"))
     assert found.notes == ["injectOnly is [labels, istio]: no other injection is at work"]
     assert shown(found, "injectOnly") == "injectOnly some [labels, istio]"
@@ -119,10 +119,10 @@ def test_exemptions_are_there_with_their_source_and_end() -> None:
         (UNKNOWN, "the namespace's labels are unknown without --kubeconfig, or --cluster with namespaces"),
     ],
 )
-def test_a_namespace_that_is_not_known(known: Answer, note: str) -> None:
+def test_unknown_namespace(known: Answer, note: str) -> None:
     some = layer("some", "namespaces: {matchLabels: {tier: premium}}\nrules: {worker-count: {max: 64}}")
     found = report(BASE, some, known=known)
-    assert found.notes == [note, "some may be for it or not: they do not count here"]
+    assert found.notes == [note, "some may apply to it or not: they are ignored here"]
     assert "  some may be for it: priority 0, for namespaces {matchLabels: {tier: premium}}" in text(found)
     assert shown(found, "rules.worker-count.max") == "rules.worker-count.max base 8"
     assert shown(found, "rules.worker-count.action") == "rules.worker-count.action built-in default deny"
@@ -132,7 +132,7 @@ def test_a_namespace_that_is_not_known(known: Answer, note: str) -> None:
     assert report(BASE, known=known).notes == [note]
 
 
-def test_a_document_that_is_left_out_is_named() -> None:
+def test_skipped_document_is_named() -> None:
     low = layer("low", "rules: {gpus: {max: 2}}\nexemptions: [{rules: [gpus], users: [u], reason: r}]")
     high = layer("high", "priority: 1\nrules: {gpus: {min: 3}}\nexemptions: [{rules: [gpus], users: [u], reason: r}]")
     found = report(low, high)

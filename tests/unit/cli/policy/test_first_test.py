@@ -50,7 +50,7 @@ def test_what_it_writes_is_good_and_passes(options: tuple[str, ...]) -> None:
     assert run("new", "first", *options).stdout == Path("policies/first.yaml").read_text()
 
 
-def test_what_comes_of_a_job_is_written_down() -> None:
+def test_first_test_expects_the_verdict_on_the_job() -> None:
     run("new", "first", "-l", "tier=dev", "--set", "rules.worker-count.max=3", "--set",
         "injections.node-selector={enabled: true, labels: {pool: a}}", "--into", ".")  # fmt: skip
     inside, outside = first_tests("tests/first.yaml")
@@ -65,7 +65,7 @@ def test_what_comes_of_a_job_is_written_down() -> None:
     assert outside == {"name": "the same job in another namespace"}
 
 
-def test_a_built_in_policy_has_nothing_to_say_of_its_job() -> None:
+def test_built_in_policy_accepts_its_job() -> None:
     run("new", "first", "--into", ".")
     assert first_tests("tests/first.yaml") == [{"name": "a job where the policy is in force"}]
 
@@ -91,7 +91,7 @@ def test_a_job_of_ones_own() -> None:
         (("a", "--into", "there.yaml"), "cannot write there.yaml"),
         (("a", "--job", "there.yaml"), "--job is for the first test: name a folder for it with --into"),
         (("a", "--into", ".", "--job", "nope.yaml"), "nope.yaml: no such file or directory"),
-        (("a", "--into", ".", "--job", "there.yaml"), "there.yaml has 0 MPIJobs, and a test is about one"),
+        (("a", "--into", ".", "--job", "there.yaml"), "there.yaml has 0 MPIJobs; a test needs exactly one"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_written(arguments: tuple[str, ...], said: str) -> None:

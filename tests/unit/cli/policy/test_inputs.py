@@ -1,4 +1,4 @@
-"""What a cluster has in force, from a file and from a fake API server."""
+"""The policies and objects of a cluster, from a file and from a fake API server."""
 
 import json
 from collections.abc import Iterator
@@ -115,7 +115,7 @@ class TestApi:
         assert [layer.document.mode for layer in found.layers] == ["audit"]
         assert found.cluster.get(NAMESPACES, "team-a") is ABSENT
 
-    def test_jobs_and_what_rules_look_at(self, api: FakeApi, tmp_path: Path) -> None:
+    def test_jobs_and_the_objects_that_rules_read(self, api: FakeApi, tmp_path: Path) -> None:
         api.objects[MPIJOBS]["items"] = [changed({"metadata.ownerReferences": [{"kind": "TrainJob"}]})]
         api.objects["/api/v1/namespaces"]["items"] = [namespace("team-a", tier="x")]
         api.objects[PRIORITIES]["items"] = [{"metadata": {"name": "high"}, "value": 1000}]
@@ -127,7 +127,7 @@ class TestApi:
         assert found.cluster.get(PRIORITY_CLASSES, "high") == PriorityClass("high", 1000)
         assert found.cluster.get(PRIORITY_CLASSES, "low") is ABSENT
 
-    def test_what_may_not_be_read_or_is_not_installed_is_unknown(self, api: FakeApi, tmp_path: Path) -> None:
+    def test_forbidden_or_missing_kind_is_unknown(self, api: FakeApi, tmp_path: Path) -> None:
         api.refusals["GET", "/api/v1/namespaces"] = 403, "namespaces is forbidden"
         del api.objects[PRIORITIES]
         found = self.read(api, tmp_path, jobs=True)
@@ -144,7 +144,7 @@ class TestApi:
             ("/api/v1/namespaces/team-a", 403, "namespaces in team-a cannot be read: forbidden: no"),
         ],
     )
-    def test_what_cannot_be_done_without(
+    def test_refused_list_of_policies_or_jobs_is_an_error(
         self, api: FakeApi, tmp_path: Path, capsys: pytest.CaptureFixture[str], fault: tuple[str, int, str]
     ) -> None:
         path, status, message = fault

@@ -52,7 +52,7 @@ def test_put(path: str, value: object) -> None:
     assert get(job, path) == value
 
 
-def test_nothing_takes_away() -> None:
+def test_null_removes_a_field() -> None:
     job = changed()
     put(job, "spec.slotsPerWorker", None)
     put(job, f"{WORKER}.containers[worker]", None)

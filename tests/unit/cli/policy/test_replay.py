@@ -42,7 +42,7 @@ def replay(folder: Path, *arguments: str) -> Result:
     return CliRunner().invoke(main, given, catch_exceptions=False)
 
 
-def test_who_would_be_hit_by_rule_and_namespace(folder: Path) -> None:
+def test_affected_jobs_by_rule_and_namespace(folder: Path) -> None:
     shown = replay(folder, "--policy", str(folder / "tight.yaml"), "-o", "markdown")
     assert shown.exit_code == 1
     assert shown.stdout.splitlines() == [

@@ -30,7 +30,7 @@ def text(outcome: ReplayReport) -> list[str]:
     return [click.unstyle(line) for line in outcome.as_text()]
 
 
-def test_what_changes_is_reported_job_by_job() -> None:
+def test_changes_are_reported_for_each_job() -> None:
     outcome = what_if(
         [layer("base", "rules: {worker-count: {min: 3, max: 8}, gpus: {max: 1}}"), layer("new")],
         layer("base", "rules: {worker-count: {min: 4}, gpus: {max: 4}}"),
@@ -64,7 +64,7 @@ def test_what_changes_is_reported_job_by_job() -> None:
     }
 
 
-def test_what_only_loosens_is_safe() -> None:
+def test_looser_policy_is_safe() -> None:
     outcome = what_if([], layer("base", "rules: {worker-count: {max: 8}}"), jobs=[job("b", 9), job("a", 9)])
     assert outcome.safe
     assert text(outcome) == [
@@ -80,13 +80,13 @@ def test_what_only_loosens_is_safe() -> None:
     ]
 
 
-def test_a_value_that_is_written_although_it_is_the_default_is_a_change() -> None:
+def test_explicit_default_is_a_change() -> None:
     same = layer("base", "rules: {worker-count: {max: 100}}")
     assert text(what_if([same], layer("base"), jobs=[]))[1] == "then: base (changed)"
     assert text(what_if([same], same, jobs=[]))[1] == "then: base"
 
 
-def test_the_labels_of_namespaces_count() -> None:
+def test_namespace_labels_select_policies() -> None:
     objects = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"tier": name}}}
         for name in ("x", "y")

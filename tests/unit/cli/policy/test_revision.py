@@ -1,4 +1,4 @@
-"""Policies as git has them at a revision; git is the real one."""
+"""Policies at a git revision, with the real git."""
 
 import subprocess
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def effective(folder: Path, at: str) -> Result:
 
 
 @pytest.mark.parametrize(("at", "most"), [("v1", 8), ("HEAD", 4), ("HEAD~1", 8), ("main", 4), ("main@{0}", 4)])
-def test_the_files_of_then_are_in_force(git: Git, tmp_path: Path, at: str, most: int) -> None:
+def test_files_of_the_revision_are_in_force(git: Git, tmp_path: Path, at: str, most: int) -> None:
     shown = effective(tmp_path / "policies", at)
     assert shown.exit_code == 0, shown.output
     (line,) = (line for line in shown.stdout.splitlines() if line.startswith("rules.worker-count.max "))
@@ -89,7 +89,7 @@ def test_faults_are_reported_by_the_names_in_the_repository(git: Git, tmp_path: 
     assert "mpijob-policies-" not in shown.output
 
 
-def test_where_there_is_nothing(git: Git, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_revision_without_policies(git: Git, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     outside = tmp_path_factory.mktemp("outside")
     with pytest.raises(RevisionError, match="is in no git repository that git reads for you"):
         revision.load([str(outside)], "v1")
@@ -105,6 +105,6 @@ def test_without_git(git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         revision.load([str(tmp_path / "policies")], "v1")
 
 
-def test_a_revision_is_one_of_files() -> None:
+def test_revision_requires_policy_files() -> None:
     shown = CliRunner().invoke(main, ["policy", "effective", "-n", "a", "--at", "v1"])
     assert (shown.exit_code, shown.stderr) == (2, "error: --at is for the files of --policy: name them too\n")

@@ -1,4 +1,4 @@
-"""`policy test`: which tests it finds, what passes, what fails and how that is reported, and unusable input."""
+"""`policy test`: how it finds tests, runs them, reports failures and rejects unusable input."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def run(*arguments: str, stdin: str | None = None) -> Result:
 
 
 def of(text: str, *arguments: str, code: int | None = None) -> list[str]:
-    """What is printed for a file of tests, without the title and the sum."""
+    """The output for a file of tests, without the title and the summary."""
     Path("t.yaml").write_text(HEAD + text)
     result = run("t.yaml", *arguments)
     if code is not None:
@@ -55,7 +55,7 @@ def of(text: str, *arguments: str, code: int | None = None) -> list[str]:
 
 
 def complaints(text: str) -> list[str]:
-    """Why a file cannot be used."""
+    """The errors in a file that cannot be used."""
     Path("t.yaml").write_text(text)
     result = run("t.yaml")
     assert (result.exit_code, result.stdout) == (2, "")
@@ -71,7 +71,7 @@ class TestOutcomes:
         assert of(TIER, code=0) == ["  ok  eight", "  ok  nine"]
         assert run("t.yaml").stdout.endswith("2 tests: 2 passed, 0 failed\n")
 
-    def test_what_is_expected_and_not_there(self) -> None:
+    def test_missing_finding_is_reported(self) -> None:
         lines = of(one("expect: [{rule: worker-count, field: spec, message: too many}]"), code=1)
         assert lines == [
             "  FAILED  it",
@@ -80,14 +80,14 @@ class TestOutcomes:
 
     def test_unknown_rule_in_a_suite_is_reported(self) -> None:
         (_, line) = of(one("expect: [{rule: worker-counts}]"), code=1)
-        assert line.endswith("[worker-counts]; no rule is called worker-counts, did you mean worker-count?")
+        assert line.endswith("[worker-counts]; no rule is called worker-counts; did you mean worker-count?")
 
     def test_an_own_rule(self) -> None:
         own = "rules: {custom: [{id: few, expression: job.workers < 4, message: too many}]}\n"
         Path("tier.yaml").write_text(HEADER + own)
         assert of(one("expect: [{rule: custom/few, message: too many}]"), code=0)
         (_, line, _) = of(one("expect: [{rule: custom/fiew}]"), code=1)
-        assert line.endswith("no rule is called custom/fiew, did you mean custom/few?")
+        assert line.endswith("no rule is called custom/fiew; did you mean custom/few?")
 
     def test_an_own_rule_without_a_value_is_not_overlooked(self) -> None:
         own = "rules: {custom: [{id: few, expression: object.metadata.nope == 1, message: bad%s}]}\n"
@@ -99,25 +99,25 @@ class TestOutcomes:
         Path("tier.yaml").write_text(HEADER + own % ", onError: deny")
         assert of(one("expect: [{rule: custom/few, action: deny}]"), code=0)
 
-    def test_what_is_there_and_not_expected(self) -> None:
+    def test_unexpected_finding_is_reported(self) -> None:
         (_, line) = of(one(f'change: {{"{REPLICAS}": 9}}'), code=1)
         assert line == (
             f"    line 6: not expected: deny {REPLICAS}: 9 workers, at most 8 allowed. "
             "Set replicas to 8 or fewer. [worker-count]"
         )
 
-    def test_an_action_counts(self) -> None:
+    def test_different_action_fails(self) -> None:
         case = one(f'change: {{"{REPLICAS}": 9}}\n    expect: [{{rule: worker-count, action: warn}}]')
         assert len(of(case, code=1)) == 3
 
-    def test_warnings_count_too_but_of_the_rules_it_is_about_alone(self) -> None:
+    def test_unexpected_warning_fails_for_tested_rules_only(self) -> None:
         latest = 'change: {"spec.mpiReplicaSpecs[Worker].template.spec.containers[worker].image": x/y}'
         assert "not expected: warn" in of(one(latest), code=1)[1]
         assert of(one(latest, "rules: [worker-count]\n"), code=0) == ["  ok  it"]
         both = latest + "\n    expect: [{rule: images, action: warn, message: no tag}]"
         assert of(one(both), code=0) == ["  ok  it"]
 
-    def test_refusals_count_whatever_it_is_about(self) -> None:
+    def test_unexpected_rejection_always_fails(self) -> None:
         case = one(f'change: {{"{REPLICAS}": 9}}', "rules: [images]\n")
         assert "not expected: deny" in of(case, code=1)[1]
 
@@ -180,7 +180,7 @@ class TestFacts:
         assert of(one(changes + updated, "rules: [update-safety]\n"), code=0)
         assert of(one(changes, "rules: [update-safety]\n"), code=0)
 
-    def test_no_test_changes_what_the_next_one_sees(self) -> None:
+    def test_tests_are_independent(self) -> None:
         again = (
             "  - {name: again}\n"
             '  - {name: ten, change: {"metadata.labels.a": b}}\n'
@@ -220,7 +220,7 @@ class TestPlaces:
         assert no_test.stderr == "error: no test in this folder: none is a document of kind MPIJobPolicyTest\n"
         assert no_file.stderr == "error: empty: no .json, .yaml, .yml files in this directory\n"
 
-    def test_a_folder_that_cannot_be_read_is_no_folder_without_tests(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unreadable_folder_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         Path("t.yaml").write_text(HEAD + TIER)
         Path("locked").mkdir()
         Path(".hidden").mkdir()
@@ -265,7 +265,7 @@ class TestPlaces:
         ),
         (
             HEAD + one("", "rules: [gpus, worker-cuont, custom/few, zzz]\n"),
-            ["t.yaml:5: rules[1]: no rule or injection is called worker-cuont, did you mean worker-count?",
+            ["t.yaml:5: rules[1]: no rule or injection is called worker-cuont; did you mean worker-count?",
              "t.yaml:5: rules[2]: no rule or injection is called custom/few",
              "t.yaml:5: rules[3]: no rule or injection is called zzz"],
         ),
@@ -280,10 +280,10 @@ class TestPlaces:
         ),
         (HEAD + one("job: 3"), ["t.yaml:7: tests[0].job: must be the name of a file, or the object itself (it is 3)"]),
         (HEAD + one("job: nope.yaml"), ["t.yaml:7: tests[0].job: nope.yaml: no such file or directory"]),
-        (HEAD + one("job: tier.yaml"), ["t.yaml:7: tests[0].job: has 0 MPIJobs, and a test is about one"]),
+        (HEAD + one("job: tier.yaml"), ["t.yaml:7: tests[0].job: has 0 MPIJobs; a test needs exactly one"]),
         (
             HEAD + one("cluster: [{kind: Node}]"),
-            ["t.yaml:7: tests[0].cluster[0]: a Node without apiVersion is nothing that a cluster has"],
+            ["t.yaml:7: tests[0].cluster[0]: a Node without apiVersion cannot be in a cluster"],
         ),
         (
             HEAD + "policies: [tier.yaml]\ntests: [{name: it}]\n",
@@ -397,7 +397,7 @@ class TestForms:
         assert "policies" in result.stdout
 
 
-def test_nothing_in_a_name_ends_a_line_of_githubs() -> None:
+def test_names_are_escaped_for_github() -> None:
     found = Checked("a,b.yaml", "x: 100%\ny", 3, [Problem("r", "one\ntwo")])
     assert [*ci_reports.github([found])] == ["::error file=a%2Cb.yaml,line=3,title=x%3A 100%25%0Ay::one%0Atwo"]
     (result,) = ci_reports.sarif([Checked("a b.yaml", "n", 1, [Problem("r", "m")])], {})["runs"][0]["results"]

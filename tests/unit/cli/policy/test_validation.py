@@ -42,7 +42,7 @@ def test_good_documents_are_summed_up() -> None:
     ],
 )
 def test_the_mode_is_the_one_that_will_be_in_force(below: str, mode: str) -> None:
-    """A document that says nothing about it leaves that to others, also to those of lower priority."""
+    """A document without a mode leaves it to other documents, including those of lower priority."""
     first, *_ = check(policy_file("a", PREMIUM), policy_file("below", below)).as_text()
     assert f"priority 0, {mode}, 0 settings" in first
 
@@ -104,7 +104,7 @@ def test_faults_have_field_line_and_accepted_values() -> None:
                 policy_file("b", "mode: warn\nrules: {gpus: {max: 1}}"),
                 policy_file("a", "mode: warn\nrules: {gpus: {max: 2}}"),
             ],
-            ['rules.gpus.max: "a" and "b" have the same priority and other values; that of "b" wins'],
+            ['rules.gpus.max: "a" and "b" have the same priority and different values; "b" wins'],
         ),
         ([policy_file("a", BASE + "mode: warn"), policy_file("b", PREMIUM + "mode: audit")], []),
         ([policy_file("a", "mode: warn"), policy_file("b", "priority: 1\nmode: audit")], []),

@@ -1,4 +1,4 @@
-"""Replicas that let jobs in at once know of each other, and who is refused hears why."""
+"""Replicas that admit jobs at the same time see each other's reservations, and a rejected user gets the reason."""
 
 import asyncio
 import json
@@ -118,7 +118,7 @@ async def test_replicas_that_write_at_the_same_time_all_get_their_turn() -> None
 
 
 async def test_a_job_that_is_sent_again_and_stored_is_in_the_place_of_the_one_before() -> None:
-    """A replica was killed after it had written, and before it answered."""
+    """A replica was killed after it had written the reservation and before it answered."""
     world = World()
     await world.submit("a", "b", "c", new=True, ledger=world.replica())
     again = Decision(name="a", reservation=Reservation("uid-again", "a", new=True))

@@ -35,7 +35,7 @@ async def test_a_reservation_ends_alone() -> None:
 
 
 async def test_times_are_those_of_the_api_server() -> None:
-    """The clocks of two nodes were 31 seconds apart, and nine jobs were admitted where three fit."""
+    """With the clocks of two nodes 31 seconds apart, nine jobs were admitted where three fit."""
     world = World()
     world.api.time = 5_000.0
     await world.submit("a")

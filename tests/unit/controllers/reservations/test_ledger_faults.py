@@ -1,4 +1,4 @@
-"""The ledger of quotas where a replica dies, a call fails or hangs, or what was written is removed."""
+"""The ledger of quotas when a replica dies, a call fails or hangs, or the stored ledger is removed."""
 
 import asyncio
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Whatever happens, replicas together never admit more than a quota allows; where calls work, verdicts are right."""
+"""Replicas together never admit more than a quota allows. While calls work, verdicts are also correct."""
 
 import asyncio
 from random import Random
@@ -44,7 +44,7 @@ REPLICAS = st.lists(st.floats(-CLOCKS / 2, CLOCKS / 2), min_size=2, max_size=4)
 
 
 class Play:
-    """Sends jobs to replicas, and does what else is asked for."""
+    """Sends jobs to replicas and runs the other steps of a plan."""
 
     def __init__(self, cluster: Cluster, ahead: list[float]) -> None:
         self.cluster = cluster
@@ -119,7 +119,7 @@ def test_replicas_never_admit_more_than_the_quota_allows(
 def test_fitting_job_is_admitted_while_calls_work(
     seed: int, replicas: list[float], gpus: int, plan: list[Step]
 ) -> None:
-    """Nor does any review wait without need. A rejected job would not have fitted together with the admitted ones."""
+    """Reviews do not wait without need either. A rejected job would not have fitted next to the admitted ones."""
     cluster = Cluster(Random(seed), gpus, Weather())
     play = Play(cluster, replicas)
     # Each job has another name: of two with one name the second holds its room until it is clear which one is stored.

@@ -1,4 +1,4 @@
-"""Facts that a replica has not seen yet: jobs behind a stalled watch, pods, and quotas that count them."""
+"""Objects that a replica has not seen yet: jobs behind a stalled watch, pods, and quotas that include them."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ async def test_thousands_of_jobs_are_not_listed(monkeypatch: pytest.MonkeyPatch)
 
 
 def stalled(silent: float, cached: list[str]) -> World:
-    """A watch that was silent for so long and has seen `cached`; the API server has a and b."""
+    """A watch that was silent for `silent` seconds and has seen `cached`. The API server has the jobs a and b."""
     world = World()
     world.view.silent[MPI_JOBS] = silent
     read: Any = MPI_JOBS.project

@@ -17,7 +17,7 @@ def keygen(*args: str, **kwargs: object) -> str:
     ).stdout.strip()
 
 
-def test_a_policy_may_ask_for_every_algorithm():
+def test_policy_may_request_every_algorithm():
     assert set(get_args(SshKeys)) == {*get_args(Algorithm), "operator"}
     assert set(get_args(Algorithm)) == set(GENERATORS) == set(NAMED)
     assert set(GENERATORS) - INSTANT == {"rsa-4096"}
@@ -25,7 +25,7 @@ def test_a_policy_may_ask_for_every_algorithm():
 
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 def test_openssh_reads_it(pair: KeyPair, tmp_path):
-    """Both files as OpenSSH's own tool sees them; what it derives from the private key is our public key."""
+    """OpenSSH's own tool reads both files, and derives our public key from the private key."""
     private, public = tmp_path / "id_rsa", tmp_path / "id_rsa.pub"
     private.write_bytes(pair.private)
     private.chmod(0o600)

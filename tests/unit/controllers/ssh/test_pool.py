@@ -17,7 +17,7 @@ FOREVER = 1e9
 
 
 class Pair(KeyPair):
-    """A pair that can be watched."""
+    """A key pair to which tests can hold a weak reference."""
 
     __slots__ = ("__weakref__",)
 
@@ -125,7 +125,7 @@ async def test_without_a_stock_nothing_is_made_ahead(maker):
         assert (await keys.take("rsa-4096", deadline=monotonic() + 30)).private == b"private 1"
 
 
-async def test_filling_can_be_stopped_and_keys_still_be_had(maker):
+async def test_keys_are_available_after_filling_stopped(maker):
     async with pool(maker, size=2) as keys:
         await until(lambda: keys.ready == 2)
         keys.stop_filling()
@@ -145,7 +145,7 @@ async def test_a_failure_does_not_end_the_filling(maker):
 # A burst
 
 
-async def test_who_comes_first_is_served_first_and_only_so_many_are_made_at_once(maker):
+async def test_keys_are_served_in_order_with_limited_concurrency(maker):
     maker.hold()
     async with pool(maker, workers=2) as keys:
         tasks = []
@@ -190,7 +190,7 @@ async def test_a_deadline_that_is_over(maker):
             await keys.take("rsa-4096", deadline=monotonic() - 1)
 
 
-async def test_too_many_that_wait(maker, monkeypatch):
+async def test_too_many_waiting_reviews_are_rejected(maker, monkeypatch):
     monkeypatch.setattr(ssh_keys, "MAX_WAITING_FOR_KEYS", 2)
     maker.hold()
     async with pool(maker) as keys:
@@ -202,7 +202,7 @@ async def test_too_many_that_wait(maker, monkeypatch):
         await asyncio.gather(*first)
 
 
-async def test_one_that_gives_up_leaves_its_key_to_the_next(maker):
+async def test_key_of_a_cancelled_review_goes_to_the_next(maker):
     maker.hold()
     async with pool(maker, workers=1) as keys:
         gone = take(keys)
@@ -225,7 +225,7 @@ async def test_failure_is_reported_to_the_waiting_review(maker):
 # Other algorithms, and the end
 
 
-async def test_what_takes_no_time_comes_from_no_stock(maker):
+async def test_fast_algorithm_does_not_use_the_stock(maker):
     made = []
     async with pool(maker, size=1, made=lambda algorithm, seconds: made.append(algorithm)) as keys:
         await until(lambda: keys.ready == 1)
@@ -234,7 +234,7 @@ async def test_what_takes_no_time_comes_from_no_stock(maker):
     assert made == ["rsa-4096", "ed25519"]
 
 
-async def test_the_real_ones():
+async def test_real_keys_are_generated():
     """Each once; RSA from a thread."""
     times = []
     keys = KeyPool(size=0, made=lambda algorithm, seconds: times.append((algorithm, seconds)))
@@ -246,7 +246,7 @@ async def test_the_real_ones():
     assert all(seconds > 0 for _, seconds in times)
 
 
-async def test_a_key_that_was_given_is_kept_nowhere(maker):
+async def test_issued_key_is_not_stored(maker):
     async with pool(maker, size=1) as keys:
         await until(lambda: keys.ready == 1)
         stocked = weakref.ref(await keys.take("rsa-4096", deadline=0))
@@ -257,7 +257,7 @@ async def test_a_key_that_was_given_is_kept_nowhere(maker):
         await until(lambda: gc.collect() >= 0 and stocked() is None and waited() is None)
 
 
-async def test_nothing_is_left_at_the_end(maker):
+async def test_stopping_drops_the_stock(maker):
     maker.hold()
     async with pool(maker, size=2) as keys:
         waits = take(keys)

@@ -1,4 +1,4 @@
-"""The keys of ended jobs are removed, and no others, whatever happens meanwhile, without superfluous calls."""
+"""Only the SSH keys of ended jobs are removed, whatever happens meanwhile and without superfluous calls."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -120,7 +120,7 @@ def api() -> Api:
     return made
 
 
-def test_only_the_keys_of_jobs_that_have_ended(api: Api) -> None:
+def test_keys_of_ended_jobs_are_removed(api: Api) -> None:
     async def scenario(world: World) -> None:
         world.put("new")
         world.put("running", "Running")
@@ -131,7 +131,7 @@ def test_only_the_keys_of_jobs_that_have_ended(api: Api) -> None:
     assert sorted(api.secrets) == ["new", "restarting", "running"]
 
 
-def test_each_once(api: Api) -> None:
+def test_each_key_is_removed_once(api: Api) -> None:
     async def scenario(world: World) -> None:
         world.put("good", "Succeeded", ended="2026-01-01T00:00:01Z")
 
@@ -141,8 +141,8 @@ def test_each_once(api: Api) -> None:
 
 
 @pytest.mark.parametrize("during", [False, True])
-def test_a_job_made_again_under_the_name_keeps_its_secret(api: Api, during: bool) -> None:
-    """The cache still shows the job that ended; in truth another one has its name by now."""
+def test_recreated_job_keeps_its_secret(api: Api, during: bool) -> None:
+    """The cache still shows the ended job, but a new job with the same name exists by now."""
     if during:
         api.between = lambda: api.add("good", "another")
     else:
@@ -152,7 +152,7 @@ def test_a_job_made_again_under_the_name_keeps_its_secret(api: Api, during: bool
     assert world.log.lines == []
 
 
-def test_another_job_of_the_same_name_that_ended_too(api: Api) -> None:
+def test_recreated_job_that_ended_loses_its_secret(api: Api) -> None:
     async def scenario(world: World) -> None:
         api.add("good", "another")
         world.put("good", "Succeeded", uid="another")
@@ -161,13 +161,13 @@ def test_another_job_of_the_same_name_that_ended_too(api: Api) -> None:
     assert api.deletions == ["secret-of-uid-good", "secret-of-another"]
 
 
-def test_what_is_gone_is_fine(api: Api) -> None:
+def test_missing_secret_is_not_an_error(api: Api) -> None:
     api.secrets.clear()
     world = after(nothing_more, api, "good")
     assert (api.tried, world.log.lines) == (["good"], [])
 
 
-def test_the_next_start_does_not_begin_again(api: Api) -> None:
+def test_next_start_does_not_repeat_removals(api: Api) -> None:
     """Every start sent a deletion for every job that had ever ended."""
 
     async def remembered(_: World) -> None:
@@ -189,7 +189,7 @@ def test_the_next_start_does_not_begin_again(api: Api) -> None:
     assert api.lease["metadata"]["annotations"] == {ANNOTATION: "2026-01-01T00:00:01Z"}
 
 
-def test_what_cannot_be_remembered_is_done_again_next_time(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_removals_are_repeated_if_progress_cannot_be_stored(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     request = api.request
 
     async def no_leases(method: str, path: str, body: Any = None) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def test_what_cannot_be_remembered_is_done_again_next_time(api: Api, monkeypatch
 @pytest.mark.parametrize(
     "error", [ApiError(500, "oops"), ClusterError("the API server does not answer"), KeyError("metadata")]
 )
-def test_what_cannot_be_deleted_is_tried_again_and_the_others_go_on(api: Api, error: Exception) -> None:
+def test_failed_removal_is_retried_without_blocking_others(api: Api, error: Exception) -> None:
     api.failures["bad"] = error
 
     async def scenario(world: World) -> None:
@@ -225,8 +225,8 @@ def test_what_cannot_be_deleted_is_tried_again_and_the_others_go_on(api: Api, er
     assert api.lease is not None
 
 
-def test_without_the_right_few_jobs_are_tried(api: Api) -> None:
-    """Each call is a line in an audit log; when the right is given, all of them are done."""
+def test_few_removals_are_tried_without_permission(api: Api) -> None:
+    """Each call adds a line to an audit log. Once the permission is granted, all keys are removed."""
     names = [f"job-{number}" for number in range(100)]
     for name in names:
         api.add(name)

@@ -129,7 +129,7 @@ def test_other_secrets_are_left_alone(changes):
         secret(**{OWNER + "controller": "yes"}),
     ],
 )
-def test_what_is_no_secret_is_left_to_the_api_server(new):
+def test_invalid_secret_is_left_to_the_api_server(new):
     assert skipped(new) == "not a Secret that can be read"
 
 

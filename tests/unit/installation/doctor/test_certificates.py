@@ -1,4 +1,4 @@
-"""Where the doctor looks for certificates."""
+"""The places where the doctor looks for certificates."""
 
 import socket
 from datetime import timedelta

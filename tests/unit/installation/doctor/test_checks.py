@@ -280,15 +280,15 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "an empty CA Secret": (certificates(data={}), {"certificate-broken": "holds no CA"}),
     "a foreign caBundle": (
         certificates(bundles=bundles(Authority("x", lifetime=timedelta(days=1)).certificate_pem)),
-        {"certificate-broken": "does not trust the certificate that is served"},
+        {"certificate-broken": "does not trust the served certificate"},
     ),
     "a leaf that has expired by the API server's clock": (
         {"server_time": NOW + timedelta(days=15)},
-        {"certificate-broken": "the certificate that is served expired", "clock-skew": "ahead of this machine's"},
+        {"certificate-broken": "the served certificate expired", "clock-skew": "ahead of this machine's"},
     ),
     "an old leaf": (
         {"server_time": NOW + timedelta(days=12), "now": NOW + timedelta(days=12)},
-        {"certificate-attention": "the certificate that is served expires at"},
+        {"certificate-attention": "the served certificate expires at"},
     ),
     "another name": (certificates(server_name="a.b.svc"), {"certificate-broken": "the API server calls a.b.svc"}),
     "not seen": (

@@ -1,4 +1,4 @@
-"""A budget that a policy sets and no option makes is a concern."""
+"""A policy that sets a budget is reported while the option that creates budgets is off."""
 
 import pytest
 
@@ -14,5 +14,5 @@ from webhook.policy.in_force import PolicySet
         ("namespaces: {matchLabels: {a: b}}\ninjections: {no-disruption: {budget: true}}", True),
     ],
 )
-def test_a_budget_that_no_option_makes_is_reported(document: str, told: bool) -> None:
+def test_budget_without_the_option_is_reported(document: str, told: bool) -> None:
     assert ("disruption-budgets" in not_made(PolicySet([layer("p", document)]))) is told

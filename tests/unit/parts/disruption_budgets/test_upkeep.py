@@ -137,7 +137,7 @@ async def test_more_workers_are_more_pods(cluster: KeptObjects) -> None:
         assert world.pods == 7
 
 
-async def test_what_others_change_or_remove_is_put_back(cluster: KeptObjects) -> None:
+async def test_changed_or_removed_budget_is_restored(cluster: KeptObjects) -> None:
     async with running(cluster) as world:
         await world.store()
         found = cluster.objects[BUDGET]
@@ -149,7 +149,7 @@ async def test_what_others_change_or_remove_is_put_back(cluster: KeptObjects) ->
         assert world.pods == PODS
 
 
-async def test_one_that_is_not_the_jobs_stays_and_an_event_says_so(cluster: KeptObjects) -> None:
+async def test_foreign_budget_stays_and_causes_an_event(cluster: KeptObjects) -> None:
     cluster.put(BUDGET, {"metadata": {}, "spec": {"minAvailable": 1}})
     async with running(cluster) as world:
         await world.store()

@@ -1,4 +1,4 @@
-"""Each notice becomes one Event, whatever the replicas and the API server do meanwhile."""
+"""Each notice becomes exactly one Event, whatever happens to the replicas and the API server."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -198,7 +198,7 @@ async def test_a_thousand_jobs_are_told_of_once_by_two_replicas_of_which_one_is_
     assert api.posts <= 2 * 2000
 
 
-async def test_it_forgets_jobs_that_are_gone(api: Api) -> None:
+async def test_deleted_jobs_are_forgotten(api: Api) -> None:
     replica = Replica(api)
     replica.see(RUNNING, LAUNCHER)
     api.time = START + 0.8 * DAY

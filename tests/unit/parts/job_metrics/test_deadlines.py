@@ -1,4 +1,4 @@
-"""When which notice is due, and that all replicas together tell each of them once."""
+"""The times at which notices are due. All replicas together send each notice once."""
 
 from math import inf
 from typing import Any
@@ -101,7 +101,7 @@ def test_each_run_and_each_limit_gets_its_own_notice() -> None:
     assert keys(limit=int(25 * HOUR), started=START + 10 * HOUR) == set()
 
 
-def test_what_is_left() -> None:
+def test_remaining_time() -> None:
     assert remaining(RUNNING, LIMITED, START + HOUR) == 23 * HOUR
     assert remaining(RUNNING, LIMITED, START + 25 * HOUR) == 0
     assert remaining(ASKING, launcher_of(), START) is None
@@ -129,7 +129,7 @@ def test_notices_are_due_for_less_long_than_events_are_kept() -> None:
     notify=st.integers(1, 10**6) | st.none(),
 )
 def test_replicas_that_come_and_go_tell_each_notice_once(limit: int, looks: list[float], notify: int | None) -> None:
-    """A look is one of any replica, just started or not: they know nothing but the cluster."""
+    """Each look is made by an arbitrary replica, which may have just started: replicas read only the cluster."""
     annotations = {"timeout": f"{notify}s", "timeout-action": "notify-only"} if notify else None
     running = life("train", started=START, annotations=annotations)
     ended = life("train", condition("Failed", reason="DeadlineExceeded"), started=START, completed=START + limit)

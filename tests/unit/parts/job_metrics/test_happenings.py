@@ -61,7 +61,7 @@ TOOK = Counted("duration_seconds", "team-a", HOUR)
         ([DONE, NEXT, None, NEXT], [CREATED, SUCCEEDED, TOOK, CREATED, CREATED]),
     ],
 )
-def test_what_happens_is_counted_once(history: list[JobLife | None], counted: list[Counted]) -> None:
+def test_each_change_of_a_job_is_counted_once(history: list[JobLife | None], counted: list[Counted]) -> None:
     changes = Changes()
     assert [
         each for old, new in zip([None, *history], history, strict=False) for each in changes.of(old, new)
@@ -78,7 +78,7 @@ def test_what_happens_is_counted_once(history: list[JobLife | None], counted: li
         (DONE, None, []),
     ],
 )
-def test_what_was_there_at_the_beginning_is_not_counted(before: JobLife, after: Any, counted: list[Counted]) -> None:
+def test_jobs_from_before_the_start_are_not_counted(before: JobLife, after: Any, counted: list[Counted]) -> None:
     assert Changes([before]).of(before, after) == counted
 
 
@@ -134,7 +134,7 @@ def by_user(jobs: list[JobLife], gpus: int = 4) -> dict[tuple[str, ...], int]:
     return {tuple(labels): count for (metric, *labels), count in found.items() if metric == "user_gpus_in_use"}
 
 
-def test_accelerators_in_use_by_who_created_the_jobs() -> None:
+def test_accelerators_in_use_by_creator() -> None:
     leaving = replace(running("ends", "alice"), leaving=True)
     jobs = [running("a", "alice"), running("b", "alice"), running("c", "alice", "team-b"), running("d", None), leaving]
     assert by_user(jobs) == {
@@ -197,8 +197,8 @@ ORDER = {id(state): at for at, state in enumerate(STATES)}
     lives=st.lists(st.lists(st.sampled_from(STATES), max_size=5), max_size=8),
     begins=st.integers(0, 5),
 )
-def test_a_replica_that_has_seen_all_of_it_counts_what_there_was(lives: list[list[JobLife]], begins: int) -> None:
-    """One that began later counts no more than that, and with it what happened since."""
+def test_replica_counts_everything_since_its_start(lives: list[list[JobLife]], begins: int) -> None:
+    """A replica that started later counts only what has happened since then."""
     histories = [sorted(states, key=lambda state: ORDER[id(state)]) for states in lives]
     first, later = Counter[str](), Counter[str]()
     for history in histories:

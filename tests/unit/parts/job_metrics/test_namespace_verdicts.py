@@ -22,7 +22,7 @@ POLICY = pipelines.load_policy(None)
 
 
 class Teams(NothingKnown):
-    """A cluster of namespaces with names in `team-`, and of one whose cache is incomplete."""
+    """A cluster with namespaces named `team-…`, and a namespace whose cache is incomplete."""
 
     def get(self, resource: object, key: Any) -> Any:
         assert resource is NAMESPACES
@@ -80,7 +80,7 @@ def test_names_that_anyone_may_invent_take_no_room(telemetry: Telemetry) -> None
     assert len(generate_latest(telemetry.job_registry)) < 10_000
 
 
-def test_what_is_not_judged_is_not_counted(telemetry: Telemetry) -> None:
+def test_review_without_a_verdict_is_not_counted(telemetry: Telemetry) -> None:
     review(telemetry, "team-a", operation="DELETE")
     request = jobs.request(jobs.GOOD, namespace="team-a")
     telemetry.decided("validate", request, pipelines.Decision(skipped="not an MPIJob"), 0.001)

@@ -135,7 +135,7 @@ JOBS = st.builds(
 
 
 def unlike_the_intent(jobs: list[Job]) -> list[str]:
-    """The packets of a cluster with these jobs for which the NetworkPolicies say something else than is meant."""
+    """The packets between pods of these jobs that the NetworkPolicies treat against the intent."""
     jobs = [Job(**{**vars(job), "number": number}) for number, job in enumerate(jobs)]
     network = Network(LABELS, [policy for job in jobs for policy in job.policies])
     owners = {pod.address: job for job in jobs for pod in job.pods}

@@ -35,7 +35,7 @@ def posture(value: str, more: str = "") -> str:
 
 
 class World:
-    """A cluster and one replica that runs the companion."""
+    """A cluster and one replica that runs the controller."""
 
     def __init__(self, cluster: KeptObjects, policy: str) -> None:
         self.cluster = cluster
@@ -145,7 +145,7 @@ async def test_the_policy_and_the_job_decide(
             assert cluster.writes() == []
 
 
-async def test_a_name_that_is_no_label_makes_no_fault(cluster: KeptObjects) -> None:
+async def test_name_that_is_not_a_label_causes_no_error(cluster: KeptObjects) -> None:
     stored(cluster, "a" * 64)
     async with running(cluster) as world:
         assert cluster.named("networkpolicies") == {}
@@ -170,7 +170,7 @@ def mangled(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {**found, "metadata": {**found["metadata"], "labels": {LABEL: "isolated"}}}
 
 
-async def test_what_others_change_or_remove_is_put_back_and_reported_once(cluster: KeptObjects) -> None:
+async def test_changed_or_removed_network_policy_is_restored_and_reported_once(cluster: KeptObjects) -> None:
     async with running(cluster, posture("restricted")) as world:
         world.companion._put_back.wait = lambda *_: 0.0  # type: ignore[method-assign]
         stored(cluster)
@@ -226,7 +226,7 @@ async def test_foreign_object_is_no_fault_if_none_is_wanted(cluster: KeptObjects
         assert cluster.writes() == []
 
 
-async def test_what_has_its_own_is_looked_at_by_and_by_so_that_new_jobs_come_first(cluster: KeptObjects) -> None:
+async def test_new_jobs_come_before_jobs_with_a_network_policy(cluster: KeptObjects) -> None:
     for number in range(40):
         stored(cluster, f"job-{number}")
     async with running(cluster) as world:
@@ -240,7 +240,7 @@ async def test_what_has_its_own_is_looked_at_by_and_by_so_that_new_jobs_come_fir
         assert len(cluster.calls) == calls + 2
 
 
-async def test_that_of_an_earlier_job_of_the_name_is_waited_for(cluster: KeptObjects) -> None:
+async def test_network_policy_of_a_former_job_is_awaited(cluster: KeptObjects) -> None:
     stored(cluster)
     async with running(cluster) as world:
         old = cluster.objects[MINE]["metadata"]["ownerReferences"][0]["uid"]
@@ -276,7 +276,7 @@ async def test_persistent_foreign_object_is_reported_without_endless_calls(clust
         assert cluster.objects[MINE]["metadata"]["labels"][LABEL] == "default"
 
 
-async def test_it_is_not_made_again_for_a_job_that_goes(cluster: KeptObjects) -> None:
+async def test_network_policy_of_a_deleted_job_is_not_recreated(cluster: KeptObjects) -> None:
     stored(cluster)
     async with running(cluster) as world:
         cluster.late = True  # the caches do not know yet
@@ -329,7 +329,7 @@ async def test_labels_of_the_namespace_and_the_annotation_may_change(cluster: Ke
 
 
 async def test_an_account_may_give_its_pods_no_token_any_more(cluster: KeptObjects) -> None:
-    """And changes of it that are about something else cost nothing."""
+    """Unrelated changes of the account cause no calls."""
     path = "/api/v1/namespaces/team-a/serviceaccounts/default"
 
     def opens(world: World, wanted: bool) -> bool:
@@ -395,7 +395,7 @@ async def test_two_replicas_make_one_object_and_no_noise(cluster: KeptObjects) -
         assert len(cluster.calls) <= 50 * 5
 
 
-async def test_replicas_of_two_minds_do_not_fight_without_end(cluster: KeptObjects) -> None:
+async def test_replicas_with_different_policies_stop_overwriting_each_other(cluster: KeptObjects) -> None:
     async with running(cluster, posture("default")) as one, running(cluster, posture("restricted")) as other:
         for world in (one, other):
             world.companion._clock = lambda: 0.0
@@ -425,7 +425,7 @@ async def test_an_object_that_is_exchanged_meanwhile_is_not_written_over(cluster
 
 
 @pytest.mark.parametrize("status", [403, 422, 500])
-async def test_a_refusal_is_a_fault_that_is_reported(cluster: KeptObjects, status: int) -> None:
+async def test_rejected_write_is_reported(cluster: KeptObjects, status: int) -> None:
     def before(method: str, path: str) -> None:
         if method == "POST":
             raise ApiError(status, f"the API server refuses: no ({status})")
@@ -437,7 +437,7 @@ async def test_a_refusal_is_a_fault_that_is_reported(cluster: KeptObjects, statu
         assert world.companion.reconciler.failing == 1
 
 
-async def test_what_was_refused_is_not_taken_for_written_where_nothing_is_seen(cluster: KeptObjects) -> None:
+async def test_rejected_write_is_retried_without_a_watch(cluster: KeptObjects) -> None:
     def before(method: str, path: str) -> None:
         if method == "POST":
             raise ApiError(403, "no")
@@ -464,7 +464,7 @@ async def test_without_its_namespace_there_is_nothing_to_do(cluster: KeptObjects
         assert world.companion.reconciler.failing == 0
 
 
-async def test_what_cannot_be_seen_is_written_once(cluster: KeptObjects) -> None:
+async def test_network_policy_is_written_once_without_a_watch(cluster: KeptObjects) -> None:
     async with running(cluster) as world:
         world.companion.watch.synced = False
         stored(cluster)

@@ -88,7 +88,7 @@ def test_isolated() -> None:
     }
 
 
-def test_what_the_policy_opens_besides() -> None:
+def test_additional_peers_of_the_policy() -> None:
     settings = Settings.model_validate(
         {
             "httpsCidrs": ["10.0.0.0/8"],
@@ -193,7 +193,7 @@ def test_which_jobs_can_have_one(changes: dict[str, Any], filtered: bool) -> Non
 
 
 @pytest.mark.parametrize("posture", list(Posture))
-def test_what_the_api_server_stores_of_it_is_the_same(posture: Posture) -> None:
+def test_stored_network_policy_is_recognised(posture: Posture) -> None:
     """Empty lists are left out there, and types may come in another order."""
     made = network_policy(job(), posture, Settings(), NothingKnown())
     stored = {name: value for name, value in made["spec"].items() if value}

@@ -50,7 +50,7 @@ def test_new_to_old_to_new_is_the_same(job: Json, version: str) -> None:
 @PROPERTY
 @given(st.data())
 def test_through_any_versions_and_changes_new_to_old_to_new_is_the_same(data: st.DataObject) -> None:
-    """What the API server holds after writes in any version: each version shows it, and leads back to it."""
+    """After writes in any version, each version shows the stored job and converts back to it."""
     job = to_new(data.draw(two_versions.older_jobs()))
     for _ in range(data.draw(st.integers(1, 3))):
         version = data.draw(st.sampled_from((API_VERSION, *OLDER)))
@@ -73,7 +73,7 @@ def test_from_one_older_version_to_another_and_on(job: Json, version: str) -> No
 
 @PROPERTY
 @given(two_versions.older_jobs())
-def test_what_is_injected_is_shown_and_what_was_written_stays(job: Json) -> None:
+def test_injected_values_are_shown_and_written_values_stay(job: Json) -> None:
     new = to_new(job)
     for role in new["spec"]["mpiReplicaSpecs"].values():
         for container in role["template"]["spec"]["containers"]:
@@ -101,7 +101,7 @@ def worker(job: Json) -> Json:
     return container
 
 
-def test_what_each_version_shows() -> None:
+def test_job_in_each_version() -> None:
     old = horovod()
     new = convert(old, API_VERSION)
     assert new["spec"]["runPolicy"] == {"cleanPodPolicy": "Running", "suspend": False}
@@ -158,7 +158,7 @@ def test_an_older_job_that_says_what_v2beta1_says_needs_no_annotation() -> None:
     assert convert(new, V1) == old
 
 
-def test_annotations_of_others_mean_nothing() -> None:
+def test_foreign_annotations_are_ignored() -> None:
     values = ["", "x", "[]", "{}", '{"apiVersion": "kubeflow.org/v9", "spec": {}}', "[" * 5000]
     for version, key in ((API_VERSION, WRITTEN_AS), (V1, SHOWN)):
         for value in values:
@@ -168,7 +168,7 @@ def test_annotations_of_others_mean_nothing() -> None:
 
 
 @pytest.mark.parametrize("depth", [100, 500, 900, 5000])
-def test_an_annotation_that_is_nested_too_deep_fails_no_list_of_jobs(depth: int) -> None:
+def test_annotation_nested_too_deep_is_ignored(depth: int) -> None:
     expected = {version: convert(horovod(API_VERSION), version)["spec"] for version in OLDER}
     deep = "[" * depth + "]" * depth
     for version in OLDER:
@@ -190,7 +190,7 @@ def test_an_annotation_that_is_nested_too_deep_fails_no_list_of_jobs(depth: int)
         {"launcherCreationPolicy": ["AtStartup"]},
     ],
 )
-def test_no_annotation_brings_into_a_job_what_the_operator_cannot_read(spec: Json) -> None:
+def test_annotation_with_invalid_fields_is_not_converted_into_the_job(spec: Json) -> None:
     job = horovod()
     expected = convert(job, API_VERSION)["spec"]
     job["metadata"]["annotations"][SHOWN] = msgspec.json.encode({"spec": spec, "as_it_is": True}).decode()
@@ -204,11 +204,11 @@ HIDDEN = [
     {"initContainers": [{"name": "kubectl-delivery", "ports": [{"containerPort": 2**40}]}]},
     {"initContainers": [{"name": "kubectl-delivery", "resources": {"limits": {"cpu": "many"}}}]},
 ]
-"""Fields of a pod that v2beta1 does not have, and the API server only knows v2beta1."""
+"""Pod fields that v2beta1 does not have. The API server knows only v2beta1."""
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)
-def test_no_annotation_shows_older_clients_what_they_cannot_read(hidden: Json) -> None:
+def test_annotation_with_unknown_pod_fields_is_not_shown_to_older_clients(hidden: Json) -> None:
     written = horovod()["spec"]
     job = document(API_VERSION, convert(horovod(), API_VERSION)["spec"])
     expected = convert(job, V1)["spec"]
@@ -222,7 +222,7 @@ def test_no_annotation_shows_older_clients_what_they_cannot_read(hidden: Json) -
 
 @PROPERTY
 @given(two_versions.older_jobs(), st.sampled_from([*HIDDEN_ITEMS]), json_values())
-def test_whatever_an_annotation_says_older_clients_can_read_what_they_see(job: Json, key: str, value: Any) -> None:
+def test_job_is_readable_by_older_clients_with_any_annotation(job: Json, key: str, value: Any) -> None:
     new = to_new(job)
     written = deepcopy(job["spec"])
     roles = written.get("mpiReplicaSpecs", {"": written})
@@ -235,7 +235,7 @@ def test_whatever_an_annotation_says_older_clients_can_read_what_they_see(job: J
     assert convert(shown, API_VERSION)["spec"] == new["spec"]
 
 
-def test_what_the_api_server_would_refuse_is_refused_before_it_is_taken_out() -> None:
+def test_invalid_hidden_item_is_rejected_before_it_is_removed() -> None:
     job = horovod()
     job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"].update(HIDDEN[0])
     path = r"spec\.mpiReplicaSpecs\[Worker\]\.template\.spec\.volumes\[0\]\.hostPath"
@@ -247,7 +247,7 @@ def test_what_the_api_server_would_refuse_is_refused_before_it_is_taken_out() ->
 
 @PROPERTY
 @given(two_versions.older_jobs(), json_values(), json_values())
-def test_odd_annotations_are_no_fault_of_ours(job: Json, one: Any, other: Any) -> None:
+def test_arbitrary_annotations_do_not_change_the_spec(job: Json, one: Any, other: Any) -> None:
     written = {"apiVersion": job["apiVersion"], "spec": one}
     for key, value in ((WRITTEN_AS, written), (SHOWN, {"spec": other, "as_it_is": True})):
         job["metadata"]["annotations"][key] = msgspec.json.encode(value).decode()
@@ -256,7 +256,7 @@ def test_odd_annotations_are_no_fault_of_ours(job: Json, one: Any, other: Any) -
         assert convert(convert(new, version), API_VERSION)["spec"] == new["spec"]
 
 
-def test_more_than_annotations_hold_is_not_remembered() -> None:
+def test_spec_that_exceeds_the_size_of_annotations_is_not_stored() -> None:
     job = horovod()
     job["metadata"]["annotations"]["large"] = "x" * (MAX_ANNOTATIONS_BYTES - MIN_OTHER_ANNOTATIONS_BYTES)
     new = convert(job, API_VERSION)
@@ -267,7 +267,7 @@ def test_more_than_annotations_hold_is_not_remembered() -> None:
 IMPOSSIBLE = {"gpus": 10, "gpusPerNode": 8, "template": {"spec": {"containers": [{"name": "mpi"}]}}}
 
 
-def test_what_is_no_job_is_refused_when_it_is_sent_and_shown_when_it_is_stored() -> None:
+def test_invalid_job_is_rejected_when_sent_and_shown_when_stored() -> None:
     job = document(V1ALPHA1, IMPOSSIBLE)
     for sent in ({}, {"uid": "1", "resourceVersion": "7"}):
         job["metadata"] = {"name": "a", **sent}
@@ -300,12 +300,12 @@ def test_what_is_no_job_is_refused_when_it_is_sent_and_shown_when_it_is_stored()
         ({"kind": "MPIJob", "apiVersion": V1ALPHA2, "metadata": {}, "spec": []}, API_VERSION, "spec: is not a mapping"),
     ],
 )
-def test_what_is_no_object_of_the_crd(job: Json, version: str, said: str) -> None:
+def test_object_of_a_different_crd_is_rejected(job: Json, version: str, said: str) -> None:
     with pytest.raises(ConversionError, match=f"^{said}"):
         convert(job, version)
 
 
-def test_v1alpha1_shows_what_was_written_next_to_what_it_cannot_say() -> None:
+def test_v1alpha1_shows_written_values_next_to_unsupported_ones() -> None:
     template = {"spec": {"containers": [{"name": "mpi", "image": "a:1", "command": ["mpirun", "train"]}]}}
     written = {"processingUnits": 4, "processingUnitsPerNode": 2, "template": template}
     new = convert(document(V1ALPHA1, written), API_VERSION)

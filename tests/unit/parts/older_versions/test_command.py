@@ -1,4 +1,4 @@
-"""The command `convert`: what it writes, what it tells, and its exit codes."""
+"""The command `convert`: its output, its report and its exit codes."""
 
 import json
 from functools import partial
@@ -56,7 +56,7 @@ def convert(program: Check) -> Check:
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_what_was_converted_is_admitted_and_converting_it_again_changes_nothing(
+def test_converted_job_is_admitted_and_stays_the_same_when_converted_again(
     convert: Check, program: Check, name: str
 ) -> None:
     result = convert("old.yaml", "--gpus-per-node", "8", old_yaml=JOBS[name])
@@ -66,7 +66,7 @@ def test_what_was_converted_is_admitted_and_converting_it_again_changes_nothing(
     assert checked.exit_code == 0
     again = convert("-", stdin=result.stdout)
     assert again.stdout == result.stdout
-    assert "is of kubeflow.org/v2beta1 already, left as it is" in again.stderr
+    assert "is already of kubeflow.org/v2beta1, left as it is" in again.stderr
     assert again.exit_code == 0
 
 
@@ -93,7 +93,7 @@ def test_a_role_in_the_plural_is_kept(convert: Check) -> None:
 
 
 @pytest.mark.parametrize("version", [V1, V1ALPHA2])
-def test_a_job_that_would_be_refused_says_what_is_first_to_be_done(convert: Check, version: str) -> None:
+def test_report_of_a_rejected_job_starts_with_the_required_steps(convert: Check, version: str) -> None:
     result = convert("-", stdin=json.dumps(full(version)))
     assert result.exit_code == 1
     assert yaml.load_all(result.stdout)[0]["apiVersion"] == "kubeflow.org/v2beta1"

@@ -28,7 +28,7 @@ Leaf = tuple[str, str]
 
 
 def leaves(value: Any, path: str = "") -> Iterator[Leaf]:
-    """Each value with its path, in which the items of a list have no number: some are taken out, or come first."""
+    """Each value with its path. Items of a list have no index, because items may be removed or reordered."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from leaves(item, f"{path}.{key}" if path else key)
@@ -44,7 +44,7 @@ def plain(field: str) -> str:
 
 
 def not_told(old: dict[str, Any], converted: Converted) -> set[Leaf]:
-    """What was in the old job, and is neither in the new one nor in the report."""
+    """Values of the old job that are neither in the new job nor in the report."""
     kept = set(leaves(converted.document))
     for role in ("Launcher", "Worker"):
         prefix = f"spec.mpiReplicaSpecs.{role}.template"
@@ -136,7 +136,7 @@ def test_fields_of_v2beta1_in_a_job_half_changed_stay(version: str) -> None:
     assert convert(old, Options(ssh_path="/x/.ssh")).document["spec"]["sshAuthMountPath"] == "/x/.ssh"
 
 
-def test_every_image_has_something_to_be_done() -> None:
+def test_report_has_a_step_for_every_image() -> None:
     done = {note.text for note in convert(JOBS["v1"]).report.of(Outcome.TO_DO) if note.field == "image"}
     assert done == {
         '"image" needs sshd with StrictModes no and ssh with StrictHostKeyChecking no: older operators used kubectl '
@@ -170,7 +170,7 @@ def test_the_annotation_of_kubectl_goes_alone() -> None:
         ),
     ],
 )
-def test_what_is_no_older_job(document: dict[str, Any], said: str) -> None:
+def test_object_that_is_not_an_older_job_is_rejected(document: dict[str, Any], said: str) -> None:
     with pytest.raises(ConversionError, match=f"^{re.escape(said)}"):
         convert({"kind": "MPIJob", **document})
 

@@ -65,7 +65,7 @@ def test_objects_in_their_order(connection: Connection) -> None:
     assert connection.post("/convert", review()).answer["convertedObjects"] == []
 
 
-def test_what_is_no_job_gets_a_reason(shared: Live, connection: Connection) -> None:
+def test_invalid_job_is_rejected_with_a_reason(shared: Live, connection: Connection) -> None:
     before = shared.metric("conversions_total", version=V2BETA1, outcome="refused")
     reply = connection.post("/convert", review(OLD, NO_JOB))
     assert reply.status == 200
@@ -75,7 +75,7 @@ def test_what_is_no_job_gets_a_reason(shared: Live, connection: Connection) -> N
     assert {"version": V2BETA1, "namespace": "b", "name": "a"}.items() <= shared.log("conversion refused")[-1].items()
 
 
-def test_what_is_stored_and_no_job_gets_a_stand_in(shared: Live, connection: Connection) -> None:
+def test_invalid_stored_job_gets_a_placeholder(shared: Live, connection: Connection) -> None:
     stored = {**NO_JOB, "metadata": {"name": "a", "namespace": "b", "uid": "7"}}
     (stand_in,) = connection.post("/convert", review(stored)).answer["convertedObjects"]
     assert stand_in["spec"]["runPolicy"] == {"suspend": True}
@@ -107,13 +107,15 @@ def test_unserved_version_is_rejected(shared: Live, connection: Connection, vers
         review(OLD, objects=None),
     ],
 )
-def test_what_is_no_review(connection: Connection, sent: bytes) -> None:
+def test_invalid_conversion_review_is_rejected(connection: Connection, sent: bytes) -> None:
     reply = connection.post("/convert", sent)
     assert reply.status == 400
     assert reply.body.startswith(b"not a review that can be answered: ")
 
 
-def test_a_fault_of_ours_is_no_answer(shared: Live, connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_error_is_not_a_conversion(
+    shared: Live, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: Any) -> None:
         raise ZeroDivisionError
 
@@ -129,7 +131,7 @@ def test_no_work_beyond_the_deadline(shared: Live, connection: Connection) -> No
     assert shared.metric("deadline_exceeded_total", webhook="convert") == 1
 
 
-def test_others_have_their_turn_between_two_objects(shared: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_requests_run_between_two_objects(shared: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = asyncio.Event()
     monkeypatch.setattr(reviews, "asyncio", SimpleNamespace(sleep=lambda _: go_on.wait()))
     first = shared.connect()
@@ -183,7 +185,7 @@ def test_a_job_too_expensive_to_convert_is_shown_and_a_new_one_is_rejected(
     assert shared.metric("too_expensive_total", webhook="convert") == 2
 
 
-def test_what_no_api_server_takes_is_refused_and_what_is_stored_is_not(connection: Connection) -> None:
+def test_job_that_no_api_server_accepts_is_rejected_unless_stored(connection: Connection) -> None:
     reply = connection.post("/convert?timeout=600s", review(many(60_000)))
     assert reply.status == 200
     message = reply.answer["result"]["message"]

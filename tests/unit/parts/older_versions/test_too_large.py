@@ -1,4 +1,4 @@
-"""Jobs in another version that are as large as their author likes: bounded work, and nothing lost of what is stored."""
+"""Very large jobs in other versions: the work is limited, and no stored value is lost."""
 
 import json
 from contextlib import suppress
@@ -31,7 +31,7 @@ def raw(document: Json) -> msgspec.Raw:
 
 
 def shown(document: Json, version: str) -> Json:
-    """What is too large, in another version."""
+    """The too large job in a different version."""
     opened = conversion_review.opened(raw(document))
     found: Json = json.loads(bytes(conversion_review.raw(both_ways.convert(opened, version, too_large=WHY))))
     return found
@@ -55,13 +55,13 @@ def test_a_large_job_is_shown_as_it_is_and_led_back_without_a_look_at_its_pods(p
     assert shown(older, API_VERSION) == whole
 
 
-def test_what_an_older_client_says_of_it_next_to_its_spec_arrives() -> None:
+def test_metadata_from_an_older_client_is_converted() -> None:
     older = shown(job(API_VERSION, PODS["lists"]), V1)
     older["metadata"]["labels"] = {"a": "b"}
     assert shown(older, API_VERSION)["metadata"] == {"name": "a", "labels": {"a": "b"}}
 
 
-def test_what_it_was_written_as_stays() -> None:
+def test_original_annotation_stays() -> None:
     written = json.dumps({"apiVersion": V1, "spec": {"cleanPodPolicy": "Running", "mpiReplicaSpecs": {}}})
     whole = job(API_VERSION, PODS["lists"], annotations={WRITTEN_AS: written})
     older = shown(whole, V1)
@@ -73,7 +73,7 @@ def test_what_it_was_written_as_stays() -> None:
 
 
 @pytest.mark.parametrize("version", OLDER)
-def test_one_that_is_sent_is_refused_and_one_that_is_stored_has_a_stand_in(version: str) -> None:
+def test_too_large_job_is_rejected_when_sent_and_gets_a_placeholder_when_stored(version: str) -> None:
     """A list of all jobs would fail for one that is stored."""
     sent = job(version, PODS["lists"])
     with pytest.raises(ConversionError) as refused:

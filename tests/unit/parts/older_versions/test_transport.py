@@ -1,4 +1,4 @@
-"""What was there for `kubectl exec` goes, and what ssh needs is said."""
+"""Fields for `kubectl exec` are removed, and the requirements of ssh are reported."""
 
 from copy import deepcopy
 from typing import Any
@@ -53,12 +53,12 @@ def test_the_agent_in_the_command_line(key: str, words: list[str], kept: list[st
 @pytest.mark.parametrize(
     "script", ["/etc/mpi/kubexec.sh host", "/opt/kube/kubectl get pods", "kubectl get pods", "./discover_hosts.sh"]
 )
-def test_what_uses_kubectl_is_to_be_done_by_hand(script: str) -> None:
+def test_use_of_kubectl_must_be_changed_by_hand(script: str) -> None:
     _, notes = changed("Launcher", {"command": ["sh", "-c", script]})
     assert [(note.outcome, note.field) for note in notes] == [(Outcome.TO_DO, "template.spec.containers[0].command")]
 
 
-def test_what_looks_like_a_secret_stays_and_is_reported() -> None:
+def test_possible_secret_stays_and_is_reported() -> None:
     env = [
         {"name": "WANDB_API_KEY", "value": "x"},
         {"name": "DB_PASSWORD", "valueFrom": {"secretKeyRef": {"name": "db", "key": "p"}}},
@@ -71,7 +71,7 @@ def test_what_looks_like_a_secret_stays_and_is_reported() -> None:
     assert notes[0].text.startswith("WANDB_API_KEY looks like a secret, ")
 
 
-def test_what_brought_kubectl() -> None:
+def test_containers_that_deliver_kubectl_are_removed() -> None:
     mount = {"name": "mpi-job-kubectl", "mountPath": "/opt/kube"}
     pod = {"volumes": [{"name": "mpi-job-kubectl"}, {"name": "a"}], "initContainers": [{"name": "kubectl-delivery"}]}
     new, notes = changed("Launcher", {"volumeMounts": [mount]}, pod)

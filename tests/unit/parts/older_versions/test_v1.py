@@ -56,10 +56,10 @@ def test_run_policy(version: str, spec: dict[str, Any], policy: dict[str, Any] |
 def test_ignored_one_of_two_values_is_reported_as_lost() -> None:
     both = {"cleanPodPolicy": "All", "runPolicy": {"cleanPodPolicy": "None"}}
     assert notes(job(V1, both), Outcome.LOST) == {
-        "spec.cleanPodPolicy": "spec.runPolicy.cleanPodPolicy counted, and stays"
+        "spec.cleanPodPolicy": "spec.runPolicy.cleanPodPolicy was used, and stays"
     }
     assert notes(job(V1ALPHA2, both), Outcome.LOST) == {
-        "spec.runPolicy.cleanPodPolicy": "spec.cleanPodPolicy counted, and takes its place"
+        "spec.runPolicy.cleanPodPolicy": "spec.cleanPodPolicy was used, and replaces it"
     }
     same = {"cleanPodPolicy": "All", "runPolicy": {"cleanPodPolicy": "All"}}
     assert notes(job(V1, same), Outcome.LOST) == {}

@@ -53,7 +53,7 @@ def test_a_browser_is_started_with_a_file_of_its_user_alone(home: Path, tmp_path
     assert not Path(given).exists()
 
 
-def test_where_nothing_opens_it_that_is_said(
+def test_missing_browser_is_reported(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "")

@@ -1,4 +1,4 @@
-"""What the page shows besides verdicts."""
+"""Data of the page other than verdicts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The page on loopback: who may ask, what is answered, and what a browser may do with it."""
+"""The page on loopback: access, replies, and the security headers for browsers."""
 
 import json
 from base64 import urlsafe_b64decode
@@ -91,7 +91,7 @@ async def test_it_listens_on_loopback_behind_a_secret_of_128_bits(page: Playgrou
         await ask("GET", page.url.replace("127.0.0.1", "127.0.0.2"))
 
 
-async def test_who_does_not_know_the_secret_finds_nothing(page: Playground) -> None:
+async def test_request_with_a_wrong_secret_finds_nothing(page: Playground) -> None:
     root = page.url.replace(f"{page.secret}/", "")
     for path in ("", "index.html", "api/check", "other/api/check"):
         status, body, _ = await ask("POST", root + path, json={})
@@ -106,7 +106,7 @@ async def test_other_files_are_not_served(page: Playground, folder: Path, name: 
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b"7", b'{"job":"\xff"}', b"[" * 100_000])
-async def test_what_is_no_question_is_refused(page: Playground, body: bytes) -> None:
+async def test_invalid_request_is_rejected(page: Playground, body: bytes) -> None:
     status, _, _ = await ask("POST", f"{page.url}api/check", data=body, headers={"Content-Type": "application/json"})
     assert status == 400
 
@@ -143,7 +143,7 @@ async def test_a_cluster_is_read_when_requested(folder: Path) -> None:
         await runner.cleanup()
 
 
-async def test_a_page_that_is_not_built_is_said(tmp_path: Path) -> None:
+async def test_unbuilt_page_is_reported(tmp_path: Path) -> None:
     with pytest.raises(NotBuilt, match="the page is not in"):
         await Playground(tmp_path).start()
 

@@ -53,7 +53,7 @@ def test_a_policy_takes_the_place_of_the_built_in_one() -> None:
     assert answer({"job": BAD, "policy": POLICY})["jobs"][0]["allowed"]
 
 
-def test_what_is_said_of_a_cluster_counts() -> None:
+def test_cluster_objects_affect_the_verdict() -> None:
     (job,) = answer({"job": GOOD, "cluster": QUOTA})["jobs"]
     assert [cause["rule"] for cause in job["causes"]] == ["resource-quota"]
 
@@ -85,7 +85,7 @@ def test_a_job_goes_where_kubectl_would_put_it() -> None:
     assert (job["namespace"], job["allowed"]) == ("team-b", True)
 
 
-def test_what_is_broken_among_a_clusters_policies_is_said_next_to_the_verdict() -> None:
+def test_broken_policy_of_the_cluster_is_reported_with_the_verdict() -> None:
     broken = {
         "apiVersion": "v1",
         "kind": "ConfigMap",

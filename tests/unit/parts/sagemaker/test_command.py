@@ -1,4 +1,4 @@
-"""The command `convert sagemaker`: what it takes, writes and tells, and its exit codes."""
+"""The command `convert sagemaker`: its input, output, report and exit codes."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ def convert(program: Check) -> Check:
     return run
 
 
-def test_what_is_to_be_filled_in_is_refused_until_it_is(convert: Check) -> None:
+def test_job_with_placeholders_is_rejected(convert: Check) -> None:
     result = convert()
     assert result.exit_code == 1
     assert ": rejected\n  1. " in result.stderr

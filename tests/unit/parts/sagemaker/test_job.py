@@ -1,4 +1,4 @@
-"""Training jobs of SageMaker: what each becomes runs as many processes on as many GPUs, and would be admitted."""
+"""Converted SageMaker training jobs run as many processes on as many GPUs, and would be admitted."""
 
 import json
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def notes(asked: dict[str, Any], outcome: Outcome, **options: Any) -> dict[str, 
 
 
 def processes(document: dict[str, Any]) -> int:
-    """How many run in the end: ranks, or those of torchrun, on slots that are there."""
+    """The number of processes that run in the end: ranks, or processes of torchrun, on existing slots."""
     job = document["spec"]
     (container,) = job["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"]
     (call,) = mpirun.find(container["command"], container["args"], "OpenMPI")
@@ -53,7 +53,7 @@ def processes(document: dict[str, Any]) -> int:
 
 
 def pods(document: dict[str, Any]) -> int:
-    """How many run ranks."""
+    """The number of pods that run ranks."""
     workers: int = document["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"]
     return workers + document["spec"].get("runLauncherAsWorker", False)
 
@@ -94,7 +94,7 @@ def test_the_request_stays_as_it_is(name: str) -> None:
     assert case.request == before
 
 
-def test_there_are_twenty_and_more() -> None:
+def test_there_are_at_least_twenty_examples() -> None:
     assert len(CASES) >= 20
 
 
@@ -131,7 +131,7 @@ def test_variables_of_the_request_count_and_are_handed_on() -> None:
     assert "-x SEED " in " ".join(launcher["args"])
 
 
-def test_what_looks_like_a_secret_is_reported() -> None:
+def test_possible_secret_is_reported() -> None:
     asked = request(
         "a",
         "ml.p4d.24xlarge",
@@ -315,7 +315,7 @@ def test_what_cannot_be_converted(asked: Any, said: str) -> None:
     assert said in str(raised.value)
 
 
-def test_what_does_not_divide() -> None:
+def test_processes_that_do_not_divide_evenly_are_rejected() -> None:
     with pytest.raises(ConversionError, match="which --workers-per-instance 3 does not divide"):
         convert(request("a", "ml.p4d.24xlarge", 2, mpi(8)), Options(workers_per_instance=3))
 
@@ -348,7 +348,7 @@ def test_channels_of_like_names_have_volumes_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("program", ["train.py", "train.sh"])
-def test_kubernetes_expands_nothing_in_what_users_wrote(program: str) -> None:
+def test_dollar_signs_in_user_text_are_escaped(program: str) -> None:
     odd = "$(SM_HP_A) $$(SM_HP_A) $$ $HOME $"
     kept = "$$(SM_HP_A) $$$$(SM_HP_A) $$$ $HOME $"
     asked = request("a", "ml.p4d.24xlarge", 2, script(program, a="'; id; '", b=odd), Environment={"C": odd})
@@ -360,7 +360,7 @@ def test_kubernetes_expands_nothing_in_what_users_wrote(program: str) -> None:
     assert odd not in launcher["args"][-1]
 
 
-def test_kubernetes_expands_nothing_in_where_data_is() -> None:
+def test_dollar_signs_in_data_paths_are_escaped() -> None:
     asked = request(
         "a", "ml.p4d.24xlarge", 2, mpi(8), InputDataConfig=[channel("a", "s3://b/$(AWS_SECRET_ACCESS_KEY)")]
     )
@@ -382,7 +382,7 @@ def test_limit_above_the_rule_needs_an_exemption() -> None:
 
 
 def told(field: str, path: str) -> bool:
-    """Whether what is said of a field is about this value too."""
+    """Whether the report on a field is about this value too."""
     return path == field or path.startswith((f"{field}.", f"{field}["))
 
 
@@ -426,7 +426,7 @@ ODD: list[Any] = [None, 0, -1, True, "", "\N{SNOWMAN}", "x" * 70, 2**70, 0.5, []
 @pytest.mark.parametrize("name", ["spot, with checkpoints", "pipes, shards and archives", "groups of one type"])
 def test_odd_values_anywhere_are_no_fault_of_ours(name: str) -> None:
     def replaced(value: Any, odd: Any) -> Iterator[Any]:
-        """The value with one of those in it replaced, one after the other."""
+        """Copies of the value, each with one nested value replaced."""
         yield odd
         if isinstance(value, dict):
             for key in value:

@@ -1,4 +1,4 @@
-"""A cluster without jobs, of which changes are looked at as soon as they come."""
+"""A cluster without jobs, whose changes are processed at once."""
 
 import pytest
 

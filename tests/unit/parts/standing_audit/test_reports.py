@@ -1,4 +1,4 @@
-"""Every job that breaks the policy has one report, which says what is wrong with it now, and no other job has one."""
+"""Every job that breaks the policy has one report with its current violations, and no other job has a report."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -72,7 +72,7 @@ def test_a_job_in_order_has_none() -> None:
 @pytest.mark.parametrize(
     "data", [b"{}", b'{"scope": null, "results": 7, "summary": []}', b'{"results": [{"a": null}]}']
 )
-def test_whatever_is_in_a_report_that_exists(data: bytes) -> None:
+def test_existing_report_with_any_content_is_handled(data: bytes) -> None:
     assert seen(data).content
 
 
@@ -126,7 +126,7 @@ async def test_where_there_are_only_policy_reports_it_is_one(cluster: KeptObject
         assert world.reports.concerns() == {}
 
 
-async def test_where_there_is_no_such_kind_it_is_said_and_jobs_are_counted(cluster: KeptObjects) -> None:
+async def test_missing_report_kind_is_logged_and_jobs_are_counted(cluster: KeptObjects) -> None:
     store(cluster, "large")
     world = World(cluster, installed=(False, False))
     async with world.following():
@@ -164,7 +164,7 @@ async def test_reports_of_jobs_that_ended_while_no_replica_ran_go(cluster: KeptO
 
 
 @pytest.mark.parametrize("how", ["changed", "removed"])
-async def test_what_others_do_to_a_report_is_undone(cluster: KeptObjects, how: str) -> None:
+async def test_changed_or_deleted_report_is_restored(cluster: KeptObjects, how: str) -> None:
     store(cluster, "job")
     world = World(cluster)
     async with world.following():
@@ -274,7 +274,7 @@ async def test_a_fight_over_whether_there_is_a_report_gets_slower_too(
         assert len(cluster.writes()) == 1
 
 
-async def test_nothing_is_remembered_of_jobs_that_are_gone(cluster: KeptObjects) -> None:
+async def test_nothing_is_cached_for_deleted_jobs(cluster: KeptObjects) -> None:
     store(cluster, "job")
     world = World(cluster)
     async with world.following():
@@ -285,7 +285,7 @@ async def test_nothing_is_remembered_of_jobs_that_are_gone(cluster: KeptObjects)
 
 
 async def test_many_jobs_cost_two_calls_each_and_a_burst_of_policies_no_more(cluster: KeptObjects) -> None:
-    """Whatever else policies change, what a report says is written once."""
+    """Each content of a report is written once, however often policies change."""
     for number in range(30):
         store(cluster, f"job-{number}")
     world = World(cluster)

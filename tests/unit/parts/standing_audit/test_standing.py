@@ -1,4 +1,4 @@
-"""Every job that has not ended is judged by the policies of now, a little at a time, and whatever fails."""
+"""Every job that has not ended is judged by the current policies, a few at a time and in spite of failures."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -127,7 +127,7 @@ async def test_a_job_is_judged_again_when_its_queue_or_posture_changes(cluster: 
         assert [path for _, path in cluster.calls] == [f"{JOBS}/job"]
 
 
-async def test_a_namespace_may_change_which_policy_is_for_its_jobs(cluster: KeptObjects) -> None:
+async def test_changed_namespace_labels_select_a_different_policy(cluster: KeptObjects) -> None:
     store(cluster, "job")
     world = World(cluster, "namespaces: {matchLabels: {tier: iron}}\n" + STRICT)
     async with world.following():
@@ -148,7 +148,7 @@ async def test_an_annotation_of_a_namespace_changes_no_verdict(cluster: KeptObje
         assert cluster.calls == []
 
 
-async def test_what_changes_during_an_audit_is_not_judged_as_it_was(cluster: KeptObjects) -> None:
+async def test_job_changed_during_an_audit_is_judged_as_changed(cluster: KeptObjects) -> None:
     """The list shows the moment of its first page, and may take a minute."""
     for name in ("a", "b", "c", "d", "e"):
         store(cluster, name)
@@ -241,7 +241,7 @@ async def test_a_job_that_cannot_be_read_is_tried_again(cluster: KeptObjects) ->
 
 
 class Waits:
-    """The pauses that `run` makes, without waiting: `changed` says whether policies change in them."""
+    """Records the pauses of `run` without waiting. `changed` says whether policies change during a pause."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, world: World, *, changed: bool) -> None:
         self.pauses: list[float] = []
@@ -264,7 +264,7 @@ class Waits:
 
 
 @pytest.mark.parametrize("took", [0.0, 20.0, 400.0])
-async def test_the_longer_an_audit_takes_the_longer_is_the_rest(
+async def test_pause_grows_with_the_duration_of_the_audit(
     cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch, took: float
 ) -> None:
     world = World(cluster)

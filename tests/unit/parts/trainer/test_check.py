@@ -39,7 +39,7 @@ def bad_runtime(kind: str = kinds.CLUSTER_RUNTIME) -> Any:
 
 
 @pytest.mark.parametrize("kind", [kinds.CLUSTER_RUNTIME, kinds.RUNTIME])
-def test_a_job_by_the_runtime_next_to_it(check: Check, kind: str) -> None:
+def test_job_is_judged_with_the_runtime_in_the_file(check: Check, kind: str) -> None:
     job = train_job(numNodes=3)
     job["spec"]["runtimeRef"]["kind"] = kind
     title = "team/deepspeed" if kind == kinds.RUNTIME else "deepspeed"
@@ -61,7 +61,7 @@ def test_a_runtime_whose_workers_have_another_name_is_left_alone(check: Check) -
     assert (result.exit_code, verdicts(result)) == (0, {"team/job": True, "deepspeed": True, "team-a/train": True})
 
 
-def test_what_is_wrong_with_the_job_itself(check: Check) -> None:
+def test_violations_of_the_job_itself(check: Check) -> None:
     result = check(train_job(numNodes=300), runtime(), GOOD)
 
     assert verdicts(result)["team/job"] is False

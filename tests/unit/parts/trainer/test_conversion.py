@@ -1,4 +1,4 @@
-"""MPIJobs made into TrainJobs; what the real Trainer makes of them is in `tests/integration/test_trainer.py`."""
+"""MPIJobs converted into TrainJobs. `tests/integration/test_trainer.py` runs the results in the real Trainer."""
 
 import copy
 import subprocess

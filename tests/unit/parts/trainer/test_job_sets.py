@@ -1,4 +1,4 @@
-"""What JobSet, or the Jobs that it makes, would be refused for."""
+"""Faults for which the API server would reject a JobSet or its Jobs."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def claims(*names):
     return {f"{JOB_SET}.volumeClaimPolicies": [{"templates": [{"metadata": {"name": name}} for name in names]}]}
 
 
-# What is wrong in a runtime, what follows its first path in that of the fault, and the message.
+# Changes to a runtime, the path of the fault below the first changed path, and the message.
 LEFT_TO_JOBS = [
     (claims("data"), "[0].templates[0].metadata.name", 'no container mounts "data"'),
     ({f"{JOB_SET}.coordinator": {"replicatedJob": "node", "podIndex": 1}}, ".podIndex", "is 1, and node has 1"),
@@ -104,7 +104,7 @@ OTHERS = [
 @pytest.mark.parametrize(
     ("changes", "below", "message", "fix"), [*((*each, CORRECT) for each in (*TO_CORRECT, *LEFT_TO_JOBS)), *OTHERS]
 )
-def test_what_jobset_rejects_is_found_in_the_runtime_and_its_jobs(changes, below, message, fix):
+def test_faults_that_jobset_rejects_are_found_in_the_runtime_and_its_jobs(changes, below, message, fix):
     base = changed(changes, runtime())
     path = next(iter(changes)).replace(".0.", "[0].").replace(".1.", "[1].") + below
     of_runtime = [] if (changes, below, message) in LEFT_TO_JOBS else [faults_of(base)]
@@ -127,7 +127,7 @@ def test_what_a_runtime_leaves_to_its_jobs(changes):
     assert len(told(faults, train_job(), base)) == 1
 
 
-def test_what_jobset_takes():
+def test_valid_job_sets():
     good = {
         RULES: [{"name": "one"}, {"onJobFailureReasons": ["FailedIndexes"], "targetReplicatedJobs": ["node"]}],
         f"{JOB_SET}.coordinator": {"replicatedJob": "node", "jobIndex": 0, "podIndex": 0},
@@ -172,7 +172,7 @@ def test_no_nodes(number, said):
 
 
 @pytest.mark.parametrize("number", [0, -1])
-def test_of_what_a_runtime_says_trainer_makes_one_pod_at_least(number):
+def test_trainer_creates_at_least_one_pod(number):
     base = changed({f"{NODE_JOB}.parallelism": number, "spec.mlPolicy.numNodes": number}, runtime())
 
     for shape in (of_train_job(train_job(), record(base)), of_runtime(base)):

@@ -72,7 +72,7 @@ def with_initializer(**dataset: Any) -> Any:
     return job
 
 
-def test_nothing_is_said_of_good_ones() -> None:
+def test_valid_pods_have_no_violation() -> None:
     base = fetching(env=[{"name": "A", "value": "b"}])
     job = with_initializer(storageUri="hf://data", env=[{"name": "A", "value": "c"}], secretRef={"name": "token"})
 
@@ -81,7 +81,7 @@ def test_nothing_is_said_of_good_ones() -> None:
         assert (decision.denied, decision.warnings) == ([], [])
 
 
-def test_what_is_wrong_with_their_template() -> None:
+def test_violations_in_the_template_of_other_pods() -> None:
     base = fetching(image="Bad Image", volumeMounts=[{"name": "nothing", "mountPath": "/data"}])
 
     of_job, of_runtime = found(decide(train_job(), base)), found(decide(base, base))
@@ -104,7 +104,7 @@ def test_pods_that_the_namespace_would_refuse() -> None:
 
 
 @pytest.mark.parametrize(("step", "field"), [("dataset-initializer", "dataset"), ("model-initializer", "model")])
-def test_what_a_train_job_adds_to_them_has_its_own_place(step: str, field: str) -> None:
+def test_additions_of_a_train_job_are_reported_at_its_fields(step: str, field: str) -> None:
     job = train_job()
     wrong = {"env": [{"name": "A"}, {"name": "B=C"}], "secretRef": {"name": "My_Token"}}
     job["spec"]["initializer"] = {field: wrong}
@@ -117,7 +117,7 @@ def test_what_a_train_job_adds_to_them_has_its_own_place(step: str, field: str) 
     }
 
 
-def test_what_reaches_no_container_is_not_held_against_it() -> None:
+def test_field_that_reaches_no_container_is_not_a_violation() -> None:
     job = with_initializer(env=[{"name": "B=C"}])
 
     assert decide(job, fetching("model-initializer")).allowed
@@ -153,7 +153,7 @@ def test_a_change_that_launcher_and_nodes_do_not_feel_is_judged(template: Any, p
     assert where == f"spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].{path}"
 
 
-def test_what_kueue_changes_of_them_is_left_alone() -> None:
+def test_changes_by_kueue_are_not_judged() -> None:
     old, new = train_job(), train_job()
     pods = {"metadata": {"labels": {"a": "b"}}, "spec": {"nodeSelector": {"flavor": "spot"}}}
     replicated = {"name": "dataset-initializer", "template": {"spec": {"template": pods}}}

@@ -1,4 +1,4 @@
-"""Verdicts on TrainJobs and runtimes: the rules of MPIJobs, in the words and with the paths of these kinds."""
+"""Verdicts on TrainJobs and runtimes by the rules for MPIJobs, with the field paths of these kinds."""
 
 import copy
 import json
@@ -75,7 +75,7 @@ def test_a_good_runtime_is_admitted_without_a_word(kind):
         ),
     ],
 )
-def test_what_is_wrong_with_a_train_job(fields, found):
+def test_violations_of_a_train_job(fields, found):
     assert refused(decide(train_job(**fields), runtime())) == [found]
 
 
@@ -94,7 +94,7 @@ def test_numbers_of_nodes_without_a_launcher_among_them():
     assert [fix for _, _, fix, _ in refused(decision)] == ["Set numNodes to 100 or fewer."]
 
 
-def test_what_is_wrong_in_the_runtime_is_said_with_its_place():
+def test_violation_in_the_runtime_is_reported_with_its_path():
     base = runtime()
     pods(base, NODE)["containers"][0]["image"] = "Bad Image"
     where = "spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].image"
@@ -109,7 +109,7 @@ def test_what_is_wrong_in_the_runtime_is_said_with_its_place():
     assert refused(of_runtime) == [(where, message, fix, "images")]
 
 
-def test_what_a_patch_brings_is_said_with_its_place():
+def test_violation_in_a_patch_is_reported_with_its_path():
     base = runtime()
     bad = {"volumes": [{"name": "no_name", "emptyDir": {}}]}
 
@@ -139,7 +139,7 @@ def test_environment_reaches_the_launcher_alone():
     assert decision.warnings == [f"{fault}. Add -x HF_HOME to mpirun. [rank-environment]"]
 
 
-def test_what_is_wrong_with_the_jobset_is_said_with_its_place():
+def test_violation_in_the_job_set_is_reported_with_its_path():
     base = runtime()
     base["spec"]["template"]["metadata"] = {"labels": {"team": "a b"}}
 
@@ -216,7 +216,7 @@ def test_an_unknown_runtime_rejects_no_job(job, runtimes, skipped):
     assert (decision.allowed, decision.skipped) == (True, skipped)
 
 
-def test_nothing_is_known_of_runtimes_without_their_cache():
+def test_runtimes_are_unknown_without_their_cache():
     assert decide(train_job(numNodes=300), view=NothingKnown()).skipped == pipeline.RUNTIME_UNKNOWN
 
 
@@ -256,7 +256,7 @@ def test_an_update_is_refused_for_what_it_makes_worse_alone():
     assert [rule for *_, rule in refused(decide(worse, base, old=old))] == ["pod-template"]
 
 
-def test_what_is_found_next_to_rules_is_compared_with_the_stored_object():
+def test_findings_besides_rules_are_compared_with_the_stored_object():
     base = runtime(runLauncherAsNode=False)
 
     assert decide(train_job(numNodes=-1), base, old=train_job(numNodes=-1, image="x")).allowed
@@ -265,7 +265,7 @@ def test_what_is_found_next_to_rules_is_compared_with_the_stored_object():
     ]
 
 
-def test_what_trainer_checks_instead_counts_on_updates_in_the_same_way():
+def test_update_is_judged_by_trainer_checks_too():
     base = runtime()
     old = train_job()
     old["metadata"]["name"] = "x" * 50
@@ -332,7 +332,7 @@ def test_exemptions_of_the_policy_and_by_annotation():
     assert decide(asking, runtime(), granted={"worker-count": True}).allowed
 
 
-def test_own_rules_and_required_injections_are_not_held_against_train_jobs():
+def test_custom_rules_and_required_injections_do_not_apply_to_train_jobs():
     policy = """
 injections: {labels: {required: deny, job: {team: a}}}
 rules: {custom: [{id: never, expression: "false", message: "no"}]}

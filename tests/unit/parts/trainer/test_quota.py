@@ -25,7 +25,7 @@ FOUR_EACH = {"numNodes": 2, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 4}
 
 
 class Team(Runtimes):
-    """The namespace `team`, of which all is known that counts."""
+    """The namespace `team`, with all relevant objects known."""
 
     def __init__(self, *, hard: dict[str, Any], used: dict[str, Any] | None = None) -> None:
         super().__init__(runtime())
@@ -44,7 +44,7 @@ class Team(Runtimes):
         self.known[RESERVATIONS] = {("own", "quota-team"): Reservations("team", "quota-team", "1", entries)}
 
     def run(self, name: str, **pods: int) -> None:
-        """So many pods of each replicated job."""
+        """Adds this number of pods of each replicated job."""
         for replicated_job, count in pods.items():
             for index in range(count):
                 pod = TrainJobPod("team", name, replicated_job)
@@ -81,7 +81,7 @@ def test_a_quota_on_mpi_jobs_counts_no_train_job() -> None:
     assert not decide(Team(hard={"count/trainjobs.trainer.kubeflow.org": 0}), "llama").allowed
 
 
-def test_of_two_jobs_for_which_there_is_room_for_one_the_second_does_not_fit() -> None:
+def test_second_of_two_jobs_does_not_fit_into_room_for_one() -> None:
     view = Team(hard={GPUS: 8})
     first = decide(view, "first")
     view.reserve(first)
@@ -112,7 +112,7 @@ def test_the_objects_of_a_stored_job_are_counted_by_the_quota() -> None:
     assert decide(view, "second").allowed
 
 
-def test_what_is_over_takes_no_room_however_few_of_its_pods_are_left() -> None:
+def test_ended_job_uses_no_quota() -> None:
     view = Team(hard={GPUS: 8})
     view.reserve(decide(view, "first"))
 
@@ -169,7 +169,7 @@ def test_a_condition_that_was_true_once() -> None:
     assert decide(Team(hard={GPUS: 8}), "first", old={"suspend": True}, suspend=False, status=status).reservation
 
 
-def test_what_else_is_made_for_a_train_job() -> None:
+def test_other_objects_of_a_train_job_are_charged() -> None:
     [charge] = charges(2)
     assert charge.traits == ObjectTraits()
     assert {name: amount // quantity.NANO for name, amount in charge.usage.items()} == {

@@ -40,7 +40,7 @@ FAILED = {"type": "Failed", "status": "True"}
         ({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, True),
     ],
 )
-def test_whether_one_is_over(more: Any, over: bool) -> None:
+def test_train_job_record_says_whether_it_is_finished(more: Any, over: bool) -> None:
     metadata = {"namespace": "team", "name": "a", "uid": "1", **more.get("metadata", {})}
 
     found = TRAIN_JOBS.project(msgspec.json.encode({"spec": {}, **more, "metadata": metadata}))
@@ -48,7 +48,7 @@ def test_whether_one_is_over(more: Any, over: bool) -> None:
     assert found == TrainJobRecord("team", "a", "1", over)
 
 
-def test_what_rules_look_at_of_a_runtime_for_mpi():
+def test_record_of_an_mpi_runtime_has_the_fields_that_rules_read():
     manifest = runtime(kinds.RUNTIME)
     template = manifest["spec"]["template"]
     template["metadata"] = {"annotations": {"a": "b"}}
@@ -62,16 +62,16 @@ def test_what_rules_look_at_of_a_runtime_for_mpi():
 
 
 @pytest.mark.parametrize("spec", [{}, {"mlPolicy": None}, {"mlPolicy": {"torch": {}}}, {"mlPolicy": {"mpi": None}}])
-def test_nothing_of_a_runtime_for_something_else(spec):
+def test_record_of_a_runtime_without_mpi_is_empty(spec):
     assert record({**runtime(), "spec": spec}).spec == b""
 
 
-def test_one_that_cannot_be_read_is_no_record():
+def test_runtime_of_the_wrong_shape_is_rejected():
     with pytest.raises(msgspec.ValidationError):
         CLUSTER_TRAINING_RUNTIMES.project(b'{"metadata": {"name": "x"}, "spec": {"mlPolicy": 7}}')
 
 
-def test_they_are_not_watched_by_every_service():
+def test_runtimes_are_not_watched_without_the_option():
     assert not {*WATCHED} & {*watched_resources()}
 
 
@@ -99,7 +99,7 @@ class Cache:
 
 
 @pytest.mark.parametrize("resource", RUNTIMES, ids=lambda each: each.plural)
-def test_too_large_a_runtime_is_unknown_and_takes_no_memory(resource):
+def test_too_large_runtime_is_unknown_and_not_cached(resource):
     cache = Cache(resource)
 
     for number in range(30):
@@ -115,7 +115,7 @@ def test_too_large_a_runtime_is_unknown_and_takes_no_memory(resource):
     assert len(told) == 30
 
 
-def test_many_runtimes_of_a_namespace_keep_out_those_of_no_other():
+def test_many_runtimes_in_a_namespace_leave_room_for_other_namespaces():
     cache = Cache(TRAINING_RUNTIMES)
     for number in range(300):
         cache.put("team", f"runtime-{number}", 200_000)
@@ -127,7 +127,7 @@ def test_many_runtimes_of_a_namespace_keep_out_those_of_no_other():
 
 
 @pytest.mark.parametrize("resource", RUNTIMES, ids=lambda each: each.plural)
-def test_all_runtimes_have_a_bound_together(resource):
+def test_total_size_of_runtimes_is_limited(resource):
     cache = Cache(resource)
 
     for number in range(200):

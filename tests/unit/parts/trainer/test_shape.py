@@ -1,4 +1,4 @@
-"""The MPIJob that would make the pods which Trainer makes, and where its fields come from."""
+"""The MPIJob that is equivalent to a TrainJob, and the origin of its fields."""
 
 import copy
 
@@ -68,7 +68,7 @@ def test_slots_by_the_gpus_of_the_runtime():
     assert made(train_job(), base)[1]["slotsPerWorker"] == 4
 
 
-def test_what_of_trainer_reaches_which_pods():
+def test_trainer_fields_reach_the_right_pods():
     job = train_job(
         image="registry.example.com/own:1",
         command=["mpirun"],

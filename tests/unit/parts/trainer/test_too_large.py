@@ -1,4 +1,4 @@
-"""TrainJobs and runtimes that are too large: refused before they are put together, whatever the policy says."""
+"""TrainJobs and runtimes that are too large are rejected before they are merged, under any policy."""
 
 import copy
 from typing import Any
@@ -89,7 +89,7 @@ def test_no_action_of_the_rule_helps(action: str) -> None:
 
 
 @pytest.mark.parametrize(("mode", "field"), [("warn", "warned"), ("audit", "audited")])
-def test_where_everything_passes_these_are_too(mode: str, field: str) -> None:
+def test_too_large_objects_are_only_reported_in_lenient_modes(mode: str, field: str) -> None:
     decision = decide(UNREAD, runtime(), policy=f"mode: {mode}")
     assert decision.allowed
     assert [finding.rule for finding in getattr(decision, field)] == ["job-size"]
@@ -113,7 +113,7 @@ def test_what_no_api_server_could_store_is_refused_unread(manifest: Manifest) ->
 
 class TestUpdates:
     @pytest.mark.parametrize("stored", [UNREAD, {**runtime(), "x": [[]] * 60_000}], ids=lambda each: each["kind"])
-    def test_of_what_was_too_large_before(self, stored: Manifest) -> None:
+    def test_update_of_an_object_that_was_too_large(self, stored: Manifest) -> None:
         released = {**stored, "metadata": {**stored["metadata"], "finalizers": []}}
         decision = decide(released, runtime(), old=stored)
         assert (decision.allowed, decision.skipped) == (True, too_large.AS_STORED)

@@ -1,4 +1,4 @@
-"""What Trainer and JobSet do otherwise than mpi-operator."""
+"""Differences between Trainer with JobSet and mpi-operator."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_a_runtimes_name_reaches_no_pod():
 
 
 class ConfigMaps(NothingKnown):
-    """A view with this one alone."""
+    """A view with only this ConfigMap."""
 
     def __init__(self, name, owner=None, *, deleted=False):
         self._found = Owned("team", name, owner, deleted)
@@ -143,7 +143,7 @@ def test_an_image_reaches_nodes_that_are_the_trainer():
         (0, {"fsGroup": 0}, ("securityContext", ANOTHER)),
     ],
 )
-def test_who_can_use_the_key(user, pod, found):
+def test_users_that_can_read_the_key(user, pod, found):
     base = runtime()
     spec = pods(base, LAUNCHER)
     spec["securityContext"], spec["containers"][0]["securityContext"] = pod, {"runAsUser": user}

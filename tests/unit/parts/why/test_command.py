@@ -1,4 +1,4 @@
-"""The command `why`: what it reads, prints and ends with. What it makes of what it read is in test_diagnosis.py."""
+"""The command `why`: its requests, output and exit codes. test_diagnosis.py tests the diagnosis."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ def owned(found: dict[str, Any], uid: str) -> dict[str, Any]:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """One in which the job `train` runs."""
+    """A cluster in which the job `train` runs."""
     with fake_api() as api:
         made = Cluster(api, kubeconfig(tmp_path / "config", api.url))
         running = job({}, true("Running"))
@@ -166,7 +166,7 @@ def test_events_of_a_worker_that_was_replaced_count_and_those_of_an_older_job_do
         ("/apis/kueue.x-k8s.io/v1beta2/namespaces/team-a/workloads", "workloads"),
     ],
 )
-def test_what_may_not_be_read_is_named_and_fails_nothing(cluster: Cluster, path: str, what: str) -> None:
+def test_forbidden_object_is_named_without_failing(cluster: Cluster, path: str, what: str) -> None:
     cluster.api.refusals["GET", path] = (403, f'{what} is forbidden: User "a" cannot list resource "{what}"')
     found = cluster.why("team-a/train")
     assert found.exit_code == 0
@@ -192,9 +192,9 @@ def test_no_secret_is_requested(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ("team-a/trian", "there is no MPIJob team-a/trian, but train"),
-        ("team-a/other", "there is no MPIJob team-a/other, the namespace has train"),
-        ("team-aa/train", "there is no namespace team-aa, but team-a"),
+        ("team-a/trian", "there is no MPIJob team-a/trian; did you mean train?"),
+        ("team-a/other", "there is no MPIJob team-a/other; the namespace has train"),
+        ("team-aa/train", "there is no namespace team-aa; did you mean team-a?"),
         ("ops/train", "there is no MPIJob in namespace ops"),
     ],
 )
@@ -209,7 +209,7 @@ def test_a_job_that_is_not_there(cluster: Cluster, asked: str, told: str) -> Non
 def test_all_jobs_of_a_healthy_namespace(cluster: Cluster) -> None:
     cluster.has(JOBS, cluster.api.objects[f"{JOBS}/train"])
     found = cluster.why("-n", "team-a")
-    assert (found.exit_code, found.stdout) == (0, "1 job, none to look at\n")
+    assert (found.exit_code, found.stdout) == (0, "1 job, none needs attention\n")
 
 
 def test_names_of_jobs_are_completed(cluster: Cluster) -> None:
@@ -230,13 +230,13 @@ def test_all_jobs_of_a_namespace(cluster: Cluster) -> None:
     assert found.exit_code == 1
     assert found.stdout.splitlines() == [
         "team-a/other does not run: it is suspended by its user, and by no queue",
-        "2 jobs: 1 to look at; `mpijob-webhook why NAME` says what to do.",
+        "2 jobs: 1 to fix; `mpijob-webhook why NAME` says what to do.",
     ]
     assert [each["name"] for each in json.loads(cluster.why("-n", "team-a", "-o", "json").stdout)] == ["other", "train"]
 
 
 def test_jobs_of_a_namespace_are_read_alongside_each_other(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And a fault in reading one job is not reported for another."""
+    """A failure to read one job is not reported for a different job."""
     meeting, read = asyncio.Barrier(2), SightReader.read
 
     async def met(reader: SightReader, found: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What is said of a job for each thing that can hold it up, and what comes first."""
+"""The diagnosis for each cause that can block a job, and the order of causes."""
 
 import json
 from dataclasses import fields, replace
@@ -60,7 +60,7 @@ def unscheduled(message: str, **spec: Any) -> list[dict[str, Any]]:
 
 
 def queue(message: str, reason: str = "Pending", **fields: Any) -> Sight:
-    """A job that is in a queue, for which Kueue says this."""
+    """A queued job with this message from Kueue."""
     return sight(job=job(QUEUED), pods=[], workload=workload(false("QuotaReserved", reason, message), **fields))
 
 
@@ -95,7 +95,7 @@ SCHEDULED_ON_OLD = event(
 
 
 def log(name: str) -> str:
-    """What a real program wrote."""
+    """A log that a real program wrote."""
     return (LOGS / f"{name}.log").read_text()
 
 
@@ -567,14 +567,14 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
 
 
 @pytest.mark.parametrize("case", TABLE)
-def test_what_is_said(case: str) -> None:
+def test_diagnosis_of_each_case(case: str) -> None:
     seen, state, told = TABLE[case]
     found = diagnose(seen)
     assert (found.told, found.state) == (told, state)
     assert all(cause.fix and cause.where and cause.text for cause in found.causes)
 
 
-def test_a_rule_says_where_and_what_to_do_of_what_the_cluster_shows() -> None:
+def test_diagnosis_has_the_field_and_the_fix_of_a_rule() -> None:
     pods = [pod("train-worker-0", phase="Pending", node="", conditions=[NO_CLAIM])]
     (cause,) = diagnose(sight(pods=pods, findings=[MISSING])).causes
     assert (cause.id, cause.stage) == ("no-claim", Stage.SCHEDULING)
@@ -681,13 +681,13 @@ def test_the_fix_names_the_field_and_the_value(case: str) -> None:
 
 
 def test_nothing_that_cannot_be_read_is_printed() -> None:
-    """Colours, control characters and bytes that were no UTF-8 are left out."""
+    """Colours, control characters and invalid UTF-8 are removed."""
     message = "\x1b[31mno \ufffdsuch\x07 host\x1b[0m"
     found = diagnose(sight(pods=[pod("train-worker-0", waiting("ErrImagePull", message), phase="Pending")]))
     assert found.causes[0].text.endswith("cannot be pulled: no such host")
 
 
-def test_what_stands_earlier_in_the_life_of_a_job_comes_first() -> None:
+def test_earlier_phase_of_a_job_comes_first() -> None:
     seen = with_launcher("ssh: Could not resolve hostname train-worker-0: Name or service not known")
     pods = [*seen.pods[:1], pod("train-worker-0", waiting("ErrImagePull", "no"), phase="Pending")]
     pods.append(pod("train-worker-1", phase="Pending", node="", conditions=[NO_CLAIM]))
@@ -697,7 +697,7 @@ def test_what_stands_earlier_in_the_life_of_a_job_comes_first() -> None:
     assert [cause.stage for cause in found.causes] == [Stage.SCHEDULING, Stage.START, Stage.RUN, Stage.ADMISSION]
 
 
-def test_what_is_long_is_cut_in_the_first_line_alone() -> None:
+def test_long_text_is_cut_only_in_the_first_line() -> None:
     found = diagnose(refused(f'admission webhook "a.b" denied the request: {"x" * 500}'))
     assert len(found.told) < 330 < len(found.causes[0].text)
     assert found.told.endswith("xxx...")
@@ -836,7 +836,7 @@ def test_a_job_that_is_too_large_for_the_cluster_does_not_start_alone() -> None:
         ),
     ],
 )
-def test_what_set_the_time_limit(annotations: dict[str, str], told: str, raised: str) -> None:
+def test_diagnosis_names_the_origin_of_the_time_limit(annotations: dict[str, str], told: str, raised: str) -> None:
     written = {f"training.openshift.io/{key}": value for key, value in annotations.items()}
     over = true("Failed", "DeadlineExceeded")
     limited = launcher(over, activeDeadlineSeconds=7200)

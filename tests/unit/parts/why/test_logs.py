@@ -1,4 +1,4 @@
-"""What launchers and sshd write when a job fails: as real programs wrote it here, and TABLE from issue threads."""
+"""Logs of launchers and sshd in failed jobs: recorded from real programs, and in TABLE from issue threads."""
 
 import pytest
 
@@ -331,7 +331,7 @@ RECORDED = [(name, release) for name, scenario in SCENARIOS.items() for release 
 
 
 @pytest.mark.parametrize(("name", "release"), RECORDED)
-def test_what_real_programs_wrote_is_known(name: str, release: str) -> None:
+def test_recorded_logs_are_recognised(name: str, release: str) -> None:
     found = logs.known((LOGS / f"{name}.{release}.log").read_text())
     assert (found.id if found else "") == SCENARIOS[name].cause_of(release)
 
@@ -399,7 +399,7 @@ def test_a_recorded_log_in_words(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("case", TABLE)
-def test_what_is_known(case: str) -> None:
+def test_messages_from_issue_threads_are_recognised(case: str) -> None:
     log, cause, text = TABLE[case]
     found = logs.known(f"starting\n{log}")
     assert found is not None
@@ -531,7 +531,7 @@ def test_the_exception_of_a_traceback(case: str) -> None:
     ],
     ids=["nothing", "a program that went on", "another rank", "torchrun"],
 )
-def test_what_follows_a_traceback(rest: str, last: str) -> None:
+def test_text_after_a_traceback(rest: str, last: str) -> None:
     assert logs.said(f"{RAISES}{rest}") == ("ValueError: loss is nan", last, "")
 
 
@@ -603,5 +603,5 @@ def test_the_last_line() -> None:
 
 
 def test_a_log_of_one_long_line_is_no_work() -> None:
-    """The patterns look at no more of a line than its beginning."""
+    """The patterns read only the beginning of a line."""
     assert logs.known("x" * 20_000 + ": Permission denied (publickey)") is None

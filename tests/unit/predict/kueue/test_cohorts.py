@@ -129,7 +129,7 @@ def trees(draw: st.DrawFn) -> list[Json]:
 @PROPERTY
 @given(trees())
 def test_the_own_quota_is_always_within_reach(objects: list[Json]) -> None:
-    """What `feasibility` relies on when it asks for the cohort only beyond it."""
+    """`feasibility` relies on this: it reads the cohort only for requests above the own quota."""
     view = Snapshot(objects)
     known = view.all(CLUSTER_QUEUES)
     assert isinstance(known, Mapping)

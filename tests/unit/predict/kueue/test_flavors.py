@@ -1,4 +1,4 @@
-"""Which flavors take which pods."""
+"""Flavors that can hold given pods."""
 
 from typing import Any
 

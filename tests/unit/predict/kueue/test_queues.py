@@ -1,4 +1,4 @@
-"""The LocalQueue that a job will be in, once Kueue has seen it too."""
+"""The LocalQueue of a job after Kueue's own webhook."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What to do about a result."""
+"""The suggested fix for each result of a check."""
 
 from random import Random
 from typing import Any
@@ -110,7 +110,7 @@ def test_there_is_advice_for_every_check() -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_the_permitting_level_allows_what_the_result_is_about(seed: int) -> None:
-    """No check of that level objects to a field of the result; it is the strictest such level."""
+    """It is the strictest level at which no check rejects a field of the result."""
     template = convert(pod(Random(seed)))
     for version in (Version(10), Version(30), NEWEST):
         fields = {path for result in evaluate(Level.BASELINE, version, template) for path in result.paths}

@@ -55,7 +55,7 @@ def test_read(text: str, expected: str, errors: list[str]) -> None:
 
 
 def test_defaults_hold_where_labels_are_missing() -> None:
-    """As an administrator sets them for the cluster."""
+    """The defaults that an administrator sets for the cluster."""
     old = Version(20)
     defaults = labels.NamespaceLevels(
         LevelVersion(Level.BASELINE, old), LevelVersion(Level.RESTRICTED), LevelVersion(Level.BASELINE, old)

@@ -1,4 +1,4 @@
-"""The standard as a whole: which check holds where, in which order, and what `evaluate` and the messages make of it."""
+"""The standard as a whole: the levels and versions of checks, their order, `evaluate`, and messages."""
 
 from random import Random
 from typing import Any
@@ -48,7 +48,7 @@ RESTRICTED = {
 
 
 def test_every_check_is_there() -> None:
-    """Id, level and revisions of all; the order of ids is that in which results come."""
+    """Id, level and revisions of each check. Results are ordered by id."""
     for level, expected in ((Level.BASELINE, BASELINE), (Level.RESTRICTED, RESTRICTED)):
         there = {key: [*check.since] for key, check in REGISTRY.items() if check.level == level}
         assert list(there.items()) == list(expected.items())
@@ -95,7 +95,7 @@ def test_a_check_spares_pods(users: bool | None, allowed: bool) -> None:
     ],
 )
 def test_restricted_replaces_checks_of_baseline(minor: int, missing: set[str], added: set[str]) -> None:
-    """What changes from one version of restricted to the next."""
+    """Changes from one version of restricted to the next."""
     before = set(checks(Level.RESTRICTED, Version(minor - 1))) if minor else set(checks(Level.BASELINE, Version(0)))
     now = set(checks(Level.RESTRICTED, Version(minor)))
     assert (before - now, now - before) == (missing, added)
@@ -145,7 +145,7 @@ def test_evaluate() -> None:
 
 @pytest.mark.parametrize("version", [Version(36), Version(37), Version(99), LATEST])
 def test_versions_above_the_newest(version: Version) -> None:
-    """A version that the API server does not know is its own; one that we do not know is the last that we know."""
+    """A version unknown to the API server means its own version; one unknown to us means the last that we know."""
     template = convert(BAD)
     assert "sysctls" in ids(evaluate(Level.BASELINE, version, template, newest=Version(36)))
     assert ("sysctls" in ids(evaluate(Level.BASELINE, version, template))) == (version == Version(36))

@@ -1,4 +1,4 @@
-"""The tables of cases next to this file, and those that are too large for a table."""
+"""The tables of cases in this folder, and cases that are too large for a table."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ CASES = [
 
 @pytest.mark.parametrize(("changes", "expected"), CASES)
 def test_changes_of_a_good_worker(changes: dict[str, Any], expected: list[str]) -> None:
-    """`changes` of the Worker, and everything that is said of them."""
+    """`changes` of the Worker, and every finding."""
     assert told({f"Worker.{path}": value for path, value in changes.items()}) == expected
 
 

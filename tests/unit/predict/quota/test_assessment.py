@@ -1,4 +1,4 @@
-"""What is reserved for an admitted job, and what of the cluster decides it."""
+"""The reservation for an admitted job, and the objects of the cluster that affect it."""
 
 from typing import Any
 
@@ -113,7 +113,7 @@ def test_others_get_the_defaults_of_the_namespace_too() -> None:
 
 
 class TestDeadJobs:
-    """Stored jobs of which the operator makes no pods, as they are."""
+    """Stored jobs for which the operator creates no pods in their present state."""
 
     DEAD = {"Worker.restartPolicy": "ExitCode"}  # noqa: RUF012
 
@@ -142,7 +142,7 @@ class TestDeadJobs:
 
 
 class TestDeviceClaims:
-    """What the claims of pods take; `tests/conformance/test_device_quota.py` has the amounts."""
+    """Devices that the claims of pods use. `tests/conformance/test_device_quota.py` checks the amounts."""
 
     RESOURCE = "gpu.nvidia.com.deviceclass.resource.k8s.io/devices"
     TEMPLATE = claim_template("t", exactly(count=4))

@@ -1,4 +1,4 @@
-"""What fits, what is short, and how many workers would fit."""
+"""Requests that fit, resources that are short, and the number of workers that would fit."""
 
 import pytest
 from hypothesis import given

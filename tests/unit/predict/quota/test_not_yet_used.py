@@ -1,4 +1,4 @@
-"""What other jobs will still take: those that are stored, those that are only reserved, and those that are both."""
+"""The resources that other jobs will still use: stored jobs, reserved jobs, and jobs that are both."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -59,7 +59,7 @@ def there(made: dict[str, int], *, uid: str = "u") -> Pods:
 
 
 def sums(jobs: Jobs, reservations: list[Reservation], pods: Pods, but: str = "") -> dict[str, int]:
-    """The most that comes of each."""
+    """The largest sum of each resource."""
     found = promised(
         pod_counts(pods).outstanding(jobs),
         reservations,
@@ -80,7 +80,7 @@ def sums(jobs: Jobs, reservations: list[Reservation], pods: Pods, but: str = "")
 
 
 def test_of_jobs_with_one_name_one_is_stored_at_most() -> None:
-    """A user sends a job again, in another size: it has another uid."""
+    """A user submits a job again with a different size, so it has a different uid."""
     again = Reservation("v", "job-u", (ReservedPods(WORKER, 5, (RESERVED,)),), (OBJECTS,))
     assert sums(group([]), [reserved(3), again], Group()) == {"RESERVED": 5, "OBJECTS": 1}
     assert sums(group([]), [reserved(8), again], Group()) == {"RESERVED": 9, "OBJECTS": 1}
@@ -91,7 +91,7 @@ def test_of_jobs_with_one_name_one_is_stored_at_most() -> None:
 def test_of_updates_with_as_many_pods_of_another_size_the_larger_counts(
     sizes: tuple[int, int], known: list[MPIJobRecord]
 ) -> None:
-    """Either may be stored, or neither; each pod takes one as it is stored."""
+    """Either update may be stored, or neither. Each pod has one of the sizes."""
     updates = [
         Reservation("u", "job-u", (ReservedPods(WORKER, 3, (Charge(PodTraits(), {"cpu": size}),)),)) for size in sizes
     ]

@@ -1,4 +1,4 @@
-"""What other jobs of a namespace will take of its quotas."""
+"""The share of a namespace's quotas that its other jobs will use."""
 
 import time
 from datetime import date

@@ -172,7 +172,7 @@ def clock(facts: Facts) -> Iterator[Diagnosis]:
         seconds = f"{abs(apart).total_seconds():,.0f} s {'behind' if apart > timedelta(0) else 'ahead of'}"
         yield CLOCK_SKEW(
             f"the clock of the API server is {seconds} this machine's: one of them is wrong",
-            fix="see to NTP on the control plane (timedatectl); certificates begin an hour in the past, no more",
+            fix="fix NTP on the control plane (timedatectl); certificates are valid from only an hour in the past",
         )
     yield ok("the API server's agrees with this machine's (those of the nodes cannot be seen)")
 

@@ -117,10 +117,10 @@ def certificates(facts: Facts) -> Iterator[Diagnosis]:
 
 def unseen(certificates: Certificates) -> Diagnosis:
     """No replica's certificate could be read: why, and how to reach one."""
-    why = "; ".join(certificates.unreached) or "no endpoints are known"
+    why = "; ".join(certificates.unreached) or "the Service has no endpoints"
     stand_in = ", the mounted Secret is judged in its place" if certificates.stored else ""
     return CERTIFICATE_UNSEEN(
-        f"the certificate that is served cannot be seen from here{stand_in} ({why})",
+        f"the served certificate cannot be seen from here{stand_in} ({why})",
         fix=f"kubectl -n {certificates.namespace} port-forward deployment/{PROGRAM} 8443, and at the same time this "
         "command with --address 127.0.0.1:8443",
     )

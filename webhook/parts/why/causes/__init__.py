@@ -1,4 +1,4 @@
-"""Where a job gets stuck, a file each: `causes` goes from what was seen of a job to what it waits for there.
+"""The stages at which a job gets stuck, a file each: `causes` returns what the job waits for at that stage.
 
 `ends` and `logs` are for several of them.
 """

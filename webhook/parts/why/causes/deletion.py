@@ -8,7 +8,7 @@ from webhook.parts.why.sight import Sight
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """Who has to let go of it."""
+    """The controller that must remove its finalizer."""
     since = loose.moment(sight.job, "metadata", "deletionTimestamp")
     if since is None:
         return

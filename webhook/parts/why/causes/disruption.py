@@ -74,7 +74,7 @@ SCHEDULED: Final = "Scheduled"
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """One for all pods with the same loss; before the launcher exists nothing is lost."""
+    """A cause for each kind of loss, for all of its pods; before the launcher exists no pod is lost."""
     found = ((pod, _killed(sight, pod) or _lost(sight, pod)) for pod in sight.current)
     if sight.launchers or sight.finished:
         yield from merged((loose.name(pod), cause) for pod, cause in found if cause)
@@ -90,7 +90,7 @@ def _killed(sight: Sight, pod: Json) -> Cause | None:
 
 
 def _lost(sight: Sight, pod: Json) -> Cause | None:
-    """By a condition, else by the pod's status, else by an event about a pod of this name that is gone."""
+    """From a condition, the pod's status, or an event about a deleted pod of this name."""
     name, uid = loose.name(pod), loose.text(pod, "metadata", "uid")
     target = loose.condition(pod, "DisruptionTarget")
     if target.get("status") == "True" and (loss := LOSSES.get(loose.text(target, "reason"))):
@@ -111,7 +111,7 @@ def _lost(sight: Sight, pod: Json) -> Cause | None:
 
 
 def _on_cordoned_node(sight: Sight, name: str, uid: str) -> Iterator[Cause]:
-    """Of a pod of this name that is gone, by where the scheduler had put it."""
+    """From the node of a deleted pod of this name."""
     for event in sight.said(name, SCHEDULED):
         # Successfully assigned NAMESPACE/POD to NODE
         node = loose.text(event, "message").rpartition(" to ")[2]
@@ -130,6 +130,6 @@ def _cause(loss: _Loss, said: str, where: str, stage: Stage) -> Cause:
 
 
 def _stage(sight: Sight, when: datetime | None) -> Stage:
-    """A launcher that started later has been tried again; one that was there before waits for lost ranks."""
+    """A launcher that started after the loss is a retry; an older launcher waits for the lost ranks."""
     started = loose.moment(next(iter(sight.launchers), None), "metadata", "creationTimestamp")
     return Stage.RUN if started and when and started > when else Stage.START

@@ -1,4 +1,4 @@
-"""What a container ended with: its log where that can be read, else the reason or the exit code."""
+"""The end of a container: its log if it can be read, otherwise the reason or the exit code."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ _CODES: Final = {
 
 
 def cause(sight: Sight, pod: Json, status: Json, stage: Stage) -> Cause | None:
-    """Why this container of the pod ended; None where it ended well, or has not ended."""
+    """Why this container of the pod failed; None if it has not."""
     ended = loose.mapping(status, "state", "terminated") or loose.mapping(status, "lastState", "terminated")
     code = loose.number(ended, "exitCode")
     if not ended or code == 0:

@@ -1,4 +1,4 @@
-"""The launcher: what it failed with, how often, and whether it is tried again."""
+"""The launcher: its failure, the number of failures, and whether it is retried."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,7 +14,7 @@ from webhook.parts.why.sight import Json, Sight
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """Its end by the deadline, else what the newest pod that failed ended with."""
+    """Its end by the deadline, otherwise the end of the newest failed pod."""
     if sight.finished == "Succeeded":
         return
     failed = loose.condition(sight.launcher, "Failed")
@@ -55,7 +55,7 @@ def _of_pod(sight: Sight, pod: Json) -> Cause | None:
 
 
 def _of_sshd(sight: Sight, cause: Cause) -> Cause:
-    """Why sshd ended a connection is only in its own log."""
+    """Only sshd's log shows why it ended a connection."""
     for name in map(loose.name, sight.workers):
         found = logs.known(sight.logs.get(name, ""))
         if found and found.id in logs.BY_SSHD:

@@ -17,7 +17,7 @@ from webhook.parts.why.limits import MAX_LINES_WITH_ERRORS, MAX_LOG_LINE_CHARACT
 
 
 class Known(Struct, frozen=True, forbid_unknown_fields=True):
-    """A message and what it means."""
+    """A message and its meaning."""
 
     id: str
     patterns: tuple[str, ...]
@@ -44,7 +44,7 @@ class Known(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 OF_SSHD: Final = frozenset({"wrong-key", "ssh-closed", "no-sshd", "no-daemon"})
-"""Causes of which the log of the worker's sshd may say more."""
+"""Causes for which the log of the worker's sshd may have details."""
 BY_SSHD: Final = frozenset({"strict-modes", "sshd-chroot", "sshd-pam", "no-host-keys", "sshd-directory"})
 """What that log then says."""
 
@@ -65,7 +65,7 @@ _RULE: Final = re.compile(r"^[-=*]{40,}\s*$", re.MULTILINE)
 # From here on the output is not the program's.
 _REPORT: Final = re.compile(rf"[-=*]{{40,}}\s*$|\[mpiexec\b|.*{re.escape(_TRACEBACK)}")
 _ERROR: Final = re.compile(r"\b(?:ERROR|FATAL|[Ff]atal|(?:[Ee]|\w+E)rror:)")
-# What mpirun, torchrun and their kin write when a rank has failed, whatever that was.
+# Messages of mpirun, torchrun and similar programs about a failed rank, without its cause.
 _TRAILER: Final = re.compile(
     r"\s*(?:Primary job|(?:mpirun|mpiexec|prterun|prte) (?:has exited|detected|noticed)|MPI_ABORT was|=\s+BAD TERM"
     r"|YOUR APPLICATION|There are processes|\d+ total process|\S+ FAILED\s*$|Failures:|Root Cause )"
@@ -88,7 +88,7 @@ def messages(table: str = "logs.yaml") -> tuple[Known, ...]:
 
 
 class Raised(NamedTuple):
-    """An exception of Python, and where its traceback is in the log."""
+    """A Python exception, and the place of its traceback in the log."""
 
     text: str
     start: int
@@ -96,7 +96,7 @@ class Raised(NamedTuple):
 
 
 def known(log: str) -> Known | None:
-    """The first in the log, with what it names filled in; none that the job survived."""
+    """The first message in the log that the job did not survive, with its names filled in."""
     # Patterns look back within a line, so a long one would take its square.
     lines = "".join(f"{line[:MAX_LOG_LINE_CHARACTERS]}\n" for line in log.splitlines())
     exception, after = _raised(lines)
@@ -124,7 +124,7 @@ def known(log: str) -> Known | None:
 
 
 def _outputs(lines: str) -> Iterator[tuple[int, bool]]:
-    """Where the program wrote a line that is no such message (True), and where a report of a failure begins (False)."""
+    """The lines of the program itself (True), and the lines at which a report of a failure begins (False)."""
     start = 0
     for line in lines.splitlines():
         if _REPORT.match(line):
@@ -135,10 +135,10 @@ def _outputs(lines: str) -> Iterator[tuple[int, bool]]:
 
 
 class Said(NamedTuple):
-    """What a program itself wrote before it failed; empty where it did not."""
+    """The last output of the program itself before it failed; empty if there is none."""
 
     exception: str
-    """The exception of Python that counts."""
+    """The Python exception that is the cause."""
     last: str
     """The last line, or the last one after the exception."""
     error: str

@@ -1,4 +1,4 @@
-"""The operator: it is not there, has nothing to do with the job, refuses it, or cannot make what the job needs."""
+"""The operator: it is missing, ignores the job, rejects it, or cannot create the job's objects."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -18,7 +18,7 @@ MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"
 OPERATOR_LABEL: Final = "training.kubeflow.org/operator-name"
 SOURCE: Final = "mpi-job-controller"
 PATIENCE: Final = timedelta(seconds=20)
-"""The operator looks at a job at once; one that was busy, or elected anew, a little later."""
+"""Seconds until the operator must have handled a job, even after it was busy or elected a new leader."""
 
 CONTRACT: Final = frozenset({"upstream-contract", "name-length"})
 SHAPE: Final = frozenset({"schema"})
@@ -26,7 +26,7 @@ CHILDREN: Final = frozenset({"child-names"})
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """What keeps the operator from all that comes after; a second controller works next to it."""
+    """Problems that keep the operator from creating the pods."""
     managed_by = loose.at(sight.job, "spec", "runPolicy", "managedBy")
     if managed_by is not None and managed_by != OPERATOR:
         yield _left_to_others(str(managed_by))
@@ -65,7 +65,7 @@ def _left_to_others(managed_by: str) -> Cause:
 
 
 def _refused(sight: Sight) -> bool:
-    """Whether the operator would refuse the job if it looked at it now: one that runs is left as it is then."""
+    """Whether the operator would reject the job now: a running job then gets no changes."""
     try:
         job = mpijob.decode(msgspec.json.encode(sight.job))
     except ValueError:  # as is ShapeError
@@ -80,7 +80,7 @@ def _invalid(sight: Sight, told: str) -> Cause:
     if not said and finding is not None:
         said = f"{finding.path}: {finding.message}"
     text = f"the operator rejects it{said and ': '}{cut(said)}"
-    fix = "Change what it says: until then the operator does nothing for this job."
+    fix = "Change the field that it names: until then the operator ignores this job."
     return Cause("invalid", Stage.OPERATOR, text, "Event ValidationError" if told else "spec", fix, CONTRACT)
 
 
@@ -90,7 +90,7 @@ def _incomplete(sight: Sight) -> bool:
 
 
 def _heard(sight: Sight) -> bool:
-    """Whether the operator has said anything of the job."""
+    """Whether the operator has reported anything about the job."""
     return any(loose.text(event, "source", "component") == SOURCE for event in sight.said(sight.name))
 
 

@@ -1,4 +1,4 @@
-"""Kueue, or whoever suspended the job: its Workload's conditions in plain words.
+"""Jobs held by Kueue, or suspended by a user: the conditions of the Workload in plain words.
 
 The conditions are those of kueue `apis/kueue/v1beta2/workload_types.go`, the texts those of its scheduler (v0.18.3).
 """
@@ -17,7 +17,7 @@ EVER_FITS: Final = frozenset({"ever-fits", "gang"})
 PRIORITY: Final = frozenset({"priority"})
 SPEC: Final = "spec.runPolicy.suspend"
 _NONE: Final[frozenset[str]] = frozenset()
-_WAIT: Final = "Wait: it starts by itself when others end."
+_WAIT: Final = "Wait: it starts automatically when other jobs end."
 _ASK: Final = "Ask your administrator, or use another queue: kubectl get localqueues"
 _FULL: Final = re.compile(r"insufficient unused quota for (\S+) in flavor (\S+), (\S+) more needed")
 _SET: Final = re.compile(r"couldn't assign flavors to pod set (\S+): ")
@@ -26,7 +26,7 @@ _NO_FLAVOR: Final = re.compile(r"pod set (\S+): no TAS flavor assigned")
 _EVICTED: Final = {
     "Preempted": "a job that matters more took its place",
     "PodsReadyTimeout": "its pods were not ready in time",
-    "AdmissionCheck": "an admission check said no",
+    "AdmissionCheck": "an admission check rejected it",
     "ClusterQueueStopped": "its ClusterQueue was stopped",
     "LocalQueueStopped": "its LocalQueue was stopped",
     "NodeFailures": "a node failed",
@@ -34,7 +34,7 @@ _EVICTED: Final = {
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """What keeps the job suspended."""
+    """The reasons for which the job is suspended."""
     if sight.workload is not None:
         yield from _of_workload(sight, sight.workload)
     elif sight.suspended:
@@ -75,7 +75,7 @@ def _of_workload(sight: Sight, workload: Json) -> Iterator[Cause]:
     if finished.get("status") == "True":
         if loose.text(finished, "reason") not in {"Succeeded", "Failed"} and not sight.finished:
             text = f"Kueue has given it up: {_said(finished)}"
-            fix = "Mend what is said, and create the job again: Kueue does not try this one another time."
+            fix = "Fix the reported problem and create the job again: Kueue does not retry this one."
             yield _cause(workload, "given-up", text, seen="Finished", fix=fix)
         return
     if loose.holds(workload, "Admitted"):

@@ -40,7 +40,7 @@ _ACCELERATORS: Final = frozenset({"accelerator-available", "tier"})
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """One for all pods that wait for the same."""
+    """A cause for each reason, for all pods that wait for it."""
     if sight.finished:
         return
     waiting: dict[str, list[Json]] = {}
@@ -98,7 +98,7 @@ def _cause(sight: Sight, said: str, pods: list[Json]) -> Cause:
 
 
 def _held(sight: Sight, pod: Json, why: str) -> str:
-    """What other pods of the job hold of the devices that this one waits for."""
+    """The devices that this pod waits for and other pods of the job use."""
     for device in (name for name in _ROOM.findall(why) if "/" in name and _asks(pod, name)):
         holders = [other for other in sight.current if loose.text(other, "spec", "nodeName") and _asks(other, device)]
         if holders:
@@ -113,7 +113,7 @@ def _asks(pod: Json, device: str) -> int:
 
 
 def _tolerations(sight: Sight, pod: Json, why: str) -> str | None:
-    """Those to add, none for taints in _OF_NODES; None where the taints are unknown.
+    """The tolerations to add, none for taints in _OF_NODES; None if the taints are unknown.
 
     Kubernetes names the taint up to 1.34; later ones are read from the nodes that have the devices.
     """
@@ -139,7 +139,7 @@ def _toleration(taint: Taint) -> str:
 
 
 def _unbound(sight: Sight, names: str, where: str, pod: Json) -> Cause:
-    """The claims, with what is said of them: the scheduler does not name them."""
+    """The claims and the events about them: the scheduler does not name the claims."""
     claims = list(claims_of(pod))
     told = ""
     for claim in claims:

@@ -1,4 +1,4 @@
-"""Containers that do not start, or not for long: what the kubelet says of them."""
+"""Containers that do not start or keep ending, as reported by the kubelet."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ IMAGES: Final = frozenset({"images"})
 
 
 def causes(sight: Sight) -> Iterator[Cause]:
-    """One for all pods with the same fault."""
+    """A cause for each fault, for all of its pods."""
     if sight.finished == "Succeeded":
         return
     yield from merged((loose.name(pod), cause) for pod in sight.current for cause in _of_pod(sight, pod))
@@ -101,7 +101,7 @@ def _ended(sight: Sight, pod: Json, status: Json) -> Cause | None:
 
 
 def _of_init_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
-    """One that runs still: no other container of the pod starts before it ends. A sidecar only has to start."""
+    """A running init container: no later container of the pod starts before it ends. A sidecar only has to start."""
     if not loose.mapping(status, "state", "running") or not initializes(pod, status):
         return None
     name, container = loose.name(pod), loose.text(status, "name")
