@@ -96,8 +96,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _programs(replica.template, path)
     for call in job.mpirun_calls:
         yield from _call(call, job, ctx)
-    if job.launcher and not job.mpirun_calls:
-        container = job.launcher.template.containers[0]
+    for container in job.launcher.template.containers[:1] if job.launcher and not job.mpirun_calls else ():
         argv = shell.unwrapped(container.argv)
         if container.command and (near := _NEAR_MPIRUN.search(shell.script(argv)[0] or argv[0])):
             fix = f"Write {'mpiexec' if 'x' in near[1] else 'mpirun'}."

@@ -381,6 +381,10 @@ def test_sshd_in_the_arguments_of_a_shell() -> None:
     assert found(violations(ID, changes)) == [f'(advice) {SSHD}.args: bash ignores "-De"']
 
 
+def test_launcher_without_a_container_is_left_to_another_rule() -> None:
+    assert violations(ID, {"Launcher.template": {}}) == []
+
+
 def test_of_an_option_with_many_words_the_first_are_named() -> None:
     [violation] = check(["mpirun", "-np" + " 4" * 50_000, "train"])
     assert violation.fix == 'Split it: "-np"' + ', "4"' * 49 + ", ..."
