@@ -98,7 +98,7 @@ def opened(request: pytest.FixtureRequest, chromium: Any, served: str) -> Iterat
     page.tab.on("pageerror", lambda error: page.errors.append(str(error)))
     page.tab.on("console", lambda said: said.type in {"error", "warning"} and page.errors.append(said.text))
     page.tab.goto(served)
-    page.expect_status("refused")
+    page.expect_status("rejected")
     yield page
     context.close()
     assert page.errors == []

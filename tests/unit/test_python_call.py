@@ -109,8 +109,8 @@ def test_policy_and_cluster(tmp_path: Path) -> None:
     ("job", "policy", "said"),
     [
         ("]", None, "line 1, column 1"),
-        ("kind: ConfigMap", None, "there are no MPIJobs in it"),
-        (f"{yaml.dump(GOOD)}---\n{yaml.dump(GOOD)}", None, "there are 2 MPIJobs in it"),
+        ("kind: ConfigMap", None, "it has no MPIJobs; check takes exactly one"),
+        (f"{yaml.dump(GOOD)}---\n{yaml.dump(GOOD)}", None, "it has 2 MPIJobs; check takes exactly one"),
         ("3", None, "is a number, not a Kubernetes object"),
         (Path("/no/such/file"), None, "no such file"),
         ("job.yaml", None, r"a file is given as pathlib.Path\(...\)"),

@@ -523,7 +523,7 @@ class TestSarif:
         assert [rule["id"] for rule in driver["rules"]] == ["retention", "worker-count"]
         assert (
             driver["rules"][1]["shortDescription"]["text"]
-            == "The number of workers stays within what the cluster supports."
+            == "The number of workers is within the limits of the policy."
         )
         assert driver["rules"][1]["help"]["text"].endswith("`mpijob-webhook explain worker-count` says more.")
         refused, warned = run["results"]

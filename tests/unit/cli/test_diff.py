@@ -93,6 +93,6 @@ def test_all_jobs_of_a_namespace(cluster: Cluster) -> None:
 def test_no_such_job(cluster: Cluster) -> None:
     found = cluster.diff("team-a/trian")
     assert (found.exit_code, found.stdout) == (2, "")
-    assert found.stderr == "error: there is no MPIJob team-a/trian, but train\n"
+    assert found.stderr == "error: there is no MPIJob team-a/trian; did you mean train?\n"
     found = cluster.diff("team-a/train", "-n", "team-b")
     assert found.stderr == "error: team-a/train is not in namespace team-b: name one of the two\n"

@@ -93,7 +93,7 @@ def test_a_rule_in_text() -> None:
     assert list(entry.as_text()) == [
         "\x1b[1mworker-count\x1b[0m (rule, action: deny, since 0.1)",
         "",
-        "The number of workers stays within what the cluster supports.",
+        "The number of workers is within the limits of the policy.",
         "",
         "Distributed training needs at least two workers, and the platform is tested up to one hundred. With",
         "`runLauncherAsWorker` the launcher takes part in the training, so it counts too. The operator also runs "
@@ -162,7 +162,7 @@ def test_rules_for_programs() -> None:
     assert {
         "id": "worker-count",
         "default": "deny",
-        "summary": "The number of workers stays within what the cluster supports.",
+        "summary": "The number of workers is within the limits of the policy.",
         "since": "0.1",
     } in found["rules"]
     assert {entry["id"] for entry in found["injections"]} == {

@@ -153,7 +153,7 @@ def test_nothing_to_check(tmp_path: Path) -> None:
 def test_rules_are_another_matter(tmp_path: Path, flag: str) -> None:
     result = run(tmp_path, workload("v1", "Pod", (), HOST), flags=(flag, str(tmp_path / "objects.yaml")))
     assert result.exit_code == 2
-    assert "--level looks at nothing but the pods" in result.stderr
+    assert "--level checks only the pods" in result.stderr
 
 
 @pytest.mark.parametrize(

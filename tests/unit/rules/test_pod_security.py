@@ -222,11 +222,11 @@ def test_message_names_who_can_allow_the_pod(spec: Json, enforce: str, floor: st
 @pytest.mark.parametrize(
     ("modes", "fault"),
     [
-        ({"enforce": "oops", "enforce_version": "v1.20"}, 'enforce is "oops", so restricted counts'),
-        ({"audit": "oops"}, 'audit is "oops", so privileged counts'),
-        ({"warn": ""}, 'warn is "", so privileged counts'),
-        ({"warn_version": "1.20"}, 'warn-version is "1.20", so latest counts'),
-        ({"enforce": "x" * 500}, f'enforce is "{"x" * 97}...", so restricted counts'),
+        ({"enforce": "oops", "enforce_version": "v1.20"}, 'enforce is "oops", so restricted applies'),
+        ({"audit": "oops"}, 'audit is "oops", so privileged applies'),
+        ({"warn": ""}, 'warn is "", so privileged applies'),
+        ({"warn_version": "1.20"}, 'warn-version is "1.20", so latest applies'),
+        ({"enforce": "x" * 500}, f'enforce is "{"x" * 97}...", so restricted applies'),
     ],
 )
 def test_labels_that_cannot_be_read(modes: dict[str, str], fault: str) -> None:

@@ -175,7 +175,7 @@ class TestStartingDocument:
 
     def test_comments_have_the_description_and_the_accepted_values(self) -> None:
         assert (
-            "\n  # The number of workers stays within what the cluster supports.\n  worker-count:\n"
+            "\n  # The number of workers is within the limits of the policy.\n  worker-count:\n"
             "    # The action for a violation: deny, warn, audit or off.\n    action: deny\n"
             "    # Minimum number of workers; 0 admits a launcher alone. Value: whole number, 0 or more.\n"
             "    min: 2\n"
