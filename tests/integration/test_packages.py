@@ -116,7 +116,7 @@ def test_the_demonstration_runs_from_any_folder(installed: Path, elsewhere: Path
 @pytest.mark.parametrize("program", ["mpijob-webhook", "kubectl-mpijob"])
 def test_jobs_are_checked_from_any_folder(program: str, installed: Path, elsewhere: Path) -> None:
     assert "good.yaml" in run([str(installed / program), "check", "good.yaml"], elsewhere)
-    assert "refused" in run([str(installed / program), "check", "bad.yaml"], elsewhere, code=1)
+    assert "rejected" in run([str(installed / program), "check", "bad.yaml"], elsewhere, code=1)
 
 
 def test_kubectl_finds_the_completion_of_the_plug_in(installed: Path, elsewhere: Path) -> None:
