@@ -433,7 +433,7 @@ CASES: Final = (
     ),
 )
 
-ABSENT: Final = Case("nobody", "The operator does not run", r"no operator has looked at it")
+ABSENT: Final = Case("nobody", "The operator does not run", r"no operator has processed it")
 """Created after the operator has ended."""
 
 HOLDS_THE_QUEUE: Final = Case("first", "", "runs since", queue="small")
