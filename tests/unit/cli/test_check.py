@@ -782,7 +782,9 @@ class TestIgnoreOthers:
     def test_a_level_is_about_all_kinds(self, check: Check) -> None:
         result = check("a.yaml", "--ignore-others", "--level", "restricted", files={"a.yaml": JOB})
         assert result.exit_code == 2
-        assert "it cannot be combined with --policy, --cluster, --kubeconfig, --trainer or --ignore-others" in result.stderr
+        assert (
+            "cannot be combined with --policy, --cluster, --kubeconfig, --trainer or --ignore-others" in result.stderr
+        )
 
 
 HELM = f"""\

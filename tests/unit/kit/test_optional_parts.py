@@ -46,7 +46,8 @@ def test_a_part_names_its_own_modules_only(name: str, part: Any) -> None:
 @pytest.mark.parametrize("arguments", [["check", str(EXAMPLES / "openmpi-pi.yaml")], ["serve", "--help"], ["--help"]])
 def test_the_core_works_without_any_part(arguments: list[str]) -> None:
     code = (
-        "import sys; from webhook.kit import optional_parts; optional_parts.NAMES = (); from webhook.cli.main import main\n"
+        "import sys; from webhook.kit import optional_parts; optional_parts.NAMES = ()\n"
+        "from webhook.cli.main import main\n"
         f"try: main({arguments!r})\n"
         "finally: print([name for name in sys.modules if name.startswith('webhook.parts')])"
     )

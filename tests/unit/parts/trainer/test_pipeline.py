@@ -69,7 +69,7 @@ def test_a_good_runtime_is_admitted_without_a_word(kind):
             (
                 "spec.trainer.image",
                 '"Bad Image" contains a blank or a character outside ASCII',
-                'Write it as <registry>/<name>:<tag>.',
+                "Write it as <registry>/<name>:<tag>.",
                 "images",
             ),
         ),
@@ -102,7 +102,7 @@ def test_violation_in_the_runtime_is_reported_with_its_path():
     of_job, of_runtime = decide(train_job(), base), decide(base)
 
     message = '"Bad Image" contains a blank or a character outside ASCII'
-    fix = 'Write it as <registry>/<name>:<tag>.'
+    fix = "Write it as <registry>/<name>:<tag>."
     assert refused(of_job) == [
         ("spec.runtimeRef", f"{message} (ClusterTrainingRuntime deepspeed, {where})", fix, "images")
     ]
