@@ -4,6 +4,7 @@ import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pkgutil import get_data
 from string import Template
 from typing import Any, Final
@@ -75,8 +76,10 @@ def wish(said: Mapping[str, Any], program: Sequence[str], gpu_resource: str = GP
 def _started(program: Sequence[str], starter: str) -> Sequence[str]:
     """The program as mpirun or torchrun starts it: torchrun takes a script, mpirun what can be executed."""
     first = program[0].rpartition("/")[2]
-    if first in _STARTERS:
-        raise ValueError(f"PROGRAM: name the program that each rank runs, without {first}: the job starts the ranks")
+    module = next((after for option, after in pairwise(program[:4]) if option == "-m"), "")
+    if begins := {first, module} & _STARTERS:
+        wrong = begins.pop()
+        raise ValueError(f"PROGRAM: name the program that each rank runs, without {wrong}: the job starts the ranks")
     script = program[0].endswith(".py") or program[0] == "-m"
     if not starter:
         return ("python", *program) if script else program

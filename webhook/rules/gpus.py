@@ -302,7 +302,8 @@ def uncounted(
     where = f"{path}.template.spec.resourceClaims"
     if where in ctx.memo.reported_claims:
         return
-    for reason, claims in devices.uncounted(template, patterns, ctx, others).items():
+    reasons = devices.uncounted(template, patterns, ctx, others).items()
+    for reason, claims in (each for each in reasons if others is not None or each[0].known):
         ctx.memo.reported_claims.add(where)
         first, of_one = f'claim "{shortened(claims[min(claims)], MAX_CLAIM_NAME_CHARACTERS)}"', len(claims) == 1
         subject = f"{first} counts" if of_one else f"{first} and {len(claims) - 1} more count"

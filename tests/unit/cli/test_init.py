@@ -117,11 +117,19 @@ def test_a_program_is_started_as_its_launcher_takes_it(init: Check, framework: s
     assert framework != "pytorch" or started == words
 
 
-@pytest.mark.parametrize("starter", ["mpirun", "/opt/bin/torchrun"])
+@pytest.mark.parametrize(
+    "starter",
+    ["mpirun", "/opt/bin/torchrun", "python -m torch.distributed.run", "python3 -u -m torch.distributed.launch"],
+)
 def test_a_program_that_starts_ranks_itself_is_rejected(init: Check, starter: str) -> None:
-    result = init("--framework", "pytorch", "--image", IMAGE, "--", starter, "train.py")
+    result = init("--framework", "pytorch", "--image", IMAGE, "--", *starter.split(), "train.py")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "PROGRAM: name the program that each rank runs, without " in result.stderr
+    name = starter.split()[-1].rpartition("/")[2]
+    assert f"PROGRAM: name the program that each rank runs, without {name}: the job starts the ranks" in result.stderr
+
+
+def test_a_misspelt_framework_gets_a_suggestion(init: Check) -> None:
+    assert "Did you mean 'pytorch'?" in init("--framework", "pytroch").stderr
 
 
 def test_texts_that_yaml_would_take_for_something_else(init: Check) -> None:
