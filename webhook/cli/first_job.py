@@ -76,10 +76,9 @@ def wish(said: Mapping[str, Any], program: Sequence[str], gpu_resource: str = GP
 def _started(program: Sequence[str], starter: str) -> Sequence[str]:
     """The program as mpirun or torchrun starts it: torchrun takes a script, mpirun what can be executed."""
     first = program[0].rpartition("/")[2]
-    module = next((after for option, after in pairwise(program[:4]) if option == "-m"), "")
-    if begins := {first, module} & _STARTERS:
-        wrong = begins.pop()
-        raise ValueError(f"PROGRAM: name the program that each rank runs, without {wrong}: the job starts the ranks")
+    modules = {name for option, name in pairwise(program[:4]) if option == "-m"}
+    for name in _STARTERS & {first, *modules}:
+        raise ValueError(f"PROGRAM: name the program that each rank runs, without {name}: the job starts the ranks")
     script = program[0].endswith(".py") or program[0] == "-m"
     if not starter:
         return ("python", *program) if script else program

@@ -22,10 +22,9 @@ FRAMEWORKS: Final = ("openmpi", "intel", "mpich", "horovod", "pytorch", "deepspe
 
 class _Framework(click.Choice[str]):
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        from webhook.api.names import closest_name
+        from webhook.api.names import choose
 
-        near = closest_name(value, FRAMEWORKS)
-        return super().get_invalid_choice_message(value, ctx) + (f" Did you mean '{near}'?" if near else "")
+        return f'"{value}" is not supported. {choose(value, FRAMEWORKS)}'
 
 
 @click.command()

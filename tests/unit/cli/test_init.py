@@ -129,7 +129,7 @@ def test_a_program_that_starts_ranks_itself_is_rejected(init: Check, starter: st
 
 
 def test_a_misspelt_framework_gets_a_suggestion(init: Check) -> None:
-    assert "Did you mean 'pytorch'?" in init("--framework", "pytroch").stderr
+    assert '"pytroch" is not supported. Write pytorch.' in init("--framework", "pytroch").stderr
 
 
 def test_texts_that_yaml_would_take_for_something_else(init: Check) -> None:
