@@ -18,7 +18,6 @@ from webhook.api.untyped import without_nulls
 from webhook.cli.limits import MAX_FILE_BYTES
 from webhook.cli.policy import job_fields
 
-_NEAR_KEY: Final = 0.88
 STDIN: Final = "-"
 STDIN_TITLE: Final = "standard input"
 SUFFIXES: Final = (".json", ".yaml", ".yml")
@@ -219,7 +218,7 @@ def _head(entry: Any, field: str) -> str:
 def head_key(entry: Mapping[str, Any], field: str) -> str:
     """The key of its kind or API version, perhaps misspelt."""
     spelt = {re.sub("[-_ ]", "", str(key)).lower(): key for key in entry}
-    near = get_close_matches(field.lower(), spelt, n=1, cutoff=_NEAR_KEY)
+    near = get_close_matches(field.lower(), spelt, n=1, cutoff=0.88)
     return spelt[near[0]] if near and field not in entry else field
 
 

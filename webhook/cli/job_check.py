@@ -108,9 +108,8 @@ def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") ->
     head_findings = [*_of_head(manifest)]
     if not head_findings:
         return _check(manifest, world, namespace)
-    rest = dict(manifest.written or manifest.document)
-    for field in _HEAD:
-        rest.pop(files.head_key(manifest.document, field), None)
+    keys = {files.head_key(manifest.document, field) for field in _HEAD}
+    rest = {key: value for key, value in (manifest.written or manifest.document).items() if key not in keys}
     meant = replace(manifest, document={**_HEAD, **without_nulls(rest)}, written={**_HEAD, **rest})
     if manifest.api_version == mpijob.OLDER_VERSIONS[-1]:  # its spec is too different
         verdict = Verdict(manifest, manifest.namespace or namespace, validation=Decision(name=manifest.title))

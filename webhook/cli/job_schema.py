@@ -27,7 +27,7 @@ _BOOLEANS: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromke
 _WHOLE: Final = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0)?(?:\s+[A-Za-z]+|[A-Za-z]{3,}|x)?\s*")
 _OTHER_NAMES: Final = {"cmd": "command", "entrypoint": "command", "environment": "env", "pvc": "persistentVolumeClaim"}
 _ENDING: Final = len("ReplicaSpecs")
-_PAIR: Final = re.compile(r"([^\s,=:]+)\s*[=:]\s*([^\s,=:]+)")
+_PAIR: Final = re.compile(r"(?<![^\s,=:])([^\s,=:]++)\s*+[=:]\s*+([^\s,=:]++)")
 _TEXT: Final = Shape("string")
 _TEXTS: Final = Shape("object", values=_TEXT)
 _OF_METADATA: Final = {"annotations", "labels"}

@@ -124,7 +124,7 @@ def test_a_program_is_started_as_its_launcher_takes_it(init: Check, framework: s
 def test_a_program_that_starts_ranks_itself_is_rejected(init: Check, starter: str) -> None:
     result = init("--framework", "pytorch", "--image", IMAGE, "--", *starter.split(), "train.py")
     assert (result.exit_code, result.stdout) == (2, "")
-    name = starter.split()[-1].rpartition("/")[2]
+    name = starter.rsplit(maxsplit=1)[-1].rpartition("/")[2]
     assert f"PROGRAM: name the program that each rank runs, without {name}: the job starts the ranks" in result.stderr
 
 
