@@ -129,10 +129,6 @@ class Sight:
                 found.setdefault((loose.text(event, "involvedObject", "name"), loose.text(event, "reason")), event)
         return list(found.values())[:MAX_EVENTS_SHOWN]
 
-    def when(self, event: Json) -> str:
-        """The time since the last occurrence of an event."""
-        return span(happened(event), self.now)
-
     def since(self, moment: datetime) -> str:
         """The time since then, in words."""
         return span(moment, self.now)
