@@ -1,7 +1,7 @@
-"""JSON log lines on standard error, one for each event. No line has the text of an exception: it may quote an object.
+"""JSON log lines on standard error, one for each event. Exception texts are never logged: they may quote objects.
 
-A thread writes the lines, because a pipe without a reader would otherwise stop all reviews. A client can cause thousands
-of rejected connections in a second, so the log only counts them.
+A thread writes the lines, because a pipe without a reader would otherwise stop all reviews. Rejected connections are
+only counted, because a client can cause thousands in a second.
 """
 
 import logging

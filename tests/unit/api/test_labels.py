@@ -109,7 +109,7 @@ def test_matches(selector: object, labels: dict[str, str], expected: bool) -> No
         ),
     ],
 )
-def test_faults_are_found_and_placed(selector: object, path: str, message: str) -> None:
+def test_fault_has_its_path(selector: object, path: str, message: str) -> None:
     with pytest.raises(SelectorError) as caught:
         Selector.parse(selector)
     assert (caught.value.path, caught.value.message) == (path, message)
@@ -151,7 +151,7 @@ shaped = st.fixed_dictionaries(
 
 
 @given(json | shaped, st.dictionaries(st.sampled_from(["a", "b/c"]), st.sampled_from(["", "1"])))
-def test_nothing_but_a_selector_error_escapes(selector: object, labels: dict[str, str]) -> None:
+def test_any_value_is_a_selector_or_a_selector_error(selector: object, labels: dict[str, str]) -> None:
     try:
         compiled = Selector.parse(selector)
     except SelectorError:

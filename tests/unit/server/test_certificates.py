@@ -1,4 +1,4 @@
-"""The sources of the certificate: what each provides, and how it reports its health."""
+"""The sources of the certificate: their certificates and their health."""
 
 import asyncio
 from collections.abc import Callable
@@ -25,7 +25,7 @@ LATER, EARLIER = (datetime.now(UTC) + timedelta(hours=hours) for hours in (1000,
 
 
 class Api:
-    """Stores the Events, and whether it was closed."""
+    """A fake API client. It stores the Events and whether it was closed."""
 
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
@@ -60,7 +60,7 @@ def not_after(telemetry: Telemetry, certificate: str) -> float | None:
     return telemetry.registry.get_sample_value("mpijob_webhook_cert_expiry_timestamp_seconds", {"cert": certificate})
 
 
-def test_the_settings_choose(telemetry: Telemetry) -> None:
+def test_source_depends_on_the_settings(telemetry: Telemetry) -> None:
     def chosen(**settings: Any) -> type:
         return type(source_for(ServeSettings(**settings), telemetry))
 
@@ -69,7 +69,7 @@ def test_the_settings_choose(telemetry: Telemetry) -> None:
     assert chosen(ca_secret="ca", service="s") is self_managed.SelfManagedSource
 
 
-async def test_in_memory_is_healthy_as_soon_as_it_is_made(telemetry: Telemetry) -> None:
+async def test_certificate_in_memory_is_healthy_at_once(telemetry: Telemetry) -> None:
     made = source_for(ServeSettings(listen=("127.0.0.1", 0)), telemetry)
     assert (made.problem, made.ca_pem) == ("not yet", None)
     async with made.start() as certificate:
@@ -98,7 +98,7 @@ def file_source(telemetry: Telemetry, **settings: Any) -> CertificateSource:
     return source_for(ServeSettings(tls_cert=Path("tls.crt"), tls_key=Path("tls.key"), **settings), telemetry)
 
 
-async def test_files_that_are_wrong_do_no_harm_until_the_certificate_expires(
+async def test_damaged_files_are_harmless_until_the_certificate_expires(
     telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "FileCertificate", Files)
@@ -119,7 +119,7 @@ async def test_files_that_are_wrong_do_no_harm_until_the_certificate_expires(
     assert found.ca_pem is None
 
 
-async def test_in_a_cluster_events_are_about_the_service(
+async def test_events_in_a_cluster_are_about_the_service(
     telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch, api: Api
 ) -> None:
     monkeypatch.setattr(files, "FileCertificate", Files)
@@ -132,7 +132,7 @@ async def test_in_a_cluster_events_are_about_the_service(
     assert api.closed
 
 
-async def test_files_that_cannot_be_served_at_the_start(telemetry: Telemetry, api: Api) -> None:
+async def test_invalid_files_at_the_start_are_an_error(telemetry: Telemetry, api: Api) -> None:
     found = file_source(telemetry, kubeconfig=Path("config"))
     with pytest.raises(StartError, match=r"^tls\.crt: cannot read tls\.crt: No such file or directory$"):
         async with found.start():
@@ -163,7 +163,7 @@ class Keeper:
         return "certificate"
 
 
-async def test_a_self_managed_certificate_has_to_be_trusted(
+async def test_self_managed_certificate_is_healthy_only_if_trusted(
     telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch, api: Api
 ) -> None:
     monkeypatch.setattr(self_managed, "SelfManaged", Keeper)
@@ -181,7 +181,7 @@ async def test_a_self_managed_certificate_has_to_be_trusted(
         keeper.trusted, keeper.leaf_not_after, keeper.ca_not_after = True, LATER, EARLIER
         keeper.after_pass()
         assert not found.problem
-        # A caBundle that does not trust it affects no other, but is reported.
+        # A caBundle that does not trust the certificate is reported, and does not affect other caBundles.
         assert found.concerns() == {
             "certificates": "no answer",
             "ca-bundle": "not trusted by one, two, whose calls fail: no answer",
@@ -198,7 +198,7 @@ async def test_a_self_managed_certificate_has_to_be_trusted(
     assert found.ca_pem is None
 
 
-async def test_without_a_cluster_there_is_no_self_managed_certificate(telemetry: Telemetry, tmp_path: Path) -> None:
+async def test_self_managed_certificate_without_a_cluster_is_an_error(telemetry: Telemetry, tmp_path: Path) -> None:
     settings = ServeSettings(ca_secret="ca", service="web", kubeconfig=tmp_path / "none")
     with pytest.raises(ClusterError, match="cannot read the kubeconfig"):
         async with source_for(settings, telemetry).start():

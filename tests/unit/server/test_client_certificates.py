@@ -1,4 +1,4 @@
-"""Client certificates: which clients need one, from which CA and for which names."""
+"""Client certificates: the ports that require them, and the accepted CAs and names."""
 
 import ssl
 import time
@@ -53,7 +53,7 @@ def post(running: Live, monkeypatch: pytest.MonkeyPatch, pair: tuple[Path, Path]
 
 
 @pytest.mark.parametrize(("name", "dns"), [("kube-apiserver", ()), ("whoever", ("x", "api.example.com"))])
-def test_a_certificate_for_one_of_the_names(
+def test_certificate_for_an_accepted_name(
     running: Live, monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, dns: tuple[str, ...]
 ) -> None:
     assert post(running, monkeypatch, CA.pair(folder, name, *dns)).answer["allowed"] is True
@@ -62,7 +62,7 @@ def test_a_certificate_for_one_of_the_names(
 def test_certificate_for_a_different_client_is_rejected(
     running: Live, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
-    """A cluster's CA issues certificates for each of its nodes too."""
+    """A cluster's CA also issues certificates for its nodes."""
     response = post(running, monkeypatch, CA.pair(folder, "system:node:n1"))
     assert (response.status, response.body) == (
         403,
@@ -73,7 +73,7 @@ def test_certificate_for_a_different_client_is_rejected(
 
 
 @pytest.mark.parametrize("ca", [None, ClientCa("another")], ids=["none", "another CA"])
-def test_no_certificate_or_one_of_another_ca(
+def test_missing_or_foreign_client_certificate_is_rejected(
     running: Live, monkeypatch: pytest.MonkeyPatch, folder: Path, ca: ClientCa | None
 ) -> None:
     before = running.metric("reviews_total", **ALLOWED)
@@ -82,7 +82,7 @@ def test_no_certificate_or_one_of_another_ca(
     assert running.metric("reviews_total", **ALLOWED) == before
 
 
-def test_the_operations_port_needs_none(running: Live) -> None:
+def test_operations_port_needs_no_client_certificate(running: Live) -> None:
     assert running.ops("/healthz") == "ok\n"
 
 
@@ -98,7 +98,7 @@ async def test_renewed_serving_certificate_requires_a_client_certificate(tmp_pat
         await _answer(port, known)
 
 
-async def test_another_ca_takes_the_place_of_the_first(tmp_path: Path) -> None:
+async def test_new_ca_replaces_the_old_ca(tmp_path: Path) -> None:
     another = ClientCa("another")
     served = ServingCertificate(*_pem(tls.pair()))
     served.require_clients(CA.pem)
@@ -116,7 +116,7 @@ async def test_another_ca_takes_the_place_of_the_first(tmp_path: Path) -> None:
         await _answer(port, now)
 
 
-async def test_a_ca_that_changes_in_its_file_is_used_and_a_broken_one_is_reported(tmp_path: Path) -> None:
+async def test_changed_ca_file_is_used_and_a_damaged_one_is_reported(tmp_path: Path) -> None:
     asked: list[bytes] = []
 
     class Served(ServingCertificate):
@@ -135,7 +135,7 @@ async def test_a_ca_that_changes_in_its_file_is_used_and_a_broken_one_is_reporte
     assert log.events("client CA") == [{"reloaded": str(path)}]
     path.write_bytes(b"half of")
     await file.poll()
-    assert file.concerns() == {}  # it may be in the middle of a write
+    assert file.concerns() == {}  # the file may be in the middle of a write
     for _ in range(3):
         await file.poll()
     (concern,) = file.concerns().items()
@@ -154,7 +154,7 @@ async def test_a_ca_that_changes_in_its_file_is_used_and_a_broken_one_is_reporte
     assert asked == [CA.pem, another]
 
 
-def test_the_file_is_looked_at_while_the_service_runs(
+def test_running_service_notices_changes_of_the_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("webhook.server.client_ca.INTERVAL", 0.01)
@@ -164,7 +164,7 @@ def test_the_file_is_looked_at_while_the_service_runs(
         path.write_bytes(b"half of")
         while "[!]client-ca: " not in service.ops("/readyz"):
             time.sleep(0.01)
-        # In one write: a partly written file has another fault first, which is reported only if it stays.
+        # In one write, because a partly written file would have a different fault first.
         (tmp_path / "new.crt").write_bytes(another.pem)
         (tmp_path / "new.crt").rename(path)
         while "client-ca" in service.ops("/readyz"):
@@ -194,7 +194,7 @@ def _pem(pair: Any) -> tuple[bytes, bytes]:
     ],
     ids=["no file", "no certificate", "no name"],
 )
-def test_settings_that_cannot_be_used(
+def test_contradictory_settings_are_rejected(
     tmp_path: Path, content: bytes | None, names: tuple[str, ...], problem: str
 ) -> None:
     ca = tmp_path / "ca.crt"

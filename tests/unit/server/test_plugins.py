@@ -11,7 +11,7 @@ from tests.support.plugins import RULE, SAYS_NO, install, taken_in
 GOOD = jobs.body(jobs.GOOD)
 
 
-def test_a_broken_one_is_reported_and_the_service_is_ready(tmp_path: Path) -> None:
+def test_broken_plugin_is_reported_and_the_service_is_ready(tmp_path: Path) -> None:
     modules = {
         "acme_no": RULE.format(id="acme-no", body=SAYS_NO),
         "acme_bad": "import no_such_module",
