@@ -72,7 +72,7 @@ def test_certificate_for_a_different_client_is_rejected(
     assert running.metric("bad_requests_total", code="403") == 1
 
 
-@pytest.mark.parametrize("ca", [None, ClientCa("another")], ids=["none", "another CA"])
+@pytest.mark.parametrize("ca", [None, ClientCa("new_ca")], ids=["none", "another CA"])
 def test_missing_or_foreign_client_certificate_is_rejected(
     running: Live, monkeypatch: pytest.MonkeyPatch, folder: Path, ca: ClientCa | None
 ) -> None:
@@ -93,20 +93,20 @@ async def test_renewed_serving_certificate_requires_a_client_certificate(tmp_pat
     async with tls.listener(served) as port:
         with pytest.raises((ConnectionError, ssl.SSLError)):
             await _answer(port, tls.client_context())
-        known = tls.client_context()
-        known.load_cert_chain(*CA.pair(tmp_path, "kube-apiserver"))
-        await _answer(port, known)
+        trusted = tls.client_context()
+        trusted.load_cert_chain(*CA.pair(tmp_path, "kube-apiserver"))
+        await _answer(port, trusted)
 
 
 async def test_new_ca_replaces_the_old_ca(tmp_path: Path) -> None:
-    another = ClientCa("another")
+    new_ca = ClientCa("new_ca")
     served = ServingCertificate(*_pem(tls.pair()))
     served.require_clients(CA.pem)
-    served.require_clients(another.pem)
+    served.require_clients(new_ca.pem)
     async with tls.listener(served) as port:
         before, now = tls.client_context(), tls.client_context()
         before.load_cert_chain(*CA.pair(tmp_path, "before"))
-        now.load_cert_chain(*another.pair(tmp_path, "now"))
+        now.load_cert_chain(*new_ca.pair(tmp_path, "now"))
         with pytest.raises((ConnectionError, ssl.SSLError)):
             await _answer(port, before)
         await _answer(port, now)
@@ -117,21 +117,21 @@ async def test_new_ca_replaces_the_old_ca(tmp_path: Path) -> None:
 
 
 async def test_changed_ca_file_is_used_and_a_damaged_one_is_reported(tmp_path: Path) -> None:
-    asked: list[bytes] = []
+    required: list[bytes] = []
 
     class Served(ServingCertificate):
         def require_clients(self, ca_pem: bytes) -> None:
             super().require_clients(ca_pem)
-            asked.append(ca_pem)
+            required.append(ca_pem)
 
-    log, path, another = Log(), tmp_path / "ca.crt", ClientCa("another").pem
+    log, path, new_ca = Log(), tmp_path / "ca.crt", ClientCa("new_ca").pem
     path.write_bytes(CA.pem)
     file = ClientCaFile(path, Served(*_pem(tls.pair())), log=log)
     await file.poll()
-    assert asked == [CA.pem]
-    path.write_bytes(another)
+    assert required == [CA.pem]
+    path.write_bytes(new_ca)
     await file.poll()
-    assert asked == [CA.pem, another]
+    assert required == [CA.pem, new_ca]
     assert log.events("client CA") == [{"reloaded": str(path)}]
     path.write_bytes(b"half of")
     await file.poll()
@@ -148,28 +148,28 @@ async def test_changed_ca_file_is_used_and_a_damaged_one_is_reported(tmp_path: P
     await file.poll()
     gone = f"cannot read {path}: No such file or directory; the CAs that were read before still count"
     assert file.concerns() == {"client-ca": gone}
-    path.write_bytes(another)
+    path.write_bytes(new_ca)
     await file.poll()
     assert file.concerns() == {}
-    assert asked == [CA.pem, another]
+    assert required == [CA.pem, new_ca]
 
 
 def test_running_service_notices_changes_of_the_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("webhook.server.client_ca.INTERVAL", 0.01)
-    path, another = tmp_path / "ca.crt", ClientCa("another")
+    path, new_ca = tmp_path / "ca.crt", ClientCa("new_ca")
     path.write_bytes(CA.pem)
     with live(client_ca=path, client_names=("kube-apiserver",)) as service:
         path.write_bytes(b"half of")
         while "[!]client-ca: " not in service.ops("/readyz"):
             time.sleep(0.01)
         # In one write, because a partly written file would have a different fault first.
-        (tmp_path / "new.crt").write_bytes(another.pem)
+        (tmp_path / "new.crt").write_bytes(new_ca.pem)
         (tmp_path / "new.crt").rename(path)
         while "client-ca" in service.ops("/readyz"):
             time.sleep(0.01)
-        pair = another.pair(tmp_path, "kube-apiserver")
+        pair = new_ca.pair(tmp_path, "kube-apiserver")
         assert post(service, monkeypatch, pair).answer["allowed"] is True
 
 

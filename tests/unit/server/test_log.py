@@ -46,12 +46,12 @@ def refusing() -> Refusing:
 def test_rejected_requests_of_a_kind_are_reported_once_and_then_counted(refusing: Refusing) -> None:
     refusing.refuse(1000)
     refusing.refuse(1, peer="192.0.2.2")
-    said = {"webhook": None, "code": 400, "reason": "bad"}
-    assert refusing.log.lines == [("warning", "refused", {**said, "peer": f"192.0.2.{peer}"}) for peer in (1, 2)]
+    fields = {"webhook": None, "code": 400, "reason": "bad"}
+    assert refusing.log.lines == [("warning", "refused", {**fields, "peer": f"192.0.2.{peer}"}) for peer in (1, 2)]
     refusing.now += TELL_SECONDS
     refusing.refuse()
     again, refused = refusing.log.lines[2:]
-    assert again == ("warning", "refused again", {**said, "peer": "192.0.2.1", "count": 999})
+    assert again == ("warning", "refused again", {**fields, "peer": "192.0.2.1", "count": 999})
     assert refused == refusing.log.lines[0]
     counted = refusing.telemetry.registry.get_sample_value(PREFIX + "bad_requests_total", {"code": "400"})
     assert counted == 1002
