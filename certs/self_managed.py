@@ -267,7 +267,7 @@ class SelfManaged:
                 failed[bundle.name] = str(error)
             else:
                 if self._held.get(bundle.name) == signs and lacking([bundle], signs):
-                    message = f"something took our CA out of the caBundle of {bundle.name}: put back"
+                    message = f"the CA was removed from the caBundle of {bundle.name}: restored"
                     self._tell(Notice("CABundleRestored", message, warning=True))
         if conflict and not failed:
             raise conflict

@@ -179,7 +179,7 @@ def _served_issues(served: Sequence[x509.Certificate], server_names: Sequence[st
     if not served:
         return
     leaf = served[0]
-    renew = "what issues the certificate does not renew it: look into the log of the service, or of cert-manager"
+    renew = "the issuer does not renew the certificate: see the log of the service, or of cert-manager"
     if fault := _fault(leaf, now):
         yield Issue("error", f"the served certificate {fault}", renew)
     elif leaf.not_valid_after_utc - now < (leaf.not_valid_after_utc - leaf.not_valid_before_utc) * OVERDUE:
@@ -188,13 +188,11 @@ def _served_issues(served: Sequence[x509.Certificate], server_names: Sequence[st
         if not covers(leaf, name):
             names = ", ".join(hosts(leaf)) or "no host"
             text = f"the served certificate is for {names}, but the API server calls {name}"
-            yield Issue("error", text, f"have a certificate issued for {name}")
+            yield Issue("error", text, f"issue a certificate for {name}")
 
 
 def _bundle_issues(bundle: Bundle, served: Sequence[x509.Certificate], now: datetime) -> Iterator[Issue]:
-    injected = (
-        "nothing puts the CA in: the service does so itself, or the annotations for cert-manager or service-ca do"
-    )
+    injected = "nothing adds the CA: the service must do it, or the annotations for cert-manager or service-ca"
     for pem in dict.fromkeys(bundle.ca_bundles):
         cas = readable_certificates(pem)
         if not pem.strip():
@@ -208,7 +206,7 @@ def _bundle_issues(bundle: Bundle, served: Sequence[x509.Certificate], now: date
             yield Issue(
                 "error",
                 text,
-                "the certificate and the caBundle come from different CAs: see that one source feeds both",
+                "the certificate and the caBundle come from different CAs: use the same source for both",
             )
 
 

@@ -16,7 +16,7 @@ from webhook.rules import CauseReason, Violation
 from webhook.rules.job_size import RULE
 
 TOO_EXPENSIVE = "too expensive to judge"
-AS_STORED = f"{TOO_EXPENSIVE}, and stored before as it is"
+AS_STORED = f"{TOO_EXPENSIVE}, and unchanged since it was stored"
 NOTHING_INJECTED = f"{TOO_EXPENSIVE}, so nothing was injected"
 _FIX = "Make it smaller: fewer containers, variables, volumes or words of a command."
 

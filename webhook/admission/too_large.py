@@ -8,7 +8,7 @@ from webhook.rules import CauseReason, Violation
 from webhook.rules.job_size import RULE
 
 TOO_LARGE = "too large to judge"
-AS_STORED = f"{TOO_LARGE}, and stored before as it is"
+AS_STORED = f"{TOO_LARGE}, and unchanged since it was stored"
 
 
 def finding(document: msgspec.Raw) -> Finding | None:

@@ -100,7 +100,7 @@ def _fields(obj: object, path: str, known: tuple[str, ...]) -> Mapping[object, o
         if name not in known:
             shown = f' "{name[:63]}"' if isinstance(name, str) else ""
             near = names.closest_name(str(name), known)
-            advice = f"write {near}" if near else f"known are {', '.join(known)}"
+            advice = f"write {near}" if near else f"use one of {', '.join(known)}"
             raise SelectorError(path, f"unknown field{shown}, {advice}")
     return fields
 

@@ -302,12 +302,12 @@ _MEANT: Final = {
     "found a tab character that violates indentation": _TAB,
     "found a tab character where an indentation space is expected": _TAB,
     "mapping values are not allowed in this context": (
-        "a colon where none can be: indent the line as those that it belongs to, write a blank after the colon of each"
+        "a colon is not allowed here: indent the line like its neighbours, write a blank after the colon of each"
         ' key, and put text with ": " in quotes'
     ),
     "could not find expected ':'": "the line above is neither a key with `: ` nor the continuation of a text",
     "did not find expected key": (
-        "is indented otherwise than the lines that it belongs to, or follows quotes or brackets that end too early"
+        "the indentation differs from the lines before, or quotes or brackets above end too early"
     ),
     "did not find expected '-' indicator": "a list ends here without being indented less: begin the line with `- `",
     "did not find expected ',' or ']'": "a list in brackets is not closed: write ], or a comma between its entries",
@@ -315,7 +315,7 @@ _MEANT: Final = {
     "found unexpected end of stream": "quotes are not closed",
     "found unknown escape character": r"a backslash in double quotes starts an escape: use single quotes, or \\",
     "did not find expected alphabetic or numeric character": "text that begins with * or & needs quotes",
-    "block sequence entries are not allowed in this context": "a list begins on a line of its own: write `- ` below",
+    "block sequence entries are not allowed in this context": "a list must begin on a new line: write `- ` there",
 }
 
 
@@ -334,4 +334,4 @@ def words(error: yaml.YAMLError, text: str) -> str:
 def _at_start(mark: Any, text: str) -> str:
     """For a character that cannot start a value."""
     found = text[mark.index : mark.index + 1]
-    return _TAB if found == "\t" else f"no text begins with {found} unless it is in quotes"
+    return _TAB if found == "\t" else f"text that begins with {found} needs quotes"

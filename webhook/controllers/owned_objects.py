@@ -158,9 +158,9 @@ class Writer:
             waited = self._clock() - self._taken_since.setdefault(key, self._clock())
             if existing.owner and waited < PATIENCE:
                 return max(LATE_PAUSE, waited)  # an earlier job's object, which the garbage collector will delete
-            message = f"{kind.kind} {name} is there already and not of this job: {kind.foreign}. Delete it."
+            message = f"{kind.kind} {name} already exists and does not belong to this job: {kind.foreign}. Delete it."
             await self.tell(key, body, "Foreign", message)
-            raise ClusterError(f"{kind.kind} {key[0]}/{name} is not of the job")
+            raise ClusterError(f"{kind.kind} {key[0]}/{name} does not belong to the job")
         if existing != desired:
             metadata = {**body["metadata"], "uid": stored["metadata"]["uid"]}
             target = f"{path}?fieldManager={PROGRAM}&force=true"

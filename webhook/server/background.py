@@ -33,7 +33,7 @@ async def in_background(
                 await work()
             except Exception as error:  # noqa: BLE001 - the task must be restarted after any error
                 fault = wire.place(error)
-                recorded[name] = f"it failed and was begun again: {fault}"
+                recorded[name] = f"it failed and was restarted: {fault}"
                 log.error(name, fault=fault)  # noqa: TRY400 - the log must not contain text of objects
             else:
                 recorded.pop(name, None)

@@ -29,7 +29,7 @@ class ClientCaFile:
 
     def concerns(self) -> Mapping[str, str]:
         """The reason why the file cannot be used now, for the administrator."""
-        return {CONCERN: f"{self._problem}; the CAs that were read before still count"} if self._problem else {}
+        return {CONCERN: f"{self._problem}; the CAs read earlier are still used"} if self._problem else {}
 
     async def run(self) -> NoReturn:
         """Poll the file every `INTERVAL` seconds, until cancelled."""

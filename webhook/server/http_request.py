@@ -130,4 +130,4 @@ def expect_review(request: Request) -> None:
 
 def broken_off() -> Refused:
     """The refusal for a body that ended early."""
-    return Refused(HTTPStatus.BAD_REQUEST, "the body broke off")
+    return Refused(HTTPStatus.BAD_REQUEST, "the body is incomplete")

@@ -87,7 +87,9 @@ class PolicyWatch:
         if self.watch.known:
             return ""
         reason = self.watch.reason or "there is no answer yet"
-        in_force = self._instead or ("those read before are in force" if self._loaded.is_set() else "none is in force")
+        in_force = self._instead or (
+            "the policies read earlier are in force" if self._loaded.is_set() else "no policies are in force"
+        )
         return f"the policies in {self.namespace} cannot be read ({reason}): {in_force}"
 
     async def run(self) -> None:
@@ -111,7 +113,7 @@ class PolicyWatch:
                 denials = 0
             if self._written:
                 remembered = (PolicySource(name, "", "", text) for name, text in self._written.items())
-                self._force(remembered, "the last good ones of the last run are in force")
+                self._force(remembered, "the last good policies of the previous run are in force")
             elif denials >= DENIALS:
                 self._force((), "the right to list them is missing, so the built-in defaults are in force")
 
@@ -217,7 +219,7 @@ class PolicyWatch:
                 await self._write(texts)
                 self._written = texts
         except ClusterError as error:
-            self.log.warning("last good policies not remembered", reason=str(error))
+            self.log.warning("last good policies not stored", reason=str(error))
             return False
         return True
 

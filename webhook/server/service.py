@@ -95,7 +95,7 @@ class Service:
         try:
             await registration.make_namespace(api, self.settings.policy_namespace)
         except ClusterError as error:  # quotas are then judged only by the cache
-            self.telemetry.log.warning("no namespace for what is reserved of quotas", reason=str(error))
+            self.telemetry.log.warning("the namespace for quota reservations cannot be read", reason=str(error))
 
     async def deregister(self) -> None:
         """Remove the webhook configurations that `register` has installed."""

@@ -96,13 +96,15 @@ class ServeSettings:
 def check(settings: ServeSettings) -> None:
     """StartError for settings that contradict each other."""
     if bool(settings.tls_cert) != bool(settings.tls_key):
-        raise StartError("--tls-cert and --tls-key are only of use together")
+        raise StartError("--tls-cert and --tls-key must be used together")
     if settings.ca_secret and settings.tls_cert:
         raise StartError("--ca-secret makes its own certificates: leave out --tls-cert and --tls-key")
     if settings.ca_secret and not settings.service:
         raise StartError("--ca-secret needs --service: certificates are for its name")
     if bool(settings.client_ca) != bool(settings.client_names):
-        raise StartError("--client-ca and --client-name are only of use together: a CA issues for many")
+        raise StartError(
+            "--client-ca and --client-name must be used together: a CA issues certificates to many clients"
+        )
     for part in optional_parts.of(settings.options):
         for option, (other, why) in product(part.options.keys() & settings.options, part.excludes.items()):
             if getattr(settings, other):

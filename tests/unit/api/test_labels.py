@@ -51,7 +51,7 @@ def test_matches(selector: object, labels: dict[str, str], expected: bool) -> No
         ("a=1", "", "must be a mapping"),
         ([], "", "must be a mapping"),
         ({"matchLabel": {"a": "1"}}, "", 'unknown field "matchLabel", write matchLabels'),
-        ({1: 2}, "", "unknown field, known are matchLabels, matchExpressions"),
+        ({1: 2}, "", "unknown field, use one of matchLabels, matchExpressions"),
         ({"matchLabels": []}, "matchLabels", "must be a mapping"),
         ({"matchLabels": {1: "1"}}, "matchLabels", "must be the key of a label, as text"),
         ({"matchLabels": {"-a": "1"}}, "matchLabels", "the label key must start and end with a letter or a digit"),
@@ -70,7 +70,7 @@ def test_matches(selector: object, labels: dict[str, str], expected: bool) -> No
         (
             {"matchExpressions": [{"key": "a", "operator": "Exists"}, {"key": "a", "op": "Exists"}]},
             "matchExpressions[1]",
-            'unknown field "op", known are key, operator, values',
+            'unknown field "op", use one of key, operator, values',
         ),
         ({"matchExpressions": [{}]}, "matchExpressions[0].key", "must be the key of a label, as text"),
         (expression("", "Exists"), "matchExpressions[0].key", "the label key is empty"),

@@ -132,7 +132,7 @@ def test_byte_order_mark_is_ignored(text: str | bytes) -> None:
         ("!!set {a}", "line 1, column 1: the tag tag:yaml.org,2002:set has no meaning here"),
         (
             "a: b: c",
-            "line 1, column 5: a colon where none can be: indent the line as those that it belongs to, write a blank"
+            "line 1, column 5: a colon is not allowed here: indent the line like its neighbours, write a blank"
             ' after the colon of each key, and put text with ": " in quotes',
         ),
         ("a: [", "line 2, column 1: did not find expected node content"),

@@ -65,7 +65,7 @@ async def test_fault_is_reported_until_the_restarted_task_has_run_for_a_while(mo
         await until_soon(lambda: len(runs) == 3)
         [(name, told)] = faults.items()
         assert name == "policies"
-        assert told.startswith("it failed and was begun again: KeyError at ")
+        assert told.startswith("it failed and was restarted: KeyError at ")
         assert "object" not in told
         [now] = steady  # both failed tasks are gone
         now()

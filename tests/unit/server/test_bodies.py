@@ -63,7 +63,7 @@ def test_client_that_disconnects_while_sending_its_body():
         connection.close()
         service.wait_until(lambda: service.log("refused"))
         (line,) = service.log("refused")
-        assert (line["code"], line["reason"], line["level"]) == (400, "the body broke off", "warning")
+        assert (line["code"], line["reason"], line["level"]) == (400, "the body is incomplete", "warning")
         assert service.metric("internal_errors_total", webhook="mutate") == 0
         assert service.post("/mutate-mpijob", GOOD).status == 200
 

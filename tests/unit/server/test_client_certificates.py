@@ -141,12 +141,12 @@ async def test_changed_ca_file_is_used_and_a_damaged_one_is_reported(tmp_path: P
     (concern,) = file.concerns().items()
     assert concern[0] == "client-ca"
     assert concern[1].startswith(f"{path}: not a CA certificate in PEM: ")
-    assert concern[1].endswith("; the CAs that were read before still count")
+    assert concern[1].endswith("; the CAs read earlier are still used")
     assert len(log.events("client CA")) == 2
     path.unlink()
     await file.poll()
     await file.poll()
-    gone = f"cannot read {path}: No such file or directory; the CAs that were read before still count"
+    gone = f"cannot read {path}: No such file or directory; the CAs read earlier are still used"
     assert file.concerns() == {"client-ca": gone}
     path.write_bytes(new_ca)
     await file.poll()
@@ -190,7 +190,7 @@ def _pem(pair: Any) -> tuple[bytes, bytes]:
     [
         (None, ("a",), "cannot read {ca}: No such file or directory"),
         (b"nothing", ("a",), "{ca}: not a CA certificate in PEM"),
-        (CA.pem, (), "--client-ca and --client-name are only of use together"),
+        (CA.pem, (), "--client-ca and --client-name must be used together"),
     ],
     ids=["no file", "no certificate", "no name"],
 )

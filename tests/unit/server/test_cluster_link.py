@@ -70,7 +70,7 @@ async def test_failed_task_is_restarted_and_is_a_concern(
     log = Log()
     async with link_to_nothing(tmp_path, log) as link:
         await until(lambda: len(runs) == 2)
-        assert link.concerns()[f"background-{name}"].startswith("it failed and was begun again: KeyError at ")
+        assert link.concerns()[f"background-{name}"].startswith("it failed and was restarted: KeyError at ")
     assert [level for level, event, _ in log.lines if event == name] == ["error"]
     assert "object" not in str(log.lines)
 

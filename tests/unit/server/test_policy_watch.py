@@ -110,7 +110,7 @@ async def test_policy_is_in_force_if_its_copy_cannot_be_written() -> None:
         watch.now(a=GOOD)
         await settle()
         assert applied[-1][1].states == {"a": "current"}
-        assert log.told == ["last good policies not remembered"]
+        assert log.told == ["last good policies not stored"]
         watch.now(a=BROKEN)
         await settle()
         assert applied[-1][1].states == {"a": "last-good"}
@@ -172,7 +172,7 @@ async def test_service_is_not_ready_before_policies_are_read(reason: str) -> Non
     async with without_list(Api(), reason) as (policies, watch, applied, _):
         await settle()
         assert applied == []
-        assert policies.unsettled == f"the policies in ns cannot be read ({reason}): none is in force"
+        assert policies.unsettled == f"the policies in ns cannot be read ({reason}): no policies are in force"
         watch.synced = watch.known = True
         watch.now(a=GOOD)
         await settle()
@@ -210,7 +210,7 @@ async def test_last_valid_policies_replace_unlisted_policies() -> None:
         [(in_force, outcome)] = applied
         assert outcome.states == {"a": "last-good"}
         assert [layer.name for layer in in_force.layers] == ["a"]
-        assert policies.problem.endswith("the last good ones of the last run are in force")
+        assert policies.problem.endswith("the last good policies of the previous run are in force")
         watch.synced = watch.known = True
         watch.now(c=GOOD)
         await settle()

@@ -106,8 +106,8 @@ def test_invalid_policy_file_prevents_the_start(tmp_path):
 
 def test_invalid_certificate_prevents_the_start(pair, tmp_path):
     cert, key = pair["tls_cert"], pair["tls_key"]
-    assert refused(tls_cert=cert) == "--tls-cert and --tls-key are only of use together"
-    assert refused(tls_key=key) == "--tls-cert and --tls-key are only of use together"
+    assert refused(tls_cert=cert) == "--tls-cert and --tls-key must be used together"
+    assert refused(tls_key=key) == "--tls-cert and --tls-key must be used together"
     assert refused(tls_cert=cert, tls_key=cert) == f"{cert}: the private key is not PEM, or damaged"
     assert refused(tls_cert=tmp_path / "none", tls_key=key).endswith(
         f"cannot read {tmp_path}/none: No such file or directory"
