@@ -39,7 +39,7 @@ def test_limits_of_rules_exempted_by_policy_are_ignored() -> None:
     both = f"{RULES}\n{EXEMPTION}"
     assert FITS in advice(both)
     assert FITS not in advice(both.replace("team-a", "team-b"))
-    assert FITS not in advice(both.replace("01-31", "01-01"), day=2), "it has ended"
+    assert FITS not in advice(both.replace("01-31", "01-01"), day=2), "the exemption has ended"
 
 
 @pytest.mark.parametrize(

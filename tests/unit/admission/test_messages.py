@@ -155,7 +155,7 @@ def test_all_injections_are_on_one_line(briefs: dict[str, str], expected: str) -
         ),
     ],
 )
-def test_a_hint_stays_when_the_line_is_cut(briefs: dict[str, str], expected: str) -> None:
+def test_hint_stays_when_the_line_is_cut(briefs: dict[str, str], expected: str) -> None:
     assert injected(briefs, ["h" * 60]) == expected
     assert len(expected) <= MAX_IDS_CHARACTERS
 

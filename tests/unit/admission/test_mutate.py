@@ -249,7 +249,7 @@ class TestUpdate:
 def test_note_of_each_injection_fits_into_a_warning(injection_id):
     example = examples()[injection_id]
     decision = hold(example.job, only(injection_id, **example.settings), view=example.view)
-    assert set(decision.authors) == {injection_id}, "an EXAMPLE in its test file says where it has something to do"
+    assert set(decision.authors) == {injection_id}, "the EXAMPLE in its test file must be a job that it changes"
     assert bool(decision.notes) is not injections.REGISTRY[injection_id].quiet
     assert decision.warnings == decision.notes, "a note of the defaults is never cut"
     assert all(note.startswith(f"{injection_id}: ") for note in decision.notes)
@@ -283,7 +283,7 @@ def test_long_or_unusual_user_values_fit_into_warnings(value):
     assert decision.warnings[0].startswith("metadata.name: ")
     assert len(decision.warnings) == 6
     assert decision.warnings[-1].startswith("injected: job-timeout 24h, ")
-    assert set(decision.warnings[1:-1]) < set(decision.notes), "none is cut"
+    assert set(decision.warnings[1:-1]) < set(decision.notes), "no warning is cut"
     assert sum(note.startswith("job-timeout: ") for note in decision.notes) == 3
 
 

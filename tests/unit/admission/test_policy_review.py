@@ -72,7 +72,7 @@ def test_rejected_policy_is_freed_immediately(text: str) -> None:
 
 
 @pytest.mark.parametrize("new", [configmap("p", None), {**configmap("p", None), "data": {"policy.yml": HEADER}}])
-def test_a_policy_without_its_key_is_refused(new: dict[str, Any]) -> None:
+def test_policy_without_its_key_is_rejected(new: dict[str, Any]) -> None:
     response = verdict_on(sent(new), policies=PolicySet(), namespaces=None, now=TODAY).response
     assert response.status is not None
     assert "the document: is missing: it belongs under the key policy.yaml of data" in response.status.message

@@ -283,7 +283,7 @@ HERE = {"spec.runPolicy.managedBy": "kubeflow.org/mpi-operator"}
 STARTS = [({"spec.runPolicy.suspend": True}, {"spec.runPolicy.suspend": False}), (AWAY, HERE)]
 
 
-@pytest.mark.parametrize(("waits", "starts"), STARTS, ids=["resumed", "brought here"])
+@pytest.mark.parametrize(("waits", "starts"), STARTS, ids=["resumed", "moved to this cluster"])
 def test_resuming_a_job_checks_it_against_the_changed_cluster(waits: Json, starts: Json) -> None:
     rules = "compliance: {action: deny, markers: {}, storageClasses: [encrypted]}"
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
@@ -292,7 +292,7 @@ def test_resuming_a_job_checks_it_against_the_changed_cluster(waits: Json, start
     assert denied(stored, changed(starts, stored), rules, view) == ["compliance"]
     assert denied(stored, changed({"metadata.labels": {"a": "b"}}, stored), rules, view) == []
     inline = changed({f"{WORKER}.volumes": [{"name": "n", "nfs": {"server": "s", "path": "/"}}]}, stored)
-    assert denied(inline, changed(starts, inline), rules, view) == [], "it was so before"
+    assert denied(inline, changed(starts, inline), rules, view) == [], "the fault is not new"
 
 
 def test_service_account_changed_while_suspended_is_rejected() -> None:
@@ -303,4 +303,4 @@ def test_service_account_changed_while_suspended_is_rejected() -> None:
     assert denied(suspended, resumed, rules) == [], "an account that cannot be read rejects no update"
     chosen = changed({f"{role}.template.spec.automountServiceAccountToken": True for role in ("Launcher", "Worker")})
     stored = changed({"spec.runPolicy.suspend": True}, chosen)
-    assert denied(stored, changed({"spec.runPolicy.suspend": False}, stored), rules, view) == [], "it was so before"
+    assert denied(stored, changed({"spec.runPolicy.suspend": False}, stored), rules, view) == [], "the fault is not new"

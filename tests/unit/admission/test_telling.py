@@ -121,7 +121,7 @@ def test_each_round_reports_its_injections():
     other = copy.deepcopy(first.document)
     other["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"].append({"name": "log", "image": "a:1"})
     again = mutated(other, DEFAULTS)
-    assert again.patch, "the new container gets what it needs too"
+    assert again.patch, "the new container gets injections too"
     assert [line[:30] for line in again.warnings] == ["injected: security-context; a "]
     later = mutated(first.document, only("image-pull-secrets", secrets=["ours"]))
     assert later.warnings == ["image-pull-secrets: added imagePullSecrets ours"]

@@ -83,7 +83,9 @@ class TestObjectsThatAreNotDecoded:
         resumed = changed({"spec.runPolicy.suspend": True, "Worker.template.spec.nodeSelector.a": "b"}, job)
         decision = validate(resumed, old=job, username=KUEUE, view=Snapshot([config()]))
         assert (decision.allowed, decision.skipped) == (True, "an update by a controller")
-        assert not validate(resumed, old=job, view=Snapshot([config()])).allowed, "rules read what a user changes"
+        assert not validate(resumed, old=job, view=Snapshot([config()])).allowed, (
+            "rules read the fields that a user changes"
+        )
 
     @pytest.mark.parametrize(
         "field", ["spec.runPolicy.cleanPodPolicy", "metadata.labels.a", "Worker.template.spec.hostNetwork"]

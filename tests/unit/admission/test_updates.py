@@ -171,9 +171,9 @@ def test_injection_follows_the_new_file(case, required):
     _, again = replaced(before, after, policy)
     assert at(again.document, path) == value
     assert again.news == [injection_id]
-    assert again.warnings, "the user reads of it"
+    assert again.warnings, "the user is informed"
     same = update(after, again.document, policy)
-    assert same.document == again.document, "what was recorded is what is there now"
+    assert same.document == again.document, "the recorded values are the current values"
     assert (same.news, same.warnings) == ([], [])
     back = update(before, again.document, policy).document
     assert without_list(back) == without_list(mutate(before, policy, view=KNOWN).document)
@@ -329,7 +329,7 @@ def test_value_removed_by_the_user_is_not_restored(case: str) -> None:
         new["spec"]["runPolicy"]["activeDeadlineSeconds"],
     )
     again = mutate(new, policy, "UPDATE", view=KNOWN, stored=stored, manager=manager).document
-    assert again["spec"]["runPolicy"] == stored["spec"]["runPolicy"], "the time limit always comes back"
+    assert again["spec"]["runPolicy"] == stored["spec"]["runPolicy"], "the time limit is always restored"
     assert (pod(again).get("volumes") == pod(stored)["volumes"]) == comes_back
     assert ("readinessProbe" in pod(again)["containers"][0]) == comes_back
     assert (again["metadata"]["labels"] == stored["metadata"]["labels"]) == comes_back

@@ -205,7 +205,7 @@ def test_wrong_shape_is_rejected_with_its_path(changes: dict[str, Any], message:
 
 def test_missing_replica_specs_are_reported() -> None:
     decision = validate(changed({"spec.mpiReplicaSpecs": REMOVE}))
-    assert [f.rule for f in decision.denied] == ["upstream-contract"], "no workers is the same fault"
+    assert [f.rule for f in decision.denied] == ["upstream-contract"], "missing workers are the same fault"
 
 
 def test_no_verdict_after_the_deadline() -> None:

@@ -163,7 +163,7 @@ def test_text_of_a_reference_is_the_full_name(text: str, full: str) -> None:
         ("org/app", "docker.io/org", True),
         (f"quay.io/app@{SHA}", "quay.io", True),
         ("localhost/app", "localhost", True),
-        # entries with a problem match nothing
+        # invalid entries match nothing
         ("quay.io/app", "", False),
         ("quay.io/app", "quay.io/", False),
         ("quay.io/team/app", "quay.io/team/", False),

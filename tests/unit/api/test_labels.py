@@ -116,7 +116,7 @@ def test_fault_has_its_path(selector: object, path: str, message: str) -> None:
     assert str(caught.value) == (f"{path}: {message}" if path else message)
 
 
-def test_a_selector_is_frozen_and_does_not_follow_its_source() -> None:
+def test_selector_is_frozen_and_does_not_follow_its_source() -> None:
     source = {"matchLabels": {"a": "1"}}
     selector = Selector.parse(source)
     source["matchLabels"]["a"] = "2"

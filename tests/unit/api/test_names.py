@@ -110,7 +110,7 @@ def test_result_equals_the_grammar_applied_part_by_part(text: str) -> None:
     assert (VALUE(text) is None) == (not text or bool(fits and name.fullmatch(text)))
 
 
-def test_a_generated_name_fills_a_label() -> None:
+def test_generated_name_fills_a_label() -> None:
     assert names.GENERATED_SUFFIX_LENGTH == 5
     assert names.GENERATED_BASE_MAX_LENGTH == 58
     generated = "a" * names.GENERATED_BASE_MAX_LENGTH + "x" * names.GENERATED_SUFFIX_LENGTH

@@ -195,7 +195,7 @@ def test_any_value_is_a_quantity_or_a_quantity_error(value: object) -> None:
 
 
 @given(st.floats(min_value=0, max_value=1e15))
-def test_a_float_is_the_decimal_it_was_written_as(value: float) -> None:
+def test_float_is_the_decimal_it_was_written_as(value: float) -> None:
     assume(value == 0 or value > 1e-90)  # smaller floats have an exponent of three digits
     assert parse(value) == math.ceil(Fraction(repr(value)) * NANO)
 

@@ -125,7 +125,7 @@ def test_ended_job_has_no_pods(changes: dict[str, Any]) -> None:
     ended_at = "2026-01-01T00:00:00Z" if "status" in changes else ""
     assert record == MPIJobRecord("team-a", "train", "", over=True, ended_at=ended_at)
     assert MPI_JOBS.group is not None
-    assert MPI_JOBS.group(record) is None, "it is not among those of the namespace"
+    assert MPI_JOBS.group(record) is None, "it is not in the namespace's group"
 
 
 @pytest.mark.parametrize(

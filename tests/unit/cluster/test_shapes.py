@@ -60,7 +60,7 @@ def test_charges_of_a_shape_are_freed_with_the_shape() -> None:
         found = assessment.assess(defaulted(changed()), Context(namespace="team-a", view=view))
         assert found is not None
         assert found.promised
-        assert before < len(promised_usage._CHARGES) <= before + 4, "those of this job and its launcher"
+        assert before < len(promised_usage._CHARGES) <= before + 4, "the charges of this job and its launcher"
         del found, view
     assert len(promised_usage._CHARGES) <= before + 2
 

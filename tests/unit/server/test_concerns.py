@@ -167,7 +167,7 @@ EXPIRED, OTHER = pair(hours=-1), pair(FOREIGN)
         (cluster, 403, "policies-unread", "the policies in ns cannot be read (forbidden"),
     ],
 )
-async def test_a_fault_is_a_concern(
+async def test_fault_is_a_concern(
     fault: Callable[[Any, Path], Fault], given: Any, name: str, text: str, tmp_path: Path
 ) -> None:
     readiness = Readiness("serving")

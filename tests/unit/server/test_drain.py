@@ -45,9 +45,7 @@ class Client(threading.Thread):
 
 @contextmanager
 def steady(url, ca_pem):
-    """Clients that send all the time; at the end of the block each connection must have been closed without a
-    failure.
-    """
+    """Clients that send continuously. At the end of the block each connection must have closed without a failure."""
     clients = [Client(url, ca_pem) for _ in range(CLIENTS)]
     for client in clients:
         client.start()
@@ -149,7 +147,7 @@ def process(*args):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_drains_the_real_process(tmp_path, number):
+def test_signal_drains_the_real_process(tmp_path, number):
     with process(tmp_path / "ca.pem", "--drain-seconds", "2", "--log-level", "info") as server:
         # The log is a pipe without another reader while the clients wait for replies, so a thread reads it.
         reader = threading.Thread(target=server.wait_for, args=("stopped",))

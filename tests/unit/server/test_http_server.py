@@ -106,7 +106,7 @@ def refused(running: Live, reason: str) -> Callable[[], bool]:
     return lambda: running.metric("connections_refused_total", reason=reason) == 1
 
 
-def test_a_pipelined_request_ends_the_connection_after_the_reply(
+def test_pipelined_request_ends_the_connection_after_the_reply(
     running: Live, connection: Connection, parsed: list[bytes]
 ) -> None:
     """Pipelined requests of 300 connections took hundreds of megabytes."""
@@ -122,7 +122,7 @@ def test_a_pipelined_request_ends_the_connection_after_the_reply(
 
 
 @pytest.mark.parametrize("pieces", [1, 50])
-def test_a_body_without_its_length_is_a_411_and_is_not_parsed(
+def test_body_without_its_length_is_a_411_and_is_not_parsed(
     connection: Connection, parsed: list[bytes], pieces: int
 ) -> None:
     """Bodies in one-byte chunks on 100 connections stopped the service for many seconds."""
@@ -136,7 +136,7 @@ def test_a_body_without_its_length_is_a_411_and_is_not_parsed(
     assert sum(map(len, parsed)) == len(CHUNKED)
 
 
-def test_a_post_without_a_body_needs_a_length_too(connection: Connection) -> None:
+def test_post_without_a_body_needs_a_length_too(connection: Connection) -> None:
     connection.send(head(PATH))
     assert connection.receive().status == 411
 
@@ -216,13 +216,13 @@ def test_incomplete_head_is_cut_off(monkeypatch: pytest.MonkeyPatch, before: int
     [LONG_HEAD, LONG_HEAD + b"\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\n"],
     ids=["without end", "too large", "HTTP/2"],
 )
-def test_a_head_that_is_too_large_or_not_http_1_is_cut_off(running: Live, connection: Connection, sent: bytes) -> None:
+def test_head_that_is_too_large_or_not_http_1_is_cut_off(running: Live, connection: Connection, sent: bytes) -> None:
     connection.send(sent)
     running.wait_until(refused(running, "head"))
     assert running.post(PATH, GOOD).status == 200
 
 
-def test_a_client_that_does_not_read_a_large_reply_is_cut_off(
+def test_client_that_does_not_read_a_large_reply_is_cut_off(
     running: Live, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(review_port, "MAX_SEND_SECONDS", 0.5)
@@ -233,7 +233,7 @@ def test_a_client_that_does_not_read_a_large_reply_is_cut_off(
     assert (large.asked, running.metric("connections"), running.metric("in_flight")) == (1, 0, 0)
 
 
-def test_a_client_that_sends_and_never_reads_is_cut_off(running: Live, connection: Connection) -> None:
+def test_client_that_sends_and_never_reads_is_cut_off(running: Live, connection: Connection) -> None:
     """Replies to 500 connections took a gigabyte. The buffers of sockets are in the kernel's memory."""
     medium = answer_with(running, Medium())
     server = running.service.server
@@ -248,7 +248,7 @@ def test_a_client_that_sends_and_never_reads_is_cut_off(running: Live, connectio
     assert running.metric("in_flight") == 0
 
 
-def test_a_large_reply_that_is_read_slowly_arrives(running: Live, connection: Connection) -> None:
+def test_large_reply_that_is_read_slowly_arrives(running: Live, connection: Connection) -> None:
     large = answer_with(running, Large())
     for number in range(2):
         connection.send(review())
@@ -306,7 +306,7 @@ def test_endless_path_is_rejected(connection: Connection) -> None:
     assert connection.receive().status == 414
 
 
-def test_an_idle_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "KEEPALIVE_SECONDS", 0.2)
     with live() as running:
         connection = running.connect()

@@ -77,7 +77,7 @@ def test_service_does_not_start_with_too_expensive_custom_rules(tmp_path: Path) 
         pass
 
 
-def test_a_policy_review_without_time_for_the_trial_gets_no_verdict() -> None:
+def test_policy_review_without_time_for_the_trial_gets_no_verdict() -> None:
     with live() as service:
         response = service.post("/validate-policy?timeout=10ms", policy_review(document(rule("true"))))
     assert response.status == 504

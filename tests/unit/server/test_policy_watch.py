@@ -136,7 +136,7 @@ async def test_watch_continues_after_an_internal_error(monkeypatch: pytest.Monke
     async with background.in_background("policies", policies.run, log=log):
         watch.now(a=GOOD)
         await settle()
-        assert api.remembered == copy(a=GOOD), "what failed is done again, without another change"
+        assert api.remembered == copy(a=GOOD), "the failed work is repeated without another change"
         watch.now(a=GOOD, b=GOOD)
         await settle()
     assert applied[-1][1].states == {"a": "current", "b": "current"}
@@ -241,7 +241,7 @@ async def test_replica_that_cannot_read_a_policy_or_its_copy_is_not_ready(rememb
         assert watch.policies.unsettled == ""
         watch.now(a=GOOD, b=GOOD, c=BROKEN)
         await settle()
-        assert watch.policies.unsettled == "", "one that came later keeps no replica from being ready"
+        assert watch.policies.unsettled == "", "a later unreadable policy does not make a ready replica unready"
 
 
 async def test_unreadable_copies_do_not_replace_the_list() -> None:

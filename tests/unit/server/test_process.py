@@ -67,7 +67,7 @@ print(sorted({name for name in sys.modules if name.startswith("webhook")} - befo
 """
 
 
-def test_a_decision_imports_nothing() -> None:
+def test_decision_imports_nothing() -> None:
     """The limit on processor time could interrupt an import and leave a partial module."""
     done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout == "[]\n"

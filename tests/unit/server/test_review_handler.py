@@ -14,7 +14,7 @@ from tests.support.reviews_to_send import GOOD, HOOKS, ONE_WORKER, UID
 from webhook.server import review_handler
 
 
-def test_a_good_job_is_mutated_and_admitted(connection):
+def test_good_job_is_mutated_and_admitted(connection):
     mutated = connection.post("/mutate-mpijob?timeout=5s", GOOD)
     assert mutated.status == 200
     assert (mutated.headers["content-type"], "connection" in mutated.headers) == ("application/json", False)
@@ -30,7 +30,7 @@ def test_a_good_job_is_mutated_and_admitted(connection):
     assert "patch" not in validated.answer
 
 
-def test_a_bad_job_is_denied_with_causes(connection):
+def test_bad_job_is_denied_with_causes(connection):
     denied = connection.post("/validate-mpijob?timeout=5s", ONE_WORKER)
     assert denied.status == 200
     status = denied.answer["status"]
@@ -105,7 +105,7 @@ def test_text_of_an_internal_error_is_not_in_log_or_reply(monkeypatch):
         assert service.post("/validate-mpijob", ONE_WORKER).status == 200
 
 
-def test_a_connection_serves_many_reviews(connection):
+def test_connection_serves_many_reviews(connection):
     for _ in range(20):
         assert connection.post("/validate-mpijob", GOOD).status == 200
 

@@ -207,7 +207,7 @@ def test_uncached_namespace_is_read_once_per_review(found, status, outcome):
 @pytest.mark.parametrize(
     ("view", "body"),
     [(CACHED, GOOD), (NothingKnown(), GOOD.replace(b'"namespace":"team-a"', b'"namespace":""'))],
-    ids=["cached", "of the whole cluster, as a ClusterTrainingRuntime"],
+    ids=["cached", "cluster-wide object"],
 )
 def test_namespace_is_not_read_unless_needed(view, body):
     with live() as service:

@@ -95,7 +95,7 @@ def test_number_of_series_is_independent_of_jobs_and_users(telemetry):
     assert samples() == after_one
 
 
-def test_a_decision_is_counted(telemetry):
+def test_decision_is_counted(telemetry):
     telemetry.decided("validate", *validated(jobs.changed({"Worker.replicas": 1})), 0.004)
     telemetry.decided("validate", *validated(jobs.GOOD, dryRun=True), 0.004)
     reviews = {"webhook": "validate", "operation": "CREATE"}
@@ -138,7 +138,7 @@ def test_review_without_a_decision_is_counted_by_its_cause(telemetry, status, co
 
 
 def test_series_used_by_alerts_exist_from_the_start(telemetry):
-    """Otherwise the first failure after a start would not be a step in a series."""
+    """Without a start at 0, the first failure would not be an increase for Prometheus."""
     expressions = " ".join(rule["expr"] for rule in alert_rules())
     telemetry.plugins((), Failures({("rule", "acme-no"): 0}, {}))
     telemetry.policies_in_force("0123", own_rules=["custom/team"])
@@ -166,7 +166,7 @@ def test_only_the_policy_in_force_has_a_series(telemetry):
     assert value(telemetry, "policy_reloads_total", result="good") == 1
 
 
-def test_an_exemption_is_counted_and_logged(telemetry, stream):
+def test_exemption_is_counted_and_logged(telemetry, stream):
     request, decision = validated(jobs.changed({"Worker.replicas": 1}))
     finding = decision.denied.pop()
     decision.exempted.append((finding, "OPS-42"))
@@ -249,7 +249,7 @@ def failing():
         raise ValueError("secret") from error
 
 
-def test_an_error_is_described_without_its_text(telemetry, stream):
+def test_error_is_described_without_its_text(telemetry, stream):
     with pytest.raises(ValueError, match="secret") as caught:
         failing()
     description = describe(caught.value)

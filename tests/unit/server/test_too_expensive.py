@@ -134,7 +134,7 @@ def test_nothing_is_injected_if_required_injections_are_too_expensive(server: Se
     assert answer["warnings"] == ["job-size: too expensive to judge, so nothing was injected"]
 
 
-def test_a_policy_document_is_rejected(server: Server) -> None:
+def test_policy_document_is_rejected(server: Server) -> None:
     labels = {"training.openshift.io/mpijob-policy": "true"}
     document = {
         "apiVersion": "v1",

@@ -89,7 +89,7 @@ async def test_jobs_get_no_verdict_while_the_lease_changes_constantly() -> None:
     assert world.outcomes == {"late": 1, "reserved": 1}
 
 
-async def test_a_write_with_an_unknown_outcome_does_not_overwrite_the_next_one() -> None:
+async def test_write_with_an_unknown_outcome_does_not_overwrite_the_next_one() -> None:
     world = World()
     late: list[tuple[str, str, Any]] = []
     request = world.api.request

@@ -14,7 +14,7 @@ from tests.support.virtual_time import run
 from webhook.controllers.reservations.limits import LIFETIME_SECONDS
 
 CLOCKS = 4.0  # seconds by which two replicas' estimates of the API server's clock may differ
-LATE = 20.0  # seconds after which nothing waits any more
+LATE = 20.0  # seconds after which no job waits any more
 
 Step = tuple[float, str, str, int, int]
 """When, what, the name of a job, how many workers, which replica."""
@@ -65,7 +65,7 @@ class Play:
             await replica.kill()
         for task in self.cluster.tasks:
             if task.done():
-                task.result()  # raises errors of the test itself
+                task.result()  # raises if the test itself failed
 
     async def step(self, what: str, name: str, workers: int, where: int) -> None:
         replica, cluster = self.replicas[where], self.cluster

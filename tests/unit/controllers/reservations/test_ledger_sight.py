@@ -33,7 +33,7 @@ def job(name: str) -> dict[str, Any]:
         (MAX_SILENCE_SECONDS + 1, [], {"a", "b"}),
         (MAX_SILENCE_SECONDS + 1, ["a", "x"], {"a", "b"}),
     ],
-    ids=["heard just now", "stalled", "one came and one went"],
+    ids=["recent event", "stalled", "one added and one removed"],
 )
 async def test_jobs_are_listed_if_the_watch_may_have_stalled(
     silent: float, cached: list[str], seen: set[str] | None
@@ -54,7 +54,7 @@ async def test_too_many_jobs_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def stalled(silent: float, cached: list[str]) -> World:
-    """A watch that was silent for `silent` seconds and has seen `cached`. The API server has the jobs a and b."""
+    """A watch without events for `silent` seconds, with `cached` jobs. The API server has the jobs a and b."""
     world = World()
     world.view.silent[MPI_JOBS] = silent
     read: Any = MPI_JOBS.project

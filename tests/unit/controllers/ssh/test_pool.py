@@ -23,7 +23,7 @@ class Pair(KeyPair):
 
 
 class Maker:
-    """Makes numbered pairs; after `hold()` each waits in its thread for a `release()`."""
+    """Makes numbered pairs. After `hold()` each pair waits in its thread for a `release()`."""
 
     def __init__(self):
         self.made = 0

@@ -213,7 +213,7 @@ def test_failed_removal_is_retried_without_blocking_others(api: Api, error: Exce
 
     async def scenario(world: World) -> None:
         await asyncio.sleep(10 * REMEMBER_SECONDS)
-        assert api.lease is None, "it is not done"
+        assert api.lease is None, "the progress is not stored"
         assert world.removal.reconciler.failing == 1
         assert len(api.tried) < 12
         api.failures.clear()
