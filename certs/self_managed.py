@@ -119,7 +119,7 @@ class SelfManaged:
         self._state = State()  # as last read
         self._bundles: Sequence[Bundle] = ()  # as last read
         # The CA that each caBundle trusted when it was last read.
-        self._held: dict[str, str] = {}
+        self._trusted_ca: dict[str, str] = {}
         self._some_trust = True
 
     @property
@@ -167,14 +167,14 @@ class SelfManaged:
             if reason != self.last_error:
                 self.last_error = reason
                 self._tell(Notice("CertificateProblem", self.last_error, warning=True))
-            self._go_on()
+            self._renew_after_failure()
         else:
             if self.last_error:
                 self._tell(Notice("CertificatesRecovered", "certificates are being renewed again"))
             self.last_error = None
         self._after_pass()
 
-    def _go_on(self) -> None:
+    def _renew_after_failure(self) -> None:
         """Issue leaves from the CA that the caBundles trusted, even after a failure.
 
         A deleted Secret or an unavailable API server must not block reviews. A caBundle that cannot be written must not
@@ -184,8 +184,8 @@ class SelfManaged:
         if self.leaf and signer(self._state, bundles, self.now) is None:
             others = lacking(bundles, self.leaf.issuer)
             bundles = [bundle for bundle in bundles if bundle not in others] or bundles
-        self._look_after_leaf(self._state, bundles, self.now)
-        self._notice_trust(self._bundles)
+        self._renew_leaf(self._state, bundles, self.now)
+        self._record_trust(self._bundles)
 
     async def _steps(self) -> None:
         failed: dict[str, str] = {}  # the errors of caBundles that could not be written
@@ -200,9 +200,9 @@ class SelfManaged:
                 raise StoreError("; ".join([NO_SECRET, *_reasons(failed)]))
             now = self._time(secret, ours)
             state = self._state = load(secret.data)
-            self._look_after_leaf(state, bundles, now)
-            self._notice_trust(bundles)
-            self._notice_state(state)
+            self._renew_leaf(state, bundles, now)
+            self._record_trust(bundles)
+            self._record_state(state)
             try:
                 step = plan(state, bundles, now, self._settings)
                 if isinstance(step, Publish) and failed.keys() >= {bundle.name for bundle in step.bundles}:
@@ -210,7 +210,7 @@ class SelfManaged:
                     rest = [bundle for bundle in bundles if bundle.name not in failed]
                     waits = signer(state, bundles, now) is not None or not rest
                     step = None if waits else self._without(rest, state, now)
-                    self._notice_trust(bundles)
+                    self._record_trust(bundles)
                 if isinstance(step, Publish):
                     todo = tuple(bundle for bundle in step.bundles if bundle.name not in failed)
                     failed |= await self._publish(replace(step, bundles=todo), state)
@@ -236,7 +236,7 @@ class SelfManaged:
 
     def _without(self, rest: Sequence[Bundle], state: State, now: datetime) -> Step | None:
         """The next step if the other caBundles did not exist."""
-        self._look_after_leaf(state, rest, now)
+        self._renew_leaf(state, rest, now)
         return plan(state, rest, now, self._settings)
 
     async def _take(self, step: MakeSuccessor | Save | None, state: State, secret: Secret, now: datetime) -> bool:
@@ -266,14 +266,14 @@ class SelfManaged:
             except StoreError as error:
                 failed[bundle.name] = str(error)
             else:
-                if self._held.get(bundle.name) == signs and lacking([bundle], signs):
+                if self._trusted_ca.get(bundle.name) == signs and lacking([bundle], signs):
                     message = f"the CA was removed from the caBundle of {bundle.name}: restored"
                     self._tell(Notice("CABundleRestored", message, warning=True))
         if conflict and not failed:
             raise conflict
         return failed
 
-    def _look_after_leaf(self, state: State, bundles: Sequence[Bundle], now: datetime) -> None:
+    def _renew_leaf(self, state: State, bundles: Sequence[Bundle], now: datetime) -> None:
         authority = new_signer(self.leaf, state, bundles, now)
         if authority is None:
             return
@@ -286,15 +286,15 @@ class SelfManaged:
         self._serving.set()
         self._tell(Notice("LeafIssued", f"serving a new certificate, valid until {leaf.not_after:%Y-%m-%dT%H:%M:%SZ}"))
 
-    def _notice_trust(self, bundles: Sequence[Bundle]) -> None:
+    def _record_trust(self, bundles: Sequence[Bundle]) -> None:
         """Record the caBundles that trust the leaf."""
         self.untrusting = tuple(bundle.name for bundle in lacking(bundles, self.leaf.issuer)) if self.leaf else ()
         self._some_trust = len(self.untrusting) < len(bundles) or not bundles
         if self.leaf:
             trusting = (bundle.name for bundle in bundles if bundle.name not in self.untrusting)
-            self._held |= dict.fromkeys(trusting, self.leaf.issuer)
+            self._trusted_ca |= dict.fromkeys(trusting, self.leaf.issuer)
 
-    def _notice_state(self, state: State) -> None:
+    def _record_state(self, state: State) -> None:
         self.phase = phase_of(state)
         self.foreign_ca = None
         if signs := state.current or state.successor:

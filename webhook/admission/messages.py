@@ -49,11 +49,11 @@ class Finding:
 
     def __post_init__(self) -> None:
         """Replace control characters here because every message is made from findings."""
-        found = self.violation
-        worded = visible_lines if found.of_lines else visible
-        path, message, fix = visible(found.path), worded(found.message), worded(found.fix)
-        if (path, message, fix) != (found.path, found.message, found.fix):
-            object.__setattr__(self, "violation", replace(found, path=path, message=message, fix=fix))
+        violation = self.violation
+        escaped = visible_lines if violation.of_lines else visible
+        path, message, fix = visible(violation.path), escaped(violation.message), escaped(violation.fix)
+        if (path, message, fix) != (violation.path, violation.message, violation.fix):
+            object.__setattr__(self, "violation", replace(violation, path=path, message=message, fix=fix))
 
     @property
     def importance(self) -> tuple[Importance, bool]:

@@ -69,10 +69,10 @@ class Bounds(msgspec.Struct, frozen=True):
         """
         if self.min is not None and self.max is not None and self.min > self.max:
             return None
-        wanted = next((amount for amount in (limit, request, self.max, self.min) if amount is not None), Quantity(0))
+        target = next((amount for amount in (limit, request, self.max, self.min) if amount is not None), Quantity(0))
         if request is not None:
-            wanted = max(wanted, request)
-        most = self._within(wanted)
+            target = max(target, request)
+        most = self._within(target)
         if self.ratio is not None and not most:
             return ANY if self.max != 0 else None
         if equal or request is None:

@@ -94,13 +94,13 @@ def _mapping(obj: object, path: str) -> Mapping[object, object]:
     return obj
 
 
-def _fields(obj: object, path: str, known: tuple[str, ...]) -> Mapping[object, object]:
+def _fields(obj: object, path: str, valid: tuple[str, ...]) -> Mapping[object, object]:
     fields = _mapping(obj, path)
     for name in fields:
-        if name not in known:
+        if name not in valid:
             shown = f' "{name[:63]}"' if isinstance(name, str) else ""
-            near = names.closest_name(str(name), known)
-            advice = f"write {near}" if near else f"use one of {', '.join(known)}"
+            near = names.closest_name(str(name), valid)
+            advice = f"write {near}" if near else f"use one of {', '.join(valid)}"
             raise SelectorError(path, f"unknown field{shown}, {advice}")
     return fields
 

@@ -191,18 +191,18 @@ def _mentions(script: str) -> Iterator[int]:
 
 def _read(program: str, words: Sequence[str], implementation: str | None) -> Invocation:
     """The call of `program` with these words, read up to the program that it starts."""
-    spoken = dialect(program, implementation)
-    given = tuple(words)
-    options, position = options_of(given, spoken.options)
-    started = "".join(given[position : position + 1])
+    syntax = dialect(program, implementation)
+    arguments = tuple(words)
+    options, position = options_of(arguments, syntax.options)
+    started = "".join(arguments[position : position + 1])
     if started.startswith("-"):
-        return Invocation(program, words=given, unread=started)
+        return Invocation(program, words=arguments, unread=started)
     if not started.strip():  # a blank after the backslash at the end of a line is a word
-        return Invocation(program, words=given, starts_nothing=True)
+        return Invocation(program, words=arguments, starts_nothing=True)
     # A variable may contain more options, and a colon starts a second program with its own ranks.
-    if (started.startswith("$") and "/" not in started) or ":" in given[position + 1 :]:
-        return Invocation(program, words=given)
-    return _summed_up(program, given, position, tuple((name, values) for _, name, values in options), spoken)
+    if (started.startswith("$") and "/" not in started) or ":" in arguments[position + 1 :]:
+        return Invocation(program, words=arguments)
+    return _summed_up(program, arguments, position, tuple((name, values) for _, name, values in options), syntax)
 
 
 def options_of(
@@ -226,7 +226,7 @@ def options_of(
 
 
 def _summed_up(
-    program: str, words: tuple[str, ...], end: int, options: tuple[tuple[str, tuple[str, ...]], ...], spoken: Dialect
+    program: str, words: tuple[str, ...], end: int, options: tuple[tuple[str, tuple[str, ...]], ...], syntax: Dialect
 ) -> Invocation:
     """The call whose `options` are the words before `end`."""
     ranks: list[int | None] = []
@@ -234,7 +234,7 @@ def _summed_up(
     for name, values in options:
         if name == "x":
             continue
-        if name in spoken.ranks:
+        if name in syntax.ranks:
             ranks.append(_number(values))
         elif name in HOSTS:
             hosts = True
@@ -242,13 +242,13 @@ def _summed_up(
         elif _is_per_node(name, "".join(values)):
             per_node = True
     oversubscribe = oversubscribes(" ".join(words[:end]))
-    if len(ranks) != 1 or own_hosts or (spoken.needs_hostfile and not hosts):
+    if len(ranks) != 1 or own_hosts or (syntax.needs_hostfile and not hosts):
         return Invocation(program, oversubscribe=oversubscribe, words=words, options=options, started=words[end])
     return Invocation(
         program,
         ranks=ranks[0],
         per_node=per_node,
-        refuses=spoken.refuses,
+        refuses=syntax.refuses,
         oversubscribe=oversubscribe,
         words=words,
         options=options,
@@ -267,9 +267,9 @@ class PerNode(NamedTuple):
 
 def per_node(call: Invocation) -> PerNode | None:
     """The ranks that the call starts on each node; None if that is not set or not certain."""
-    given = [(name, "".join(values)) for name, values in call.options or ()]
-    found = [_per_node(*each) for each in given if _is_per_node(*each)]
-    return found[0] if found and len({each and each[1:] for each in found}) == 1 else None
+    options = [(name, "".join(values)) for name, values in call.options or ()]
+    numbers = [_per_node(*each) for each in options if _is_per_node(*each)]
+    return numbers[0] if numbers and len({each and each[1:] for each in numbers}) == 1 else None
 
 
 def _is_per_node(name: str, value: str) -> bool:

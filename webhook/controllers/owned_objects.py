@@ -131,13 +131,13 @@ class Writer:
         self._taken_since.pop(key, None)
 
     async def write(
-        self, key: ByNamespace, body: KubernetesObject, desired: SeenObject, seen: SeenObject | Answer
+        self, key: ByNamespace, body: KubernetesObject, desired: SeenObject, cached: SeenObject | Answer
     ) -> float | None:
         """Create or replace the object; returns the seconds until the next attempt, or None if it is done."""
         kind = self._kind
         collection = f"/apis/{kind.group_version}/namespaces/{in_path(key[0])}/{kind.plural}"
         name = body["metadata"]["name"]
-        if not isinstance(seen, SeenObject):
+        if not isinstance(cached, SeenObject):
             try:
                 await self._api.request("POST", f"{collection}?fieldManager={PROGRAM}", body)
             except ApiError as error:

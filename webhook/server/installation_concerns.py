@@ -58,8 +58,8 @@ async def _diagnoses(api: Client, settings: ServeSettings) -> AsyncIterator[Diag
             yield hooks.missing(expected, fix=FIX)
         elif expected["kind"] == "MutatingWebhookConfiguration":
             mutating.append(configuration)
-    known = [each for each in mutating if each]
-    for each in (*hooks.unguarded(known), *hooks.after_kueue(known)):
+    existing = [each for each in mutating if each]
+    for each in (*hooks.unguarded(existing), *hooks.after_kueue(existing)):
         yield each
     chosen = settings.options | ({KEY_REMOVAL.option} if settings.remove_keys else set())
     purposes = rights.beyond_view(location, ca_secret=settings.ca_secret, options=chosen)

@@ -117,21 +117,21 @@ def _bound(host: str, port: int) -> socket.socket:
     if host in EVERY_ADDRESS:
         # "All addresses" means both families: a pod may have only IPv6, or none.
         if socket.has_dualstack_ipv6():
-            made = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=BACKLOG)
+            listener = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=BACKLOG)
         else:
-            made = socket.create_server(("", port), backlog=BACKLOG)
+            listener = socket.create_server(("", port), backlog=BACKLOG)
     else:
         family, kind, protocol, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        made = socket.socket(family, kind, protocol)
+        listener = socket.socket(family, kind, protocol)
         try:
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            made.bind(where)
-            made.listen(BACKLOG)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(where)
+            listener.listen(BACKLOG)
         except OSError:
-            made.close()
+            listener.close()
             raise
-    made.setblocking(False)
-    return made
+    listener.setblocking(False)
+    return listener
 
 
 async def _ended(tasks: list[asyncio.Task[None]]) -> None:

@@ -39,9 +39,9 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
         return Decision(name=request.name, skipped=too_large.TOO_LARGE)
     stored = None
     try:
-        job, written = document.decode(request.object)
+        job, content = document.decode(request.object)
         ctx = context_of(request, job, view, old=None, document=request.object, policy=policy)
-        builder = PatchBuilder(written)
+        builder = PatchBuilder(content)
         if request.operation == "UPDATE":
             stored = untyped.decode(request.old_object)
     except (ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -92,12 +92,12 @@ def inject_unskippable(request: review.AdmissionRequest, *, policy: Policy, view
     if request.operation != "CREATE":
         return decision
     try:
-        job, written = document.decode(document.without_status(request.object))
+        job, content = document.decode(document.without_status(request.object))
         decision.name = name_of(request, job)
         reason = reason_to_inject_nothing(request, job, None, policy, view)
         if reason and not only_claims(request, reason, policy, view):
             return decision
-        builder = PatchBuilder(written)
+        builder = PatchBuilder(content)
         ctx = context_of(request, job, view, old=None, document=request.object, policy=policy)
         decision.told = _inject(job, _unskippable(policy), ctx, builder)
     except (PatchConflict, ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -139,9 +139,9 @@ def _inject_again(
     ids: frozenset[str] | None,
 ) -> dict[str, list[str]]:
     """Run the injections with these `ids` (None for all) on the job in `builder` like at its creation."""
-    written = msgspec.Raw(msgspec.json.encode(builder.document))
-    job = mpijob.decode(written)
-    ctx = context_of(request, job, view, old, document=written, policy=policy)
+    content = msgspec.Raw(msgspec.json.encode(builder.document))
+    job = mpijob.decode(content)
+    ctx = context_of(request, job, view, old, document=content, policy=policy)
     return _inject(job, policy, ctx, builder, ids)
 
 
@@ -149,15 +149,15 @@ def _inject(
     job: MPIJob, policy: Policy, ctx: Context, builder: PatchBuilder, ids: frozenset[str] | None = None
 ) -> dict[str, list[str]]:
     """Run the injections that the job does not skip; returns their notes."""
-    told: dict[str, list[str]] = {}
+    notes_by_source: dict[str, list[str]] = {}
     notes: list[str] = [*opt_out.cautions(job, policy)]
     if notes:
-        told[annotations.SKIP] = notes
+        notes_by_source[annotations.SKIP] = notes
     skipped = opt_out.honoured(job, policy)
     ctx = exemptions.for_injections(ctx, job, policy)
     for injection, settings in policy.injections:
         if injection.id not in skipped and (ids is None or injection.id in ids):
             builder.author = injection.id
             if notes := [*injection.inject(job, settings, ctx, builder)]:
-                told[injection.id] = notes
-    return told
+                notes_by_source[injection.id] = notes
+    return notes_by_source

@@ -83,11 +83,11 @@ def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Poli
     if not policy.own_rules:
         return ctx
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
-    known = isinstance(namespace, Namespace)
+    namespace_is_known = isinstance(namespace, Namespace)
     outcomes: dict[str, Outcome] = {}
     rules: list[OwnRule] = []
     for rule in policy.own_rules:
-        if (rule.needs_namespace and not known) or (rule.needs_user and not request.user_info.username):
+        if (rule.needs_namespace and not namespace_is_known) or (rule.needs_user and not request.user_info.username):
             outcomes[rule.id] = Outcome()  # an unknown value never denies
         else:
             rules.append(rule)

@@ -125,13 +125,13 @@ class WaitingJob:
     writes: bool
     """Whether to reserve the job's use. A dry run does not."""
     rejections: int = 0
-    """While pods changed."""
+    """The number of rejections while pods changed."""
     answer: asyncio.Future[Decision] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
-    def certain(self, left: quick_fit.Room) -> bool:
+    def certain(self, room: quick_fit.Room) -> bool:
         """Whether the job is new and certainly fits. Then the verdict by the cache is final."""
         reserved = None if self.by_cache.denied else self.by_cache.reservation
-        return reserved is not None and reserved.new and self.cached_limits == left.limits and left.holds(reserved)
+        return reserved is not None and reserved.new and self.cached_limits == room.limits and room.holds(reserved)
 
     def judged(self, view: ClusterView) -> Decision | Exception:
         """The verdict with `view`, or the exception."""
@@ -263,7 +263,7 @@ class QuotaLedger:
             if settled or isinstance(decision, Exception) or not decision.denied:
                 self._answer(job, decision, left_out)
         if rejected := [job for job in decisions if not job.answer.done()]:
-            await self._look_again(namespace, rejected, view)
+            await self._judge_again(namespace, rejected, view)
 
     async def _read(self, namespace: str) -> Known:
         """The namespace's current objects. The pods must not be newer than the quotas: `used` does not include newer
@@ -283,7 +283,7 @@ class QuotaLedger:
         return {each.pods: copy(self._view.within(each.pods, namespace)) for each in other_jobs.all_kinds()}
 
     async def _judge(
-        self, batch: list[WaitingJob], entries: list[LedgerEntry], view: ClusterView, left: quick_fit.Room
+        self, batch: list[WaitingJob], entries: list[LedgerEntry], view: ClusterView, room: quick_fit.Room
     ) -> dict[WaitingJob, Decision | Exception]:
         """The verdicts; other jobs wait for the next round. The use of admitted jobs is added to `entries`."""
         decisions: dict[WaitingJob, Decision | Exception] = {}
@@ -291,19 +291,19 @@ class QuotaLedger:
         for job in sorted(batch, key=lambda job: bool(job.by_cache.denied)):
             if job.answer.done():  # too late: the API server does not store the job
                 continue
-            decision = decisions[job] = job.by_cache if job.certain(left) else job.judged(view)
+            decision = decisions[job] = job.by_cache if job.certain(room) else job.judged(view)
             reserved = None if isinstance(decision, Exception) or decision.denied else decision.reservation
             if job.writes and reserved is not None:
                 entries[:] = [entry for entry in entries if entry.reservation != reserved]
                 entries.append(LedgerEntry(reserved, self._api.now() + limits.LIFETIME_SECONDS))
-                left.promise(reserved)
+                room.promise(reserved)
                 deadline = deadline or asyncio.get_running_loop().time() + limits.MAX_JUDGING_SECONDS
             if 0 < deadline < asyncio.get_running_loop().time():
                 break
             await asyncio.sleep(0)  # lets reviews run
         return decisions
 
-    async def _look_again(self, namespace: str, rejected: list[WaitingJob], view: Overlay) -> None:
+    async def _judge_again(self, namespace: str, rejected: list[WaitingJob], view: Overlay) -> None:
         """Reject the jobs that do not fit with newer pods either."""
         await asyncio.sleep(limits.PODS_COUNTED_SECONDS)
         pods = await self._api.records(PODS, namespace)
