@@ -30,7 +30,7 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 class PodTraits(msgspec.Struct, frozen=True, omit_defaults=True, tag="pod"):
-    """Traits of a pod that scopes read. None stands for an unknown trait, which meets no scope."""
+    """Traits of a pod that scopes read. None means unknown; it meets no scope."""
 
     best_effort: bool | None = False
     terminating: bool = False

@@ -116,7 +116,7 @@ class ReviewHandler:
             if self.cluster is not None and (decision.depends_on_quota or decision.requested):
                 decision = await self._settled(self.cluster, hook, request, request_review, decision)
             return self._decided(hook, request, request_review, decision)
-        except Exception as error:  # noqa: BLE001 - see there
+        except Exception as error:  # noqa: BLE001 - `_without_decision` logs it
             return self._without_decision(request, error)
 
     async def _read_namespace(self, name: str, request: Request) -> None:
