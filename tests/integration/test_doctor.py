@@ -118,7 +118,7 @@ BROKEN: dict[str, tuple[tuple[str, ...], str | None, str, str, str]] = {
         patch("/webhooks/0/clientConfig/caBundle", FOREIGN),
         "certificate-broken",
         f"caBundle of {VALIDATING}s/{NAME} does not trust the served certificate",
-        "see that one source feeds both",
+        "use the same source for both",
     ),
     "no caBundle": (
         (MUTATING, NAME),

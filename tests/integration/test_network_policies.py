@@ -265,7 +265,7 @@ def test_foreign_network_policy_is_left_alone(cluster: Cluster, replica: Replica
     cluster.wait_for("the Event", lambda: reasons(cluster, namespace, "train") or None)
     assert reasons(cluster, namespace, "train") == ["NetworkPolicyForeign"]
     assert policies(cluster, namespace) == before
-    assert f"NetworkPolicy {namespace}/mpijob-train is not of the job" in replica.ops("/readyz")
+    assert f"NetworkPolicy {namespace}/mpijob-train does not belong to the job" in replica.ops("/readyz")
     cluster.kubectl("delete", "networkpolicy", "mpijob-train", "-n", namespace)
     found = cluster.wait_for("its own", partial(made, cluster, namespace, "train"), timeout=60)
     assert record(found["mpijob-train"]).owner

@@ -155,4 +155,6 @@ async def test_foreign_budget_stays_and_causes_an_event(cluster: KeptObjects) ->
         await world.store()
         assert world.pods == 1
         assert [each["reason"] for each in cluster.named("events").values()] == ["PodDisruptionBudgetForeign"]
-        assert "PodDisruptionBudget team-a/mpijob-train is not of the job" in world.controller.reconciler.problem
+        assert (
+            "PodDisruptionBudget team-a/mpijob-train does not belong to the job" in world.controller.reconciler.problem
+        )

@@ -206,7 +206,9 @@ async def test_an_object_of_others_is_left_alone_and_reported(cluster: KeptObjec
         await world.settled()
         assert cluster.objects[MINE] == foreign
         assert world.events == ["NetworkPolicyForeign"]
-        assert world.companion.reconciler.problem.endswith("NetworkPolicy team-a/mpijob-train is not of the job")
+        assert world.companion.reconciler.problem.endswith(
+            "NetworkPolicy team-a/mpijob-train does not belong to the job"
+        )
         cluster.remove(MINE)
         world.companion.reconciler.add(("team-a", "train"))
         await world.settled()
@@ -268,7 +270,7 @@ async def test_persistent_foreign_object_is_reported_without_endless_calls(clust
         for expected in (1, 1, 2, 4, 8, 16, 32):
             assert await world.companion._look(("team-a", "train")) == expected
             now += expected
-        with pytest.raises(ClusterError, match="is not of the job"):
+        with pytest.raises(ClusterError, match="does not belong to the job"):
             await world.companion._look(("team-a", "train"))
         assert world.events == ["NetworkPolicyForeign"]
         cluster.remove(MINE)
