@@ -13,7 +13,7 @@ from webhook.kit.optional_parts import ComponentRights, Part, PartCheck, PartHoo
 OPTION: Final = "--trainer"
 PART: Final = Part(
     conversions={"trainjob": "webhook.parts.trainer.command:trainjob"},
-    options={OPTION: "Check Kubeflow Trainer's MPI TrainJobs; needs the right to read runtimes."},
+    options={OPTION: "Check Kubeflow Trainer's MPI TrainJobs; needs permission to read runtimes."},
     rights=(
         ComponentRights(
             "trainer",

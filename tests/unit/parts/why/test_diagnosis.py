@@ -121,12 +121,12 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
     "managed by another": (
         sight(job=job({"spec.runPolicy.managedBy": "me"}), pods=[], launcher=None),
         State.STUCK,
-        'does not run: the operator leaves it alone: managedBy is "me"',
+        'does not run: the operator ignores it: managedBy is "me"',
     ),
     "MultiKueue": (
         sight(job=job({"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}), pods=[], launcher=None),
         State.STUCK,
-        "does not run: MultiKueue runs it in another cluster, so there is nothing of it here",
+        "does not run: MultiKueue runs it in another cluster, so it has no pods here",
     ),
     "operator absent": (
         sight(job=job({"status": REMOVE}), pods=[], launcher=None),
@@ -210,8 +210,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
             true("Evicted", "Preempted"),
         )),
         State.STUCK,
-        'does not run: queue "gpu" is full: 2 cpu more needed in flavor a (it ran: a job that matters more took its '
-        "place), since 1h",
+        'does not run: queue "gpu" is full: 2 cpu more needed in flavor a (it ran: another job preempted it), since 1h',
     ),
     "one flavor is full, a different flavor never fits": (
         queued("couldn't assign flavors to pod set worker: untolerated taint x in flavor b, insufficient unused quota "
@@ -237,17 +236,17 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
     "not looked at": (
         sight(job=job(QUEUED), pods=[], workload=workload()),
         State.STUCK,
-        'does not run: it waits in queue "gpu": Kueue has not come to it yet, since 1h',
+        'does not run: it waits in queue "gpu": Kueue has not processed it yet, since 1h',
     ),
     "put aside": (
         sight(job=job(QUEUED), pods=[], workload=workload(true("Evicted", "Deactivated", "too often"), active=False)),
         State.STUCK,
-        "does not run: Kueue has put it aside: too often",
+        "does not run: Kueue has deactivated it: too often",
     ),
     "given up": (
         sight(job=job(QUEUED), pods=[], workload=workload(true("Finished", "FailedToStart", "invalid label"))),
         State.STUCK,
-        "does not run: Kueue has given it up: invalid label",
+        "does not run: Kueue does not retry it: invalid label",
     ),
     "check": (
         sight(job=job(QUEUED), pods=[], workload=workload(true("QuotaReserved"), status={
@@ -277,13 +276,14 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
     "runtime class": (
         rejected('pods "x" is forbidden: pod rejected: RuntimeClass "kata" not found'),
         State.STUCK,
-        'does not run: 2 of 2 workers cannot be created, the pods need what is not there: RuntimeClass "kata"',
+        "does not run: 2 of 2 workers cannot be created, the pods need an object that does not exist: RuntimeClass "
+        '"kata"',
     ),
     "priority class": (
         rejected('pods "x" is forbidden: no PriorityClass with name high was found'),
         State.STUCK,
-        "does not run: 2 of 2 workers cannot be created, the pods need what is not there: no PriorityClass with name "
-        "high was found",
+        "does not run: 2 of 2 workers cannot be created, the pods need an object that does not exist: no "
+        "PriorityClass with name high was found",
     ),
     "another webhook": (
         rejected('admission webhook "a.b" denied the request: no'),
@@ -341,7 +341,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         sight(pods=unscheduled("0/4 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found",
                                volumes=[{"persistentVolumeClaim": {"claimName": "data"}}])),
         State.STUCK,
-        "does not run: train-worker-0: a volume is not there yet: PersistentVolumeClaim data has none",
+        "does not run: train-worker-0: a volume does not exist yet: PersistentVolumeClaim data has none",
     ),
     "image": (
         sight(pods=[pod("train-launcher-abcde"), pod("train-worker-0", waiting("ErrImagePull", "no such host"),
@@ -839,4 +839,4 @@ def test_diagnosis_names_the_origin_of_the_time_limit(annotations: dict[str, str
     limited = launcher(over, activeDeadlineSeconds=7200)
     (cause,) = diagnose(sight(job=job({"metadata.annotations": prefixed}, over), pods=[], launcher=limited)).causes
     assert cause.text == f"its time was over: it ran into activeDeadlineSeconds of 2h{origin}"
-    assert cause.fix == f"Raise {raised}, and let the program go on from its last checkpoint."
+    assert cause.fix == f"Raise {raised}, and let the program continue from its last checkpoint."

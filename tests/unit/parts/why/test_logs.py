@@ -22,7 +22,7 @@ TABLE = {
         "prterun was unable to launch the specified application as it lacked permissions to execute an executable:\n\n"
         "   Executable: /data/run.sh\n   Node: vm\n",
         "no-program",
-        "the program /data/run.sh is not there, or cannot be executed, on a worker",
+        "the program /data/run.sh does not exist on a worker, or cannot be executed",
     ),
     "rejected key, without a host name": (
         "Permission denied (publickey).\n",
@@ -375,16 +375,16 @@ def test_every_recorded_log_belongs_to_a_scenario() -> None:
             "the connection to train-worker-1 broke while the ranks ran: that worker went away, or its MPI daemon "
             "crashed",
         ),
-        ("no-program.openmpi-4", "the program nosuch is not there, or cannot be executed, on a worker"),
-        ("exec-format.openmpi-5", "the program /etc/hosts is not there, or cannot be executed, on a worker"),
+        ("no-program.openmpi-4", "the program nosuch does not exist on a worker, or cannot be executed"),
+        ("exec-format.openmpi-5", "the program /etc/hosts does not exist on a worker, or cannot be executed"),
         ("wrong-hostfile-hydra.intel", "mpirun cannot open the hostfile /etc/mpi/hosts"),
         ("option-of-open-mpi.mpich", "mpirun has no option allow-run-as-root"),
         ("option-of-hydra.openmpi-5", "mpirun has no option --genv"),
-        ("slots.openmpi-5", "the hostfile has too few slots for 4 ranks, in all or on one worker"),
+        ("slots.openmpi-5", "the hostfile has too few slots for 4 ranks, in total or on one worker"),
         ("no-name.openmpi-4", "the launcher found no address for train-worker-7"),
         (
             "no-daemon-path.openmpi-4",
-            "ssh found no orted on a worker, since a login by ssh has another PATH than the image",
+            "ssh found no orted on a worker, since a login by ssh has a different PATH than the image",
         ),
         (
             "no-daemon-library.openmpi-5",

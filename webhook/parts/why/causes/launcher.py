@@ -90,5 +90,5 @@ def _deadline(sight: Sight) -> Cause:
             text, field = f"{text}, from the annotation {mention(TIMEOUT, requested)}", f"the annotation {TIMEOUT}"
     if not requested and "job-timeout" in injected:
         text, field = f"{text}, the default of the policy", f"it by the annotation {TIMEOUT}"
-    fix = f"Raise {field}, and let the program go on from its last checkpoint."
+    fix = f"Raise {field}, and let the program continue from its last checkpoint."
     return Cause("deadline", Stage.END, text, "Job of the launcher, Failed", fix)

@@ -58,9 +58,9 @@ def causes(sight: Sight) -> Iterator[Cause]:
 def _left_to_others(managed_by: str) -> Cause:
     where = "spec.runPolicy.managedBy"
     if managed_by == MULTIKUEUE:
-        text = "MultiKueue runs it in another cluster, so there is nothing of it here"
+        text = "MultiKueue runs it in another cluster, so it has no pods here"
         return Cause("elsewhere", Stage.OPERATOR, text, where, "Look at its Workload, which names the cluster.")
-    text = f'the operator leaves it alone: managedBy is "{managed_by[:100]}"'
+    text = f'the operator ignores it: managedBy is "{managed_by[:100]}"'
     return Cause("managed-by", Stage.OPERATOR, text, where, f"Remove managedBy, or set it to {OPERATOR}.", CONTRACT)
 
 
@@ -80,7 +80,7 @@ def _invalid(sight: Sight, message: str) -> Cause:
     if not problem and finding is not None:
         problem = f"{finding.path}: {finding.message}"
     text = f"the operator rejects it{problem and ': '}{cut(problem)}"
-    fix = "Change the field that it names: until then the operator ignores this job."
+    fix = "Change the named field: until then the operator ignores this job."
     return Cause("invalid", Stage.OPERATOR, text, "Event ValidationError" if message else "spec", fix, CONTRACT)
 
 
@@ -97,7 +97,7 @@ def _absent(sight: Sight) -> Iterator[Cause]:
     try:
         mpijob.decode(msgspec.json.encode(sight.job))
     except ShapeError as error:  # possible since the CRD's schema does not check templates
-        fix = "Correct the field: before that the operator sees nothing of the job."
+        fix = "Correct the field: the operator cannot read the job before that."
         text = f"the operator cannot read it: {error}"
         yield Cause("unreadable", Stage.OPERATOR, text, error.path or "spec", fix, SHAPE)
         return

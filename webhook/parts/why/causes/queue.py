@@ -25,7 +25,7 @@ _SET: Final = re.compile(r"couldn't assign flavors to pod set (\S+): ")
 _NO_FLAVOR: Final = re.compile(r"pod set (\S+): no TAS flavor assigned")
 
 _EVICTED: Final = {
-    "Preempted": "a job that matters more took its place",
+    "Preempted": "another job preempted it",
     "PodsReadyTimeout": "its pods were not ready in time",
     "AdmissionCheck": "an admission check rejected it",
     "ClusterQueueStopped": "its ClusterQueue was stopped",
@@ -74,7 +74,7 @@ def _of_workload(sight: Sight, workload: Json) -> Iterator[Cause]:
     finished = loose.condition(workload, "Finished")
     if finished.get("status") == "True":
         if loose.text(finished, "reason") not in {"Succeeded", "Failed"} and not sight.finished:
-            text = f"Kueue has given it up: {_message(finished)}"
+            text = f"Kueue does not retry it: {_message(finished)}"
             fix = "Fix the reported problem and create the job again: Kueue does not retry this one."
             yield _cause(workload, "given-up", text, seen="Finished", fix=fix)
         return
@@ -83,7 +83,7 @@ def _of_workload(sight: Sight, workload: Json) -> Iterator[Cause]:
     if loose.at(workload, "spec", "active") is False:
         reason = _message(loose.condition(workload, "Evicted"))
         fix = f"Set spec.active of Workload {loose.name(workload)} to true, when the reason is fixed."
-        text = f"Kueue has put it aside: {reason or 'spec.active is false'}"
+        text = f"Kueue has deactivated it: {reason or 'spec.active is false'}"
         yield _cause(workload, "deactivated", text, seen="Evicted", fix=fix)
         return
     if loose.holds(workload, "QuotaReserved"):
@@ -99,7 +99,7 @@ def _checks(workload: Json) -> Iterator[Cause]:
             message = cut(loose.text(check, "message"))
             name, details = loose.text(check, "name"), f": {message}" if message else ""
             text = f"it has its quota, but the admission check {name} is {state or 'Pending'}{details}"
-            fix = "Ask your administrator about this check: nothing in the job makes it go on."
+            fix = "Ask your administrator about this check: no change to the job helps."
             yield _cause(workload, "admission-check", text, seen="admissionChecks", fix=fix, passes=state != "Rejected")
 
 
@@ -120,19 +120,19 @@ def _pending(sight: Sight, workload: Json) -> Cause:
         return _cause(workload, "queue-full", text, seen="QuotaReserved", fix=_WAIT, passes=True)
     if no_flavor := _NO_FLAVOR.search(message):
         text = f'queue "{queue}" could never admit it: the {no_flavor[1]} pods request nothing that the queue covers'
-        fix = 'Set a request of these pods: cpu, or "0" of a device, such as nvidia.com/gpu, where it covers no cpu.'
+        fix = 'Request cpu for these pods, or "0" of a device such as nvidia.com/gpu if the queue does not cover cpu.'
         return _cause(workload, "queue-never", text, seen="QuotaReserved", fix=fix, rules=EVER_FITS)
     if re.search(
         r"> maximum capacity|unavailable in ClusterQueue|untolerated taint|node affinity|requested level", message
     ):
         text = f'queue "{queue}" could never admit it: {cut(_SET.sub("", message))}'
-        fix = "Request less, or what the queue has, or use another queue."
+        fix = "Request less, request resources that the queue has, or use another queue."
         return _cause(workload, "queue-never", text, seen="QuotaReserved", fix=fix, rules=EVER_FITS)
     if pending.get("reason") == "Inadmissible" or re.search(r"exist|inactive|stopped|doesn't match", message):
         finding = sight.finding(LOCAL_QUEUE)  # the finding says why the queue is inactive
         text = f'queue "{queue}" takes no jobs: {finding.message if finding else cut(message)}'
         return _cause(workload, "queue-inactive", text, seen="QuotaReserved", fix=_ASK, rules=LOCAL_QUEUE)
-    reason = cut(message) or "Kueue has not come to it yet"
+    reason = cut(message) or "Kueue has not processed it yet"
     text = f'it waits in queue "{queue}": {reason}{was}{place}'
     return _cause(workload, "queued", text, seen="QuotaReserved", fix=_WAIT, passes=True)
 

@@ -68,7 +68,7 @@ def _cause(sight: Sight, message: str, pods: list[Json]) -> Cause:
         return Cause("no-scheduler", Stage.SCHEDULING, text, where, fix, passes=scheduler in {"", DEFAULT_SCHEDULER})
     if found := _NO_CLAIM.search(message):
         text = f'{names}: PersistentVolumeClaim "{found["claim"]}" {found["how"]}'
-        fix = "Create it, or correct claimName: kubectl get pvc lists what there is."
+        fix = "Create it, or correct claimName: kubectl get pvc lists the claims."
         return Cause("no-claim", Stage.SCHEDULING, text, where, fix, frozenset({"references"}))
     if "unbound immediate PersistentVolumeClaims" in message:
         return _unbound(sight, names, where, pods[0])
@@ -88,7 +88,7 @@ def _cause(sight: Sight, message: str, pods: list[Json]) -> Cause:
         if never is not None and never.path.endswith(".replicas"):
             text = f"{names}: the cluster could never hold the whole job ({never.message}): {why}"
         return Cause("no-room", Stage.SCHEDULING, text, where, fix, _ACCELERATORS, passes=never is None)
-    text = f"{names}: no node will do: {why}"
+    text = f"{names}: no node matches: {why}"
     fix = "Compare nodeSelector, affinity and tolerations with: kubectl get nodes --show-labels"
     if taints or all("untolerated taint" in part for part in why.split(", ")):
         fix = f"A{tainted[1:]}{taints or 'one for a taint that kubectl describe nodes shows.'}"
@@ -149,7 +149,7 @@ def _unbound(sight: Sight, names: str, where: str, pod: Json) -> Cause:
         for event in sight.events_about(claim, "ProvisioningFailed", "FailedBinding", "ExternalProvisioning"):
             details = f' (PersistentVolumeClaim "{claim}": {cut(loose.text(event, "message"))})'
             break
-    text = f"{names}: a volume is not there yet: PersistentVolumeClaim {' or '.join(claims)} has none{details}"
+    text = f"{names}: a volume does not exist yet: PersistentVolumeClaim {' or '.join(claims)} has none{details}"
     fix = "kubectl describe pvc: name a storage class that exists, or request the volume."
     return Cause("unbound-claim", Stage.SCHEDULING, text, where, fix)
 
