@@ -428,7 +428,7 @@ CASES: Final = (
     Case(
         "deadline",
         "Its time is over",
-        r"failed: its time was over: .*activeDeadlineSeconds of 2s",
+        r"failed: its time limit was exceeded: activeDeadlineSeconds of 2s",
         {"spec.runPolicy.activeDeadlineSeconds": 2},
     ),
 )

@@ -72,26 +72,26 @@ def _notices(job: JobLife, launcher: Launcher | None) -> Iterator[tuple[Notice, 
 
 def _near(deadline: Deadline) -> str:
     return (
-        f"80 % of the {duration.spell(deadline.seconds)} that this job may take ({FIELD}) are over. It is ended at "
-        f"{moment(deadline.end)} and has failed then, however far it has come: let it save a checkpoint. "
-        f"The next one gets more time by the annotation {TIMEOUT}."
+        f"80 % of this job's time limit of {duration.spell(deadline.seconds)} ({FIELD}) have passed. At "
+        f"{moment(deadline.end)} the job is terminated and fails, even if it is nearly done: save a checkpoint before. "
+        f"For a longer limit of the next job set the annotation {TIMEOUT}."
     )
 
 
 def _notify_only(deadline: Deadline, hard: Deadline | None, part: str) -> str:
-    end = "" if hard is None else f" until {moment(hard.end)}, when it is ended ({FIELD})"
-    over = "are over" if part == "The" else f"are over, and all of them at {moment(deadline.end)}"
+    end = "" if hard is None else f" until {moment(hard.end)}, when it is terminated ({FIELD})"
+    passed = "have passed" if part == "The" else f"have passed, and the rest passes at {moment(deadline.end)}"
     return (
-        f"{part} {duration.spell(deadline.seconds)} of {TIMEOUT} {over}. The job goes on{end}, by "
-        f"{TIMEOUT_ACTION}: {NOTIFY_ONLY}. Look whether it still makes progress, and delete it if it does not."
+        f"{part} {duration.spell(deadline.seconds)} in the annotation {TIMEOUT} {passed}. The job continues{end}, "
+        f"because of {TIMEOUT_ACTION}: {NOTIFY_ONLY}. Check whether it makes progress, and delete it if it does not."
     )
 
 
 def _over(limit: int | None) -> str:
-    taken = "the time that it may take" if limit is None else f"the {duration.spell(limit)} that it may take"
+    span = "" if limit is None else f" of {duration.spell(limit)}"
     return (
-        f"This job was ended after {taken} ({FIELD}), and has failed. Its pods' logs say how far it came. "
-        f"For more time set the annotation {TIMEOUT}, and create it again."
+        f"This job was terminated after its time limit{span} ({FIELD}), and has failed. Its pods' logs show its "
+        f"progress. For a longer limit set the annotation {TIMEOUT}, and create the job again."
     )
 
 

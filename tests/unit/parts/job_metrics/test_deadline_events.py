@@ -86,7 +86,7 @@ async def test_event_refers_to_the_job(api: Api) -> None:
     about = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "train", "uid": "uid-train"}
     assert event["involvedObject"] == {**about, "namespace": "team-a"}
     assert (event["reason"], event["type"]) == (IS_NEAR, "Warning")
-    assert event["message"].startswith("80 % of the 1d that this job may take")
+    assert event["message"].startswith("80 % of this job's time limit of 1d")
     assert replica.log.events("deadline told") == [{"namespace": "team-a", "job": "train", "reason": IS_NEAR}]
 
 

@@ -30,39 +30,41 @@ def notices(job: JobLife, launcher: Any, hours: float) -> list[str]:
 @pytest.mark.parametrize(("hours", "count"), [(0, 0), (19.19, 0), (19.2, 1), (19.94, 1), (19.96, 0), (24, 0)])
 def test_notice_before_the_limit_is_due_from_80_percent_on_for_a_limited_time(hours: float, count: int) -> None:
     assert notices(RUNNING, LIMITED, hours) == count * [
-        "TimeLimitNear: 80 % of the 1d that this job may take (activeDeadlineSeconds) are over. It is ended at "
-        "2026-01-02T00:00:00Z and has failed then, however far it has come: let it save a checkpoint. "
-        "The next one gets more time by the annotation training.openshift.io/timeout."
+        "TimeLimitNear: 80 % of this job's time limit of 1d (activeDeadlineSeconds) have passed. At "
+        "2026-01-02T00:00:00Z the job is terminated and fails, even if it is nearly done: save a checkpoint before. "
+        "For a longer limit of the next job set the annotation training.openshift.io/timeout."
     ]
 
 
 def test_notice_about_the_end_is_due_if_the_operator_reports_the_limit_as_the_reason() -> None:
     note = (
-        "TimeLimitReached: This job was ended after the 1d that it may take (activeDeadlineSeconds), and has failed. "
-        "Its pods' logs say how far it came. For more time set the annotation training.openshift.io/timeout, and "
-        "create it again."
+        "TimeLimitReached: This job was terminated after its time limit of 1d (activeDeadlineSeconds), and has failed. "
+        "Its pods' logs show its progress. For a longer limit set the annotation training.openshift.io/timeout, and "
+        "create the job again."
     )
     over = launcher_of("train-launcher", condition("Failed"), limit=int(DAY))
     assert notices(ENDED, over, 24) == notices(ENDED, over, 24.7) == [note]
     assert notices(ENDED, over, 24.8) == []
-    assert "after the time that it may take" in notices(ENDED, None, 24)[0]  # its Job was cleaned up
+    assert "after its time limit (activeDeadlineSeconds)" in notices(ENDED, None, 24)[0]  # its Job was cleaned up
 
 
 def test_notified_job_continues() -> None:
     (near,) = notices(NOTIFIED, launcher_of(), 8)
     assert near == (
-        "TimeLimitNear: 80 % of the 10h of training.openshift.io/timeout are over, and all of them at "
-        "2026-01-01T10:00:00Z. The job goes on, by training.openshift.io/timeout-action: notify-only. "
-        "Look whether it still makes progress, and delete it if it does not."
+        "TimeLimitNear: 80 % of the 10h in the annotation training.openshift.io/timeout have passed, and the rest "
+        "passes at 2026-01-01T10:00:00Z. The job continues, because of training.openshift.io/timeout-action: "
+        "notify-only. Check whether it makes progress, and delete it if it does not."
     )
     (over,) = notices(NOTIFIED, launcher_of(), 10.7)
-    assert over.startswith("TimeLimitReached: The 10h of training.openshift.io/timeout are over. The job goes on, by")
+    assert over.startswith(
+        "TimeLimitReached: The 10h in the annotation training.openshift.io/timeout have passed. The job continues, "
+    )
     assert notices(NOTIFIED, launcher_of(), 10.8) == []
     # The limit from the policy gets a notice too.
     (near,) = notices(NOTIFIED, LIMITED, 8)
-    assert "The job goes on until 2026-01-02T00:00:00Z, when it is ended (activeDeadlineSeconds), by" in near
+    assert "The job continues until 2026-01-02T00:00:00Z, when it is terminated (activeDeadlineSeconds), " in near
     (near,) = notices(NOTIFIED, LIMITED, 19.2)
-    assert "80 % of the 1d that this job may take" in near
+    assert "80 % of this job's time limit of 1d" in near
 
 
 @pytest.mark.parametrize(

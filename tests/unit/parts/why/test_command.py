@@ -132,7 +132,7 @@ def test_log_of_a_workers_sshd_gives_the_cause(cluster: Cluster) -> None:
     for name, log in (("train-launcher-abcde", "wrong-key.mpich"), ("train-worker-0", "strict-modes.openmpi-4")):
         cluster.api.objects[f"{SPACE}/pods/{name}/log"] = {"log": (LOGS / f"{log}.log").read_text()}
     line = cluster.why("team-a/train").stdout.partition("\n")[0]
-    assert line.endswith("sshd does not accept the key, since others may write to /root/.ssh")
+    assert line.endswith("sshd does not accept the key, since other users may write to /root/.ssh")
 
 
 def test_control_characters_in_the_log_of_a_running_init_container_are_removed(cluster: Cluster) -> None:

@@ -400,7 +400,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         sight(job=job({}, true("Failed", "DeadlineExceeded")), pods=[],
               launcher=launcher(true("Failed", "DeadlineExceeded"), activeDeadlineSeconds=60)),
         State.FAILED,
-        "failed: its time was over: it ran into activeDeadlineSeconds of 1m",
+        "failed: its time limit was exceeded: activeDeadlineSeconds of 1m",
     ),
     "failed, and the pods are gone": (
         sight(job=job({}, true("Failed", "BackoffLimitExceeded", "Job has failed")), pods=[], launcher=None),
@@ -502,8 +502,8 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         replace(with_launcher(log("wrong-key.openmpi-4")), logs={
             "train-launcher-abcde": log("wrong-key.openmpi-4"), "train-worker-0": log("strict-modes.openmpi-4")}),
         State.STUCK,
-        "does not run: the launcher failed once (6 tries left): sshd does not accept the key, since others may write "
-        "to /root/.ssh",
+        "does not run: the launcher failed once (6 tries left): sshd does not accept the key, since other users may "
+        "write to /root/.ssh",
     ),
     "sshd without SYS_CHROOT": (
         replace(with_launcher(log("ssh-silent.intel")), logs={
@@ -838,5 +838,5 @@ def test_diagnosis_names_the_origin_of_the_time_limit(annotations: dict[str, str
     over = true("Failed", "DeadlineExceeded")
     limited = launcher(over, activeDeadlineSeconds=7200)
     (cause,) = diagnose(sight(job=job({"metadata.annotations": prefixed}, over), pods=[], launcher=limited)).causes
-    assert cause.text == f"its time was over: it ran into activeDeadlineSeconds of 2h{origin}"
+    assert cause.text == f"its time limit was exceeded: activeDeadlineSeconds of 2h{origin}"
     assert cause.fix == f"Raise {raised}, and let the program continue from its last checkpoint."

@@ -82,7 +82,7 @@ def _deadline(sight: Sight) -> Cause:
     limit = loose.number(sight.launcher, "spec", "activeDeadlineSeconds")
     limit = limit or loose.number(sight.job, "spec", "runPolicy", "activeDeadlineSeconds")
     span = f" of {duration.spell(limit)}" if limit is not None and limit >= 0 else ""
-    text, field = f"its time was over: it ran into activeDeadlineSeconds{span}", "spec.runPolicy.activeDeadlineSeconds"
+    text, field = f"its time limit was exceeded: activeDeadlineSeconds{span}", "spec.runPolicy.activeDeadlineSeconds"
     written = loose.mapping(sight.job, "metadata", "annotations")
     requested, injected = loose.text(written, TIMEOUT), loose.text(written, INJECTED).split(",")
     with suppress(duration.DurationError):
