@@ -48,7 +48,7 @@ _V1ALPHA1: Final = {
 }
 OWN_FIELDS: Final = dict(zip(OLDER_VERSIONS, (_V1, _V1ALPHA2, _V1ALPHA1), strict=True))
 """The fields of a version's spec that v2beta1 does not have, except `template` of v1alpha1."""
-# The only other field whose schema allows a number or a text, like a quantity.
+# The only field that is not a quantity although its schema allows both a number and a text.
 _PORT: Final = "port"
 _MOST: Final = 2**31 - 1
 

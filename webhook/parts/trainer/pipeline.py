@@ -110,7 +110,7 @@ def _stored(request: AdmissionRequest, new: Read, view: ClusterView) -> Read:
 
 
 def _shape(request: AdmissionRequest, encoded: msgspec.Raw, view: ClusterView) -> Read:
-    """The shape of the object, or a finding or text if it has no shape."""
+    """The object's shape, a finding if it is too large, or a text if it is not judged."""
     if large := too_large.finding(encoded):
         return large if _is_of_mpi(request, encoded, view) else too_large.TOO_LARGE
     try:
@@ -177,7 +177,7 @@ def _translated(decision: Decision, places: Places) -> Decision:
 
 
 def _is_for_runtime(finding: Finding, places: Places) -> bool:
-    """Whether the finding is advice that only the runtime's author can follow, and has got for the runtime."""
+    """Whether the finding is advice about the runtime, which its author got in the review of the runtime."""
     violation = finding.violation
     return violation.advisory and finding.rule in OF_TEMPLATES and places.of(violation.path).in_runtime
 

@@ -131,7 +131,7 @@ def _besides(rule: Rule, shape_of: ShapeOf) -> Rule:
     def besides(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
         shape = shape_of(ctx)
         yield from BESIDES[rule.id](shape)
-        # The rule's message about root is wrong for Trainer, which mounts the key in a different way than mpi-operator.
+        # The rule's message about root assumes mpi-operator's mount of the key, which Trainer does not use.
         if rule.id == "ssh-paths" and upstream.user_of_launcher(shape) == 0:
             return
         left_out = upstream.left_to_jobs(shape) if rule.id == "images" else ()
