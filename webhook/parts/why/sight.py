@@ -18,6 +18,7 @@ Json = Mapping[str, Any]
 WORKER: Final = "worker"
 LAUNCHER: Final = "launcher"
 _MINUTE, _HOUR = 60, 3600
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
 ROLE: Final = "training.kubeflow.org/job-role"
 
 
@@ -126,10 +127,6 @@ class Sight:
                 newest.setdefault((loose.text(event, "involvedObject", "name"), loose.text(event, "reason")), event)
         return list(newest.values())[:MAX_EVENTS_SHOWN]
 
-    def when(self, event: Json) -> str:
-        """The time since the event last happened, in words."""
-        return span(datetime.fromtimestamp(happened(event), UTC), self.now)
-
     def since(self, moment: datetime) -> str:
         """The time since the moment, in words."""
         return span(moment, self.now)
@@ -144,19 +141,15 @@ class Sight:
         return sorted(found, key=lambda pod: (len(loose.name(pod)), loose.name(pod)))
 
 
-def created(value: Json) -> float:
-    """The creation time in seconds since the epoch, 0 if it is missing."""
-    found = loose.moment(value, "metadata", "creationTimestamp")
-    return found.timestamp() if found else 0.0
+def created(value: Json) -> datetime:
+    """The creation time, or the epoch if it is missing."""
+    return loose.moment(value, "metadata", "creationTimestamp") or _EPOCH
 
 
-def happened(event: Json) -> float:
-    """The time when the event last happened, in seconds since the epoch."""
-    times = (
-        loose.moment(event, *path) for path in (("series", "lastObservedTime"), ("lastTimestamp",), ("eventTime",))
-    )
-    found = next((each for each in times if each), None)
-    return found.timestamp() if found else created(event)
+def happened(event: Json) -> datetime:
+    """The time when the event last happened."""
+    paths = (("series", "lastObservedTime"), ("lastTimestamp",), ("eventTime",))
+    return next(filter(None, (loose.moment(event, *path) for path in paths)), created(event))
 
 
 def span(start: datetime, end: datetime) -> str:

@@ -21,7 +21,7 @@ from webhook.parts.why.cause import Stage
 from webhook.parts.why.diagnosis import diagnose
 from webhook.parts.why.limits import MAX_TEXT_CHARACTERS
 from webhook.parts.why.place import from_visibility_api, place
-from webhook.parts.why.sight import Judged, QueuePlace, Sight
+from webhook.parts.why.sight import Judged, QueuePlace, Sight, happened
 from webhook.parts.why.state import State
 
 QUEUED = {"metadata.labels": {"kueue.x-k8s.io/queue-name": "gpu"}, "spec.runPolicy.suspend": True}
@@ -803,7 +803,7 @@ def test_diagnosis_accepts_objects_with_any_value_in_any_field(data: st.DataObje
     odd = replace(seen, **{name: broken})
     diagnose(odd)
     for event_ in odd.warnings():
-        odd.when(event_)
+        odd.since(happened(event_))
 
 
 def test_job_larger_than_the_cluster_does_not_start_without_a_change() -> None:

@@ -46,10 +46,8 @@ def causes(sight: Sight) -> Iterator[Cause]:
     if loose.text(event, "reason") == "ErrResourceExists" and _incomplete(sight):
         fix = "Delete the other object if it is not needed, or give the job another name."
         finding = sight.finding(CHILDREN)  # the finding names the kind, which the operator's event does not
-        text = (
-            "a name that the operator needs is taken: "
-            f"{finding.message if finding else cut(loose.text(event, 'message'))}"
-        )
+        problem = finding.message if finding else cut(loose.text(event, "message"))
+        text = f"a name that the operator needs is taken: {problem}"
         yield Cause("name-taken", Stage.OPERATOR, text, "Event ErrResourceExists", fix, CHILDREN)
     elif not (conditions or sight.launcher or sight.pods or _has_reported(sight)):
         yield from _absent(sight)
