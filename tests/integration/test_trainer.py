@@ -288,11 +288,11 @@ def test_numbers_of_pods(operator_cluster, checked, namespace):
     runtime["kind"], runtime["metadata"] = "TrainingRuntime", {"name": "own", "namespace": namespace}
     runtime["spec"]["mlPolicy"]["numNodes"] = 3
     warned = operator_cluster.kubectl("create", "-f", "-", stdin=runtime).stderr
-    assert "3 launchers, of which each starts all ranks" in warned
+    assert "3 launchers, each of which starts all ranks" in warned
 
     one = create(operator_cluster, namespace, job("one", numNodes=1))
     assert one.returncode == 0
-    assert "1 node, and Trainer makes two pods" in one.stderr
+    assert "1 node, but Trainer creates two pods" in one.stderr
     three = job("three", runtime="own", kind="TrainingRuntime")
     stored = lambda: create(operator_cluster, namespace, three).returncode == 0  # noqa: E731
     wait_for(operator_cluster, "Trainer to know the runtime", stored)
@@ -417,7 +417,7 @@ def test_output_of_the_trainer_sdk(operator_cluster, checked, namespace):
 
     assert f"{refused['error']}\n{refused['message']}\n".replace(namespace, "NAMESPACE") == shown("Kubeflow SDK")
     one = create(operator_cluster, namespace, job("one", numNodes=1), "--dry-run=server").stderr
-    assert "Warning: spec.trainer.numNodes: 1 node, and Trainer makes two pods" in one
+    assert "Warning: spec.trainer.numNodes: 1 node, but Trainer creates two pods" in one
     created, said = submit("trainer", operator_cluster, namespace, {**wanted, "num_nodes": 1})
     assert created == "llama"
     assert "two pods" not in said

@@ -26,7 +26,7 @@ def changed(document: dict[str, Any], data: st.DataObject, *, depth: int = 9) ->
         try:
             for key in path[:-1]:
                 target = target[key]
-            target[path[-1]] = data.draw(ODD)
+            target[path[-1]] = deepcopy(data.draw(ODD))  # a shared value could contain itself after the next change
         except (LookupError, TypeError):
             continue
     return job

@@ -199,13 +199,13 @@ CASES: Final = (
     Case(
         "unbound",
         "Its PersistentVolumeClaim gets no volume",
-        r'a volume is not there yet: PersistentVolumeClaim "?homeless',
+        r'a volume does not exist yet: PersistentVolumeClaim "?homeless',
         {_VOLUME: [{"name": "data", "persistentVolumeClaim": {"claimName": "homeless"}}]},
     ),
     Case(
         "no-node",
         "No node has the label of its nodeSelector",
-        r"no node will do: .*didn't match Pod's node affinity/selector",
+        r"no node matches: .*didn't match Pod's node affinity/selector",
         {f"{WORKER}.nodeSelector": {"gpu": "h900"}},
     ),
     Case(
@@ -353,7 +353,7 @@ CASES: Final = (
     Case(
         "managed-by",
         "managedBy names somebody else",
-        r'the operator leaves it alone: managedBy is "kueue"',
+        r'the operator ignores it: managedBy is "kueue"',
         {"spec.runPolicy.managedBy": "kueue"},
     ),
     Case(
@@ -428,7 +428,7 @@ CASES: Final = (
     Case(
         "deadline",
         "Its time is over",
-        r"failed: its time was over: .*activeDeadlineSeconds of 2s",
+        r"failed: its time limit was exceeded: activeDeadlineSeconds of 2s",
         {"spec.runPolicy.activeDeadlineSeconds": 2},
     ),
 )
