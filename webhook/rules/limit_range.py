@@ -1,13 +1,12 @@
 """Containers, pods and claims stay within the LimitRanges of the namespace.
 
-The API server checks pods, not jobs: it stores a job whose pods break a limit, and minutes later rejects the pods, one
-by one, on every attempt. So this rule checks the pods that the operator will create, with the defaults of LimitRanges
-and of the API server: `min`, `max` and `maxLimitRequestRatio` of containers and of pods, `min` and `max` of the claims
-of `ephemeral` volumes. It also finds pods that the defaults themselves make invalid, such as a default limit below the
-job's request.
+The API server checks pods, not jobs: it stores a job whose pods break a limit, and minutes later rejects each pod on
+every attempt. So this rule checks the pods that the operator will create, with the defaults of LimitRanges and of the
+API server: `min`, `max` and `maxLimitRequestRatio` of containers and of pods, and `min` and `max` of the claims of
+`ephemeral` volumes. It also reports pods that a default makes invalid, such as a default limit below the job's request.
 
-If two LimitRanges have different defaults for a resource the API server takes either one, so a resource that is left to
-the default is then not checked. Nothing is checked while the LimitRanges are unknown.
+If two LimitRanges have different defaults for a resource, the API server uses either default. So a resource without a
+value in the job is then not checked. Nothing is checked while the LimitRanges are unknown.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,12 +30,12 @@ _NOUNS = {"Container": "container", "Pod": "pod", CLAIM: "claim"}
 
 
 class Settings(RuleSettings):
-    """No settings except the action: the limits are those of the namespace's LimitRanges."""
+    """No settings except the action: the LimitRanges of the namespace have the limits."""
 
 
 @rule("limit-range", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Each container, each pod, each claim."""
+    """Checks each container, pod and claim."""
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     if ranges is UNKNOWN or not ranges:
         return
@@ -44,13 +43,13 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     for pods in job_pods(job, ctx):
         if not pods.template.containers:
             continue  # upstream-contract rejects it
-        together: dict[tuple[object, ...], list[OutOfBounds]] = {}
+        by_resource: dict[tuple[object, ...], list[OutOfBounds]] = {}
         for fault in faults(pods.template, pods.resources, pods.disputed, every):
             if isinstance(fault, OutOfBounds):
-                together.setdefault((fault.kind == CLAIM, fault.asked.path, fault.asked.name), []).append(fault)
+                by_resource.setdefault((fault.kind == CLAIM, fault.asked.path, fault.asked.name), []).append(fault)
             else:
                 yield _by_default(f"{pods.path}.template", fault)
-        for broken in together.values():
+        for broken in by_resource.values():
             yield _out_of_bounds(f"{pods.path}.template", broken)
 
 
@@ -74,7 +73,7 @@ def _by_default(path: str, fault: NoLimit | AbovePod | HugePagesAlone) -> Violat
 
 
 def _out_of_bounds(path: str, broken: Sequence[OutOfBounds]) -> Violation:
-    """All limits that one pair of request and limit breaks: one fix is enough."""
+    """One violation for all LimitRanges that the request and limit of a resource break; one fix satisfies them."""
     first = broken[0]
     asked = first.asked
     bounds: dict[str, list[str]] = {}
@@ -95,7 +94,7 @@ def _out_of_bounds(path: str, broken: Sequence[OutOfBounds]) -> Violation:
 
 
 def _degree(of: str, broken: Sequence[OutOfBounds]) -> Degree | None:
-    """How far each limit is exceeded; None if something without an amount is missing."""
+    """The amount for each broken limit; None if the job states no amount."""
     amounts: dict[str, int] = {}
     for fault in broken:
         amount = _excess(fault)
@@ -118,7 +117,7 @@ def _excess(fault: OutOfBounds) -> int | None:
 
 
 def _field(fault: OutOfBounds) -> str:
-    """The one that the user would change first."""
+    """The field, request or limit, that the user should change first."""
     asked = fault.asked
     if asked.several:
         return asked.path
@@ -128,7 +127,7 @@ def _field(fault: OutOfBounds) -> str:
 
 
 def _out(fault: OutOfBounds) -> tuple[str, str]:
-    """The amount and the limit."""
+    """(the amount, the broken limit) in words."""
     asked, own = fault.asked, fault.bounds
     request, limit = asked.request, asked.limit
     noun = _NOUNS[fault.kind]
@@ -161,7 +160,7 @@ def _amount(asked: Asked, field: str, amount: Quantity | None) -> str:
 
 
 def _fix(asked: Asked, fit: Fit | None, *, least: Quantity | None = None, only_request: bool = False) -> str:
-    """The amounts to write."""
+    """The fix: the amounts to write."""
     if fit is None:
         return "No amount fits: ask an administrator to change the LimitRanges."
     if fit is ANY:

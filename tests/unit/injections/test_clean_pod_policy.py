@@ -5,7 +5,7 @@ from tests.support.injecting import Example, inject, mpijob
 DEBUG = "training.openshift.io/debug-mode"
 LOST = "a failed launcher's log is deleted without restartPolicy: Never"
 RUNNING = "cleanPodPolicy: Running: workers end with the job"
-ALL = "cleanPodPolicy: All: workers go with the job"
+ALL = "cleanPodPolicy: All: workers are deleted with the job"
 NONE = "cleanPodPolicy: None: workers stay after the job"
 EXAMPLE = Example({"policy": "All"})
 

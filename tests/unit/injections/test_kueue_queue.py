@@ -448,7 +448,7 @@ def updated(new: Json, *objects: Json, runs: bool = False) -> tuple[Any, Any, li
             (
                 "training",
                 True,
-                ["stays in queue training: Kueue lets none start without it. Delete the job and submit it again."],
+                ["stays in queue training: a waiting job needs a queue. Delete the job and submit it again."],
             ),
             id="an empty annotation",
         ),

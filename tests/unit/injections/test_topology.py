@@ -49,7 +49,7 @@ TERMS = [term(RACK, 100, **NAMED), term(ZONE, 25, **NAMED)]
 
 
 def test_workers_get_an_affinity_for_each_label_of_the_nodes():
-    assert inject(mpijob()) == ({"Worker": TERMS}, {}, [f"workers come together by {RACK}, {ZONE}"])
+    assert inject(mpijob()) == ({"Worker": TERMS}, {}, [f"workers are placed together by {RACK}, {ZONE}"])
 
 
 @pytest.mark.parametrize("name", [{"name": "copy"}, {"generateName": "train-"}])
@@ -60,13 +60,13 @@ def test_affinity_to_the_workers_of_another_job_is_reported(name):
     reason = 'podAffinity draws the workers to job "train". Remove it if this job is a copy.'
     assert inject(copied) == ({"Worker": TERMS}, {}, [reason])
     del copied["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["affinity"]
-    assert inject(copied)[2] == [f"workers come together by {RACK}, {ZONE}"]
+    assert inject(copied)[2] == [f"workers are placed together by {RACK}, {ZONE}"]
 
 
 def test_keys_of_the_policy_keep_their_order():
     terms, _, notes = inject(mpijob(), keys=["pool", RACK, "pool"])
     assert terms == {"Worker": [term("pool", 100, **NAMED), term(RACK, 25, **NAMED)]}
-    assert notes == [f"workers come together by pool, {RACK}"]
+    assert notes == [f"workers are placed together by pool, {RACK}"]
 
 
 def test_weights_decrease_to_one():
@@ -79,8 +79,8 @@ def test_key_of_the_policy_that_no_node_has_is_reported():
     terms, _, notes = inject(mpijob(), keys=["switch", ZONE])
     assert terms == {"Worker": [term(ZONE, 100, **NAMED)]}
     assert notes == [
-        "no node has the label switch, so it brings no workers together",
-        f"workers come together by {ZONE}",
+        "no node has the label switch, so it places no workers together",
+        f"workers are placed together by {ZONE}",
     ]
 
 
@@ -117,7 +117,7 @@ class TestGenerateName:
         """Without match label keys the affinity would attract workers of all jobs to each other."""
         terms, _, notes = inject(self.job(), Snapshot([node("n1", {RACK: "r"}, kubelet=kubelet)]))
         assert terms == {}
-        assert notes == ["workers do not come together: with generateName that needs nodes of Kubernetes 1.31"]
+        assert notes == ["workers are not placed together: with generateName that needs nodes of Kubernetes 1.31"]
 
     def test_only_keys_of_the_policy_are_used_if_nodes_are_unknown(self):
         terms, _, notes = inject(self.job(), NothingKnown(), keys=[RACK])

@@ -180,7 +180,12 @@ def test_other_resources_are_not_reported_if_no_node_has_the_device() -> None:
             "no node satisfies one of its 2 terms",
             "Request labels that nodes have.",
         ),
-        (required([]), "affinity.nodeAffinity", "selects no node, for want of conditions", "Write some, or remove it."),
+        (
+            required([]),
+            "affinity.nodeAffinity",
+            "selects no node, because it has no conditions",
+            "Write some, or remove it.",
+        ),
         # Some node meets each demand, but no node meets all of them.
         (
             {**gpus(1), **selected(**{"topology.kubernetes.io/zone": "zone-b"})},

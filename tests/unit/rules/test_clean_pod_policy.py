@@ -8,7 +8,7 @@ from tests.support.rule_checks import found, violations
 from webhook.rules import REGISTRY
 
 ID = "clean-pod-policy"
-REFUSED = 'spec.runPolicy.cleanPodPolicy: "None" is not allowed here (a job that does not say gets "None")'
+REFUSED = 'spec.runPolicy.cleanPodPolicy: "None" is not allowed here (the default is "None")'
 
 
 @pytest.mark.parametrize(

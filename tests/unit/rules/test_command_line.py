@@ -446,7 +446,7 @@ def test_negative_number_of_ranks_for_open_mpi_is_rejected() -> None:
 
 def test_option_and_value_in_one_word_are_rejected() -> None:
     [violation] = check(["mpirun", "-np 4", "train"])
-    assert found([violation]) == [f'{WHERE}.command: "-np 4" is one word, and no option']
+    assert found([violation]) == [f'{WHERE}.command: "-np 4" is one word, not an option']
     assert violation.fix == 'Split it: "-np", "4".'
     [violation] = check(["mpiexec", "-n 4", "train"], implementation="MPICH")
     assert violation.advisory

@@ -164,15 +164,15 @@ SMALL = {"cpu": 100, "memory": "1Ti", GPU: 5}
         pytest.param(
             [queue({"h100": ROOMY}), H100],
             {f"{LIMITS}.rdma/hca": 1},
-            [f"{WORKER}: resource rdma/hca unavailable in ClusterQueue queue. Use one with it."],
+            [f"{WORKER}: resource rdma/hca unavailable in ClusterQueue queue. Use another queue."],
             id="not covered",
         ),
         pytest.param(
             [queue({"h100": {"cpu": 100, "memory": "1Ti"}}), H100],
             {"Launcher.template.spec.containers.0.resources.limits.rdma/hca": 1},
             [
-                f"{LAUNCHER}: resource rdma/hca unavailable in ClusterQueue queue. Use one with it.",
-                f"{WORKER}: resource {GPU} unavailable in ClusterQueue queue. Use one with it.",
+                f"{LAUNCHER}: resource rdma/hca unavailable in ClusterQueue queue. Use another queue.",
+                f"{WORKER}: resource {GPU} unavailable in ClusterQueue queue. Use another queue.",
             ],
             id="both roles",
         ),

@@ -409,7 +409,7 @@ class TestClaims:
         view = Snapshot([claim_template("t", exactly("nic")), device_class("nic")])
         assert [each.path for each in violations("gpus", claims("t"), settings={"min": 1}, view=view)] == [WORKER]
 
-    UNKNOWN = 'claim "c0" counts against no GPU bound: '
+    UNKNOWN = 'the GPUs of claim "c0" are not counted: '
     ASK = "Keep within the bounds: they are not counted here."
     NIC = claim_template("t", exactly("nic"))
     ABSENT = "Check its name, or have it created: the pods wait for it."
@@ -452,7 +452,7 @@ class TestClaims:
             "gpus", changes, settings={"refuseUncountedClaims": True, "otherClasses": ["nic"]}, view=Snapshot(objects)
         )
         assert [each.advisory for each in found] == [False] * rejected
-        assert not any(" counts against no GPU bound: " not in each.message for each in found)
+        assert not any(" not counted: " not in each.message for each in found)
 
     @pytest.mark.parametrize(("changes", "objects"), [(claims("t"), []), (claims("t"), [NIC])])
     def test_claim_that_cannot_be_read_is_not_rejected(self, changes: Json, objects: list[Json]) -> None:
@@ -463,7 +463,7 @@ class TestClaims:
         (violation,) = violations("gpus", shared_claim("gpus"))
         assert Finding("gpus", violation).warning == (
             "spec.mpiReplicaSpecs[Worker]...spec.resourceClaims[0]: "
-            'claim "c0" counts against no GPU bound: pods share it [gpus]'
+            'the GPUs of claim "c0" are not counted: pods share it [gpus]'
         )
 
     def test_claim_of_all_devices_of_a_node_is_a_warning(self) -> None:
@@ -479,7 +479,7 @@ class TestClaims:
         view = Snapshot([claim_template("u", exactly()), NONE])
         (violation,) = violations("gpus", claims("t", "u", "t", "t", "t", "t"), view=view)
         assert violation.path == self.PATH
-        assert violation.message.startswith('claim "c0" and 4 more count against no GPU bound: ')
+        assert violation.message.startswith('the GPUs of claim "c0" and 4 more are not counted: ')
         assert violation.message.replace(' ("t")', "") in Finding("gpus", violation).warning
 
     def test_claim_of_a_launcher_that_is_a_worker(self) -> None:

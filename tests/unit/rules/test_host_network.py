@@ -9,7 +9,7 @@ HOST = {"Worker.template.spec.hostNetwork": True}
 COMMAND = "Worker.template.spec.containers.0.command"
 MOUNTS = "Worker.template.spec.containers.0.volumeMounts"
 EXPECTED = [
-    "spec.mpiReplicaSpecs[Worker].template.spec.hostNetwork: sshd meets the node's own on port 22",
+    "spec.mpiReplicaSpecs[Worker].template.spec.hostNetwork: the node's sshd uses port 22 already",
 ]
 
 

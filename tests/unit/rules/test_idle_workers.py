@@ -31,12 +31,12 @@ def launcher(command: Any, **more: Any) -> dict[str, Any]:
         (script("horovodrun -np $NP python t.py"), "horovodrun runs on the launcher alone", f"Add {USE}."),
         (
             "horovodrun -np 4 -H $(OMPI_MCA_orte_default_hostfile) python t.py",
-            "-H takes hosts, and no file",
+            "-H takes hosts, not a file",
             f"Write {USE}.",
         ),
         (
             script("horovodrun -np 4 -H $(OMPI_MCA_orte_default_hostfile) python t.py"),
-            "-H takes hosts, and no file",
+            "-H takes hosts, not a file",
             f"Write {USE}.",
         ),
         ("deepspeed train.py --deepspeed", "deepspeed runs on the launcher alone", f"Add {USE}."),

@@ -8,7 +8,7 @@ from tests.support.rule_checks import found, violations
 from webhook.rules import REGISTRY
 
 ID = "mpi-implementation"
-REFUSED = 'spec.mpiImplementation: "{}" is not allowed here (a job that does not say gets "OpenMPI")'
+REFUSED = 'spec.mpiImplementation: "{}" is not allowed here (the default is "OpenMPI")'
 
 
 @pytest.mark.parametrize(

@@ -45,27 +45,27 @@ NETWORKS = {"Worker.template.metadata": {"annotations": {"k8s.v1.cni.cncf.io/net
         (
             RESTRICTED,
             RDMA,
-            ["(advice) spec.mpiReplicaSpecs[Worker]: RDMA passes by its NetworkPolicy"],
+            ["(advice) spec.mpiReplicaSpecs[Worker]: its NetworkPolicy does not filter RDMA"],
         ),
         ({**RESTRICTED, "rdmaDevices": ["acme.com/nic"]}, RDMA, []),
         (
             RESTRICTED,
             NETWORKS,
             [
-                "(advice) spec.mpiReplicaSpecs[Worker]: further networks pass by its NetworkPolicy"
+                "(advice) spec.mpiReplicaSpecs[Worker]: its NetworkPolicy does not filter further networks"
             ],
         ),
         (
             RESTRICTED,
             DEFAULT_NETWORK,
             [
-                "(advice) spec.mpiReplicaSpecs[Worker]: further networks pass by its NetworkPolicy"
+                "(advice) spec.mpiReplicaSpecs[Worker]: its NetworkPolicy does not filter further networks"
             ],
         ),
         (RESTRICTED, {"Worker.template.metadata": {"annotations": {"v1.multus-cni.io/default-network": ""}}}, []),
         ({}, {**RDMA, **NETWORKS}, []),
         ({"choices": ["isolated"]}, {**RDMA, ANNOTATIONS: {NETWORK_POLICY: "isolated"}}, [
-            "(advice) spec.mpiReplicaSpecs[Worker]: RDMA passes by its NetworkPolicy"
+            "(advice) spec.mpiReplicaSpecs[Worker]: its NetworkPolicy does not filter RDMA"
         ]),
         (
             {**RESTRICTED, "choices": ["none"]},
@@ -147,7 +147,7 @@ def test_namespace_policy_that_blocks_the_launcher_is_a_warning(objects: list[Js
     changes = {"Worker.template.metadata": {"labels": {"app": "x"}}}
     (result,) = violations(ID, changes, view=Snapshot([NAMESPACE, *objects]))
     path = "(advice) spec.mpiReplicaSpecs[Worker]"
-    assert found([result]) == [f"{path}: NetworkPolicy closed shuts the launcher out"]
+    assert found([result]) == [f"{path}: NetworkPolicy closed blocks the launcher"]
     assert fits_a_warning(ID, result)
 
 

@@ -15,9 +15,9 @@ LABEL = "metadata.labels[kueue.x-k8s.io/priority-class]"
 QUEUED = {"kueue.x-k8s.io/queue-name": "team"}
 OURS = {"kueue.x-k8s.io/priority-class": "gone"}
 ABSENT = 'PriorityClass "gone" does not exist'
-NO_WORKLOAD = f"{ABSENT}, so Kueue builds no Workload and says nothing: the job waits for ever"
+NO_WORKLOAD = f"{ABSENT}, so Kueue builds no Workload and reports nothing: the job waits for ever"
 NO_PODS = f"{ABSENT}, so the API server rejects the pods"
-NONE_EXISTS = "Remove it: none of those that are allowed here exists."
+NONE_EXISTS = "Remove it: none of the allowed classes exists."
 FIX = "Name an existing PriorityClass (kubectl get priorityclass), or remove it."
 OBJECTS: list[Json] = [
     {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}},
@@ -201,27 +201,27 @@ def test_priority_of_the_class_is_accepted(changes: Json, objects: list[Json] | 
 @pytest.mark.parametrize(
     ("changes", "objects", "expected"),
     [
-        (with_priority(1000), CLASSES, f"priority: is 1000, but only 0 is taken ({NEITHER})"),
+        (with_priority(1000), CLASSES, f"priority: is 1000, but only 0 is valid ({NEITHER})"),
         (
             with_priority(policy="Never"),
             CLASSES,
-            f"preemptionPolicy: is Never, but only PreemptLowerPriority is taken ({NEITHER})",
+            f"preemptionPolicy: is Never, but only PreemptLowerPriority is valid ({NEITHER})",
         ),
         (
             with_priority(1000, name="high"),
             CLASSES,
-            'priority: is 1000, but only 10 is taken (PriorityClass "high": the pods are rejected)',
+            'priority: is 1000, but only 10 is valid (PriorityClass "high": the pods are rejected)',
         ),
         (
             with_priority(policy="PreemptLowerPriority", name="gentle"),
             CLASSES,
-            'preemptionPolicy: is PreemptLowerPriority, but only Never is taken (PriorityClass "gentle": the pods are '
+            'preemptionPolicy: is PreemptLowerPriority, but only Never is valid (PriorityClass "gentle": the pods are '
             "rejected)",
         ),
         (
             with_priority(0),
             DEFAULTS,
-            'priority: is 0, but only 7 is taken (PriorityClass "default": the pods are rejected)',
+            'priority: is 0, but only 7 is valid (PriorityClass "default": the pods are rejected)',
         ),
     ],
 )

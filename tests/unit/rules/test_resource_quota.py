@@ -388,7 +388,7 @@ def test_fix_reduces_the_devices_of_claims(requests: list[Json], hard: int, firs
 def test_claim_with_unknown_devices_is_a_warning() -> None:
     limit = quota({"gpu.nvidia.com.deviceclass.resource.k8s.io/devices": 16})
     (violation,) = violations("resource-quota", claims("t"), view=cluster(limit))
-    assert violation.message == 'claim "c0" counts against no GPU bound: ResourceClaimTemplates cannot be read'
+    assert violation.message == 'the GPUs of claim "c0" are not counted: ResourceClaimTemplates cannot be read'
     assert violation.advisory
     assert violation.path == "spec.mpiReplicaSpecs[Worker].template.spec.resourceClaims[0]"
     known = claim_template("t", exactly("nic", allocationMode="All"))

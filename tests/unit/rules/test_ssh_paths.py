@@ -117,11 +117,11 @@ def test_working_or_uncertain_combination_is_accepted(changes: Json) -> None:
         ({**both(runAsUser=1), FIELD: REMOVE}, f'{FIELD}: "/root/.ssh" cannot be read by user 1, only by root {BOTH}'),
         (
             both("/root/.ssh/", runAsUser=1000),
-            f'(advice) {FIELD}: "/root/.ssh/" is not for user 1000: /root is hardly ever open to others {BOTH}',
+            f'(advice) {FIELD}: "/root/.ssh/" is not for user 1000: other users can rarely read /root {BOTH}',
         ),
         (
             job(launcher_pod={"runAsUser": 1000, "fsGroup": 1000}),
-            f'(advice) {FIELD}: "/root/.ssh" is not for user 1000: /root is hardly ever open to others (Launcher)',
+            f'(advice) {FIELD}: "/root/.ssh" is not for user 1000: other users can rarely read /root (Launcher)',
         ),
         (both(runAsNonRoot=True), f'(advice) {FIELD}: "/root/.ssh" is for root, and runAsNonRoot is set {BOTH}'),
         (
@@ -131,20 +131,20 @@ def test_working_or_uncertain_combination_is_accepted(changes: Json) -> None:
         # The roles have different users.
         (
             job(HOME, launcher={"runAsUser": 1000}, worker={"runAsUser": 1001}),
-            f"(advice) {CONTEXT}.runAsUser: sshd of user 1001 lets only that user in, the ",
+            f"(advice) {CONTEXT}.runAsUser: sshd of user 1001 accepts only that user, the ",
         ),
         (
             job(HOME, launcher={"runAsUser": 1000}, worker_pod={"runAsUser": 1001}),
-            f"(advice) {WORKER}.securityContext.runAsUser: sshd of user 1001 lets only that user in, ",
+            f"(advice) {WORKER}.securityContext.runAsUser: sshd of user 1001 accepts only that user, ",
         ),
         # The workers' sshd.
         (
             {**both(HOME, runAsUser=1000), "Worker.template.spec.containers.0.command": REMOVE},
-            f"(advice) {WORKER}.containers[0].command: is missing, and what then starts is the sshd of root",
+            f"(advice) {WORKER}.containers[0].command: is missing, so the sshd of root starts",
         ),
         (
             {**both(HOME, runAsNonRoot=True), "Worker.template.spec.containers.0.command": []},
-            f"(advice) {WORKER}.containers[0].command: is missing, and what then starts is the sshd of root",
+            f"(advice) {WORKER}.containers[0].command: is missing, so the sshd of root starts",
         ),
         (
             both(HOME, runAsUser=1000, capabilities={"drop": ["ALL"]}),
@@ -156,11 +156,11 @@ def test_working_or_uncertain_combination_is_accepted(changes: Json) -> None:
         ),
         (
             both(runAsUser=0, capabilities={"drop": ["ALL"], "add": ["SETUID"]}),
-            f"{CONTEXT}.capabilities.drop: takes from sshd what it needs as root: SETGID, SYS_CHROOT",
+            f"{CONTEXT}.capabilities.drop: drops what sshd of root needs: SETGID, SYS_CHROOT",
         ),
         (
             both(capabilities={"drop": ["CAP_SYS_CHROOT"]}),
-            f"(advice) {CONTEXT}.capabilities.drop: takes from sshd what it needs as root: SYS_CHROOT",
+            f"(advice) {CONTEXT}.capabilities.drop: drops what sshd of root needs: SYS_CHROOT",
         ),
     ],
 )
@@ -252,7 +252,7 @@ def test_root_in_a_restricted_namespace_is_not_reported() -> None:
     root = both(HOME, runAsUser=0, capabilities={"drop": ["ALL"]})
     assert violations("ssh-paths", root, view=RESTRICTED) == []
     key, capabilities = violations("ssh-paths", root)
-    assert key.fix.startswith("Set it to /root/.ssh, letter by letter")
+    assert key.fix.startswith("Set it to exactly /root/.ssh")
     assert capabilities.fix == "Add SETGID, SETUID, SYS_CHROOT to capabilities.add, or run sshd as another user."
 
 

@@ -160,7 +160,7 @@ def test_unused_feature_is_accepted(changes: Json) -> None:
     ("features", "included"),
     [
         (["gangScheduling", "priorityScheduling"], "gangScheduling, priorityScheduling"),
-        ([], "none of the features that are optional"),
+        ([], "no optional features"),
     ],
 )
 def test_message_names_the_features_of_the_tier(features: list[str], included: str) -> None:
@@ -211,6 +211,6 @@ def test_gpus_of_claims_are_included() -> None:
 def test_claim_with_an_unknown_number_of_gpus_is_a_warning(role: str) -> None:
     (violation,) = violations("tier", claims("t", role=role), settings={"maxGpus": 8})
     assert violation.path == f"spec.mpiReplicaSpecs[{role}].template.spec.resourceClaims[0]"
-    assert violation.message == 'claim "c0" counts against no GPU bound: ResourceClaimTemplates cannot be read'
+    assert violation.message == 'the GPUs of claim "c0" are not counted: ResourceClaimTemplates cannot be read'
     assert violation.advisory
     assert violations("tier", claims("t"), settings={"maxWorkers": 8}) == []

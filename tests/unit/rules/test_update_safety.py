@@ -65,7 +65,7 @@ def test_change_of_a_job_with_a_launcher_is_rejected(uid: str) -> None:
 def test_change_of_a_job_with_waiting_pods_is_rejected(changes: dict[str, Any], path: str) -> None:
     [violation] = violations("update-safety", changes, old=status("Created"))
     assert (violation.path, violation.advisory) == (path, False)
-    assert violation.message.endswith("when the job's pods are made already, which breaks it")
+    assert violation.message.endswith("after the job's pods were created, which breaks it")
 
 
 @pytest.mark.parametrize(("changes", "path"), FIXED)

@@ -124,11 +124,15 @@ REJECTED: list[tuple[dict[str, Any], str, str]] = [
         "spec.mpiReplicaSpecs[worker]",
         'the operator does not know "worker" and ignores it',
     ),
-    ({f"{SPEC}.volumes": [{"name": "ssh-auth"}]}, f"{WORKER}.template.spec.volumes[0].name", "is the operator's own"),
+    (
+        {f"{SPEC}.volumes": [{"name": "ssh-auth"}]},
+        f"{WORKER}.template.spec.volumes[0].name",
+        "is reserved for the operator",
+    ),
     (
         {"Launcher.template.spec.volumes": [{"name": "data"}, {"name": "mpi-job-config"}]},
         f"{LAUNCHER}.template.spec.volumes[1].name",
-        "is the operator's own",
+        "is reserved for the operator",
     ),
     (
         {f"{SPEC}.containers.0.volumeMounts": [{"name": "k", "mountPath": "/root/.ssh"}]},
@@ -310,7 +314,7 @@ def mount(path: str, role: str = "Launcher") -> dict[str, Any]:
 def test_mount_inside_a_read_only_folder_is_rejected(changes: dict[str, Any], folder: str) -> None:
     [violation] = violations("upstream-contract", changes)
     assert violation.path.endswith(".template.spec.containers[0].volumeMounts[0].mountPath")
-    assert violation.message.endswith(f" cannot be made in {folder}, which the operator mounts read-only")
+    assert violation.message.endswith(f" cannot be created in {folder}, which the operator mounts read-only")
     assert not violation.advisory
 
 

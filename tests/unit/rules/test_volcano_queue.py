@@ -140,7 +140,7 @@ def test_queue_that_is_not_open_yet_is_a_warning(state: str) -> None:
 )
 def test_queue_with_other_queues_below_it_is_reported(below: list[str], fix: str) -> None:
     objects = [queue("team"), *(queue(name, parent="team") for name in below)]
-    message = 'queue "team" has others below it'
+    message = 'queue "team" has queues below it'
     (certain,) = reported(TEAM, *objects, settings=TREE)
     assert (certain.path, certain.message, certain.fix, certain.advisory) == (FIELD, message, fix, False)
     assert found(reported(TEAM, *objects)) == [f"(advice) {FIELD}: {message}"], (
@@ -265,7 +265,7 @@ def test_parent_queue_that_is_too_small_is_reported() -> None:
 def test_queues_in_a_cycle_are_checked() -> None:
     objects = [queue("team", parent="a"), queue("a", {GPU: 1}, parent="team")]
     leaf, capability = reported(TEAM, *objects, settings=TREE)
-    assert "has others below it" in leaf.message
+    assert "has queues below it" in leaf.message
     assert capability.message == f'needs 8 {GPU}, queue "a" can hold 1'
 
 
