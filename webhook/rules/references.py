@@ -59,7 +59,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Reports each missing object at its first reference, then claims that too many pods mount."""
     if not job.managed_here:
         return
-    seen: set[Any] = set()
+    checked: set[Any] = set()
     shared: dict[str, int] = {}
     paths: dict[str, str] = {}
     for _, path, replica in job.replicas():
@@ -69,14 +69,14 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             if reference.resource is PERSISTENT_VOLUME_CLAIMS:
                 claims.add(reference.name)
                 paths.setdefault(reference.name, reference.path)
-            if (violation := _missing(reference, job, seen, ctx)) is not None:
+            if (violation := _missing(reference, job, checked, ctx)) is not None:
                 yield violation
             elif reference.keys:
                 yield from _missing_keys(reference, ctx)
         for name in claims:
             shared[name] = shared.get(name, 0) + (replica.replicas or 0)
         if text := template.annotations.get(NETWORKS):
-            yield from _networks(f"{path}.template.metadata.annotations[{NETWORKS}]", text, job, seen, ctx)
+            yield from _networks(f"{path}.template.metadata.annotations[{NETWORKS}]", text, job, checked, ctx)
     for name, pods in shared.items():
         if pods < 2:
             continue
@@ -87,25 +87,25 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 def _references(template: PodTemplate, path: str) -> list[Reference]:
     """The references in the template of the replica spec at `path`."""
-    found: list[Reference] = []
+    references: list[Reference] = []
     if (spec := template.spec) is None:
-        return found
+        return references
     path = f"{path}.template.spec"
     for index, volume in enumerate(spec.volumes or ()):
         if volume.persistent_volume_claim or volume.config_map or volume.projected:
-            _volume(volume, f"{path}.volumes[{index}]", found)
+            _volume(volume, f"{path}.volumes[{index}]", references)
     for kind, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
         for index, container in enumerate(containers or ()):
             if container.env or container.env_from:
-                _environment(container, f"{path}.{kind}[{index}]", found)
+                _environment(container, f"{path}.{kind}[{index}]", references)
     for field, name in (("serviceAccountName", spec.service_account_name), ("serviceAccount", spec.service_account)):
         if name:  # `serviceAccount` is read only without the newer `serviceAccountName`
             if not _is_invalid(name):
-                found.append(Reference(f"{path}.{field}", SERVICE_ACCOUNTS, name))
+                references.append(Reference(f"{path}.{field}", SERVICE_ACCOUNTS, name))
             break
     if spec.runtime_class_name and not _is_invalid(spec.runtime_class_name):
-        found.append(Reference(f"{path}.runtimeClassName", RUNTIME_CLASSES, spec.runtime_class_name))
-    return found
+        references.append(Reference(f"{path}.runtimeClassName", RUNTIME_CLASSES, spec.runtime_class_name))
+    return references
 
 
 def _is_invalid(name: str) -> bool:
@@ -113,36 +113,36 @@ def _is_invalid(name: str) -> bool:
     return names.dns_1123_subdomain_problem(name) is not None
 
 
-def _volume(volume: Volume, path: str, found: list[Reference]) -> None:
+def _volume(volume: Volume, path: str, references: list[Reference]) -> None:
     if volume.persistent_volume_claim is not None and volume.persistent_volume_claim.claim_name:
         claim, path_of_name = volume.persistent_volume_claim.claim_name, f"{path}.persistentVolumeClaim.claimName"
-        found.append(Reference(path_of_name, PERSISTENT_VOLUME_CLAIMS, claim, unchecked=True))
+        references.append(Reference(path_of_name, PERSISTENT_VOLUME_CLAIMS, claim, unchecked=True))
     if volume.config_map is not None:
-        _config_map(volume.config_map, f"{path}.configMap", found)
+        _config_map(volume.config_map, f"{path}.configMap", references)
     for index, source in enumerate((volume.projected and volume.projected.sources) or ()):
         if source.config_map is not None:
-            _config_map(source.config_map, f"{path}.projected.sources[{index}].configMap", found)
+            _config_map(source.config_map, f"{path}.projected.sources[{index}].configMap", references)
 
 
-def _environment(container: Container, path: str, found: list[Reference]) -> None:
+def _environment(container: Container, path: str, references: list[Reference]) -> None:
     for index, source in enumerate(container.env_from or ()):
         if source.config_map_ref is not None and not _is_invalid(source.config_map_ref.name):
-            _config_map(source.config_map_ref, f"{path}.envFrom[{index}].configMapRef", found)
+            _config_map(source.config_map_ref, f"{path}.envFrom[{index}].configMapRef", references)
     for index, variable in enumerate(container.env or ()):
         if (value := variable.value_from) is None or (key := value.config_map_key_ref) is None:
             continue
         if not _is_invalid(key.name):
-            _config_map(key, f"{path}.env[{index}].valueFrom.configMapKeyRef", found)
+            _config_map(key, f"{path}.env[{index}].valueFrom.configMapKeyRef", references)
 
 
-def _config_map(source: ConfigMapSource, path: str, found: list[Reference]) -> None:
+def _config_map(source: ConfigMapSource, path: str, references: list[Reference]) -> None:
     if source.name and not source.optional:
         keys = [(f"{path}.key", source.key)] if source.key else []
         keys += [(f"{path}.items[{index}].key", item.key) for index, item in enumerate(source.items or ()) if item.key]
-        found.append(Reference(f"{path}.name", CONFIG_MAPS, source.name, unchecked=True, keys=tuple(keys)))
+        references.append(Reference(f"{path}.name", CONFIG_MAPS, source.name, unchecked=True, keys=tuple(keys)))
 
 
-def _networks(path: str, text: str, job: MPIJob, seen: set[Any], ctx: Context) -> Iterator[Violation]:
+def _networks(path: str, text: str, job: MPIJob, checked: set[Any], ctx: Context) -> Iterator[Violation]:
     try:
         selected = networks.parse(text)
     except NetworksError as error:
@@ -150,16 +150,16 @@ def _networks(path: str, text: str, job: MPIJob, seen: set[Any], ctx: Context) -
         return
     for network in selected:
         reference = Reference(path, NETWORK_ATTACHMENT_DEFINITIONS, network.name, network.namespace)
-        if (violation := _missing(reference, job, seen, ctx)) is not None:
+        if (violation := _missing(reference, job, checked, ctx)) is not None:
             yield violation
 
 
-def _missing(reference: Reference, job: MPIJob, seen: set[Any], ctx: Context) -> Violation | None:
+def _missing(reference: Reference, job: MPIJob, checked: set[Any], ctx: Context) -> Violation | None:
     """A violation if the object is missing, once for each object. Suggested names are from the job's namespace only."""
     resource, namespace = reference.resource, reference.namespace or ctx.namespace
-    if (key := (resource, namespace, reference.name)) in seen:
+    if (key := (resource, namespace, reference.name)) in checked:
         return None
-    seen.add(key)
+    checked.add(key)
     problem = names.dns_1123_subdomain_problem(reference.name) if reference.unchecked else None
     if not problem and ctx.view.get(resource, resource.key(namespace, reference.name)) is not ABSENT:
         return None

@@ -28,10 +28,10 @@ LAUNCHER_OFF = {"Launcher.template.spec.automountServiceAccountToken": False}
 
 
 def test_pods_without_settings_get_a_token() -> None:
-    found = violations("api-access")
+    result = violations("api-access")
     fix = "Set automountServiceAccountToken: false."
-    assert found == [Violation(path, "gets an API token", fix=fix) for path in PATHS.values()]
-    assert all(fits_a_warning("api-access", each) for each in found)
+    assert result == [Violation(path, "gets an API token", fix=fix) for path in PATHS.values()]
+    assert all(fits_a_warning("api-access", each) for each in result)
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_token_of_a_pod_without_a_named_account_is_reported(changes: Json, paths
 def test_account_that_gives_no_token_is_accepted() -> None:
     view = Snapshot([service_account("default", token=False)])
     assert violations("api-access", view=view) == []
-    found = violations("api-access", {f"{WORKER}.automountServiceAccountToken": True}, view=view)
-    assert [each.path for each in found] == [PATHS["Worker"]]
+    result = violations("api-access", {f"{WORKER}.automountServiceAccountToken": True}, view=view)
+    assert [each.path for each in result] == [PATHS["Worker"]]
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ ROOMY = {"cpu": 100, "memory": "1Ti", GPU: 100}
 
 def reported(*objects: Json, changes: Json | None = None, labels: Json | None = None) -> list[str]:
     """Each violation as `path: message. fix`. Messages about quotas must fit into a warning."""
-    known = [config(), namespace(), local_queue("train", "queue"), *objects]
-    result = violations("ever-fits", {"metadata.labels": labels or QUEUED, **(changes or {})}, view=Snapshot(known))
+    world = [config(), namespace(), local_queue("train", "queue"), *objects]
+    result = violations("ever-fits", {"metadata.labels": labels or QUEUED, **(changes or {})}, view=Snapshot(world))
     assert all(fits_a_warning("ever-fits", each) for each in result if "NoMatchingFlavor" not in each.message)
     return [f"{violation.path}: {violation.message}. {violation.fix}" for violation in result]
 
@@ -307,23 +307,23 @@ def test_launcher_without_requests_in_a_topology_aware_queue_is_reported(
 
 def test_fix_requests_zero_gpus_if_the_queue_covers_only_gpus() -> None:
     counted = {"Worker.template.spec.containers.0.resources": {"limits": {GPU: "2"}}}
-    known = [namespace(), local_queue("train", "queue"), GPUS, *TAS]
+    objects = [namespace(), local_queue("train", "queue"), GPUS, *TAS]
     changes = {"metadata.labels": QUEUED, **NONE, **counted}
-    (violation,) = violations("ever-fits", changes, view=Snapshot([NO_RANGES, config(), *known]))
+    (violation,) = violations("ever-fits", changes, view=Snapshot([NO_RANGES, config(), *objects]))
     assert violation.fix == f'Request {GPU}: "0".'
     assert fits_a_warning("ever-fits", violation)
     # Kueue ignores the excluded cpu and memory of the launcher.
-    (violation,) = violations("ever-fits", {"metadata.labels": QUEUED}, view=Snapshot([NO_RANGES, UNCOUNTED, *known]))
+    (violation,) = violations("ever-fits", {"metadata.labels": QUEUED}, view=Snapshot([NO_RANGES, UNCOUNTED, *objects]))
     assert violation.path == LAUNCHER
     # Unknown LimitRanges may add a request.
-    assert violations("ever-fits", changes, view=Snapshot([config(), *known])) == []
+    assert violations("ever-fits", changes, view=Snapshot([config(), *objects])) == []
 
 
 def test_topologies_are_ignored_without_topology_aware_scheduling() -> None:
     off = config("featureGates: {TopologyAwareScheduling: false}\n")
-    known = [off, namespace(), local_queue("train", "queue"), queue({"h100": ROOMY}), *TAS]
+    objects = [off, namespace(), local_queue("train", "queue"), queue({"h100": ROOMY}), *TAS]
     changes = {"metadata.labels": QUEUED, **topology_request(required="rack")}
-    assert violations("ever-fits", changes, view=Snapshot(known)) == []
+    assert violations("ever-fits", changes, view=Snapshot(objects)) == []
 
 
 def test_pod_sets_of_one_group_get_one_flavor() -> None:
@@ -347,17 +347,17 @@ def test_pod_sets_of_one_group_get_one_flavor() -> None:
     ],
 )
 def test_resource_that_kueue_does_not_charge_is_ignored(resources: str) -> None:
-    known = [namespace(), local_queue("train", "queue"), queue({"h100": ROOMY}), H100]
+    objects = [namespace(), local_queue("train", "queue"), queue({"h100": ROOMY}), H100]
     changes = {"metadata.labels": QUEUED, f"{LIMITS}.rdma/hca": 1}
-    assert violations("ever-fits", changes, view=Snapshot([config(), *known]))
-    assert not violations("ever-fits", changes, view=Snapshot([config(f"resources: {resources}\n"), *known]))
+    assert violations("ever-fits", changes, view=Snapshot([config(), *objects]))
+    assert not violations("ever-fits", changes, view=Snapshot([config(f"resources: {resources}\n"), *objects]))
 
 
 def test_no_violation_if_kueue_may_not_manage_the_namespace() -> None:
-    known = [namespace(), local_queue("train", "queue"), queue()]
-    assert violations("ever-fits", {"metadata.labels": QUEUED}, view=Snapshot(known)) == []
+    objects = [namespace(), local_queue("train", "queue"), queue()]
+    assert violations("ever-fits", {"metadata.labels": QUEUED}, view=Snapshot(objects)) == []
     unmanaged = config("managedJobsNamespaceSelector: {matchLabels: {kueue: 'yes'}}\n")
-    assert violations("ever-fits", {"metadata.labels": QUEUED}, view=Snapshot([unmanaged, *known])) == []
+    assert violations("ever-fits", {"metadata.labels": QUEUED}, view=Snapshot([unmanaged, *objects])) == []
 
 
 def test_defaults_of_limit_ranges_are_included() -> None:
@@ -382,7 +382,7 @@ def test_default_action_is_warn() -> None:
 def test_any_job_is_checked_without_error(job: Json) -> None:
     metadata = job["metadata"] if isinstance(job.get("metadata"), dict) else {}
     queued = {**job, "metadata": {**metadata, "labels": QUEUED}}
-    known = [config(), local_queue("train", "queue"), MIXED, *TAS]
-    context = Context(namespace="team-a", document=json.dumps(queued).encode(), view=Snapshot(known))
+    objects = [config(), local_queue("train", "queue"), MIXED, *TAS]
+    context = Context(namespace="team-a", document=json.dumps(queued).encode(), view=Snapshot(objects))
     rule = REGISTRY["ever-fits"]
     list(rule.check(defaulted(queued), rule.settings(), context))

@@ -109,9 +109,9 @@ OF_VOLCANO = Violation(
 def test_scheduling_policy_that_no_scheduler_reads_is_a_warning(
     changes: Json, settings: Json, view: Snapshot, expected: list[Violation]
 ) -> None:
-    found = violations("gang", changes, settings=settings, view=view)
-    assert found == expected
-    assert all(fits_a_warning("gang", each) for each in found)
+    result = violations("gang", changes, settings=settings, view=view)
+    assert result == expected
+    assert all(fits_a_warning("gang", each) for each in result)
 
 
 @pytest.mark.parametrize("settings", [{}, VOLCANO, COSCHEDULING])
@@ -146,10 +146,10 @@ def test_min_available_out_of_range_is_reported(changes: Json, settings: Json, m
 def test_unset_min_available_that_blocks_the_launcher_is_reported(
     changes: Json, settings: Json, advisory: bool
 ) -> None:
-    found = violations("gang", changes | {"Worker.replicas": 100}, settings=settings)
+    result = violations("gang", changes | {"Worker.replicas": 100}, settings=settings)
     message = "unset means 101, but the launcher waits for workers"
-    assert found == [Violation(MIN, message, fix="Set it to 100.", reason=CauseReason.REQUIRED, advisory=advisory)]
-    assert fits_a_warning("gang", found[0])
+    assert result == [Violation(MIN, message, fix="Set it to 100.", reason=CauseReason.REQUIRED, advisory=advisory)]
+    assert fits_a_warning("gang", result[0])
 
 
 @pytest.mark.parametrize("state", [SUSPENDED, KUEUE, SUSPENDED | KUEUE])
@@ -224,9 +224,9 @@ def test_invalid_schedule_timeout_is_rejected(changes: Json, settings: Json, mes
     ],
 )
 def test_setting_without_effect_is_a_warning(changes: Json, settings: Json, path: str, message: str, fix: str) -> None:
-    found = violations("gang", changes, settings=settings)
-    assert found == [Violation(path, message, fix=fix, advisory=True)]
-    assert fits_a_warning("gang", found[0])
+    result = violations("gang", changes, settings=settings)
+    assert result == [Violation(path, message, fix=fix, advisory=True)]
+    assert fits_a_warning("gang", result[0])
 
 
 @pytest.mark.parametrize(
@@ -236,11 +236,11 @@ def test_setting_without_effect_is_a_warning(changes: Json, settings: Json, path
 def test_scheduler_named_for_only_one_role_is_a_warning(role: str, scheduler: str, other_role: str) -> None:
     """Unless the operator replaces both names, one of them has no effect."""
     changes = {f"{role}.template.spec.schedulerName": scheduler}
-    found = violations("gang", changes)
+    result = violations("gang", changes)
     path = f"spec.mpiReplicaSpecs[{other_role}].template.spec.schedulerName"
     message = f"is not the {role.lower()}'s"
-    assert found == [Violation(path, message, fix="Set it to volcano.", advisory=True)]
-    assert fits_a_warning("gang", found[0])
+    assert result == [Violation(path, message, fix="Set it to volcano.", advisory=True)]
+    assert fits_a_warning("gang", result[0])
     fixed = changes | {f"{other_role}.template.spec.schedulerName": scheduler}
     assert violations("gang", fixed) == []
 

@@ -45,16 +45,16 @@ def gpus(limit: Any = None, request: Any = None, role: str = "Worker", name: str
     [("nvidia.com/gpus", GPU), ("nvidia.com/GPU", GPU), ("amd.com/GPUs", "amd.com/gpu"), ("nvidia/gpu", GPU)],
 )
 def test_misspelt_accelerator_is_rejected_if_nodes_are_unknown(name: str, meant: str) -> None:
-    [found] = violations("gpus", gpus(2, name=name))
-    assert (found.message, found.fix) == (f"no node has the resource {name}", f"Rename it to {meant}.")
+    [violation] = violations("gpus", gpus(2, name=name))
+    assert (violation.message, violation.fix) == (f"no node has the resource {name}", f"Rename it to {meant}.")
     assert violations("gpus", gpus(2, name=name), view=Snapshot([node("a")])) == []
 
 
 @pytest.mark.parametrize("name", ["nvdia.com/gpu", "nvidia.co/gpu", "gpu.nvidia.com/gpu"])
 def test_misspelt_vendor_is_a_warning(name: str) -> None:
-    [found] = violations("gpus", gpus(2, name=name))
-    assert (found.message, found.fix) == (f"no node has the resource {name}", f"Rename it to {GPU}.")
-    assert found.advisory, "another vendor may have it"
+    [violation] = violations("gpus", gpus(2, name=name))
+    assert (violation.message, violation.fix) == (f"no node has the resource {name}", f"Rename it to {GPU}.")
+    assert violation.advisory, "another vendor may have it"
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_resource_of_another_vendor_is_accepted(name: str) -> None:
 
 
 def test_misspelt_accelerator_without_a_limit_is_reported_twice() -> None:
-    found = violations("gpus", gpus(request=2, name="nvidia.com/gpus"))
-    assert [(each.path[-22:], each.fix) for each in found] == [
+    result = violations("gpus", gpus(request=2, name="nvidia.com/gpus"))
+    assert [(each.path[-22:], each.fix) for each in result] == [
         ("equests[nvidia.com/gpus]"[-22:], f"Rename it to {GPU}."), (".limits[nvidia.com/gpu]"[-22:], "Set it to 2."),
     ]  # fmt: skip
 
@@ -220,25 +220,25 @@ def test_accelerator_of_another_kind_on_the_launcher_is_reported() -> None:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_idle_gpus_of_the_launcher_are_a_warning(count: int) -> None:
-    found = violations("gpus", gpus(count, role="Launcher"))
+    result = violations("gpus", gpus(count, role="Launcher"))
     stay = "1 GPU stays" if count == 1 else "2 GPUs stay"
     fix = "Request none, or set runLauncherAsWorker: true."
-    assert found == [Violation("spec.mpiReplicaSpecs[Launcher]", f"its {stay} idle", fix=fix, advisory=True)]
-    assert all(fits_a_warning("gpus", violation) for violation in found)
+    assert result == [Violation("spec.mpiReplicaSpecs[Launcher]", f"its {stay} idle", fix=fix, advisory=True)]
+    assert all(fits_a_warning("gpus", violation) for violation in result)
 
 
 def test_accelerators_of_all_containers_are_added_up() -> None:
     limits = {"resources": {"limits": {GPU: 6}}}
     pod = {"containers": [limits, limits], "initContainers": [limits | {"restartPolicy": "Always"}, limits]}
-    found = violations("gpus", {"Worker.template.spec": pod})
-    assert [violation.message for violation in found] == ["a worker requests 18 GPUs, at most 16 allowed"]
+    result = violations("gpus", {"Worker.template.spec": pod})
+    assert [violation.message for violation in result] == ["a worker requests 18 GPUs, at most 16 allowed"]
 
 
 def test_every_container_is_checked_at_its_own_path() -> None:
     half = {"resources": {"limits": {GPU: "0.5"}}}
     pod = {"containers": [{}, half], "initContainers": [half]}
-    found = violations("gpus", {"Worker.template.spec": pod, "Launcher.template.spec": pod})
-    assert [violation.path for violation in found] == [
+    result = violations("gpus", {"Worker.template.spec": pod, "Launcher.template.spec": pod})
+    assert [violation.path for violation in result] == [
         f"{pods}.resources.limits[{GPU}]"
         for role in ("Launcher", "Worker")
         for pods in (
@@ -256,8 +256,8 @@ def test_gpu_of_a_launcher_sidecar_is_accepted() -> None:
 def test_each_further_kind_is_reported_once() -> None:
     limits = {"nvidia.com/gpu": 1, "nvidia.com/mig-1g.5gb": 1, "habana.ai/gaudi": 1, "amd.com/gpu": 0}
     container = {"resources": {"limits": limits, "requests": limits}}
-    found = violations("gpus", {"Worker.template.spec": {"containers": [container, container]}})
-    assert [violation.path for violation in found] == [
+    result = violations("gpus", {"Worker.template.spec": {"containers": [container, container]}})
+    assert [violation.path for violation in result] == [
         f"{WORKER}[0].resources.limits[{name}]" for name in ("nvidia.com/mig-1g.5gb", "habana.ai/gaudi")
     ]
 
@@ -362,8 +362,8 @@ class TestVisibleDevices:
         resources = {"claims": [{"name": "c0"}]}
         changes = {**claims(template), "Worker.template.spec.containers": [visible("all", resources=resources)]}
         view = Snapshot([claim_template("adapters", exactly("nic.example.com")), device_class("nic.example.com")])
-        found = violations("gpus", changes, settings={"max": 0}, view=view)
-        assert [each.advisory for each in found if VISIBLE in each.path] == [False]
+        result = violations("gpus", changes, settings={"max": 0}, view=view)
+        assert [each.advisory for each in result if VISIBLE in each.path] == [False]
         advice = [each.advisory for each in violations("gpus", changes, view=view) if VISIBLE in each.path]
         assert advice == ([True] if template == "adapters" else [])
 
@@ -448,11 +448,11 @@ class TestClaims:
         ],
     )
     def test_uncounted_claim_is_rejected_by_setting(self, changes: Json, objects: list[Json], rejected: bool) -> None:
-        found = violations(
+        result = violations(
             "gpus", changes, settings={"refuseUncountedClaims": True, "otherClasses": ["nic"]}, view=Snapshot(objects)
         )
-        assert [each.advisory for each in found] == [False] * rejected
-        assert not any(" not counted: " not in each.message for each in found)
+        assert [each.advisory for each in result] == [False] * rejected
+        assert not any(" not counted: " not in each.message for each in result)
 
     @pytest.mark.parametrize(("changes", "objects"), [(claims("t"), []), (claims("t"), [NIC])])
     def test_claim_that_cannot_be_read_is_not_rejected(self, changes: Json, objects: list[Json]) -> None:

@@ -49,10 +49,10 @@ def test_valid_image_is_accepted(image: str, settings: Json) -> None:
     ],
 )
 def test_an_image_that_may_change_is_a_warning(image: str, fault: str | None) -> None:
-    found = violations("images", {IMAGE: image})
+    result = violations("images", {IMAGE: image})
     expected = [Violation(PATH, fault, fix="Name a version.", advisory=True)] if fault else []
-    assert found == expected
-    assert all(has_fix_in_the_warning(violation) for violation in found)
+    assert result == expected
+    assert all(has_fix_in_the_warning(violation) for violation in result)
 
 
 def has_fix_in_the_warning(violation: Violation) -> bool:
@@ -61,10 +61,10 @@ def has_fix_in_the_warning(violation: Violation) -> bool:
 
 def test_the_same_image_in_several_containers_is_one_warning() -> None:
     both = {IMAGE: "app", "Launcher.template.spec.containers.0.image": "app"}
-    [found] = violations("images", both)
-    assert found.path == "spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].image"
-    assert found.message == "has no tag, so it may change (in 2 places)"
-    assert has_fix_in_the_warning(found)
+    [violation] = violations("images", both)
+    assert violation.path == "spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].image"
+    assert violation.message == "has no tag, so it may change (in 2 places)"
+    assert has_fix_in_the_warning(violation)
     assert len(violations("images", {**both, IMAGE: "other"})) == 2
 
 
@@ -98,11 +98,11 @@ def test_image_volume_is_checked(image: str, settings: Json, message: str | None
         IMAGE: good,
         "Launcher.template.spec.containers.0.image": good,
     }
-    found = violations("images", changes, settings=settings)
-    assert [violation.path for violation in found] == (
+    result = violations("images", changes, settings=settings)
+    assert [violation.path for violation in result] == (
         ["spec.mpiReplicaSpecs[Worker].template.spec.volumes[1].image.reference"] if message else []
     )
-    assert all(message in violation.message for violation in found if message)
+    assert all(message in violation.message for violation in result if message)
 
 
 @pytest.mark.parametrize("image", [REMOVE, None, ""])
@@ -188,9 +188,9 @@ def test_invalid_image_is_rejected(image: str, message: str, fix: str) -> None:
     ],
 )
 def test_image_from_another_registry_is_rejected(image: str, settings: Json, message: str, fix: str | None) -> None:
-    found = violations("images", {IMAGE: image, "Launcher.template.spec.containers": []}, settings=settings)
+    result = violations("images", {IMAGE: image, "Launcher.template.spec.containers": []}, settings=settings)
     fix = f"Use an image from {fix or 'registry.example.com/ml'}."
-    assert found == [Violation(PATH, message, fix=fix, reason=CauseReason.FORBIDDEN)]
+    assert result == [Violation(PATH, message, fix=fix, reason=CauseReason.FORBIDDEN)]
 
 
 @pytest.mark.parametrize(
@@ -223,19 +223,19 @@ def test_image_from_another_registry_is_rejected(image: str, settings: Json, mes
     ],
 )
 def test_image_that_may_change_is_rejected_by_setting(image: str, settings: Json, message: str, fix: str) -> None:
-    found = violations("images", {IMAGE: image, "Launcher.template.spec.containers": []}, settings=settings)
-    assert found == [Violation(PATH, message, fix=fix, reason=CauseReason.FORBIDDEN)]
+    result = violations("images", {IMAGE: image, "Launcher.template.spec.containers": []}, settings=settings)
+    assert result == [Violation(PATH, message, fix=fix, reason=CauseReason.FORBIDDEN)]
 
 
 def test_long_image_is_shortened() -> None:
-    found = violations("images", {IMAGE: "quay.io/" + "a" * 200}, settings={"requireDigest": True})
-    assert found[-1].message == f'"quay.io/{"a" * 89}..." has no digest, so it may change'
+    result = violations("images", {IMAGE: "quay.io/" + "a" * 200}, settings={"requireDigest": True})
+    assert result[-1].message == f'"quay.io/{"a" * 89}..." has no digest, so it may change'
 
 
 def test_every_container_is_checked_at_its_own_path() -> None:
     pod = {"containers": [{"image": "ok:1"}, {"image": "A B"}], "initContainers": [{}]}
-    found = violations("images", {"Worker.template.spec": pod, "Launcher.template.spec": pod})
-    assert [violation.path for violation in found] == [
+    result = violations("images", {"Worker.template.spec": pod, "Launcher.template.spec": pod})
+    assert [violation.path for violation in result] == [
         f"spec.mpiReplicaSpecs[{role}].template.spec.{container}.image"
         for role in ("Launcher", "Worker")
         for container in ("containers[1]", "initContainers[0]")
@@ -285,8 +285,8 @@ def test_image_that_lost_its_digest_has_the_higher_degree() -> None:
     launcher, worker = (f"{role}.template.spec.containers.0.image" for role in ("Launcher", "Worker"))
     stored = {worker: image, launcher: f"registry.example.com/a@sha256:{'0' * 64}"}
     settings = {"requireDigest": True}
-    found = violations("images", {worker: image, launcher: image}, settings=settings, old=stored)
-    assert {each.path.split(".")[1]: each.degree and each.degree.amount for each in found} == {
+    result = violations("images", {worker: image, launcher: image}, settings=settings, old=stored)
+    assert {each.path.split(".")[1]: each.degree and each.degree.amount for each in result} == {
         "mpiReplicaSpecs[Launcher]": 2,
         "mpiReplicaSpecs[Worker]": 1,
     }
@@ -322,9 +322,9 @@ ALLOWED, NEVER = "AllowContactingSource", "NeverContactSource"
 def test_tag_of_an_image_that_is_mirrored_by_digest_is_a_warning(
     image: str, digests: Sources, tags: Sources, message: str | None
 ) -> None:
-    found = mirrored(image, digests, tags)
-    assert [violation.path for violation in found] == ([PATH] if message else [])
-    for violation in found:
+    result = mirrored(image, digests, tags)
+    assert [violation.path for violation in result] == ([PATH] if message else [])
+    for violation in result:
         assert violation.message == message
         assert violation.advisory
         assert has_fix_in_the_warning(violation)

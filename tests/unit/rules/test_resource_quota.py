@@ -53,8 +53,8 @@ THREE_JOBS = [*running("a"), *running("b"), *running("c")]
 
 def test_text_has_the_required_wording() -> None:
     """The requirements define the exact text."""
-    found = violations(RULE, job(20), view=cluster(quota({GPUS: 32}, {GPUS: 24}), *THREE_JOBS))
-    assert text_of(found) == (
+    result = violations(RULE, job(20), view=cluster(quota({GPUS: 32}, {GPUS: 24}), *THREE_JOBS))
+    assert text_of(result) == (
         "Quota exceeded\n"
         "Details: Requested 40 GPUs (20 workers × 2 GPUs), but namespace quota is 32 GPUs.\n"  # noqa: RUF001
         "Current usage: 24 GPUs (3 running jobs)\n"
@@ -65,13 +65,13 @@ def test_text_has_the_required_wording() -> None:
         "2. Wait for existing jobs to complete\n"
         "3. Request quota increase from administrator"
     )
-    assert found[0].path == REPLICAS
-    assert (found[0].reason, found[0].advisory) == (CauseReason.FORBIDDEN, False)
-    finding = Finding(RULE, found[0])
+    assert result[0].path == REPLICAS
+    assert (result[0].reason, result[0].advisory) == (CauseReason.FORBIDDEN, False)
+    finding = Finding(RULE, result[0])
     assert denial("train", [finding]) == (
-        f'MPIJob "train" was rejected: 1 problem\n1. {REPLICAS} [resource-quota]\n{text_of(found)}'
+        f'MPIJob "train" was rejected: 1 problem\n1. {REPLICAS} [resource-quota]\n{text_of(result)}'
     )
-    assert finding.sentence == f"{text_of(found)}\n[resource-quota]"
+    assert finding.sentence == f"{text_of(result)}\n[resource-quota]"
     warned = f"{REPLICAS}: Requested 40 GPUs, but namespace quota is 32 GPUs [resource-quota]"
     assert finding.warning == warned
 
@@ -102,13 +102,13 @@ def test_only_exceeded_quotas_are_evaluated_for_other_sizes(monkeypatch: pytest.
 
 def test_unknown_usage_is_not_reported_as_free() -> None:
     """The quota has just been created, so its status is empty."""
-    found = violations(RULE, job(20), view=cluster(quota({GPUS: 32}, {}), *THREE_JOBS))
-    assert "\nCurrent usage: not yet known (3 running jobs)\n\nSuggestions:\n" in text_of(found)
+    result = violations(RULE, job(20), view=cluster(quota({GPUS: 32}, {}), *THREE_JOBS))
+    assert "\nCurrent usage: not yet known (3 running jobs)\n\nSuggestions:\n" in text_of(result)
 
 
 def test_message_if_too_little_of_the_quota_is_free() -> None:
-    found = violations(RULE, job(8), view=cluster(quota({GPUS: 32}, {GPUS: 24}), *THREE_JOBS))
-    assert text_of(found) == (
+    result = violations(RULE, job(8), view=cluster(quota({GPUS: 32}, {GPUS: 24}), *THREE_JOBS))
+    assert text_of(result) == (
         "Quota exceeded\n"
         "Details: Requested 16 GPUs (8 workers × 2 GPUs), but only 8 of 32 GPUs are free in the namespace quota.\n"  # noqa: RUF001
         "Current usage: 24 GPUs (3 running jobs)\n"
@@ -119,9 +119,9 @@ def test_message_if_too_little_of_the_quota_is_free() -> None:
         "2. Wait for existing jobs to complete\n"
         "3. Request quota increase from administrator"
     )
-    assert not found[0].advisory
+    assert not result[0].advisory
     warned = "Requested 16 GPUs, but only 8 of 32 GPUs are free in the namespace quota"
-    assert Finding(RULE, found[0]).warning == f"spec.mpiReplicaSpecs[Worker]: {warned} [resource-quota]"
+    assert Finding(RULE, result[0]).warning == f"spec.mpiReplicaSpecs[Worker]: {warned} [resource-quota]"
 
 
 @pytest.mark.parametrize(
@@ -216,10 +216,10 @@ def test_all_exceeded_quotas_are_reported() -> None:
 
 def test_all_exceeded_quotas_are_warned_about() -> None:
     quotas = (quota({GPUS: 32}, {GPUS: 24}, name="a"), quota({"pods": 10, "requests.cpu": 200}, {"pods": 8}, name="b"))
-    found = violations(RULE, job(8) | SUSPENDED, view=cluster(*quotas))
-    assert [each.message for each in found] == ["needs 16 GPUs, 8 of 32 free", "needs 9 pods, 2 of 10 free"]
-    assert {each.fix for each in found} == {"Resume it later; 1 worker fits now."}
-    assert all(fits_a_warning(RULE, each) for each in found)
+    result = violations(RULE, job(8) | SUSPENDED, view=cluster(*quotas))
+    assert [each.message for each in result] == ["needs 16 GPUs, 8 of 32 free", "needs 9 pods, 2 of 10 free"]
+    assert {each.fix for each in result} == {"Resume it later; 1 worker fits now."}
+    assert all(fits_a_warning(RULE, each) for each in result)
 
 
 def test_quota_that_the_job_always_exceeds_is_reported_first() -> None:
@@ -236,15 +236,15 @@ KUEUE = (config(), namespace(), cluster_queue("cq"), local_queue("team", "cq"))
 )
 def test_waiting_job_above_the_free_quota_gets_a_warning(state: Json, wait: str) -> None:
     busy = cluster(quota({GPUS: 32}, {GPUS: 24}), *KUEUE)
-    [found] = violations(RULE, job(8) | state, view=busy)
+    [violation] = violations(RULE, job(8) | state, view=busy)
     message = "needs 16 GPUs, 8 of 32 free"
     fix = f"{wait}; 4 workers fit now."
-    assert found == Violation(REPLICAS, message, fix=fix, reason=CauseReason.FORBIDDEN, advisory=True)
-    assert fits_a_warning(RULE, found)
-    [found] = violations(RULE, job(1) | state, view=cluster(quota({GPUS: 32}, {GPUS: 32}), *KUEUE))
-    assert found.fix == f"{wait}."
-    [found] = violations(RULE, job(17) | state, view=busy)
-    assert not found.advisory, "it never fits"
+    assert violation == Violation(REPLICAS, message, fix=fix, reason=CauseReason.FORBIDDEN, advisory=True)
+    assert fits_a_warning(RULE, violation)
+    [violation] = violations(RULE, job(1) | state, view=cluster(quota({GPUS: 32}, {GPUS: 32}), *KUEUE))
+    assert violation.fix == f"{wait}."
+    [violation] = violations(RULE, job(17) | state, view=busy)
+    assert not violation.advisory, "it never fits"
 
 
 @pytest.mark.parametrize(
@@ -259,17 +259,17 @@ def test_waiting_job_above_the_free_quota_gets_a_warning(state: Json, wait: str)
     ],
 )
 def test_queue_label_without_kueue_does_not_prevent_the_rejection(objects: tuple[Json, ...]) -> None:
-    [found] = violations(RULE, job(8) | QUEUED, view=cluster(quota({GPUS: 32}, {GPUS: 24}), *objects))
-    assert not found.advisory
-    assert found.message.startswith("Quota exceeded")
+    [violation] = violations(RULE, job(8) | QUEUED, view=cluster(quota({GPUS: 32}, {GPUS: 24}), *objects))
+    assert not violation.advisory
+    assert violation.message.startswith("Quota exceeded")
 
 
 @pytest.mark.parametrize(("controls", "advisory"), [(True, False), (False, True)])
 def test_job_with_a_controlling_owner_does_not_wait_in_kueue(controls: bool, advisory: bool) -> None:
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "any", "uid": "any", "controller": controls}
     changes = job(8) | QUEUED | {"metadata.ownerReferences": [owner]}
-    (found,) = violations(RULE, changes, view=cluster(quota({GPUS: 32}, {GPUS: 24}), *KUEUE))
-    assert found.advisory == advisory
+    (violation,) = violations(RULE, changes, view=cluster(quota({GPUS: 32}, {GPUS: 24}), *KUEUE))
+    assert violation.advisory == advisory
 
 
 @pytest.mark.parametrize(
@@ -381,8 +381,8 @@ def test_pod_that_does_not_state_a_limited_resource_is_rejected() -> None:
 )
 def test_fix_reduces_the_devices_of_claims(requests: list[Json], hard: int, first: str) -> None:
     view = cluster(quota({"gpu.nvidia.com.deviceclass.resource.k8s.io/devices": hard}), claim_template("t", *requests))
-    (found,) = violations("resource-quota", {**claims("t"), "Worker.replicas": 2 if hard == 3 else 4}, view=view)
-    assert found.fix.split("\n")[1].startswith(f"1. {first}")
+    (violation,) = violations("resource-quota", {**claims("t"), "Worker.replicas": 2 if hard == 3 else 4}, view=view)
+    assert violation.fix.split("\n")[1].startswith(f"1. {first}")
 
 
 def test_claim_with_unknown_devices_is_a_warning() -> None:
@@ -480,14 +480,14 @@ def test_job_taken_over_by_the_operator_is_charged_in_full(
 def test_resumed_job_is_charged_in_full() -> None:
     view = cluster(quota({GPUS: 32}, {GPUS: 24}))
     assert violations(RULE, job(4), old=job(4) | SUSPENDED, view=view) == []
-    [found] = violations(RULE, job(8), old=job(8) | SUSPENDED, view=view)
-    assert (found.path, found.advisory) == (SUSPEND, False)
+    [violation] = violations(RULE, job(8), old=job(8) | SUSPENDED, view=view)
+    assert (violation.path, violation.advisory) == (SUSPEND, False)
 
 
 def test_job_without_workers_is_reported_at_the_launcher() -> None:
     changes = {"Worker": REMOVE, "spec.runLauncherAsWorker": True}
-    [found] = violations(RULE, changes, view=cluster(quota({"pods": 1}, {"pods": 1})))
-    assert found.path == "spec.mpiReplicaSpecs[Launcher]"
+    [violation] = violations(RULE, changes, view=cluster(quota({"pods": 1}, {"pods": 1})))
+    assert violation.path == "spec.mpiReplicaSpecs[Launcher]"
 
 
 @pytest.mark.parametrize("settings", [{"accelerators": ["gpu"]}, {"accelerators": "x"}])
@@ -497,8 +497,8 @@ def test_invalid_settings_are_rejected(settings: Json) -> None:
 
 
 def test_names_of_gpu_resources_are_a_setting() -> None:
-    found = violations(RULE, job(20), view=cluster(quota({GPUS: 32})), settings={"accelerators": []})
-    assert "Requested 40 nvidia.com/gpu" in text_of(found)
+    result = violations(RULE, job(20), view=cluster(quota({GPUS: 32})), settings={"accelerators": []})
+    assert "Requested 40 nvidia.com/gpu" in text_of(result)
 
 
 AMOUNTS = st.tuples(st.integers(0, 100), st.integers(0, 60))
@@ -513,8 +513,8 @@ AMOUNTS = st.tuples(st.integers(0, 100), st.integers(0, 60))
 def test_suggested_sizes_fit(workers: int, limits: dict[str, tuple[int, int]], state: Json) -> None:
     hard = {name: most for name, (most, _) in limits.items()}
     view = cluster(quota(hard, {name: used for name, (_, used) in limits.items()}), *running("a"))
-    found = violations(RULE, job(workers) | state, view=view)
-    text = "".join(each.message + each.fix for each in found)
+    result = violations(RULE, job(workers) | state, view=view)
+    text = "".join(each.message + each.fix for each in result)
     now = re.search(r"Reduce worker count to (\d+) \([^)]*\)$|; (\d+) workers? fits? now", text, re.MULTILINE)
     if now:
         assert violations(RULE, job(int(now[1] or now[2])) | state, view=view) == []

@@ -128,8 +128,8 @@ def test_fix_for_ranks_assumes_the_allowed_number_of_workers() -> None:
 
 
 def test_suggested_slots_may_be_as_many_as_max_cpu() -> None:
-    (found,) = violations("slots", sized(16, 0, "mpirun -np 128 x") | resources(cpu=64), settings={"maxCpu": 64})
-    assert found.fix == "Set it to 32, or -np to 64."
+    (violation,) = violations("slots", sized(16, 0, "mpirun -np 128 x") | resources(cpu=64), settings={"maxCpu": 64})
+    assert violation.fix == "Set it to 32, or -np to 64."
 
 
 def test_max_cpu_below_min_is_rejected() -> None:
@@ -247,9 +247,9 @@ def test_slots_out_of_range_are_rejected(slots: int, settings: Json, message: st
     ],
 )
 def test_inconsistent_slots_are_a_warning(changes: Json, message: str, fix: str) -> None:
-    found = violations("slots", changes)
-    assert found == [Violation(PATH, message, fix=fix, advisory=True)]
-    assert all(fits_a_warning("slots", violation) for violation in found)
+    result = violations("slots", changes)
+    assert result == [Violation(PATH, message, fix=fix, advisory=True)]
+    assert all(fits_a_warning("slots", violation) for violation in result)
 
 
 HOSTFILE = {"name": "PRTE_MCA_prte_default_hostfile", "value": "/etc/mpi/hostfile"}
@@ -299,9 +299,9 @@ def test_ranks_per_worker_within_the_slots_are_accepted(changes: Json) -> None:
     ],
 )
 def test_mpirun_that_certainly_fails_is_rejected(changes: Json) -> None:
-    [found] = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
-    assert not found.advisory
-    assert found.degree == Degree("ranks", 1)
+    [violation] = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
+    assert not violation.advisory
+    assert violation.degree == Degree("ranks", 1)
 
 
 @pytest.mark.parametrize(
@@ -351,8 +351,8 @@ def test_mpirun_that_certainly_fails_is_rejected(changes: Json) -> None:
     ],
 )
 def test_mpirun_that_may_start_is_a_warning(changes: Json) -> None:
-    [found] = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
-    assert found.advisory
+    [violation] = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
+    assert violation.advisory
 
 
 @pytest.mark.parametrize(
@@ -373,8 +373,8 @@ def test_mpirun_that_may_start_is_a_warning(changes: Json) -> None:
     ],
 )
 def test_mpirun_that_starts_is_accepted(changes: Json) -> None:
-    found = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
-    assert not [each for each in found if "refuses to start" in each.message]
+    result = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
+    assert not [each for each in result if "refuses to start" in each.message]
 
 
 def test_rejection_stays_certain_with_the_injected_variables() -> None:
@@ -395,8 +395,8 @@ def test_fix_for_ranks_matches_the_fix_for_too_few_workers() -> None:
         decision = validate(
             request(changed(changes)), policy=load_policy(None), view=NothingKnown(), today=date(2026, 1, 1)
         )
-        found = [*decision.denied, *decision.warned]
-        return [f"{each.violation.message}. {each.violation.fix}" for each in found if each.rule == "slots"]
+        result = [*decision.denied, *decision.warned]
+        return [f"{each.violation.message}. {each.violation.fix}" for each in result if each.rule == "slots"]
 
     assert reported(too_few) == ["mpirun -np 8 refuses to start: 2 slots with 2 workers. Set -np to 2 or add workers."]
     assert reported(too_few | {COMMAND: ["mpirun", "-np", "2", "x"]}) == []
@@ -404,19 +404,19 @@ def test_fix_for_ranks_matches_the_fix_for_too_few_workers() -> None:
 
 
 def test_launcher_that_is_a_worker_needs_the_gpus_of_a_worker() -> None:
-    found = violations("slots", sized(2, 2, "x") | {AS_WORKER: True} | resources("Launcher", cpu=2))
+    result = violations("slots", sized(2, 2, "x") | {AS_WORKER: True} | resources("Launcher", cpu=2))
     message = "requests 0 GPUs and a worker for 2, but both run ranks"
-    assert found == [Violation("spec.mpiReplicaSpecs[Launcher]", message, fix="Request 2 GPUs.", advisory=True)]
-    assert fits_a_warning("slots", found[0])
+    assert result == [Violation("spec.mpiReplicaSpecs[Launcher]", message, fix="Request 2 GPUs.", advisory=True)]
+    assert fits_a_warning("slots", result[0])
     [found_none] = violations("slots", sized(2, 0, "x") | {AS_WORKER: True} | resources("Launcher", gpu=2))
     assert found_none.fix == "Use the same limits and claims in both."
 
 
 def test_too_few_cpus_of_a_launcher_that_is_a_worker_are_a_warning() -> None:
-    found = violations("slots", sized(2, 2, "x") | {AS_WORKER: True} | resources("Launcher", gpu=2, cpu=1))
+    result = violations("slots", sized(2, 2, "x") | {AS_WORKER: True} | resources("Launcher", gpu=2, cpu=1))
     message = "2 slots but 1 CPU in the launcher"
-    assert found == [Violation("spec.mpiReplicaSpecs[Launcher]", message, fix="Request 2 CPUs.", advisory=True)]
-    assert fits_a_warning("slots", found[0])
+    assert result == [Violation("spec.mpiReplicaSpecs[Launcher]", message, fix="Request 2 CPUs.", advisory=True)]
+    assert fits_a_warning("slots", result[0])
 
 
 @pytest.mark.parametrize(
@@ -499,9 +499,9 @@ def test_slots_of_workers_with_neuron_devices(slots: int, settings: Json, messag
 
 def test_slots_are_compared_with_the_known_gpus_of_claims() -> None:
     changes = {**claims("t"), "spec.slotsPerWorker": 2, "Launcher.template.spec.containers.0.command": ["train.sh"]}
-    known = Snapshot([claim_template("t", exactly(count=4))])
+    view = Snapshot([claim_template("t", exactly(count=4))])
     both = changes | {AS_WORKER: True, "spec.slotsPerWorker": 4, COMMAND: ["train.sh"]} | resources("Launcher", cpu=4)
-    assert [each.fix for each in violations("slots", both, view=known)] == ["Use the same limits and claims in both."]
-    assert [each.message for each in violations("slots", changes, view=known)] == ["2 slots but 4 GPUs per worker"]
+    assert [each.fix for each in violations("slots", both, view=view)] == ["Use the same limits and claims in both."]
+    assert [each.message for each in violations("slots", changes, view=view)] == ["2 slots but 4 GPUs per worker"]
     assert violations("slots", changes, view=Snapshot([claim_template("t", exactly(allocationMode="All"))])) == []
     assert violations("slots", changes) == []
