@@ -272,7 +272,7 @@ def _bounds(role: str, path: str, counted: Devices, bound: _Bound, suggest: Call
     if counted.asked > bound.most:
         yield _too_many(pod, role, path, counted, bound)
     elif counted.most is not None and counted.most < bound.least:
-        # The number of a worker is no fix for claims, which have a template of their own.
+        # Claims need another template, so the number of a worker is not suggested.
         number = bound.least if counted.by_claim else suggest()
         fix = f"Request {number} or more {_where_else(counted, 'in resources.limits')}."
         fault = f"{pod} requests {_count(counted.most)}, at least {bound.least} required"

@@ -154,7 +154,7 @@ def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Viola
     if gpus and gpus[0] != gpus[-1] and gpus[0] in ctx.admitted.gpus:
         fault = f"requests {_count(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
         fix = f"Request {_count(gpus[-1], 'GPU')}."
-        if not gpus[-1] or devices[-1].by_claim:  # the user may mean either number, and claims are no limits
+        if not gpus[-1] or devices[-1].by_claim:  # the user may mean either number, and claims have no limits field
             fix = "Use the same limits and claims in both."
         yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True)
 

@@ -128,7 +128,9 @@ def labelled(name: str, **annotations: str) -> Json:
         ),
     ],
 )
-def test_no_injection_and_no_note(job: Json, objects: list[Json], settings: dict[str, Any]) -> None:
+def test_job_that_needs_no_queue_stays_unchanged_without_a_note(
+    job: Json, objects: list[Json], settings: dict[str, Any]
+) -> None:
     assert injected(job, *objects, **settings) == ({}, [])
 
 

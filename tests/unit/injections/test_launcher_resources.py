@@ -68,7 +68,7 @@ def test_resources_that_a_quota_requires_are_set(names: list[str], resources: di
         assert notes == [f"set the launcher's {field}.{name} {text}"]
 
 
-def test_every_container_and_init_container_gets_them() -> None:
+def test_every_container_and_init_container_gets_resources() -> None:
     submitted = job(None, {"resources": FULL})
     submitted["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["initContainers"] = [
         {"name": "i", "image": "mpi:1"}

@@ -226,14 +226,14 @@ def test_launcher_does_not_wait(fields, settings):
     assert inject(ID, job(**fields), **settings) == ({}, [])
 
 
-def test_no_wait_with_a_requested_sidecar():
+def test_launcher_with_a_requested_sidecar_does_not_wait():
     mpi_job = job()
     mpi_job["metadata"]["annotations"]["sidecar.istio.io/inject"] = "true"
     assert inject(ID, mpi_job) == ({}, [])
 
 
 @pytest.mark.parametrize("worker", [None, {"replicas": 0}, {"replicas": 1}, {"replicas": 1, "template": {"spec": {}}}])
-def test_no_wait_without_workers(worker):
+def test_launcher_without_workers_does_not_wait(worker):
     mpi_job = job()
     mpi_job["spec"]["mpiReplicaSpecs"]["Worker"] = worker
     assert inject(ID, mpi_job) == ({}, [])

@@ -119,7 +119,7 @@ class TestGenerateName:
         assert terms == {}
         assert notes == ["workers are not placed together: with generateName that needs nodes of Kubernetes 1.31"]
 
-    def test_only_keys_of_the_policy_are_used_if_nodes_are_unknown(self):
+    def test_no_affinity_if_nodes_are_unknown(self):
         terms, _, notes = inject(self.job(), NothingKnown(), keys=[RACK])
         assert terms == {}
         assert len(notes) == 1

@@ -107,7 +107,7 @@ def no_number(text: str, more: str = ANOTHER, program: str = "mpirun") -> str:
         (["bash", "-c", "tar xf \\\n  mpirun\n./run"], None, "OpenMPI"),
         (["bash", "-c", "mpirun -np 2 x > /log 2>&1"], None, "OpenMPI"),
         (["env", "A=B", "tini", "--", "mpirun", "-np", "2", "x"], None, "OpenMPI"),
-        # Words with a blank that are no command line.
+        # Words with a blank that are not a command line.
         (["mpirun", "-np", "2", "/opt/my app/bin/run"], None, "OpenMPI"),
         (["mpirun", "-np", "2", "bash", "-c", "cd /app && python x.py"], None, "OpenMPI"),
         (["bash", "-c", 'mpirun -np 2 bash -c "cd /app && python x.py"'], None, "OpenMPI"),

@@ -342,7 +342,7 @@ class TestVisibleDevices:
             {"Launcher.template.spec.containers": [visible()]},  # the operator sets an empty value
         ],
     )
-    def test_a_value_that_gives_no_gpu_is_accepted(self, changes: Json) -> None:
+    def test_value_that_gives_no_gpu_is_accepted(self, changes: Json) -> None:
         assert violations("gpus", changes, settings={"refuseVisibleDevices": True}) == []
 
     @pytest.mark.parametrize(
@@ -482,7 +482,7 @@ class TestClaims:
         assert violation.message.startswith('the GPUs of claim "c0" and 4 more are not counted: ')
         assert violation.message.replace(' ("t")', "") in Finding("gpus", violation).warning
 
-    def test_claim_of_a_launcher_that_is_a_worker(self) -> None:
+    def test_unknown_claim_of_a_launcher_that_is_a_worker_is_a_warning(self) -> None:
         changes = claims("t", role="Launcher")
         assert violations("gpus", changes) == []
         (violation,) = violations("gpus", {**changes, **AS_WORKER})

@@ -48,7 +48,7 @@ def test_valid_image_is_accepted(image: str, settings: Json) -> None:
         (f"registry.example.com/ml/app@{DIGEST}", None),
     ],
 )
-def test_an_image_that_may_change_is_a_warning(image: str, fault: str | None) -> None:
+def test_image_that_may_change_is_a_warning(image: str, fault: str | None) -> None:
     result = violations("images", {IMAGE: image})
     expected = [Violation(PATH, fault, fix="Name a version.", advisory=True)] if fault else []
     assert result == expected

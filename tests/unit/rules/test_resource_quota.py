@@ -462,7 +462,7 @@ def test_fixed_job_that_the_operator_had_rejected_is_charged_in_full() -> None:
         return validate(sent, policy=load_policy(None), view=view, today=date.min)
 
     fixed, relabelled = update({}), update({**REFUSED_BY_OPERATOR, "metadata.labels": {"a": "b"}})
-    assert [each.rule for each in fixed.denied] == [RULE], "the quota is no fault of the stored job"
+    assert [each.rule for each in fixed.denied] == [RULE], "the stored job did not exceed the quota"
     assert fixed.reservation is not None
     assert (relabelled.denied, relabelled.reservation) == ([], None)
 

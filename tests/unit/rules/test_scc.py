@@ -161,7 +161,7 @@ def test_annotation_required_scc_selects_one_scc() -> None:
     assert violation.message == 'OpenShift rejects "nonroot-v2": no such SCC that the pods may get'
 
 
-def test_unknown_required_scc_is_reported_by_few_rules() -> None:
+def test_unknown_required_scc_causes_no_other_findings() -> None:
     for roles in (("Worker",), ("Launcher", "Worker")):
         job = changed(dict.fromkeys((f"{role}.template.metadata.annotations" for role in roles), NONE))
         assert set(checked(job)) <= {"scc", "ssh-paths"}
@@ -191,7 +191,7 @@ def test_job_in_a_user_namespace_is_accepted_under_restricted_v3() -> None:
         Snapshot([project(), *DEFAULT_SCCS, grants("default", "restricted-v2")]),
     ],
 )
-def test_nothing_is_rejected_if_a_part_of_the_sccs_is_unknown(known: Snapshot) -> None:
+def test_nothing_is_rejected_if_sccs_or_their_users_are_unknown(known: Snapshot) -> None:
     assert check({CONTEXT: {"runAsUser": 1000}}, known) == []
 
 

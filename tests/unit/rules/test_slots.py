@@ -377,7 +377,7 @@ def test_mpirun_that_starts_is_accepted(changes: Json) -> None:
     assert not [each for each in result if "refuses to start" in each.message]
 
 
-def test_rejection_stays_certain_with_the_injected_variables() -> None:
+def test_mpirun_that_certainly_fails_is_rejected_with_the_injected_variables() -> None:
     """The validating hook sees the variables of `mpi-env`."""
     job = changed(sized(2, 2, "mpirun -np 9 x"))
     mutated = mutate(request(job), policy=load_policy(None), view=NothingKnown())
