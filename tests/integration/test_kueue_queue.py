@@ -303,7 +303,7 @@ def test_a_file_with_another_queue_moves_a_waiting_job(cluster: Cluster, managed
     assert replace(cluster, manifest, "second") == ""
     assert job.pods() == []
     told = replace(cluster, manifest, "")
-    assert "stays in queue second: Kueue lets none start without it. Delete the job and submit it again." in told
+    assert "stays in queue second: a waiting job needs a queue. Delete the job and submit it again." in told
     assert (job.queue, job.suspended) == ("second", True)
     # Nor does a user take it out of the queue and start it: Kueue holds what has its label.
     metadata = {"annotations": {SKIP: "kueue-queue"}, "labels": {QUEUE_LABEL: None}}

@@ -176,7 +176,7 @@ def test_network_policies(operator_cluster: Cluster, replica: Replica, namespace
         return {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": fields}
 
     made = job(namespace, "train")
-    fault = "NetworkPolicy closed shuts the launcher out. Allow its own pods in."
+    fault = "NetworkPolicy closed blocks the launcher. Allow its own pods in."
     assert not warned(replica, made, fault)
     operator_cluster.kubectl("create", "-f", "-", stdin=policy("closed"))
     operator_cluster.wait_for("the warning", lambda: warned(replica, made, fault) or None)

@@ -73,7 +73,7 @@ class Case:
 
 CASES = [
     Case(id="default", queue=queue("default", parent="root")),
-    Case(id="root", queue=queue("root"), ours="has others below it", waits=True),
+    Case(id="root", queue=queue("root"), ours="has queues below it", waits=True),
     Case(id="open", queue=queue("open", {GPU: 8, "cpu": 100}, parent="root")),
     Case(id="nothing-bounded", queue=queue("nothing-bounded", {"cpu": 0, "memory": 0})),
     Case(
@@ -94,7 +94,7 @@ CASES = [
     Case(id="gone", queue=None, theirs="unable to find queue", ours="does not exist"),
     Case(id="No_Name", queue=None, theirs="spec.queue in body should match", ours='contains "N"'),
     Case(id="x" * 254, queue=None, theirs="spec.queue: Too long", ours="has 254 characters"),
-    Case(id="parent", queue=queue("parent", parent="root"), ours="has others below it", waits=True),
+    Case(id="parent", queue=queue("parent", parent="root"), ours="has queues below it", waits=True),
     Case(id="child", queue=queue("child", parent="parent")),
     # What the admission does not look at, and the scheduler does.
     Case(id="small", queue=queue("small", {GPU: 7}), ours="can hold 7"),

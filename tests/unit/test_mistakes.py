@@ -97,7 +97,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "an option and its value as one word": mistake(
         "run: [mpirun, «-np 8→-np, '8'», train]",
-        'containers[0].command: "-np 8" is one word, and no option. Split it: "-np", "8".',
+        'containers[0].command: "-np 8" is one word, not an option. Split it: "-np", "8".',
     ),
     "a number in env": Mistake(
         {f"{FIRST}.env": [{"name": "N", "value": 1}]},
@@ -220,7 +220,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "a priority as a number": mistake(
         "pod.priority: «1000→»",
-        "spec.priority: is 1000, but only 0 is taken (no PriorityClass: the pods are rejected).",
+        "spec.priority: is 1000, but only 0 is valid (no PriorityClass: the pods are rejected).",
     ),
     "a label with a space": mistake(
         "metadata.labels: {project: «llm training→llm-training»}",

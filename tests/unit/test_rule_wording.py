@@ -8,7 +8,7 @@ from webhook.rules import CauseReason, Violation, not_allowed, shortened
 def test_a_choice_that_the_policy_does_not_allow() -> None:
     assert not_allowed("spec.colour", "red", ("green", "blue"), default="green") == Violation(
         "spec.colour",
-        '"red" is not allowed here (a job that does not say gets "green")',
+        '"red" is not allowed here (the default is "green")',
         fix="Use one of green, blue.",
         reason=CauseReason.NOT_SUPPORTED,
     )
