@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.page.browser import browser
-from tests.support.page.person import mend_a_job
+from tests.support.page.person import fix_a_job
 from tests.support.page.serving import served
 from tests.support.paths import EXAMPLES, ROOT
 from tests.support.rare import rare
@@ -72,7 +72,7 @@ def test_browser_sends_no_data_to_a_server(address: str) -> None:
         tab.goto(address)
         tab.locator("#status", has_text="one-worker would be rejected, 2 problems").wait_for()
         loaded = len(requested)
-        mend_a_job(tab)
+        fix_a_job(tab)
         assert tab.get_by_text("nothing that you write leaves it").is_visible()
     assert errors == []
     assert [url for url in requested if not url.startswith((address, "data:"))] == []

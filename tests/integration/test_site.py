@@ -13,7 +13,7 @@ import pytest
 from tests.controlplane.progress import Progress
 from tests.support import environment
 from tests.support.page.browser import browser
-from tests.support.page.person import mend_a_job
+from tests.support.page.person import fix_a_job
 from tests.support.page.serving import served
 from tests.support.paths import ROOT
 from tests.support.rare import rare
@@ -201,8 +201,8 @@ def test_playground_of_the_site_sends_no_requests(opened: Opened) -> None:
     opened.tab.locator("#status", has_text="one-worker would be rejected, 2 problems").wait_for()
     found = opened.faults("playground")
     loaded = len(opened.requested)
-    mend_a_job(opened.tab)
+    fix_a_job(opened.tab)
     assert opened.requested[loaded:] == [], "a verdict needs no request"
-    assert found + opened.faults("playground-mended") == []
+    assert found + opened.faults("playground-fixed") == []
     opened.tab.get_by_role("link", name="Documentation").click()
     opened.tab.get_by_role("heading", name="mpijob-webhook", level=1).wait_for()

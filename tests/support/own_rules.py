@@ -19,7 +19,7 @@ def variables(submitted: Mapping[str, Any] = GOOD, old: Mapping[str, Any] | None
 
 
 def outcomes(*sources: str | Expression, **about: Any) -> list[Outcome]:
-    """The outcomes of these expressions."""
+    """The outcome of each expression."""
     expressions = [Expression(each) if isinstance(each, str) else each for each in sources]
     return [*evaluate(expressions, variables(**about))]
 
